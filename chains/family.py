@@ -10,12 +10,22 @@ from typing import Final, Protocol, runtime_checkable
 
 from chains.base import (
     Agreement,
-    Attempt,
     Block,
     BlockScan,
+    Cost,
+    Ours,
+    Place,
+    ProviderError,
+    Recorded,
+    Sightings,
+    Skipped,
+    Snapshot,
+    Transfer,
+)
+from chains.spending import (
+    Attempt,
     Case,
     Coin,
-    Cost,
     Departure,
     Draft,
     Fate,
@@ -23,18 +33,10 @@ from chains.base import (
     KeyRef,
     Lying,
     Offer,
-    Ours,
-    Place,
-    ProviderError,
     Purse,
-    Recorded,
     Sending,
-    Sightings,
-    Skipped,
-    Snapshot,
     Step,
     Sweep,
-    Transfer,
     Wait,
 )
 from core.catalogue.catalogue import Network, Pair

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from chains.base import KeyRef
 from chains.family import DEPOSITS, HOT, Keyring
+from chains.spending import KeyRef
 
 HASH_BYTES: Final = 32
 

@@ -9,8 +9,9 @@ from typing import Final, cast
 import structlog
 
 from actors.context import Context
-from chains.base import Block, BlockScan, Departure, DisownedError, ProviderError
+from chains.base import Block, BlockScan, DisownedError, ProviderError
 from chains.family import DepartureReader, Reader
+from chains.spending import Departure
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from models.db.base import transaction

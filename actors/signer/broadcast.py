@@ -23,19 +23,11 @@ from actors.signer import watch as spend_watch
 from actors.signer.limits import LimitReachedError, NoRateError
 from actors.signer.spend import SigningStoppedError
 from chains import registry
-from chains.base import (
-    FeeTooHighError,
-    ForeignKeyError,
-    InsufficientCoinError,
-    Intent,
-    KeyRef,
-    Output,
-    ProviderError,
-    SpendRefusedError,
-)
+from chains.base import ForeignKeyError, ProviderError
 from chains.family import Reader
 from chains.keystore import KeystoreError
 from chains.net.budget import BudgetSpentError, budget
+from chains.spending import FeeTooHighError, InsufficientCoinError, Intent, KeyRef, Output, SpendRefusedError
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import Traits, traits_of
 from core.invoices.states import ForbiddenTransitionError

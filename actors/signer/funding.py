@@ -12,7 +12,7 @@ import structlog
 
 from actors.context import Context
 from actors.signer import spend as spending
-from chains.base import Fund, KeyRef
+from chains.spending import Fund, KeyRef
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from core.money import rescale_down

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from chains.base import (
+from chains.spending import (
     Case,
     Claim,
     Coin,

@@ -13,8 +13,8 @@ from typing import cast
 
 from actors.signer.intents import coin_of, draft_of, intent_of, nothing_of
 from actors.signer.spend import free_coins
-from chains.base import Coins, Draft, Purse
 from chains.family import CoinSpender, Spender
+from chains.spending import Coins, Draft, Purse
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from models.spends import coins

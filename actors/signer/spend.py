@@ -23,24 +23,23 @@ import structlog
 from actors.context import Context, context
 from actors.signer.intents import coin_of
 from chains import registry
-from chains.base import (
+from chains.base import ForeignKeyError, ProviderError
+from chains.family import CounterSpender, Spender
+from chains.keys import Keys, load_keys
+from chains.keystore import KeystoreError
+from chains.spending import (
     Attempt,
     Coin,
     Coins,
     Counter,
     Draft,
-    ForeignKeyError,
     InsufficientCoinError,
     Intent,
     KeyRef,
-    ProviderError,
     Purse,
     Sending,
     Window,
 )
-from chains.family import CounterSpender, Spender
-from chains.keys import Keys, load_keys
-from chains.keystore import KeystoreError
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from core.ids import uuid7

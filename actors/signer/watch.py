@@ -20,7 +20,9 @@ from actors.signer.intents import as_meant, case_of, nothing_of, wallet_of
 from actors.signer.replacing import replaced
 from actors.signer.spend import counting, give, hot_wallet, new_attempt, sign, spender_of, start
 from chains import registry
-from chains.base import (
+from chains.base import ProviderError
+from chains.family import Spender
+from chains.spending import (
     Coins,
     Draft,
     Fate,
@@ -29,11 +31,9 @@ from chains.base import (
     Fund,
     InsufficientCoinError,
     Offer,
-    ProviderError,
     SpendRefusedError,
     UnderfundedError,
 )
-from chains.family import Spender
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from core.logs.checkpoints import reached

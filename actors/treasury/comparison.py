@@ -18,9 +18,9 @@ from actors.context import Context
 from actors.signer.intents import as_meant, case_of
 from actors.treasury import coin_books
 from chains import registry
-from chains.base import FateKind
 from chains.base import Place as Asked
 from chains.family import Reader, Spender
+from chains.spending import FateKind
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import traits_of
 from core.money import format_coin, rescale_down

@@ -12,7 +12,7 @@ import structlog
 from actors.context import Context
 from actors.signer import spend as spending
 from chains import registry
-from chains.base import Coin, Coins, InsufficientCoinError, KeyRef, SpendRefusedError, Sweep
+from chains.spending import Coin, Coins, InsufficientCoinError, KeyRef, SpendRefusedError, Sweep
 from core.catalogue.catalogue import Network
 from models.payouts import freezes
 from models.payouts import queue as payout_queue

@@ -19,26 +19,24 @@ from actors.signer import funding
 from actors.signer import spend as spending
 from actors.treasury.join import join
 from chains import registry
-from chains.base import (
-    DisagreementError,
+from chains.base import DisagreementError, ForeignKeyError, Place
+from chains.family import Reader
+from chains.keystore import KeystoreError
+from chains.registry import fee_cap_units
+from chains.spending import (
     Draft,
     FeeTooHighError,
-    ForeignKeyError,
     Fund,
     InsufficientCoinError,
     Intent,
     KeyRef,
     Lying,
     Output,
-    Place,
     SpendRefusedError,
     Step,
     Sweep,
     Wait,
 )
-from chains.family import Reader
-from chains.keystore import KeystoreError
-from chains.registry import fee_cap_units
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import traits_of
 from core.money import rescale_down

@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from chains.base import Block, Departure, Offer, Output, ProviderError
+from chains.base import Block, ProviderError
 from chains.bitcoin import wire
 from chains.bitcoin.block import ProvedBlock
 from chains.bitcoin.scripts import address_of
 from chains.bitcoin.transactions import Tx, id_bytes, read_hex
 from chains.net.json_rpc import JsonRpc
+from chains.spending import Departure, Offer, Output
 
 KVB: Final = 1_000
 

@@ -13,7 +13,6 @@ from chains.base import (
     Block,
     BlockScan,
     Cost,
-    Departure,
     DisagreementError,
     NotYetError,
     Ours,
@@ -33,6 +32,7 @@ from chains.bitcoin.spends import fees
 from chains.net.budget import budget
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import RpcProviders
+from chains.spending import Departure
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import bitcoin_parameters
 

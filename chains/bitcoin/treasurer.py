@@ -7,7 +7,6 @@ when fees are high; joined in time they cost little.
 from collections.abc import Sequence
 from typing import Final
 
-from chains.base import Coin, Coins, Draft, Intent, KeyRef, Output, Sweep, Wait
 from chains.bitcoin.scripts import script_of
 from chains.bitcoin.spends import fees
 from chains.bitcoin.spends.heads import chain_head
@@ -15,6 +14,7 @@ from chains.bitcoin.spends.sizes import INPUT_VBYTES, dust_units, vsize
 from chains.bitcoin.spends.terms import coin_offer
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
+from chains.spending import Coin, Coins, Draft, Intent, KeyRef, Output, Sweep, Wait
 from core.catalogue.catalogue import Network
 from core.catalogue.families import bitcoin_parameters
 

@@ -18,7 +18,6 @@ from chains.base import (
     Block,
     BlockScan,
     Cost,
-    Departure,
     MissingLogsError,
     NotYetError,
     Ours,
@@ -42,6 +41,7 @@ from chains.evm.spends.gas import todays_price
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import RpcProviders
+from chains.spending import Departure
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import evm_parameters
 

@@ -6,7 +6,7 @@ token. The coin itself leaves less its fee. What is offered can wait, so that as
 
 from typing import Final
 
-from chains.base import Counter, Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Place, Step, Sweep, Wait
+from chains.base import Place
 from chains.evm import wire
 from chains.evm.spends import balances
 from chains.evm.spends import gas as evm_gas
@@ -14,6 +14,7 @@ from chains.evm.spends import trial as evm_trial
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import spend_of
 from chains.net.providers import RpcProviders
+from chains.spending import Counter, Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Step, Sweep, Wait
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import evm_parameters
 

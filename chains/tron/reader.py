@@ -15,7 +15,6 @@ from chains.base import (
     Block,
     BlockScan,
     Cost,
-    Departure,
     DisagreementError,
     NotYetError,
     Ours,
@@ -26,6 +25,7 @@ from chains.base import (
 )
 from chains.net.budget import budget
 from chains.net.rest import RestError, RestNode
+from chains.spending import Departure
 from chains.tron import accounts, nodes, scan, wire
 from chains.tron.nodes import TronProviders
 from chains.tron.spends import departures, fees

@@ -10,7 +10,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, Final
 
-from chains.base import Attempt, Intent, Output, ProviderError, Window
+from chains.base import ProviderError
+from chains.spending import Attempt, Intent, Output, Window
 from chains.tron import wire
 
 _URL: Final = "type.googleapis.com/protocol."

@@ -6,7 +6,7 @@ the address, then the token. TRX itself leaves less its fee.
 
 from statistics import median_low
 
-from chains.base import Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Step, Sweep, Wait
+from chains.spending import Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Step, Sweep, Wait
 from chains.tron import accounts
 from chains.tron.nodes import TronProviders
 from chains.tron.spends import drafts, fees

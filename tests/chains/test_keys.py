@@ -8,9 +8,9 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from chains.base import KeyRef
 from chains.keys import Keys, load_keys, new_mnemonic
 from chains.keystore import KeystoreError, seal
+from chains.spending import KeyRef
 from core.addresses.evm import checksum_evm
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings, load_settings

@@ -19,10 +19,10 @@ from actors import context
 from actors.scan import follow as polling
 from actors.signer import broadcast
 from actors.signer import spend as spending
-from chains.base import KeyRef
 from chains.evm.spends import library
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, sign_spend
+from chains.spending import KeyRef
 from core.catalogue.catalogue import load_catalogue
 from core.logs import checkpoints
 from core.settings.settings import load_settings

@@ -13,7 +13,10 @@ from collections import Counter as Count
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from chains.base import (
+from chains.base import ProviderError
+from chains.evm.spends.fate import movements
+from chains.family import Keyring
+from chains.spending import (
     Attempt,
     Case,
     Counter,
@@ -28,14 +31,11 @@ from chains.base import (
     Offer,
     Output,
     OutputFate,
-    ProviderError,
     Purse,
     Sending,
     SpendRefusedError,
     UnderfundedError,
 )
-from chains.evm.spends.fate import movements
-from chains.family import Keyring
 from core.catalogue.catalogue import Pair, load_catalogue
 
 GAS = 21_000

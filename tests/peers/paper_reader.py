@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from chains.base import SKIPPED, Agreement, Block, BlockScan, Departure, Ours, ProviderError, Skipped, Transfer
+from chains.base import SKIPPED, Agreement, Block, BlockScan, Ours, ProviderError, Skipped, Transfer
+from chains.spending import Departure
 
 
 @dataclass

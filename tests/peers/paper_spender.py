@@ -10,7 +10,8 @@ import json
 from collections.abc import Sequence
 from typing import Literal
 
-from chains.base import (
+from chains.family import Keyring
+from chains.spending import (
     Attempt,
     Case,
     Coins,
@@ -28,7 +29,6 @@ from chains.base import (
     SpendRefusedError,
     Window,
 )
-from chains.family import Keyring
 from tests.peers.paper_chain import PaperBlock, PaperChain
 
 FEE = 21_000

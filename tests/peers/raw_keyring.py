@@ -1,7 +1,7 @@
 """A keyring of one key, as a test's rich account on a development chain has it."""
 
-from chains.base import KeyRef
 from chains.evm.spends.library import hash_signature
+from chains.spending import KeyRef
 
 
 class RawKeyring:

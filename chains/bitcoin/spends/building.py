@@ -8,11 +8,11 @@ import struct
 from dataclasses import replace
 from typing import Final
 
-from chains.base import Attempt, Coin, Coins, Draft
 from chains.bitcoin.scripts import KEY_HASH, KEY_HASH_BYTES, script_of
 from chains.bitcoin.spends.terms import change_of
 from chains.bitcoin.transactions import Tx, TxInput, TxOutput, double_sha256, id_bytes, sized
 from chains.family import Keyring
+from chains.spending import Attempt, Coin, Coins, Draft
 
 VERSION: Final = 2
 # It may be replaced by another that pays more (BIP-125), and holds to its lock.

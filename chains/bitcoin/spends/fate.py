@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from chains.base import Case, Coins, Fate, FateKind, Movement, OutputFate, ProviderError
+from chains.base import ProviderError
 from chains.bitcoin.spends.inclusion import Found, Included, Inclusions
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
+from chains.spending import Case, Coins, Fate, FateKind, Movement, OutputFate
 
 # So many voices, where there are so many providers, bury a spend.
 WITNESSES_MIN: Final = 2

@@ -10,10 +10,11 @@ from typing import Final
 
 import msgspec
 
-from chains.base import Cost, FeeTooHighError, ProviderError
+from chains.base import Cost, ProviderError
 from chains.bitcoin.spends.sizes import INPUT_VBYTES
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
+from chains.spending import FeeTooHighError
 from core.catalogue.catalogue import Network
 from core.catalogue.families import bitcoin_parameters
 

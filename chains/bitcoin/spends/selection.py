@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from chains.base import Coin, FeeTooHighError, InsufficientCoinError
 from chains.bitcoin.scripts import KEY_HASH, KEY_HASH_BYTES
 from chains.bitcoin.spends.fees import fee_units
 from chains.bitcoin.spends.sizes import CHANGE_VBYTES, INPUT_VBYTES, dust_units, vsize
+from chains.spending import Coin, FeeTooHighError, InsufficientCoinError
 
 # Coins of one transaction, of which a node passes on some fourteen hundred.
 INPUTS_MAX: Final = 200

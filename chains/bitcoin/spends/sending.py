@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from chains.base import ProviderError, Sending
+from chains.base import ProviderError
 from chains.bitcoin.spends.fees import KVB, UNITS
 from chains.net.json_rpc import JsonRpc, RpcError
+from chains.spending import Sending
 from core.catalogue.families import BitcoinParameters
 
 ALREADY_IN_CHAIN: Final = -27

@@ -7,19 +7,6 @@ of ours ever waits for another. What claims the same coins and pays more takes i
 from collections.abc import Sequence
 from typing import Final
 
-from chains.base import (
-    Attempt,
-    Case,
-    Coins,
-    Draft,
-    Fate,
-    FeeTooHighError,
-    Intent,
-    Purse,
-    Sending,
-    SpendRefusedError,
-    UnderfundedError,
-)
 from chains.bitcoin.scripts import script_of
 from chains.bitcoin.spends import building, fees, selection
 from chains.bitcoin.spends.fate import fate_of
@@ -33,6 +20,19 @@ from chains.bitcoin.transactions import read
 from chains.family import Keyring
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
+from chains.spending import (
+    Attempt,
+    Case,
+    Coins,
+    Draft,
+    Fate,
+    FeeTooHighError,
+    Intent,
+    Purse,
+    Sending,
+    SpendRefusedError,
+    UnderfundedError,
+)
 from core.catalogue.catalogue import Network
 from core.catalogue.families import bitcoin_parameters, traits_of
 

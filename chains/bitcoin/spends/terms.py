@@ -1,11 +1,11 @@
-"""Names the figures of an attempt: what of chains.base.Offer is fee, change and rate.
+"""Names the figures of an attempt: what of chains.spending.Offer is fee, change and rate.
 
 Rows keep them under these names, so that the same transaction can be made again of them, and of the coins it spends.
 """
 
 from collections.abc import Mapping
 
-from chains.base import Offer
+from chains.spending import Offer
 
 
 def coin_offer(*, fee_units: int, change_units: int, change_parts: int, lock_height: int, rate: int) -> Offer:

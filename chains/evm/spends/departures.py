@@ -11,13 +11,14 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, Final
 
-from chains.base import Block, Departure, Output, ProviderError
+from chains.base import Block, ProviderError
 from chains.evm import wire
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.library import account, calldata, eth, rlp_list, spelled
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import TRANSFER
 from chains.net.json_rpc import Rpc
+from chains.spending import Departure, Output
 from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Pair
 

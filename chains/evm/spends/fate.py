@@ -14,12 +14,13 @@ from dataclasses import replace
 from statistics import mode
 from typing import TYPE_CHECKING, Any, Final
 
-from chains.base import Fate, FateKind, Intent, Movement, Output, OutputFate, ProviderError
+from chains.base import ProviderError
 from chains.evm import wire
 from chains.evm.scan.block import ERC20_TOPICS, TRANSFER_TOPIC
 from chains.evm.spends.library import eth, spelled
 from chains.evm.spends.terms import only_output
 from chains.net.json_rpc import JsonRpc, NoResultError, Rpc
+from chains.spending import Fate, FateKind, Intent, Movement, Output, OutputFate
 from core.catalogue.catalogue import Network, Pair
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from statistics import median_low
 from typing import Final
 
-from chains.base import FeeTooHighError, ProviderError
+from chains.base import ProviderError
 from chains.evm.spends.library import ask_contract, calldata, eth
 from chains.net.json_rpc import JsonRpc, Rpc, RpcError
 from chains.net.providers import RpcProviders
+from chains.spending import FeeTooHighError
 from core.catalogue.catalogue import Network
 from core.catalogue.families import evm_parameters
 

@@ -9,20 +9,7 @@ from statistics import median_low
 
 import structlog
 
-from chains.base import (
-    Attempt,
-    Case,
-    Counter,
-    Draft,
-    Fate,
-    FateKind,
-    InsufficientCoinError,
-    Intent,
-    ProviderError,
-    Purse,
-    Sending,
-    UnderfundedError,
-)
+from chains.base import ProviderError
 from chains.evm import wire
 from chains.evm.spends import balances
 from chains.evm.spends import fate as evm_fate
@@ -34,6 +21,19 @@ from chains.evm.spends.trial import Trial
 from chains.evm.spends.tx import Spend, give, outcome, sign_spend, spend_of
 from chains.family import Keyring
 from chains.net.providers import RpcProviders
+from chains.spending import (
+    Attempt,
+    Case,
+    Counter,
+    Draft,
+    Fate,
+    FateKind,
+    InsufficientCoinError,
+    Intent,
+    Purse,
+    Sending,
+    UnderfundedError,
+)
 from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Network
 from core.catalogue.families import evm_parameters

@@ -1,9 +1,9 @@
-"""Names the figures of an EVM attempt: what of chains.base.Offer is gas, and what a unit of it costs.
+"""Names the figures of an EVM attempt: what of chains.spending.Offer is gas, and what a unit of it costs.
 
 Rows keep them under these names, so that whoever offers more later knows what was offered before.
 """
 
-from chains.base import Intent, Offer, Output
+from chains.spending import Intent, Offer, Output
 
 
 def gas_offer(*, gas_limit: int, price_units: int, tip_units: int, data_units: int = 0) -> Offer:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from statistics import median_high, median_low
 from typing import Any, Final
 
-from chains.base import InsufficientCoinError, Intent, ProviderError, SpendRefusedError
+from chains.base import ProviderError
 from chains.evm.spends.gas import AbsurdFeeError, Bid
 from chains.evm.spends.library import ask_contract, calldata, eth, spelled
 from chains.evm.spends.tx import Spend
 from chains.net.json_rpc import JsonRpc, RpcError
+from chains.spending import InsufficientCoinError, Intent, SpendRefusedError
 from core.catalogue.catalogue import Network
 from core.catalogue.families import evm_parameters
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from chains.base import Attempt, Intent, Offer, ProviderError, Sending
+from chains.base import ProviderError
 from chains.evm import wire
 from chains.evm.spends.gas import AbsurdFeeError, gas_price
 from chains.evm.spends.library import account, calldata, eth, hash_signature, rlp_list, spelled
 from chains.evm.spends.terms import gas_offer, only_output
 from chains.net.json_rpc import Rpc, RpcError
+from chains.spending import Attempt, Intent, Offer, Sending
 from core.addresses.evm import keccak256
 
 TRANSFER: Final = "transfer(address,uint256)"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from chains.base import Block, Departure, DisownedError, NotYetError, Offer, Output, ProviderError, Window
+from chains.base import Block, DisownedError, NotYetError, ProviderError
 from chains.net.rest import RestNode
+from chains.spending import Departure, Offer, Output, Window
 from chains.tron import accounts, nodes, transactions, wire
 from chains.tron.keys import address_of
 from chains.tron.spends import fate as tron_fate

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from chains.base import Draft, Intent, Window
+from chains.spending import Draft, Intent, Window
 from chains.tron import transactions
 from chains.tron.nodes import TronProviders
 from chains.tron.spends import fees, trial

@@ -12,8 +12,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from chains.base import Case, Fate, FateKind, Intent, Movement, Output, OutputFate, ProviderError, Window
+from chains.base import ProviderError
 from chains.net.rest import RestNode
+from chains.spending import Case, Fate, FateKind, Intent, Movement, Output, OutputFate, Window
 from chains.tron import accounts, nodes, scan, wire
 from chains.tron.spends.trial import WITNESSES_MIN
 from chains.tron.transactions import only_output

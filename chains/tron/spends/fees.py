@@ -5,7 +5,8 @@ Called by the reader for what merchants are charged, and by the drafts for what 
 
 from typing import Final
 
-from chains.base import Cost, FeeTooHighError, Offer
+from chains.base import Cost
+from chains.spending import FeeTooHighError, Offer
 from chains.tron.accounts import Prices
 from core.catalogue.catalogue import Pair
 from core.catalogue.families import TronParameters

@@ -6,8 +6,9 @@ from typing import Final
 
 import msgspec
 
-from chains.base import ProviderError, Sending
+from chains.base import ProviderError
 from chains.net.rest import RestNode
+from chains.spending import Sending
 from chains.tron.wire import words
 
 # What a code means; of whatever stands not here the outcome is not known. That an account lacks what a transaction

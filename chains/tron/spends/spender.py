@@ -6,18 +6,8 @@ A transaction lives for ten minutes and is signed anew when it has expired for g
 
 from dataclasses import replace
 
-from chains.base import (
-    Attempt,
-    Case,
-    Draft,
-    Fate,
-    FateKind,
-    InsufficientCoinError,
-    Intent,
-    Purse,
-    Sending,
-)
 from chains.family import Keyring
+from chains.spending import Attempt, Case, Draft, Fate, FateKind, InsufficientCoinError, Intent, Purse, Sending
 from chains.tron import transactions
 from chains.tron.nodes import TronProviders
 from chains.tron.spends import drafts

@@ -9,15 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median_high, median_low
 
-from chains.base import (
-    Block,
-    ForeignKeyError,
-    InsufficientCoinError,
-    Intent,
-    ProviderError,
-    SpendRefusedError,
-)
+from chains.base import Block, ForeignKeyError, ProviderError
 from chains.net.rest import RestNode
+from chains.spending import InsufficientCoinError, Intent, SpendRefusedError
 from chains.tron import accounts, nodes, scan, transactions, wire
 from chains.tron.accounts import Call, Prices
 

@@ -12,8 +12,9 @@ import pytest
 from actors.queue import schedule
 from actors.scan import balances, departures, follow
 from actors.scan.rescan import reread
-from chains.base import Departure, Offer, Output, SpentCoin, Transfer, Window
+from chains.base import SpentCoin, Transfer
 from chains.family import Reader
+from chains.spending import Departure, Offer, Output, Window
 from core.catalogue import families
 from core.settings.settings import load_settings
 from models.db.base import execute, rows, transaction

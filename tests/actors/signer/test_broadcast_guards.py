@@ -9,8 +9,8 @@ import structlog
 
 from actors.signer import broadcast
 from actors.signer import spend as spending
-from chains.base import Attempt, Draft, Fate, FateKind, KeyRef, OutputFate, Sending
 from chains.family import Keyring
+from chains.spending import Attempt, Draft, Fate, FateKind, KeyRef, OutputFate, Sending
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.spends import signing

@@ -18,7 +18,8 @@ from actors.signer import limits as signer_policy
 from actors.signer import spend as spending
 from actors.signer.limits import LimitReachedError
 from chains import registry
-from chains.base import Coins, ForeignKeyError, Intent, Offer, UnderfundedError
+from chains.base import ForeignKeyError
+from chains.spending import Coins, Intent, Offer, UnderfundedError
 from core.catalogue import families
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction

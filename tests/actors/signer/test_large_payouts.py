@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actors.signer import watch as spend_watch
-from chains.base import Fate, FateKind
+from chains.spending import Fate, FateKind
 from models.db.base import execute
 from models.spends import rows as spends
 from tests.actors.scan.test_deep_reorgs import failed, paid_after_all

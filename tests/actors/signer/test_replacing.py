@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from actors.signer import replacing, watch
-from chains.base import Coin, Coins, Intent, KeyRef, Output
+from chains.spending import Coin, Coins, Intent, KeyRef, Output
 from core.catalogue.catalogue import load_catalogue
 from models.spends import coins
 from models.spends.coins import HeldCoin

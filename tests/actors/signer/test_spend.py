@@ -11,7 +11,7 @@ import structlog
 
 from actors.signer import spend as spending
 from actors.signer import watch as spend_watch
-from chains.base import Fate, FateKind, InsufficientCoinError, Intent, KeyRef, SpendRefusedError
+from chains.spending import Fate, FateKind, InsufficientCoinError, Intent, KeyRef, SpendRefusedError
 from core.ids import uuid7
 from core.logs import checkpoints
 from models.db.base import column, execute, rows, transaction

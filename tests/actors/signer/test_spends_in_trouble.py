@@ -9,7 +9,7 @@ import structlog
 
 from actors.signer import funding
 from actors.signer import spend as spending
-from chains.base import Fund, InsufficientCoinError, Intent, Output
+from chains.spending import Fund, InsufficientCoinError, Intent, Output
 from core.logs import checkpoints
 from models.db.base import execute, rows
 from models.ledger.ledger import GAS, GATEWAY, Account

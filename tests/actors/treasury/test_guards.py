@@ -13,7 +13,8 @@ from actors import context
 from actors.signer import funding
 from actors.signer import spend as spending
 from actors.treasury import comparison
-from chains.base import FeeTooHighError, InsufficientCoinError, ProviderError, SpendRefusedError
+from chains.base import ProviderError
+from chains.spending import FeeTooHighError, InsufficientCoinError, SpendRefusedError
 from cli.embedded.evm.anvil import Anvil
 from core.catalogue.families import traits_of
 from core.ids import uuid7

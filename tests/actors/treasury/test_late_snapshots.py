@@ -10,8 +10,9 @@ import pytest
 
 from actors import context
 from actors.signer import spend as spending
-from chains.base import Intent, Output, Place, ProviderError, Snapshot
+from chains.base import Place, ProviderError, Snapshot
 from chains.evm.reader import EvmReader
+from chains.spending import Intent, Output
 from cli.embedded.evm.anvil import Anvil
 from cli.output import CommandError
 from cli.treasury import comparison as cli_comparison

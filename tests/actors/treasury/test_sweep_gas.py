@@ -9,7 +9,7 @@ import pytest
 
 from actors import context
 from actors.rates import network_fees
-from chains.base import SpendRefusedError
+from chains.spending import SpendRefusedError
 from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows
 from tests.actors.scan.world import ETHER

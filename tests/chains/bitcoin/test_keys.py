@@ -3,9 +3,9 @@
 import pytest
 from embit import bip32, bip39, ec
 
-from chains.base import KeyRef
 from chains.bitcoin.keys import BitcoinDeriver
 from chains.family import DEPOSITS, HOT
+from chains.spending import KeyRef
 from tests.chains.test_keys import ABANDON
 
 SEED = bip39.mnemonic_to_seed(ABANDON)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from chains.base import Coins, Draft, FateKind, FeeTooHighError, Sending, Sweep, Wait
 from chains.bitcoin.transactions import read
+from chains.spending import Coins, Draft, FateKind, FeeTooHighError, Sending, Sweep, Wait
 from tests.chains.bitcoin.spends.samples import CAP, COIN, DEPOSIT_KEYS, WALLET
 from tests.chains.bitcoin.spends.world import World, world
 from tests.peers.bitcoind.hand_mined import HandMined

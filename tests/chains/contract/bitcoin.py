@@ -10,10 +10,10 @@ from typing import ClassVar
 
 from actors.signer import spend as spending
 from chains import registry
-from chains.base import Coin, Coins, Draft, Intent, KeyRef, Output
 from chains.bitcoin.scripts import KEY_HASH, script_of
 from chains.bitcoin.spends.terms import coin_offer
 from chains.bitcoin.transactions import Tx, TxInput, TxOutput, read_hex
+from chains.spending import Coin, Coins, Draft, Intent, KeyRef, Output
 from cli.embedded.bitcoin.buyer import new_address, unspents
 from cli.embedded.bitcoin.facade.blocks import make_block, subsidy_units
 from core.settings.settings import load_settings

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from actors.signer import spend as spending
-from chains.base import KeyRef
 from chains.evm.spends.tx import plan_spend, sign_spend
+from chains.spending import KeyRef
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.tokens import install_code
 from core.addresses.evm import keccak256

@@ -13,9 +13,9 @@ from actors.signer.intents import coin_of
 from actors.treasury import reconcile, sweep
 from actors.treasury.join import COINS_FEW
 from chains import registry
-from chains.base import Case, Coin, Coins, Fate, Intent, KeyRef, Output, OutputFate, Purse
 from chains.bitcoin import treasurer
 from chains.bitcoin.spends import selection
+from chains.spending import Case, Coin, Coins, Fate, Intent, KeyRef, Output, OutputFate, Purse
 from cli.treasury import commands
 from core.logs import checkpoints
 from models.db.base import execute, rows

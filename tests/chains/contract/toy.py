@@ -8,7 +8,8 @@ from typing import ClassVar
 from uuid import uuid4
 
 from actors.signer import spend as spending
-from chains.base import KeyRef, ProviderError
+from chains.base import ProviderError
+from chains.spending import KeyRef
 from models.db.base import app_now
 from tests.chains.contract.rig import PATIENCE_S, Fake, Payment, Rig
 from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, WINDOW, Claim, ToyBlock, ToyChain, Tx

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any, ClassVar
 
 from actors.signer import spend as spending
-from chains.base import KeyRef
+from chains.spending import KeyRef
 from cli.embedded.tron import wire
 from cli.embedded.tron.buyer import new_address
 from cli.embedded.tron.machine import EMPTY

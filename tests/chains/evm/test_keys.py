@@ -3,11 +3,11 @@
 import pytest
 from embit import ec
 
-from chains.base import KeyRef
 from chains.evm.keys import EvmDeriver
 from chains.evm.spends.library import account
 from chains.family import DEPOSITS, HOT
 from chains.keys import Keys
+from chains.spending import KeyRef
 from tests.chains.conftest import CATALOGUE
 from tests.chains.test_keys import ANVIL
 

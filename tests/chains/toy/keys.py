@@ -6,8 +6,8 @@ import hashlib
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from chains.base import KeyRef
 from chains.family import DEPOSITS, HOT
+from chains.spending import KeyRef
 from tests.chains.toy.chain import address_of
 
 

@@ -6,7 +6,8 @@ from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chains.base import (
+from chains.family import Keyring
+from chains.spending import (
     Case,
     Coin,
     Coins,
@@ -19,7 +20,6 @@ from chains.base import (
     UnderfundedError,
     Window,
 )
-from chains.family import Keyring
 from tests.chains.toy.chain import NATIVE, WINDOW, Tx
 from tests.chains.toy.nodes import ToyNode
 from tests.chains.toy.providers import checked

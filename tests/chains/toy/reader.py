@@ -12,12 +12,9 @@ from chains.base import (
     Block,
     BlockScan,
     Cost,
-    Departure,
     DisagreementError,
     NotYetError,
-    Offer,
     Ours,
-    Output,
     Place,
     ProviderError,
     Recorded,
@@ -27,10 +24,10 @@ from chains.base import (
     Snapshot,
     SpentCoin,
     Transfer,
-    Window,
 )
 from chains.family import Wiring
 from chains.net.budget import budget
+from chains.spending import Departure, Offer, Output, Window
 from core.catalogue.families import traits_of
 from tests.chains.toy.chain import MINER, NATIVE, REWARD_DEPTH, WINDOW, ToyBlock, Tx, signers_of
 from tests.chains.toy.nodes import ToyNode

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import Any
 
-from chains.base import (
+from chains.base import ProviderError
+from chains.family import Keyring
+from chains.spending import (
     Attempt,
     Case,
     Cause,
@@ -25,12 +27,10 @@ from chains.base import (
     Movement,
     Offer,
     OutputFate,
-    ProviderError,
     Purse,
     Sending,
     UnderfundedError,
 )
-from chains.family import Keyring
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from tests.chains.toy.chain import NATIVE, RefusedError, ToyBlock, Tx

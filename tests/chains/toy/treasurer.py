@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chains.base import Coin, Coins, Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Purse, Step, Sweep, Wait
+from chains.spending import Coin, Coins, Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Purse, Step, Sweep, Wait
 from tests.chains.toy.chain import NATIVE
 from tests.chains.toy.spender import ToySpender
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from chains.base import Attempt, Draft, FateKind, ProviderError, Window
+from chains.base import ProviderError
+from chains.spending import Attempt, Draft, FateKind, Window
 from chains.tron.wire import TRANSFER_TOPIC
 from cli.embedded.tron import wire
 from tests.chains.tron.twists import SILENT, Twist, one_of, twisted, twisting

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from chains.base import DisownedError, ForeignKeyError, NotYetError, ProviderError, SpendRefusedError, Window
+from chains.base import DisownedError, ForeignKeyError, NotYetError, ProviderError
+from chains.spending import SpendRefusedError, Window
 from cli.embedded.tron.shapes import block_json
 from tests.chains.tron.twists import SILENT, Twist, one_of, twisting
 from tests.chains.tron.world import OURS, USDT_PAIR, World, payment, world

@@ -7,15 +7,7 @@ from typing import Any
 
 import pytest
 
-from chains.base import (
-    Agreement,
-    DisagreementError,
-    NotYetError,
-    Place,
-    ProviderError,
-    Recorded,
-    Transfer,
-)
+from chains.base import Agreement, DisagreementError, NotYetError, Place, ProviderError, Recorded, Transfer
 from cli.embedded.contracts.code import PLAIN
 from tests.chains.tron.twists import Twist, twisted, twisting
 from tests.chains.tron.world import HOT_KEY, OURS, PAIRS, THEIRS, USDT_PAIR, World, payment, world

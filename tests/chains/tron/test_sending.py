@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from chains.base import ProviderError, Sending
+from chains.base import ProviderError
 from chains.net.rest import RestNode
+from chains.spending import Sending
 from chains.tron.spends.sending import give
 from tests.chains.net.rest_peer import RestPeer
 

@@ -8,16 +8,8 @@ from typing import Any
 import pytest
 from eth_keys import keys
 
-from chains.base import (
-    FateKind,
-    FeeTooHighError,
-    ForeignKeyError,
-    InsufficientCoinError,
-    ProviderError,
-    Sending,
-    SpendRefusedError,
-    Window,
-)
+from chains.base import ForeignKeyError, ProviderError
+from chains.spending import FateKind, FeeTooHighError, InsufficientCoinError, Sending, SpendRefusedError, Window
 from chains.tron import transactions
 from chains.tron.spends import drafts
 from tests.chains.tron.twists import SILENT, one_of, twisted, twisting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chains.base import Fund, Lying, Offer, Sweep, Wait
+from chains.spending import Fund, Lying, Offer, Sweep, Wait
 from core.catalogue.catalogue import Pair
 from tests.chains.tron.world import CAP, HOT_KEY, KEYRING, OURS, USDT_PAIR, World, case
 from tests.peers.tron import TRX

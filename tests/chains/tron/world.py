@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from chains.base import Attempt, BlockScan, Case, Draft, Intent, KeyRef, Output, Purse
+from chains.base import BlockScan
 from chains.family import DEPOSITS, HOT
 from chains.keys import Keys
+from chains.spending import Attempt, Case, Draft, Intent, KeyRef, Output, Purse
 from chains.tron.keys import TronDeriver
 from chains.tron.nodes import TronProviders, tron_providers
 from chains.tron.reader import TronReader

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chains.base import Draft, FateKind, KeyRef, Lying, Sweep, Window
 from chains.family import DEPOSITS, HOT
+from chains.spending import Draft, FateKind, KeyRef, Lying, Sweep, Window
 from chains.tron.keys import address_of
 from cli.embedded.servers.npm import NoNpmError
 from cli.embedded.tron import wire

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from embit import bip39
 
-from chains.base import Coin, Intent, KeyRef, Output
 from chains.bitcoin.keys import BitcoinDeriver
 from chains.family import DEPOSITS, HOT
+from chains.spending import Coin, Intent, KeyRef, Output
 from core.catalogue.catalogue import load_catalogue
 
 SEED = bip39.mnemonic_to_seed(" ".join(["abandon"] * 11 + ["about"]))

@@ -8,7 +8,8 @@ from functools import partial
 
 import pytest
 
-from chains.base import Attempt, Coins, Draft, FateKind, Intent, Output, ProviderError, Sending, Window
+from chains.base import ProviderError
+from chains.spending import Attempt, Coins, Draft, FateKind, Intent, Output, Sending, Window
 from tests.chains.bitcoin.spends.samples import COIN, DEPOSIT_KEYS, RECIPIENTS, WALLET, intent
 from tests.chains.bitcoin.spends.world import World
 from tests.peers.json_rpc_node import Refusal

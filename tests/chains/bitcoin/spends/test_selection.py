@@ -8,7 +8,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from chains.base import Coin, FeeTooHighError
 from chains.bitcoin.scripts import script_of
 from chains.bitcoin.spends.selection import (
     COINS_WANTED,
@@ -21,6 +20,7 @@ from chains.bitcoin.spends.selection import (
 )
 from chains.bitcoin.spends.sizes import INPUT_VBYTES, VBYTES_MAX
 from chains.bitcoin.transactions import BASE_WEIGHT, Tx, TxInput, TxOutput
+from chains.spending import Coin, FeeTooHighError
 from tests.chains.bitcoin.spends.samples import COIN, RECIPIENTS, coin
 
 SCRIPTS = [script_of(to, "regtest") for to in RECIPIENTS]

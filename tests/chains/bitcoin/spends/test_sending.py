@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from chains.base import Draft, ProviderError, Sending
+from chains.base import ProviderError
 from chains.bitcoin.transactions import read
+from chains.spending import Draft, Sending
 from tests.chains.bitcoin.spends.samples import COIN, WALLET, coin, intent
 from tests.chains.bitcoin.spends.world import World
 from tests.peers.json_rpc_node import Refusal

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from chains.base import (
+from chains.base import ProviderError
+from chains.bitcoin.scripts import script_of
+from chains.bitcoin.spends import selection, spender
+from chains.bitcoin.spends.fees import costs
+from chains.bitcoin.spends.sizes import dust_units
+from chains.bitcoin.transactions import Tx, read
+from chains.spending import (
     Coins,
     Draft,
     FeeTooHighError,
@@ -17,16 +23,10 @@ from chains.base import (
     Intent,
     KeyRef,
     Output,
-    ProviderError,
     Sending,
     SpendRefusedError,
     UnderfundedError,
 )
-from chains.bitcoin.scripts import script_of
-from chains.bitcoin.spends import selection, spender
-from chains.bitcoin.spends.fees import costs
-from chains.bitcoin.spends.sizes import dust_units
-from chains.bitcoin.transactions import Tx, read
 from tests.chains.bitcoin.spends.samples import (
     COIN,
     DEPOSIT_KEYS,

@@ -7,11 +7,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from chains.base import Attempt, Case, Coin, Coins, Draft, Fate, Intent, KeyRef, Purse
 from chains.bitcoin.nodes import bitcoin_providers
 from chains.bitcoin.spends.spender import BitcoinSpender
 from chains.bitcoin.transactions import Tx, read
 from chains.bitcoin.treasurer import BitcoinTreasurer
+from chains.spending import Attempt, Case, Coin, Coins, Draft, Fate, Intent, KeyRef, Purse
 from tests.chains.bitcoin.spends.samples import CAP, KEYS, NETWORK, WALLET
 from tests.peers.bitcoind.hand_mined import HandMined
 from tests.peers.lying_rpc import LyingRpc

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from chains.base import Attempt, Fate, FateKind, Intent, KeyRef, Movement, Offer, Output, OutputFate, ProviderError
+from chains.base import ProviderError
 from chains.evm.spends.fate import NO_TRANSFER, OTHER_TRANSFER, OUT_OF_GAS, REVERTED, judge
 from chains.evm.spends.terms import gas_offer
+from chains.spending import Attempt, Fate, FateKind, Intent, KeyRef, Movement, Offer, Output, OutputFate
 from tests.chains.conftest import OURS, THEIRS
 from tests.chains.evm.spends.world import GWEI, HOT, HOT_KEY, World
 from tests.peers.json_rpc_node import Refusal

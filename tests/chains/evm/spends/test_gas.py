@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from chains.base import FeeTooHighError, InsufficientCoinError, ProviderError
+from chains.base import ProviderError
 from chains.evm.nodes import evm_providers
 from chains.evm.spends.gas import (
     AbsurdFeeError,
@@ -17,6 +17,7 @@ from chains.evm.spends.gas import (
     todays_price,
 )
 from chains.net.providers import RpcProviders
+from chains.spending import FeeTooHighError, InsufficientCoinError
 from cli.embedded.evm.anvil import Anvil
 from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Network, load_catalogue

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from chains.base import Fate, FateKind, InsufficientCoinError, OutputFate, ProviderError, SpendRefusedError
+from chains.base import ProviderError
 from chains.evm.spends.fate import NO_TRANSFER, judge
+from chains.spending import Fate, FateKind, InsufficientCoinError, OutputFate, SpendRefusedError
 from tests.chains.conftest import THEIRS
 from tests.chains.evm.spends.world import HOT, REVERT_CODE, World
 from tests.peers.json_rpc_node import Refusal

@@ -8,25 +8,24 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from chains.base import (
-    Case,
-    Coins,
-    Counter,
-    DisagreementError,
-    Draft,
-    InsufficientCoinError,
-    Offer,
-    ProviderError,
-    Sending,
-    SpendRefusedError,
-    UnderfundedError,
-)
+from chains.base import DisagreementError, ProviderError
 from chains.evm.keys import EvmDeriver
 from chains.evm.nodes import evm_providers
 from chains.evm.spends import balances
 from chains.evm.spends.gas import AbsurdFeeError
 from chains.evm.spends.spender import EvmSpender
 from chains.evm.spends.terms import gas_offer
+from chains.spending import (
+    Case,
+    Coins,
+    Counter,
+    Draft,
+    InsufficientCoinError,
+    Offer,
+    Sending,
+    SpendRefusedError,
+    UnderfundedError,
+)
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.tokens import install_code
 from core.addresses.evm import keccak256

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chains.base import Fund, KeyRef, Lying, Output, Sweep, Wait
 from chains.evm.spends.terms import gas_offer
+from chains.spending import Fund, KeyRef, Lying, Output, Sweep, Wait
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.tokens import install_token
 from tests.chains.conftest import CATALOGUE, OURS

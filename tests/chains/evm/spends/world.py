@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from chains.base import Attempt, Case, Counter, Draft, Fate, Intent, KeyRef, Offer, Output, Place, Purse
+from chains.base import Place
 from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
 from chains.evm.spends.spender import EvmSpender
 from chains.evm.treasurer import EvmTreasurer
+from chains.spending import Attempt, Case, Counter, Draft, Fate, Intent, KeyRef, Offer, Output, Purse
 from cli.embedded.evm.tokens import install_token
 from core.catalogue.catalogue import Catalogue, Pair, load_catalogue
 from tests.chains.conftest import CATALOGUE, OURS
