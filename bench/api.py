@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from bench.harness import Round, Site, Target, finish, run_json, start_load
-from bench.pool import claim_ratios
-from bench.quiet import beside, until_it_holds
-from bench.report import Figure, median_cpu, show, show_cpu
-from bench.targets import Baselines, Product
+from bench.measuring.harness import Round, Site, Target, finish, run_json, start_load
+from bench.measuring.pool import claim_ratios
+from bench.measuring.quiet import beside, until_it_holds
+from bench.measuring.report import Figure, median_cpu, show, show_cpu
+from bench.measuring.targets import Baselines, Product
 
 CLIENTS: Final = 16
 IDLE_EVERY_S: Final = 2.0

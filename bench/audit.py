@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from bench.own_database import own_database
+from bench.measuring.own_database import own_database
 from models.db import base
 from models.db.migrate import migrate
 from models.invariants import checkpoint

@@ -16,10 +16,10 @@ from statistics import median
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from bench.harness import ROOT, Meter, Site, Target, finish, read_round, start_load
-from bench.quiet import beside, until_it_holds
-from bench.report import Figure, show
-from bench.targets import Product
+from bench.measuring.harness import ROOT, Meter, Site, Target, finish, read_round, start_load
+from bench.measuring.quiet import beside, until_it_holds
+from bench.measuring.report import Figure, show
+from bench.measuring.targets import Product
 from cli.embedded.supervise.procfile import read_procfile
 from models.db import base
 from models.db.base import transaction

@@ -12,9 +12,9 @@ from statistics import median
 from typing import Final
 from uuid import UUID
 
-from bench.own_database import own_database
-from bench.quiet import until_it_holds
-from bench.report import Figure, show
+from bench.measuring.own_database import own_database
+from bench.measuring.quiet import until_it_holds
+from bench.measuring.report import Figure, show
 from core.catalogue.catalogue import Catalogue, load_catalogue
 from core.ids import uuid7
 from models.db import base

@@ -13,10 +13,10 @@ from statistics import median
 from typing import Final
 
 from bench.batch import call
-from bench.harness import Round, Site, Target
-from bench.quiet import beside, until_it_holds
-from bench.report import Figure, median_cpu, show, show_cpu
-from bench.targets import Product
+from bench.measuring.harness import Round, Site, Target
+from bench.measuring.quiet import beside, until_it_holds
+from bench.measuring.report import Figure, median_cpu, show, show_cpu
+from bench.measuring.targets import Product
 from core.payment_links.schemas import PAYMENTS_OFFSET_MAX
 from models.db import base
 

@@ -6,11 +6,11 @@ import argparse
 from statistics import median
 from typing import Final
 
-from bench.harness import Site, run_json
-from bench.quiet import beside, until_it_holds
-from bench.report import Figure, show
+from bench.measuring.harness import Site, run_json
+from bench.measuring.quiet import beside, until_it_holds
+from bench.measuring.report import Figure, show
 
-TARGETS: Final = {"product": "bench.echo", "stock": "bench.baselines.stock_echo"}
+TARGETS: Final = {"product": "bench.measuring.echo", "stock": "bench.baselines.stock_echo"}
 CLIENTS: Final = 16
 IDLE_PAUSE_S: Final = 2.0
 # Figures of the lab that this queue was designed in, as ratios to stock.
@@ -27,7 +27,7 @@ def main() -> None:
             site.start(name, f"dramatiq {module} -p 1 -t 4", env)
 
         def pour(module: str, clients: int, length_s: float, pause_s: float = 0) -> tuple[float, float]:
-            argv = ["-m", "bench.rpc_client", module, str(clients), str(length_s), str(pause_s)]
+            argv = ["-m", "bench.measuring.rpc_client", module, str(clients), str(length_s), str(pause_s)]
             found = run_json(argv, env)
             return median(found["latencies_ns"]) / 1e6, len(found["latencies_ns"]) / found["elapsed_s"]
 

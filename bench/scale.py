@@ -1,6 +1,6 @@
 """How many rows each query reads when the tables are large: `python -m bench.scale`, with `--quick` for small ones.
 
-A gateway of a million invoices, deposits and payouts is made by scale.sql in a PostgreSQL of its own that forgets it.
+A gateway of a million invoices, deposits and payouts is made by large/scale.sql in a PostgreSQL of its own.
 Then every list, look-up, due-scan, gauge, retention step and invariant runs as the product runs it, and PostgreSQL
 tells what each statement read (auto_explain, nested statements included). Fails where one reads more than it may.
 """
@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import psycopg2
 
-from bench.own_database import own_database
-from bench.queries import Step, steps
+from bench.large.queries import Step, steps
+from bench.measuring.own_database import own_database
 from models.db import base
 from models.db.migrate import migrate
 from models.invariants import checkpoint
@@ -34,7 +34,7 @@ READ_MAX: Final = 20
 # what is open.
 SMALL: Final = 1_000 + SHOPS
 
-_FILL: Final = Path(__file__).with_name("scale.sql")
+_FILL: Final = Path(__file__).with_name("large") / "scale.sql"
 _INDEXES: Final = (
     "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index JOIN pg_class t ON t.oid = indrelid"
     " WHERE NOT indisunique AND t.relnamespace = 'public'::regnamespace"

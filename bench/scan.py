@@ -1,9 +1,9 @@
 """Measures the scan: blocks as large as a main network's, and matching among few and among millions of addresses.
 
 `python -m bench.scan` takes some minutes, `--quick` well under one. Blocks are made on a real anvil: 300 transactions
-each, half of them token transfers, and read by the adapter that the gateway uses. Matching (bench.matching) is the
+each, half of them token transfers, and read by the adapter that the gateway uses. Matching (chains.matching) is the
 gateway's own query against pools that hold 1,000 and 5,000,000 addresses. `--network bitcoin` reads a full block of
-bitcoin instead (bench.bitcoin) and matches its recipients and coins; `--network tron` reads blocks of TRON, bench.tron.
+bitcoin instead (chains.bitcoin) and matches its recipients and coins; `--network tron` reads blocks of TRON.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from bench import bitcoin, tron
-from bench.harness import Site
-from bench.known import Known
-from bench.matching import BLOCKS, measure_matching
-from bench.quiet import beside
-from bench.timed import timed
+from bench.chains import bitcoin, tron
+from bench.chains.known import Known
+from bench.chains.matching import BLOCKS, measure_matching
+from bench.measuring.harness import Site
+from bench.measuring.quiet import beside
+from bench.measuring.timed import timed
 from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
 from chains.net.providers import RpcProviders

@@ -14,8 +14,8 @@ from uuid import UUID
 
 import msgspec
 
-from bench.own_database import own_database
-from bench.report import Figure, show
+from bench.measuring.own_database import own_database
+from bench.measuring.report import Figure, show
 from core.catalogue.catalogue import load_catalogue
 from core.ids import uuid7
 from models.db import base, migrate

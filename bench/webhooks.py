@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from actors.queue.broker import make_broker
 from api.routes.webhooks import EXAMPLE
-from bench.harness import ROOT, Meter, Site, inherited
-from bench.quiet import beside, until_it_holds
+from bench.measuring.harness import ROOT, Meter, Site, inherited
+from bench.measuring.quiet import beside, until_it_holds
 from cli.embedded.supervise.procfile import read_procfile
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.quiet import PAIRS_MAX, beside, holds, machine_ticks, shares, until_it_holds
+from bench.measuring.quiet import PAIRS_MAX, beside, holds, machine_ticks, shares, until_it_holds
 
 
 def test_what_others_used_is_neither_idle_nor_withheld_nor_ours(tmp_path: Path) -> None:

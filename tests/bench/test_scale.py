@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from bench.queries import Step
+from bench.large.queries import Step
 from bench.scale import READ_MAX, SMALL, Plans, Reading, allowed
 
 STEP = Step(name="a list", run=lambda: None)

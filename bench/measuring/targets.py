@@ -15,7 +15,7 @@ import psycopg2
 import psycopg2.extras
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from bench.harness import ROOT, Site, Target
+from bench.measuring.harness import ROOT, Site, Target
 from cli.embedded.supervise.ports import free_port
 from cli.embedded.supervise.process import Child
 from cli.embedded.supervise.procfile import read_procfile

@@ -1,4 +1,4 @@
-"""Takes the time of some work, on the clock and of this program's processor. Used by bench.scan and bench.tron."""
+"""Takes the time of some work, on the clock and of this program's processor. Used by bench.scan and its chains."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.known import Known
-from bench.timed import timed
+from bench.chains.known import Known
+from bench.measuring.timed import timed
 from chains.base import Block
 from chains.net.rest import RestNode
 from chains.tron import wire as read

@@ -22,14 +22,14 @@ from typing import Any, Final, Self
 import psycopg2
 from psycopg2 import sql
 
-from bench.cpu import tree_cpu_ms
+from bench.measuring.cpu import tree_cpu_ms
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
 from cli.embedded.supervise.process import Child
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 PROGRAMS: Final = Path(sys.executable).parent
 LOAD: Final = Path(__file__).with_name("load.py")
 STOP_LIMIT_S: Final = 28.0
@@ -138,7 +138,7 @@ class Target:
 
 
 def start_load(plan: Mapping[str, object]) -> subprocess.Popen[str]:
-    """Start a client process on a plan; see bench.load."""
+    """Start a client process on a plan; see bench.measuring.load."""
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", str(LOAD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

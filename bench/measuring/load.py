@@ -1,6 +1,6 @@
 """A lean HTTP client in a process of its own: a closed loop over kept connections, in one thread.
 
-`bench.harness` starts it, hands it a plan as JSON on stdin and reads what it found as JSON from stdout. Requests are
+`harness` starts it, hands it a plan as JSON on stdin and reads what it found as JSON from stdout. Requests are
 built and signed before the clock starts, so that its share of the processor is small.
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.cpu import TICK_MS, tree_cpu_ms
+from bench.measuring.cpu import TICK_MS, tree_cpu_ms
 
 PAIRS_MAX: Final = 10
 # So many medians in a row have to be so near to each other, each of one pair more than the one before it.

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import psycopg2
 
-from bench.report import Figure
+from bench.measuring.report import Figure
 from models.addresses.pool import AddressStash
 from models.db import base
 

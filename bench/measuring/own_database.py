@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.quiet import beside
+from bench.measuring.quiet import beside
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port

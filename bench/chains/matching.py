@@ -19,8 +19,8 @@ from typing import Final
 
 import psycopg2
 
-from bench.harness import NS_IN_MS, Site
-from bench.quiet import until_it_holds
+from bench.measuring.harness import NS_IN_MS, Site
+from bench.measuring.quiet import until_it_holds
 from chains.bitcoin.scripts import KEY_HASH, key_hash_addresses
 from models.db import base
 from models.db.migrate import migrate
@@ -63,7 +63,7 @@ def _bitcoin(numbers: Iterable[int]) -> Sequence[str]:
 
 BLOCKS: Final[Mapping[str, Block]] = MappingProxyType({
     "ethereum": Block(network="ethereum", family="evm", currency="USDT", addresses=400, coins=0, written=_evm),
-    # As bench.bitcoin makes a full one.
+    # As bench.chains.bitcoin makes a full one.
     "bitcoin": Block(
         network="bitcoin", family="bitcoin", currency="BTC", addresses=12_000, coins=8_000, written=_bitcoin
     ),

@@ -1,4 +1,4 @@
-"""One round of calls through a queue, in a process of its own: `… -m bench.rpc_client MODULE CLIENTS SECONDS EVERY`.
+"""One round of calls through a queue, in a process of its own: `-m bench.measuring.rpc_client MODULE CLIENTS SECONDS EVERY`.
 
 MODULE has call(payload). EVERY is the pause between calls in seconds. Prints latencies in ns and the time taken.
 """

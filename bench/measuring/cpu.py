@@ -1,4 +1,4 @@
-"""How much processor time a program and all of its children have used. Read by bench.harness around each round."""
+"""How much processor time a program and all of its children have used. Read by harness around each round."""
 
 from __future__ import annotations
 

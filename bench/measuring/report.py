@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from bench.harness import Round
+from bench.measuring.harness import Round
 
 
 @dataclass(frozen=True, kw_only=True)

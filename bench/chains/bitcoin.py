@@ -12,7 +12,7 @@ import time
 from statistics import median
 from typing import Final
 
-from bench.known import Known
+from bench.chains.known import Known
 from chains.bitcoin.block import merkle_root, read_block
 from chains.bitcoin.headers import RULES
 from chains.bitcoin.scan import Matcher

@@ -1,6 +1,6 @@
 """The product's queue with an actor that returns what it gets, and neither database nor ledger. Used by bench.rpc.
 
-The worker is `dramatiq bench.echo`; `call(payload)` is its client.
+The worker is `dramatiq bench.measuring.echo`; `call(payload)` is its client.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Runs what is measured, takes its times, and prints them with their goals. Used by every benchmark."""
