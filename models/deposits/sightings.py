@@ -30,7 +30,9 @@ AWAITED: Final = f"s.owner_id = i.id AND s.seen_at <= i.expires_at AND {OPEN}"
 """Of an invoice i, the sightings that were made in time."""
 SHOWN: Final = f"{AWAITED} AND s.stray_reason IS NULL AND s.replaced_by IS NULL"
 """Of those, what an invoice shows as paid: of several that spend the same, the newest."""
-HOLDING: Final = f"{AWAITED} AND s.stray_reason IS NULL AND s.is_soon AND s.soon_at <= i.rate_expires_at"
+HOLDING: Final = (
+    f"{AWAITED} AND s.stray_reason IS NULL AND s.is_soon AND s.lost_height IS NULL AND s.soon_at <= i.rate_expires_at"
+)
 """Of those, what keeps an invoice from being quoted anew: seen before its rate ran out, and about to be included."""
 
 
