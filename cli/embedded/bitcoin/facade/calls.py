@@ -27,6 +27,7 @@ from cli.embedded.bitcoin.facade.state import State
 
 VERSION: Final = 290_000
 BLOCKS_MAX: Final = 1_000
+TXID_CHARS: Final = 64
 # Above which a sender is protected from himself, in coins for a thousand virtual bytes.
 CAP: Final = "0.10"
 NOT_WAITING: Final = (
@@ -98,6 +99,26 @@ def _pool_entry(state: State, txid: str) -> object:
     if txid not in state.pool.waiting:
         raise RefusedError(NOT_FOUND, "Transaction not in mempool")
     return shown.waiting(state.pool, state.pool.waiting[txid])
+
+
+def _spenders(state: State, wanted: Sequence[Mapping[str, Any]]) -> object:
+    if not wanted:
+        raise RefusedError(OUT_OF_RANGE, "Invalid parameter, outputs are missing")
+    told: list[dict[str, object]] = []
+    for one in wanted:
+        coin = _outpoint(one)
+        spender = state.pool.spender(coin)
+        told.append({"txid": coin[0], "vout": coin[1]} | ({} if spender is None else {"spendingtxid": spender}))
+    return told
+
+
+def _outpoint(named: Mapping[str, Any]) -> tuple[str, int]:
+    txid, vout = str(named.get("txid")), int(named.get("vout", -1))
+    if len(txid) != TXID_CHARS:
+        raise RefusedError(OUT_OF_RANGE, f"txid must be of length {TXID_CHARS}")
+    if vout < 0:
+        raise RefusedError(OUT_OF_RANGE, "Invalid parameter, vout cannot be negative")
+    return txid, vout
 
 
 def _transaction(state: State, txid: str, verbosity: int = 0, block_hash: str | None = None) -> object:
@@ -266,6 +287,7 @@ METHODS: Final[Mapping[str, Callable[..., object]]] = MappingProxyType(
         "getrawmempool": _pool,
         "getmempoolentry": _pool_entry,
         "getrawtransaction": _transaction,
+        "gettxspendingprevout": _spenders,
         "gettxout": _coin,
         "gettxoutsetinfo": _set_info,
         "scantxoutset": _scan,

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,20 @@ def test_both_replace_only_by_what_pays_more(node: BitcoinNode) -> None:
     chain.ask("generateblock", MINER_ADDRESS, [offered(5_000, 1_000)])
     assert chain.waiting() == []
     assert said(lambda: chain.send(offered(5_003, 2_000))) == (-25, "bad-txns-inputs-missingorspent")
+
+
+def test_both_tell_what_spends_a_coin_that_waits(node: BitcoinNode) -> None:
+    chain = HandMined(node.url, coins=2)
+    asked = [{"txid": txid, "vout": vout} for txid, vout, _ in chain.coins[:2]]
+    paid = chain.pay((BUYER_ADDRESS, 5_000))
+
+    assert chain.ask("gettxspendingprevout", asked) == [asked[0] | {"spendingtxid": paid}, asked[1]]
+    chain.mine()
+    assert chain.ask("gettxspendingprevout", asked) == asked
+    refused: list[object] = [[], [{"txid": "aa", "vout": 0}], [{"txid": "aa" * 32, "vout": -1}]]
+    assert [said(partial(chain.ask, "gettxspendingprevout", one)) for one in refused] == [
+        (-8, "Invalid"), (-8, "txid"), (-8, "Invalid"),
+    ]  # fmt: skip
 
 
 def test_both_end_a_chain_of_waiting_ones_at_twenty_five(node: BitcoinNode) -> None:
