@@ -274,6 +274,18 @@ class CoinSpender(Protocol):
         """Return the coins that an attempt's bytes spend, as (txid, vout). No network is used."""
         ...
 
+    def waiting_spends(
+        self, outpoints: Sequence[tuple[str, int]], *, block_hash: str | None, cautious: bool
+    ) -> frozenset[str]:
+        """Return the transactions that spend some of these coins and wait for a block, as far as nodes know.
+
+        block_hash: up to where the scan has come. Only whose newest block this is can say that nothing waits: another
+        may have there, in a block, what his pool has no more. None: that is not in question. cautious: one node's word
+        is enough that something waits, and that nothing does takes two where there are two; otherwise it is the other
+        way round. Raises ProviderError where too few can tell.
+        """
+        ...
+
 
 class Treasurer(Protocol):
     """One network, for the signer's treasury: how the gateway's own money moves. It judges no worth and sends nothing.

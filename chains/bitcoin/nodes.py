@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
 
+import msgspec
+
 from chains.base import NotYetError
 from chains.bitcoin import wire
 from chains.net.json_rpc import JsonRpc, RpcError
@@ -15,6 +17,8 @@ from core.catalogue.catalogue import Network
 ANSWERS: Final = frozenset({HTTPStatus.OK, HTTPStatus.NOT_FOUND, HTTPStatus.INTERNAL_SERVER_ERROR})
 # What a node answers about a height that its chain has not reached.
 OUT_OF_RANGE: Final = -8
+# No transaction has it.
+NOBODYS: Final = "00" * 32
 
 
 def hash_at(node: JsonRpc, height: int) -> str:
@@ -35,6 +39,10 @@ def lacking(node: JsonRpc) -> Sequence[str]:
         told.append(f"it has read {state.blocks} of {state.headers} blocks, and tells nothing newer")
     if state.pruned:
         told.append(f"it has no block below {state.pruneheight}: older ones cannot be read again, nor proved by it")
+    try:
+        node.call("gettxspendingprevout", [[{"txid": NOBODYS, "vout": 0}]], list[msgspec.Raw])
+    except RpcError:
+        told.append("it cannot say what spends a coin in its pool: by its word nothing is signed after a restore")
     return told
 
 

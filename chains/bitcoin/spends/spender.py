@@ -16,6 +16,7 @@ from chains.bitcoin.spends.selection import Bill, Choice, ShortError
 from chains.bitcoin.spends.sending import give
 from chains.bitcoin.spends.sizes import VBYTES_MAX, dust_units, vsize
 from chains.bitcoin.spends.terms import coin_offer
+from chains.bitcoin.spends.waiting import waiting_spends
 from chains.bitcoin.transactions import read
 from chains.family import Keyring
 from chains.net.json_rpc import JsonRpc
@@ -89,6 +90,12 @@ class BitcoinSpender:
     def claimed(self, raw: bytes) -> Sequence[tuple[str, int]]:
         """Return the coins that bytes spend, as (txid, vout)."""
         return tuple(one.outpoint for one in read(raw).inputs)
+
+    def waiting_spends(
+        self, outpoints: Sequence[tuple[str, int]], *, block_hash: str | None, cautious: bool
+    ) -> frozenset[str]:
+        """Return what spends some coins in the nodes' pools; see chains.family. Nodes before version 24 cannot tell."""
+        return waiting_spends(self.providers, outpoints, block_hash=block_hash, cautious=cautious)
 
     def send(self, raw: bytes) -> Sending:
         """Give bytes to every provider; taken by one is taken."""

@@ -16,7 +16,7 @@ from tests.peers.json_rpc_node import Answer, JsonRpcNode, Refusal
 
 ASKED = (
     "getbestblockhash", "getblock", "getblockchaininfo", "getblockcount", "getblockhash", "getblockheader",
-    "getrawtransaction", "gettxout",
+    "getrawtransaction", "gettxout", "gettxspendingprevout",
 )  # fmt: skip
 STATE = {"blocks": 5, "headers": 9, "initialblockdownload": False, "pruned": False}
 
@@ -154,6 +154,8 @@ def test_what_a_node_lacks_is_told(chain: Chain, liar: Liar) -> None:
     assert told() == []
     assert "5 of 9 blocks" in told(initialblockdownload=True)[0]
     assert "no block below 3" in told(pruned=True, pruneheight=3)[0]
+    liar.answers["gettxspendingprevout"] = Refusal(-32601, "Method not found")
+    assert [line[:36] for line in told()] == ["it cannot say what spends a coin in "]
 
 
 def test_coins_at_two_tips_are_no_answer(chain: Chain, liar: Liar) -> None:

@@ -6,6 +6,7 @@ from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import replace
 
+from chains.base import NotYetError
 from chains.family import Keyring
 from chains.spending import (
     Case,
@@ -22,8 +23,8 @@ from chains.spending import (
 )
 from tests.chains.toy.chain import NATIVE, WINDOW, Tx
 from tests.chains.toy.nodes import ToyNode
-from tests.chains.toy.providers import checked
-from tests.chains.toy.spender import ToySpender
+from tests.chains.toy.providers import block_at, checked
+from tests.chains.toy.spender import WITNESSES_MIN, ToySpender
 
 
 class WindowSpender(ToySpender):
@@ -80,6 +81,17 @@ class CoinsSpender(ToySpender):
     def claimed(self, raw: bytes) -> Sequence[tuple[str, int]]:
         return Tx.read(raw).coins
 
+    def waiting_spends(
+        self, outpoints: Sequence[tuple[str, int]], *, block_hash: str | None, cautious: bool
+    ) -> frozenset[str]:
+        told = self._all(lambda node: (_spenders(node, outpoints), _tip(node)))
+        level = [txids for txids, tip in told if block_hash in {None, tip}]
+        if len(level) < (min(WITNESSES_MIN, len(self._providers.nodes)) if cautious else 1):
+            raise NotYetError("too few nodes stand where the scan does")
+        known = Tally(txid for txids in ([txids for txids, _ in told] if cautious else level) for txid in txids)
+        needed = 1 if cautious else min(WITNESSES_MIN, len(level))
+        return frozenset(txid for txid, nodes in known.items() if nodes >= needed)
+
     def _unsigned(self, draft: Draft, counter: int | None) -> Tx:
         assert counter is None
         assert isinstance(draft.claim, Coins)
@@ -107,6 +119,16 @@ class CoinsSpender(ToySpender):
         for recipient, _, units in tx.outputs:
             moved[recipient, gas] += units
         return moved
+
+
+def _spenders(node: ToyNode, outpoints: Sequence[tuple[str, int]]) -> set[str]:
+    pool: dict[str, Tx] = checked(node.ask("pool"), dict)
+    return {txid for txid, tx in pool.items() if not set(outpoints).isdisjoint(tx.coins)}
+
+
+def _tip(node: ToyNode) -> str:
+    block = block_at(node, checked(node.ask("head"), int))
+    return "" if block is None else block.hash
 
 
 def _enough(coins: Sequence[Coin], wanted: int) -> tuple[list[Coin], int]:

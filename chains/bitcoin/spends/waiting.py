@@ -1,0 +1,77 @@
+"""Asks the nodes' pools which of what waits spends coins of ours. Called by chains.bitcoin.spends.spender.
+
+A pool proves nothing: whoever tells of one may make it up, or hold it back. What counts is who has the same newest
+block as the scan: another's pool may have lost to a block what the scan has not seen there.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from chains.base import NotYetError, ProviderError
+from chains.bitcoin import wire
+from chains.net.json_rpc import JsonRpc
+from chains.net.providers import Providers
+
+# Coins in one question.
+PORTION: Final = 1_000
+# So many, where there are so many, have to say that something waits; and while one is enough for that, that nothing
+# does.
+WITNESSES_MIN: Final = 2
+
+Outpoint = tuple[str, int]
+
+
+class _Spender(msgspec.Struct):
+    """What gettxspendingprevout tells of a coin; no id where nothing that waits spends it."""
+
+    txid: str
+    vout: int
+    spendingtxid: str | None = None
+
+
+class _Pool(msgspec.Struct):
+    """Whether a node that has just begun has its pool back, as getmempoolinfo tells it."""
+
+    loaded: bool = True
+
+
+class _Look(NamedTuple):
+    """What one node's pool spends of some coins, and the node's newest block after that."""
+
+    spenders: frozenset[str]
+    tip: str
+
+
+def waiting_spends(
+    providers: Providers[JsonRpc], outpoints: Sequence[Outpoint], *, block_hash: str | None, cautious: bool
+) -> frozenset[str]:
+    """Return what chains.family.CoinSpender says."""
+    if not outpoints:
+        return frozenset()
+    looks = providers.answers(lambda node: _look(node, outpoints))
+    level = [look for look in looks if block_hash in {None, look.tip}]
+    needed = min(WITNESSES_MIN, providers.count) if cautious else 1
+    if len(level) < needed:
+        raise NotYetError(f"{len(level)} of the nodes that tell of their pools stand at block {block_hash}")
+    if cautious:
+        return frozenset[str]().union(*(look.spenders for look in looks))
+    known = Counter(txid for look in level for txid in look.spenders)
+    return frozenset(txid for txid, nodes in known.items() if nodes >= min(WITNESSES_MIN, len(level)))
+
+
+def _look(node: JsonRpc, outpoints: Sequence[Outpoint]) -> _Look:
+    if not node.call("getmempoolinfo", [], _Pool).loaded:
+        raise NotYetError("the node has not read its pool back yet")
+    found: set[str] = set()
+    for start in range(0, len(outpoints), PORTION):
+        part = outpoints[start : start + PORTION]
+        asked = [{"txid": txid, "vout": vout} for txid, vout in part]
+        told = node.call("gettxspendingprevout", [asked], list[_Spender])
+        if [(one.txid, one.vout) for one in told] != list(part):
+            raise ProviderError("gettxspendingprevout: not an answer for each coin")
+        found |= {wire.id_of(one.spendingtxid) for one in told if one.spendingtxid is not None}
+    # Asked last: what a block took out of the pool meanwhile stands in this one, or below.
+    return _Look(frozenset(found), wire.id_of(node.call("getbestblockhash", [], str)))

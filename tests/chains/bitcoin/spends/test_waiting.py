@@ -1,0 +1,127 @@
+"""What waits in the pools of real nodes and spends coins of ours, by the word of one, two or three providers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chains.base import NotYetError, ProviderError
+from chains.bitcoin.spends import waiting
+from tests.chains.bitcoin.spends.samples import COIN, intent
+from tests.chains.bitcoin.spends.world import World
+from tests.peers.json_rpc_node import Refusal
+
+ASK = "gettxspendingprevout"
+INVENTED = "ab" * 32
+OLD_NODE = Refusal(-32601, "Method not found")
+
+
+def tip(world: World) -> str:
+    return str(world.node.ask("getbestblockhash"))
+
+
+def ask(world: World, *, cautious: bool = False, block_hash: str | None = None) -> frozenset[str]:
+    outpoints = [(coin.txid, coin.vout) for coin in world.coins]
+    return world.spender.waiting_spends(outpoints, block_hash=block_hash or tip(world), cautious=cautious)
+
+
+def invents(told: list[dict[str, Any]], _params: object) -> list[dict[str, Any]]:
+    return [*told[:-1], told[-1] | {"spendingtxid": INVENTED}]
+
+
+def hides(told: list[dict[str, Any]], _params: object) -> list[dict[str, Any]]:
+    return [{"txid": one["txid"], "vout": one["vout"]} for one in told]
+
+
+def waits(world: World) -> str:
+    """Let one of three coins be spent by what waits; return its id."""
+    world.fund(COIN, COIN, COIN)
+    attempt = world.sign(world.draft(intent(1_000_000)))
+    world.spender.send(attempt.raw)
+    return attempt.txid
+
+
+def test_what_waits_is_told_until_a_block_has_it(pair: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    txid, scanned = waits(pair), tip(pair)
+    assert ask(pair) == ask(pair, cautious=True) == {txid}
+    monkeypatch.setattr(waiting, "PORTION", 2)
+    before = pair.providers[0].asked.count(ASK)
+    assert ask(pair) == {txid}
+    assert pair.providers[0].asked.count(ASK) == before + 2
+
+    pair.node.mine()
+    assert ask(pair) == frozenset()
+    outpoints = [(coin.txid, coin.vout) for coin in pair.coins]
+    assert pair.spender.waiting_spends(outpoints, block_hash=None, cautious=False) == frozenset()
+    # The pool has it no more, and the scan has not seen the block.
+    with pytest.raises(NotYetError):
+        ask(pair, block_hash=scanned)
+
+
+def test_one_word_is_enough_that_something_waits_and_later_it_takes_two(trio: World) -> None:
+    txid, liar = waits(trio), trio.providers[0]
+    liar.lies[ASK] = invents
+    assert ask(trio, cautious=True) == {txid, INVENTED}
+    assert ask(trio) == {txid}
+    liar.lies[ASK] = hides
+    assert ask(trio) == ask(trio, cautious=True) == {txid}
+    # Who stands elsewhere counts while one word is enough, and not after.
+    liar.lies |= {ASK: invents, "getbestblockhash": "cd" * 32}
+    assert ask(trio, cautious=True) == {txid, INVENTED}
+    assert ask(trio) == {txid}
+
+
+@pytest.mark.parametrize(
+    ("method", "lie"),
+    [
+        (ASK, OLD_NODE),
+        (ASK, lambda told, _: told[1:]),
+        (ASK, lambda told, _: told[::-1]),
+        (ASK, lambda told, _: [one | {"spendingtxid": "AB" * 32} for one in told]),
+        (ASK, lambda told, _: [one | {"spendingtxid": 7} for one in told]),
+        (ASK, lambda told, _: [one | {"vout": str(one["vout"])} for one in told]),
+        ("getbestblockhash", "no hash"),
+        ("getmempoolinfo", {"loaded": False}),
+    ],
+)
+def test_who_cannot_tell_has_no_word_and_where_none_can_nothing_is_told(pair: World, method: str, lie: object) -> None:
+    txid = waits(pair)
+    pair.providers[0].lies[method] = lie
+    assert ask(pair) == {txid}
+    with pytest.raises(NotYetError, match="1 of the nodes"):
+        ask(pair, cautious=True)
+    pair.providers[1].lies[method] = lie
+    with pytest.raises(ProviderError):
+        ask(pair)
+
+
+def test_of_no_coins_nobody_is_asked(alone: World) -> None:
+    before = len(alone.providers[0].asked)
+    assert alone.spender.waiting_spends([], block_hash="", cautious=True) == frozenset()
+    assert len(alone.providers[0].asked) == before
+
+
+def test_the_one_provider_there_is_has_the_only_word(alone: World) -> None:
+    waits(alone)
+    alone.providers[0].lies[ASK] = invents
+    assert INVENTED in ask(alone) & ask(alone, cautious=True)
+
+
+def test_what_a_block_takes_out_of_the_pool_while_it_is_asked_is_not_taken_for_gone(alone: World) -> None:
+    waits(alone)
+    scanned = tip(alone)
+
+    def mines(told: list[dict[str, Any]], params: object) -> list[dict[str, Any]]:
+        alone.node.mine()
+        return hides(told, params)
+
+    alone.providers[0].lies[ASK] = mines
+    with pytest.raises(NotYetError):
+        ask(alone, block_hash=scanned)
+
+
+def test_who_stands_elsewhere_holds_up_nobody_for_good(pair: World) -> None:
+    txid = waits(pair)
+    pair.providers[0].lies |= {ASK: invents, "getbestblockhash": "cd" * 32}
+    assert ask(pair) == {txid}
