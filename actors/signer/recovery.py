@@ -2,7 +2,9 @@
 
 A step of the signer's, called by actors.signer.broadcast.
 While a network is not signed for, what left our addresses and no row knows is adopted by whatever asks for it. Once the
-scan has stood at the head, nothing is unknown and the chain has used no slot beyond our count, signing goes on.
+scan has stood at the head, nothing is unknown and the chain has used no slot beyond our count, signing goes on. Where
+coins are claimed, nothing that no row knows may wait for a block and spend one: what it pays would be paid anew, with
+other coins.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ from actors.queue import watermark
 from actors.queue.isolated import isolated
 from actors.signer import spend as spending
 from chains.base import ProviderError
-from chains.family import CounterSpender, Spender
+from chains.family import CoinSpender, CounterSpender, Spender
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
+from models.deposits import cursors
 from models.outcomes import spends as payout_spends
+from models.spends import coins, signing, slots
 from models.spends import rows as spends
-from models.spends import signing, slots
 from models.spends import unknown as unknown_spends
 from models.spends.signing import Stop
 from models.treasury import adoption, sweeps, writeoffs
@@ -35,6 +38,9 @@ KNOWN: Final = (payout_spends, sweeps, writeoffs)
 # For so long one node's word that something of ours waits for a block is enough: pools differ, and whoever lies may
 # hold up a wallet for that long and no longer.
 CAUTIOUS_S: Final = 1_800
+# Of what waits, so many are named in the log.
+NAMED_MAX: Final = 20
+WAITING: Final = "transactions that no row knows wait for a block and spend our coins"
 
 
 def advance(ctx: Context, network: Network) -> bool:
@@ -66,13 +72,16 @@ def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
     # Spares the nodes' questions; resume() decides, under its lock.
     if not stopped.is_caught_up or signing.has_unknown(network.code):
         return False
-    counter = spending.counting(network, spending.spender_of(ctx, network))
+    spender, cautious = spending.spender_of(ctx, network), stopped.age_s < CAUTIOUS_S
+    counter, holder = spending.counting(network, spender), spending.holding(network, spender)
     slots: dict[str, int] = {}
+    if holder is not None and _is_awaited(network, holder, cautious=cautious):
+        return False
     if counter is None:
-        # Nothing is counted: what is unknown, the scan alone tells.
+        # Nothing is counted: what is unknown in blocks, the scan alone tells.
         return signing.resume(stopped, slots)
     for sender in {treasury.address(network.code, "hot"), stopped.sender} - {None, ""}:
-        slot = _agreed_slot(network, counter, str(sender), cautious=stopped.age_s < CAUTIOUS_S)
+        slot = _agreed_slot(network, counter, str(sender), cautious=cautious)
         if slot is None:
             return False
         slots[str(sender)] = slot
@@ -98,22 +107,55 @@ def _agreed_slot(network: Network, counter: CounterSpender, sender: str, *, caut
     return None
 
 
+def _is_awaited(network: Network, holder: CoinSpender, *, cautious: bool) -> bool:
+    """Return whether something that no row knows waits for a block and spends a coin of ours.
+
+    What comes into a block meanwhile is told by neither the pools nor our rows yet. So a pool counts whose node has the
+    very block up to which the scan has come: what that has in no block, its pool has, and what the scan then finds in
+    a later one is unknown before signing goes on.
+    """
+    cursor = cursors.read(network.code)
+    block_hash = "" if cursor is None else cursor.hash
+    unknown: set[str] = set()
+    for portion in coins.unspent(network.code, network.gas_currency):
+        waiting = holder.waiting_spends(portion, block_hash=block_hash, cautious=cautious)
+        unknown |= unknown_spends.unheard_of(network.code, waiting)
+    if unknown:
+        named = sorted(unknown)[:NAMED_MAX]
+        log.error("signing.spends_waiting", network=network.code, waiting=len(unknown), txids=named)
+    return bool(unknown)
+
+
 def check_pools(network: Network, spender: Spender, sender: str) -> bool:
     """Return whether every transaction of a sender that waits with the nodes has a row; signing stops if one has none.
 
-    Where nobody tells, whoever signs next finds that out for himself; where nothing is counted, nobody can.
+    Where nobody tells, whoever signs next finds that out for himself if slots are counted. Where coins are claimed,
+    those are asked about of which the next may be made; where windows are, nobody can tell.
     """
-    counter = spending.counting(network, spender)
-    if counter is None:
-        return True
-    ours = spends.next_slot(network.code, sender)
+    counter, holder = spending.counting(network, spender), spending.holding(network, spender)
     try:
-        waiting = counter.waiting_counter(sender, ours=ours, cautious=False)
+        if counter is not None:
+            return _check_slots(network, counter, sender)
+        return holder is None or _check_coins(network, holder)
     except ProviderError as error:
         log.warning("signing.waiting_unknown", network=network.code, error=str(error))
         return True
+
+
+def _check_slots(network: Network, counter: CounterSpender, sender: str) -> bool:
+    ours = spends.next_slot(network.code, sender)
+    waiting = counter.waiting_counter(sender, ours=ours, cautious=False)
     if waiting <= ours:
         return True
     with transaction():
         signing.stop(network.code, reason=spending.beyond(sender, waiting, ours), sender=sender)
+    return False
+
+
+def _check_coins(network: Network, holder: CoinSpender) -> bool:
+    free = [(coin.txid, coin.vout) for coin in spending.free_coins(network, network.gas_currency)]
+    if not unknown_spends.unheard_of(network.code, holder.waiting_spends(free, block_hash=None, cautious=False)):
+        return True
+    with transaction():
+        signing.stop(network.code, reason=WAITING)
     return False

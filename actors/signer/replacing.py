@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from actors.signer.intents import coin_of, draft_of, intent_of, nothing_of
-from actors.signer.spend import free_coins
+from actors.signer.spend import free_coins, holding
 from chains.family import CoinSpender, Spender
 from chains.spending import Coins, Draft, Purse
 from core.catalogue.catalogue import Network
-from core.catalogue.families import traits_of
 from models.spends import coins
 from models.spends.rows import AttemptRow, SpendRow
 
@@ -33,8 +31,9 @@ class Replaced:
 
 def replaced(network: Network, spender: Spender, spend: SpendRow, attempts: Sequence[AttemptRow]) -> Replaced | None:
     """Return the newest attempt that can still be included; None where none can. attempts: the newest first."""
-    if traits_of(network).claim == "coins":
-        return _of_coins(network, cast("CoinSpender", spender), spend, attempts)
+    holder = holding(network, spender)
+    if holder is not None:
+        return _of_coins(network, holder, spend, attempts)
     intent = nothing_of(spend) if spend.state == "failed" else intent_of(spend)
     return Replaced(draft=draft_of(network, spend, attempts[0], intent), purse=Purse())
 

@@ -24,7 +24,7 @@ from actors.context import Context, context
 from actors.signer.intents import coin_of
 from chains import registry
 from chains.base import ForeignKeyError, ProviderError
-from chains.family import CounterSpender, Spender
+from chains.family import CoinSpender, CounterSpender, Spender
 from chains.keys import Keys, load_keys
 from chains.keystore import KeystoreError
 from chains.spending import (
@@ -121,6 +121,11 @@ def freeze_for(network: str, error: ForeignKeyError) -> None:
 def counting(network: Network, spender: Spender) -> CounterSpender | None:
     """Return a spender as one whose claims are counters; None where its family claims otherwise."""
     return cast("CounterSpender", spender) if traits_of(network).claim == "counter" else None
+
+
+def holding(network: Network, spender: Spender) -> CoinSpender | None:
+    """Return a spender as one whose claims are coins; None where its family claims otherwise."""
+    return cast("CoinSpender", spender) if traits_of(network).claim == "coins" else None
 
 
 def start(

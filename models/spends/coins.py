@@ -6,7 +6,7 @@ and a reorg takes that back. Whoever locks several locks them in one order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -37,6 +37,24 @@ _UNSPENT: Final = (
 _NAMED: Final = (
     "(k.txid, k.vout) IN (SELECT * FROM unnest(string_to_array(%s, ','), string_to_array(%s, ',')::bigint[]))"
 )
+
+
+# A portion of a network's coins that no block spends, behind a place of them: by the height of their block, and those
+# that are in none last.
+_PORTION: Final = (
+    "SELECT * FROM (SELECT created_height AS height, txid, vout FROM coins WHERE network = %(network)s"
+    "   AND currency = %(currency)s AND spent_by_txid IS NULL"
+    "   AND (created_height, txid, vout) > (%(height)s, %(txid)s, %(vout)s)"
+    "   ORDER BY created_height, txid, vout LIMIT %(limit)s) standing"
+    " UNION ALL SELECT * FROM (SELECT %(nowhere)s::bigint AS height, txid, vout FROM coins WHERE network = %(network)s"
+    "   AND currency = %(currency)s AND spent_by_txid IS NULL AND created_height IS NULL"
+    "   AND (%(nowhere)s::bigint, txid, vout) > (%(height)s, %(txid)s, %(vout)s)"
+    "   ORDER BY txid, vout LIMIT %(limit)s) gone"
+    " ORDER BY height, txid, vout LIMIT %(limit)s"
+)
+# Above all heights.
+_NOWHERE: Final = 2**62
+PORTION: Final = 10_000
 
 
 class CoinRow(Table, table="coins k"):
@@ -195,6 +213,20 @@ def free(network: str, family: str, currency: str, *, limit: int, depth: int = 1
         " ORDER BY k.units DESC, k.txid, k.vout LIMIT %s",
         (family, network, currency, depth, limit),
     )
+
+
+def unspent(network: str, currency: str) -> Iterator[list[Outpoint]]:
+    """Return the coins that no block spends, held ones and those that a reorg took among them, a portion at a time."""
+    height, txid, vout = -1, "", -1
+    while portion := rows(
+        _PORTION,
+        {
+            "network": network, "currency": currency, "height": height, "txid": txid, "vout": vout,
+            "nowhere": _NOWHERE, "limit": PORTION,
+        },
+    ):  # fmt: skip
+        yield [(txid, vout) for _, txid, vout in portion]
+        height, txid, vout = portion[-1]
 
 
 def unspent_at(network: str, currency: str, *, height: int) -> dict[str, list[Outpoint]]:

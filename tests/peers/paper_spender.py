@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Literal
 
+from chains.base import ProviderError
 from chains.family import Keyring
 from chains.spending import (
     Attempt,
@@ -31,6 +32,7 @@ from chains.spending import (
 )
 from tests.peers.paper_chain import PaperBlock, PaperChain
 
+Claim = Literal["counter", "coins", "window"]
 FEE = 21_000
 WINDOW = 6
 
@@ -38,12 +40,17 @@ WINDOW = 6
 class PaperSpender:
     """One network's, by the kind of its claim."""
 
-    def __init__(self, chain: PaperChain, claim: Literal["counter", "coins", "window"]) -> None:
+    def __init__(self, chain: PaperChain, claim: Claim) -> None:
         self.chain, self.claim = chain, claim
         self.drafted: list[Intent] = []
         self.sent: list[bytes] = []
         self.refused: set[str] = set()
         self.included: dict[str, PaperBlock] = {}
+        # What waits with nodes and spends a coin, (txid, vout); and what they answer instead where they cannot tell.
+        self.waiting: dict[tuple[str, int], str] = {}
+        self.silent: ProviderError | None = None
+        # What was asked of them: how many coins, at which block, and whether one node's word was enough.
+        self.asked: list[tuple[int, str | None, bool]] = []
         self._claimed: dict[bytes, Sequence[tuple[str, int]]] = {}
         # Up to here windows are over for good.
         self.expired_to = 0
@@ -77,6 +84,14 @@ class PaperSpender:
 
     def claimed(self, raw: bytes) -> Sequence[tuple[str, int]]:
         return self._claimed[raw]
+
+    def waiting_spends(
+        self, outpoints: Sequence[tuple[str, int]], *, block_hash: str | None, cautious: bool
+    ) -> frozenset[str]:
+        self.asked.append((len(outpoints), block_hash, cautious))
+        if self.silent is not None:
+            raise self.silent
+        return frozenset(self.waiting[coin] for coin in outpoints if coin in self.waiting)
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> None:
         """Know no higher offer."""

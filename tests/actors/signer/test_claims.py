@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 from unittest.mock import Mock
 from uuid import UUID
 
@@ -17,41 +16,19 @@ from actors.signer import broadcast
 from actors.signer import limits as signer_policy
 from actors.signer import spend as spending
 from actors.signer.limits import LimitReachedError
-from chains import registry
 from chains.base import ForeignKeyError
 from chains.spending import Coins, Intent, Offer, UnderfundedError
-from core.catalogue import families
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.payouts import freezes
 from models.payouts.rows import PayoutRow
 from models.spends import coins, signing
 from models.spends import tracking as spend_tracking
-from models.spends.coins import CoinRow, Spending
-from tests.actors.signer.world import SpendWorld
+from models.spends.coins import Spending
+from tests.actors.signer.world import TOKENS, SpendWorld, coin
 from tests.models.builders import CATALOGUE, USDT
 from tests.peers.paper_chain import transfer
 from tests.peers.paper_spender import PaperSpender
-
-TOKENS = CATALOGUE.pairs["USDT", "ethereum"].from_ledger(10 * USDT, CATALOGUE.scale("USDT"))
-Claim = Literal["counter", "coins", "window"]
-
-
-@pytest.fixture
-def paper(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[..., PaperSpender]:
-    """Let the network's family claim otherwise."""
-
-    def make(claim: Claim, *, outputs_max: int = 1, in_flight_max: int = 64, gather_s: int = 0) -> PaperSpender:
-        traits = replace(
-            families.TRAITS["evm"], claim=claim, outputs_max=outputs_max, in_flight_max=in_flight_max,
-            gather_s=gather_s, gather_max_s=5 * gather_s,
-        )  # fmt: skip
-        monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": traits}))
-        spender = PaperSpender(world.chain, claim)
-        monkeypatch.setattr(registry, "spender", lambda _network, _settings: spender)
-        return spender
-
-    return make
 
 
 def once(label: str, act: Callable[[], object]) -> None:
@@ -64,17 +41,6 @@ def once(label: str, act: Callable[[], object]) -> None:
             act()
 
     checkpoints.listen(hear)
-
-
-def coin(world: SpendWorld, txid: str, *, height: int) -> None:
-    """Let the hot wallet have a coin of 10 USDT, by a transaction that is noted and left the chain for another."""
-    execute("INSERT INTO stranger_spends (network, txid) VALUES (%s, %s)", (world.network.code, txid))
-    new = CoinRow(
-        network=world.network.code, txid=txid, vout=0, address=world.hot, currency="USDT", units=TOKENS,
-        created_height=height, created_hash=f"0x0-{height}",
-    )  # fmt: skip
-    with transaction():
-        assert coins.note(world.network.code, [new], [], height=height, block_hash=f"0x0-{height}") == 1
 
 
 def came(order: PayoutRow, seconds_ago: int) -> None:

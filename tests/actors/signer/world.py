@@ -23,9 +23,10 @@ from models.deposits.rows import ChainBlock
 from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, balance, post
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
+from models.spends import coins, signing
 from models.spends import rows as spends
-from models.spends import signing
 from models.spends import unknown as unknown_spends
+from models.spends.coins import CoinRow
 from models.spends.rows import SpendRow
 from models.spends.tracking import WATCHED_ON_BLOCKS
 from models.spends.unknown import UnknownRow
@@ -38,6 +39,7 @@ MNEMONIC = " ".join(["abandon"] * 11 + ["about"])
 ETHER = 10**18
 RICH_WEI = 100 * ETHER
 RICH_UNITS = 10**12
+TOKENS = CATALOGUE.pairs["USDT", "ethereum"].from_ledger(10 * USDT, CATALOGUE.scale("USDT"))
 
 
 class SpendWorld:
@@ -264,3 +266,14 @@ class SpendWorld:
     def due_now(self) -> None:
         """Let what was put off be due."""
         execute("UPDATE payouts SET due_at = app_now()")
+
+
+def coin(world: SpendWorld, txid: str, *, height: int, currency: str = "USDT") -> None:
+    """Let the hot wallet have a coin as large as an order, by a transaction that left the chain for another."""
+    execute("INSERT INTO stranger_spends (network, txid) VALUES (%s, %s)", (world.network.code, txid))
+    new = CoinRow(
+        network=world.network.code, txid=txid, vout=0, address=world.hot, currency=currency, units=TOKENS,
+        created_height=height, created_hash=f"0x0-{height}",
+    )  # fmt: skip
+    with transaction():
+        assert coins.note(world.network.code, [new], [], height=height, block_hash=f"0x0-{height}") == 1

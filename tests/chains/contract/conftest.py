@@ -36,6 +36,7 @@ OURS: Final[Mapping[str, str]] = {
     "test_what_a_thief_made_void_is_signed_anew_and_paid_once_when_the_loss_is_booked": "a block empties its pool",
     "test_the_books_agree_with_what_the_chain_says_that_our_places_hold": "it tells which coins are unspent",
     "test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone": "it tells what waiting ones offer",
+    "test_what_still_waits_in_the_pools_is_waited_for_before_anybody_is_paid_again": "it tells what spends a coin",
     "test_one_that_comes_again_begins_anew": "it begins again without its pool",
 }
 """What is asked of our own node of bitcoin, and what of it only that shows: the rest is asked of a real one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.signer import broadcast
+from actors.signer import broadcast, recovery
 from models.db.base import execute, rows
 from models.payouts.rows import PayoutRow
 from models.spends import signing
@@ -157,6 +157,33 @@ def test_what_may_still_come_into_a_block_is_waited_for_before_anybody_is_paid_a
     rich.outlast()
     sign(rich)
     rich.follow()
+
+    assert signing.read(rich.code) is None
+    assert (rich.held(to), status(order)) == (rich.price, "confirmed")
+    assert rows("SELECT txid FROM spend_attempts") == [(txid,)]
+    assert rich.findings() == []
+
+
+@pytest.mark.claims("coins")
+def test_what_still_waits_in_the_pools_is_waited_for_before_anybody_is_paid_again(rich: Rig) -> None:
+    """Nothing counts coins: the scan has caught up, and signing anew would take others than what waits has."""
+    to = rich.recipient()
+    order = rich.order(to)
+    backup = rich.copy()
+    sign(rich)
+    ((txid,),) = rows("SELECT txid FROM spend_attempts")
+
+    rich.go_back_to(backup)
+    rich.catch_up()
+    sign(rich, 3)
+    assert (rows("SELECT count(*) FROM spends"), status(order)) == ([(0,)], "approved")
+    rich.pass_time(recovery.CAUTIOUS_S + 1)
+    sign(rich)
+    assert signing.read(rich.code) is not None, "it waits, however long that is"
+    rich.mine()
+    sign(rich)
+    assert signing.read(rich.code) is not None, "no pool has it any more, and the scan has not seen its block"
+    rich.follow(4)
 
     assert signing.read(rich.code) is None
     assert (rich.held(to), status(order)) == (rich.price, "confirmed")

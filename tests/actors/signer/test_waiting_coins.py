@@ -1,0 +1,169 @@
+"""Where money lies in coins, what waits for a block and no row knows is not signed beside: it may pay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from actors.signer import recovery
+from chains.base import ProviderError
+from models.db.base import execute, rows, transaction
+from models.payouts.rows import PayoutRow
+from models.spends import coins, signing
+from models.spends import unknown as unknown_spends
+from models.spends.coins import Spending
+from models.spends.unknown import UnknownRow
+from tests.actors.signer.world import SpendWorld, coin
+from tests.peers.paper_spender import PaperSpender
+
+Paper = Callable[..., PaperSpender]
+
+
+def stopped(world: SpendWorld, spender: PaperSpender) -> PayoutRow:
+    """Let the network be stopped, the scan have caught up, and an order and coins be there."""
+    coin(world, "a", height=49, currency="ETH")
+    coin(world, "b", height=50)
+    order = world.order()
+    with transaction():
+        signing.stop(world.network.code, reason="a test")
+    world.scan()
+    spender.asked.clear()
+    return order
+
+
+def step(world: SpendWorld) -> list[Any]:
+    """Take a step, with what was put off due; return what was logged of the signing."""
+    world.due_now()
+    with capture_logs() as logs:
+        world.step()
+    return [log for log in logs if log["event"].startswith("signing.")]
+
+
+def test_what_waits_keeps_the_network_stopped_until_no_pool_has_it(world: SpendWorld, paper: Paper) -> None:
+    spender = paper("coins")
+    order = stopped(world, spender)
+    spender.waiting["a", 0] = "lost"
+
+    (told,) = step(world)
+    assert (told["event"], told["log_level"], told["txids"]) == ("signing.spends_waiting", "error", ["lost"])
+    assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
+    assert spender.asked == [(1, world.chain.blocks[-1].hash, True)]
+
+    spender.waiting.clear()
+    assert [told["event"] for told in step(world)] == ["signing.resumed"]
+    assert world.payout(order).status == "sent"
+
+
+def test_one_nodes_word_is_enough_for_half_an_hour(world: SpendWorld, paper: Paper) -> None:
+    spender = paper("coins")
+    stopped(world, spender)
+    spender.waiting["a", 0] = "lost"
+    world.pass_time(recovery.CAUTIOUS_S - 60)
+    step(world)
+    world.pass_time(60)
+    step(world)
+    assert [cautious for _, _, cautious in spender.asked] == [True, False]
+
+
+def test_where_no_pool_can_be_asked_the_network_stays_stopped(world: SpendWorld, paper: Paper) -> None:
+    spender = paper("coins")
+    order = stopped(world, spender)
+    spender.silent = ProviderError("no such method")
+
+    (told,) = step(world)
+    assert (told["event"], told["error"]) == ("signing.not_compared", "no such method")
+    assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
+
+
+def test_what_a_row_knows_holds_up_nobody(world: SpendWorld, paper: Paper) -> None:
+    spender = paper("coins")
+    coin(world, "c", height=48)
+    ours = world.order()
+    world.step()
+    stopped(world, spender)
+    ((txid,),) = rows("SELECT txid FROM spend_attempts")
+    execute("UPDATE coins SET held_by = (SELECT id FROM spends) WHERE txid = 'a'")
+    spender.waiting["a", 0] = txid
+
+    assert [told["event"] for told in step(world)] == ["signing.resumed"]
+    assert world.payout(ours).status == "sent"
+
+
+def test_what_a_reorg_took_holds_up_the_signing_while_it_waits_again(world: SpendWorld, paper: Paper) -> None:
+    spender = paper("coins")
+    order = stopped(world, spender)
+    lost = UnknownRow(
+        network="ethereum", txid="lost", sender="", key_ordinal=None, slot=None, recipient="0x" + "a1" * 20,
+        currency="ETH", contract=None, decimals=18, token_units=1, is_transfer=True, raw=b"lost", ceiling_units=1,
+        terms={}, is_success=True, chain_fee_units=1, block_height=None, block_hash=None, spends=[["a", 0]],
+    )  # fmt: skip
+    with transaction():
+        assert unknown_spends.note(lost)
+    world.scan()
+    spender.waiting["a", 0] = "lost"
+
+    assert [told["event"] for told in step(world)] == ["signing.spends_waiting"]
+    spender.waiting.clear()
+    assert [told["event"] for told in step(world)] == ["signing.resumed"]
+    assert world.payout(order).status == "sent"
+
+
+def test_nothing_is_taken_for_asked_before_a_block_was_scanned(world: SpendWorld, paper: Paper) -> None:
+    spender = paper("coins")
+    stopped(world, spender)
+    world.is_tampered = True
+    execute("DELETE FROM chain_cursors")
+    step(world)
+    assert [block_hash for _, block_hash, _ in spender.asked][:1] == [""]
+
+
+# Before each step that signs -----------------------------------------------------------------------------------------
+
+
+def test_what_waits_and_no_row_knows_stops_the_signing(world: SpendWorld, paper: Paper) -> None:
+    spender = paper("coins")
+    coin(world, "a", height=49, currency="ETH")
+    coin(world, "b", height=50)
+    order = world.order()
+    spender.waiting["a", 0] = "lost"
+
+    assert [told["event"] for told in step(world)] == ["signing.stopped"]
+    found = signing.read(world.network.code)
+    assert found is not None
+    assert (found.reason, found.sender) == (recovery.WAITING, "")
+    assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
+    assert spender.asked == [(1, None, False)]
+
+
+def test_where_no_pool_can_be_asked_signing_goes_on(world: SpendWorld, paper: Paper) -> None:
+    spender = paper("coins")
+    coin(world, "b", height=50)
+    order = world.order()
+    spender.silent = ProviderError("no such method")
+
+    assert [told["event"] for told in step(world)] == ["signing.waiting_unknown"]
+    assert world.payout(order).status == "sent"
+
+
+# Which coins ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("portion", [1, 2, 3, 4, 9])
+def test_every_coin_is_asked_about_that_no_block_spends(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch, portion: int
+) -> None:
+    monkeypatch.setattr(coins, "PORTION", portion)
+    for txid, height in (("d", 48), ("a", 50), ("c", 49), ("b", 49), ("f", 47), ("e", 46)):
+        coin(world, txid, height=height, currency="ETH")
+    coin(world, "another", height=49)
+    execute("UPDATE coins SET created_height = NULL, created_hash = NULL WHERE txid IN ('f', 'e')")
+    execute("INSERT INTO stranger_spends (network, txid) VALUES ('ethereum', 'taker')")
+    with transaction():
+        coins.note("ethereum", [], [Spending("c", 0, "taker")], height=50, block_hash="0x0-50")
+
+    told = list(coins.unspent("ethereum", "ETH"))
+    assert [txid for part in told for txid, _ in part] == ["d", "b", "a", "e", "f"]
+    assert max(map(len, told)) == min(portion, 5)
