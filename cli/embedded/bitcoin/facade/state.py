@@ -1,30 +1,38 @@
 """Holds what the node knows: chain, pool, clock, and the file by which all of it outlives a kill. Asked by calls.
 
-Whatever changes the chain is written to the file first and played again at the next start. The engine judges each
-block; it takes none of the future, so that it is shown the same block at its own time where the clock was moved.
+Whatever changes the chain is in the file before it counts, and is played again at the next start. The engine judges
+each block, and keeps a folder, which holds for what the file tells or is thrown away. It takes no block of the future,
+so that it is shown the same block at its own time where the clock was moved.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from chains.bitcoin.transactions import Tx, TxOutput, id_bytes, id_text
-from cli.embedded.bitcoin.facade.blocks import GENESIS, Block, make_block, read_block, subsidy_units, worked
+from cli.embedded.bitcoin.facade.blocks import (
+    GENESIS,
+    Block,
+    Header,
+    make_block,
+    read_block,
+    subsidy_units,
+    worked,
+)
 from cli.embedded.bitcoin.facade.engine import Engine
 from cli.embedded.bitcoin.facade.faults import NOT_FOUND, OUT_OF_RANGE, VERIFY_ERROR, RefusedError
+from cli.embedded.bitcoin.facade.journal import BLOCK, INVALID, SHIFTED, VALID, Journal
 from cli.embedded.bitcoin.facade.pool import Pool
 from cli.embedded.bitcoin.facade.view import Entry, View
 
-BLOCK, INVALID, VALID = b"B", b"I", b"V"
-SIZE_BYTES: Final = 4
+TIME_BYTES: Final = 4
 # Of a block, what is left for others beside its reward.
 WEIGHT_MAX: Final = 3_990_000
 MARK_BYTES: Final = 8
@@ -37,22 +45,21 @@ class State:
         folder.mkdir(parents=True, exist_ok=True)
         self.lock = threading.Lock()
         self.mock_time = 0
-        self._path = folder / "blocks.bin"
-        self._engine = Engine(folder / "engine")
-        genesis = read_block(GENESIS)
-        origin = genesis.header.hash
-        self.view = View(
-            Entry(
-                block=genesis, hash=origin, height=0, previous="", engine_hash=origin, engine_time=genesis.header.time
-            )
-        )
+        self._journal = Journal(folder / "blocks.bin")
+        self._engine = Engine(folder / "engine", is_new=self._journal.is_empty)
+        self.view = _nothing()
         self.pool = Pool(self.view)
-        self._play_again()
-        self._file = self._path.open("ab", buffering=0)
+        self._play()
+        if not self._is_engine_here():
+            self._engine.clear()
+            self.view = _nothing()
+            self.pool = Pool(self.view)
+            self._play()
 
     def close(self) -> None:
-        """Let go of the file, in which everything is."""
-        self._file.close()
+        """Let go of the files, in which everything is."""
+        self._journal.close()
+        self._engine.close()
 
     def now(self) -> int:
         """Return the node's time, in Unix seconds."""
@@ -81,7 +88,6 @@ class State:
             previous=tip.hash, height=tip.height + 1, time=max(self.view.median_time(tip) + 1, self.now()),
             paid=(reward,), txs=chosen, mark=secrets.token_bytes(MARK_BYTES),
         )  # fmt: skip
-        self._write(BLOCK, block.raw)
         self._stand_on(block)
         return self.view.tip.hash
 
@@ -90,40 +96,57 @@ class State:
         if block.header.previous != id_bytes(self.view.tip.hash):
             raise RefusedError(VERIFY_ERROR, "inconclusive")
         self.view.apply(block.txs, self.view.height + 1, is_proved=False)
-        self._write(BLOCK, block.raw)
         self._stand_on(block)
 
     def invalidate(self, block_hash: str) -> None:
         """Leave a block and all that stands on it, as if it were wrong."""
-        self._write(INVALID, id_bytes(self.entry(block_hash).hash))
+        self._journal.write(INVALID, id_bytes(self.entry(block_hash).hash))
         self._mark(block_hash, is_invalid=True)
 
     def reconsider(self, block_hash: str) -> None:
         """Take a block for right again, with all that it stands on and that stands on it."""
-        self._write(VALID, id_bytes(self.entry(block_hash).hash))
+        self._journal.write(VALID, id_bytes(self.entry(block_hash).hash))
         self._mark(block_hash, is_invalid=False)
 
     def _stand_on(self, block: Block) -> None:
-        """Let a block be the tip; RefusedError where the engine takes it for wrong."""
-        tip = self.view.tip
-        judged = self._as_judged(block, tip)
-        entry = Entry(
-            block=block, hash=block.header.hash, height=tip.height + 1, previous=tip.hash,
-            engine_hash=judged.header.hash, engine_time=judged.header.time,
-        )  # fmt: skip
-        if not self._engine.takes(judged.raw, judged.header.hash):
+        """Let a new block be the tip; RefusedError where the engine takes it for wrong."""
+        entry = self._entry_of(block, min(block.header.time, int(time.time())))
+        self._judge(entry)
+        is_shifted = entry.engine_time < block.header.time
+        told = entry.engine_time.to_bytes(TIME_BYTES, "little") if is_shifted else b""
+        self._journal.write(SHIFTED if is_shifted else BLOCK, told + block.raw)
+        self._connect(entry)
+        self._keep()
+
+    def _judge(self, entry: Entry) -> None:
+        if not self._show(entry):
             raise RefusedError(VERIFY_ERROR, "TestBlockValidity failed: the engine refuses the block")
+
+    def _entry_of(self, block: Block, shown_at: int) -> Entry:
+        tip = self.view.tip
+        at = max(self.view.median_time(tip, engine=True) + 1, shown_at)
+        return Entry(
+            block=block, hash=block.header.hash, height=tip.height + 1, previous=tip.hash,
+            engine_hash=_shown(block.header, tip.engine_hash, at).hash, engine_time=at,
+        )  # fmt: skip
+
+    def _show(self, entry: Entry) -> bool:
+        """Show the engine a block in the form in which it knows it, and return whether it takes it."""
+        if self._engine.stands_on(entry.engine_hash):
+            return True
+        header = _shown(entry.block.header, self.view.entries[entry.previous].engine_hash, entry.engine_time)
+        return self._engine.takes(replace(entry.block, header=header).raw, entry.engine_hash)
+
+    def _connect(self, entry: Entry) -> None:
         self.view.connect(entry, is_proved=True)
         self.view.entries[entry.hash] = entry
-        self.pool.include(block.txs)
+        self.pool.include(entry.block.txs)
 
-    def _as_judged(self, block: Block, tip: Entry) -> Block:
-        earliest = self.view.median_time(tip, engine=True) + 1
-        at = max(earliest, min(block.header.time, int(time.time())))
-        if tip.engine_hash == tip.hash and at == block.header.time:
-            return block
-        header = replace(block.header, previous=id_bytes(tip.engine_hash), time=at)
-        return replace(block, header=worked(header))
+    def _keep(self) -> None:
+        """Let the engine write what it knows now and then; it is shown everything again where that is lost."""
+        if not self._engine.keep():
+            for entry in self.view.entries.values():
+                self._show(entry)
 
     def _mark(self, block_hash: str, *, is_invalid: bool) -> None:
         origin = self.entry(block_hash)
@@ -158,28 +181,39 @@ class State:
             entry = self.view.entries[entry.previous]
         return entry is origin
 
-    def _write(self, kind: bytes, content: bytes) -> None:
-        self._file.write(kind + len(content).to_bytes(SIZE_BYTES, "little") + content)
-
-    def _play_again(self) -> None:
-        for kind, content in _records(self._path):
+    def _play(self) -> None:
+        for kind, content in self._journal.read():
             # What was refused when it was written is refused again.
             with contextlib.suppress(RefusedError):
-                if kind == BLOCK:
-                    self._stand_on(read_block(content))
-                else:
+                if kind in {INVALID, VALID}:
                     self._mark(id_text(content), is_invalid=kind == INVALID)
+                else:
+                    entry = self._told(kind, content)
+                    self._judge(entry)
+                    self._connect(entry)
+
+    def _told(self, kind: bytes, content: bytes) -> Entry:
+        """Return the block that was written so, or raise RefusedError where it does not stand upon the tip."""
+        at = int.from_bytes(content[:TIME_BYTES], "little")
+        block = read_block(content[TIME_BYTES:] if kind == SHIFTED else content)
+        if block.header.previous != id_bytes(self.view.tip.hash):
+            raise RefusedError(VERIFY_ERROR, "inconclusive")
+        return self._entry_of(block, at if kind == SHIFTED else min(block.header.time, int(time.time())))
+
+    def _is_engine_here(self) -> bool:
+        """Return whether the engine stands on a block of ours. If not, it was shown what the file does not tell."""
+        newest = self._engine.tip
+        return any(entry.engine_hash == newest for entry in reversed(self.view.entries.values()))
 
 
-def _records(path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Return what was written, up to where a kill cut it off; the rest is taken off the file."""
-    whole = path.read_bytes() if path.exists() else b""
-    at, head = 0, 1 + SIZE_BYTES
-    while at + head <= len(whole):
-        end = at + head + int.from_bytes(whole[at + 1 : at + head], "little")
-        if end > len(whole):
-            break
-        yield whole[at : at + 1], whole[at + head : end]
-        at = end
-    if at < len(whole):
-        os.truncate(path, at)
+def _nothing() -> View:
+    """Return the chain of one block that everybody begins with."""
+    genesis = read_block(GENESIS)
+    origin, at = genesis.header.hash, genesis.header.time
+    return View(Entry(block=genesis, hash=origin, height=0, previous="", engine_hash=origin, engine_time=at))
+
+
+def _shown(header: Header, previous: str, time: int) -> Header:
+    """Return a header as the engine is shown it: upon what it knows the block before by, at a time."""
+    moved = replace(header, previous=id_bytes(previous), time=time)
+    return header if moved == header else worked(moved)
