@@ -150,9 +150,16 @@ class State:
 
     def _mark(self, block_hash: str, *, is_invalid: bool) -> None:
         origin = self.entry(block_hash)
+        marked = {origin.hash}
+        # A block is known later than what it stands on.
         for entry in self.view.entries.values():
-            if self._stands_on(entry, origin) or (not is_invalid and self._stands_on(origin, entry)):
-                entry.is_invalid = is_invalid
+            if entry.previous in marked:
+                marked.add(entry.hash)
+        while not is_invalid and origin.height:
+            origin = self.view.entries[origin.previous]
+            marked.add(origin.hash)
+        for one in marked:
+            self.view.entries[one].is_invalid = is_invalid
         self._go_to(self._best())
 
     def _best(self) -> Entry:
@@ -175,11 +182,6 @@ class State:
         for tx in [*freed, *(waiting.tx for waiting in self.pool.clear())]:
             with contextlib.suppress(RefusedError):
                 self.pool.add(self.pool.judge(tx, now=self.now(), is_again=True)[0])
-
-    def _stands_on(self, entry: Entry, origin: Entry) -> bool:
-        while entry.height > origin.height:
-            entry = self.view.entries[entry.previous]
-        return entry is origin
 
     def _play(self) -> None:
         for kind, content in self._journal.read():

@@ -155,6 +155,16 @@ def test_both_give_back_to_the_pool_what_a_reorg_takes_and_take_a_block_again(no
     chain.ask("reconsiderblock", left)
     assert (chain.ask("getbestblockhash"), chain.waiting()) == (left, [])
 
+    chain.mine(2)
+    newest = chain.ask("getbestblockhash")
+    chain.ask("invalidateblock", left)
+    # With what stands lower it is right again, and with what stands higher.
+    between = chain.ask("getblockheader", newest)["previousblockhash"]
+    chain.ask("reconsiderblock", between)
+    assert chain.ask("getbestblockhash") == newest
+    chain.ask("invalidateblock", between)
+    assert chain.ask("getbestblockhash") == left
+
 
 def test_both_follow_a_clock_that_is_moved(node: BitcoinNode) -> None:
     chain, week_s = HandMined(node.url, coins=1), 7 * 86_400
