@@ -13,7 +13,7 @@ from typing import Final
 from chains.bitcoin.scripts import address_of
 from chains.bitcoin.transactions import Tx
 from cli.embedded.bitcoin.facade.faults import ALREADY_IN_CHAIN, REJECTED, VERIFY_ERROR, RefusedError
-from cli.embedded.bitcoin.facade.view import Outpoint, Unspent, View
+from cli.embedded.bitcoin.facade.view import RETURN, Outpoint, Unspent, View
 
 # In base units for a thousand virtual bytes.
 RELAY_RATE: Final = 1_000
@@ -24,7 +24,6 @@ CHAIN_MAX: Final = 25
 REPLACED_MAX: Final = 100
 # Bytes that it takes to spend an output, by whether that is done with a witness.
 SPENDING_BYTES: Final = {True: 67, False: 148}
-RETURN: Final = 0x6A
 WITNESS_BYTES: Final = range(4, 43)
 WITNESS_VERSIONS: Final = frozenset({0, *range(0x51, 0x61)})
 CHAIN: Final = "regtest"
@@ -207,7 +206,7 @@ def _check_form(tx: Tx) -> None:
     if tx.weight > WEIGHT_MAX:
         raise RefusedError(REJECTED, "tx-size")
     for output in tx.outputs:
-        if output.script[:1] == bytes([RETURN]):
+        if output.script[:1] == RETURN:
             continue
         if address_of(output.script, CHAIN) is None and not _is_witness(output.script):
             raise RefusedError(REJECTED, "scriptpubkey")

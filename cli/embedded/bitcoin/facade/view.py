@@ -15,6 +15,8 @@ COINBASE_DEPTH: Final = 100
 MEDIAN_BLOCKS: Final = 11
 LOCK_TIMES: Final = 500_000_000
 FINAL: Final = 0xFFFFFFFF
+# Nobody can spend what begins with it.
+RETURN: Final = b"\x6a"
 Outpoint = tuple[str, int]
 
 
@@ -29,9 +31,9 @@ class Unspent:
 
 @dataclass(slots=True, kw_only=True)
 class Applied:
-    """What a block does: the coins after it, those that it spent, and what each transaction paid."""
+    """What a block does: the coins that it leaves, those that it spent, and what each transaction paid."""
 
-    coins: dict[Outpoint, Unspent] = field(default_factory=dict)
+    made: dict[Outpoint, Unspent] = field(default_factory=dict)
     spent: dict[Outpoint, Unspent] = field(default_factory=dict)
     fees_units: dict[str, int] = field(default_factory=dict)
 
@@ -107,21 +109,27 @@ class View:
 
     def apply(self, txs: Sequence[Tx], height: int, *, is_proved: bool) -> Applied:
         """Return what would come of transactions in a block of a height, in their order, or raise RefusedError."""
-        found = Applied(coins=dict(self.coins))
+        found = Applied()
         for tx in txs:
             txid = tx.txid
             if not tx.is_coinbase:
-                found.fees_units[txid] = self.spendable(tx, found.coins, height=height, is_proved=is_proved)
-                found.spent |= {one.outpoint: found.coins.pop(one.outpoint) for one in tx.inputs}
+                coins = self._coins_of(tx, found)
+                found.fees_units[txid] = self.spendable(tx, coins, height=height, is_proved=is_proved)
+                found.spent |= coins
+                for outpoint in coins:
+                    found.made.pop(outpoint, None)
             for vout, output in enumerate(tx.outputs):
-                found.coins[txid, vout] = Unspent(output=output, height=height, is_reward=tx.is_coinbase)
+                if output.script[:1] != RETURN:
+                    found.made[txid, vout] = Unspent(output=output, height=height, is_reward=tx.is_coinbase)
         return found
 
     def connect(self, entry: Entry, *, is_proved: bool) -> None:
         """Put a block upon the tip; RefusedError where it does not stand there, and nothing is changed then."""
         entry.applied = self.apply(entry.block.txs, entry.height, is_proved=is_proved)
-        self.coins = entry.applied.coins
-        entry.applied.coins = {}
+        for outpoint in entry.applied.spent:
+            self.coins.pop(outpoint, None)
+        self.coins |= entry.applied.made
+        entry.applied.made = {}
         self.chain.append(entry.hash)
 
     def disconnect(self) -> Entry:
@@ -135,6 +143,15 @@ class View:
                 if (coin := entry.applied.spent.get(one.outpoint)) is not None and coin.height != entry.height:
                     self.coins[one.outpoint] = coin
         return entry
+
+    def _coins_of(self, tx: Tx, before: Applied) -> dict[Outpoint, Unspent]:
+        """Return what a transaction spends that is there after what stands before it in its block."""
+        found = {}
+        for outpoint in (one.outpoint for one in tx.inputs):
+            coin = None if outpoint in before.spent else before.made.get(outpoint) or self.coins.get(outpoint)
+            if coin is not None:
+                found[outpoint] = coin
+        return found
 
     def _is_final(self, tx: Tx, height: int) -> bool:
         if tx.lock_time == 0 or all(one.sequence == FINAL for one in tx.inputs):

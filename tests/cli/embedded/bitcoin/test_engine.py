@@ -250,3 +250,26 @@ def test_what_stands_upon_a_block_that_is_missing_does_not_count(tmp_path: Path,
     state = State(tmp_path)
     assert (state.view.tip.hash, shown) == (tip, [])
     state.close()
+
+
+def test_no_block_copies_the_coins_of_all_before_it(tmp_path: Path) -> None:
+    state = mined(tmp_path, 1)
+    coins = state.view.coins
+    state.mine(SCRIPT)
+    assert state.view.coins is coins
+    assert len(coins) == 2
+    state.close()
+
+
+def test_each_coin_is_spent_once_within_a_block_too(tmp_path: Path) -> None:
+    state = mined(tmp_path, 1)
+    first = spending(state.view.tip.block.txs[0], 9_000)
+    second, other = spending(first, 8_000), spending(first, 7_000)
+
+    applied = state.view.apply((first, second), 101, is_proved=True)
+    assert list(applied.made) == [(second.txid, 0)]
+    assert list(applied.spent) == [first.inputs[0].outpoint, (first.txid, 0)]
+    for twice in ((first, second, other), (first, spending(state.view.tip.block.txs[0], 6_000))):
+        with pytest.raises(RefusedError, match="missingorspent"):
+            state.view.apply(twice, 101, is_proved=True)
+    state.close()
