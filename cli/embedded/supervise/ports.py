@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import secrets
 import socket
+from collections import deque
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +14,35 @@ from cli.embedded.supervise.files import read_json, write_json
 LOOPBACK: Final = "127.0.0.1"
 # Below what systems give to outgoing connections.
 _SERVERS: Final = range(20_000, 32_768)
+# What this process chose last: a server takes a moment to listen, and whoever chooses meanwhile has to see that.
+_claims: Final[deque[socket.socket]] = deque(maxlen=64)
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens now, and which no outgoing connection is given before a server has it."""
-    while not is_free(port := secrets.choice(_SERVERS)):
+    """Return a port on which nobody listens now.
+
+    Nor is any outgoing connection, nor another process that asks here, given it before a server has it.
+    """
+    while not (is_free(port := secrets.choice(_SERVERS)) and _claim(port)):
         pass
     return port
+
+
+def _claim(port: int) -> bool:
+    """Claim a port from all processes of this machine that ask as we do; False if another one has.
+
+    An abstract socket is its name, and ends with its process. Where there is none (they are Linux's) nobody claims.
+    """
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0sluice-port-{port}")
+    except OSError as error:
+        claim.close()
+        return error.errno != errno.EADDRINUSE
+    if len(_claims) == _claims.maxlen:
+        _claims.popleft().close()
+    _claims.append(claim)
+    return True
 
 
 def is_free(port: int) -> bool:
