@@ -51,7 +51,9 @@ def test_reads_that_wait_for_a_silent_postgresql_leave_the_rest_of_the_threads(
     assert client.simulate_get(PAGE).status_code == 404
 
 
-def test_a_crowd_of_reads_passes_through_few_slots() -> None:
+def test_a_crowd_of_reads_passes_through_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    # On a busy machine a thread that has a slot may itself wait for a processor for longer than reads are patient.
+    monkeypatch.setattr("api.http.slots.PATIENCE_S", 60)
     slots = Slots(SLOTS)
 
     def read(_: int) -> bool:
