@@ -331,7 +331,7 @@ def test_a_commit_just_before_the_wait_ends_is_answered(
 
     def slow(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
-            execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+            execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
             give_up(broker, info)
             assert giving_up.wait(60)
             time.sleep(0.3)
@@ -359,7 +359,7 @@ def test_a_transaction_that_takes_longer_than_its_call_lives_never_takes_effect(
 
     def slow(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
-            execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+            execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
             while not told.is_set():
                 execute("SELECT pg_sleep(0.01)")
             return record.store(msgspec.Raw(FIRST))
@@ -379,7 +379,7 @@ def test_a_transaction_that_takes_longer_than_its_call_lives_never_takes_effect(
 def test_a_bug_in_an_actor_is_busy_at_once_and_takes_no_effect(broker: SluiceBroker, caller: Caller) -> None:
     def fail(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info):
-            execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+            execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
             raise ZeroDivisionError
 
     declare_call(broker, fail)
@@ -635,7 +635,7 @@ def test_a_session_that_the_server_ends_mid_step_keeps_nothing(
 ) -> None:
     def cut(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
-            execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+            execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
             found = one("SELECT pg_backend_pid()")
             assert found is not None
             with contextlib.closing(psycopg2.connect(database)) as admin, admin.cursor() as cursor:
@@ -661,7 +661,7 @@ def test_a_lock_that_is_not_had_in_time_is_busy_and_keeps_nothing(
 
     def locking(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
-            execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+            execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
             execute("LOCK TABLE merchants")
             return record.store(msgspec.Raw(FIRST))
 
@@ -680,7 +680,7 @@ def test_a_slow_statement_is_busy_and_keeps_nothing(
 
     def sleeping(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
-            execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+            execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
             one("SELECT pg_sleep(60)")
             return record.store(msgspec.Raw(FIRST))
 
@@ -701,7 +701,7 @@ def test_the_victim_of_a_deadlock_is_repeated_three_times(
 
     def deadlocking(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
-            execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+            execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
             if left[0]:
                 left[0] -= 1
                 execute(f"DO $$ BEGIN RAISE EXCEPTION 'as planned' USING ERRCODE = '{code}'; END $$")
@@ -776,7 +776,7 @@ def test_a_secret_call_delivered_twice_does_not_tell_twice(broker: SluiceBroker,
 def test_a_discarded_step_leaves_nothing_and_is_no_error() -> None:
     info = call_info("key")
     with recorded(info) as record:
-        execute("INSERT INTO effects (name) VALUES ('x')")
+        execute("INSERT INTO testing.effects (name) VALUES ('x')")
         record.discard()
 
     assert effects() == 0

@@ -55,7 +55,7 @@ def test_every_answer_is_true(redis_url: str, database: str, duration_s: float) 
         thread.join()
     broker.link.close()
 
-    effects = [name for (name,) in rows("SELECT name FROM effects")]
+    effects = [name for (name,) in rows("SELECT name FROM testing.effects")]
     assert sorted(effects) == sorted(name for name, took_effect in answers.items() if took_effect)
 
 

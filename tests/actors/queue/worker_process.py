@@ -34,7 +34,7 @@ def work(info: CallInfo, payload: bytes) -> CallReply:
 
 
 def _effect(record: Record, payload: bytes) -> CallReply:
-    execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+    execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
     return record.store({"number": effects()})
 
 

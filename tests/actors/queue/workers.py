@@ -20,6 +20,7 @@ from core.settings.settings import DEVELOPMENT_SECRET_KEYS, Settings, load_setti
 from models.db.base import execute, one, transaction
 from models.queue import calls as call_rows
 from tests.models.queue.builders import info
+from tests.peers.databases.effects import EFFECTS
 
 NAMESPACE: Final = "test"
 QUEUE: Final = "invoices"
@@ -87,11 +88,14 @@ def give_up(broker: SluiceBroker, info: CallInfo) -> None:
 
 
 def create_effects() -> None:
-    execute("CREATE TABLE effects (id bigint GENERATED ALWAYS AS IDENTITY, name text NOT NULL)")
+    """Make the table of effects, where the database is none of those that have it and are emptied."""
+    if one("SELECT to_regclass('testing.effects')") == (None,):
+        execute("CREATE SCHEMA IF NOT EXISTS testing")
+        execute(EFFECTS)
 
 
 def effects() -> int:
-    found = one("SELECT count(*) FROM effects")
+    found = one("SELECT count(*) FROM testing.effects")
     assert found is not None
     return int(found[0])
 
@@ -99,13 +103,13 @@ def effects() -> int:
 def take_effect(info: CallInfo, payload: bytes) -> CallReply:
     """A call actor: one effect a call."""
     with recorded(info) as record:
-        execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+        execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
         return record.store({"number": effects()})
 
 
 def take_effect_and_refuse(info: CallInfo, payload: bytes) -> CallReply:
     with recorded(info):
-        execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+        execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
         raise PaymentBadAmount("no such amount")
 
 
@@ -115,7 +119,7 @@ def take_effect_together(asked: Sequence[tuple[CallInfo, bytes]]) -> list[CallRe
     with transaction():
         for info, payload in plain:
             call_rows.begin(info)
-            execute("INSERT INTO effects (name) VALUES (%s)", (payload.decode(),))
+            execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
             call_rows.finish(info.call_id, f'"{payload.decode()}"')
     done = {info.call_id for info, _ in plain}
     return [CallReply(body=b'"' + payload + b'"') if info.call_id in done else None for info, payload in asked]

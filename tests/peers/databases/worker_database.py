@@ -17,6 +17,7 @@ from psycopg2 import sql
 from psycopg2.extensions import connection, cursor
 
 from cli.embedded.servers.postgres import Postgres
+from tests.peers.databases.effects import EFFECTS
 from tests.peers.databases.kept_sessions import KeptSessions
 
 NAME: Final = "shared"
@@ -162,7 +163,8 @@ def _prepare(at: cursor) -> None:
     at.execute(_SEQUENCES)
     sequences = at.fetchall()
     at.execute(_NOTE_CHANGES)
-    statements: list[sql.Composable] = []
+    at.execute(EFFECTS)
+    statements: list[sql.Composable] = [sql.SQL("DELETE FROM testing.effects;")]
     for number, table in enumerate(tables):
         at.execute(sql.SQL("SELECT EXISTS (TABLE {})").format(table))
         if at.fetchone() == (True,):
