@@ -13,7 +13,7 @@ from actors.treasury.join import COINS_FEW
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from cli.treasury.comparison import compared_now
-from cli.treasury.recovery import recover, skip_addresses, writeoff
+from cli.treasury.recovery import dismiss, recover, skip_addresses, writeoff
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
 from core.money import format_coin
@@ -31,6 +31,7 @@ app = typer.Typer(no_args_is_help=True, help="The gateway's own wallets: balance
 
 app.command()(recover)
 app.command()(writeoff)
+app.command()(dismiss)
 app.command("skip-addresses")(skip_addresses)
 
 SHOWN_MAX: Final = 1_000

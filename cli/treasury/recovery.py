@@ -1,4 +1,4 @@
-"""`sluice treasury recover` and `writeoff`: say whose it was that left without a row, and what is given up for lost.
+"""`sluice treasury recover`, `writeoff` and `dismiss` say of what left without a row whose it was, or that it never did.
 
 For after a database lost its last commits; docs/backup.md tells the whole way. Added to the group by
 cli.treasury.commands.
@@ -75,8 +75,7 @@ def writeoff(
 
     That is all that unknown transactions of the coin moved, and what the hot wallet lacks beside them.
     """
-    if not reason.strip() or len(reason) > REASON_CHARS_MAX or not reason.isprintable():
-        raise CommandError(f"a reason is 1 to {REASON_CHARS_MAX} printable characters")
+    _check_reason(reason)
     with database() as settings:
         ctx = process.configure(settings)
         known = _network(ctx, network)
@@ -101,6 +100,11 @@ def writeoff(
     document = {"network": network, "currency": currency, "amount": amount, "id": str(done.id), "txids": txids}
     line = f"{amount} {currency} on {network} are written off, {len(txids)} transactions with it"
     show(document, [line], as_json=as_json)
+
+
+def _check_reason(reason: str) -> None:
+    if not reason.strip() or len(reason) > REASON_CHARS_MAX or not reason.isprintable():
+        raise CommandError(f"a reason is 1 to {REASON_CHARS_MAX} printable characters")
 
 
 def _network(ctx: Context, code: str) -> Network:
@@ -243,6 +247,38 @@ def _adopt(
     }  # fmt: skip
     line = f"{txid} is payout {payout.id} of order {order_id!r}; it is paid once it is buried"
     show(document, [line, *([f"of its outputs {left} are nobody's still"] if left else [])], as_json=as_json)
+
+
+def dismiss(
+    network: str,
+    txid: str,
+    *,
+    reason: Annotated[str, typer.Option(help="Why; kept in the log.")],
+    yes: YesFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Take back that a transaction took from us, which a node claimed and none can show: it never was.
+
+    Only what `recover` lists as shown by no node. Found in a block again, it stops the signing again.
+    """
+    _check_reason(reason)
+    with database() as settings:
+        known = _network(process.configure(settings), network)
+        wanted = stored_txid(known, txid)
+        unread = strangers.unread(network, limit=LISTED_MAX)
+        claimed = next((each for each in unread if each.txid == wanted), None)
+        if claimed is None:
+            raise CommandError(f"{txid} on {network} is not among those that no node has shown yet")
+        if not yes:
+            typer.confirm(f"Does no explorer of {network} know {txid}, so that it never was?", abort=True, err=True)
+        with transaction():
+            is_dismissed = strangers.disown(claimed)
+        if not is_dismissed:
+            raise CommandError(f"{txid} has been found in another block since: look again")
+        by = _operator()
+        log.warning("treasury.dismissed", network=network, txid=wanted, height=claimed.block_height, by=by,
+                    reason=reason)  # fmt: skip
+    show({"network": network, "txid": wanted}, [f"{wanted} counts for nothing on {network}"], as_json=as_json)
 
 
 def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = False) -> None:

@@ -1,12 +1,15 @@
-"""`sluice treasury recover` for a transaction that paid several, and for one that no node has shown yet."""
+"""`sluice treasury recover` for a transaction that paid several, and `dismiss` for one that no node can show."""
 
 from __future__ import annotations
 
+import io
 from uuid import UUID
+
+import pytest
 
 from models.db import base
 from models.db.base import rows, transaction
-from models.spends import strangers
+from models.spends import signing, strangers
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import Part
 from tests.cli.conftest import CommandLine
@@ -55,3 +58,41 @@ def test_each_output_is_named_and_then_it_is_a_spend(sluice: CommandLine, databa
     assert rows("SELECT s.purpose, s.token_units, count(*) FROM spends s JOIN spend_outputs o ON o.spend_id = s.id"
                 " GROUP BY 1, 2") == [("payout", 3 * ETHER, 2)]  # fmt: skip
     assert rows("SELECT DISTINCT status FROM payouts") == [("sent",)]
+
+
+def test_what_no_node_can_show_is_taken_back_by_its_operator(sluice: CommandLine, database: str) -> None:
+    sluice.env["DATABASE_URL"] = database
+    with transaction():
+        strangers.note("tron", {"c0de": ""}, height=8, block_hash="0x8")
+    assert signing.has_unknown("tron")
+    words = ("treasury", "dismiss", "tron")
+    assert "printable" in sluice(*words, "c0de", "--reason", " ", "--yes").err
+    assert "no network" in sluice("treasury", "dismiss", "moon", "c0de", "--reason", "r", "--yes").err
+    assert "not among" in sluice(*words, "c0df", "--reason", "r", "--yes").err
+    assert "not among" in sluice("treasury", "dismiss", "bitcoin", "c0de", "--reason", "r", "--yes").err
+    base.connect(database)
+    assert signing.has_unknown("tron")
+
+    assert sluice(*words, "C0DE", "--reason", "no explorer has it", "--yes", "--json").json == {
+        "network": "tron", "txid": "c0de",
+    }  # fmt: skip
+    assert sluice("treasury", "recover", "tron", "--json").json["unread"] == []
+    base.connect(database)
+    assert not signing.has_unknown("tron")
+
+    with transaction():
+        assert strangers.note("tron", {"c0de": ""}, height=9, block_hash="0x9") == 1
+    assert signing.has_unknown("tron"), "it stands in a block after all"
+
+
+def test_what_a_node_has_shown_is_not_taken_back(
+    sluice: CommandLine, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sluice.env["DATABASE_URL"] = database
+    noted()
+
+    assert "not among" in sluice("treasury", "dismiss", "ethereum", TXID, "--reason", "r", "--yes").err
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert sluice("treasury", "dismiss", "ethereum", "0xunread", "--reason", "r").code == 1, "nobody said yes"
+    base.connect(database)
+    assert rows("SELECT count(*) FROM stranger_spends WHERE block_height IS NULL") == [(0,)]
