@@ -1,4 +1,4 @@
-"""`sluice treasury recover`, `writeoff` and `dismiss` say of what left without a row whose it was, or that it never did.
+"""Declares `sluice treasury recover`, `writeoff` and `dismiss`: whose it was that left without a row, or that none did.
 
 For after a database lost its last commits; docs/backup.md tells the whole way. Added to the group by
 cli.treasury.commands.
