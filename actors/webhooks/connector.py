@@ -7,7 +7,10 @@ judges these.
 
 import asyncio
 import socket
-from concurrent.futures import ThreadPoolExecutor
+from collections import defaultdict
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -18,8 +21,14 @@ from core.net.egress import EgressRefused, is_forbidden_address
 
 # Lookups block a thread each; with few of them, some dead name servers would hold up everybody's deliveries.
 LOOKUP_THREADS = 32
+# Of those, one merchant's names have so many at once: a server that never answers keeps a thread for longer than
+# anybody waits for it, and a merchant can name as many servers as he likes.
+LOOKUPS_EACH = 4
 LOOKUP_S = 5.0
 ADDRESSES_MAX = 16
+
+# In whose name this task looks names up.
+asking: ContextVar[str] = ContextVar("asking", default="")
 
 _AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 
@@ -47,16 +56,30 @@ class PinnedResolver(AbstractResolver):
     def __init__(self, *, allow_private: bool = False) -> None:
         self._allow_private = allow_private
         self._threads = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="lookup")
+        self._turns: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(LOOKUPS_EACH))
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         """Look the name up once and check every address."""
-        lookup = partial(resolve, host, port, allow_private=self._allow_private)
         async with asyncio.timeout(LOOKUP_S):
-            addresses = await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
+            addresses = await asyncio.wrap_future(await self._look_up(host, port))
         results = [_result(host, address, port) for address in addresses]
         return [result for result in results if family in {socket.AF_UNSPEC, result["family"]}]
+
+    async def _look_up(self, host: str, port: int) -> Future[list[str]]:
+        """Begin a lookup when it is its merchant's turn, which lasts as long as the thread is blocked."""
+        turn, loop = self._turns[asking.get()], asyncio.get_running_loop()
+        await turn.acquire()
+
+        def end(_lookup: Future[list[str]]) -> None:
+            # A loop that was closed meanwhile has nobody left who waits.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(turn.release)
+
+        lookup = self._threads.submit(resolve, host, port, allow_private=self._allow_private)
+        lookup.add_done_callback(end)
+        return lookup
 
     async def close(self) -> None:
         """Let go of the threads; a lookup that still runs ends by itself."""

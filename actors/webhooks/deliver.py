@@ -169,6 +169,7 @@ class Drain:
         return Post(
             key=key,
             id=delivery.id,
+            merchant_id=delivery.merchant_id,
             event=delivery.event,
             url=delivery.url or delivery.endpoint_url,
             body=delivery.body.encode(),

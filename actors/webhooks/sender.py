@@ -23,7 +23,7 @@ import aiohttp
 import structlog
 from yarl import URL
 
-from actors.webhooks.connector import PinnedConnector
+from actors.webhooks.connector import PinnedConnector, asking
 from core import __version__
 from core.net.egress import EgressRefused, check_public_url
 from core.secrets.signing import sign_webhook
@@ -46,6 +46,7 @@ class Post(NamedTuple):
 
     key: int
     id: str
+    merchant_id: str
     event: str
     url: str
     body: bytes
@@ -214,6 +215,7 @@ class Sender:
 
     async def _attempt(self, post: Post, task: asyncio.Task[None] | None) -> None:
         started, reply = time.monotonic(), _Reply()
+        asking.set(post.merchant_id)
         self._under_way[post.key] = _UnderWay(started, task)
         self._look_again(self._total_s)
         try:

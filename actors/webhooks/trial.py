@@ -75,6 +75,7 @@ def _post(merchant_id: UUID, event: str) -> Post:
     return Post(
         key=0,
         id=str(uuid7()),
+        merchant_id=str(merchant_id),
         event=event,
         url=endpoint.url,
         body=msgspec.json.encode(webhook_views.trial(event)),

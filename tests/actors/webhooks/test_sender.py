@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from actors.webhooks import sender as webhook_sender
+from actors.webhooks.connector import LOOKUP_THREADS
 from actors.webhooks.sender import ANSWER_BYTES_MAX, Outcome, Post, Sender
 from core.ids import uuid7
 from tests.peers.receiver import Answer, ForgedError, Hook, Receiver
@@ -37,10 +38,11 @@ PATIENT_S = 60.0
 KEYS = count(1)
 
 
-def post(url: str, *, body: bytes = BODY, is_endpoint: bool = True) -> Post:
+def post(url: str, *, body: bytes = BODY, is_endpoint: bool = True, merchant_id: str = "a shop") -> Post:
     return Post(
         key=next(KEYS),
         id=str(uuid7()),
+        merchant_id=merchant_id,
         event="invoice.paid",
         url=url,
         body=body,
@@ -328,6 +330,28 @@ def test_what_waits_for_a_slow_receiver_makes_room_for_others() -> None:
         quick.wait_for(1, timeout_s=45)
         slow.wait_for(3 * crowd, timeout_s=45)
         assert slow.under_way_max == 3 * crowd
+
+
+def test_names_that_no_server_answers_for_leave_other_merchants_their_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+    release, look_up, count = threading.Event(), socket.getaddrinfo, 2 * LOOKUP_THREADS
+
+    def wait(host: str, *rest: Any, **more: Any) -> list[Any]:
+        if host.endswith(".silent.example"):
+            release.wait(60)
+        return look_up("localhost", *rest, **more)
+
+    monkeypatch.setattr("socket.getaddrinfo", wait)
+    monkeypatch.setattr("actors.webhooks.connector.LOOKUP_S", PATIENT_S)
+    with Receiver() as closed:
+        port = closed.port
+    with Receiver() as quick, Sender(allow_private=True, own_hosts=(), total_s=PATIENT_S) as sender:
+        sender.send([post(f"https://shop-{number}.silent.example:{port}/") for number in range(count)])
+        sender.send([post(f"http://localhost:{quick.port}/", merchant_id="another shop")])
+        quick.wait_for(1, timeout_s=30)
+        release.set()
+        # And who had to wait has his turn, in the end.
+        outcomes = collect(sender, count + 1)
+    assert sorted({str(outcome.error) for outcome in outcomes}) == ["None", "no connection"]
 
 
 def test_an_end_in_the_middle_drops_what_is_under_way() -> None:
