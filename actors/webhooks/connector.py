@@ -16,6 +16,8 @@ from typing import Any
 
 from aiohttp import TCPConnector
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import HttpProcessingError
 
 from core.net.egress import EgressRefused, is_forbidden_address
 
@@ -26,6 +28,11 @@ LOOKUP_THREADS = 32
 LOOKUPS_EACH = 4
 LOOKUP_S = 5.0
 ADDRESSES_MAX = 16
+
+# An answer is read in pieces of so many bytes, and with so many heads: whoever sends interim ones without end, or
+# answers that nobody asked for, would have them all read in one go, in which no other delivery gets a turn.
+PIECE_BYTES = 4096
+HEADS_MAX = 8
 
 # In whose name this task looks names up.
 asking: ContextVar[str] = ContextVar("asking", default="")
@@ -86,6 +93,37 @@ class PinnedResolver(AbstractResolver):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
+class BriefHandler(ResponseHandler):
+    """Reads what comes over a connection, and ends one that brings more heads than an answer has."""
+
+    _heads = 0
+
+    def set_response_params(self, *arguments: Any, **options: Any) -> None:
+        """Begin to read the answer to a request."""
+        self._heads = 0
+        super().set_response_params(*arguments, **options)
+
+    def data_received(self, data: bytes) -> None:
+        """Read what came, as far as it can belong to an answer."""
+        # What is empty is read, too: it says something to the base.
+        for at in range(0, len(data) or 1, PIECE_BYTES):
+            super().data_received(data[at : at + PIECE_BYTES])
+            if self._heads > HEADS_MAX:
+                self._refuse()
+                return
+
+    def feed_data(self, data: Any, size: int = 0) -> None:
+        """Take a head that was read."""
+        self._heads += 1
+        super().feed_data(data, size)
+
+    def _refuse(self) -> None:
+        if self.transport is not None:
+            self.transport.close()
+        # What was answered before stays answered.
+        self.set_exception(HttpProcessingError(message="heads without end"))
+
+
 class PinnedConnector(TCPConnector):
     """A connector whose sockets only open towards admitted addresses, and which closes its resolver with itself."""
 
@@ -98,11 +136,16 @@ class PinnedConnector(TCPConnector):
             limit_per_host=limit_per_host,
             socket_factory=partial(_open_socket, allow_private=allow_private),
         )
+        self._factory = partial(_reader, loop=self._loop)
 
     async def close(self, *, abort_ssl: bool = False) -> None:
         """Close connections and resolver."""
         await super().close(abort_ssl=abort_ssl)
         await self._pinned.close()
+
+
+def _reader(loop: asyncio.AbstractEventLoop) -> ResponseHandler:
+    return BriefHandler(loop)
 
 
 def _result(name: str, address: str, port: int) -> ResolveResult:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp.streams import DataQueue
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -278,6 +279,29 @@ def test_promises_without_end_are_no_answer() -> None:
     (outcome,), _ = answered(Answer(raw=b"HTTP/1.1 103 Early Hints\r\n\r\n" * 20_000))
     assert outcome.error is not None
     assert outcome.took_s < PATIENT_S / 2
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n", (None, "the answer was no HTTP")),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", (200, None)),
+    ],
+)
+def test_of_heads_without_end_a_few_are_read(
+    monkeypatch: pytest.MonkeyPatch, head: bytes, told: tuple[int | None, str | None]
+) -> None:
+    read: list[object] = []
+    feed = DataQueue.feed_data
+
+    def feed_data(queue: DataQueue[Any], data: object, size: int = 0) -> None:
+        read.append(data)
+        feed(queue, data, size)
+
+    monkeypatch.setattr(DataQueue, "feed_data", feed_data)
+    (outcome,), _ = answered(Answer(raw=head * 20_000))
+    assert (outcome.status_code, outcome.error) == told
+    assert len(read) < 200, "all of it is read while no other delivery is"
 
 
 def test_chunks_without_end_are_left_after_64_kib() -> None:

@@ -29,7 +29,13 @@ def deliver(urls: list[str], *, is_endpoint: bool) -> list[Outcome]:
     """Send to all of them at once, as production would."""
     posts = [
         Post(
-            key=key, id=str(key), merchant_id=str(key), event="invoice.paid", url=url, body=b"{}", secret="s",
+            key=key,
+            id=str(key),
+            merchant_id=str(key),
+            event="invoice.paid",
+            url=url,
+            body=b"{}",
+            secret="s",
             is_endpoint=is_endpoint,
         )
         for key, url in enumerate(urls)
