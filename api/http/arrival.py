@@ -10,9 +10,9 @@ import re
 from enum import Enum, auto
 from typing import Final
 
-# Longer heads than this are nobody's; longer bodies are read by a thread of the few that may wait for one.
+# Longer heads than this are nobody's; longer bodies are refused, by a thread of the few that may wait for one.
 HEAD_MAX: Final = 32 * 1024
-SMALL_BODY_MAX: Final = 32 * 1024
+BODY_MAX: Final = 1024 * 1024
 
 _END: Final = b"\r\n\r\n"
 # In lower case, and behind the line before: what begins with letters of one case is found without trying every byte.
@@ -32,7 +32,7 @@ class Verdict(Enum):
     WHOLE = auto()
     # All of it, and it asks for health.
     HEALTH = auto()
-    # The head is there; the body is long, or of a length that only its end tells.
+    # The head is there; the body is too long, or of a length that only its end tells.
     LONG = auto()
     # The head does not end.
     ENDLESS = auto()
@@ -41,12 +41,14 @@ class Verdict(Enum):
 class Arrival:
     """A request on its way."""
 
-    __slots__ = ("_body_bytes", "_is_head_taken", "_is_long", "began_at", "data", "head_bytes", "source")
+    __slots__ = ("_body_bytes", "_is_head_taken", "_is_long", "began_at", "counted", "data", "head_bytes", "source")
 
     def __init__(self, began_at: float, source: str | None) -> None:
         self.began_at = began_at
         # Whose open request it is; None where nobody's are counted.
         self.source = source
+        # Of its bytes, those that are counted among all that are held.
+        self.counted = 0
         self.data = bytearray()
         # Of the head with its end; 0 while that has not come.
         self.head_bytes = 0
@@ -97,4 +99,4 @@ class Arrival:
         lengths = _LENGTH.findall(head)
         # More than one is no request, which the parser will say.
         self._body_bytes = int(lengths[0]) if len(lengths) == 1 else 0
-        self._is_long = self._body_bytes > SMALL_BODY_MAX or _CHUNKED.search(head) is not None
+        self._is_long = self._body_bytes > BODY_MAX or _CHUNKED.search(head) is not None

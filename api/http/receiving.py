@@ -1,11 +1,13 @@
-"""Receives requests without a thread: heads and small bodies arrive here. Used by api.http.worker in its one loop.
+"""Receives requests without a thread: heads and bodies arrive here. Used by api.http.worker in its one loop.
 
-Nothing here waits. What has arrived is handed on, and what takes too long is ended by whoever looks at the time.
+Nothing here waits. What has arrived is handed on, and what takes too long is ended by whoever looks at the time. Who
+has the most on its way ends first where all together have too much: so nobody's bodies stand before another's.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from selectors import BaseSelector
@@ -15,9 +17,11 @@ from api.http.arrival import Arrival, Verdict
 from api.http.client_ip import Proxies, client_ip, is_trusted
 from api.http.connection import Connection
 from api.limits.limits import source_name
-from core.errors import DomainError, RequestMalformed
+from core.errors import DomainError, GatewayBusy, RequestMalformed
 
 OPEN_MAX: Final = 128
+# What requests may hold of memory together that came in several pieces: on their way, and until they are answered.
+HELD_BYTES_MAX: Final = 64 * 1024 * 1024
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -36,12 +40,22 @@ class Receiving:
     """Requests on their way. open_max: so many may one source have; with another its oldest ends."""
 
     def __init__(
-        self, poller: BaseSelector, doors: Doors, *, trusted_proxies: Proxies = (), open_max: int = OPEN_MAX
+        self,
+        poller: BaseSelector,
+        doors: Doors,
+        *,
+        trusted_proxies: Proxies = (),
+        open_max: int = OPEN_MAX,
+        held_bytes_max: int = HELD_BYTES_MAX,
     ) -> None:
         self._poller = poller
         self._doors = doors
         self._trusted_proxies = trusted_proxies
         self._open_max = open_max
+        self._held_bytes_max = held_bytes_max
+        self._held_bytes = 0
+        # What those hold that are being answered.
+        self._answering: dict[Connection, int] = {}
         # In the order in which they began.
         self._arriving: dict[Connection, Arrival] = {}
         self._by_source: dict[str, dict[Connection, None]] = {}
@@ -65,6 +79,10 @@ class Receiving:
             self._wait(conn, arrival)
         else:
             self._judge(conn, arrival, verdict)
+
+    def answered(self, conn: Connection) -> None:
+        """Note that what was handed over is answered."""
+        self._held_bytes -= self._answering.pop(conn, 0)
 
     def end_begun_before(self, moment: float) -> None:
         """End requests that began earlier."""
@@ -112,6 +130,24 @@ class Receiving:
             if arrival.take_expectation():
                 conn.send(_CONTINUE)
         conn.poll(self._poller, self._on_readable)
+        self._hold(arrival)
+
+    def _hold(self, arrival: Arrival) -> None:
+        """Count what a request holds by now, and end others, or it, until all together hold no more than they may."""
+        self._held_bytes += len(arrival.data) - arrival.counted
+        arrival.counted = len(arrival.data)
+        while self._held_bytes > self._held_bytes_max and self._arriving:
+            conn = self._greediest()
+            self._forget(conn)
+            self._doors.refused(conn, GatewayBusy())
+
+    def _greediest(self) -> Connection:
+        """Return the oldest request of the source that holds the most; those of unknown source have one together."""
+        held: Counter[str | None] = Counter()
+        for arrival in self._arriving.values():
+            held[arrival.source] += arrival.counted
+        [(greedy, _)] = held.most_common(1)
+        return next(conn for conn, arrival in self._arriving.items() if arrival.source == greedy)
 
     def _end(self, conn: Connection, arrival: Arrival) -> None:
         """Answer who sends no more than a head and part of its body; who sent less asked nothing."""
@@ -121,7 +157,10 @@ class Receiving:
             self._drop(conn)
 
     def _hand_over(self, conn: Connection, arrival: Arrival, verdict: Verdict) -> None:
-        self._forget(conn)
+        if conn in self._arriving:
+            self._forget(conn)
+            self._answering[conn] = len(arrival.data)
+            self._held_bytes += len(arrival.data)
         conn.is_long = verdict is Verdict.LONG
         conn.unreader.hold(bytes(arrival.data), is_whole=not conn.is_long)
         self._doors.arrived(conn, verdict)
@@ -135,6 +174,7 @@ class Receiving:
         if arrival is None:
             return
         conn.unpoll(self._poller)
+        self._held_bytes -= arrival.counted
         if arrival.source is not None:
             held = self._by_source[arrival.source]
             held.pop(conn, None)

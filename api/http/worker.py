@@ -1,9 +1,9 @@
 """The gunicorn worker: a loop that receives requests, threads that answer them, and JSON even for what is not HTTP.
 
 Named in gunicorn.conf.py. Gunicorn's own threaded worker waits in a thread for the rest of a request, and in its loop
-for clients to close, so that as many idle connections as there are threads would stop the gateway. Here heads and small
-bodies arrive in the loop (api.http.receiving), which never waits for anybody, at the end neither (api.http.lingering);
-a thread gets what is there whole, and keeps the connection for a moment (api.http.staying).
+for clients to close, so that as many idle connections as there are threads would stop the gateway. Here requests arrive
+in the loop (api.http.receiving), which never waits for anybody, at the end neither (api.http.lingering); a thread gets
+what is there whole, and keeps the connection for a moment (api.http.staying).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REQUEST_S: Final = 15.0
 EXCHANGE_S: Final = 35.0
 # Of a body that the application refused unread, gunicorn discards so much; where more comes it closes the connection.
 DISCARDED_MAX: Final = 64 * 1024
-# One thread in so many may wait for the rest of a long body.
+# One thread in so many may wait for the rest of a body that is too long, or of no announced length: it is refused.
 LONG_SHARE: Final = 4
 # Deadlines are looked at so often.
 LOOK_S: Final = 0.1
@@ -187,6 +187,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
 
     def finish_request(self, conn: Connection, is_kept: bool) -> None:  # noqa: FBT001 - called by gunicorn's queue
         """Receive the next request, or let the client close."""
+        self._receiving.answered(conn)
         if conn.is_long:
             conn.is_long = False
             self._long_free += 1
@@ -209,6 +210,10 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         conn.send(refusal(error))
         self._lingering.begin(conn)
 
+    def _refuse_waiting(self, conn: Connection) -> None:
+        self._receiving.answered(conn)
+        self._refuse(conn, GatewayBusy())
+
     def _drop(self, conn: Connection) -> None:
         """Close a connection that nothing in the loop has any more."""
         self.nr_conns -= 1
@@ -223,7 +228,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         self._receiving.end_begun_before(now - REQUEST_S)
         self._lingering.end_overdue(now)
         while self._long_waiting and now - self._long_waiting[0].began_at > REQUEST_S:
-            self._refuse(self._long_waiting.popleft(), GatewayBusy())
+            self._refuse_waiting(self._long_waiting.popleft())
         for conn, started_at in list(self._started_at.items()):
             if now - started_at > EXCHANGE_S:
                 conn.shut(socket.SHUT_RDWR)

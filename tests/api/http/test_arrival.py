@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.http.arrival import HEAD_MAX, SMALL_BODY_MAX, Arrival, Verdict
+from api.http.arrival import BODY_MAX, HEAD_MAX, Arrival, Verdict
 
 GET = b"GET /v1/currencies HTTP/1.1\r\nHost: x\r\n\r\n"
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -38,8 +38,8 @@ def test_a_request_has_arrived_with_its_last_byte_however_it_comes(request_bytes
         (HEALTH.replace(b"healthz", b"healthz/x"), Verdict.WHOLE),
         (HEALTH.replace(b"Host: x", b"Content-Length: 1") + b"x", Verdict.WHOLE),
         (HEALTH.replace(b"Host: x", b"Transfer-Encoding: chunked"), Verdict.LONG),
-        (post(SMALL_BODY_MAX), Verdict.WAIT),
-        (post(SMALL_BODY_MAX + 1), Verdict.LONG),
+        (post(BODY_MAX), Verdict.WAIT),
+        (post(BODY_MAX + 1), Verdict.LONG),
         (post(10**19 - 1), Verdict.LONG),
         (b"POST / HTTP/1.1\r\ntransfer-encoding : gzip\r\n\r\n", Verdict.LONG),
         # The parser refuses these; nobody waits for what they seem to announce.

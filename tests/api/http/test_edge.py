@@ -121,6 +121,19 @@ def test_long_bodies_that_stall_hold_few_threads(server: Server, clients: Client
     assert_serves(server)
 
 
+@pytest.mark.parametrize("announced", [b"Content-Length: 900000", b"Transfer-Encoding: chunked"])
+def test_long_bodies_that_stall_delay_no_other_s_long_body(server: Server, clients: Clients, announced: bytes) -> None:
+    head = b"POST /v1/payout/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + announced + b"\r\n\r\n"
+    for _ in range(4 * THREADS):
+        clients.send(head, b"7", source="127.0.0.2")
+    began_at = time.monotonic()
+
+    answer = server.talk(server.signed(body=b'{"order_id":"nobody"}' + b" " * 200_000))
+
+    assert code_of(answer) == (404, "payment.not_found")
+    assert time.monotonic() - began_at < SOON_S
+
+
 def test_open_requests_are_bounded_by_source_and_the_oldest_end(server: Server, clients: Clients) -> None:
     stranger = clients.send(b"GET", source="127.0.0.2")
     mine = [clients.send(b"GET") for _ in range(OPEN_MAX + 5)]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from gunicorn.config import Config  # type: ignore[import-untyped]
 
-from api.http.arrival import SMALL_BODY_MAX, Verdict
+from api.http.arrival import BODY_MAX, Verdict
 from api.http.connection import Connection
 from api.http.staying import STAY_MS, Staying
 from api.http.worker import BoundedThreadWorker
@@ -66,7 +66,7 @@ def test_nobody_is_waited_for_longer_than_a_moment(peers: Peers) -> None:
     [
         WHOLE[:-1],
         b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (SMALL_BODY_MAX + 1),
+        b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (BODY_MAX + 1),
         b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
         b"a" * 40_000,

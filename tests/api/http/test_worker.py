@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from unittest.mock import Mock, call
+
 import pytest
 from gunicorn.config import Config  # type: ignore[import-untyped]
 from gunicorn.http import wsgi  # type: ignore[import-untyped]
@@ -9,22 +12,28 @@ from gunicorn.http.message import Request  # type: ignore[import-untyped]
 from gunicorn.http.unreader import IterUnreader  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
-from api.http.worker import BoundedThreadWorker
+from api.http.worker import REQUEST_S, BoundedThreadWorker
 
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Forwarded-Proto: https\r\n\r\n"
 
 
-@pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> Config:
-    """The settings of a worker that has begun."""
+def a_worker() -> BoundedThreadWorker:
     config = Config()
     config.set("header_map", "drop")
     config.set("threads", 3)
     worker = BoundedThreadWorker(0, 0, [], None, 30, config, None)
     worker.tmp.close()
+    return worker
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> Config:
+    """The settings of a worker that has begun."""
+    worker = a_worker()
     monkeypatch.setattr(ThreadWorker, "init_process", lambda _: None)
     worker.init_process()
     worker._health.shutdown()
+    config: Config = worker.cfg
     return config
 
 
@@ -47,3 +56,17 @@ def test_a_request_looks_no_setting_up(settled: Config, monkeypatch: pytest.Monk
     wsgi.create(request, None, ("127.0.0.1", 1), ("127.0.0.1", 2), settled)
 
     assert looked_up == []
+
+
+def test_what_a_request_held_is_given_back_however_it_ends() -> None:
+    worker = a_worker()
+    worker._receiving = Mock()
+    worker._lingering = Mock()
+    answered, overdue = Mock(is_long=False), Mock(is_long=False, began_at=time.monotonic() - REQUEST_S - 1)
+
+    worker.finish_request(answered, False)
+    worker._long_waiting.append(overdue)
+    worker.murder_pending()
+
+    assert worker._receiving.answered.mock_calls == [call(answered), call(overdue)]
+    assert worker._lingering.begin.mock_calls == [call(answered), call(overdue)]

@@ -1,0 +1,111 @@
+"""What requests on their way may hold: a bounded sum, and whoever has the most of it ends first."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from selectors import DefaultSelector
+
+import pytest
+from gunicorn.config import Config  # type: ignore[import-untyped]
+
+from api.http.arrival import Verdict
+from api.http.connection import Connection
+from api.http.receiving import Doors, Receiving
+from core.errors import DomainError, GatewayBusy
+
+HELD_MAX = 10_000
+HEAD = b"POST /v1/payout/batch HTTP/1.1\r\nContent-Length: 9000\r\n\r\n"
+
+
+class Loop:
+    """A loop that receives, and what became of its connections."""
+
+    def __init__(self) -> None:
+        self.arrived: list[Connection] = []
+        self.refused: list[Connection] = []
+        self._poller = DefaultSelector()
+        self._clients: dict[Connection, socket.socket] = {}
+        doors = Doors(arrived=self._take, refused=self._refuse, dropped=pytest.fail)
+        self.receiving = Receiving(self._poller, doors, held_bytes_max=HELD_MAX)
+
+    def _take(self, conn: Connection, verdict: Verdict) -> None:
+        assert verdict is Verdict.WHOLE
+        self.arrived.append(conn)
+
+    def _refuse(self, conn: Connection, error: DomainError) -> None:
+        assert isinstance(error, GatewayBusy)
+        self.refused.append(conn)
+
+    def connect(self, source: str, body_bytes: int, *, head: bytes = HEAD) -> Connection:
+        """Begin a request whose body comes up to there."""
+        ours, client = socket.socketpair()
+        conn = Connection(Config(), ours, (source, 1), ("127.0.0.1", 2))
+        self._clients[conn] = client
+        client.send(head)
+        self.receiving.begin(conn)
+        self.send(conn, body_bytes)
+        return conn
+
+    def send(self, conn: Connection, body_bytes: int) -> None:
+        """Have so much more of a body come."""
+        self._clients[conn].send(b"x" * body_bytes)
+        for key, _ in self._poller.select(0):
+            key.data(key.fileobj)
+
+    def close(self) -> None:
+        self._poller.close()
+        for conn, client in self._clients.items():
+            conn.close()
+            client.close()
+
+
+@pytest.fixture
+def loop() -> Iterator[Loop]:
+    started = Loop()
+    yield started
+    started.close()
+
+
+def test_whoever_holds_the_most_ends_first_and_his_oldest(loop: Loop) -> None:
+    buyer = loop.connect("203.0.113.1", 3000)
+    flood = [loop.connect("203.0.113.2", 2000) for _ in range(4)]
+
+    assert loop.refused == flood[:1]
+    loop.send(buyer, 6000)
+    assert loop.arrived == [buyer]
+    # He holds nearly all by himself now, and is being answered.
+    loop.send(flood[-1], 1)
+    assert loop.refused == flood
+
+
+def fill(loop: Loop) -> Connection:
+    whole = loop.connect("203.0.113.1", 0)
+    loop.send(whole, 9000)
+    assert loop.arrived == [whole]
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("end", "is_room"), [(lambda loop, conn: loop.receiving.answered(conn), True), (lambda *_: None, False)]
+)
+def test_what_is_being_answered_holds_what_it_brought(
+    loop: Loop, end: Callable[[Loop, Connection], None], *, is_room: bool
+) -> None:
+    end(loop, fill(loop))
+
+    late = loop.connect("203.0.113.2", 2000)
+    assert loop.refused == ([] if is_room else [late])
+
+
+def test_all_that_was_counted_is_given_back(loop: Loop) -> None:
+    for _ in range(20):
+        loop.receiving.answered(fill(loop))
+        loop.arrived.clear()
+        # An expectation is taken out of the head: what is given back is what was counted.
+        conn = loop.connect("203.0.113.1", 100, head=HEAD.replace(b"\r\nC", b"\r\nExpect: 100-continue\r\nC"))
+        loop.receiving.end_begun_before(conn.began_at + 1)
+        loop.receiving.answered(loop.arrived.pop())
+
+    assert loop.refused == []
+    assert loop.receiving._held_bytes == 0
