@@ -78,7 +78,7 @@ class _Judge:
         firsts = _first_of_each_reference(news)
         self._references = {new.reference for new in firsts if new.reference is not None and new.id not in written}
         places = {(new.network, new.currency) for new in news}
-        self._frozen = {place for place in places if freezes.is_frozen(self._merchant_id, *place)}
+        self._frozen = {place for place in places if freezes.is_refused(self._merchant_id, *place)}
         self._purses = self._open(sorted({new.currency for new in news}))
 
     def _open(self, currencies: Sequence[str]) -> dict[str, _Purse]:

@@ -45,8 +45,13 @@ def check(merchant_id: UUID, network: str, currency: str) -> None:
     Frozen are all, the network, the coin on it or the merchant; or he owes the gateway in that coin, until that is
     repaid.
     """
-    if _stands(network, merchant_id, currency) or ledger.debt(merchant_id, currency) > 0:
+    if is_refused(merchant_id, network, currency):
         raise PayoutFrozen
+
+
+def is_refused(merchant_id: UUID, network: str, currency: str) -> bool:
+    """Tell whether check() would refuse."""
+    return _stands(network, merchant_id, currency) or ledger.debt(merchant_id, currency) > 0
 
 
 def check_merchant(merchant_id: UUID, currency: str) -> None:
@@ -56,13 +61,7 @@ def check_merchant(merchant_id: UUID, currency: str) -> None:
 
 def is_frozen(merchant_id: UUID, network: str, currency: str) -> bool:
     """Tell whether check() would refuse, or nothing is signed for the network."""
-    if is_network_frozen(network):
-        return True
-    try:
-        check(merchant_id, network, currency)
-    except PayoutFrozen:
-        return True
-    return False
+    return is_network_frozen(network) or is_refused(merchant_id, network, currency)
 
 
 def is_network_frozen(network: str) -> bool:

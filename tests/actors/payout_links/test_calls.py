@@ -156,6 +156,13 @@ def test_without_a_fresh_network_fee_nothing_is_created(shop: UUID) -> None:
         create(shop)
 
 
+def test_what_stops_the_signing_alone_stops_no_link_neither_alone_nor_in_a_batch(shop: UUID) -> None:
+    freezes.freeze("network", "ethereum", reason="test", frozen_by=freezes.RECOVERY)
+
+    assert create(shop)["status"] == "funded"
+    assert [item["success"] for item in create_batch(shop, LINK)["items"]] == [True]
+
+
 def test_a_frozen_merchant_creates_nothing(shop: UUID) -> None:
     freezes.freeze("merchant", str(shop), reason="test", frozen_by="test")
 
