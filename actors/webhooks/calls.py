@@ -11,9 +11,10 @@ from uuid import UUID
 import structlog
 
 from actors.context import context
+from actors.queue.broker import single_flight
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.webhooks.connector import resolve
-from core.errors import WebhookBadUrl, WebhookNotFound
+from core.errors import GatewayBusy, WebhookBadUrl, WebhookNotFound
 from core.net.egress import EgressRefused, check_public_url
 from core.secrets.secretbox import SecretBox
 from core.webhooks.schemas import Redeliver, RegisterWebhook, WebhookEndpoint
@@ -32,7 +33,11 @@ LOOKUP_THREADS: Final = 4
 def register_webhook(info: CallInfo, body: RegisterWebhook) -> CallReply:
     """Replace the merchant's endpoint (POST /v1/webhooks) and return it with its secret, which is kept sealed."""
     settings = context().settings
-    check_endpoint_url(body.url, allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts)
+    with single_flight(f"register_webhook:{info.merchant()}") as is_mine:
+        if not is_mine:
+            # Names that nobody answers for would else hold every thread for what takes long, one after the other.
+            raise GatewayBusy("Another registration of this merchant is under way.")
+        check_endpoint_url(body.url, allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts)
     with recorded(info) as record:
         endpoint = outbox.register_endpoint(info.merchant(), body.url, box=SecretBox(settings.secret_keys))
         answer = WebhookEndpoint(endpoint_id=str(endpoint.id), url=endpoint.url, secret=endpoint.secret)

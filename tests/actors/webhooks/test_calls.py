@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -16,9 +17,9 @@ from actors import context
 from actors.queue.registry import QUEUES, REGISTRY
 from actors.webhooks import calls as webhook_endpoints
 from actors.webhooks.calls import check_endpoint_url, register_webhook
-from core.errors import WebhookBadUrl
+from core.errors import GatewayBusy, WebhookBadUrl
 from core.settings.settings import load_settings
-from models.db.base import one, rows, transaction
+from models.db.base import close, one, rows, transaction
 from models.merchants.rows import create_merchant
 from models.queue.calls import ReplayedError
 from tests.actors.asking import ask
@@ -156,6 +157,37 @@ def test_a_name_server_that_does_not_answer_holds_nobody_up(
         accept(URL)
     release.set()
     assert time.monotonic() - started < 30, "half of what the first of them would have waited"
+
+
+def test_a_merchant_looks_one_name_up_at_a_time_and_nobody_waits_for_his(
+    shop: UUID, resolve_to: Callable[[Callable[[], list[str]]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook_endpoints, "LOOKUP_S", 60)
+    begun, release = threading.Event(), threading.Event()
+
+    def wait() -> list[str]:
+        begun.set()
+        release.wait(60)
+        return [PUBLIC]
+
+    def first() -> dict[str, str]:
+        try:
+            return register(shop)
+        finally:
+            close()
+
+    resolve_to(wait)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(first)
+        assert begun.wait(30)
+        resolve_to(lambda: [PUBLIC])
+        with pytest.raises(GatewayBusy):
+            register(shop, "https://other.example/")
+        assert register(create_merchant("Another").id)["url"] == URL
+        release.set()
+        assert waiting.result(60)["url"] == URL
+    # Once it is over, the next may.
+    register(shop, "https://other.example/")
 
 
 def test_development_may_admit_this_machine_and_plain_http_to_it_alone() -> None:
