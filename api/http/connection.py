@@ -118,6 +118,7 @@ def response(error: DomainError, request_id: str) -> bytes:
         "Content-Type: application/json",
         f"Content-Length: {len(body)}",
         f"X-Request-Id: {request_id}",
+        *(() if error.retry_after_s is None else (f"Retry-After: {error.retry_after_s}",)),
         "Connection: close",
     )
     return "\r\n".join((*lines, "", "")).encode("ascii") + body

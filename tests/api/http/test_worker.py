@@ -12,7 +12,10 @@ from gunicorn.http.message import Request  # type: ignore[import-untyped]
 from gunicorn.http.unreader import IterUnreader  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
+from api.http.connection import refusal
 from api.http.worker import REQUEST_S, BoundedThreadWorker
+from core.errors import GatewayBusy, RequestMalformed
+from tests.api.test_server import split
 
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Forwarded-Proto: https\r\n\r\n"
 
@@ -70,3 +73,10 @@ def test_what_a_request_held_is_given_back_however_it_ends() -> None:
 
     assert worker._receiving.answered.mock_calls == [call(answered), call(overdue)]
     assert worker._lingering.begin.mock_calls == [call(answered), call(overdue)]
+
+
+def test_what_is_refused_outside_the_application_says_when_to_come_again_too() -> None:
+    status, headers, body = split(refusal(GatewayBusy()))
+
+    assert (status, headers["retry-after"], body["error"]["code"]) == (503, "1", "gateway.busy")
+    assert "retry-after" not in split(refusal(RequestMalformed()))[1]
