@@ -47,13 +47,17 @@ def compose(email_id: UUID, *, sender: str, recipient: str, subject: str, body: 
     """Return an e-mail ready to be sent; the same id on every attempt. Raises MailRefusedError for a bad recipient."""
     message = EmailMessage(policy=WIRE_POLICY)
     try:
+        wire_address = _wire_address(recipient)
         # These refuse whatever would begin another header, or another recipient.
         message["From"] = Address(addr_spec=sender)
-        message["To"] = Address(addr_spec=_wire_address(recipient))
+        message["To"] = Address(addr_spec=wire_address)
         message["Subject"] = subject
         message["Message-ID"] = f"<{email_id}@{sender.rpartition('@')[2]}>"
     except (ValueError, IndexError, MessageError) as error:
         raise MailRefusedError(f"the address cannot be written: {type(error).__name__}", is_final=True) from error
+    # The header decodes what looks like an encoded word, perhaps into several recipients.
+    if str(message["To"]) != wire_address:
+        raise MailRefusedError("the address is more than one, or another", is_final=True)
     message["Date"] = localtime()
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(body.text)

@@ -39,8 +39,14 @@ WebUrl = Annotated[
         examples=["https://shop.example/orders/1042"],
     ),
 ]
+# With `=?` a header may begin a word that its readers decode, into other addresses.
 Email = Annotated[
-    str, Meta(max_length=254, pattern=rf"^(?:{_EMAIL_ATOM}@{_EMAIL_ATOM})?{_END}", examples=["buyer@mail.example"])
+    str,
+    Meta(
+        max_length=254,
+        pattern=rf"^(?!.*=\?)(?:{_EMAIL_ATOM}@{_EMAIL_ATOM})?{_END}",
+        examples=["buyer@mail.example"],
+    ),
 ]
 OrderId = Annotated[
     str,

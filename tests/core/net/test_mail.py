@@ -79,6 +79,10 @@ def test_controls_and_turned_directions_are_left_out() -> None:
         "ann@",
         "@mail.example",
         "ann@" + "ä" * 300,
+        # Words that a header's reader decodes.
+        "ann@=?utf-8?q?mail=2Eexample=2C_bob=40mail=2Eexample?=",
+        "ann@=?utf-8?q?mail=2Eexample?=",
+        "=?utf-8?q?ann=40mail=2Eexample=2C_bob?=@mail.example",
     ],
 )
 def test_a_recipient_that_is_more_than_one_address_is_refused_for_good(recipient: str) -> None:

@@ -128,6 +128,8 @@ BAD_PAYMENT_FIELDS: list[tuple[str, Any, str]] = [
             "a@.example",
             "a..b@c.example",
             "a@b.example,c@d.example",
+            "a@=?utf-8?q?b=2Eexample=2C_c=40d=2Eexample?=",
+            "=?utf-8?q?a=40b=2Eexample=2C_c?=@d.example",
             "a" * 250 + "@b.ex",
         )
     ),
