@@ -1,12 +1,14 @@
 """Opens the settings and the database of a command. Called by the command modules."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from actors.queue import watermark
+from actors.queue.broker import make_broker
 from core.logs import log
 from core.settings.rules import Role
 from core.settings.settings import Settings, load_settings
-from models.db import base
+from models.db import base, bells
 from models.merchants import emails
 
 
@@ -27,3 +29,16 @@ def database() -> Iterator[Settings]:
         yield settings
     finally:
         base.close()
+
+
+@contextmanager
+def bell(settings: Settings) -> Iterator[Callable[..., object]]:
+    """Give the process a broker that rings actors, and take it away again. What is rung raises LinkDownError."""
+    broker = make_broker(settings)
+    try:
+        yield broker.ring
+    finally:
+        # What models ring afterwards would open the link anew.
+        bells.use(None)
+        watermark.use(None)
+        broker.link.close()

@@ -7,11 +7,10 @@ import typer
 
 from actors import context as process
 from actors.context import Context
-from actors.queue.broker import make_broker
 from actors.queue.link import LinkDownError
 from actors.treasury.join import COINS_FEW
 from cli.output import CommandError, JsonFlag, show
-from cli.session import database
+from cli.session import bell, database
 from cli.treasury.comparison import compared_now
 from cli.treasury.recovery import dismiss, recover, skip_addresses, writeoff
 from core.catalogue.catalogue import Catalogue, Network
@@ -68,14 +67,12 @@ def sweep(
         ctx = process.configure(settings)
         planned = [each for each in _plan(ctx, network) if each["verdict"] == "sweep"]
         if not dry_run:
-            broker = make_broker(settings)
             try:
-                for code in _networks(ctx, network):
-                    broker.ring("keep_treasury", code)
+                with bell(settings) as ring:
+                    for code in _networks(ctx, network):
+                        ring("keep_treasury", code)
             except LinkDownError as error:
                 raise CommandError(f"Redis cannot be reached: {error}") from None
-            finally:
-                broker.link.close()
     _show_plan(planned, as_json=as_json, rung=not dry_run)
 
 

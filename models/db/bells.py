@@ -46,8 +46,8 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
-def use(send: Callable[..., object]) -> None:
-    """Ring by send(actor, *arguments) from now on, in the whole process."""
+def use(send: Callable[..., object] | None) -> None:
+    """Ring by send(actor, *arguments) from now on, in the whole process; nobody without it."""
     _Process.send, _Process.quiet_until = send, 0.0
 
 

@@ -5,17 +5,15 @@ Told by cli.embedded.story.story.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from actors.queue.broker import make_broker
 from cli.embedded.chains import DevelopmentChain
 from cli.embedded.story.console import Console
 from cli.embedded.story.story_out import StoryError, until
+from cli.session import bell
 from core.catalogue.catalogue import Catalogue, load_catalogue
 from core.catalogue.families import traits_of
 from core.money import format_coin
@@ -74,7 +72,8 @@ def compare(console: Console, stack: Stack, network: str) -> None:
     """Show that the chain holds what the books say, and that every invariant holds."""
     console.heading("The books")
     catalogue, begun = load_catalogue("development"), base.app_now()
-    with console.step("on chain") as step, _bell(stack) as ring:
+    settings = load_settings(stack.environment(), role="cli")
+    with console.step("on chain") as step, bell(settings) as ring:
 
         def sound() -> list[Reconciliation] | None:
             # The scheduler rings for it every half minute: too long for somebody who looks on.
@@ -88,15 +87,6 @@ def compare(console: Console, stack: Stack, network: str) -> None:
         if broken:
             raise StoryError(f"{broken[0].name} is broken: {broken[0].meaning}")
         step.detail = f"{len(invariants.named(is_full=True))} invariants hold"
-
-
-@contextmanager
-def _bell(stack: Stack) -> Iterator[Callable[..., object]]:
-    broker = make_broker(load_settings(stack.environment(), role="cli"))
-    try:
-        yield broker.ring
-    finally:
-        broker.link.close()
 
 
 def _sound(network: str, begun: datetime) -> list[Reconciliation] | None:
