@@ -13,6 +13,13 @@ from core.catalogue.catalogue import Pair
 
 NATIVE: Final = "native"
 """The ordinal of a transfer that the transaction itself is."""
+WITNESSES_MIN: Final = 2
+"""So many providers have to tell the same before money hangs on it: one may lie, or err."""
+
+
+def witnesses_needed(providers: int) -> int:
+    """Return how many have to tell what would cost us money, were it a lie: WITNESSES_MIN, or as many as there are."""
+    return min(WITNESSES_MIN, providers)
 
 
 class Ours(Protocol):

@@ -15,7 +15,7 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan.intake import Matching, settle_owners, take_transfer
-from chains.base import Agreement, BlockScan, ProviderError, Recorded, Transfer
+from chains.base import WITNESSES_MIN, Agreement, BlockScan, ProviderError, Recorded, Transfer
 from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network
 from models.db.base import repeat_on_deadlock, transaction
@@ -30,7 +30,6 @@ from models.treasury.rows import Topup
 log = structlog.get_logger()
 
 ASKED_PER_STEP: Final = 50
-WITNESSES_MIN: Final = 2
 
 
 @network_tick("quorum")

@@ -15,7 +15,7 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.treasury.comparison import Coin, ask, coins_of, compared, taken
-from chains.base import ProviderError
+from chains.base import WITNESSES_MIN, ProviderError
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.deposits import cursors
@@ -26,8 +26,7 @@ from models.treasury.snapshots import Balances
 
 log = structlog.get_logger()
 
-# Providers that have to tell of what only the balance shows, where there are as many; and what asking them may take.
-WITNESSES_MIN: Final = 2
+# What asking those may take who have to tell of what only the balance shows.
 ADOPTION_REQUESTS: Final = 100
 
 

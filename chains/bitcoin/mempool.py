@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from chains.base import Ours, ProviderError, Sighting, Sightings, Transfer
+from chains.base import Ours, ProviderError, Sighting, Sightings, Transfer, witnesses_needed
 from chains.bitcoin import wire
 from chains.bitcoin.scripts import KEY_HASH, KEY_HASH_BYTES, key_hash_address
 from chains.bitcoin.transactions import Tx, TxOutput, read_hex
@@ -24,7 +24,6 @@ RAW_BYTES_MAX: Final = 400_000
 # Of those that are known, so many are asked about at a time, in turn.
 KNOWN_ASKED: Final = 200
 SOON_BLOCKS: Final = 6
-WITNESSES: Final = 2
 KVB: Final = 1_000
 
 
@@ -120,7 +119,7 @@ class Pools:
         if not txids:
             return frozenset()
         told = [one for one in self._providers.everyone(lambda node: _soon(node, txids)) if isinstance(one, frozenset)]
-        needed = min(WITNESSES, self._providers.count)
+        needed = witnesses_needed(self._providers.count)
         return frozenset(txid for txid in txids if sum(txid in soon for soon in told) >= needed)
 
     def _fetched(self, txids: Sequence[str]) -> dict[str, Tx]:

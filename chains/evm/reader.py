@@ -26,6 +26,7 @@ from chains.base import (
     Recorded,
     Snapshot,
     Transfer,
+    witnesses_needed,
 )
 from chains.evm import wire
 from chains.evm.scan import internal as evm_internal
@@ -51,8 +52,6 @@ log = structlog.get_logger()
 
 # Nearer to the head than this, blocks are read one by one.
 CATCH_UP_FROM: Final = 24
-# So many nodes have to tell what is final, where there are as many.
-WITNESSES_MIN: Final = 2
 
 
 class EvmReader:
@@ -133,7 +132,7 @@ class EvmReader:
             lambda node: node.call_or_none("eth_getBlockByNumber", [tag, False], wire.Header)
         )
         heights = [wire.quantity(header.number) for header in answers if isinstance(header, wire.Header)]
-        return median_low(heights) if len(heights) >= min(WITNESSES_MIN, self.providers) else None
+        return median_low(heights) if len(heights) >= witnesses_needed(self.providers) else None
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return what places hold after the block named, which nodes of these networks can tell."""

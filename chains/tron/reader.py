@@ -22,6 +22,7 @@ from chains.base import (
     ProviderError,
     Recorded,
     Snapshot,
+    witnesses_needed,
 )
 from chains.net.budget import budget
 from chains.net.rest import RestError, RestNode
@@ -32,8 +33,6 @@ from chains.tron.spends import departures, fees
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import tron_parameters
 
-# So many nodes have to tell what is final, where there are as many.
-WITNESSES_MIN: Final = 2
 # A snapshot has to be told within one block; so often it is tried.
 SNAPSHOTS_MAX: Final = 4
 
@@ -88,7 +87,7 @@ class TronReader:
     def final_height(self) -> int | None:
         """Return the solidified height that nodes agree on: the middle of what they tell, of two the lower."""
         told = [answer for answer in self._providers.everyone(nodes.solid) if isinstance(answer, Block)]
-        if len(told) < min(WITNESSES_MIN, self.providers):
+        if len(told) < witnesses_needed(self.providers):
             return None
         return median_low(block.height for block in told)
 
@@ -103,7 +102,7 @@ class TronReader:
     def departure(self, txid: str, block: Block) -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""
         told = self._providers.everyone(lambda node: departures.read(node, txid, block, self._pairs))
-        return departures.judge(told, WITNESSES_MIN)
+        return departures.judge(told)
 
     def second_opinion(self, recorded: Recorded) -> Agreement:
         """Ask every provider for a deposit's block, and whether it is in it."""

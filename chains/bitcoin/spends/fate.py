@@ -7,21 +7,17 @@ death releases coins, and takes two voices where there are two providers.
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
 
-from chains.base import ProviderError
+from chains.base import ProviderError, witnesses_needed
 from chains.bitcoin.spends.inclusion import Found, Included, Inclusions
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
 from chains.spending import Case, Coins, Fate, FateKind, Movement, OutputFate
 
-# So many voices, where there are so many providers, bury a spend.
-WITNESSES_MIN: Final = 2
-
 
 def fate_of(providers: Providers[JsonRpc], inclusions: Inclusions, case: Case, *, currency: str) -> Fate:
     """Return where a spend stands; see chains.family. Raises ProviderError where too few nodes tell the same."""
-    needed = min(WITNESSES_MIN, providers.count)
+    needed = witnesses_needed(providers.count)
     seen = sorted((height, txid, coin) for coin, (txid, height) in case.spent_by.items())
     ours = [each for each in seen if each[1] in case.txids]
     if not seen:

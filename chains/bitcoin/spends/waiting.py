@@ -10,16 +10,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from chains.base import NotYetError, ProviderError
+from chains.base import NotYetError, ProviderError, witnesses_needed
 from chains.bitcoin import wire
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
 
 # Coins in one question.
 PORTION: Final = 1_000
-# So many, where there are so many, have to say that something waits; and while one is enough for that, that nothing
-# does.
-WITNESSES_MIN: Final = 2
 
 Outpoint = tuple[str, int]
 
@@ -52,14 +49,15 @@ def waiting_spends(
     if not outpoints:
         return frozenset()
     looks = providers.answers(lambda node: _look(node, outpoints))
+    # Two have to say that something waits; and while one is enough for that, that nothing does.
     level = [look for look in looks if block_hash in {None, look.tip}]
-    needed = min(WITNESSES_MIN, providers.count) if cautious else 1
+    needed = witnesses_needed(providers.count) if cautious else 1
     if len(level) < needed:
         raise NotYetError(f"{len(level)} of the nodes that tell of their pools stand at block {block_hash}")
     if cautious:
         return frozenset[str]().union(*(look.spenders for look in looks))
     known = Counter(txid for look in level for txid in look.spenders)
-    return frozenset(txid for txid, nodes in known.items() if nodes >= min(WITNESSES_MIN, len(level)))
+    return frozenset(txid for txid, nodes in known.items() if nodes >= witnesses_needed(len(level)))
 
 
 def _look(node: JsonRpc, outpoints: Sequence[Outpoint]) -> _Look:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from statistics import mode
 from typing import TYPE_CHECKING, Any, Final
 
-from chains.base import ProviderError
+from chains.base import ProviderError, witnesses_needed
 from chains.evm import wire
 from chains.evm.scan.block import ERC20_TOPICS, TRANSFER_TOPIC
 from chains.evm.spends.library import eth, spelled
@@ -32,8 +32,6 @@ NO_TRANSFER: Final = "the token did not make the transfer"
 OTHER_TRANSFER: Final = "the token moved something else than was asked for"
 # What a token's amount may be at most; sums of a hostile one's logs are cut to it.
 WORD_MAX: Final = 2**256 - 1
-# So many voices, where there are so many providers, take a hold back.
-WITNESSES_MIN: Final = 2
 
 
 def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str], depth: int) -> Fate:
@@ -49,7 +47,7 @@ def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str],
 
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
     """Return what holds of what nodes tell. Raises ProviderError if they contradict each other."""
-    needed = witnesses(providers)
+    needed = witnesses_needed(providers)
     included = [fate for fate in fates if fate.kind is FateKind.INCLUDED]
     if included:
         return _included(included, len(fates), needed)
@@ -58,11 +56,6 @@ def judge(fates: Sequence[Fate], providers: int) -> Fate:
     if len(fates) < needed:
         raise ProviderError("one provider alone says that another transaction took the spend's place")
     return Fate(kind=FateKind.DEAD, cause="stranger")
-
-
-def witnesses(providers: int) -> int:
-    """Return how many voices it takes to believe what would cost us money, were it a lie."""
-    return min(WITNESSES_MIN, providers)
 
 
 def _included(included: Sequence[Fate], voices: int, needed: int) -> Fate:

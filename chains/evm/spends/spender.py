@@ -9,7 +9,7 @@ from statistics import median_low
 
 import structlog
 
-from chains.base import ProviderError
+from chains.base import ProviderError, witnesses_needed
 from chains.evm import wire
 from chains.evm.spends import balances
 from chains.evm.spends import fate as evm_fate
@@ -57,7 +57,7 @@ class EvmSpender:
         """
         told = self.providers.answers(lambda node: evm_fate.nonce(node, sender))
         counter = median_low(told)
-        if counter > ours and len(told) < evm_fate.witnesses(self.providers.count):
+        if counter > ours and len(told) < witnesses_needed(self.providers.count):
             raise ProviderError(f"one provider alone says that {sender} used slots beyond {ours}")
         return counter
 
@@ -65,7 +65,7 @@ class EvmSpender:
         """Return the nonce that follows what waits in the nodes' pools too; see chains.family."""
         answers = self.providers.everyone(lambda node: evm_fate.nonce(node, sender, "pending"))
         told = sorted((answer for answer in answers if isinstance(answer, int)), reverse=True)
-        place = 0 if cautious else evm_fate.witnesses(self.providers.count) - 1
+        place = 0 if cautious else witnesses_needed(self.providers.count) - 1
         # Not every node tells of its pool; the nonces in blocks are asked for besides.
         return max(ours, *told[place : place + 1]) if told else ours
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from chains.base import Block, DisownedError, NotYetError, ProviderError
+from chains.base import WITNESSES_MIN, Block, DisownedError, NotYetError, ProviderError
 from chains.net.rest import RestNode
 from chains.spending import Departure, Offer, Output, Window
 from chains.tron import accounts, nodes, transactions, wire
@@ -22,17 +22,17 @@ class AbsentError(NotYetError):
     """A node has the very block, and no such transaction in it."""
 
 
-def judge(told: Sequence[Departure | ProviderError | None], witnesses: int) -> Departure | None:
+def judge(told: Sequence[Departure | ProviderError | None]) -> Departure | None:
     """Return what holds of what nodes tell of one transaction: what one proves is so, whatever the others say.
 
-    witnesses: so many at least, and more than show it, have to lack what nobody proves, before it was never there.
-    Raises DisownedError then, and ProviderError where nobody tells of it.
+    Raises DisownedError where nobody proves it, and two at least and more than show it lack it, so that it never was
+    there; ProviderError where nobody tells of it.
     """
     for each in told:
         if isinstance(each, Departure):
             return each
     lacking = sum(isinstance(each, AbsentError) for each in told)
-    if lacking >= witnesses and lacking > told.count(None):
+    if lacking >= WITNESSES_MIN and lacking > told.count(None):
         raise DisownedError("most providers have no such transaction in its block")
     if None in told:
         return None

@@ -12,11 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from chains.base import ProviderError
+from chains.base import ProviderError, witnesses_needed
 from chains.net.rest import RestNode
 from chains.spending import Case, Fate, FateKind, Intent, Movement, Output, OutputFate, Window
 from chains.tron import accounts, nodes, scan, wire
-from chains.tron.spends.trial import WITNESSES_MIN
 from chains.tron.transactions import only_output
 from core.catalogue.catalogue import Network, Pair
 
@@ -46,7 +45,7 @@ def testimony(node: RestNode, case: Case) -> Fate:
 
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
     """Return what holds of what nodes tell. Raises ProviderError if they contradict each other."""
-    needed = min(WITNESSES_MIN, providers)
+    needed = witnesses_needed(providers)
     included = [fate for fate in fates if fate.kind is FateKind.INCLUDED]
     if included:
         return _included(included, len(fates), needed)

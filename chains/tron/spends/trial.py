@@ -9,14 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median_high, median_low
 
-from chains.base import Block, ForeignKeyError, ProviderError
+from chains.base import Block, ForeignKeyError, ProviderError, witnesses_needed
 from chains.net.rest import RestNode
 from chains.spending import InsufficientCoinError, Intent, SpendRefusedError
 from chains.tron import accounts, nodes, scan, transactions, wire
 from chains.tron.accounts import Call, Prices
-
-# So many voices, where there are so many providers, decide about money.
-WITNESSES_MIN = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +87,7 @@ def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
     InsufficientCoinError where there is too little of the token, ProviderError where one alone says so.
     """
     foreign = sum(view.is_foreign for view in views)
-    if foreign >= min(WITNESSES_MIN, providers):
+    if foreign >= witnesses_needed(providers):
         raise ForeignKeyError(f"others than its own key may sign for {intent.wallet.address}")
     if 2 * foreign >= len(views):
         raise ProviderError(f"one provider alone says that others may sign for {intent.wallet.address}")
@@ -101,7 +98,7 @@ def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
     good = [view for view in views if not view.refusal]
     refusals = [view.refusal for view in views if view.refusal]
     if len(refusals) > len(good):
-        if len(refusals) < min(WITNESSES_MIN, providers):
+        if len(refusals) < witnesses_needed(providers):
             raise ProviderError(f"one provider alone refuses it: {refusals[0]}")
         raise SpendRefusedError(refusals[0])
     # Of two the higher: too little of it burns what it takes.

@@ -6,7 +6,7 @@ from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chains.base import NotYetError
+from chains.base import NotYetError, witnesses_needed
 from chains.family import Keyring
 from chains.spending import (
     Case,
@@ -24,7 +24,7 @@ from chains.spending import (
 from tests.chains.toy.chain import NATIVE, WINDOW, Tx
 from tests.chains.toy.nodes import ToyNode
 from tests.chains.toy.providers import block_at, checked
-from tests.chains.toy.spender import WITNESSES_MIN, ToySpender
+from tests.chains.toy.spender import ToySpender
 
 
 class WindowSpender(ToySpender):
@@ -86,10 +86,10 @@ class CoinsSpender(ToySpender):
     ) -> frozenset[str]:
         told = self._all(lambda node: (_spenders(node, outpoints), _tip(node)))
         level = [txids for txids, tip in told if block_hash in {None, tip}]
-        if len(level) < (min(WITNESSES_MIN, len(self._providers.nodes)) if cautious else 1):
+        if len(level) < (witnesses_needed(len(self._providers.nodes)) if cautious else 1):
             raise NotYetError("too few nodes stand where the scan does")
         known = Tally(txid for txids in ([txids for txids, _ in told] if cautious else level) for txid in txids)
-        needed = 1 if cautious else min(WITNESSES_MIN, len(level))
+        needed = 1 if cautious else witnesses_needed(len(level))
         return frozenset(txid for txid, nodes in known.items() if nodes >= needed)
 
     def _unsigned(self, draft: Draft, counter: int | None) -> Tx:

@@ -24,6 +24,7 @@ from chains.base import (
     Snapshot,
     SpentCoin,
     Transfer,
+    witnesses_needed,
 )
 from chains.family import Wiring
 from chains.net.budget import budget
@@ -35,7 +36,6 @@ from tests.chains.toy.providers import ToyProviders, block_at, checked
 
 # Blocks that are read at once while the head is far.
 RANGE = 16
-WITNESSES_MIN = 2
 # What is about to be included offers as much, and so many transfers are told at once.
 SOON_FEE = 500
 POOL_PORTION = 500
@@ -85,7 +85,7 @@ class ToyReader:
 
     def final_height(self) -> int | None:
         told = [one for one in self._providers.everyone(lambda node: node.ask("final")) if isinstance(one, int)]
-        return median_low(told) if len(told) >= min(WITNESSES_MIN, self.providers) else None
+        return median_low(told) if len(told) >= witnesses_needed(self.providers) else None
 
     def locate(self, txid: str) -> int | None:
         told = self._providers.everyone(lambda node: node.ask("height_of", txid))
@@ -181,7 +181,7 @@ class ToyReader:
 
     def _is_soon(self, txid: str, tx: Tx, pools: Sequence[Mapping[str, Tx]]) -> bool:
         has_it = sum(txid in pool for pool in pools)
-        return tx.fee >= SOON_FEE and has_it >= min(WITNESSES_MIN, self.providers)
+        return tx.fee >= SOON_FEE and has_it >= witnesses_needed(self.providers)
 
     # Within -------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import Any
 
-from chains.base import ProviderError
+from chains.base import ProviderError, witnesses_needed
 from chains.family import Keyring
 from chains.spending import (
     Attempt,
@@ -37,7 +37,6 @@ from tests.chains.toy.chain import NATIVE, RefusedError, ToyBlock, Tx
 from tests.chains.toy.nodes import ToyNode
 from tests.chains.toy.providers import ToyProviders, block_at, checked
 
-WITNESSES_MIN = 2
 # What nodes answer, and what that means; whatever else they say is no answer.
 _WORDS = {
     "already included": Sending.TAKEN,
@@ -69,13 +68,13 @@ class ToySpender:
     def next_counter(self, sender: str, *, ours: int) -> int:
         told = self._all(lambda node: checked(node.ask("counter", sender, None), int))
         counter = median_low(told)
-        if counter > ours and len(told) < min(WITNESSES_MIN, len(self._providers.nodes)):
+        if counter > ours and len(told) < witnesses_needed(len(self._providers.nodes)):
             raise ProviderError("one node alone tells of a higher number")
         return counter
 
     def waiting_counter(self, sender: str, *, ours: int, cautious: bool) -> int:
         told = sorted(self._all(lambda node: checked(node.ask("waiting", sender), int)), reverse=True)
-        place = 0 if cautious else min(WITNESSES_MIN, len(self._providers.nodes)) - 1
+        place = 0 if cautious else witnesses_needed(len(self._providers.nodes)) - 1
         return max(ours, *told[place : place + 1])
 
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
@@ -120,7 +119,7 @@ class ToySpender:
             found = max(included, key=included.count)
             return self._included(case, found, count=included.count(found))
         dead = [each for each in told if each.kind is FateKind.DEAD]
-        if len(dead) == len(told) >= min(WITNESSES_MIN, len(self._providers.nodes)):
+        if len(dead) == len(told) >= witnesses_needed(len(self._providers.nodes)):
             return Fate(kind=FateKind.DEAD, cause=self.cause)
         return Fate(kind=FateKind.WAITING)
 
@@ -192,7 +191,7 @@ class ToySpender:
         moved = self._moved(tx, case, failed)
         return Fate(
             kind=FateKind.INCLUDED, txid=tx.txid, height=block.height, block_hash=block.hash, outputs=outputs,
-            fee_units=tx.fee, is_witnessed=count >= min(WITNESSES_MIN, len(self._providers.nodes)),
+            fee_units=tx.fee, is_witnessed=count >= witnesses_needed(len(self._providers.nodes)),
             movements=tuple(Movement(address=a, currency=c, units=units) for (a, c), units in moved.items() if units),
         )  # fmt: skip
 
