@@ -144,17 +144,18 @@ def _prove(by_id: Transactions, transfers: Collection[Transfer]) -> None:
     """Hold what pays us against the bytes that were signed: the id is their hash, and they say the same."""
     for transfer in transfers:
         raw = wire.data(by_id[transfer.txid].raw_data_hex)
-        if transactions.txid_of(raw) != transfer.txid:
-            raise ProviderError("a transaction's id is not its hash")
         if transfer.ordinal == NATIVE:
             told = transactions.read(raw)
-            if told is None or (told.kind, told.owner, told.to, told.units) != (
+            if told is None or (told.txid, told.kind, told.owner, told.to, told.units) != (
+                transfer.txid,
                 wire.TRANSFER,
                 transfer.sender,
                 transfer.recipient,
                 transfer.units,
             ):
                 raise ProviderError("a transfer says something else than what was signed")
+        elif transactions.txid_of(raw) != transfer.txid:
+            raise ProviderError("a transaction's id is not its hash")
         elif transactions.kind_of(raw) not in RUNNING:
             raise ProviderError("what runs no contract has its logs")
         if not 0 < transfer.units <= UNITS_MAX:

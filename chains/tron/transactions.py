@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 from chains.base import ProviderError
@@ -98,24 +99,14 @@ def bandwidth(raw: bytes) -> int:
 
 def kind_of(raw: bytes) -> str:
     """Return of which kind signed bytes are. ProviderError if they are none."""
-    pb = _protocol()
-    try:
-        (contract,) = pb.Transaction.raw.FromString(raw).contract
-        return str(pb.Transaction.Contract.ContractType.Name(contract.type))
-    except (_decode_error(), ValueError):
-        raise ProviderError("a transaction's bytes are none") from None
+    return _opened(raw)[2]
 
 
 def read(raw: bytes) -> Signed | None:
     """Return what signed bytes say; None where they name nobody. ProviderError if they are none."""
-    pb, name = _protocol(), kind_of(raw)
-    try:
-        told = pb.Transaction.raw.FromString(raw)
-        (contract,) = told.contract
-        # What is neither starts like a transfer, with whose it is.
-        value = getattr(pb, name if name == wire.TRIGGER else wire.TRANSFER).FromString(contract.parameter.value)
-    except (_decode_error(), ValueError):
-        raise ProviderError("a transaction's bytes are none") from None
+    told, contract, name = _opened(raw)
+    # What is neither starts like a transfer, with whose it is.
+    value = _parsed(name if name == wire.TRIGGER else wire.TRANSFER, contract.parameter.value)
     said = _said(name, value)
     if said is None:
         return None
@@ -133,6 +124,16 @@ def read(raw: bytes) -> Signed | None:
         reference=told.ref_block_bytes + told.ref_block_hash,
         has_more=bool(told.data or contract.Permission_id or (name == wire.TRIGGER and value.call_token_value)),
     )
+
+
+def _opened(raw: bytes) -> tuple[Any, Any, str]:
+    """Return what signed bytes are, their one contract and its kind. ProviderError if they are none."""
+    told = _parsed("Transaction.raw", raw)
+    try:
+        (contract,) = told.contract
+        return told, contract, str(_protocol().Transaction.Contract.ContractType.Name(contract.type))
+    except ValueError:
+        raise ProviderError("a transaction's bytes are none") from None
 
 
 def _said(name: str, value: Any) -> tuple[bytes, bytes, int, bytes] | None:
@@ -179,9 +180,11 @@ def _protocol() -> Any:
     return tron_pb2
 
 
-def _decode_error() -> type[Exception]:
-    """Return what bytes that are no message raise."""
-    from google.protobuf.message import DecodeError  # noqa: PLC0415
+def _parsed(name: str, raw: bytes) -> Any:
+    """Return bytes as one of TRON's messages. ProviderError if they are none."""
+    from google.protobuf.message import DecodeError  # noqa: PLC0415 - as above
 
-    found: type[Exception] = DecodeError
-    return found
+    try:
+        return attrgetter(name)(_protocol()).FromString(raw)
+    except (DecodeError, ValueError):
+        raise ProviderError("a transaction's bytes are none") from None

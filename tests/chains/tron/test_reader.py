@@ -122,6 +122,14 @@ def test_a_block_whose_parts_contradict_each_other_is_not_read(chain: World, twi
         assert len(honest.scan(height).transfers) == 1
 
 
+def test_logs_of_bytes_that_are_another_transaction_are_refused(chain: World) -> None:
+    chain.tron.send(chain.tron.token(OURS.address, TRX))
+    height = chain.tron.mine()
+
+    with twisted(chain, getblockbynum=_other_bytes) as liar, pytest.raises(ProviderError, match="not its hash"):
+        liar.scan(height)
+
+
 def test_a_number_that_its_id_does_not_bear_is_refused(chain: World) -> None:
     height = chain.tron.mine()
 
