@@ -153,8 +153,8 @@ def _check_slots(network: Network, counter: CounterSpender, sender: str) -> bool
 
 
 def _check_coins(network: Network, holder: CoinSpender) -> bool:
-    free = [(coin.txid, coin.vout) for coin in spending.free_coins(network, network.gas_currency)]
-    if not unknown_spends.unheard_of(network.code, holder.waiting_spends(free, block_hash=None, cautious=False)):
+    waiting = holder.waiting_spends(spending.free_outpoints(network), block_hash=None, cautious=False)
+    if not unknown_spends.unheard_of(network.code, waiting):
         return True
     with transaction():
         signing.stop(network.code, reason=WAITING)

@@ -50,6 +50,7 @@ from models.spends import coins, signing
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
+from models.spends.coins import Outpoint
 from models.spends.hooks import hooks_of
 from models.spends.outputs import OutputRow
 from models.spends.reads import Promised
@@ -234,6 +235,11 @@ def free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
     """
     found = coins.free(network.code, network.family, currency, limit=COINS_MAX, depth=network.maturity)
     return tuple(map(coin_of, found))
+
+
+def free_outpoints(network: Network) -> list[Outpoint]:
+    """Return which coins of the gas currency the next spend may be made of, as free_coins does."""
+    return coins.free_outpoints(network.code, network.gas_currency, limit=COINS_MAX, depth=network.maturity)
 
 
 def _commit(

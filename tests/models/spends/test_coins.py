@@ -36,7 +36,9 @@ def hold(spend_id: UUID, *outpoints: tuple[str, int]) -> bool:
 
 
 def free() -> list[tuple[str, int]]:
-    return [(each.txid, each.vout) for each in coins.free("ethereum", "evm", "ETH", limit=9)]
+    found = [(each.txid, each.vout) for each in coins.free("ethereum", "evm", "ETH", limit=9)]
+    assert coins.free_outpoints("ethereum", "ETH", limit=9) == found
+    return found
 
 
 def a_spend(**columns: object) -> UUID:
