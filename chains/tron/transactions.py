@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from chains.base import ProviderError
+from chains.one_transfer import only_output
 from chains.spending import Attempt, Intent, Output, Window
 from chains.tron import wire
 
@@ -43,13 +44,6 @@ class Signed:
     reference: bytes
     # It says more than a transfer needs: a text, a permission, another token.
     has_more: bool
-
-
-def only_output(intent: Intent) -> Output:
-    """Return the one transfer that a transaction makes. ValueError for an intent of none or several."""
-    if len(intent.outputs) != 1:
-        raise ValueError(f"a TRON transaction makes one transfer, not {len(intent.outputs)}")
-    return intent.outputs[0]
 
 
 def calldata(output: Output) -> bytes:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chains.base import ProviderError
-from chains.evm.spends.fate import movements
 from chains.family import Keyring
+from chains.one_transfer import movements
 from chains.spending import (
     Attempt,
     Case,

@@ -8,20 +8,17 @@ does another effect than the one that was asked for, which stops the coin's payo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from statistics import mode
 from typing import TYPE_CHECKING, Any, Final
 
 from chains.base import ProviderError, witnesses_needed
 from chains.evm import wire
 from chains.evm.scan.block import ERC20_TOPICS, TRANSFER_TOPIC
 from chains.evm.spends.library import eth, spelled
-from chains.evm.spends.terms import only_output
 from chains.net.json_rpc import JsonRpc, NoResultError, Rpc
-from chains.spending import Fate, FateKind, Intent, Movement, Output, OutputFate
-from core.catalogue.catalogue import Network, Pair
+from chains.one_transfer import living, only_output
+from chains.spending import Fate, FateKind, Intent, Output, OutputFate
+from core.catalogue.catalogue import Pair
 
 if TYPE_CHECKING:
     from web3.types import LogReceipt, TxReceipt
@@ -48,27 +45,11 @@ def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str],
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
     """Return what holds of what nodes tell. Raises ProviderError if they contradict each other."""
     needed = witnesses_needed(providers)
-    included = [fate for fate in fates if fate.kind is FateKind.INCLUDED]
-    if included:
-        return _included(included, len(fates), needed)
-    if any(fate.kind is FateKind.WAITING for fate in fates):
-        return Fate(kind=FateKind.WAITING)
-    if len(fates) < needed:
-        raise ProviderError("one provider alone says that another transaction took the spend's place")
-    return Fate(kind=FateKind.DEAD, cause="stranger")
-
-
-def _included(included: Sequence[Fate], voices: int, needed: int) -> Fate:
     # Of the fee nodes may tell different things: some leave out what a rollup adds.
-    [(verdict, count), *others] = Counter(replace(fate, fee_units=0) for fate in included).most_common()
-    if 2 * count <= voices:
-        if others:
-            raise ProviderError("providers disagree about what became of a spend")
-        return Fate(kind=FateKind.WAITING)
-    if not verdict.is_success and count < needed:
-        raise ProviderError("one provider alone says that a spend has not its effect")
-    fees = (fate.fee_units for fate in included if replace(fate, fee_units=0) == verdict)
-    return replace(verdict, fee_units=mode(sorted(fees, reverse=True)), is_witnessed=count >= needed)
+    found = living(fates, needed=needed, is_fee_one=False)
+    if found is None and len(fates) < needed:
+        raise ProviderError("one provider alone says that another transaction took the spend's place")
+    return found or Fate(kind=FateKind.DEAD, cause="stranger")
 
 
 def _inclusion(node: JsonRpc, intent: Intent, txids: Sequence[str]) -> Fate | None:
@@ -108,19 +89,6 @@ def fee_of(receipt: TxReceipt) -> int:
     """Return what the chain took for a transaction, in wei."""
     # web3 does not know of the fee that rollups add.
     return receipt["gasUsed"] * receipt["effectiveGasPrice"] + wire.quantity(str(receipt.get("l1Fee") or "0x0"))
-
-
-def movements(fate: Fate, intent: Intent, network: Network) -> tuple[Movement, ...]:
-    """Return what an included transfer did to its sender, fee included, and to its recipient."""
-    sender, output, [told] = intent.wallet.address, only_output(intent), fate.outputs
-    left, arrived = (output.units, output.units) if told.effect == "exact" else (told.left_units, told.arrived_units)
-    currency = network.gas_currency if intent.pair is None else intent.pair.currency
-    moved = Counter({(sender, network.gas_currency): -fate.fee_units})
-    moved[sender, currency] -= left
-    moved[output.recipient, currency] += arrived
-    return tuple(
-        Movement(address=address, currency=coin, units=units) for (address, coin), units in moved.items() if units
-    )
 
 
 def effect_of(receipt: TxReceipt, *, sender: str, pair: Pair | None, output: Output) -> OutputFate:

@@ -16,11 +16,12 @@ from chains.evm.spends import fate as evm_fate
 from chains.evm.spends import gas as evm_gas
 from chains.evm.spends import trial as evm_trial
 from chains.evm.spends.gas import Bid
-from chains.evm.spends.terms import gas_offer, only_output
+from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.trial import Trial
 from chains.evm.spends.tx import Spend, give, outcome, sign_spend, spend_of
 from chains.family import Keyring
 from chains.net.providers import RpcProviders
+from chains.one_transfer import movements, only_output
 from chains.spending import (
     Attempt,
     Case,
@@ -143,7 +144,7 @@ class EvmSpender:
         fate = evm_fate.judge(told, self.providers.count)
         if fate.kind is not FateKind.INCLUDED:
             return fate
-        return replace(fate, movements=evm_fate.movements(fate, case.intent, self._network))
+        return replace(fate, movements=movements(fate, case.intent, self._network))
 
     def _trial(self, intent: Intent, spend: Spend, bid: Bid) -> Trial:
         figure = evm_trial.gas_figure(intent, self._network)

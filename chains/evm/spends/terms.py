@@ -3,7 +3,7 @@
 Rows keep them under these names, so that whoever offers more later knows what was offered before.
 """
 
-from chains.spending import Intent, Offer, Output
+from chains.spending import Offer
 
 
 def gas_offer(*, gas_limit: int, price_units: int, tip_units: int, data_units: int = 0) -> Offer:
@@ -20,10 +20,3 @@ def gas_offer(*, gas_limit: int, price_units: int, tip_units: int, data_units: i
             "data_units": data_units,
         },
     )
-
-
-def only_output(intent: Intent) -> Output:
-    """Return the one transfer that a transaction makes. ValueError for an intent of none or several."""
-    if len(intent.outputs) != 1:
-        raise ValueError(f"an EVM transaction makes one transfer, not {len(intent.outputs)}")
-    return intent.outputs[0]

@@ -12,8 +12,9 @@ from chains.base import ProviderError
 from chains.evm import wire
 from chains.evm.spends.gas import AbsurdFeeError, gas_price
 from chains.evm.spends.library import account, calldata, eth, hash_signature, rlp_list, spelled
-from chains.evm.spends.terms import gas_offer, only_output
+from chains.evm.spends.terms import gas_offer
 from chains.net.json_rpc import Rpc, RpcError
+from chains.one_transfer import only_output
 from chains.spending import Attempt, Intent, Offer, Sending
 from core.addresses.evm import keccak256
 

@@ -6,18 +6,16 @@ effect takes two voices where there are two providers, that it expired every pro
 forgotten, must not pay a merchant twice.
 """
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from chains.base import ProviderError, witnesses_needed
 from chains.net.rest import RestNode
-from chains.spending import Case, Fate, FateKind, Intent, Movement, Output, OutputFate, Window
+from chains.one_transfer import living, only_output
+from chains.spending import Case, Fate, FateKind, Intent, Output, OutputFate, Window
 from chains.tron import accounts, nodes, scan, wire
-from chains.tron.transactions import only_output
-from core.catalogue.catalogue import Network, Pair
+from core.catalogue.catalogue import Pair
 
 PROBLEMS: Final = {
     "REVERT": "the contract reverted the transfer",
@@ -45,16 +43,11 @@ def testimony(node: RestNode, case: Case) -> Fate:
 
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
     """Return what holds of what nodes tell. Raises ProviderError if they contradict each other."""
-    needed = witnesses_needed(providers)
-    included = [fate for fate in fates if fate.kind is FateKind.INCLUDED]
-    if included:
-        return _included(included, len(fates), needed)
-    if any(fate.kind is FateKind.WAITING for fate in fates):
-        return Fate(kind=FateKind.WAITING)
-    if len(fates) < providers:
+    found = living(fates, needed=witnesses_needed(providers))
+    if found is None and len(fates) < providers:
         # Whoever is silent may be the one that has it: others throw old transactions away, or never kept them.
         raise ProviderError("not every provider says that a spend has expired")
-    return Fate(kind=FateKind.DEAD, cause="expired")
+    return found or Fate(kind=FateKind.DEAD, cause="expired")
 
 
 def effect_of(
@@ -85,17 +78,6 @@ def effect_of(
     )
 
 
-def movements(fate: Fate, intent: Intent, network: Network) -> tuple[Movement, ...]:
-    """Return what an included transfer did to its sender, fee included, and to its recipient."""
-    sender, output, [told] = intent.wallet.address, only_output(intent), fate.outputs
-    left, arrived = (output.units, output.units) if told.effect == "exact" else (told.left_units, told.arrived_units)
-    coin = network.gas_currency if intent.pair is None else intent.pair.currency
-    moved = Counter({(sender, network.gas_currency): -fate.fee_units})
-    moved.subtract({(sender, coin): left})
-    moved.update({(output.recipient, coin): arrived})
-    return tuple(Movement(address=who, currency=what, units=units) for (who, what), units in moved.items() if units)
-
-
 def info_of(node: RestNode, txid: str, where: str) -> wire.Info | None:
     """Return what became of a transaction; None where the node has it in no block."""
     info = node.ask(f"{where}/gettransactioninfobyid", {"value": txid}, wire.Info)
@@ -112,17 +94,6 @@ def included_in(node: RestNode, txid: str, height: int) -> tuple[wire.Transactio
     block = wire.block(full, height)
     found = next((each for each in full.transactions if each.id == txid), None)
     return None if found is None else (found, block.hash)
-
-
-def _included(included: Sequence[Fate], voices: int, needed: int) -> Fate:
-    [(verdict, count), *others] = Counter(included).most_common()
-    if 2 * count <= voices:
-        if others:
-            raise ProviderError("providers disagree about what became of a spend")
-        return Fate(kind=FateKind.WAITING)
-    if not verdict.is_success and count < needed:
-        raise ProviderError("one provider alone says that a spend has not its effect")
-    return replace(verdict, is_witnessed=count >= needed)
 
 
 def _inclusion(node: RestNode, case: Case, where: str) -> Fate | None:

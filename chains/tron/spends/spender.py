@@ -7,6 +7,7 @@ A transaction lives for ten minutes and is signed anew when it has expired for g
 from dataclasses import replace
 
 from chains.family import Keyring
+from chains.one_transfer import movements
 from chains.spending import Attempt, Case, Draft, Fate, FateKind, InsufficientCoinError, Intent, Purse, Sending
 from chains.tron import transactions
 from chains.tron.nodes import TronProviders
@@ -71,4 +72,4 @@ class TronSpender:
         fate = tron_fate.judge(told, self._providers.count)
         if fate.kind is not FateKind.INCLUDED:
             return fate
-        return replace(fate, movements=tron_fate.movements(fate, case.intent, self._network))
+        return replace(fate, movements=movements(fate, case.intent, self._network))

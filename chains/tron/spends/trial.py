@@ -11,6 +11,7 @@ from statistics import median_high, median_low
 
 from chains.base import Block, ForeignKeyError, ProviderError, witnesses_needed
 from chains.net.rest import RestNode
+from chains.one_transfer import only_output
 from chains.spending import InsufficientCoinError, Intent, SpendRefusedError
 from chains.tron import accounts, nodes, scan, transactions, wire
 from chains.tron.accounts import Call, Prices
@@ -50,7 +51,7 @@ class Verdict:
 
 def look(node: RestNode, intent: Intent) -> View:
     """Return what a node says of a spend."""
-    sender, output = intent.wallet.address, transactions.only_output(intent)
+    sender, output = intent.wallet.address, only_output(intent)
     own, prices = accounts.account(node, sender), accounts.prices(node)
     token = None if intent.pair is None else intent.pair.contract
     resource = accounts.resource(node, sender)
@@ -144,7 +145,7 @@ def _refusal(tried: Call, intent: Intent) -> str:
 
     The best known token here answers false and makes the transfer; what counts is the log, where the node tells it.
     """
-    output, token = transactions.only_output(intent), _contract(intent)
+    output, token = only_output(intent), _contract(intent)
     if wire.asked(output.recipient)[2:] == token:
         return "a token is lost in its own contract"
     if tried.refusal or tried.logs is None:
