@@ -20,7 +20,7 @@ from cli.embedded.supervise.ports import free_port
 from cli.embedded.supervise.process import Child
 from cli.embedded.supervise.procfile import read_procfile
 from core.secrets.secretbox import SecretBox
-from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.addresses import pool as address_pool
 from models.addresses.reservations import CHUNK
 from models.db import base, migrate

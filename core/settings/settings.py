@@ -7,18 +7,17 @@ the strict rules of production hold, so that a forgotten variable cannot open a 
 import os
 from collections.abc import Iterator, Mapping
 from datetime import date
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from core.catalogue.fields import Environment
 from core.money import CENT_DIGITS, PPM_DIGITS, parse_units
 from core.rates.pricing import StandardTerms
-from core.secrets.secretbox import SecretKeysError, parse_secret_keys
+from core.settings.defaults import DEFAULTS
 from core.settings.networks import (
     RPC_SUFFIX,
     SANCTIONS_SUFFIX,
@@ -29,47 +28,22 @@ from core.settings.networks import (
     network_variables,
     rpc_variables,
 )
-from core.settings.node_urls import read_node_url
 from core.settings.rates import rate_problems, rate_urls, variable
-from core.settings.rules import DEVELOPMENT_SECRET_KEYS, Role, holds_development_key, problems_of, split
+from core.settings.rules import Role, holds_development_key, problems_of
 from core.settings.signer_rates import dollar_rates, parse_signer_rates, signer_rate_problems
-
-_DEFAULTS: Mapping[Environment, Mapping[str, str]] = {
-    "development": {
-        "SECRET_KEYS": DEVELOPMENT_SECRET_KEYS,
-        "RATES_SOURCE": "static",
-        "LOG_FORMAT": "console",
-        "TICK_INTERVAL_MS": "250",
-        "POOL_LOW": "500",
-        "POOL_HIGH": "2000",
-        "SIGNER_PAYOUT_MAX_USD": "1000000000",
-        "SIGNER_HOURLY_USD": "1000000000",
-        "SIGNER_DAILY_USD": "1000000000",
-        "SIGNER_MERCHANT_PERCENT": "100",
-        # Every deposit is swept at once, whatever that costs.
-        "SWEEP_MIN_USD": "0",
-        "SWEEP_FEE_MAX_PERCENT": "10000",
-        # A whole shop's traffic comes from one machine and one key there.
-        "RATE_LIMIT_KEY_MINUTE": "10000000",
-        "RATE_LIMIT_KEY_SECOND": "1000000",
-        "RATE_LIMIT_PUBLIC_MINUTE": "10000000",
-        "RATE_LIMIT_BUYER_MINUTE": "10000000",
-        "RATE_LIMIT_CLAIM_MINUTE": "10000000",
-    },
-    "production": {
-        "RATES_SOURCE": "live",
-        "LOG_FORMAT": "json",
-        "TICK_INTERVAL_MS": "1000",
-        "POOL_LOW": "5000",
-        "POOL_HIGH": "20000",
-        "SIGNER_PAYOUT_MAX_USD": "25000",
-        "SIGNER_HOURLY_USD": "100000",
-        "SIGNER_DAILY_USD": "500000",
-        "SIGNER_MERCHANT_PERCENT": "50",
-        "SWEEP_MIN_USD": "20",
-        "SWEEP_FEE_MAX_PERCENT": "5",
-    },
-}
+from core.settings.texts import (
+    ByCode,
+    ContractText,
+    DatabaseUrl,
+    Figures,
+    HttpUrl,
+    MailServerUrl,
+    NodeUrls,
+    RedisUrl,
+    SecretKeysText,
+    SourceNetworks,
+    decimal_text,
+)
 
 
 class SettingsError(Exception):
@@ -80,84 +54,23 @@ class SettingsError(Exception):
         super().__init__("\n".join(["the settings have problems:", *(f"  {problem}" for problem in problems)]))
 
 
-def _split(text: object) -> object:
-    return split(text) if isinstance(text, str) else text
-
-
-def _networks(text: object) -> object:
-    try:
-        return tuple(ip_network(part) for part in split(text)) if isinstance(text, str) else text
-    except ValueError:
-        raise ValueError("must be addresses and networks like 10.0.0.0/8, separated by commas") from None
-
-
-def _url_check(*schemes: str) -> AfterValidator:
-    def check(url: str) -> str:
-        try:
-            parts = urlsplit(url)
-            usable = parts.scheme in schemes and (parts.hostname or parts.path) and parts.port != 0
-        except ValueError:
-            usable = False
-        if not usable:
-            raise ValueError(f"must be a URL that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}")
-        return url.rstrip("/")
-
-    return AfterValidator(check)
-
-
-def _check_node_url(text: str) -> str:
-    read_node_url(text)
-    return text
-
-
-def _check_secret_keys(text: str) -> str:
-    try:
-        parse_secret_keys(text)
-    except SecretKeysError as error:
-        raise ValueError(f"must be kid:base64key,… ({error})") from None
-    return text
-
-
-def _freeze(urls: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-    return MappingProxyType(dict(urls))
-
-
-def _freeze_figures(figures: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
-    return MappingProxyType({code: MappingProxyType(dict(found)) for code, found in figures.items()})
-
-
-def _decimal(digits: int, *, highest: int) -> AfterValidator:
-    """Take a decimal number, which stays text: what it comes to in whole units is for who uses it."""
-
-    def check(text: str) -> str:
-        if parse_units(text, digits=digits, error=ValueError, name="it") > highest * 10**digits:
-            raise ValueError(f"must be at most {highest}")
-        return text
-
-    return AfterValidator(check)
-
-
-HttpUrl = Annotated[str, _url_check("http", "https")]
-NodeUrlText = Annotated[str, AfterValidator(_check_node_url)]
-
-
 class Settings(BaseModel):
     """Everything that differs between two installations. Field names are the variables' in lower case."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     environment: Environment
-    database_url: Annotated[str, _url_check("postgresql", "postgres")] = Field(repr=False)
-    redis_url: Annotated[str, _url_check("redis", "rediss", "unix")] = Field(repr=False)
+    database_url: DatabaseUrl = Field(repr=False)
+    redis_url: RedisUrl = Field(repr=False)
     redis_namespace: str = Field("sluice", pattern=r"^[A-Za-z0-9_-]{1,32}$")
     port: int = Field(8000, ge=1, le=65535)
     base_url: HttpUrl
     pay_url: HttpUrl
-    trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidator(_networks)] = ()
+    trusted_proxies: SourceNetworks = ()
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"]
 
-    secret_keys: Annotated[str, AfterValidator(_check_secret_keys)] = Field(repr=False)
+    secret_keys: SecretKeysText = Field(repr=False)
     # Base64 of the ed25519 key that signs the address pool; whoever hands out addresses needs it.
     address_public_key: str = ""
     wallet_keystore: Path | None = None
@@ -168,22 +81,13 @@ class Settings(BaseModel):
 
     # By network code, in order of preference, as core.settings.node_urls reads them. Providers put their keys into the
     # path, the user or a header.
-    rpc_urls: Annotated[
-        Mapping[str, Annotated[tuple[NodeUrlText, ...], BeforeValidator(_split), Field(min_length=1, max_length=8)]],
-        AfterValidator(_freeze),
-    ] = Field(default_factory=lambda: MappingProxyType({}), repr=False)
+    rpc_urls: ByCode[NodeUrls] = Field(default_factory=lambda: MappingProxyType({}), repr=False)
     # By network code: what replaces the catalogue's cap, in the unit of its family's caps, and the contract that lists
     # sanctioned addresses.
-    fee_caps: Annotated[Mapping[str, Annotated[int, Field(ge=1)]], AfterValidator(MappingProxyType)] = Field(
-        default_factory=lambda: MappingProxyType({})
-    )
-    sanctions_oracles: Annotated[
-        Mapping[str, Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]], AfterValidator(MappingProxyType)
-    ] = Field(default_factory=lambda: MappingProxyType({}))
+    fee_caps: ByCode[Annotated[int, Field(ge=1)]] = Field(default_factory=lambda: MappingProxyType({}))
+    sanctions_oracles: ByCode[ContractText] = Field(default_factory=lambda: MappingProxyType({}))
     # By network code and the end of the variable's name: numbers that only the network's family reads.
-    figures: Annotated[Mapping[str, Mapping[str, Annotated[int, Field(ge=0)]]], AfterValidator(_freeze_figures)] = (
-        Field(default_factory=lambda: MappingProxyType({}))
-    )
+    figures: Figures = Field(default_factory=lambda: MappingProxyType({}))
     rpc_timeout_s: float = Field(5.0, gt=0, le=60)
     # Production believes a lone provider only where the operator has said so.
     single_provider_ok: bool = False
@@ -198,20 +102,18 @@ class Settings(BaseModel):
     rescan_s: int = Field(3_600, ge=0, le=86_400)
     rates_source: Literal["static", "live"]
     # By source, without those that are switched off. May hold the operator's key.
-    rates_urls: Annotated[Mapping[str, HttpUrl], AfterValidator(MappingProxyType)] = Field(
-        default_factory=lambda: MappingProxyType(rate_urls({})), repr=False
-    )
+    rates_urls: ByCode[HttpUrl] = Field(default_factory=lambda: MappingProxyType(rate_urls({})), repr=False)
     # A coin has a rate only while this many sources agree on it.
     rates_sources_min: int = Field(2, ge=1, le=4)
-    smtp_url: Annotated[str, _url_check("smtp", "smtps")] | None = Field(None, repr=False)
+    smtp_url: MailServerUrl | None = Field(None, repr=False)
     # Who e-mails come from; without it no-reply at the host of PAY_URL.
     mail_from: str | None = Field(None, pattern=r"^[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}$")
     # What whoever reads /metrics has to show; production without one has no such page.
     metrics_token: str | None = Field(None, pattern=r"^[\x21-\x7e]{16,256}$", repr=False)
     # The platform fee of merchants without one of their own: percent of what is credited, and US dollars once for a
     # payment.
-    fee_percent: Annotated[str, _decimal(PPM_DIGITS, highest=100)] = "1.5"
-    fee_fixed_usd: Annotated[str, _decimal(CENT_DIGITS, highest=10_000)] = "0.30"
+    fee_percent: Annotated[str, decimal_text(PPM_DIGITS, highest=100)] = "1.5"
+    fee_fixed_usd: Annotated[str, decimal_text(CENT_DIGITS, highest=10_000)] = "0.30"
     # The largest price of a payment.
     price_max_usd: int = Field(10_000_000, ge=1, le=1_000_000_000)
     payout_links_enabled: bool = True
@@ -231,16 +133,14 @@ class Settings(BaseModel):
     # What of both one merchant may use up.
     signer_merchant_percent: int = Field(ge=1, le=100)
     # What the signer reckons a coin to be worth at least, by coin, in core.rates.pricing's scale.
-    signer_rates: Annotated[
-        Mapping[str, int], BeforeValidator(parse_signer_rates), AfterValidator(MappingProxyType)
-    ] = Field(default_factory=lambda: MappingProxyType(dollar_rates()))
+    signer_rates: Annotated[ByCode[int], BeforeValidator(parse_signer_rates)] = Field(
+        default_factory=lambda: MappingProxyType(dollar_rates())
+    )
     # The day on which somebody last looked at them.
     signer_rates_at: date | None = None
 
     # Where what the hot wallet need not hold goes; by network code, as addresses are stored.
-    cold_addresses: Annotated[Mapping[str, str], AfterValidator(MappingProxyType)] = Field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    cold_addresses: ByCode[str] = Field(default_factory=lambda: MappingProxyType({}))
     # A deposit address is swept once it holds so much of a coin, and while that costs no more than so much of it.
     sweep_min_usd: int = Field(ge=0)
     sweep_fee_max_percent: int = Field(ge=1, le=10_000)
@@ -345,7 +245,7 @@ def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -
     """
     given = {name: value for name, value in (os.environ if env is None else env).items() if value.strip()}
     environment: Environment = "development" if given.get("ENVIRONMENT") == "development" else "production"
-    values = {**_DEFAULTS[environment], **given}
+    values = {**DEFAULTS[environment], **given}
     problems = [
         *problems_of(values, environment, role),
         *rate_problems(values, is_production=environment == "production"),

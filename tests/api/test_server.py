@@ -28,7 +28,7 @@ from cli.embedded.servers.valkey import Valkey
 from cli.embedded.supervise.ports import free_port
 from core.secrets.secretbox import SecretBox
 from core.secrets.signing import sign_request
-from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.db import base
 from models.merchants import rows as merchants
 from tests.actors.queue.workers import eventually

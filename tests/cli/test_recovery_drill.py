@@ -29,7 +29,7 @@ from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
 from core.catalogue.catalogue import load_catalogue
 from core.errors import InvoiceAddressFailed
-from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.addresses.pool import AddressStash
 from models.db import base
 from models.db.base import rows

@@ -17,7 +17,7 @@ from core.batches import schemas as batch_schemas
 from core.batches.schemas import BatchKind, CreateBatch, CreatePaymentBatch, CreatePayoutBatch, CreateRefundBatch
 from core.net.requests import read_request
 from core.secrets.secretbox import SecretBox
-from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.batches.items import LEASE_S
 from models.db.base import execute, one, rows
 from models.merchants import rows as merchants

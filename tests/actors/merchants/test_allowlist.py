@@ -10,7 +10,7 @@ import pytest
 from actors.merchants.allowlist import set_allowlist
 from core.errors import AllowlistBadIp, AllowlistLocksYouOut
 from core.secrets.secretbox import SecretBox
-from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.db.base import one
 from models.merchants import rows as merchants
 from tests.actors import asking

@@ -23,7 +23,7 @@ from actors.queue.registry import modules_for
 from actors.queue.schedule import DOORBELLS
 from actors.queue.wire import Envelope, encode
 from core.errors import GatewayBusy
-from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.db.base import one, rows
 from tests.actors.queue.workers import (
     NAMESPACE,

@@ -13,7 +13,7 @@ from actors.queue import watermark
 from actors.queue.link import RedisLink
 from actors.queue.watermark import Watermark
 from cli.embedded.evm.anvil import Anvil
-from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.addresses import reservations
 from models.db.base import execute, rows
 from models.spends import signing

@@ -16,7 +16,8 @@ from actors.queue.caller import CallInfo, CallReply, recorded
 from actors.queue.messages import UNDECIDED, answer_key
 from actors.queue.wire import WireEncoder
 from core.errors import PaymentBadAmount
-from core.settings.settings import DEVELOPMENT_SECRET_KEYS, Settings, load_settings
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from core.settings.settings import Settings, load_settings
 from models.db.base import execute, one, transaction
 from models.queue import calls as call_rows
 from tests.models.queue.builders import info

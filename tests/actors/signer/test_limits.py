@@ -126,11 +126,11 @@ def test_a_limit_that_another_makes_meaningless_stops_the_start(limits: dict[str
 
 
 def test_production_is_limited_unless_the_operator_says_otherwise() -> None:
-    from core.settings.settings import _DEFAULTS  # noqa: PLC0415
+    from core.settings.defaults import DEFAULTS  # noqa: PLC0415
 
-    assert int(_DEFAULTS["production"]["SIGNER_MERCHANT_PERCENT"]) < 100
+    assert int(DEFAULTS["production"]["SIGNER_MERCHANT_PERCENT"]) < 100
     names = ("SIGNER_PAYOUT_MAX_USD", "SIGNER_HOURLY_USD", "SIGNER_DAILY_USD")
-    limits = [int(_DEFAULTS["production"][name]) for name in names]
+    limits = [int(DEFAULTS["production"][name]) for name in names]
     assert limits == sorted(limits)
     assert limits[-1] < 10**6
 

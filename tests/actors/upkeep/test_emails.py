@@ -11,7 +11,7 @@ import pytest
 from actors.upkeep import emails as emails_actor
 from actors.upkeep.emails import deliver_emails
 from core.secrets.secretbox import SecretBox
-from core.settings.settings import DEVELOPMENT_SECRET_KEYS
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.db.base import execute, one, rows, transaction
 from models.merchants import emails
 from tests.actors.payout_links.world import ROTATED_AWAY, configure, create

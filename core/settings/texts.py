@@ -1,0 +1,87 @@
+"""Turns the text of a variable into a value, or says what is wrong with it. The types of core.settings.settings."""
+
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from types import MappingProxyType
+from typing import Annotated, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from core.money import parse_units
+from core.secrets.secretbox import SecretKeysError, parse_secret_keys
+from core.settings.node_urls import read_node_url
+from core.settings.rules import split
+
+T = TypeVar("T")
+
+
+def decimal_text(digits: int, *, highest: int) -> AfterValidator:
+    """Take a decimal number, which stays text: what it comes to in whole units is for who uses it."""
+
+    def check(text: str) -> str:
+        if parse_units(text, digits=digits, error=ValueError, name="it") > highest * 10**digits:
+            raise ValueError(f"must be at most {highest}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _split(text: object) -> object:
+    return split(text) if isinstance(text, str) else text
+
+
+def _networks(text: object) -> object:
+    try:
+        return tuple(ip_network(part) for part in split(text)) if isinstance(text, str) else text
+    except ValueError:
+        raise ValueError("must be addresses and networks like 10.0.0.0/8, separated by commas") from None
+
+
+def _url_check(*schemes: str) -> AfterValidator:
+    def check(url: str) -> str:
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in schemes and (parts.hostname or parts.path) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ValueError(f"must be a URL that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+        return url.rstrip("/")
+
+    return AfterValidator(check)
+
+
+def _check_node_url(text: str) -> str:
+    read_node_url(text)
+    return text
+
+
+def _check_secret_keys(text: str) -> str:
+    try:
+        parse_secret_keys(text)
+    except SecretKeysError as error:
+        raise ValueError(f"must be kid:base64key,… ({error})") from None
+    return text
+
+
+def _freeze_figures(figures: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
+    return MappingProxyType({code: MappingProxyType(dict(found)) for code, found in figures.items()})
+
+
+HttpUrl = Annotated[str, _url_check("http", "https")]
+DatabaseUrl = Annotated[str, _url_check("postgresql", "postgres")]
+RedisUrl = Annotated[str, _url_check("redis", "rediss", "unix")]
+MailServerUrl = Annotated[str, _url_check("smtp", "smtps")]
+NodeUrls = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_node_url)], ...],
+    BeforeValidator(_split),
+    Field(min_length=1, max_length=8),
+]
+SourceNetworks = Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidator(_networks)]
+SecretKeysText = Annotated[str, AfterValidator(_check_secret_keys)]
+ContractText = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
+
+# By the code of a network, a coin or a source; nobody changes one.
+ByCode = Annotated[Mapping[str, T], AfterValidator(MappingProxyType)]
+Figures = Annotated[Mapping[str, Mapping[str, Annotated[int, Field(ge=0)]]], AfterValidator(_freeze_figures)]
