@@ -9,8 +9,8 @@ from dataclasses import replace
 from statistics import mode
 
 from chains.base import ProviderError
-from chains.spending import Fate, FateKind, Intent, Movement, Output
-from core.catalogue.catalogue import Network
+from chains.spending import Fate, FateKind, Intent, KeyRef, Movement, Output
+from core.catalogue.catalogue import Network, Pair
 
 
 def only_output(intent: Intent) -> Output:
@@ -18,6 +18,11 @@ def only_output(intent: Intent) -> Output:
     if len(intent.outputs) != 1:
         raise ValueError(f"a transaction makes one transfer here, not {len(intent.outputs)}")
     return intent.outputs[0]
+
+
+def moving(recipient: KeyRef, wallet: KeyRef, pair: Pair | None, units: int) -> Intent:
+    """Return the move of a coin from one wallet of ours to another."""
+    return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=recipient.address, units=units),))
 
 
 def living(fates: Sequence[Fate], *, needed: int, is_fee_one: bool = True) -> Fate | None:

@@ -5,11 +5,9 @@ well. A block is asked for by the hash of its height, and proves the rest itself
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Final
 
 from chains.base import (
-    Agreement,
     Block,
     BlockScan,
     Cost,
@@ -29,9 +27,9 @@ from chains.bitcoin.mempool import Pools
 from chains.bitcoin.nodes import hash_at, lacking
 from chains.bitcoin.scan import Matcher
 from chains.bitcoin.spends import fees
-from chains.net.budget import budget
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import RpcProviders
+from chains.net.reader import NodesReader
 from chains.spending import Departure
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import bitcoin_parameters
@@ -43,11 +41,12 @@ RANGE_BLOCKS_MAX: Final = 64
 RANGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
-class BitcoinReader:
+class BitcoinReader(NodesReader[JsonRpc]):
     """One network of bitcoin, as chains.family.Reader, MempoolReader and DepartureReader."""
 
     def __init__(self, network: Network, pairs: Iterable[Pair], providers: RpcProviders) -> None:
-        self._network, self._providers = network, providers
+        super().__init__(providers)
+        self._network = network
         self._chain = bitcoin_parameters(network).chain
         # The coin is tracked whether or not it is offered.
         self._currency = network.gas_currency
@@ -55,33 +54,9 @@ class BitcoinReader:
         self._blocks = Blocks(network)
         self._pools = Pools(providers, self._currency, self._chain)
 
-    @property
-    def providers(self) -> int:
-        """Return how many different providers there are."""
-        return self._providers.count
-
-    def identify(self) -> Sequence[str | ProviderError]:
-        """Return the hash of each provider's first block."""
-        return self._providers.identities()
-
-    def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
-        """Bound what is asked inside the block; see chains.net.budget."""
-        return budget(seconds=seconds, requests=requests)
-
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
         """Return what each provider cannot be asked."""
         return self._providers.apiece(lacking)
-
-    def head(self) -> int:
-        """Return the height of the newest block."""
-        return self._providers.head()
-
-    def block(self, height: int) -> Block | None:
-        """Return a header, or None if the chain has no such block yet."""
-        try:
-            return self._providers.attempt(lambda node: self._blocks.header(node, height))
-        except NotYetError:
-            return None
 
     def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
         """Return the scan of the next block, or of many while the head is far. Nothing is ever left out."""
@@ -109,17 +84,6 @@ class BitcoinReader:
         """Return the height of a transaction that has an unspent output; None for every other."""
         told = self._providers.answers(lambda node: coins.locate(node, txid))
         return max((height for height in told if height is not None), default=None)
-
-    def second_opinion(self, recorded: Recorded) -> Agreement:
-        """Ask every provider for a deposit's transaction itself, in its block."""
-        answers = self._providers.everyone(lambda node: coins.is_same(node, recorded, self._chain))
-        problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
-        return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
-
-    def agreement(self, height: int, block_hash: str) -> Agreement:
-        """Ask every provider that keeps up whether it has this block at its height; a minority has to rest."""
-        same, other = self._providers.compare(lambda node: hash_at(node, height), block_hash)
-        return Agreement(same=same, other=other)
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return which of the coins that should lie at places are unspent at a tip: nodes tell of no older block."""
@@ -153,6 +117,15 @@ class BitcoinReader:
     def sightings(self, ours: Ours, known: Mapping[str, bool]) -> Sightings:
         """Return transfers to us that wait in providers' pools; see chains.family."""
         return self._pools.sightings(ours, known)
+
+    def _header(self, node: JsonRpc, height: int) -> Block:
+        return self._blocks.header(node, height)
+
+    def _has(self, node: JsonRpc, recorded: Recorded) -> bool:
+        return coins.is_same(node, recorded, self._chain)
+
+    def _hash(self, node: JsonRpc, height: int) -> str:
+        return hash_at(node, height)
 
     def _range(self, node: JsonRpc, first: int, last: int, ours: Ours) -> Sequence[BlockScan]:
         """Read blocks that stand upon each other, as many as one node shows without a fault. Never none."""

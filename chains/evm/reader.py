@@ -7,14 +7,12 @@ contract passes on is in neither transactions nor logs: balances show it, traces
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from statistics import median_low
 from typing import Final
 
 import structlog
 
 from chains.base import (
-    Agreement,
     Block,
     BlockScan,
     Cost,
@@ -39,9 +37,10 @@ from chains.evm.spends import balances
 from chains.evm.spends import departures as evm_departures
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.gas import todays_price
-from chains.net.budget import BudgetSpentError, budget
+from chains.net.budget import BudgetSpentError
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import RpcProviders
+from chains.net.reader import NodesReader
 from chains.spending import Departure
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import evm_parameters
@@ -54,12 +53,14 @@ log = structlog.get_logger()
 CATCH_UP_FROM: Final = 24
 
 
-class EvmReader:
+class EvmReader(NodesReader[JsonRpc]):
     """One EVM network, as chains.family.Reader, HiddenReader and CounterReader."""
 
+    _providers: RpcProviders
+
     def __init__(self, network: Network, pairs: Iterable[Pair], providers: RpcProviders) -> None:
+        super().__init__(providers)
         self._network = network
-        self._providers = providers
         self._finality_tag = network.finality_tag
         self._pairs = tuple(pairs)
         self._assets = Assets(self._pairs)
@@ -67,36 +68,12 @@ class EvmReader:
         self._book = ReceiptBook()
         self._ranges = RangeScanner(providers, self._assets, self._book)
 
-    @property
-    def providers(self) -> int:
-        """Return how many different providers there are."""
-        return self._providers.count
-
-    def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
-        """Bound what is asked inside the block; see chains.net.budget."""
-        return budget(seconds=seconds, requests=requests)
-
-    def identify(self) -> Sequence[str | ProviderError]:
-        """Return each provider's chain id."""
-        return self._providers.identities()
-
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
         """Return which methods that the scan leans on each provider lacks, and what that costs."""
         has_coin = self._assets.native is not None
         return self._providers.apiece(
             lambda node: evm_methods.lacking(node, finality_tag=self._finality_tag, is_coin_offered=has_coin)
         )
-
-    def head(self) -> int:
-        """Return the height of the newest block."""
-        return self._providers.head()
-
-    def block(self, height: int) -> Block | None:
-        """Return a header, or None if the chain has no such block yet."""
-        try:
-            return self._providers.attempt(lambda node: self._header(node, height))
-        except NotYetError:
-            return None
 
     def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
         """Return the scan of the next block, or of many while the head is far; see chains.family.
@@ -171,18 +148,6 @@ class EvmReader:
         """Return in which block a sender used a nonce; one node answers all of it."""
         return self._providers.attempt(lambda node: evm_departures.height_of(node, sender, counter, low, high))
 
-    def second_opinion(self, recorded: Recorded) -> Agreement:
-        """Ask every provider for a deposit's transaction itself."""
-        contract = self._assets.contracts.get(recorded.currency)
-        answers = self._providers.everyone(lambda node: evm_witness.is_same(node, recorded, contract))
-        problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
-        return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
-
-    def agreement(self, height: int, block_hash: str) -> Agreement:
-        """Ask every provider that keeps up whether it has this block at its height; a minority has to rest."""
-        same, other = self._providers.compare(lambda node: self._hash(node, height), block_hash)
-        return Agreement(same=same, other=other)
-
     def balance(self, address: str, block_hash: str) -> int:
         """Return an address's coin after a block."""
         return self._providers.attempt(lambda node: evm_internal.balance(node, address, block_hash))
@@ -205,8 +170,8 @@ class EvmReader:
             raise NotYetError(f"block {height} is not there yet")
         return wire.block(header, height)
 
-    def _hash(self, node: JsonRpc, height: int) -> str:
-        return self._header(node, height).hash
+    def _has(self, node: JsonRpc, recorded: Recorded) -> bool:
+        return evm_witness.is_same(node, recorded, self._assets.contracts.get(recorded.currency))
 
     def _block_scan(self, height: int, matcher: Matcher, *, thorough: bool) -> BlockScan | None:
         try:

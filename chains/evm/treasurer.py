@@ -14,7 +14,8 @@ from chains.evm.spends import trial as evm_trial
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import spend_of
 from chains.net.providers import RpcProviders
-from chains.spending import Counter, Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Step, Sweep, Wait
+from chains.one_transfer import moving
+from chains.spending import Counter, Draft, Fund, Intent, KeyRef, Lying, Offer, Step, Sweep, Wait
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import evm_parameters
 
@@ -76,7 +77,7 @@ class EvmTreasurer:
         address = lying.key.address
         if balances.held(self._providers, Place(address=address, pair=pair), lying.block_hash) < lying.units:
             return Wait(reason="short")
-        intent = _to(hot, lying.key, pair, lying.units)
+        intent = moving(hot, lying.key, pair, lying.units)
         held_wei = balances.newest(self._providers, address)
         offer = self.frugal(intent, cap_units=cap_units, held_units=held_wei)
         if offer.ceiling_units > held_wei:
@@ -91,21 +92,17 @@ class EvmTreasurer:
             balances.held(self._providers, Place(address=address, pair=None), lying.block_hash),
             balances.newest(self._providers, address),
         )
-        offer = self.frugal(_to(hot, lying.key, None, 1), cap_units=cap_units, held_units=held_wei)
+        offer = self.frugal(moving(hot, lying.key, None, 1), cap_units=cap_units, held_units=held_wei)
         units = held_wei - offer.ceiling_units
         # What is left of gas has to be worth the fee.
         if units <= 0 or (lying.is_rest and units < offer.ceiling_units):
             return Wait(reason="dear", cost_units=offer.ceiling_units)
-        return _sweep(_to(hot, lying.key, None, units), offer)
+        return _sweep(moving(hot, lying.key, None, units), offer)
 
     def _funding(self, wallet: KeyRef, hot: KeyRef, offer: Offer, missing_units: int) -> Fund:
         """Return what an address is sent. Sending costs as well; on a rollup, posting that about as much as a sweep."""
         own_units = self._parameters.coin_gas * offer.terms["price_units"] + offer.terms["data_units"]
-        return Fund(intent=_to(wallet, hot, None, missing_units), cost_units=missing_units + own_units)
-
-
-def _to(recipient: KeyRef, wallet: KeyRef, pair: Pair | None, units: int) -> Intent:
-    return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=recipient.address, units=units),))
+        return Fund(intent=moving(wallet, hot, None, missing_units), cost_units=missing_units + own_units)
 
 
 def _sweep(intent: Intent, offer: Offer) -> Sweep:

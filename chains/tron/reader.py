@@ -6,12 +6,10 @@ chain says itself: the solidified head, some nineteen blocks back.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from statistics import median_high, median_low
 from typing import Final
 
 from chains.base import (
-    Agreement,
     Block,
     BlockScan,
     Cost,
@@ -24,7 +22,7 @@ from chains.base import (
     Snapshot,
     witnesses_needed,
 )
-from chains.net.budget import budget
+from chains.net.reader import NodesReader
 from chains.net.rest import RestError, RestNode
 from chains.spending import Departure
 from chains.tron import accounts, nodes, scan, wire
@@ -37,42 +35,18 @@ from core.catalogue.families import tron_parameters
 SNAPSHOTS_MAX: Final = 4
 
 
-class TronReader:
+class TronReader(NodesReader[RestNode]):
     """One TRON network, as chains.family.DepartureReader."""
 
     def __init__(self, network: Network, pairs: Iterable[Pair], providers: TronProviders) -> None:
-        self._network, self._providers = network, providers
+        super().__init__(providers)
         self._parameters = tron_parameters(network)
         self._pairs = tuple(pairs)
         self._assets = scan.assets_of(self._pairs)
 
-    @property
-    def providers(self) -> int:
-        """Return how many different providers there are."""
-        return self._providers.count
-
-    def identify(self) -> Sequence[str | ProviderError]:
-        """Return the id of each provider's first block."""
-        return self._providers.identities()
-
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
         """Return what each provider cannot be asked, and what that costs."""
         return self._providers.apiece(_lacking)
-
-    def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
-        """Bound what is asked inside the block; see chains.net.budget."""
-        return budget(seconds=seconds, requests=requests)
-
-    def head(self) -> int:
-        """Return the height of the newest block."""
-        return self._providers.head()
-
-    def block(self, height: int) -> Block | None:
-        """Return a header, or None if the chain has no such block yet."""
-        try:
-            return self._providers.attempt(lambda node: wire.block(nodes.header(node, height), height))
-        except NotYetError:
-            return None
 
     def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
         """Return the scan of the next block; see chains.family."""
@@ -104,19 +78,6 @@ class TronReader:
         told = self._providers.everyone(lambda node: departures.read(node, txid, block, self._pairs))
         return departures.judge(told)
 
-    def second_opinion(self, recorded: Recorded) -> Agreement:
-        """Ask every provider for a deposit's block, and whether it is in it."""
-        answers = self._providers.everyone(lambda node: self._has(node, recorded))
-        problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
-        return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
-
-    def agreement(self, height: int, block_hash: str) -> Agreement:
-        """Ask every provider that keeps up whether it has this block at its height; a minority has to rest."""
-        same, other = self._providers.compare(
-            lambda node: wire.block(nodes.header(node, height), height).hash, block_hash
-        )
-        return Agreement(same=same, other=other)
-
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return what places hold after the newest irreversible block: of others no node tells."""
         del height, block_hash
@@ -133,6 +94,9 @@ class TronReader:
         told = self._providers.answers(accounts.prices)
         prices = max(told, key=lambda each: each.energy == median_high(one.energy for one in told))
         return {pair.currency: fees.cost(pair, prices, self._parameters, cap_units) for pair in self._pairs}
+
+    def _header(self, node: RestNode, height: int) -> Block:
+        return wire.block(nodes.header(node, height), height)
 
     def _has(self, node: RestNode, recorded: Recorded) -> bool:
         found = scan.read(node, recorded.height, self._assets, lambda seen: {recorded.recipient} & set(seen))

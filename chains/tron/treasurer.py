@@ -6,7 +6,8 @@ the address, then the token. TRX itself leaves less its fee.
 
 from statistics import median_low
 
-from chains.spending import Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Step, Sweep, Wait
+from chains.one_transfer import moving
+from chains.spending import Draft, Fund, KeyRef, Lying, Offer, Step, Sweep, Wait
 from chains.tron import accounts
 from chains.tron.nodes import TronProviders
 from chains.tron.spends import drafts, fees
@@ -32,7 +33,7 @@ class TronTreasurer:
         return Wait(reason="short", cost_units=offer.ceiling_units)
 
     def _token_step(self, lying: Lying, pair: Pair, hot: KeyRef, cap_units: int) -> Step:
-        intent = _to(hot, lying.key, pair, lying.units)
+        intent = moving(hot, lying.key, pair, lying.units)
         if not self._has(lying, pair):
             return Wait(reason="short")
         found = drafts.verdict(self._providers, intent)
@@ -42,11 +43,11 @@ class TronTreasurer:
             return Sweep(draft=made)
         # The step's cost is what is sent, and what sending it takes where the address was never activated.
         own_units = fees.COIN_BYTES * found.prices.byte + found.prices.activation
-        return Fund(intent=_to(lying.key, hot, None, missing), cost_units=missing + own_units)
+        return Fund(intent=moving(lying.key, hot, None, missing), cost_units=missing + own_units)
 
     def _coin_step(self, lying: Lying, hot: KeyRef, cap_units: int) -> Step:
         """Return the sweep of what there is by every account, less its fee, which is found out by moving one unit."""
-        found = drafts.verdict(self._providers, _to(hot, lying.key, None, 1))
+        found = drafts.verdict(self._providers, moving(hot, lying.key, None, 1))
         held = min(lying.units, found.sun)
         # As many bytes as the whole takes, not one unit.
         fee = self._coin_draft(lying.key, hot, max(held, 1), found, cap_units).offer.ceiling_units
@@ -56,13 +57,9 @@ class TronTreasurer:
         return Sweep(draft=self._coin_draft(lying.key, hot, units, found, cap_units))
 
     def _coin_draft(self, wallet: KeyRef, hot: KeyRef, units: int, found: Verdict, cap_units: int) -> Draft:
-        return drafts.make(_to(hot, wallet, None, units), found, cap_units=cap_units)
+        return drafts.make(moving(hot, wallet, None, units), found, cap_units=cap_units)
 
     def _has(self, lying: Lying, pair: Pair) -> bool:
         """Return whether nodes show at the newest block what rows explain."""
         told = self._providers.answers(lambda node: accounts.held(node, lying.key.address, pair))
         return 0 < lying.units <= median_low(told)
-
-
-def _to(recipient: KeyRef, wallet: KeyRef, pair: Pair | None, units: int) -> Intent:
-    return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=recipient.address, units=units),))

@@ -8,9 +8,8 @@ from decimal import ROUND_UP, Decimal
 from statistics import median_low
 from typing import Final
 
-import msgspec
-
 from chains.base import Cost, ProviderError
+from chains.bitcoin import wire
 from chains.bitcoin.spends.sizes import INPUT_VBYTES
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
@@ -30,17 +29,9 @@ INCREMENT_MIN: Final = 1 * KVB
 COINS_MAX: Final = 1
 
 
-class _Estimate(msgspec.Struct):
-    """What estimatesmartfee tells; no rate where it cannot."""
+class _Pool(wire.PoolFloor):
+    """The least that is taken and passed on."""
 
-    feerate: Decimal | None = None
-
-
-class _Pool(msgspec.Struct):
-    """What getmempoolinfo tells of the least that is taken and passed on, in whole coins."""
-
-    mempoolminfee: Decimal
-    minrelaytxfee: Decimal
     # What is paid above all that is replaced; nodes before version 24 tell it elsewhere.
     incrementalrelayfee: Decimal = Decimal(0)
 
@@ -81,7 +72,7 @@ def costs(providers: Providers[JsonRpc], network: Network, *, cap_units: int) ->
 def _voice(node: JsonRpc) -> int:
     """Return what one node asks for: its estimate, and never less than it would take."""
     pool = _pool(node)
-    told = node.call("estimatesmartfee", [TARGET_BLOCKS], _Estimate).feerate
+    told = node.call("estimatesmartfee", [TARGET_BLOCKS], wire.Estimate).feerate
     estimate = UNKNOWN_RATE if told is None else _rate(told) or UNKNOWN_RATE
     return max(_rate(pool.mempoolminfee), _rate(pool.minrelaytxfee), estimate)
 

@@ -1,0 +1,65 @@
+"""Reads of a network what its nodes tell whatever they speak. The families' readers build on it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Generic, TypeVar
+
+from chains.base import Agreement, Block, NotYetError, ProviderError, Recorded
+from chains.net.budget import budget
+from chains.net.providers import Providers
+
+C = TypeVar("C")
+
+
+class NodesReader(ABC, Generic[C]):
+    """The part of chains.family.Reader that is alike in every family, beside what one node is asked for it."""
+
+    def __init__(self, providers: Providers[C]) -> None:
+        self._providers = providers
+
+    @property
+    def providers(self) -> int:
+        """Return how many different providers there are."""
+        return self._providers.count
+
+    def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
+        """Bound what is asked inside the block; see chains.net.budget."""
+        return budget(seconds=seconds, requests=requests)
+
+    def identify(self) -> Sequence[str | ProviderError]:
+        """Return which chain each provider says that it serves."""
+        return self._providers.identities()
+
+    def head(self) -> int:
+        """Return the height of the newest block."""
+        return self._providers.head()
+
+    def block(self, height: int) -> Block | None:
+        """Return a header, or None if the chain has no such block yet."""
+        try:
+            return self._providers.attempt(lambda node: self._header(node, height))
+        except NotYetError:
+            return None
+
+    def second_opinion(self, recorded: Recorded) -> Agreement:
+        """Ask every provider whether it has a deposit as it was recorded."""
+        answers = self._providers.everyone(lambda node: self._has(node, recorded))
+        problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
+        return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
+
+    def agreement(self, height: int, block_hash: str) -> Agreement:
+        """Ask every provider that keeps up whether it has this block at its height; a minority has to rest."""
+        same, other = self._providers.compare(lambda node: self._hash(node, height), block_hash)
+        return Agreement(same=same, other=other)
+
+    @abstractmethod
+    def _header(self, node: C, height: int) -> Block:
+        """Return a header as one node has it. Raises NotYetError."""
+
+    @abstractmethod
+    def _has(self, node: C, recorded: Recorded) -> bool:
+        """Return whether one node has a deposit as it was recorded. Raises ProviderError where it cannot tell."""
+
+    def _hash(self, node: C, height: int) -> str:
+        return self._header(node, height).hash
