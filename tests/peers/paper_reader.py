@@ -14,7 +14,10 @@ from chains.spending import Departure
 
 @dataclass
 class PaperReader:
-    """One network, seen through a node that may lag behind it. Heights without a block are skipped ones."""
+    """One network, seen through a node that may lag behind it. Heights without a block are skipped ones.
+
+    tip: the first block is the one above it.
+    """
 
     began: datetime
     tip: int = 0
@@ -26,6 +29,9 @@ class PaperReader:
     providers: int = 1
     # What providers say of a block that was replaced.
     agree: Agreement = Agreement(same=0, other=1)  # noqa: RUF009
+    # Whom they were asked about.
+    asked_about: list[tuple[int, str]] = field(default_factory=list)
+    final: int | None = None
     # Heights that scan() leaves out though they have a block.
     left_out: Collection[int] = ()
     is_silent: bool = False
@@ -39,11 +45,11 @@ class PaperReader:
     def mine(self, *transfers: Transfer, count: int = 1, **found: Any) -> None:
         """Make blocks; what is told stands in the first of them."""
         for number in range(count):
-            before = max(self.scans, default=0)
+            before = max(self.scans, default=self.tip)
             self.tip += 1
             block = Block(
                 height=self.tip, hash=f"0x{self.branch}-{self.tip}", parent_height=before,
-                parent_hash=self.scans[before].block.hash if before else "0x",
+                parent_hash=self.scans[before].block.hash if before in self.scans else "0x",
                 time=self.began + timedelta(seconds=self.tip),
             )  # fmt: skip
             self.scans[self.tip] = BlockScan(block=block, transfers=transfers, **found) if number == 0 else BlockScan(
@@ -70,14 +76,15 @@ class PaperReader:
         return contextlib.nullcontext()
 
     def final_height(self) -> int | None:
-        return None
+        return self.final
 
     def departure(self, txid: str, block: Block) -> Departure | None:
         if self.departures.get(txid) is None:
             raise ProviderError(f"nobody shows {txid} in block {block.height}")
         return self.departures[txid]
 
-    def agreement(self, _height: int, _block_hash: str) -> Agreement:
+    def agreement(self, height: int, block_hash: str) -> Agreement:
+        self.asked_about.append((height, block_hash))
         return self.agree
 
     def block(self, height: int) -> Block | Skipped | None:

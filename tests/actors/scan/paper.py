@@ -31,10 +31,10 @@ class Process:
 CTX = cast("Context", Process())
 
 
-def begin(monkeypatch: pytest.MonkeyPatch) -> PaperReader:
+def begin(monkeypatch: pytest.MonkeyPatch, *, tip: int = 0) -> PaperReader:
     """Put a chain without any block in place of the network's."""
     departures._rests_until.clear()
-    made = PaperReader(began=app_now())
+    made = PaperReader(began=app_now(), tip=tip)
     monkeypatch.setattr(network_ticks, "context", lambda: CTX)
     monkeypatch.setattr(network_ticks, "reader", lambda _network, _settings: made)
     return made
