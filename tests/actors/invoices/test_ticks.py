@@ -96,12 +96,18 @@ def test_when_the_oracle_is_back_there_is_a_price_again(shop: UUID, chain: Chain
     assert shown(mine) == ("10", "10", 15)
 
 
-def test_who_pays_while_there_is_no_price_is_judged_by_the_last_one(shop: UUID, chain: Chain) -> None:
+def unpriced(shop: UUID, chain: Chain) -> InvoiceRow:
+    """Return an invoice whose quote was extended and has run out, while there are no rates."""
     mine = invoice(shop)
     oracle(is_alive=False)
     for _ in range(2):
         pass_time(chain, minutes=16)
         invoice_clock.requote_invoices()
+    return mine
+
+
+def test_who_pays_while_there_is_no_price_is_judged_by_the_last_one(shop: UUID, chain: Chain) -> None:
+    mine = unpriced(shop, chain)
     chain.pay(mine, 4 * USDT)
     settled(mine)
     assert shown(mine)[:2] == ("10", "6")
@@ -111,11 +117,7 @@ def test_who_pays_while_there_is_no_price_is_judged_by_the_last_one(shop: UUID, 
 
 
 def test_a_speck_leaves_the_price_unsaid(shop: UUID, chain: Chain) -> None:
-    mine = invoice(shop)
-    oracle(is_alive=False)
-    for _ in range(2):
-        pass_time(chain, minutes=16)
-        invoice_clock.requote_invoices()
+    mine = unpriced(shop, chain)
     chain.pay(mine, 1)
     settled(mine)
 

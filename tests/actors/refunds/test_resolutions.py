@@ -32,7 +32,7 @@ from tests.actors.asking import ask, configure
 from tests.actors.refunds.test_calls import OTHER, PAYER
 from tests.models.builders import SENDER, USDT, Chain, merchant
 from tests.models.db.collisions import at_once
-from tests.models.invoices.builders import address, expired, invoice, paid, settled
+from tests.models.invoices.builders import address, expired, in_state, invoice, paid, settled
 from tests.models.ledger.figures import held, net_of
 from tests.models.payouts.builders import trade
 from tests.models.queue.builders import info
@@ -196,11 +196,7 @@ def stray(chain: Chain, to: InvoiceRow, units: int, *, currency: str, ordinal: s
 
 @pytest.mark.parametrize("state", ["check", "paid", "expired"])
 def test_a_stray_goes_back_to_its_sender_in_its_own_coin(shop: UUID, chain: Chain, state: str) -> None:
-    mine = invoice(shop)
-    if state == "paid":
-        paid(chain, mine)
-    elif state == "expired":
-        expired(chain, mine)
+    mine = in_state(chain, shop, state)
     stray(chain, mine, 5 * USDT, currency="DAI", sender=STRANGER)
 
     refund = resolve(mine, txid="0xstray")["refund"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -59,3 +60,15 @@ def cursor() -> tuple[int, str]:
 
 def statuses() -> list[str]:
     return column("SELECT status FROM deposits")
+
+
+def dying_at(monkeypatch: pytest.MonkeyPatch, module: object, name: str, act: Callable[[], object]) -> None:
+    """Do something that is killed where it comes to a function of a module."""
+
+    def dies(*_told: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(module, name, dies)
+        with pytest.raises(KeyboardInterrupt):
+            act()

@@ -22,7 +22,7 @@ from models.spends import coins, signing, strangers
 from models.spends import unknown as unknown_spends
 from models.treasury import adoption, own_addresses
 from tests.actors.scan import paper
-from tests.actors.scan.paper import CTX, Process, begin, cursor, poll, statuses
+from tests.actors.scan.paper import CTX, Process, begin, cursor, dying_at, poll, statuses
 from tests.models.builders import CATALOGUE
 from tests.models.invoices.builders import invoice
 from tests.models.treasury.builders import spend
@@ -152,13 +152,7 @@ def test_a_step_that_dies_with_its_block_leaves_no_coin(
     held_by("0xmove", "0xone")
     chain.mine(to(invoice(shop).address), spent=(spent("0xone", "0xmove"),))
 
-    def dies(*_told: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as dying:
-        dying.setattr(follow, "take_transfer", dies)
-        with pytest.raises(KeyboardInterrupt):
-            poll()
+    dying_at(monkeypatch, follow, "take_transfer", poll)
     assert (stored("txid", "spent_height"), cursor()[0]) == ([("0xone", None)], 2)
     poll()
     assert (stored("txid", "spent_height"), statuses()) == ([("0xaa", None), ("0xone", 3)], ["pending"])
@@ -170,13 +164,7 @@ def test_a_retreat_that_dies_takes_nothing_back(chain: PaperReader, monkeypatch:
     chain.reorg(1)
     chain.mine()
 
-    def dies(*_told: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as dying:
-        dying.setattr(strangers, "take_out", dies)
-        with pytest.raises(KeyboardInterrupt):
-            poll()
+    dying_at(monkeypatch, strangers, "take_out", poll)
     assert (stored("created_height"), cursor()) == ([(2,)], (2, "0x0-2"))
     poll(2)
     assert (stored("created_height"), cursor()) == ([(None,)], (2, "0x1-2"))

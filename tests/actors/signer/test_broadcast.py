@@ -16,31 +16,19 @@ from actors.signer import broadcast
 from chains import registry
 from chains.net.budget import BudgetSpentError
 from core.catalogue.families import traits_of
-from core.logs import checkpoints
 from models.db.base import column, execute, rows, transaction
 from models.ledger.ledger import CUSTODY, GAS, GATEWAY, NETWORK_FEES, Account, Transfer, post
 from models.outcomes import endings as payout_endings
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.rows import PayoutRow
+from tests.actors.signer.moments import once
 from tests.actors.signer.world import RICH_WEI, SpendWorld
 from tests.models.builders import CATALOGUE, USDT, endpoint
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import net_of
 
 HALF_AN_HOUR_S = 1_800
-
-
-def once(label: str, act: Callable[[], object]) -> None:
-    """Do something the first time that a label is reached."""
-    done: list[str] = []
-
-    def hear(reached: str) -> None:
-        if reached == label and not done:
-            done.append(reached)
-            act()
-
-    checkpoints.listen(hear)
 
 
 class Killed(BaseException):

@@ -18,29 +18,17 @@ from actors.signer import spend as spending
 from actors.signer.limits import LimitReachedError
 from chains.base import ForeignKeyError
 from chains.spending import Coins, Intent, Offer, UnderfundedError
-from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.payouts import freezes
 from models.payouts.rows import PayoutRow
 from models.spends import coins, signing
 from models.spends import tracking as spend_tracking
 from models.spends.coins import Spending
+from tests.actors.signer.moments import once
 from tests.actors.signer.world import TOKENS, SpendWorld, coin
 from tests.models.builders import CATALOGUE, USDT
 from tests.peers.paper_chain import transfer
 from tests.peers.paper_spender import PaperSpender
-
-
-def once(label: str, act: Callable[[], object]) -> None:
-    """Do something the first time that a label is reached."""
-    done: list[str] = []
-
-    def hear(reached: str) -> None:
-        if reached == label and not done:
-            done.append(reached)
-            act()
-
-    checkpoints.listen(hear)
 
 
 def came(order: PayoutRow, seconds_ago: int) -> None:

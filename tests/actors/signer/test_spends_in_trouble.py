@@ -17,6 +17,7 @@ from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
+from tests.actors.signer.moments import once
 from tests.actors.signer.test_spend import ALICE, BOB, PATIENCE_S, intent, start
 from tests.actors.signer.world import ETHER, RICH_WEI, SpendWorld
 from tests.models.db.collisions import at_once
@@ -197,15 +198,12 @@ def test_an_address_waits_for_gas_while_the_hot_wallet_lacks_it_itself(world: Sp
 
 def beside(world: SpendWorld, units: int) -> None:
     """Let another worker sign for the hot wallet, between the first one's quote and its signature."""
-    started: list[str] = []
 
-    def hear(label: str) -> None:
-        if label == "spending.quoted" and not started:
-            started.append(label)
-            outcomes = at_once(1, lambda _number: start(world, BOB, units))
-            assert not isinstance(outcomes[0], Exception), outcomes
+    def sign() -> None:
+        outcomes = at_once(1, lambda _number: start(world, BOB, units))
+        assert not isinstance(outcomes[0], Exception), outcomes
 
-    checkpoints.listen(hear)
+    once("spending.quoted", sign)
 
 
 def test_two_workers_never_count_the_same_balance(world: SpendWorld) -> None:

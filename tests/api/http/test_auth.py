@@ -77,14 +77,14 @@ def test_an_unknown_key_is_told_before_its_signature_is_judged(client: Client, p
     assert (answer.status_code, code_of(answer)) == (401, "merchant.unknown_key")
 
 
+def signed_env(public_id: str, path: str = "/v1/payment", body: bytes = BODY) -> dict[str, str]:
+    signature = sign_request(SECRET, str(NOW), "POST", path, body)
+    return {"HTTP_X_PUBLIC_ID": public_id, "HTTP_X_TIMESTAMP": str(NOW), "HTTP_X_SIGNATURE": signature}
+
+
 def test_a_revoked_key_works_for_a_second_at_most(keys: Keys) -> None:
-    clock = [0.0]
+    clock, env = [0.0], signed_env("pk_unified")
     authenticator = Authenticator(secret_box=keys.box, find_key=keys.find, now=lambda: NOW, monotonic=lambda: clock[0])
-    env = {
-        "HTTP_X_PUBLIC_ID": "pk_unified",
-        "HTTP_X_TIMESTAMP": str(NOW),
-        "HTTP_X_SIGNATURE": sign_request(SECRET, str(NOW), "POST", "/v1/payment", BODY),
-    }
     authenticator.authenticate(env, "POST", "/v1/payment", BODY)
     del keys.rows["pk_unified"]
 
@@ -119,13 +119,8 @@ def test_a_key_that_proved_itself_is_read_ahead_and_no_other(keys: Keys, monkeyp
     ahead.allow()
     monkeypatch.setattr("models.db.ahead.AHEAD_S", 3600.0)
     monkeypatch.setattr("api.http.auth.ahead", ahead)
-    clock = [0.0]
+    clock, env = [0.0], signed_env("pk_unified")
     authenticator = Authenticator(secret_box=keys.box, find_key=keys.find, now=lambda: NOW, monotonic=lambda: clock[0])
-    env = {
-        "HTTP_X_PUBLIC_ID": "pk_unified",
-        "HTTP_X_TIMESTAMP": str(NOW),
-        "HTTP_X_SIGNATURE": sign_request(SECRET, str(NOW), "POST", "/v1/payment", BODY),
-    }
     authenticator.authenticate(env, "POST", "/v1/payment", BODY)
     with pytest.raises(MerchantBadSignature):
         authenticator.authenticate(env | {"HTTP_X_PUBLIC_ID": "pk_payout"}, "POST", "/v1/payments", BODY)
@@ -146,9 +141,7 @@ def test_the_keys_held_in_memory_are_bounded(keys: Keys, monkeypatch: pytest.Mon
     monkeypatch.setattr("api.http.auth.KEY_CACHE_SIZE", 2)
     authenticator = Authenticator(secret_box=keys.box, find_key=keys.find, now=lambda: NOW)
     for public_id in keys.rows:
-        signature = sign_request(SECRET, str(NOW), "POST", "/", b"")
-        env = {"HTTP_X_PUBLIC_ID": public_id, "HTTP_X_TIMESTAMP": str(NOW), "HTTP_X_SIGNATURE": signature}
-        authenticator.authenticate(env, "POST", "/", b"")
+        authenticator.authenticate(signed_env(public_id, "/", b""), "POST", "/", b"")
 
     assert len(authenticator._keys) <= 2
 

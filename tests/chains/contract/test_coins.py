@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -22,6 +21,7 @@ from models.db.base import execute, rows
 from models.payouts import freezes
 from models.spends import coins
 from models.treasury import plan as treasury_plan
+from tests.actors.signer.moments import once
 from tests.chains.contract.bitcoin import BitcoinRig
 from tests.chains.contract.rig import PATIENCE_S, Payment, Rig, status, stored
 from tests.chains.contract.toy import CoinsRig
@@ -58,18 +58,6 @@ def fee_of(rig: Rig) -> int:
     cap = registry.fee_cap_units(rig.network, context.context().settings)
     intent = Intent(wallet=wallet, pair=None, outputs=(Output(recipient=rig.recipient(), units=one.units // 2),))
     return spender.draft(intent, Purse(coins=(one,)), cap_units=cap).offer.ceiling_units
-
-
-def once(label: str, act: Callable[[], object]) -> None:
-    """Do something the first time that a label is reached."""
-    done: list[str] = []
-
-    def hear(reached: str) -> None:
-        if reached == label and not done:
-            done.append(reached)
-            act()
-
-    checkpoints.listen(hear)
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from models.deposits import sightings
 from models.invoices import rows as invoices
 from models.invoices import timeline, views
 from models.invoices.rows import InvoiceRow
+from tests.actors.scan.paper import dying_at
 from tests.chains.contract.bitcoin import BitcoinRig
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, stored
@@ -368,13 +369,7 @@ def test_a_step_that_dies_has_written_nothing_and_the_next_does(rig: Rig, monkey
     mine = rig.invoice()
     rig.offer(stored(mine), rig.price)
 
-    def dies(*_told: object, **_more: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as dying:
-        dying.setattr(sightings, "forget_lost", dies)
-        with pytest.raises(KeyboardInterrupt):
-            rig.look()
+    dying_at(monkeypatch, sightings, "forget_lost", rig.look)
     assert column("SELECT count(*) FROM sightings") == [0]
     rig.look()
     first = seen_at()

@@ -144,6 +144,14 @@ def expired(chain: Chain, of: InvoiceRow) -> InvoiceRow:
     return settled(of)
 
 
+def in_state(chain: Chain, shop: UUID, state: str) -> InvoiceRow:
+    """Return an invoice that is paid, expired, or waits to be paid."""
+    made = invoice(shop)
+    if state == "paid":
+        return paid(chain, made)
+    return expired(chain, made) if state == "expired" else made
+
+
 def events(of: InvoiceRow) -> list[str]:
     """Return an invoice's events in the order in which they were written."""
     return column("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))

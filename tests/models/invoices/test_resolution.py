@@ -17,7 +17,7 @@ from models.ledger.ledger import AVAILABLE, MATURING, SUSPENSE, Account
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import Chain, assert_sound
 from tests.models.db.collisions import at_once
-from tests.models.invoices.builders import FIXED_FEE, PRICE, events, expired, invoice, paid, settled
+from tests.models.invoices.builders import FIXED_FEE, PRICE, events, expired, in_state, invoice, paid, settled
 from tests.models.ledger.figures import held, net_of
 from tests.models.refunds.builders import accept, short
 
@@ -98,11 +98,7 @@ def test_strays_alone_are_no_payment_to_accept(shop: UUID, chain: Chain) -> None
 
 @pytest.mark.parametrize("state", ["check", "paid", "expired"])
 def test_a_stray_is_credited_in_its_own_coin_in_any_status(shop: UUID, chain: Chain, state: str) -> None:
-    mine = invoice(shop)
-    if state == "paid":
-        paid(chain, mine)
-    elif state == "expired":
-        expired(chain, mine)
+    mine = in_state(chain, shop, state)
     chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
     settled(mine)
 

@@ -372,13 +372,19 @@ def test_a_deposit_that_is_not_deep_enough_is_not_credited_by_unblocking(shop: U
     assert (statuses(mine), held(shop)) == (["pending"], {})
 
 
-def test_much_that_was_held_is_credited_step_by_step(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def held_back(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch, *, deposits: int) -> wallets.WalletRow:
+    """Return a blocked wallet whose deposits are confirmed, of which two are credited a step."""
     mine = set_blocked(wallet(shop), is_blocked=True)
-    for _ in range(5):
+    for _ in range(deposits):
         chain.pay(mine, GROSS)
     chain.confirm()
     settled(mine)
     monkeypatch.setattr(wallet_settlement, "DEPOSITS_PER_STEP", 2)
+    return mine
+
+
+def test_much_that_was_held_is_credited_step_by_step(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = held_back(shop, chain, monkeypatch, deposits=5)
 
     set_blocked(mine, is_blocked=False)
     seen = []
@@ -393,12 +399,7 @@ def test_much_that_was_held_is_credited_step_by_step(shop: UUID, chain: Chain, m
 def test_blocked_again_before_all_was_credited_the_rest_stays_held(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = set_blocked(wallet(shop), is_blocked=True)
-    for _ in range(3):
-        chain.pay(mine, GROSS)
-    chain.confirm()
-    settled(mine)
-    monkeypatch.setattr(wallet_settlement, "DEPOSITS_PER_STEP", 2)
+    mine = held_back(shop, chain, monkeypatch, deposits=3)
     unblock(mine)
 
     set_blocked(mine, is_blocked=True)
