@@ -223,7 +223,7 @@ class Spender(Protocol):
         ...
 
     def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
-        """Sign; deterministic, so the same arguments give the same bytes. No network is used.
+        """Sign a draft; deterministic, so the same arguments give the same bytes. No network is used.
 
         counter: what was allotted where the claim is one, else None. ValueError if the wallet's key is another.
         """

@@ -1,1 +1,1 @@
-"""Cheques: calls, claims and ticks."""
+"""Payout links (cheques): calls, claims and ticks."""

@@ -1,4 +1,4 @@
-"""Checks whether a cheque may be paid to an address now.
+"""Checks whether a payout link may be paid to an address now.
 
 Used by actors.payout_links.claims, and by the reaper of what they leave.
 """

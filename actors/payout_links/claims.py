@@ -1,4 +1,4 @@
-"""Claims cheques for the one who shows the token: names the address, makes the payout. The API calls it and waits."""
+"""Claims payout links for who shows the token: names the address, makes the payout. The API calls it and waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from models.queue.calls import AbandonedError
 
 @call_actor(queue="payouts", body=Claim)
 def claim_payout_link(info: CallInfo, claim: Claim) -> CallReply:
-    """Pay a cheque to an address; the same address again gets the same payout, any other is refused."""
+    """Pay a payout link to an address; the same address again gets the same payout, any other is refused."""
     ctx = context()
     link = payout_links.find_by_token(bytes.fromhex(claim.token_hash))
     if link is None:

@@ -1,4 +1,4 @@
-"""Sluice's message broker: dramatiq's Redis broker, its waits and writes made lean. Every actor file imports from here.
+"""Carries messages: dramatiq's Redis broker, its waits and writes made lean. Every actor file imports from here.
 
 Wire format, keys, acknowledgement, dead letters and the taking back from dead workers stay dramatiq's own, and so does
 the Lua that does them. A stock producer or worker on the same Redis works beside this one.

@@ -1,4 +1,4 @@
-"""The actors' side of a call: runs the step and reports its outcome.
+"""Does the actors' side of a call: runs the step and reports its outcome.
 
 Call actors import it by way of actors.queue.caller.
 """

@@ -1,4 +1,4 @@
-"""The queue as a call, for both sides: the API sends and waits here; call actors import their side from here as well.
+"""Makes calls of the queue, for both sides: the API sends and waits here; call actors import theirs from here as well.
 
 A caller is told the truth: an answer stands for what was committed, `gateway.busy` for what never will be. Whatever is
 not known for certain on either side (a wait that ended, a connection cut at COMMIT, a bug) is decided by

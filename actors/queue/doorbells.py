@@ -1,4 +1,4 @@
-"""Doorbells as actors see them: `@doorbell` answers one, `ring` rings one. Imported by way of actors.queue.broker."""
+"""Gives actors their doorbells: `@doorbell` answers one, `ring` rings one. Imported by way of actors.queue.broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps over many rows of which one may be broken: it is reported, and holds up no other. Used by background actors."""
+"""Takes steps over rows of which one may be broken: it is reported, and holds up no other. For background actors."""
 
 from __future__ import annotations
 

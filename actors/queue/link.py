@@ -1,4 +1,4 @@
-"""The way to Redis: one raw connection a thread, several commands in one write.
+"""Speaks to Redis: one raw connection a thread, several commands in one write.
 
 Used by actors.queue.broker and its consumer.
 redis-py's clients retry, and give up reading after five seconds: a retried pipeline enqueues twice, a short timeout

@@ -1,4 +1,4 @@
-"""The doorbells: which background actors are rung, how often, with which arguments. Rows, read by the scheduler.
+"""Lists the doorbells: which background actors are rung, how often, with which arguments. Rows, read by the scheduler.
 
 A doorbell says "look whether something is due", never what. So any number may be lost, with Redis or with a worker:
 the next ring finds in PostgreSQL whatever the lost one would have. Liveness hangs on these rows, not on redelivery.

@@ -68,7 +68,7 @@ class Dispatcher:
         self._sender: Sender | None = None
 
     def ring(self) -> None:
-        """Drain, or have the running drain look again."""
+        """Drain the outbox, or have the running drain look again."""
         self._rung.set()
         sender = self._sender
         if sender is not None:

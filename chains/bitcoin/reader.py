@@ -1,4 +1,4 @@
-"""Bitcoin: reads blocks whole, and finds what is paid to us and spent of ours. Built by chains.registry for actors.
+"""Reads bitcoin's blocks whole, and finds what is paid to us and spent of ours. Built by chains.registry for actors.
 
 Neither an index of transactions nor a wallet of the node's is used, and one that has thrown old blocks away serves as
 well. A block is asked for by the hash of its height, and proves the rest itself: docs/decisions/0053.

@@ -1,4 +1,4 @@
-"""Bitcoin: makes one coin of many while that is cheap. Built by chains.bitcoin.family for the signer.
+"""Makes one coin of many on bitcoin while that is cheap. Built by chains.bitcoin.family for the signer.
 
 Coins are spent where they lie, so that nothing is swept. But a spend of many small ones costs as much as they are worth
 when fees are high; joined in time they cost little.

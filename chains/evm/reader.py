@@ -1,4 +1,4 @@
-"""Ethereum and its kin: finds transfers to us, block by block. Built by chains.registry for actors.
+"""Finds transfers to us on Ethereum and its kin, block by block. Built by chains.registry for actors.
 
 A block costs two calls (its transactions, its Transfer logs), and one more for each transaction that pays us: only a
 receipt proves success, and only its own order of logs stays the same when a reorg includes the transaction elsewhere.

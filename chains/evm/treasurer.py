@@ -1,4 +1,4 @@
-"""Ethereum and its kin: brings home what lies at deposit addresses. Built by chains.evm.family for the signer.
+"""Brings home what lies at deposit addresses of Ethereum and its kin. Built by chains.evm.family for the signer.
 
 A token needs coin at its address before it can leave: gas first, as much as its transaction is about to offer, then the
 token. The coin itself leaves less its fee. What is offered can wait, so that as little as can be stays behind.

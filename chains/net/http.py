@@ -1,4 +1,4 @@
-"""HTTP to one node: bounded, and quiet about where the node is and what opens it. Used by the two clients beside.
+"""Speaks HTTP to one node: bounded, and quiet about where it is and what opens it. Used by the two clients beside.
 
 A node's URL often carries its owner's key, so no error of this module shows one.
 """

@@ -1,4 +1,4 @@
-"""JSON-RPC to one node, typed; chains.net.http bounds it and hides its keys. Used by nodes, and by tools directly."""
+"""Speaks JSON-RPC to one node, typed; chains.net.http bounds it and hides its keys. Used by nodes and tools."""
 
 import itertools
 from collections.abc import Collection, Sequence
@@ -70,14 +70,14 @@ class JsonRpc:
         self._ids = itertools.count(1)
 
     def call(self, method: str, params: Sequence[object], kind: type[T]) -> T:
-        """Ask; see Rpc."""
+        """Ask one question; see Rpc."""
         result = self.call_or_none(method, params, kind)
         if result is None:
             raise NoResultError(f"{method}: no result")
         return result
 
     def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
-        """Ask; see Rpc."""
+        """Ask one question; see Rpc."""
         request = _Request(id=next(self._ids), method=method, params=params)
         reply = _decode(method, self._http.post(method, msgspec.json.encode(request)), _Reply)
         return self._told(method, reply, request.id, kind)

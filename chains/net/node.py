@@ -1,4 +1,4 @@
-"""One node of a network and what is known of its health. Ranked and asked by chains.net.providers.
+"""Knows one node of a network and how healthy it is. Ranked and asked by chains.net.providers.
 
 It is believed only after it has named the right chain. One that names another is refused: it is asked nothing but
 which chain it serves, from time to time, until that is right.
@@ -72,7 +72,7 @@ class Node(Generic[C]):
         return self._dialect.identify(self.client)
 
     def ask(self, question: Callable[[C], T]) -> T:
-        """Ask, once the chain is known to be right, and note what the outcome says about the node."""
+        """Ask a question, once the chain is known to be right, and note what the outcome says about the node."""
         try:
             self._verify()
             answer = question(self.client)

@@ -1,4 +1,4 @@
-"""JSON over HTTP to one node whose questions are paths, typed; chains.net.http bounds it and hides its keys.
+"""Speaks JSON over HTTP to one node whose questions are paths, typed; chains.net.http bounds it and hides its keys.
 
 Used by the families whose nodes speak so.
 """

@@ -1,4 +1,4 @@
-"""TRON: finds transfers to us, block by block. Built by chains.registry for actors.
+"""Finds transfers to us on TRON, block by block. Built by chains.registry for actors.
 
 A block is read from one node, so that one that contradicts itself is found out and passed over. What is final the
 chain says itself: the solidified head, some nineteen blocks back.

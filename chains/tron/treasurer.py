@@ -1,4 +1,4 @@
-"""TRON: brings home what lies at deposit addresses. Built by chains.tron.family for the signer.
+"""Brings home what lies at deposit addresses of TRON. Built by chains.tron.family for the signer.
 
 A token's transfer is paid with TRX at its address: that first, as much as the transfer may take, which also activates
 the address, then the token. TRX itself leaves less its fee.

@@ -1,4 +1,4 @@
-"""Deposit addresses made in advance: written in signed chunks by the signer, verified before one is shown.
+"""Keeps deposit addresses made in advance: written in signed chunks by the signer, verified before one is shown.
 
 Called by actors.addresses.fill (fill) and by whoever gives an invoice its address (AddressStash). Anyone who reaches
 the database could write an address of his own into the table, so none leaves the stash without the signer's signature.
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 STASH: Final = 64
 """Addresses that a process has in hand at most; one that fills ahead reserves more once half are left."""
-# Well before the reclaim job could give them to another process.
+# Well before reclaim_addresses could give them to another process.
 STASH_S: Final = reservations.RECLAIM_AFTER_S / 2
 VERIFIED_CHUNKS_MAX: Final = 64
 
@@ -158,7 +158,7 @@ class AddressStash:
             time.sleep(0)
 
     def give_back(self, family: str, ordinal: int) -> None:
-        """Return an address that was not needed. If that fails, the reclaim job finds it later."""
+        """Return an address that was not needed. If that fails, reclaim_addresses finds it later."""
         try:
             reservations.give_back(family, ordinal)
         except StoreUnavailableError:

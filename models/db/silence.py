@@ -137,7 +137,7 @@ class Answering:
         self._asking = threading.Lock()
 
     def note_silence(self) -> None:
-        """Know that somebody waited in vain."""
+        """Note that somebody waited in vain."""
         self._is_silent = True
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""A table's one declaration: an annotated class, whose instances are the rows that people read.
+"""Declares a table once: an annotated class, whose instances are the rows that people read.
 
 - A table is a class in models/<noun>/rows.py, or in the one module that knows it: `class WalletRow(Table,
   table="wallets w")`. Its annotations are the columns: name, type, and `| None` for what may be null. Keys, checks and

@@ -1,4 +1,4 @@
-"""States what always holds, as SQL that returns no row. Run by `sluice audit`, a scheduled job and every long test."""
+"""States what always holds, as SQL that returns no row. Run by `sluice audit`, by a tick and every long test."""
 
 from __future__ import annotations
 

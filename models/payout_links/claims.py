@@ -1,4 +1,4 @@
-"""Claims a cheque: in two steps, each a transaction of its own, and a reaper for what stops in between.
+"""Claims a payout link: in two steps, each a transaction of its own, and a reaper for what stops in between.
 
 The first step fixes the address and keeps everybody else out; the second writes the payout, which takes over the
 link's hold. Whoever asks again with the same address goes on where the first attempt stopped. Called by
@@ -90,7 +90,7 @@ def finish(catalogue: Catalogue, link_id: UUID) -> PayoutLinkRow:
             fee_units=link.fee_units,
             to_units=link.amount_units,
             is_fee_on_top=True,
-            # Whoever claims is no second principal: a cheque must not lead around co-signing.
+            # Whoever claims is no second principal: a link must not lead around co-signing.
             status=payout_rules.read_terms(link.merchant_id).first_status,
             created_by=link.created_by,
             request_id=link.request_id,

@@ -111,7 +111,7 @@ def is_held(payout: PayoutRow) -> bool:
         "SELECT 1 FROM ledger_transfers WHERE reference IN (%s, %s, %s) LIMIT 1",
         (
             f"payout:{payout.id}:leave", f"payout:{payout.id}:return",
-            # A cheque's, which is given back under the cheque's name.
+            # A payout link's, which is given back under the link's name.
             payout.hold_reference.removesuffix(":hold") + ":return",
         ),
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Keeps payouts: rows, reads, and the one guarded change of status. Money is held before a row is written.
 
-Written by whatever lets money leave (payouts, cheques, refunds) through insert(), moved on by models.outcomes.decisions
-and models.outcomes.endings. Every change writes its event in the same transaction.
+Written by whatever lets money leave (payouts, payout links, refunds) through insert(), moved on by
+models.outcomes.decisions and models.outcomes.endings. Every change writes its event in the same transaction.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PayoutRow(Table, table="payouts p", joins="LEFT JOIN chain_cursors c ON c.
     order_id: str
     kind: PayoutKind
     funded_from: FundedFrom = "available"
-    # Under which reference the ledger holds its money; insert() takes it where none holds it yet, as a cheque's does.
+    # Under which reference the ledger holds its money; insert() takes it where none holds it yet, as a link's does.
     hold_reference: str = ""
     invoice_id: UUID | None = None
     wallet_id: UUID | None = None

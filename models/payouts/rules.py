@@ -1,7 +1,7 @@
 """Checks what every order for money to leave has to obey: coin and network, amount, fee, destination, and enough funds.
 
-Called by whatever creates payouts, cheques and refunds, and by the API to reckon without creating. Each caller names
-the errors of its own domain.
+Called by whatever creates payouts, payout links and refunds, and by the API to reckon without creating. Each caller
+names the errors of its own domain.
 """
 
 from __future__ import annotations

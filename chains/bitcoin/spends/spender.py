@@ -1,4 +1,4 @@
-"""Bitcoin: chooses coins, prices, signs, sends and follows our own transactions. Built by chains.bitcoin.family.
+"""Chooses coins, prices, signs, sends and follows our own transactions on bitcoin. Built by chains.bitcoin.family.
 
 A transaction spends confirmed coins alone, whosever of our addresses they lie at, and gives change to its wallet: none
 of ours ever waits for another. What claims the same coins and pays more takes its place.

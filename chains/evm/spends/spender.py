@@ -1,4 +1,4 @@
-"""Ethereum and its kin: prices, signs, sends and follows our own transactions. Built by chains.registry for the signer.
+"""Prices, signs, sends and follows our own transactions on Ethereum and its kin. Built by chains.evm.family.
 
 What decides about money is asked of every provider; what one of them says alone is not believed where others speak.
 """

@@ -64,7 +64,7 @@ class NodeProvider(BaseProvider):
         self._node = node
 
     def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
-        """Ask. Raises NoResultError for null, and what the node raises."""
+        """Ask the node what web3 wants to know. Raises NoResultError for null, and what the node raises."""
         return {"jsonrpc": "2.0", "id": 0, "result": self._node.call(method, params, SHAPES[method])}
 
 

@@ -1,4 +1,4 @@
-"""TRON: prices, signs, sends and follows our own transactions. Built by chains.registry for the signer.
+"""Prices, signs, sends and follows our own transactions on TRON. Built by chains.registry for the signer.
 
 What decides about money is asked of every provider; what one of them says alone is not believed where others speak.
 A transaction lives for ten minutes and is signed anew when it has expired for good: nothing is ever offered more for.
@@ -54,7 +54,7 @@ class TronSpender:
         return None
 
     def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
-        """Sign; deterministic, without any network. ValueError with a counter, or for another's key."""
+        """Sign a draft; deterministic, without any network. ValueError with a counter, or for another's key."""
         if counter is not None:
             raise ValueError("a TRON transaction has no number")
         raw = drafts.raw_of(draft)
