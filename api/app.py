@@ -69,6 +69,11 @@ def create_app(
     )
     app = falcon.App(middleware=[Frame(gateway.metrics)])
     errors.install(app)
+    _add_routes(app, gateway)
+    return app
+
+
+def _add_routes(app: App[Request, Response], gateway: Gateway) -> None:
     by_path: dict[str, list[Endpoint]] = defaultdict(list)
     for endpoint in ENDPOINTS:
         by_path[endpoint.path].append(endpoint)
@@ -79,7 +84,6 @@ def create_app(
     app.add_route("/pay/{invoice_id}", PaymentPage(gateway, static))
     app.add_route("/claim/{token}", ClaimPage(gateway, static))
     app.add_route("/link/{link_id}", LinkPage(gateway, static))
-    return app
 
 
 def _gateway(

@@ -100,13 +100,28 @@ def become(
     It counts as signed in the block before its own: the scan found it there, so that its depth counts from there.
     """
     spend_id = uuid7()
-    for payout in payouts_of:
-        if payout is None:
-            continue
+    payouts = [payout for payout in payouts_of if payout is not None]
+    for payout in payouts:
         payout_queue.take(payout.id)
         if not payout_spends.begin(catalogue, payout):
             raise LookupError(f"payout {payout.id} changed while it was locked")
-    new = SpendRow(
+    new = _spend(unknown, spend_id, purpose)
+    spends.insert(new, _outputs(unknown, spend_id, payouts_of), _attempt(unknown, spend_id))
+    execute("UPDATE spends SET signed_height = LEAST(signed_height, %s) WHERE id = %s", (_before(unknown), spend_id))
+    coins.take_over(spend_id, unknown.network, unknown.outpoints)
+    if unknown.slot is not None:
+        spends.raise_slot(unknown.network, unknown.sender, unknown.slot + 1)
+    spend_tracking.note_sent(catalogue, spend_id)
+    unknown_spends.settle(unknown, status, spend_id=spend_id, by=by, reason=reason or f"it is a {purpose}")
+    log.warning(
+        "spend.adopted", txid=unknown.txid, network=unknown.network, purpose=purpose, spend=str(spend_id),
+        payouts=[str(payout.id) for payout in payouts], by=by,
+    )  # fmt: skip
+    return spend_id
+
+
+def _spend(unknown: UnknownRow, spend_id: UUID, purpose: Purpose) -> SpendRow:
+    return SpendRow(
         id=spend_id,
         network=unknown.network,
         purpose=purpose,
@@ -118,18 +133,6 @@ def become(
         token_units=unknown.token_units,
         slot=unknown.slot,
     )
-    spends.insert(new, _outputs(unknown, spend_id, payouts_of), _attempt(unknown, spend_id))
-    execute("UPDATE spends SET signed_height = LEAST(signed_height, %s) WHERE id = %s", (_before(unknown), spend_id))
-    coins.take_over(spend_id, unknown.network, unknown.outpoints)
-    if unknown.slot is not None:
-        spends.raise_slot(unknown.network, unknown.sender, unknown.slot + 1)
-    spend_tracking.note_sent(catalogue, spend_id)
-    unknown_spends.settle(unknown, status, spend_id=spend_id, by=by, reason=reason or f"it is a {purpose}")
-    log.warning(
-        "spend.adopted", txid=unknown.txid, network=unknown.network, purpose=purpose, spend=str(spend_id),
-        payouts=[str(payout.id) for payout in payouts_of if payout is not None], by=by,
-    )  # fmt: skip
-    return spend_id
 
 
 def wallet_of(unknown: UnknownRow) -> str:

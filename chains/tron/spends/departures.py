@@ -44,13 +44,7 @@ def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Depa
 
     Raises ProviderError where the node has it in no block, or in another one; AbsentError where the block is the same.
     """
-    stands, info = tron_fate.included_in(node, txid, block.height), tron_fate.info_of(node, txid, accounts.NEWEST)
-    if stands is None or info is None:
-        is_same = wire.block(nodes.header(node, block.height), block.height).hash == block.hash
-        raise (AbsentError if is_same and stands is None else NotYetError)(f"none such in block {block.height}")
-    told, block_hash = stands
-    if block_hash != block.hash or info.height != block.height:
-        raise ProviderError(f"another block than {block.hash}")
+    told, info = _included(node, txid, block)
     raw = wire.data(told.raw_data_hex)
     signed = transactions.read(raw)
     signature = wire.data(told.signature[0]) if len(told.signature) == 1 else b""
@@ -78,10 +72,22 @@ def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Depa
         ),
         fee_units=info.fee,
         height=block.height,
-        block_hash=block_hash,
+        block_hash=block.hash,
         failed=frozenset({0}) if effect.effect == "none" else frozenset(),
         window=Window(reference=_reference(signed), ends_at=wire.moment(signed.expiration_ms)),
     )
+
+
+def _included(node: RestNode, txid: str, block: Block) -> tuple[wire.Transaction, wire.Info]:
+    """Return a transaction and what became of it, as the block has them."""
+    stands, info = tron_fate.included_in(node, txid, block.height), tron_fate.info_of(node, txid, accounts.NEWEST)
+    if stands is None or info is None:
+        is_same = wire.block(nodes.header(node, block.height), block.height).hash == block.hash
+        raise (AbsentError if is_same and stands is None else NotYetError)(f"none such in block {block.height}")
+    told, block_hash = stands
+    if block_hash != block.hash or info.height != block.height:
+        raise ProviderError(f"another block than {block.hash}")
+    return told, info
 
 
 def _moved(signed: Signed, pairs: Iterable[Pair]) -> tuple[Pair | None, Output, bool]:
