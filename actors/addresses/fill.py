@@ -1,13 +1,12 @@
 """Keeps the pool of deposit addresses filled. Rung by the scheduler; runs in the signer process, which has the keys."""
 
-import functools
-
 import structlog
 
 from actors.context import context
 from actors.queue import watermark
 from actors.queue.broker import doorbell
-from chains.keys import Keys, load_keys
+from actors.signer.held_keys import keys
+from chains.keys import Keys
 from core.catalogue.catalogue import Network
 from models.addresses.pool import chunk_message, fill
 from models.addresses.reservations import CHUNK, level, next_chunk
@@ -20,8 +19,8 @@ log = structlog.get_logger()
 def fill_address_pool(family: str) -> None:
     """Fill a family's pool up to the high-water mark once it is below the low one."""
     settings = context().settings
-    keys = _keys()
-    if settings.address_public_key not in {"", keys.pool_public_key}:
+    held = keys()
+    if settings.address_public_key not in {"", held.pool_public_key}:
         # Whoever hands out addresses would refuse every one of this wallet's.
         log.critical("address_pool.key_mismatch")
         return
@@ -29,7 +28,7 @@ def fill_address_pool(family: str) -> None:
     signing.renew_pool(family)
     # Networks of a family share their addresses.
     network = next(network for network in context().catalogue.networks.values() if network.family == family)
-    made = fill_pool(network, keys, low=settings.pool_low, high=settings.pool_high)
+    made = fill_pool(network, held, low=settings.pool_low, high=settings.pool_high)
     if made:
         log.info("address_pool.filled", family=family, addresses=made)
 
@@ -47,9 +46,3 @@ def fill_pool(network: Network, keys: Keys, *, low: int, high: int) -> int:
         if not fill(family, chunk, addresses, keys.sign_pool(chunk_message(family, chunk, addresses))):
             return (chunk - first) * CHUNK  # Another signer is at it.
     return wanted * CHUNK
-
-
-@functools.cache
-def _keys() -> Keys:
-    """Return the process's keys, opened at the first ring."""
-    return load_keys(context().settings)

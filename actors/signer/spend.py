@@ -12,7 +12,6 @@ process that has imported that registration follows such spends.
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, cast
@@ -20,12 +19,12 @@ from uuid import UUID
 
 import structlog
 
-from actors.context import Context, context
+from actors.context import Context
+from actors.signer.held_keys import keys
 from actors.signer.intents import coin_of
 from chains import registry
 from chains.base import ForeignKeyError, ProviderError
 from chains.family import CoinSpender, CounterSpender, Spender
-from chains.keys import Keys, load_keys
 from chains.keystore import KeystoreError
 from chains.spending import (
     Attempt,
@@ -99,12 +98,6 @@ def _address(network: Network, ordinal: int | None) -> str:
         return keys().hot_address(network)
     (address,) = keys().deposit_addresses(network, (ordinal,))
     return address
-
-
-@functools.cache
-def keys() -> Keys:
-    """Return the process's keys, opened at the first use. Raises KeystoreError."""
-    return load_keys(context().settings)
 
 
 def spender_of(ctx: Context, network: Network) -> Spender:

@@ -21,7 +21,7 @@ from actors.addresses.fill import fill_pool
 from actors.queue import watermark
 from actors.queue.link import RedisLink
 from actors.queue.watermark import Watermark
-from actors.signer import spend as spending
+from actors.signer import held_keys
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.servers import postgres as embedded
 from cli.embedded.servers.postgres import Postgres
@@ -246,8 +246,8 @@ def test_a_disk_image_that_goes_back_gives_no_address_away_twice_and_pays_nobody
     snapshot: Snapshot, postgres: Postgres, drill: Drill
 ) -> None:
     people = {name: drill.recipient() for name in ("before", "again", "waiting")}
-    fill_pool(load_catalogue("development").networks["ethereum"], spending.keys(), low=64, high=128)
-    stash = AddressStash(spending.keys().pool_public_key, is_current=watermark.is_current)
+    fill_pool(load_catalogue("development").networks["ethereum"], held_keys.keys(), low=64, high=128)
+    stash = AddressStash(held_keys.keys().pool_public_key, is_current=watermark.is_current)
     drill.pay_out("before", people["before"])
     snapshot.start()
     shown = {stash.take("evm") for _ in range(20)}
@@ -256,15 +256,15 @@ def test_a_disk_image_that_goes_back_gives_no_address_away_twice_and_pays_nobody
     drill.restore(snapshot.database_url(drill._database.rsplit("/", 1)[1]))
     assert identity(snapshot) == identity(postgres)
     assert ask(snapshot, TIMELINE) == ask(postgres, TIMELINE)
-    worker = AddressStash(spending.keys().pool_public_key, is_current=watermark.is_current)
+    worker = AddressStash(held_keys.keys().pool_public_key, is_current=watermark.is_current)
     with pytest.raises(InvoiceAddressFailed):
         worker.take("evm")
     orders = [drill.order("again", people["again"], "20"), drill.order("waiting", people["waiting"])]
     drill.sign(2)
     assert (drill.stopped(), drill.count("spends")) == (signing.ANOTHER_DATABASE, 1)
 
-    fill_pool(load_catalogue("development").networks["ethereum"], spending.keys(), low=64, high=128)
-    found = {AddressStash(spending.keys().pool_public_key, is_current=watermark.is_current).take("evm")}
+    fill_pool(load_catalogue("development").networks["ethereum"], held_keys.keys(), low=64, high=128)
+    found = {AddressStash(held_keys.keys().pool_public_key, is_current=watermark.is_current).take("evm")}
     assert not found & shown
     assert min(ordinal for ordinal, _ in found) >= 1_024
 

@@ -17,8 +17,7 @@ import chains.evm.reader
 import chains.evm.spends.spender
 from actors import context
 from actors.scan import follow as polling
-from actors.signer import broadcast
-from actors.signer import spend as spending
+from actors.signer import broadcast, held_keys
 from chains.evm.spends import library
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, sign_spend
@@ -64,7 +63,7 @@ class Gateway:
 
     def be_a_stranger(self) -> None:
         """Use the hot wallet's key behind the gateway's back."""
-        keys = spending.keys().deriver(self.context.catalogue.networks["ethereum"]).keyring()
+        keys = held_keys.keys().deriver(self.context.catalogue.networks["ethereum"]).keyring()
         signed = sign_spend(
             plan_spend(to=BUYER, units=1, contract=None),
             partial(keys.sign, KeyRef(address=self.hot, ordinal=None)),

@@ -10,6 +10,7 @@ from actors import context
 from actors.addresses import fill as address_pool
 from actors.addresses.fill import fill_address_pool, fill_pool
 from actors.addresses.reclaim import reclaim_addresses
+from actors.signer import held_keys
 from chains.keys import Keys
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import load_settings
@@ -28,7 +29,7 @@ ETHEREUM = load_catalogue("development").networks["ethereum"]
 def signer() -> Iterator[None]:
     configure(KEYS.pool_public_key)
     yield
-    address_pool._keys.cache_clear()
+    held_keys.keys.cache_clear()
 
 
 def configure(public_key: str) -> None:
@@ -42,7 +43,7 @@ def configure(public_key: str) -> None:
         "ADDRESS_PUBLIC_KEY": public_key,
     }
     context.configure(load_settings(env, role="signer"))
-    address_pool._keys.cache_clear()
+    held_keys.keys.cache_clear()
 
 
 def test_an_empty_pool_is_filled_to_the_high_mark() -> None:
@@ -122,7 +123,7 @@ def test_no_secret_is_logged_or_stored() -> None:
 
 def test_the_wallet_is_opened_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[object] = []
-    monkeypatch.setattr(address_pool, "load_keys", lambda settings: opened.append(settings) or KEYS)  # type: ignore[func-returns-value]
+    monkeypatch.setattr(held_keys, "load_keys", lambda settings: opened.append(settings) or KEYS)  # type: ignore[func-returns-value]
     for _ in range(3):
         fill_address_pool("evm")
 

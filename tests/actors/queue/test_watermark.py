@@ -12,6 +12,7 @@ from actors.addresses import fill as address_pool
 from actors.queue import watermark
 from actors.queue.link import RedisLink
 from actors.queue.watermark import Watermark
+from actors.signer import held_keys
 from cli.embedded.evm.anvil import Anvil
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.addresses import reservations
@@ -184,7 +185,7 @@ def test_the_signer_looks_before_it_does_anything(world: RecoveryWorld, mark: Wa
     }  # fmt: skip
     order = world.order("one", world.recipient())
     mark.note(signing.age().database, FAR)
-    address_pool._keys.cache_clear()
+    held_keys.keys.cache_clear()
     steps[step]()
     assert watermark.is_current()
     world.sign()

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from actors import context
-from actors.signer import broadcast
+from actors.signer import broadcast, held_keys
 from actors.signer import spend as spending
 from chains import registry
 from core.ids import uuid7
@@ -64,7 +64,7 @@ class SpendWorld:
         self.ctx = context.configure(load_settings(settings | env, role="signer"))
         monkeypatch.setattr(registry, "spender", lambda _network, _settings: self.chain)
         scales.keep(CATALOGUE.ledger_scales())
-        spending.keys.cache_clear()
+        held_keys.keys.cache_clear()
         self.hot = spending.hot_wallet(self.network).address
         self.chain.funds[self.hot, None] = RICH_WEI
         self.token = str(CATALOGUE.pairs["USDT", network].contract)

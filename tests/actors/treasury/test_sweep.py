@@ -10,7 +10,7 @@ import structlog
 
 from actors import context
 from actors.rates import network_fees
-from actors.signer import funding
+from actors.signer import funding, held_keys
 from actors.signer import spend as spending
 from chains import registry
 from chains.base import ForeignKeyError
@@ -189,7 +189,7 @@ def test_a_signer_with_another_wallet_does_nothing(world: TreasuryWorld) -> None
     execute("UPDATE treasury_addresses SET address = '0xother'")
     world.keep()
     assert world.spends() == []
-    execute("UPDATE treasury_addresses SET address = %s", (spending.keys().hot_address(world.network),))
+    execute("UPDATE treasury_addresses SET address = %s", (held_keys.keys().hot_address(world.network),))
 
 
 def test_the_gas_coin_of_a_network_that_does_not_offer_it(database: str, anvil: Callable[..., Anvil]) -> None:

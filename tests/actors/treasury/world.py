@@ -8,7 +8,7 @@ from typing import Any
 
 from actors import context
 from actors.rates import network_fees
-from actors.signer import broadcast
+from actors.signer import broadcast, held_keys
 from actors.signer import spend as spending
 from actors.treasury import reconcile
 from actors.treasury import sweep as treasury
@@ -30,7 +30,7 @@ class TreasuryWorld(World):
         super().__init__(database, anvil, network=network, **{"WALLET_MNEMONIC": MNEMONIC} | env)
         # Far from those that builders invent.
         self._ordinals = count(1_000_000)
-        spending.keys.cache_clear()
+        held_keys.keys.cache_clear()
 
     def opened(self, *, gas_wei: int = 5 * ETHER, providers: int = 1) -> Iterator[TreasuryWorld]:
         """Serve with providers and a hot wallet that has gas; what must always hold is checked at the end."""
@@ -50,7 +50,7 @@ class TreasuryWorld(World):
 
     def invoice(self, **columns: Any) -> InvoiceRow:
         ordinal = next(self._ordinals)
-        (address,) = spending.keys().deposit_addresses(self.network, (ordinal,))
+        (address,) = held_keys.keys().deposit_addresses(self.network, (ordinal,))
         execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', %s, %s)", (ordinal, address))
         place = {"address_ordinal": ordinal, "address": checksum_evm(address), "network": self.network.code}
         return invoice(self.shop, **place | columns)

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import ClassVar
 
-from actors.signer import spend as spending
+from actors.signer import held_keys
 from chains import registry
 from chains.bitcoin.scripts import KEY_HASH, script_of
 from chains.bitcoin.spends.terms import coin_offer
@@ -157,7 +157,7 @@ class BitcoinRig(Rig):
             offer=coin_offer(fee_units=THEFT_FEE, change_units=rest, change_parts=1, lock_height=0, rate=1_000),
         )
         spender = registry.spender(self.network, load_settings(self.env))
-        keys = spending.keys().deriver(self.network).keyring()
+        keys = held_keys.keys().deriver(self.network).keyring()
         self.include(spender.sign(draft, counter=None, keys=keys).raw)
         return True
 

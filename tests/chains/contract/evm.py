@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any, ClassVar
 from uuid import uuid4
 
-from actors.signer import spend as spending
+from actors.signer import held_keys
 from chains.evm.spends.tx import plan_spend, sign_spend
 from chains.spending import KeyRef
 from cli.embedded.evm.anvil import Anvil
@@ -102,7 +102,7 @@ class EvmRig(Rig):
         self.node.ask("anvil_dropAllTransactions")
 
     def usurp(self, thief: str, units: int) -> bool:
-        keys, wallet = spending.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
+        keys, wallet = held_keys.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
         rival = sign_spend(
             plan_spend(to=thief, units=units, contract=TOKEN),
             lambda message: keys.sign(wallet, message),

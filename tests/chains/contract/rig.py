@@ -19,7 +19,7 @@ from psycopg2 import sql
 from actors import context
 from actors.rates import network_fees
 from actors.scan import departures, follow, rescan, sightings, witnesses
-from actors.signer import broadcast
+from actors.signer import broadcast, held_keys
 from actors.signer import spend as spending
 from actors.treasury import reconcile, sweep
 from chains import registry
@@ -309,7 +309,7 @@ class Rig(ABC):
         forget()
         departures._rests_until.clear()
         context.configure(load_settings(self.env))
-        spending.keys.cache_clear()
+        held_keys.keys.cache_clear()
 
     @property
     def network(self) -> Network:
@@ -331,7 +331,7 @@ class Rig(ABC):
     def invoice(self) -> InvoiceRow:
         """Return an invoice whose address is the wallet's."""
         ordinal, scale = next(self._ordinals), context.context().catalogue.scale(self.currency)
-        (address,) = spending.keys().deposit_addresses(self.network, (ordinal,))
+        (address,) = held_keys.keys().deposit_addresses(self.network, (ordinal,))
         execute(
             "INSERT INTO pool_addresses (family, ordinal, address) VALUES (%s, %s, %s)",
             (self.network.family, ordinal, address),

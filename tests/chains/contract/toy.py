@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 from uuid import uuid4
 
-from actors.signer import spend as spending
+from actors.signer import held_keys
 from chains.base import ProviderError
 from chains.spending import KeyRef
 from models.db.base import app_now
@@ -144,7 +144,7 @@ class ToyRig(Rig):
     def usurp(self, thief: str, units: int) -> bool:
         ours = next(tx for tx in self.chain.pool.values() if not tx.is_from_outside)
         unsigned = self._rival(ours, thief, units)
-        keys, wallet = spending.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
+        keys, wallet = held_keys.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
         signature = (keys.public(wallet).hex(), keys.sign(wallet, unsigned.body()).hex())
         self.include(replace(unsigned, signatures=(signature,)).raw)
         return self.claim != "window"
@@ -257,7 +257,7 @@ class CoinsRig(ToyRig):
         unsigned = replace(
             ours, outputs=((SOMEBODY, NATIVE, units),), fee=self.chain.fee, coins=(coin,), signatures=()
         )  # fmt: skip
-        keys, wallet = spending.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
+        keys, wallet = held_keys.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
         return replace(unsigned, signatures=((keys.public(wallet).hex(), keys.sign(wallet, unsigned.body()).hex()),))
 
     def offer(self, to: str, units: int, *, is_soon: bool = True, instead_of: Payment | None = None) -> Payment:

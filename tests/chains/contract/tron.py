@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
-from actors.signer import spend as spending
+from actors.signer import held_keys
 from chains.spending import KeyRef
 from cli.embedded.tron import wire
 from cli.embedded.tron.buyer import new_address
@@ -108,7 +108,7 @@ class TronRig(Rig):
         return False
 
     def _signed_by_hot(self, raw: bytes) -> bytes:
-        keys, wallet = spending.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
+        keys, wallet = held_keys.keys().deriver(self.network).keyring(), KeyRef(address=self.hot, ordinal=None)
         signature = keys.sign(wallet, bytes.fromhex(wire.read_raw(raw).txid))
         return wire.field(1, raw) + wire.field(2, signature)
 
