@@ -27,8 +27,9 @@ from chains.spending import (
 )
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import traits_of
-from models.spends import coins
-from models.spends.coins import FreeCoin, HeldCoin
+from models.spends import held_coins
+from models.spends.coins import FreeCoin
+from models.spends.held_coins import HeldCoin
 from models.spends.rows import AttemptRow, SpendRow
 from models.spends.tracking import VOIDED
 
@@ -64,7 +65,7 @@ def coin_of(row: FreeCoin | HeldCoin) -> Coin:
 
 def _held(network: Network, spend: SpendRow) -> list[HeldCoin]:
     """Return the coins that a spend claims, where that is what its family claims."""
-    return coins.held(spend.id, network.family) if traits_of(network).claim == "coins" else []
+    return held_coins.held(spend.id, network.family) if traits_of(network).claim == "coins" else []
 
 
 def _claim_of(network: Network, spend: SpendRow, attempt: AttemptRow, held: Iterable[HeldCoin]) -> Claim:

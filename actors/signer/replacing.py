@@ -15,7 +15,7 @@ from actors.signer.spend import free_coins, holding
 from chains.family import CoinSpender, Spender
 from chains.spending import Coins, Draft, Purse
 from core.catalogue.catalogue import Network
-from models.spends import coins
+from models.spends import held_coins
 from models.spends.rows import AttemptRow, SpendRow
 
 
@@ -41,7 +41,7 @@ def replaced(network: Network, spender: Spender, spend: SpendRow, attempts: Sequ
 def _of_coins(
     network: Network, spender: CoinSpender, spend: SpendRow, attempts: Sequence[AttemptRow]
 ) -> Replaced | None:
-    held = coins.held(spend.id, network.family)
+    held = held_coins.held(spend.id, network.family)
     first = {(row.txid, row.vout) for row in held if row.held_number == 0}
     there = {(row.txid, row.vout): coin_of(row) for row in held if row.spent_by_txid is None}
     for attempt in attempts:

@@ -42,7 +42,7 @@ from core.rates.pricing import CENTS
 from models.db.base import transaction
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
-from models.spends import coins
+from models.spends import held_coins
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
@@ -286,7 +286,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
         if hooks is None or locked is None or not _is_as_asked(locked, attempts) or not hooks.may_send(locked):
             return
         attempt = sign(network, spender, draft, counter=spend.slot)
-        if further and not coins.hold(spend.id, further, number=len(attempts)):
+        if further and not held_coins.hold(spend.id, further, number=len(attempts)):
             # Somebody was faster, or a block has spent one: with those that are free then, in the next step.
             return
         if not spends.add_attempt(new_attempt(spend, attempt, draft, number=len(attempts), is_void=is_void)):

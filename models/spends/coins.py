@@ -1,5 +1,6 @@
-"""Keeps the coins of families whose claim is coins: made, held and spent. Written by the scan, held by the signer.
+"""Keeps the coins of families whose claim is coins: made and spent, as the scan finds them, and which are free.
 
+models.spends.held_coins gives them to spends.
 A coin is free while no spend holds it and no block spends it. The scan notes what blocks do in their own transaction,
 and a reorg takes that back. Whoever locks several locks them in one order.
 """
@@ -10,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from models.db.base import column, execute, is_true, one, rows, rows_as
+from models.db.base import execute, rows, rows_as
 from models.db.table import BY_DATABASE, Big, Table, Units
 
 Outpoint = tuple[str, int]
@@ -25,12 +26,12 @@ _IS_DOUBTED: Final = (
 _IS_OURS: Final = "EXISTS (SELECT 1 FROM spend_attempts a WHERE (a.network, a.txid) = (k.network, k.txid))"
 
 # Of a coin k, beside its network's chain_cursors c.
-_DEPTH: Final = "c.height - k.created_height + 1"
-_IS_FREE: Final = "k.held_by IS NULL AND k.spent_by_txid IS NULL AND k.created_height IS NOT NULL"
+DEPTH: Final = "c.height - k.created_height + 1"
+IS_FREE: Final = "k.held_by IS NULL AND k.spent_by_txid IS NULL AND k.created_height IS NOT NULL"
 # Those that may be spent, the most valuable first: of a network and a currency, from a depth on, so many.
 _CHOICE: Final = (
-    f"k.network = %s AND k.currency = %s AND {_IS_FREE} AND {_DEPTH} >= GREATEST(k.depth_min, 1)"
-    f" AND ({_IS_OURS} OR {_DEPTH} >= %s AND NOT {_IS_DOUBTED}) ORDER BY k.units DESC, k.txid, k.vout LIMIT %s"
+    f"k.network = %s AND k.currency = %s AND {IS_FREE} AND {DEPTH} >= GREATEST(k.depth_min, 1)"
+    f" AND ({_IS_OURS} OR {DEPTH} >= %s AND NOT {_IS_DOUBTED}) ORDER BY k.units DESC, k.txid, k.vout LIMIT %s"
 )
 _ABOVE: Final = "k.network = %s AND (k.created_height > c.height OR k.spent_height > c.height)"
 # Coins k after a block. What is spent is found by the blocks above, so that no cost grows with what was.
@@ -39,7 +40,7 @@ _UNSPENT: Final = (
     " UNION ALL SELECT * FROM coins WHERE network = %s AND currency = %s AND spent_height > %s) k"
 )
 # A block names thousands: two texts are read in a fraction of the time that as many constants take.
-_NAMED: Final = (
+NAMED: Final = (
     "(k.txid, k.vout) IN (SELECT * FROM unnest(string_to_array(%s, ','), string_to_array(%s, ',')::bigint[]))"
 )
 
@@ -95,21 +96,6 @@ class FreeCoin(NamedTuple):
     depth: int
 
 
-class HeldCoin(NamedTuple):
-    """A coin that a spend claims, whose key spends it, and which block's transaction did."""
-
-    txid: str
-    vout: int
-    units: int
-    address: str
-    key_ordinal: int | None
-    depth: int
-    # Of the spend's attempts the first that claims it.
-    held_number: int
-    spent_by_txid: str | None
-    spent_height: int | None
-
-
 class Worth(NamedTuple):
     """What coins are worth, in token units: all of them, and those of which nobody has a doubt."""
 
@@ -134,7 +120,8 @@ class Spending(NamedTuple):
     by_txid: str
 
 
-def _split(outpoints: Collection[Outpoint]) -> tuple[str, str]:
+def split(outpoints: Collection[Outpoint]) -> tuple[str, str]:
+    """Return the two texts that NAMED takes."""
     return ",".join(txid for txid, _ in outpoints), ",".join(str(vout) for _, vout in outpoints)
 
 
@@ -148,7 +135,7 @@ def ours(network: str, outpoints: Collection[Outpoint]) -> set[Outpoint]:
         " CROSS JOIN LATERAL (SELECT c.txid, c.vout FROM coins c"
         " WHERE c.network = %s AND c.txid = s.txid AND c.vout = s.vout LIMIT 1) k",
         # In the index's order one page of it serves several.
-        (*_split(sorted(outpoints)), network),
+        (*split(sorted(outpoints)), network),
     )
     return {(txid, vout) for txid, vout in found}
 
@@ -158,7 +145,7 @@ def note(network: str, made: Sequence[CoinRow], spent: Collection[Spending], *, 
 
     Call inside the transaction that records the block.
     """
-    _lock(network, {(coin.txid, coin.vout) for coin in made} | {(coin.txid, coin.vout) for coin in spent})
+    lock(network, {(coin.txid, coin.vout) for coin in made} | {(coin.txid, coin.vout) for coin in spent})
     new = CoinRow.write_all(
         made,
         "ON CONFLICT (network, txid, vout) DO UPDATE SET address = EXCLUDED.address, currency = EXCLUDED.currency,"
@@ -176,10 +163,11 @@ def note(network: str, made: Sequence[CoinRow], spent: Collection[Spending], *, 
     )
 
 
-def _lock(network: str, outpoints: Collection[Outpoint]) -> None:
+def lock(network: str, outpoints: Collection[Outpoint]) -> None:
+    """Let others who write coins wait until the transaction ends."""
     rows(
-        f"SELECT 1 FROM coins k WHERE k.network = %s AND {_NAMED} ORDER BY k.txid, k.vout FOR UPDATE OF k",
-        (network, *_split(outpoints)),
+        f"SELECT 1 FROM coins k WHERE k.network = %s AND {NAMED} ORDER BY k.txid, k.vout FOR UPDATE OF k",
+        (network, *split(outpoints)),
     )
 
 
@@ -210,7 +198,7 @@ def free(network: str, family: str, currency: str, *, limit: int, depth: int = 1
     """
     return rows_as(
         FreeCoin,
-        f"SELECT k.txid, k.vout, k.units, k.address, p.ordinal AS key_ordinal, {_DEPTH} AS depth"
+        f"SELECT k.txid, k.vout, k.units, k.address, p.ordinal AS key_ordinal, {DEPTH} AS depth"
         " FROM coins k JOIN chain_cursors c ON c.network = k.network"
         " LEFT JOIN pool_addresses p ON p.family = %s AND p.address = k.address"
         f" WHERE {_CHOICE}",
@@ -270,109 +258,4 @@ def heaps(network: str) -> list[Heap]:
         "SELECT currency, held_by IS NOT NULL AS is_held, count(*) AS coins, sum(units) AS units FROM coins"
         " WHERE network = %s AND spent_by_txid IS NULL AND created_height IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2",
         (network,),
-    )
-
-
-def hold(spend_id: UUID, outpoints: Collection[Outpoint], *, number: int = 0) -> bool:
-    """Give coins to a spend as its claim; False, and none is given, unless all of them are free.
-
-    number: of the attempt that claims them, which claims all that those before do. Call inside the transaction that
-    writes the spend and commits its bytes, after the spend. Of two who want the same coin the second waits for the
-    first, and is refused; he drafts anew.
-    """
-    wanted = set(outpoints)
-    network = one("SELECT network FROM spends WHERE id = %s", (spend_id,))
-    if network is None or not wanted:
-        return False
-    locked = rows(
-        f"SELECT {_IS_FREE} FROM coins k WHERE k.network = %s AND {_NAMED} ORDER BY k.txid, k.vout FOR UPDATE OF k",
-        (*network, *_split(wanted)),
-    )
-    if len(locked) < len(wanted) or not all(is_free for (is_free,) in locked):
-        return False
-    execute(
-        f"UPDATE coins k SET held_by = %s, held_number = %s WHERE k.network = %s AND {_NAMED}",
-        (spend_id, number, *network, *_split(wanted)),
-    )
-    return True
-
-
-def release(spend_id: UUID) -> int:
-    """Free the coins of a spend that is dead; return how many it held. Call in the transaction that ends the spend."""
-    return execute("UPDATE coins SET held_by = NULL, held_number = 0 WHERE held_by = %s", (spend_id,))
-
-
-def release_unspent(spend_id: UUID) -> int:
-    """Free what a settled spend held for dearer attempts, none of which was included; return how many coins.
-
-    Call in the transaction that settles the spend, whose block lies deep in what was scanned.
-    """
-    return execute(
-        "UPDATE coins SET held_by = NULL, held_number = 0 WHERE held_by = %s AND spent_by_txid IS NULL", (spend_id,)
-    )
-
-
-def held(spend_id: UUID, family: str) -> list[HeldCoin]:
-    """Return the coins that a spend holds, or held when it spent them."""
-    return rows_as(
-        HeldCoin,
-        "SELECT k.txid, k.vout, k.units, k.address, p.ordinal AS key_ordinal,"
-        f" COALESCE({_DEPTH}, 0) AS depth, k.held_number, k.spent_by_txid, k.spent_height"
-        " FROM coins k LEFT JOIN chain_cursors c ON c.network = k.network"
-        " LEFT JOIN pool_addresses p ON p.family = %s AND p.address = k.address"
-        " WHERE k.held_by = %s ORDER BY k.txid, k.vout",
-        (family, spend_id),
-    )
-
-
-def holders(network: str, outpoints: Collection[Outpoint]) -> list[UUID]:
-    """Return the spends that hold any of these coins."""
-    return column(
-        f"SELECT DISTINCT k.held_by FROM coins k WHERE k.network = %s AND {_NAMED} AND k.held_by IS NOT NULL",
-        (network, *_split(outpoints)),
-    )
-
-
-def needing(network: str, outpoints: Collection[Outpoint], *, depth: int) -> list[UUID]:
-    """Return the spends that cannot do without one of these coins.
-
-    What a later attempt alone claims, its spend does without once another's transaction that spends it lies so deep.
-    """
-    return column(
-        "SELECT DISTINCT k.held_by FROM coins k JOIN chain_cursors c ON c.network = k.network"
-        f" WHERE k.network = %s AND {_NAMED} AND k.held_by IS NOT NULL"
-        " AND (k.held_number = 0 OR k.spent_height IS NULL OR c.height - k.spent_height + 1 < %s)",
-        (network, *_split(outpoints), depth),
-    )
-
-
-def are_spent_otherwise(network: str, outpoints: Collection[Outpoint], txid: str) -> bool:
-    """Return whether another transaction spends any of these coins in a block."""
-    return is_true(
-        f"SELECT 1 FROM coins k WHERE k.network = %s AND {_NAMED} AND k.spent_by_txid <> %s LIMIT 1",
-        (network, *_split(outpoints), txid),
-    )
-
-
-def take_over(spend_id: UUID, network: str, outpoints: Collection[Outpoint], *, number: int = 0) -> int:
-    """Give a spend the coins that its transaction has in a block already, or had; return how many it did not hold.
-
-    For what was signed before the database lost it, and what a stranger has of the coins that another spend can do
-    without. number: of the attempt that it is. Call inside the transaction that writes the spend.
-    """
-    _lock(network, outpoints)
-    return execute(
-        f"UPDATE coins k SET held_by = %s, held_number = %s WHERE k.network = %s AND {_NAMED}"
-        " AND (k.held_by IS NULL OR k.held_by <> %s AND k.held_number > 0)",
-        (spend_id, number, network, *_split(outpoints), spend_id),
-    )
-
-
-def taken_from(spend_id: UUID) -> list[str]:
-    """Return which transactions in blocks spend coins that a spend holds, and are none of its attempts."""
-    return column(
-        "SELECT DISTINCT k.spent_by_txid FROM coins k WHERE k.held_by = %s AND k.spent_by_txid IS NOT NULL"
-        " AND NOT EXISTS (SELECT FROM spend_attempts a"
-        "   WHERE (a.spend_id, a.network, a.txid) = (k.held_by, k.network, k.spent_by_txid))",
-        (spend_id,),
     )

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from models.db.base import execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
-from models.spends import coins
+from models.spends import held_coins
 from models.spends import outputs as spend_outputs
 from models.spends.coins import Outpoint
 from models.spends.outputs import TOLD, Effect, Ending, Moved, OutputRow, told_outputs
@@ -202,7 +202,7 @@ def insert(
     )
     OutputRow.write_all(outputs)
     # Before the attempt: whoever drafted the same for the same coins has signed the same bytes.
-    if claimed and not coins.hold(new.id, claimed):
+    if claimed and not held_coins.hold(new.id, claimed):
         return False
     if not add_attempt(attempt):
         raise LookupError(f"spend {new.id} vanished while it was written")

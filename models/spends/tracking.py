@@ -14,7 +14,7 @@ import structlog
 from core.catalogue.catalogue import Catalogue, Network
 from models.deposits.cursors import BLOCKS_SETTLED
 from models.payouts import freezes
-from models.spends import bookings, coins, movements, outputs, signing
+from models.spends import bookings, held_coins, movements, outputs, signing
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
@@ -199,7 +199,7 @@ def _is_lost_to_another(spend: SpendRow) -> bool:
 
 def _is_robbed(spend: SpendRow) -> bool:
     """Return whether the coins of a spend went for something else: not until it is known what took them."""
-    for txid in coins.taken_from(spend.id):
+    for txid in held_coins.taken_from(spend.id):
         user = unknown_spends.find(spend.network, txid)
         if user is None and not spends.is_attempt(spend.network, txid):
             return False
@@ -212,7 +212,7 @@ def _is_robbed(spend: SpendRow) -> bool:
 
 def _bury(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
     """End what is open of a spend that can never be included, and take back what was booked for the rest of it."""
-    coins.release(spend.id)
+    held_coins.release(spend.id)
     gone = [output for output in spend.outputs if output.state == "open"]
     for output in gone:
         outputs.end(output, "dead")
@@ -284,7 +284,7 @@ def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow:
         outputs.note_lost(output, bookings.lost_units(catalogue, spend, output, owed=owed))
     after = _reread(spend.id, is_changed=spends.settle(spend.id, booked_fee_units=fee))
     if spend.slot is None:
-        coins.release_unspent(spend.id)
+        held_coins.release_unspent(spend.id)
     bookings.book_gas(catalogue, spend, f"spend:{spend.id}:gas-{_settled(spend)}", fee - spend.booked_fee_units)
     bookings.book_loss(spend, f"spend:{spend.id}:loss-{_settled(spend)}", after.lost_units - spend.lost_units)
     for output in after.outputs:

@@ -16,7 +16,7 @@ from psycopg2.extras import Json
 from core.ids import uuid7
 from models.db.base import column, execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Table, Units
-from models.spends import coins, signing
+from models.spends import held_coins, signing
 from models.spends.coins import Outpoint
 from models.spends.rows import SpendRow
 
@@ -244,7 +244,7 @@ def may_be(unknown: UnknownRow, spend: SpendRow) -> bool:
 def holders(unknown: UnknownRow) -> list[UUID]:
     """Return the spends of ours that claim what a transaction claims, and are not dead."""
     if unknown.slot is None:
-        return coins.holders(unknown.network, unknown.outpoints)
+        return held_coins.holders(unknown.network, unknown.outpoints)
     return column(
         "SELECT id FROM spends WHERE network = %s AND sender = %s AND slot = %s AND state <> 'dead'",
         (unknown.network, unknown.sender, unknown.slot),
@@ -257,13 +257,13 @@ def hindered(unknown: UnknownRow, *, depth: int) -> list[UUID]:
     A spend that claims a coin of it with a later attempt alone does without.
     """
     if unknown.slot is None:
-        return coins.needing(unknown.network, unknown.outpoints, depth=depth)
+        return held_coins.needing(unknown.network, unknown.outpoints, depth=depth)
     return holders(unknown)
 
 
 def is_void(unknown: UnknownRow) -> bool:
     """Return whether one that is in no block can be in none any more, as far as our own scan tells."""
-    if unknown.spends and coins.are_spent_otherwise(unknown.network, unknown.outpoints, unknown.txid):
+    if unknown.spends and held_coins.are_spent_otherwise(unknown.network, unknown.outpoints, unknown.txid):
         return True
     if unknown.slot is not None:
         return _is_slot_used_otherwise(unknown)

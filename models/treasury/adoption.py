@@ -21,7 +21,7 @@ from models.outcomes import spends as payout_spends
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import coins
+from models.spends import held_coins
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends import unknown as unknown_spends
@@ -76,7 +76,7 @@ def _join(catalogue: Catalogue, spend_id: UUID, unknown: UnknownRow) -> bool:
     if not spends.add_attempt(_attempt(unknown, spend_id, number=locked.attempts)):
         return False
     # Those before it may do without its coins.
-    coins.take_over(spend_id, unknown.network, unknown.outpoints, number=locked.attempts)
+    held_coins.take_over(spend_id, unknown.network, unknown.outpoints, number=locked.attempts)
     spend_tracking.note_bumped(catalogue, spend_id)
     unknown_spends.settle(
         unknown, "matched", spend_id=spend_id, by=GATEWAY, reason="another attempt of the spend with its claim"
@@ -108,7 +108,7 @@ def become(
     new = _spend(unknown, spend_id, purpose)
     spends.insert(new, _outputs(unknown, spend_id, payouts_of), _attempt(unknown, spend_id))
     execute("UPDATE spends SET signed_height = LEAST(signed_height, %s) WHERE id = %s", (_before(unknown), spend_id))
-    coins.take_over(spend_id, unknown.network, unknown.outpoints)
+    held_coins.take_over(spend_id, unknown.network, unknown.outpoints)
     if unknown.slot is not None:
         spends.raise_slot(unknown.network, unknown.sender, unknown.slot + 1)
     spend_tracking.note_sent(catalogue, spend_id)

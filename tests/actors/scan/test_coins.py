@@ -18,7 +18,7 @@ from chains.spending import Departure, Offer, Output, Window
 from core.catalogue import families
 from core.settings.settings import load_settings
 from models.db.base import execute, rows, transaction
-from models.spends import coins, signing, strangers
+from models.spends import held_coins, signing, strangers
 from models.spends import unknown as unknown_spends
 from models.treasury import adoption, own_addresses
 from tests.actors.scan import paper
@@ -87,7 +87,7 @@ def held_by(txid: str, *names: str) -> UUID:
     """Let a spend of ours hold coins, by their transactions."""
     spend_id = signed(txid)
     with transaction():
-        assert coins.hold(spend_id, [(name, 0) for name in names])
+        assert held_coins.hold(spend_id, [(name, 0) for name in names])
     return spend_id
 
 
@@ -108,7 +108,7 @@ def test_what_comes_to_us_is_a_coin_and_what_our_spend_makes_too(chain: PaperRea
         ("0xpaid", 0, 10_000_000, mine.address.lower(), 3, 2, "0xmove"),
         ("0xtop", 0, 10_000_000, HOT, 0, 2, None),
     ]
-    assert [coin.txid for coin in coins.held(spend_id, "bitcoin")] == ["0xpaid"]
+    assert [coin.txid for coin in held_coins.held(spend_id, "bitcoin")] == ["0xpaid"]
     # Its change is nobody's payment, and the spend is no stranger.
     assert (rows("SELECT txid FROM treasury_topups"), is_stopped()) == ([("0xtop",)], False)
 

@@ -10,8 +10,8 @@ import pytest
 from actors.signer import replacing, watch
 from chains.spending import Coin, Coins, Intent, KeyRef, Output
 from core.catalogue.catalogue import load_catalogue
-from models.spends import coins
-from models.spends.coins import HeldCoin
+from models.spends import held_coins
+from models.spends.held_coins import HeldCoin
 from models.spends.rows import AttemptRow, SpendRow
 
 NETWORK = next(each for each in load_catalogue("development").networks.values() if each.code == "bitcoin")
@@ -39,7 +39,7 @@ def outbid(monkeypatch: pytest.MonkeyPatch) -> Outbid:
 
     def ask(rows: list[HeldCoin], *raws: bytes) -> Told:
         intent = Intent(wallet=WALLET, pair=None, outputs=(Output(recipient="to", units=1),))
-        monkeypatch.setattr(coins, "held", lambda _id, _family: rows)
+        monkeypatch.setattr(held_coins, "held", lambda _id, _family: rows)
         monkeypatch.setattr(replacing, "free_coins", lambda _network, _currency: (FREE,))
         monkeypatch.setattr(replacing, "intent_of", lambda _spend: intent)
         spend = SpendRow(

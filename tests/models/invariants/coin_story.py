@@ -6,7 +6,7 @@ from typing import Final
 
 from core.ids import uuid7
 from models.db.base import execute, transaction
-from models.spends import coins, strangers
+from models.spends import coins, held_coins, strangers
 from models.spends.coins import CoinRow, Spending
 from models.treasury import topups
 from models.treasury.rows import Topup
@@ -77,8 +77,8 @@ def move_coins(chain: Chain) -> None:
                 )
             )  # fmt: skip
         coins.note("ethereum", made, [], **at)
-        assert coins.hold(holder, [("0xheld", 0)])
-        assert coins.hold(mover, [("0xours", 0)])
+        assert held_coins.hold(holder, [("0xheld", 0)])
+        assert held_coins.hold(mover, [("0xours", 0)])
         spent = [Spending("0xours", 0, "0xmove"), Spending("0xstolen", 0, "0xthief")]
         coins.note("ethereum", [], spent, **at)
         strangers.note("ethereum", {"0xthief": ""}, **at)

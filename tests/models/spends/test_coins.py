@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from models.db.base import execute, rows, transaction
-from models.spends import coins, tracking
+from models.spends import coins, held_coins, tracking
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
 from models.spends.coins import FreeCoin, Spending
@@ -32,7 +32,7 @@ def _scanned(database: str) -> None:
 
 def hold(spend_id: UUID, *outpoints: tuple[str, int]) -> bool:
     with transaction():
-        return coins.hold(spend_id, outpoints)
+        return held_coins.hold(spend_id, outpoints)
 
 
 def free() -> list[tuple[str, int]]:
@@ -73,8 +73,8 @@ def test_a_coin_has_one_holder() -> None:
     assert hold(first, ("0xa", 0), ("0xb", 0))
     assert not hold(second, ("0xa", 1), ("0xb", 0))
     assert free() == [("0xa", 1)]
-    assert [(held.txid, held.vout) for held in coins.held(first, "bitcoin")] == [("0xa", 0), ("0xb", 0)]
-    assert coins.held(second, "bitcoin") == []
+    assert [(held.txid, held.vout) for held in held_coins.held(first, "bitcoin")] == [("0xa", 0), ("0xb", 0)]
+    assert held_coins.held(second, "bitcoin") == []
 
 
 @pytest.mark.parametrize("wanted", [[], [("0xnone", 0)], [("0xa", 0), ("0xa", 2)]])
@@ -114,7 +114,7 @@ def test_a_spend_that_rolls_back_holds_nothing() -> None:
 
     def fail() -> None:
         with transaction():
-            assert coins.hold(spend_id, [("0xa", 0)])
+            assert held_coins.hold(spend_id, [("0xa", 0)])
             _ = 1 // 0
 
     with pytest.raises(ZeroDivisionError):
@@ -141,7 +141,7 @@ def test_a_dead_spends_coins_are_free_again() -> None:
 
     assert free() == [("0xa", 0), ("0xb", 0)]
     with transaction():
-        assert coins.release(other) == 1
+        assert held_coins.release(other) == 1
     assert len(free()) == 3
 
 
@@ -201,18 +201,18 @@ def test_a_spend_does_without_what_a_later_attempt_alone_claims_once_that_is_gon
     spend_id, other = a_spend(slot=None), a_spend(slot=None, txid="0xstranger")
     assert hold(spend_id, ("0xa", 0))
     with transaction():
-        assert coins.hold(spend_id, [("0xa", 1)], number=1)
+        assert held_coins.hold(spend_id, [("0xa", 1)], number=1)
     both = [("0xa", 0), ("0xa", 1)]
-    assert coins.needing("ethereum", both[1:], depth=1) == [spend_id], "it lies there"
+    assert held_coins.needing("ethereum", both[1:], depth=1) == [spend_id], "it lies there"
     with transaction():
         coins.note("ethereum", [], [Spending("0xa", 1, "0xstranger")], height=9, block_hash="0x9")
 
-    assert coins.needing("ethereum", both[1:], depth=3) == [spend_id], "not deep enough"
-    assert coins.needing("ethereum", both[1:], depth=2) == []
-    assert coins.needing("ethereum", both, depth=2) == [spend_id], "the other one is in all attempts"
+    assert held_coins.needing("ethereum", both[1:], depth=3) == [spend_id], "not deep enough"
+    assert held_coins.needing("ethereum", both[1:], depth=2) == []
+    assert held_coins.needing("ethereum", both, depth=2) == [spend_id], "the other one is in all attempts"
     with transaction():
-        assert coins.take_over(spend_id, "ethereum", both) == 0, "it has them"
-        assert coins.take_over(other, "ethereum", both, number=4) == 1
+        assert held_coins.take_over(spend_id, "ethereum", both) == 0, "it has them"
+        assert held_coins.take_over(other, "ethereum", both, number=4) == 1
     assert rows("SELECT vout, held_by, held_number FROM coins WHERE txid = '0xa' ORDER BY vout") == [
         (0, spend_id, 0),
         (1, other, 4),
