@@ -33,14 +33,16 @@ from core.catalogue.families import Traits, traits_of
 from core.invoices.states import ForbiddenTransitionError
 from core.logs.checkpoints import reached
 from core.money import PrecisionLostError
-from models.db.base import transaction
+from models.db.base import repeat_on_deadlock, transaction
 from models.outcomes import endings as payout_endings
+from models.outcomes import reversals
 from models.outcomes import spends as payout_spends
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
+from models.refunds import rows as refunds
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import signing
@@ -132,6 +134,9 @@ def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
     payout = payout_queue.read(payout_id)
     if payout is None or payout.status != "approved":
         return False
+    if refunds.is_lost(payout):
+        # A reorg came while bytes that are dead now might still have arrived.
+        return repeat_on_deadlock(reversals.stop_lost, ctx.catalogue, payout_id)
     try:
         ready = _ready(ctx, network, payout)
         # Before any node is asked: what may not leave anyway costs no requests.
@@ -301,8 +306,8 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
         return False
     if freezes.is_frozen(payout.merchant_id, network.code, payout.currency):
         return False
-    if not payout_queue.is_here(network, payout.id):
-        # A reorg put what it sends back into a newer block.
+    if refunds.is_lost(payout) or not payout_queue.is_here(network, payout.id):
+        # A reorg took what it sends back, or put that into a newer block.
         return False
     if _ready(ctx, network, payout) != ready:
         raise _UnsoundError("the payout changed while it was quoted")

@@ -1,8 +1,8 @@
 """Takes back deposits whose blocks left the chain, and stops the refunds that they were to pay.
 
-Called by actors.scan.follow, and by actors.scan.witnesses for what others outvote. A reorg never finds a reason to stop
-here: what was sent already becomes the merchant's debt. The owner of a deposit is locked before its refunds, these
-before debts and balances.
+Called by actors.scan.follow, by actors.scan.witnesses for what others outvote, and by actors.signer.broadcast for what
+had to wait. A reorg never finds a reason to stop here: what was sent already becomes the merchant's debt. The owner of
+a deposit is locked before its refunds, these before debts and balances.
 """
 
 from __future__ import annotations
@@ -122,6 +122,22 @@ def _stop_refund_of(catalogue: Catalogue, deposit_id: UUID) -> None:
     refund = None if refund_id is None else payouts.lock(refund_id)
     if refund is not None:
         _stop(catalogue, [refund])
+
+
+def stop_lost(catalogue: Catalogue, payout_id: UUID) -> bool:
+    """Cancel a refund that a reorg left alone because it was signed, now that those bytes are dead; True if it did.
+
+    Of a payment's refunds the newest are cancelled, as far as what is left does not cover them: that may be others.
+    """
+    with transaction():
+        refund = payout_endings.lock(payout_id)
+        if refund is None or not refunds.is_lost(refund):
+            return False
+        of_credited = refund.invoice_id if refund.funded_from == "available" else None
+        beyond = [refund] if of_credited is None else refunds.beyond_refundable(of_credited)
+        # Kept while its network is frozen, unlike those that a reorg stops: bytes of it that no row knows may be found.
+        ended = [payout_endings.cancel_unsigned(catalogue, each.id, error=REASON) for each in beyond]
+    return any(each is not None and each.id == payout_id for each in ended)
 
 
 def _stop(catalogue: Catalogue, stopped: Iterable[PayoutRow]) -> None:

@@ -26,13 +26,15 @@ REFUSED_FOR_S: Final = 1_800
 REFUSED_PAUSE_MIN_S: Final = 5
 REFUSED_PAUSE_MAX_S: Final = 300
 
-# What a refund out of suspense sends back may leave: it is here for good. All other money left suspense that way,
-# but for others' shares, out of which a refund may be paid while their credit matures.
+# What a refund out of suspense sends back may leave: it is here for good. All other money left suspense that way, but
+# for others' shares, out of which a refund may be paid while their credit matures. What a reorg took waits for nothing:
+# its refund is cancelled once that is looked at.
 _HERE: Final = (
     "(p.kind <> 'refund' OR NOT EXISTS (SELECT 1 FROM split_takes t JOIN split_shares s ON s.id = t.share_id"
     " WHERE t.payout_id = p.id AND NOT s.is_mature AND NOT s.is_reversed)) AND "
     "(p.funded_from = 'available' OR NOT EXISTS (SELECT 1 FROM deposits d LEFT JOIN chain_cursors c"
-    f" ON c.network = d.network WHERE d.refund_id = p.id AND {maturity.condition('d')} IS NOT TRUE))"
+    " ON c.network = d.network WHERE d.refund_id = p.id AND d.status <> 'reversed'"
+    f"   AND (d.status = 'pending' OR {maturity.condition('d')} IS NOT TRUE)))"
 )
 
 # A turn of each merchant before the second of any; within a merchant urgent ones first, then the oldest.

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from core.money import round_down
-from models.db.base import column, execute, value
+from models.db.base import column, execute, is_true, value
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.ledger import ledger, shares
@@ -124,6 +124,15 @@ def _shares(amounts: Sequence[int], unit: int) -> list[int]:
         shares.append(round_down(total, unit) - before)
         before += shares[-1]
     return shares
+
+
+def is_lost(refund: PayoutRow) -> bool:
+    """Return whether a reorg took what a refund sends back, or would pay it with: as much as it did not cancel."""
+    if refund.funded_from == "suspense":
+        return is_true("SELECT 1 FROM deposits WHERE refund_id = %s AND status = 'reversed' LIMIT 1", (refund.id,))
+    if refund.kind != "refund" or refund.invoice_id is None:
+        return False
+    return refunded_units(refund.invoice_id) > credited_units(refund.invoice_id)
 
 
 def beyond_refundable(invoice_id: UUID) -> list[PayoutRow]:

@@ -1,0 +1,167 @@
+"""Refunds whose payment a reorg took while they were on their way: one that cannot arrive any more is not sent anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from chains.spending import Fate, FateKind
+from core.logs import checkpoints
+from models.db.base import execute, rows
+from models.invoices import settlement
+from models.ledger.ledger import PAYOUT_HELD
+from models.outcomes import reversals
+from models.payouts import freezes
+from models.payouts.rows import PayoutRow
+from models.wallets import settlement as wallet_settlement
+from tests.actors.refunds.test_suspense_maturity import KINDS, deposit
+from tests.actors.refunds.test_suspense_maturity import refund as refund_out_of_suspense
+from tests.actors.signer.world import SpendWorld
+from tests.models.builders import CATALOGUE, USDT, merchant
+from tests.models.invoices.builders import invoice
+from tests.models.ledger.figures import held, owes
+from tests.models.refunds.builders import FEE, refund
+
+FUNDS = 100 * USDT
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    made.mine()
+    yield made
+    made.close()
+
+
+def order(world: SpendWorld, kind: str) -> PayoutRow:
+    """Return an approved refund of 3 USDT that are here for good; its merchant can pay for it twice."""
+    if kind == "refund":
+        sale = invoice(merchant(), payer_units=3 * USDT, fee_ppm=0, fee_fixed_units=0)
+        deposit(world, sale)
+        settlement.settle(CATALOGUE, sale.id)
+        world.fund(sale.merchant_id, FUNDS)
+        made = refund(sale, 3 * USDT)
+    else:
+        made = refund_out_of_suspense(world, kind)
+        world.fund(made.merchant_id, FUNDS)
+    world.mine(world.network.maturity - world.network.confirmations)
+    return made
+
+
+def lose(world: SpendWorld) -> None:
+    """Take what came off the chain."""
+    world.reorg(world.network.maturity, is_lost=True)
+    reversals.reverse_orphans(CATALOGUE, world.network.code)
+
+
+def expire(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the bytes that were sent never be included, and take the step that finds that out."""
+    with monkeypatch.context() as patched:
+        patched.setattr(world.chain, "fate", lambda *_args, **_more: Fate(kind=FateKind.DEAD, cause="expired"))
+        world.pass_time(20)
+        world.step()
+
+
+@pytest.mark.parametrize("kind", ["refund", *KINDS])
+def test_a_refund_whose_payment_is_gone_is_not_signed_anew_but_given_back(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    gone = order(world, kind)
+    world.step()
+    assert world.payout(gone).status == "sent"
+    lose(world)
+    assert (world.payout(gone).status, owes(gone.merchant_id)) == ("sent", 0)
+
+    expire(world, monkeypatch)
+    world.due_now()
+    world.step()
+
+    assert (world.payout(gone).status, world.payout(gone).error) == ("cancelled", reversals.REASON)
+    # As if there had been neither payment nor refund.
+    assert held(gone.merchant_id).get(PAYOUT_HELD, 0) == 0
+    assert (held(gone.merchant_id)["available"], world.count("spends")) == (FUNDS, 1)
+
+
+@pytest.mark.parametrize("kind", ["refund", *KINDS])
+def test_a_refund_whose_payment_came_back_meanwhile_is_signed_anew(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    kept = order(world, kind)
+    world.step()
+    [(found, owner_id)] = rows("SELECT id, owner_id FROM deposits")
+    lose(world)
+    execute(
+        "UPDATE deposits d SET status = 'pending', round = round + 1, block_height = c.height, block_hash = c.hash"
+        " FROM chain_cursors c WHERE d.id = %s AND c.network = d.network",
+        (found,),
+    )
+    world.mine(world.network.maturity)
+    if kind != "refund":
+        expire(world, monkeypatch)
+        world.due_now()
+        world.step()
+        assert (world.payout(kept).status, world.count("spends")) == ("approved", 1), "it is seen, and not believed yet"
+    (wallet_settlement if kind == "wallet_refund" else settlement).settle(CATALOGUE, owner_id)
+    if kind == "refund":
+        expire(world, monkeypatch)
+    world.due_now()
+    world.step()
+
+    assert (world.payout(kept).status, world.count("spends")) == ("sent", 2)
+
+
+@pytest.mark.parametrize("kind", ["refund", *KINDS])
+def test_a_payment_that_is_lost_between_the_quote_and_the_signature_is_seen(world: SpendWorld, kind: str) -> None:
+    gone = order(world, kind)
+
+    def lost(label: str) -> None:
+        if label == "spending.quoted":
+            checkpoints.listen(None)
+            execute("UPDATE deposits SET status = 'reversed'")
+
+    world.is_tampered = True
+    checkpoints.listen(lost)
+    world.step()
+
+    assert (world.payout(gone).status, world.count("spends")) == ("approved", 0)
+
+
+def test_of_a_payments_refunds_the_newest_is_given_up_and_the_covered_one_signed_anew(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sale = invoice(merchant(), payer_units=3 * USDT, fee_ppm=0, fee_fixed_units=0)
+    deposit(world, sale)
+    settlement.settle(CATALOGUE, sale.id)
+    world.fund(sale.merchant_id, FUNDS)
+    older = refund(sale, USDT)
+    world.step()
+    newer = refund(sale, 2 * USDT)
+    # As a reorg of a part leaves them that came while both were signed.
+    execute("UPDATE deposits SET amount_units = %s, net_units = %s", (USDT, USDT))
+    world.is_tampered = True
+
+    expire(world, monkeypatch)
+    world.due_now()
+    world.step(2)
+
+    assert (world.payout(older).status, world.payout(newer).status) == ("sent", "cancelled")
+
+
+def test_while_its_network_is_frozen_a_lost_refund_is_neither_signed_nor_given_back(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = order(world, "refund")
+    world.step()
+    lose(world)
+    assert freezes.freeze("network", "ethereum", reason="a look", frozen_by="operator")
+    expire(world, monkeypatch)
+    assert not reversals.stop_lost(CATALOGUE, gone.id)
+    assert (world.payout(gone).status, world.held(gone), world.count("spends")) == ("approved", 3 * USDT + FEE, 1)
+
+    freezes.unfreeze("network", "ethereum")
+    world.due_now()
+    world.step()
+
+    assert (world.payout(gone).status, world.held(gone)) == ("cancelled", 0)
+    assert not reversals.stop_lost(CATALOGUE, gone.id), "it ended"
