@@ -1,6 +1,7 @@
 """Gives shares that waited long enough to their recipients, and tells what those received.
 
-Called by actors.merchants.shares. A share is due once its hold is over and its credit is mature.
+Called by actors.merchants.shares. A share is due once its hold is over and its credit is mature, while its merchant is
+not frozen.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, HOLD, Account, Transfer
 from models.ledger.rows import SplitEarnings, SplitShare
 
-_DUE: Final = "s.left_units > 0 AND s.is_mature AND s.release_at <= app_now()"
+# Out of a frozen merchant's hold nothing goes to others: by rules of his it would leave as well as by payouts.
+_DUE: Final = (
+    "s.left_units > 0 AND s.is_mature AND s.release_at <= app_now() AND s.merchant_id::text <> ALL (ARRAY("
+    "SELECT f.name FROM payout_freezes f WHERE f.scope = 'merchant'))"
+    " AND NOT EXISTS (SELECT 1 FROM payout_freezes f WHERE f.scope = 'all')"
+)
 
 
 class Receipt(NamedTuple):

@@ -18,7 +18,9 @@ from models.ledger.debts import Debtor
 from models.ledger.ledger import AVAILABLE, DEBT, HOLD, MATURING, PAYOUT_HELD, InsufficientFundsError
 from models.merchants import splits
 from models.outcomes import debt_repayment, reversals
+from models.payouts import freezes
 from models.payouts import queue as payout_queue
+from models.payouts.freezes import Scope
 from models.wallets import settlement as wallet_settlement
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
@@ -303,6 +305,36 @@ def test_shares_are_released_once_however_often_and_by_whom(shop: UUID, chain: C
     assert outcomes == [None] * 4
     assert [held(recipient) for recipient in recipients] == [{AVAILABLE: 3 * USDT}] * 3
     assert held(shop) == {AVAILABLE: 21 * USDT}
+
+
+@pytest.mark.parametrize("scope", ["merchant", "all"])
+def test_nothing_is_released_out_of_a_frozen_merchant_s_hold(shop: UUID, chain: Chain, scope: Scope) -> None:
+    recipient, other = share_with(shop, 40), merchant()
+    share_with(other, 40, recipient)
+    sale(chain, shop)
+    sale(chain, other)
+    mature(chain)
+    name = str(shop) if scope == "merchant" else ""
+    freezes.freeze(scope, name, reason="chargebacks", frozen_by="operator")
+
+    release()
+
+    free = 0 if scope == "all" else PRICE * 2 // 5
+    assert (in_hold(shop), held(recipient).get(AVAILABLE, 0)) == (PRICE * 2 // 5, free)
+    freezes.unfreeze(scope, name)
+    release()
+    assert (in_hold(shop), held(recipient)) == (0, {AVAILABLE: PRICE * 4 // 5})
+
+
+def test_a_frozen_recipient_receives_all_the_same(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 40)
+    freezes.freeze("merchant", str(recipient), reason="chargebacks", frozen_by="operator")
+    sale(chain, shop)
+    mature(chain)
+
+    release()
+
+    assert held(recipient) == {AVAILABLE: PRICE * 2 // 5}
 
 
 def test_whoever_releases_passes_by_what_another_has_in_hand(shop: UUID, chain: Chain) -> None:
