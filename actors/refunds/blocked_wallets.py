@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
 from uuid import UUID
 
 from actors.context import context
@@ -12,13 +11,10 @@ from actors.refunds import uncredited as suspense_refunds
 from actors.refunds.service import Destination, Purpose
 from core.errors import RefundNothingToRefund, WalletStaticNotFound
 from core.refunds.schemas import BlockedRefund
+from models.deposits import rows as deposits
 from models.payouts import views as payout_views
-from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
 from models.wallets.rows import WalletRow
-
-# What one call sends back at most; another call sends the rest.
-DEPOSITS_MAX: Final = 1000
 
 
 @call_actor(queue="payouts", body=BlockedRefund)
@@ -28,7 +24,7 @@ def refund_blocked_wallet(info: CallInfo, wanted: BlockedRefund) -> CallReply:
     with recorded(info) as record:
         wallet = _locked(info, wanted)
         # What is credited while this waits for the lock is not held any more.
-        held = wallet_deposits.blocked(wallet.id, limit=DEPOSITS_MAX) if wallet.is_blocked else []
+        held = deposits.largest_waiting(wallet.id, limit=suspense_refunds.DEPOSITS_MAX) if wallet.is_blocked else []
         if not held:
             raise RefundNothingToRefund
         named = refund_orders.destination(ctx, network=wallet.network, address=wanted.refund_address, payer="")

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from actors.context import Context
 from actors.refunds import service as refund_orders
 from actors.refunds.service import Destination, Purpose
 from actors.signer import limits as signer_policy
-from core.errors import PaymentNotResolvable, PayoutAmountBelowFee, PayoutBadAmount, RefundNetworkMismatch
+from actors.signer.limits import NoRateError
+from core.errors import (
+    DomainError,
+    PaymentNotResolvable,
+    PayoutAmountBelowFee,
+    PayoutBadAmount,
+    PayoutFeeUnavailable,
+    PayoutFrozen,
+    RefundNetworkMismatch,
+)
 from core.money import round_down
 from core.rates.pricing import Method
 from models.deposits import rows as deposits
@@ -23,6 +33,13 @@ from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 from models.queue.calls import Asker
 from models.refunds import rows as refunds
+
+# What one request sends back at most; another one sends the rest.
+DEPOSITS_MAX: Final = 1000
+
+# What keeps one coin back for a time, or for ever, and says nothing of the others: whoever sends a coin that cannot
+# leave must not hold back what else there is.
+_OF_ONE_COIN: Final = (PayoutFrozen, PayoutFeeUnavailable, PayoutBadAmount, PayoutAmountBelowFee)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +51,13 @@ class Wanted:
 
 
 def resolve(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: Wanted) -> PayoutRow:
-    """Send back what waits for an open wrong_amount payment in its own coin. The invoice is locked.
+    """Send back what waits for an open wrong_amount payment in its own coin, the largest first. The invoice is locked.
 
     Raises payment.not_resolvable, refund.no_address, refund.bad_address, refund.network_mismatch, and what
     send_back() raises.
     """
     is_open = invoice.status == "wrong_amount" and not invoice.is_final
-    waiting = [d for d in _in_suspense(invoice) if d.stray_reason is None] if is_open else []
+    waiting = deposits.largest_waiting(invoice.id, limit=DEPOSITS_MAX) if is_open else []
     if not waiting:
         raise PaymentNotResolvable
     network = waiting[0].network
@@ -56,7 +73,7 @@ def return_stray(ctx: Context, asker: Asker, invoice: InvoiceRow, txid: str, wan
 
     Whoever sent them is where they go unless an address is named. Raises as resolve() does.
     """
-    strays = [d for d in _in_suspense(invoice) if d.txid == txid and d.stray_reason in {"asset", "network"}]
+    strays = deposits.undecided_strays(invoice.id, txid, limit=DEPOSITS_MAX)
     if not strays:
         raise PaymentNotResolvable
     meant = [stray for stray in strays if wanted.network in {None, stray.network}]
@@ -68,37 +85,64 @@ def return_stray(ctx: Context, asker: Asker, invoice: InvoiceRow, txid: str, wan
     return send_back(ctx, asker, Purpose(kind="stray", invoice_id=invoice.id), to, meant)
 
 
-def _in_suspense(invoice: InvoiceRow) -> list[Deposit]:
-    """Return an invoice's confirmed deposits that were neither credited nor taken by a refund."""
-    return [d for d in deposits.of_owner(invoice.id) if d.status == "confirmed" and d.refund_id is None]
-
-
 def send_back(
     ctx: Context, asker: Asker, purpose: Purpose, to: Destination, taken: Sequence[Deposit]
 ) -> list[PayoutRow]:
     """Write a refund for each coin on each network of some deposits in suspense, whose owner is locked.
 
-    A coin that is worth no more than its fee is left where it is. Raises payout.amount_below_fee where that is so of
-    all, payout.bad_amount, payout.fee_unavailable, payout.frozen, refund.bad_address, payout.destination_internal and
-    compliance.address_blocked.
+    A coin that cannot leave now, or is worth no more than its fee, is left where it is, and so is what is more than the
+    signer lets go at once. Where nothing can leave this raises why: payout.amount_below_fee, payout.bad_amount,
+    payout.fee_unavailable or payout.frozen. Raises refund.bad_address, payout.destination_internal and
+    compliance.address_blocked for any of the networks.
     """
-    written = []
-    for (currency, network), found in _by_method(taken).items():
-        refund_orders.check_destination(
-            ctx, merchant_id=asker.merchant_id, currency=currency, network=network, address=to.address
-        )
-        fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
-        held_units = round_down(sum(d.amount_units for d in found), payout_rules.step(ctx.catalogue, currency))
-        units = held_units - fee_units
-        if units > 0:
-            signer_policy.check_size(ctx, currency, units, error=PayoutBadAmount)
-            new = refund_orders.planned(
-                asker, purpose, to, (currency, network), units=units, fee_units=fee_units, funded_from="suspense"
-            )
-            written.append(refunds.send_back(ctx.catalogue, new, found))
+    written: list[PayoutRow] = []
+    refusals: list[DomainError] = []
+    # In the order in which they came.
+    for method, found in _by_method(sorted(taken, key=lambda each: (each.seen_at, each.id))).items():
+        try:
+            new, parts = _planned(ctx, asker, purpose, to, method, found)
+        except _OF_ONE_COIN as refusal:
+            refusals.append(refusal)
+        else:
+            written.append(refunds.send_back(ctx.catalogue, new, parts))
     if not written:
-        raise PayoutAmountBelowFee
+        # What is below its fee will hardly ever leave; another reason may be over soon.
+        raise next((each for each in refusals if not isinstance(each, PayoutAmountBelowFee)), refusals[0])
     return written
+
+
+def _planned(
+    ctx: Context, asker: Asker, purpose: Purpose, to: Destination, method: Method, found: Sequence[Deposit]
+) -> tuple[PayoutRow, Sequence[Deposit]]:
+    """Return the refund of what can leave at once of a coin, and what it sends back."""
+    currency, network = method
+    refund_orders.check_destination(
+        ctx, merchant_id=asker.merchant_id, currency=currency, network=network, address=to.address
+    )
+    fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
+    parts = _fitting(ctx, currency, found, fee_units) or found
+    held_units = round_down(sum(d.amount_units for d in parts), payout_rules.step(ctx.catalogue, currency))
+    units = held_units - fee_units
+    if units <= 0:
+        raise PayoutAmountBelowFee
+    signer_policy.check_size(ctx, currency, units, error=PayoutBadAmount)
+    new = refund_orders.planned(asker, purpose, to, method, units=units, fee_units=fee_units, funded_from="suspense")
+    return new, parts
+
+
+def _fitting(ctx: Context, currency: str, found: Sequence[Deposit], fee_units: int) -> Sequence[Deposit]:
+    """Return those deposits, the largest before others, that together are no more than the signer lets go at once."""
+    try:
+        room_units = signer_policy.largest_units(ctx, currency) + fee_units
+    except NoRateError:
+        # What it is worth is asked again before it is signed.
+        return found
+    fitting = []
+    for deposit in sorted(found, key=lambda each: -each.amount_units):
+        if deposit.amount_units <= room_units:
+            room_units -= deposit.amount_units
+            fitting.append(deposit)
+    return fitting
 
 
 def _by_method(found: Iterable[Deposit]) -> dict[Method, list[Deposit]]:

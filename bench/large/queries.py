@@ -212,7 +212,7 @@ def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]
     yield "a payout's hold", partial(payout_queue.is_held, paid)
     yield "wallet by address", partial(wallets.find_by_address, big, wallet.address)
     yield "a wallet's deposits", partial(wallet_deposits.page, wallet.id, limit=PAGE, offset=0)
-    yield "a wallet's held deposits", partial(wallet_deposits.blocked, wallet.id, limit=PAGE)
+    yield "a wallet's held deposits", partial(deposits.largest_waiting, wallet.id, limit=PAGE)
     yield "batch", partial(batches.find, batch.merchant_id, batch.id)
     yield "a batch's items", partial(batch_items.page, batch.id, limit=PAGE, offset=0)
     yield "delivery by id", partial(deliveries.find, big, paid.id)

@@ -248,6 +248,18 @@ def credit_due(owner_id: UUID, *, limit: int) -> list[Deposit]:
     )
 
 
+def largest_waiting(owner_id: UUID, *, limit: int) -> list[Deposit]:
+    """Return what credit_due() does, the largest first: a crowd of specks must not stand before them.
+
+    The owner, an invoice or a wallet, is locked.
+    """
+    return Deposit.read(
+        "d.owner_id = %s AND d.status = 'confirmed' AND d.stray_reason IS NULL AND d.refund_id IS NULL"
+        " ORDER BY d.amount_units DESC, d.id LIMIT %s",
+        (owner_id, limit),
+    )
+
+
 def undecided_strays(owner_id: UUID, txid: str, *, limit: int) -> list[Deposit]:
     """Return a transaction's strays in suspense that no refund took, the largest first. The owner is locked."""
     return Deposit.read(

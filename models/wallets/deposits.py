@@ -1,4 +1,4 @@
-"""Reads the deposits of a static wallet: those that it holds back, and pages of all. See models.wallets.settlement.
+"""Reads the deposits of a static wallet, one or pages of all. See models.wallets.settlement.
 
 A wallet gathers deposits for years, so nothing here reads them all.
 """
@@ -9,18 +9,6 @@ from uuid import UUID
 
 from models.db.base import touched
 from models.deposits.rows import Deposit
-
-
-def blocked(wallet_id: UUID, *, limit: int) -> list[Deposit]:
-    """Return deposits that a blocked wallet holds back. Its row is locked.
-
-    The largest first: a crowd of specks must not stand before them.
-    """
-    return Deposit.read(
-        "d.owner_id = %s AND d.owner_kind = 'wallet' AND d.status = 'confirmed' AND d.stray_reason IS NULL"
-        " AND d.refund_id IS NULL ORDER BY d.amount_units DESC, d.id LIMIT %s",
-        (wallet_id, limit),
-    )
 
 
 def find(wallet_id: UUID, deposit_id: UUID) -> Deposit | None:

@@ -319,6 +319,8 @@ RESOLVE: Final = "/v1/payment/resolve"
 SEND_EMAIL: Final = "/v1/payment/send-email"
 WALLET_REFUND: Final = "/v1/wallet/blocked-address-refund"
 TO_ELSEWHERE: Final = {"refund_address": ELSEWHERE}
+# More than the signer lets go at once.
+TOO_MUCH: Final = 10**10 * UNIT
 
 CASES: Final[dict[tuple[str, str], Case]] = {
     **lookups("refundPayment", REFUND),
@@ -337,7 +339,11 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     ("resolvePayment", "refund.network_mismatch"): sending_back(RESOLVE, short_payment, network="bsc"),
     ("resolvePayment", "refund.no_address"): sending_back(RESOLVE, lambda live: short_payment(live, payer="")),
     ("resolvePayment", "payout.amount_below_fee"): sending_back(RESOLVE, short_payment, fee=5 * UNIT),
+    ("resolvePayment", "payout.bad_amount"): sending_back(RESOLVE, lambda live: short_payment(live, TOO_MUCH)),
     **sent_back("refundBlockedWallet", WALLET_REFUND, blocked_wallet, "refund_address"),
+    ("refundBlockedWallet", "payout.bad_amount"): sending_back(
+        WALLET_REFUND, lambda live: blocked_wallet(live, TOO_MUCH)
+    ),
     ("refundBlockedWallet", "wallet.bad_uuid"): sending(WALLET_REFUND, {"uuid": "x"} | TO_ELSEWHERE),
     ("refundBlockedWallet", "wallet.no_address"): sending(WALLET_REFUND, TO_ELSEWHERE),
     ("refundBlockedWallet", "wallet.static_not_found"): sending(WALLET_REFUND, {"uuid": UNKNOWN} | TO_ELSEWHERE),

@@ -152,6 +152,7 @@ ENDPOINTS: Final = (
             errors.RefundNetworkMismatch,
             *SENDING_ERRORS,
             errors.PayoutAmountBelowFee,
+            errors.PayoutBadAmount,
         ),
         examples={
             "request": {"order_id": "order-1042", "action": "accept"},

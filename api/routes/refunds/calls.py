@@ -87,6 +87,7 @@ ENDPOINTS: Final = (
             errors.RefundNoAddress,
             errors.RefundBadAddress,
             errors.PayoutAmountBelowFee,
+            errors.PayoutBadAmount,
             *SENDING_ERRORS,
         ),
         examples={

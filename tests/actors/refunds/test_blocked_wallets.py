@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
 import pytest
 
-from actors.refunds import blocked_wallets as wallet_refunds
+from actors import context
+from actors.refunds import uncredited
 from actors.refunds.blocked_wallets import refund_blocked_wallet
 from actors.wallets.ticks import credit_unblocked_wallets
 from core.addresses.evm import checksum_evm
 from core.errors import (
     DomainError,
     PayoutAmountBelowFee,
+    PayoutBadAmount,
     PayoutDestinationInternal,
+    PayoutFeeUnavailable,
     PayoutFrozen,
     RefundBadAddress,
     RefundNothingToRefund,
@@ -23,17 +27,17 @@ from core.errors import (
 )
 from core.payouts.schemas import Payout
 from models.db.base import execute, transaction
-from models.ledger.ledger import MATURING, PAYOUT_HELD
+from models.ledger.ledger import DEBT, EQUITY, GATEWAY, MATURING, PAYOUT_HELD, Account, Transfer, post
 from models.payouts import freezes
 from models.wallets.rows import WalletRow
-from tests.actors.asking import ask
+from tests.actors.asking import ask, configure
 from tests.actors.refunds.test_calls import OTHER
 from tests.actors.refunds.test_resolutions import made
 from tests.models.builders import USDT, Chain, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import address
 from tests.models.ledger.figures import held
-from tests.models.payouts.builders import charge
+from tests.models.payouts.builders import charge, trade
 from tests.models.queue.builders import info
 from tests.models.refunds.builders import FEE, end, suspense
 from tests.models.wallets.builders import received, set_blocked, settled, statuses, wallet
@@ -112,11 +116,60 @@ def test_the_wallet_is_found_by_its_address(shop: UUID, chain: Chain) -> None:
 def test_a_crowd_of_specks_does_not_stand_before_the_money(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wallet_refunds, "DEPOSITS_MAX", 1)
+    monkeypatch.setattr(uncredited, "DEPOSITS_MAX", 1)
     mine = blocked(shop, chain, USDT=1)
     received(chain, mine, USDT)
 
     assert send_back(mine)[0].amount == "0.9"
+
+
+def test_more_than_the_signer_lets_go_at_once_is_sent_back_in_parts(shop: UUID, chain: Chain, database: str) -> None:
+    configure(database, SIGNER_PAYOUT_MAX_USD="4")
+    trade(USDT="1", DAI="1")
+    mine = blocked(shop, chain, USDT=3 * USDT, DAI=USDT)
+    for units in (2 * USDT, USDT, 9 * USDT):
+        received(chain, mine, units)
+
+    parts = [sorted((p.currency, p.amount) for p in send_back(mine)) for _ in range(2)]
+
+    assert parts == [[("DAI", "0.9"), ("USDT", "3.9")], [("USDT", "1.9")]]
+    assert suspense(shop) == 9 * USDT
+    refused(PayoutBadAmount, mine)
+
+
+def freeze_dai(_shop: UUID) -> None:
+    freezes.freeze("coin", "DAI:ethereum", reason="test", frozen_by="test")
+
+
+def owe_dai(shop: UUID) -> None:
+    debt, equity = Account(shop, DEBT, "DAI"), Account(GATEWAY, EQUITY, "DAI")
+    with transaction():
+        post("loan", [Transfer(debt, equity, USDT)])
+
+
+def forget_what_dai_costs(_shop: UUID) -> None:
+    execute("DELETE FROM network_fees WHERE currency = 'DAI'")
+    context.context().market.forget()
+
+
+@pytest.mark.parametrize("hinder", [freeze_dai, owe_dai, forget_what_dai_costs])
+def test_a_coin_that_cannot_leave_now_stays_and_keeps_no_other(
+    shop: UUID, chain: Chain, hinder: Callable[[UUID], None]
+) -> None:
+    mine = blocked(shop, chain, USDT=USDT, DAI=USDT)
+    hinder(shop)
+
+    assert [p.currency for p in send_back(mine)] == ["USDT"]
+
+    assert suspense(shop, "DAI") == USDT
+    refused(PayoutFeeUnavailable if hinder is forget_what_dai_costs else PayoutFrozen, mine)
+
+
+def test_where_nothing_leaves_what_may_be_over_soon_is_told(shop: UUID, chain: Chain) -> None:
+    mine = blocked(shop, chain, USDT=FEE, DAI=USDT)
+    freeze_dai(shop)
+
+    refused(PayoutFrozen, mine)
 
 
 def test_what_was_credited_is_not_sent_back(shop: UUID, chain: Chain) -> None:

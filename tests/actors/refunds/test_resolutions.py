@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from actors.invoices.resolution import resolve_payment
+from actors.refunds import uncredited
 from core.addresses.evm import checksum_evm
 from core.errors import (
     DomainError,
@@ -90,6 +91,36 @@ def test_a_wrong_amount_is_sent_back_less_the_network_fee(shop: UUID, chain: Cha
 
     assert settled(mine).is_final
     refused(PaymentNotResolvable, mine)
+
+
+def test_more_than_the_signer_lets_go_at_once_is_sent_back_in_parts(shop: UUID, chain: Chain, database: str) -> None:
+    configure(database, SIGNER_PAYOUT_MAX_USD="3")
+    trade(USDT="1")
+    mine = invoice(shop)
+    for units in (2 * USDT, 3 * USDT):
+        paid(chain, mine, units)
+    expired(chain, mine)
+
+    parts = [resolve(mine)["refund"]["amount"] for _ in range(2)]
+
+    assert parts == ["2.9", "1.9"]
+    refused(PaymentNotResolvable, mine)
+    for row in made():
+        end(row, "confirmed")
+    assert settled(mine).is_final
+
+
+def test_a_crowd_of_specks_does_not_stand_before_the_money(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uncredited, "DEPOSITS_MAX", 1)
+    mine = invoice(shop)
+    for units in (1, 5 * USDT):
+        paid(chain, mine, units)
+    expired(chain, mine)
+
+    assert resolve(mine)["refund"]["amount"] == "4.9"
+    refused(PayoutAmountBelowFee, mine)
 
 
 def test_to_another_address_it_waits_for_approval(shop: UUID, chain: Chain) -> None:
