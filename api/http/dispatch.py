@@ -136,6 +136,8 @@ class Operation:
         limiter, source = self._gateway.limiter, self._source(req)
         if self._endpoint.is_payment_page and is_uuid(params["invoice_id"]):
             limiter.admit_page(limit, source, UUID(params["invoice_id"]))
+        elif limit == "buyer" and is_uuid(params.get("link_id", "")):
+            limiter.admit_checkout(source, UUID(params["link_id"]))
         else:
             limiter.admit(limit, source)
 

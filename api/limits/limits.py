@@ -27,14 +27,16 @@ from core.settings.settings import Settings
 
 log = structlog.get_logger("sluice.api")
 
-# What is counted: an API key's requests; a source address's public ones, its purchases, its claims of cheques, its
-# failures to prove a key, its pages of payments that there are none of.
-LimitName = Literal["key", "public", "buyer", "claim", "unproved", "unknown"]
+# What is counted: an API key's requests; a source address's public ones, its purchases, those by one payment link, its
+# claims of cheques, its failures to prove a key, its pages of payments that there are none of.
+LimitName = Literal["key", "public", "buyer", "link", "claim", "unproved", "unknown"]
 # Windows of so many milliseconds, each with the most requests in it.
 Limit = Sequence[tuple[int, int]]
 
 SECOND_MS: Final = 1_000
 MINUTE_MS: Final = 60_000
+# As long as a link's payment waits for its buyer.
+HOUR_MS: Final = 3_600_000
 TELL_MS: Final = 100
 # While Redis is away, one request in this time looks whether it is back.
 DOWN_S: Final = 1.0
@@ -110,6 +112,11 @@ class Limiter:
         self._refuse_full("unknown", source)
         self.admit(name, f"{source} {payment_id}")
 
+    def admit_checkout(self, source: str, link_id: UUID) -> None:
+        """Admit to a checkout, by source, and by link and source: few must not use up what a link sells to all."""
+        self.admit("buyer", source)
+        self.admit("link", f"{source} {link_id}")
+
     def note_unknown(self, source: str) -> None:
         """Count a page of no payment. Raises TooManyRequestsError."""
         self.admit("unknown", source)
@@ -162,6 +169,7 @@ def limits_of(settings: Settings) -> dict[LimitName, Limit]:
         "key": ((MINUTE_MS, settings.rate_limit_key_minute), (SECOND_MS, settings.rate_limit_key_second)),
         "public": public,
         "buyer": ((MINUTE_MS, settings.rate_limit_buyer_minute),),
+        "link": ((HOUR_MS, settings.rate_limit_link_hour),),
         "claim": ((MINUTE_MS, settings.rate_limit_claim_minute),),
         "unproved": public,
         "unknown": public,

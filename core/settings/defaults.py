@@ -26,6 +26,7 @@ DEFAULTS: Final[Mapping[Environment, Mapping[str, str]]] = {
         "RATE_LIMIT_KEY_SECOND": "1000000",
         "RATE_LIMIT_PUBLIC_MINUTE": "10000000",
         "RATE_LIMIT_BUYER_MINUTE": "10000000",
+        "RATE_LIMIT_LINK_HOUR": "10000000",
         "RATE_LIMIT_CLAIM_MINUTE": "10000000",
     },
     "production": {

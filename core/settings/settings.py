@@ -168,6 +168,8 @@ class Settings(BaseModel):
     rate_limit_key_second: int = Field(100, ge=1, le=10_000_000)
     rate_limit_public_minute: int = Field(120, ge=1, le=10_000_000)
     rate_limit_buyer_minute: int = Field(20, ge=1, le=10_000_000)
+    # Checkouts of one payment link from a source address, in the hour for which each waits for its buyer.
+    rate_limit_link_hour: int = Field(40, ge=1, le=10_000_000)
     # Claims of cheques from a source address.
     rate_limit_claim_minute: int = Field(20, ge=1, le=10_000_000)
     statement_timeout_ms: int = Field(2000, ge=1, le=60_000)

@@ -35,6 +35,7 @@ LOW = {
     "RATE_LIMIT_KEY_SECOND": "3",
     "RATE_LIMIT_PUBLIC_MINUTE": "3",
     "RATE_LIMIT_BUYER_MINUTE": "2",
+    "RATE_LIMIT_LINK_HOUR": "3",
     "RATE_LIMIT_CLAIM_MINUTE": "2",
 }
 MINUTE = ((60_000, 10),)
@@ -67,6 +68,7 @@ def test_production_has_the_documented_limits_and_development_practically_none()
         "key": ((60_000, 600), (1_000, 100)),
         "public": ((60_000, 120),),
         "buyer": ((60_000, 20),),
+        "link": ((3_600_000, 40),),
         "claim": ((60_000, 20),),
         "unproved": ((60_000, 120),),
         "unknown": ((60_000, 120),),
@@ -184,6 +186,26 @@ def test_a_page_that_there_is_none_of_is_not_looked_up_past_the_limit(low: Clien
 
     base.execute("ALTER TABLE invoices RENAME TO gone")
     assert_refused(low.simulate_get(f"/v1/pay/{uuid.uuid4()}"))
+
+
+def test_one_address_cannot_use_up_what_a_link_sells_to_all(make_client: Callable[..., Client]) -> None:
+    client = make_client(RATE_LIMIT_LINK_HOUR="2")
+    link, other = (str(uuid.uuid4()) for _ in range(2))
+
+    def check_out(link_id: str, source: str = "198.51.100.1") -> testing.Result:
+        return client.simulate_post(f"/v1/link/{link_id}/checkout", json={}, remote_addr=source)
+
+    assert [check_out(link).status_code for _ in range(3)] == [200, 200, 429]
+    assert int(check_out(link).headers["Retry-After"]) > 120, "the hour has to pass"
+    assert (check_out(other).status_code, check_out(link, "198.51.100.2").status_code) == (200, 200)
+    assert client.simulate_post(SELECT, json=CHOICE, remote_addr="198.51.100.1").status_code == 200
+    # What is no id of a link is nothing to count by.
+    assert [code_of(check_out("x")) for _ in range(3)] == ["paylink.bad_id"] * 3
+
+
+def test_one_address_fills_a_small_part_of_a_link_s_cap() -> None:
+    fields = Settings.model_fields
+    assert fields["payment_link_unpaid_max"].default >= 5 * fields["rate_limit_link_hour"].default
 
 
 def test_every_public_endpoint_but_those_of_operation_is_limited() -> None:
