@@ -98,13 +98,14 @@ def for_refund(invoice_id: UUID, units: int, *, step: int) -> list[Part]:
     percent, rounded down to the coin's precision, and no more than is left of it.
     """
     found = rows(
+        # The sum is of the payment and not of each row: so it is added up once.
         "SELECT s.id, s.left_units, s.percent_ppm, d.amount_units, (SELECT sum(amount_units) FROM deposits WHERE"
-        " owner_id = d.owner_id AND stray_reason IS NULL AND status = 'credited')"
+        " owner_id = %s AND stray_reason IS NULL AND status = 'credited')"
         # What is left of a share is of a deposit that is credited.
         " FROM deposits d JOIN split_shares s ON s.deposit_id = d.id"
         " WHERE d.owner_id = %s AND d.stray_reason IS NULL AND s.left_units > 0"
         " ORDER BY s.left_units DESC, s.id LIMIT %s FOR UPDATE OF s",
-        (invoice_id, TAKEN_FROM_MAX),
+        (invoice_id, invoice_id, TAKEN_FROM_MAX),
     )
     parts = [
         Part(share_id, min(left, round_down(mul_div_down(units * amount, ppm, PPM * total), step)))

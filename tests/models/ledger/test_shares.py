@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from actors.merchants import shares as share_ticks
 from models.db import base
-from models.db.base import execute, transaction
+from models.db.base import execute, rows, transaction
 from models.invoices import settlement
 from models.invoices.rows import InvoiceRow
 from models.ledger import releases, shares
@@ -467,6 +468,23 @@ def test_what_a_refund_takes_is_rounded_down_to_the_precision(shop: UUID, chain:
     refund(sold, 100 * STEP)
 
     assert [taken for _, taken, *_ in places(shop)] == [33 * STEP]
+
+
+def test_a_crowd_of_deposits_is_added_up_once_for_a_refund_and_not_for_every_share(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share_with(shop, 10)
+    mine = sale(chain, shop)
+    fund(shop, PRICE)
+    asked: list[tuple[str, Any]] = []
+    do = base.run
+    monkeypatch.setattr(base, "run", lambda sql, params=(): asked.append((sql, params)) or do(sql, params))
+
+    refund(mine, USDT)
+
+    [(sql, params)] = [each for each in asked if "FOR UPDATE OF s" in each[0]]
+    plan = "".join(line for (line,) in rows(f"EXPLAIN {sql}", params))
+    assert ("InitPlan" in plan, "SubPlan" in plan) == (True, False)
 
 
 def test_after_release_all_of_a_refund_is_the_merchant_s(shop: UUID, chain: Chain) -> None:
