@@ -13,6 +13,7 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
+from actors.queue.isolated import isolated
 from actors.scan import departures, missing, outflow
 from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
 from chains.base import SKIPPED, Block, BlockScan, ProviderError, Skipped
@@ -319,7 +320,7 @@ def _settle(ctx: Context, network: Network, chain: Reader) -> None:
     for kind in SETTLE:
         due = deposits.owners_due(network.code, kind=kind, confirmations=network.confirmations, limit=SETTLED_PER_STEP)
         settle_owners(ctx, ((kind, owner_id) for owner_id in due))
-    crediting.release_matured(network, limit=RELEASED_PER_STEP)
+    crediting.release_matured(network, limit=RELEASED_PER_STEP, run=isolated)
     # With one provider alone, a second reading is its own.
     is_reread = ctx.settings.rescan_s > 0 and chain.providers > 1
     topups.book_matured(network, limit=RELEASED_PER_STEP, after_rereading=is_reread)

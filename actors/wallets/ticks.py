@@ -6,6 +6,7 @@ from typing import Final
 
 from actors.context import context
 from actors.queue.broker import doorbell, ring
+from actors.queue.isolated import isolated
 from models.wallets import rows as wallets
 from models.wallets import settlement as wallet_settlement
 
@@ -14,9 +15,11 @@ WALLETS_PER_STEP: Final = 20
 
 @doorbell(queue="maintenance")
 def credit_unblocked_wallets() -> None:
-    """Go one step on with each of some wallets; rings itself again while any is left."""
+    """Go one step on with each of some wallets; rings itself again while any is left of which the step did not fail."""
     ctx = context()
-    for wallet_id in wallets.credit_due(WALLETS_PER_STEP):
-        wallet_settlement.credit_held(ctx.catalogue, wallet_id)
-    if wallets.credit_due(1):
+    stepped = [
+        isolated(wallet_id, wallet_settlement.credit_held, ctx.catalogue, wallet_id)
+        for wallet_id in wallets.credit_due(WALLETS_PER_STEP)
+    ]
+    if any(stepped) and wallets.credit_due(1):
         ring("credit_unblocked_wallets")

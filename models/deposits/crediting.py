@@ -6,7 +6,7 @@ balances.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -177,17 +177,22 @@ def _stop_maturing(deposit: Deposit) -> int:
     return value(sql, (deposit.id, deposit.round)) or 0
 
 
-def release_matured(network: Network, *, limit: int) -> int:
+def _at_once(_deposit_id: UUID, step: Callable[[UUID, int], bool], deposit_id: UUID, life: int) -> bool:
+    return repeat_on_deadlock(step, deposit_id, life)
+
+
+def release_matured(network: Network, *, limit: int, run: Callable[..., bool | None] = _at_once) -> int:
     """Make credits available whose deposits the scan has buried to the maturity depth; return how many.
 
-    Where the chain tells what is final, they wait for that too; see models.ledger.maturity.
+    Where the chain tells what is final, they wait for that too; see models.ledger.maturity. run: does the step of a
+    deposit; one that fails need not hold up the others.
     """
     due = rows(
         "SELECT m.deposit_id, m.round FROM maturing_credits m JOIN chain_cursors c ON c.network = m.network"
         f" WHERE m.network = %(network)s AND {maturity.condition('m')} ORDER BY m.block_height LIMIT %(limit)s",
         maturity.bounds(network) | {"network": network.code, "limit": limit},
     )
-    return sum(repeat_on_deadlock(_release, deposit_id, life) for deposit_id, life in due)
+    return sum(bool(run(deposit_id, _release, deposit_id, life)) for deposit_id, life in due)
 
 
 # Others' shares in it are mature with it.

@@ -37,14 +37,15 @@ def settle(catalogue: Catalogue, wallet_id: UUID) -> None:
     _advance_all(catalogue, wallet_id, deposits.pending_due(catalogue, wallet_id, limit=DEPOSITS_PER_STEP))
 
 
-def credit_held(catalogue: Catalogue, wallet_id: UUID) -> None:
-    """Credit some of what an unblocked wallet held back."""
+def credit_held(catalogue: Catalogue, wallet_id: UUID) -> bool:
+    """Credit some of what an unblocked wallet held back; True, for whoever asks whether this failed."""
     _advance_all(catalogue, wallet_id, deposits.credit_due(wallet_id, limit=DEPOSITS_PER_STEP))
     with transaction():
         # Locked first: a deposit that a block held back in between must not be forgotten.
         wallet = wallets.lock(wallet_id)
         if wallet is not None and not deposits.credit_due(wallet_id, limit=1):
             wallets.end_credit_due(wallet_id)
+    return True
 
 
 def _advance_all(catalogue: Catalogue, wallet_id: UUID, due: Sequence[Deposit]) -> None:

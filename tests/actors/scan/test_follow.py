@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -12,14 +13,15 @@ import structlog
 
 from actors.scan import follow as polling
 from chains.base import Agreement, Block, ProviderError, Transfer
-from models.db.base import execute, rows
+from models.db.base import app_now, execute, rows
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
-from models.ledger.ledger import MATURING
+from models.ledger import debts
+from models.ledger.ledger import AVAILABLE, MATURING
 from models.outcomes import reversals
 from tests.actors.scan.paper import begin, cursor, poll
-from tests.models.builders import CATALOGUE, SENDER
-from tests.models.invoices.builders import invoice
+from tests.models.builders import CATALOGUE, SENDER, Chain, merchant
+from tests.models.invoices.builders import invoice, paid
 from tests.models.ledger.figures import held
 from tests.peers.paper_reader import PaperReader
 
@@ -367,3 +369,22 @@ def test_a_provider_that_fails_leaves_the_rest_of_the_step_to_be_done(
     poll()
 
     assert status(mine) == "paid"
+
+
+def test_a_credit_that_cannot_mature_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain, broken = Chain(), merchant()
+    sold = [paid(chain, invoice(each)) for each in (broken, merchant())]
+    chain.mature()
+    do = debts.give
+
+    def fault(merchant_id: UUID, *args: Any, **more: Any) -> object:
+        if merchant_id == broken:
+            raise LookupError("a fault")
+        return do(merchant_id, *args, **more)
+
+    monkeypatch.setattr(debts, "give", fault)
+    ctx = cast("Any", SimpleNamespace(catalogue=CATALOGUE, settings=SimpleNamespace(rescan_s=0)))
+
+    polling._settle(ctx, ETHEREUM, cast("Any", PaperReader(began=app_now())))
+
+    assert [next(iter(held(each.merchant_id))) for each in sold] == [MATURING, AVAILABLE]

@@ -1,0 +1,41 @@
+"""What unblocked wallets held back is credited, whatever is wrong with one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+
+from actors.wallets import ticks
+from models.deposits import crediting
+from models.deposits.rows import Deposit
+from tests.actors.asking import configure
+from tests.models.builders import USDT, Chain, merchant
+from tests.models.wallets.builders import received, set_blocked, statuses, wallet
+
+
+def test_a_wallet_whose_step_fails_holds_up_no_other_and_is_not_tried_at_once(
+    database: str, rung: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(database)
+    chain, broken = Chain(), merchant()
+    mine = [set_blocked(wallet(each), is_blocked=True) for each in (broken, merchant())]
+    for each in mine:
+        received(chain, each, USDT)
+        set_blocked(each, is_blocked=False)
+    do: Callable[..., object] = crediting.credit
+
+    def fault(catalogue: object, deposit: Deposit, merchant_id: UUID, **terms: int) -> object:
+        if merchant_id == broken:
+            raise LookupError("a fault")
+        return do(catalogue, deposit, merchant_id, **terms)
+
+    monkeypatch.setattr(crediting, "credit", fault)
+    rung.clear()
+
+    ticks.credit_unblocked_wallets()
+    ticks.credit_unblocked_wallets()
+
+    assert [statuses(each) for each in mine] == [["confirmed"], ["credited"]]
+    assert rung.count("credit_unblocked_wallets") <= 1
