@@ -37,7 +37,7 @@ from models.db.base import repeat_on_deadlock, transaction
 from models.outcomes import endings as payout_endings
 from models.outcomes import reversals
 from models.outcomes import spends as payout_spends
-from models.payouts import freezes
+from models.payouts import freezes, withdrawals
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
@@ -58,6 +58,7 @@ PAUSE_ALARM_S: Final = 60
 
 REFUSED: Final = "The network refuses this transfer."
 BLOCKED: Final = "A compliance check blocks this address."
+DISOWNED: Final = "The key that named this address is revoked."
 
 
 class _UnsoundError(Exception):
@@ -137,6 +138,8 @@ def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
     if refunds.is_lost(payout):
         # A reorg came while bytes that are dead now might still have arrived.
         return repeat_on_deadlock(reversals.stop_lost, ctx.catalogue, payout_id)
+    if withdrawals.is_disowned(payout):
+        return repeat_on_deadlock(_cancel_disowned, ctx, payout_id)
     try:
         ready = _ready(ctx, network, payout)
         # Before any node is asked: what may not leave anyway costs no requests.
@@ -267,6 +270,12 @@ def _fail(ctx: Context, payout_id: UUID, error: str) -> bool:
     return after is not None
 
 
+def _cancel_disowned(ctx: Context, payout_id: UUID) -> bool:
+    """Give back what a lost key's rule would send to whoever holds the key; False where somebody was first."""
+    with transaction():
+        return payout_endings.cancel_unsigned(ctx.catalogue, payout_id, error=DISOWNED) is not None
+
+
 def _ready(ctx: Context, network: Network, payout: PayoutRow) -> _Ready:
     """Return what a payout says, and nothing but the payout's row. Raises SpendRefusedError."""
     pair = ctx.catalogue.pair(payout.currency, network.code)
@@ -308,6 +317,8 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
         return False
     if refunds.is_lost(payout) or not payout_queue.is_here(network, payout.id):
         # A reorg took what it sends back, or put that into a newer block.
+        return False
+    if withdrawals.is_disowned(payout):
         return False
     if _ready(ctx, network, payout) != ready:
         raise _UnsoundError("the payout changed while it was quoted")

@@ -39,7 +39,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "address_marks": ("", "riud", "rud"),
     "address_owners": ("r", "ri", "r"),
     "address_returns": ("r", "riud", "riu"),
-    "api_keys": ("r", "r", ""),
+    # The signer reads which are revoked, and no sealed secret.
+    "api_keys": ("r", "r", "r(public_id,revoked_at)"),
     # Moved by `sluice clock` alone, in the owner's name.
     "app_clock": ("r", "r", "r"),
     "audit_checkpoint": ("r", "ru", "r"),

@@ -13,8 +13,9 @@ from uuid import UUID
 from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.net.render import coin_text
-from models.db.base import column, execute
+from models.db.base import column, execute, is_true
 from models.db.table import BY_DATABASE, Table, Units, derived
+from models.payouts.rows import PayoutRow
 
 
 class WithdrawalRule(Table, table="withdrawal_rules r", joins="LEFT JOIN api_keys k ON k.public_id = r.set_by"):
@@ -69,6 +70,13 @@ def named_by(public_id: str) -> list[str]:
         "SELECT currency FROM withdrawal_rules WHERE is_enabled AND set_by = %s AND merchant_id ="
         " (SELECT merchant_id FROM api_keys WHERE public_id = %s) ORDER BY currency",
         (public_id, public_id),
+    )
+
+
+def is_disowned(payout: PayoutRow) -> bool:
+    """Return whether a rule made a payout whose address a key named that is revoked by now."""
+    return payout.kind == "autowithdraw" and is_true(
+        "SELECT 1 FROM api_keys WHERE public_id = %s AND revoked_at IS NOT NULL", (payout.created_by,)
     )
 
 

@@ -117,6 +117,13 @@ def test_who_only_reads_sees_no_sealed_secret_and_no_answer() -> None:
 
 
 @pytest.mark.usefixtures("database")
+def test_the_signer_reads_which_keys_are_revoked_and_no_secret_of_theirs() -> None:
+    with acting_as(SIGNER):
+        base.rows("SELECT public_id, revoked_at FROM api_keys")
+    refused(SIGNER, "SELECT * FROM api_keys", "SELECT secret_box FROM api_keys")
+
+
+@pytest.mark.usefixtures("database")
 def test_nobody_but_the_clock_tool_moves_the_clock() -> None:
     for role in ROLES:
         refused(role, "UPDATE app_clock SET ahead = '1 hour'", "DELETE FROM app_clock", "TRUNCATE app_clock")

@@ -1,0 +1,81 @@
+"""What a rule of automatic withdrawal made is not signed once the key that named the rule's address is revoked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+
+from actors.signer import broadcast
+from core.ids import uuid7
+from core.logs import checkpoints
+from models.db.base import execute
+from models.payouts.rows import PayoutRow
+from tests.actors.signer.world import SpendWorld
+from tests.models.builders import USDT
+
+KEY = "pk_" + "a" * 24
+
+
+@pytest.fixture
+def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
+    made = SpendWorld(database, monkeypatch)
+    yield made
+    made.close()
+
+
+def revoke() -> None:
+    execute("UPDATE api_keys SET revoked_at = app_now()")
+
+
+def made_by_rule(world: SpendWorld, **more: object) -> PayoutRow:
+    """Return an approved payout in the name of a key that is in force."""
+    shop, payout_id = world.shop(), uuid7()
+    _add_key(shop)
+    rule = {"kind": "autowithdraw", "order_id": f"autowithdraw:{payout_id}", "source": "manual", "is_fee_on_top": False}
+    return world.order(shop, id=payout_id, created_by=KEY, **rule | {"amount_units": 11 * USDT} | more)
+
+
+def _add_key(shop: UUID) -> None:
+    execute(
+        "INSERT INTO api_keys (id, public_id, merchant_id, kind, label, secret_box) VALUES (%s, %s, %s, 'payout', '',"
+        " 'kid:none')",
+        (uuid7(), KEY, shop),
+    )
+
+
+def test_what_a_revoked_key_s_rule_made_is_given_back(world: SpendWorld) -> None:
+    order = made_by_rule(world)
+    revoke()
+
+    world.step()
+
+    assert (world.payout(order).status, world.payout(order).error) == ("cancelled", broadcast.DISOWNED)
+    assert (world.held(order), world.available(order), world.count("spends")) == (0, 1_000 * USDT, 0)
+
+
+def test_a_key_that_is_revoked_between_the_quote_and_the_signature_is_seen(world: SpendWorld) -> None:
+    order = made_by_rule(world)
+    checkpoints.listen(lambda label: revoke() if label == "spending.quoted" else None)
+
+    world.step()
+
+    assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
+
+
+def test_what_a_revoked_key_ordered_itself_goes_on(world: SpendWorld) -> None:
+    order = made_by_rule(world, kind="payout", order_id="order-1", source="api")
+    revoke()
+
+    world.step()
+
+    assert world.payout(order).status == "sent"
+
+
+def test_what_the_rule_of_a_key_in_force_made_is_sent(world: SpendWorld) -> None:
+    order = made_by_rule(world)
+
+    world.step()
+
+    assert world.payout(order).status == "sent"
