@@ -21,8 +21,10 @@ REASON: Final = "its money repays a debt"
 
 # What a refund out of suspense gives back is not the merchant's yet, and repays nothing.
 _NEWEST: Final = (
-    "SELECT id FROM payouts WHERE merchant_id = %s AND currency = %s AND funded_from = 'available'"
-    " AND status IN ('pending', 'awaiting_cosign', 'approved') ORDER BY id DESC LIMIT 1"
+    "SELECT id FROM payouts p WHERE merchant_id = %s AND currency = %s AND funded_from = 'available'"
+    # An approved one is kept while its network is frozen, and keeps no other.
+    " AND (status IN ('pending', 'awaiting_cosign') OR (status = 'approved' AND NOT EXISTS (SELECT 1 FROM"
+    " payout_freezes f WHERE (f.scope, f.name) IN (('all', ''), ('network', p.network))))) ORDER BY id DESC LIMIT 1"
 )
 
 

@@ -300,6 +300,22 @@ def test_a_debt_cancels_no_more_than_it_needs(shop_and_chain: tuple[UUID, Chain]
     assert rows("SELECT * FROM debtors") == []
 
 
+@pytest.mark.parametrize("scope", ["network", "all"])
+def test_a_payout_that_a_freeze_keeps_does_not_keep_the_others_from_repaying_a_debt(
+    shop_and_chain: tuple[UUID, Chain], scope: Scope
+) -> None:
+    shop, chain = shop_and_chain
+    older, waiting = ordered(shop, status="approved"), ordered(shop, status="awaiting_cosign")
+    kept = ordered(shop, network="bsc", status="approved")
+    freezes.freeze(scope, "bsc" if scope == "network" else "", reason="a look", frozen_by="operator")
+    lose(chain)
+
+    debts.repay_debts()
+
+    status = "approved" if scope == "all" else "cancelled"
+    assert [reread(each).status for each in (older, waiting, kept)] == [status, "cancelled", "approved"]
+
+
 def test_another_coins_and_another_merchants_payouts_repay_nothing(shop_and_chain: tuple[UUID, Chain]) -> None:
     shop, chain = shop_and_chain
     taken(ordered(shop, to=98 * USDT), "approved", "broadcasting", "sent")
