@@ -109,7 +109,7 @@ def main() -> None:
         found = run_rounds(targets, baselines, extent)
         idle_ms = run_idle(targets, extent)
         show("POST /v1/payment", ratios(found, idle_ms))
-        show("Address pool", claim_ratios(product.database_url, product.public_key, quick=extent is QUICK))
+        show("Address pool", claim_ratios(site, quick=extent is QUICK))
         show_cpu(median_cpu({t.name: found[t.name]["loaded"] for t in targets}))
 
 
