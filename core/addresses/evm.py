@@ -12,8 +12,11 @@ import sha3
 from core.addresses.errors import AddressError, nobody
 
 HEX_PREFIX: Final = "0x"
-HIGH_NIBBLES: Final = "89abcdef"
 
+# For each digit, in ASCII, the bit that tells a capital from a small letter, where it is a letter, or 8 and above.
+_DIGITS: Final = b"0123456789abcdef"
+_IS_LETTER: Final = bytes.maketrans(_DIGITS, b"\x00" * 10 + b"\x20" * 6)
+_IS_HIGH: Final = bytes.maketrans(_DIGITS, b"\x00" * 8 + b"\x20" * 8)
 _SPELLED: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _ANY_CASE: Final = re.compile(r"0[xX][0-9a-fA-F]{40}")
 # Addresses below this are precompiled contracts, or will be: nobody has their keys, the zero address's included.
@@ -39,11 +42,11 @@ def keccak256(data: bytes) -> bytes:
 @functools.lru_cache(maxsize=4096)
 def checksum_evm(address: str) -> str:
     """Return an EVM address in EIP-55 form, whatever its case was."""
-    digits = address.removeprefix(HEX_PREFIX).lower()
-    nibbles = keccak256(digits.encode("ascii")).hex()
-    return HEX_PREFIX + "".join(
-        [digit.upper() if nibble in HIGH_NIBBLES else digit for digit, nibble in zip(digits, nibbles, strict=False)]
-    )
+    digits = address.removeprefix(HEX_PREFIX).lower().encode("ascii")
+    nibbles = keccak256(digits).hex()[: len(digits)].encode("ascii")
+    # A letter is a capital where the hash has a high nibble: all at once, as numbers.
+    capitals = int.from_bytes(digits.translate(_IS_LETTER)) & int.from_bytes(nibbles.translate(_IS_HIGH))
+    return HEX_PREFIX + (int.from_bytes(digits) ^ capitals).to_bytes(len(digits)).decode("ascii")
 
 
 def parse(text: str, parameters: object) -> str:  # noqa: ARG001 - all EVM networks write alike

@@ -54,9 +54,9 @@ def _matrix_rows(text: str) -> list[bytes]:
     quiet = _LIGHT * QUIET_MODULES
     light = [_LIGHT * (width + 2 * QUIET_MODULES)] * QUIET_MODULES
     stride, used, raw = packed.nbytes // len(packed), -(-width // 8), bytes(packed)
-    starts = range(0, width * stride, stride)
-    dark = [quiet + b"".join(map(_UNPACKED.__getitem__, raw[at : at + used]))[:width] + quiet for at in starts]
-    return light + dark + light
+    modules = b"".join([_UNPACKED[byte] for at in range(0, width * stride, stride) for byte in raw[at : at + used]])
+    starts = range(0, width * used * 8, used * 8)
+    return light + [quiet + modules[at : at + width] + quiet for at in starts] + light
 
 
 def _png(rows: list[bytes]) -> bytes:
@@ -67,8 +67,8 @@ def _png(rows: list[bytes]) -> bytes:
     rest = same * (MODULE_PX - 1)
     lines = [_FILTER_NONE + row + rest for row in rows]
     header = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
-    # A small window: setting up the usual one costs more than compressing so little.
-    deflater = zlib.compressobj(level=1, wbits=10, memLevel=4)
+    # A small window: setting up the usual one costs more than compressing so little. A smaller one takes longer again.
+    deflater = zlib.compressobj(level=1, wbits=12, memLevel=4)
     body = deflater.compress(b"".join(lines)) + deflater.flush()
     return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", body) + _chunk(b"IEND", b"")
 
