@@ -7,12 +7,14 @@ import typer
 
 from cli.output import JsonFlag, show
 from cli.session import database
+from core.catalogue.catalogue import load_catalogue
 from core.money import CENT_DIGITS, PPM, PPM_DIGITS, format_coin, parse_units
 from core.secrets.secretbox import SecretBox
 from models.db.base import transaction
 from models.merchants import allowlists, term_changes
 from models.merchants import rows as merchants
 from models.merchants.rows import LIST_MAX, KeyKind, Merchant
+from models.outcomes import disowned
 from models.payouts import withdrawals
 
 FEE_FIXED_MAX_CENTS: Final = 1_000_000
@@ -112,14 +114,18 @@ def create_key(
 
 @key_app.command("revoke")
 def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
-    """Revoke an API key for good."""
-    with database():
+    """Revoke an API key for good, and give back what its rules of automatic withdrawal are about to send."""
+    with database() as settings:
         was_active = merchants.revoke_key(public_id)
         stopped = withdrawals.named_by(public_id)
+        given_back = disowned.cancel_all(load_catalogue(settings.environment), public_id)
     lines = [f"{public_id} is revoked" if was_active else f"{public_id} was revoked before"]
     if stopped:
         lines.append(f"not sent by itself until another key names its address: {', '.join(stopped)}")
-    told = {"public_id": public_id, "revoked": True, "changed": was_active, "stopped_withdrawals": stopped}
+    if given_back:
+        lines.append(f"payouts that were to be sent by themselves and are given back: {given_back}")
+    told = {"public_id": public_id, "revoked": True, "changed": was_active, "stopped_withdrawals": stopped,
+            "cancelled_withdrawals": given_back}  # fmt: skip
     show(told, lines, as_json=as_json)
 
 

@@ -34,8 +34,8 @@ from core.invoices.states import ForbiddenTransitionError
 from core.logs.checkpoints import reached
 from core.money import PrecisionLostError
 from models.db.base import repeat_on_deadlock, transaction
+from models.outcomes import disowned, reversals
 from models.outcomes import endings as payout_endings
-from models.outcomes import reversals
 from models.outcomes import spends as payout_spends
 from models.payouts import freezes, withdrawals
 from models.payouts import queue as payout_queue
@@ -58,7 +58,6 @@ PAUSE_ALARM_S: Final = 60
 
 REFUSED: Final = "The network refuses this transfer."
 BLOCKED: Final = "A compliance check blocks this address."
-DISOWNED: Final = "The key that named this address is revoked."
 
 
 class _UnsoundError(Exception):
@@ -139,7 +138,7 @@ def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
         # A reorg came while bytes that are dead now might still have arrived.
         return repeat_on_deadlock(reversals.stop_lost, ctx.catalogue, payout_id)
     if withdrawals.is_disowned(payout):
-        return repeat_on_deadlock(_cancel_disowned, ctx, payout_id)
+        return disowned.cancel(ctx.catalogue, payout_id)
     try:
         ready = _ready(ctx, network, payout)
         # Before any node is asked: what may not leave anyway costs no requests.
@@ -268,12 +267,6 @@ def _fail(ctx: Context, payout_id: UUID, error: str) -> bool:
         return False
     reached("broadcast.failed")
     return after is not None
-
-
-def _cancel_disowned(ctx: Context, payout_id: UUID) -> bool:
-    """Give back what a lost key's rule would send to whoever holds the key; False where somebody was first."""
-    with transaction():
-        return payout_endings.cancel_unsigned(ctx.catalogue, payout_id, error=DISOWNED) is not None
 
 
 def _ready(ctx: Context, network: Network, payout: PayoutRow) -> _Ready:

@@ -3,12 +3,19 @@
 import base64
 from uuid import UUID, uuid4
 
+from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.db import base
 from models.merchants.rows import find_key, open_secret
+from models.outcomes import disowned
+from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
 from models.payouts.withdrawals import WithdrawalRule
+from tests.actors.payouts.withdrawals import add_key
 from tests.cli.conftest import CommandLine
+from tests.models.builders import CATALOGUE
+from tests.models.payouts.builders import FEE, RECIPIENT, USDT, rich_shop
 
 
 def test_a_merchant_is_created_and_listed(sluice_db: CommandLine) -> None:
@@ -78,8 +85,25 @@ def test_revoking_names_the_coins_that_are_not_sent_by_themselves_any_more(sluic
         )
         assert rule.write()
 
-    assert sluice_db("key", "revoke", keys[0], "--json").json["stopped_withdrawals"] == ["ETH", "USDT"]
+    told = sluice_db("key", "revoke", keys[0], "--json").json
+    assert (told["stopped_withdrawals"], told["cancelled_withdrawals"]) == (["ETH", "USDT"], 0)
     assert "its address: USDC" in sluice_db("key", "revoke", keys[1]).out
+
+
+def test_revoking_gives_back_what_a_rule_of_the_key_is_about_to_send(sluice_db: CommandLine) -> None:
+    base.connect(sluice_db.env["DATABASE_URL"])
+    shop, payout_id, key = rich_shop(), uuid7(), "pk_" + "a" * 24
+    add_key(shop, key)
+    with base.transaction():
+        payouts.insert(CATALOGUE, PayoutRow(
+            id=payout_id, merchant_id=shop, order_id=f"autowithdraw:{payout_id}", kind="autowithdraw", currency="USDT",
+            network="ethereum", address=RECIPIENT.lower(), amount_units=50 * USDT, fee_units=FEE,
+            to_units=50 * USDT - FEE, is_fee_on_top=False, status="awaiting_cosign", source="manual", created_by=key,
+        ))  # fmt: skip
+
+    assert "are given back: 1" in sluice_db("key", "revoke", key).out
+    base.connect(sluice_db.env["DATABASE_URL"])
+    assert base.rows("SELECT status, error FROM payouts") == [("cancelled", disowned.REASON)]
 
 
 def test_mistakes_are_answered_in_a_line(sluice_db: CommandLine) -> None:

@@ -19,13 +19,14 @@ from core.ids import uuid7
 from models.db import locks
 from models.db.base import close, execute, transaction
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
+from models.outcomes import disowned
 from models.outcomes import endings as payout_endings
 from models.payouts import freezes, withdrawal_walk, withdrawals
 from models.payouts.withdrawals import Key
 from tests.actors.asking import ask, configure
 from tests.actors.payouts.withdrawals import KEY, RULE, add_key, made, set_rule
 from tests.models.addresses.test_pool import add_chunk
-from tests.models.builders import assert_sound, merchant
+from tests.models.builders import CATALOGUE, assert_sound, merchant
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import held
 from tests.models.payout_links.builders import advance
@@ -187,6 +188,28 @@ def test_a_revoked_key_sends_nothing(shop: UUID) -> None:
     withdraw_balances()
 
     assert [row.created_by for row in made(shop)] == ["pk_second"]
+
+
+@pytest.mark.parametrize("status", ["awaiting_cosign", "approved"])
+def test_what_a_revoked_key_s_rule_has_open_is_given_back_with_the_key(shop: UUID, status: str) -> None:
+    add_key(shop)
+    if status == "awaiting_cosign":
+        require_cosign(shop)
+    withdraw_balances()
+    assert [row.status for row in made(shop)] == [status]
+    assert disowned.cancel_all(CATALOGUE, KEY) == 0, "the key is in force"
+    execute("UPDATE api_keys SET revoked_at = app_now()")
+    assert disowned.cancel_all(CATALOGUE, "pk_other") == 0
+
+    assert disowned.cancel_all(CATALOGUE, KEY) == 1
+    assert [(row.status, row.error) for row in made(shop)] == [("cancelled", disowned.REASON)]
+    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert disowned.cancel_all(CATALOGUE, KEY) == 0
+
+    # The rule that another key names has the coin to itself.
+    set_rule(shop, by="pk_second")
+    withdraw_balances()
+    assert [row.status for row in made(shop)] == ["cancelled", status]
 
 
 def freeze_all(shop: UUID) -> None:

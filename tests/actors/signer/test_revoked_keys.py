@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from actors.signer import broadcast
 from core.ids import uuid7
 from core.logs import checkpoints
 from models.db.base import execute
+from models.outcomes import disowned
 from models.payouts.rows import PayoutRow
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT
@@ -51,7 +51,7 @@ def test_what_a_revoked_key_s_rule_made_is_given_back(world: SpendWorld) -> None
 
     world.step()
 
-    assert (world.payout(order).status, world.payout(order).error) == ("cancelled", broadcast.DISOWNED)
+    assert (world.payout(order).status, world.payout(order).error) == ("cancelled", disowned.REASON)
     assert (world.held(order), world.available(order), world.count("spends")) == (0, 1_000 * USDT, 0)
 
 
