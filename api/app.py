@@ -21,14 +21,17 @@ from api.health.health import Readiness, store_checks
 from api.health.metrics import Metrics
 from api.http import errors
 from api.http.auth import Authenticator
+from api.http.client_ip import client_ip
 from api.http.dispatch import Resource
 from api.http.middleware import Frame
 from api.http.slots import Slots
 from api.limits.limits import Limiter, Link, limits_of
+from api.limits.sources import source_of
 from api.pages.link_page import LinkPage
 from api.pages.pages import ClaimPage, PaymentPage, static_files
 from api.routes import ENDPOINTS
 from core.catalogue.catalogue import Catalogue, load_catalogue
+from core.errors import RequestNotFound
 from core.net.encoding import Packed, pack
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
@@ -67,10 +70,27 @@ def create_app(
         reads=reads,
         read_usable=read_usable,
     )
-    app = falcon.App(middleware=[Frame(gateway.metrics)])
+    admit_anonymous = _admitting_anonymous(settings, limiter)
+    app = falcon.App(middleware=[Frame(gateway.metrics, admit_anonymous)])
     errors.install(app)
     _add_routes(app, gateway)
+    app.add_sink(_answering_unknown(admit_anonymous))
     return app
+
+
+def _admitting_anonymous(settings: Settings, limiter: Limiter) -> Callable[[Request], None]:
+    def admit(req: Request) -> None:
+        limiter.admit("anonymous", source_of(client_ip(req.env, settings.trusted_proxies)))
+
+    return admit
+
+
+def _answering_unknown(admit_anonymous: Callable[[Request], None]) -> Callable[..., None]:
+    def refuse(req: Request, _resp: Response, **_params: str) -> None:
+        admit_anonymous(req)
+        raise RequestNotFound
+
+    return refuse
 
 
 def _add_routes(app: App[Request, Response], gateway: Gateway) -> None:

@@ -41,12 +41,10 @@ class Verdict(Enum):
 class Arrival:
     """A request on its way."""
 
-    __slots__ = ("_body_bytes", "_is_head_taken", "_is_long", "began_at", "counted", "data", "head_bytes", "source")
+    __slots__ = ("_body_bytes", "_is_head_taken", "_is_long", "began_at", "counted", "data", "head_bytes")
 
-    def __init__(self, began_at: float, source: str | None) -> None:
+    def __init__(self, began_at: float) -> None:
         self.began_at = began_at
-        # Whose open request it is; None where nobody's are counted.
-        self.source = source
         # Of its bytes, those that are counted among all that are held.
         self.counted = 0
         self.data = bytearray()

@@ -9,22 +9,75 @@ import contextlib
 import io
 import select
 import socket
+import struct
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from selectors import EVENT_READ, BaseSelector
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from gunicorn.http.unreader import SocketUnreader  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import TConn  # type: ignore[import-untyped]
 
 from api.http.errors import error_body
+from api.limits.sources import Source
 from core.errors import DomainError
 from core.ids import uuid7
 
 Callback = Callable[["Connection"], None]
 
 CHUNK_BYTES: Final = 64 * 1024
+
+
+# Closing resets the connection, and throws away what the kernel has not sent.
+_RESET: Final = struct.pack("ii", 1, 0)
+# Buffers that the kernel takes in one call; an answer has two, its head and its body.
+_BUFFERS_MAX: Final = 64
+
+
+class ClientSocket(socket.socket):
+    """A client's socket, on which sending never waits. An answer is collected, and `flush` sends what fits at once."""
+
+    def __init__(self, accepted: socket.socket) -> None:
+        super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
+        self.unsent: list[bytes | memoryview] = []
+
+    @property
+    def held_bytes(self) -> int:
+        """Return how many bytes of memory the unsent part of an answer holds: a view keeps all of its object."""
+        return sum(len(cast("bytes", part.obj)) if isinstance(part, memoryview) else len(part) for part in self.unsent)
+
+    def setblocking(self, flag: bool) -> None:  # noqa: FBT001 - the standard library's signature
+        """Do nothing if the socket blocks already: gunicorn asks for it with every request."""
+        if not flag or self.gettimeout() is not None:
+            super().setblocking(flag)
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        """Send what fits, or nothing."""
+        try:
+            return super().send(data, flags | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return 0
+
+    def sendall(self, data: Any, _flags: int = 0) -> None:
+        """Collect bytes of an answer. Gunicorn writes its head and its body by this."""
+        self.unsent.append(data)
+
+    def flush(self) -> bool:
+        """Send what fits of the collected bytes, and return whether that was all. Forgets them on OSError."""
+        unsent = self.unsent
+        try:
+            sent = self.sendmsg(unsent[:_BUFFERS_MAX], (), socket.MSG_DONTWAIT) if unsent else 0
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError:
+            unsent.clear()
+            raise
+        while unsent and sent >= len(unsent[0]):
+            sent -= len(unsent.pop(0))
+        if sent:
+            unsent[0] = memoryview(unsent[0])[sent:]
+        return not unsent
 
 
 class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]
@@ -49,8 +102,8 @@ class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]
 class Connection(TConn):  # type: ignore[misc]
     """A client's connection. Its socket blocks, for the threads; the loop says with every use that it does not wait."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, cfg: Any, client: socket.socket, *addresses: Any) -> None:
+        super().__init__(cfg, ClientSocket(client), *addresses)
         # The loop has waited already.
         self.data_ready = True
         self.unreader = ArrivedUnreader(self.sock)
@@ -58,6 +111,12 @@ class Connection(TConn):  # type: ignore[misc]
         self.is_long = False
         self.is_polled = False
         self.drained_bytes = 0
+        # Of the peer, once it was asked for.
+        self.peer_source: Source | None = None
+        # As api.http.crowd counts it, while the loop waits for its client; and how it is ended meanwhile.
+        self.source: Source = ()
+        self.end: Callback = _ignore
+        self.closed: Callback = _ignore
         self._watch = select.poll()
         self._watch.register(self.sock, select.POLLIN)
 
@@ -80,25 +139,38 @@ class Connection(TConn):  # type: ignore[misc]
     def send(self, data: bytes) -> None:
         """Send what fits into the socket's buffer; what is said from the loop does. Never waits."""
         with contextlib.suppress(OSError):
-            self.sock.send(data, socket.MSG_DONTWAIT)
+            self.sock.send(data)
 
     def shut(self, how: int) -> None:
         """End one direction, or both, for the thread that waits for it."""
         with contextlib.suppress(OSError):
             self.sock.shutdown(how)
 
-    def poll(self, poller: BaseSelector, callback: Callback) -> None:
-        """Have the loop call back when there is something to receive."""
+    def poll(self, poller: BaseSelector, callback: Callback, events: int = EVENT_READ) -> None:
+        """Have the loop call back when there is something to receive, or room to send."""
         if not self.is_polled:
             self.is_polled = True
             # Gunicorn's loop passes the socket as well.
-            poller.register(self.sock, EVENT_READ, partial(_call, callback, self))
+            poller.register(self.sock, events, partial(_call, callback, self))
 
     def unpoll(self, poller: BaseSelector) -> None:
         """Have the loop look away."""
         if self.is_polled:
             self.is_polled = False
             poller.unregister(self.sock)
+
+    def abort(self) -> None:
+        """Have the client see an error instead of a short answer, and the kernel keep none of it."""
+        with contextlib.suppress(OSError):
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+
+    def close(self, graceful: bool = False) -> None:  # noqa: FBT001, FBT002 - gunicorn's signature
+        """Close the socket, and stop counting the connection."""
+        self.closed(self)
+        super().close(graceful)
+
+
+def _ignore(_conn: Connection) -> None: ...
 
 
 def _call(callback: Callback, conn: Connection, _socket: socket.socket) -> None:

@@ -20,7 +20,8 @@ from api.http import http_cache
 from api.http.auth import Principal, check_metrics_token
 from api.http.body import check_content_type, content_length, read_body, read_json
 from api.http.client_ip import client_ip
-from api.limits.limits import LimitName, source_name
+from api.limits.limits import LimitName
+from api.limits.sources import Source, source_of
 from core.errors import (
     AuthBadTimestamp,
     AuthBadToken,
@@ -57,6 +58,9 @@ NOT_PROVED: Final = (AuthBadTimestamp, AuthIpNotAllowed, MerchantBadSignature, M
 
 class Resource:
     """A path with its operations, in the form in which falcon wants them."""
+
+    # Each operation has a limit of its own.
+    is_anonymous = False
 
     def __init__(self, gateway: Gateway, endpoints: Sequence[Endpoint]) -> None:
         operations: dict[str, Operation] = {endpoint.method: Operation(gateway, endpoint) for endpoint in endpoints}
@@ -141,8 +145,8 @@ class Operation:
         else:
             limiter.admit(limit, source)
 
-    def _source(self, req: Request) -> str:
-        return source_name(client_ip(req.env, self._gateway.settings.trusted_proxies))
+    def _source(self, req: Request) -> Source:
+        return source_of(client_ip(req.env, self._gateway.settings.trusted_proxies))
 
     def _check_token(self, req: Request, resp: Response) -> None:
         try:
@@ -164,7 +168,7 @@ class Operation:
             if endpoint.creates and "HTTP_IDEMPOTENCY_KEY" in req.env:
                 raise IdempotencyUnavailable from error
             raise
-        self._gateway.limiter.admit("key", principal.public_id)
+        self._gateway.limiter.admit_key(principal.public_id)
         if endpoint.rights is not None and principal.kind not in endpoint.rights:
             raise MerchantWrongKeyKind
         return principal

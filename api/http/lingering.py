@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable
 from selectors import BaseSelector
 from typing import Final
 
-from api.http.connection import Connection
+from api.http.connection import Callback, Connection
+from api.http.crowd import Crowd
 
 LINGER_S: Final = 2.0
 LINGER_BYTES_MAX: Final = 64 * 1024
@@ -21,8 +21,9 @@ LINGER_BYTES_MAX: Final = 64 * 1024
 class Lingering:
     """Waits a little for clients to close. `drop` ends a connection that nothing else uses."""
 
-    def __init__(self, poller: BaseSelector, *, drop: Callable[[Connection], None]) -> None:
+    def __init__(self, poller: BaseSelector, crowd: Crowd, *, drop: Callback) -> None:
         self._poller = poller
+        self._crowd = crowd
         self._drop = drop
         # Until when, in that order.
         self._until: dict[Connection, float] = {}
@@ -36,6 +37,8 @@ class Lingering:
             return
         self._until[conn] = time.monotonic() + LINGER_S
         self._drain(conn)
+        if conn in self._until:
+            self._crowd.add(conn, self._crowd.peer_source(conn), self._end)
 
     def end_overdue(self, now: float) -> None:
         """Close those that were waited for long enough."""

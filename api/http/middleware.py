@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import structlog
@@ -54,19 +54,24 @@ def _begin(req: Request, resp: Response) -> None:
 class Frame:
     """What happens before and after every endpoint."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, admit_anonymous: Callable[[Request], None]) -> None:
         self._metrics = metrics
+        self._admit_anonymous = admit_anonymous
 
     def process_request(self, req: Request, resp: Response) -> None:
         """Name the request and refuse a path that is spelled in another way than ours."""
         _begin(req, resp)
         req.context.target = raw_target(req.env)
         if not is_canonical(req.context.target):
+            self._admit_anonymous(req)
             raise RequestNotFound
 
     def process_resource(self, req: Request, resp: Response, resource: Any, _params: dict[str, Any]) -> None:
-        """Refuse a method that a resource does not take."""
-        if req.method not in resource.methods:
+        """Refuse a method that a resource does not take, and count requests that no endpoint counts."""
+        is_taken = req.method in resource.methods
+        if resource.is_anonymous or not is_taken or req.method == "OPTIONS":
+            self._admit_anonymous(req)
+        if not is_taken:
             resp.set_header("Allow", resource.allow)
             raise RequestMethodNotAllowed
 

@@ -7,19 +7,17 @@ has the most on its way ends first where all together have too much: so nobody's
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from selectors import BaseSelector
 from typing import Final
 
 from api.http.arrival import Arrival, Verdict
-from api.http.client_ip import Proxies, client_ip, is_trusted
 from api.http.connection import Connection
-from api.limits.limits import source_name
+from api.http.crowd import UNKNOWN, Crowd, greediest
+from api.limits.sources import Source
 from core.errors import DomainError, GatewayBusy, RequestMalformed
 
-OPEN_MAX: Final = 128
 # What requests may hold of memory together that came in several pieces: on their way, and until they are answered.
 HELD_BYTES_MAX: Final = 64 * 1024 * 1024
 
@@ -37,28 +35,25 @@ class Doors:
 
 
 class Receiving:
-    """Requests on their way. open_max: so many may one source have; with another its oldest ends."""
+    """Requests on their way. The crowd bounds how many of them a source has."""
 
     def __init__(
         self,
         poller: BaseSelector,
         doors: Doors,
+        crowd: Crowd,
         *,
-        trusted_proxies: Proxies = (),
-        open_max: int = OPEN_MAX,
         held_bytes_max: int = HELD_BYTES_MAX,
     ) -> None:
         self._poller = poller
         self._doors = doors
-        self._trusted_proxies = trusted_proxies
-        self._open_max = open_max
+        self._crowd = crowd
         self._held_bytes_max = held_bytes_max
         self._held_bytes = 0
         # What those hold that are being answered.
         self._answering: dict[Connection, int] = {}
         # In the order in which they began.
         self._arriving: dict[Connection, Arrival] = {}
-        self._by_source: dict[str, dict[Connection, None]] = {}
 
     def begin(self, conn: Connection, arrived: bytes = b"") -> None:
         """Begin a request; `arrived` came behind the one before."""
@@ -70,12 +65,12 @@ class Receiving:
         if chunk == b"":
             self._doors.dropped(conn)
             return
-        arrival = Arrival(conn.began_at, None)
+        arrival = Arrival(conn.began_at)
         verdict = Verdict.WAIT if chunk is None else arrival.add(chunk)
         if verdict is Verdict.WAIT:
             # Most are there at once, and never on their way.
             self._arriving[conn] = arrival
-            self._count(conn, arrival, self._peer(conn))
+            self._count(conn, self._crowd.peer_source(conn))
             self._wait(conn, arrival)
         else:
             self._judge(conn, arrival, verdict)
@@ -125,8 +120,8 @@ class Receiving:
     def _wait(self, conn: Connection, arrival: Arrival) -> None:
         """Wait for more; for a body, having told the client to send it if it asks."""
         if arrival.take_head():
-            if arrival.source is None:
-                self._count(conn, arrival, self._forwarded(conn, arrival))
+            if conn.source is UNKNOWN:
+                self._count(conn, self._crowd.forwarded_source(conn, arrival.forwarded_for()))
             if arrival.take_expectation():
                 conn.send(_CONTINUE)
         conn.poll(self._poller, self._on_readable)
@@ -137,17 +132,9 @@ class Receiving:
         self._held_bytes += len(arrival.data) - arrival.counted
         arrival.counted = len(arrival.data)
         while self._held_bytes > self._held_bytes_max and self._arriving:
-            conn = self._greediest()
+            conn = greediest({conn: arrival.counted for conn, arrival in self._arriving.items()})
             self._forget(conn)
             self._doors.refused(conn, GatewayBusy())
-
-    def _greediest(self) -> Connection:
-        """Return the oldest request of the source that holds the most; those of unknown source have one together."""
-        held: Counter[str | None] = Counter()
-        for arrival in self._arriving.values():
-            held[arrival.source] += arrival.counted
-        [(greedy, _)] = held.most_common(1)
-        return next(conn for conn, arrival in self._arriving.items() if arrival.source == greedy)
 
     def _end(self, conn: Connection, arrival: Arrival) -> None:
         """Answer who sends no more than a head and part of its body; who sent less asked nothing."""
@@ -174,34 +161,8 @@ class Receiving:
         if arrival is None:
             return
         conn.unpoll(self._poller)
+        self._crowd.discard(conn)
         self._held_bytes -= arrival.counted
-        if arrival.source is not None:
-            held = self._by_source[arrival.source]
-            held.pop(conn, None)
-            if not held:
-                del self._by_source[arrival.source]
 
-    # Whose they are --------------------------------------------------------------------------------------------
-
-    def _peer(self, conn: Connection) -> str | None:
-        """Return whose open requests those of a peer are; a proxy's have no known owner yet."""
-        return self._source(conn, "", ())
-
-    def _forwarded(self, conn: Connection, arrival: Arrival) -> str | None:
-        return self._source(conn, arrival.forwarded_for(), self._trusted_proxies)
-
-    def _source(self, conn: Connection, forwarded_for: str, proxies: Proxies) -> str | None:
-        if not isinstance(conn.client, tuple):
-            return None
-        address = client_ip({"REMOTE_ADDR": conn.client[0], "HTTP_X_FORWARDED_FOR": forwarded_for}, proxies)
-        return None if address is None or is_trusted(address, self._trusted_proxies) else source_name(address)
-
-    def _count(self, conn: Connection, arrival: Arrival, source: str | None) -> None:
-        """Count an open request for its source, and end the oldest if there are too many."""
-        if source is None:
-            return
-        arrival.source = source
-        held = self._by_source.setdefault(source, {})
-        held[conn] = None
-        if len(held) > self._open_max:
-            self._drop(next(iter(held)))
+    def _count(self, conn: Connection, source: Source) -> None:
+        self._crowd.add(conn, source, self._drop, is_open=True)

@@ -45,4 +45,4 @@ class Staying:
         conn.began_at = time.monotonic()
         arrived = conn.receive() or b""
         conn.unreader.hold(arrived, is_whole=True)
-        return Arrival(conn.began_at, None).add(arrived) is Verdict.WHOLE
+        return Arrival(conn.began_at).add(arrived) is Verdict.WHOLE

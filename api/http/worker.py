@@ -3,7 +3,8 @@
 Named in gunicorn.conf.py. Gunicorn's own threaded worker waits in a thread for the rest of a request, and in its loop
 for clients to close, so that as many idle connections as there are threads would stop the gateway. Here requests arrive
 in the loop (api.http.receiving), which never waits for anybody, at the end neither (api.http.lingering); a thread gets
-what is there whole, and keeps the connection for a moment (api.http.staying).
+what is there whole, and keeps the connection for a moment (api.http.staying). An answer that its client does not take
+at once is sent on by the loop (api.http.sending), and who has too many connections loses the oldest (api.http.crowd).
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from typing import Any, Final
 
 import structlog
 from gunicorn.http.errors import ParseException  # type: ignore[import-untyped]
-from gunicorn.util import write_nonblock  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
 from api.http.arrival import Verdict
 from api.http.client_ip import Proxies
 from api.http.connection import Connection, refusal, response
+from api.http.crowd import OPEN_MAX, Crowd
 from api.http.lingering import LINGER_S, Lingering
-from api.http.receiving import OPEN_MAX, Doors, Receiving
+from api.http.receiving import Doors, Receiving
+from api.http.sending import Sending
 from api.http.staying import STAYING_SHARE, Staying
+from api.limits.sources import Source
 from core.errors import DomainError, GatewayBusy, GatewayInternalError, RequestMalformed
 from core.ids import uuid7
 
@@ -36,7 +39,8 @@ log = structlog.get_logger("sluice.api")
 
 # To send a request, counted from its first byte (or the connection's); what came in time is answered.
 REQUEST_S: Final = 15.0
-# To take the answer as well. Above the longest wait for a call, and what routers in front allow.
+# To answer a request in a thread; and again for the client to take what did not fit into its socket. Above the longest
+# wait for a call, and what routers in front allow.
 EXCHANGE_S: Final = 35.0
 # Of a body that the application refused unread, gunicorn discards so much; where more comes it closes the connection.
 DISCARDED_MAX: Final = 64 * 1024
@@ -76,8 +80,10 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
     def run(self) -> None:
         """Serve until told to end."""
         doors = Doors(arrived=self._answer, refused=self._refuse, dropped=self._drop)
-        self._receiving = Receiving(self.poller, doors, trusted_proxies=self.trusted_proxies, open_max=self.open_max)
-        self._lingering = Lingering(self.poller, drop=self._drop)
+        self._crowd = Crowd(trusted_proxies=self.trusted_proxies, open_max=self.open_max)
+        self._receiving = Receiving(self.poller, doors, self._crowd)
+        self._sending = Sending(self.poller, self._crowd, done=self._finish, dropped=self._drop)
+        self._lingering = Lingering(self.poller, self._crowd, drop=self._drop)
         self._staying = Staying(threads_max=self.cfg.threads // STAYING_SHARE, is_wanted=self._is_thread_wanted)
         try:
             super().run()
@@ -108,11 +114,21 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             return
         self.nr_conns += 1
         self._receiving.begin(Connection(self.cfg, client, address, listener.getsockname()))
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """End a connection that waits, where gunicorn would accept no other one: of the source that has the most."""
+        if self.nr_conns >= self.worker_connections:
+            self._crowd.end_oldest()
 
     def on_client_socket_readable(self, conn: Connection, client: socket.socket) -> None:
         """Receive the next request of a connection that was kept."""
+        if not conn.source:
+            # It ended by another event of this round.
+            return
         self.poller.unregister(client)
         self.keepalived_conns.remove(conn)
+        self._crowd.discard(conn)
         self._receiving.begin(conn)
 
     def _answer(self, conn: Connection, verdict: Verdict) -> None:
@@ -140,10 +156,14 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
     def _serve(self, conn: Connection, *, stays: bool = False) -> None:
         is_kept = False
         try:
-            while self._exchange(conn):
-                if not (stays and self._staying.holds_next(conn)):
-                    is_kept = True
-                    break
+            # A client that has gone takes no answer.
+            with contextlib.suppress(OSError):
+                while self._exchange(conn):
+                    if not (conn.sock.flush() and stays and self._staying.holds_next(conn)):
+                        is_kept = True
+                        break
+                else:
+                    conn.sock.flush()
         finally:
             self.method_queue.defer(self.finish_request, conn, is_kept)
 
@@ -160,7 +180,10 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             name == "CONTENT-LENGTH" and int(value) >= DISCARDED_MAX for name, value in req.headers
         ):
             req.force_close()
-        return super().handle_request(req, conn)
+        is_kept = super().handle_request(req, conn)
+        # Before the rest of a body is waited for.
+        conn.sock.flush()
+        return is_kept
 
     def _keepalive_after(self, conn: Connection, keepalive: Any) -> bool:
         """Throw away what the application left of a body; of one that is there, without a time set for the socket."""
@@ -180,8 +203,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         else:
             log.error("request.failed_outside", request_id=request_id, exc_info=exc)
             error = GatewayInternalError()
-        with contextlib.suppress(OSError):
-            write_nonblock(client, response(error, request_id))
+        client.sendall(response(error, request_id))
 
     # Afterwards, in the loop -----------------------------------------------------------------------------------
 
@@ -192,6 +214,18 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             conn.is_long = False
             self._long_free += 1
             self._begin_long()
+        if conn.sock.unsent:
+            self._sending.begin(conn, self._answered_source(conn), is_kept=is_kept, limit_s=EXCHANGE_S)
+        else:
+            self._finish(conn, is_kept)
+
+    def _answered_source(self, conn: Connection) -> Source:
+        """Return the source of the request that was answered last."""
+        headers = getattr(conn.parser and conn.parser.mesg, "headers", ())
+        forwarded_for = ",".join(value for name, value in headers if name == "X-FORWARDED-FOR")
+        return self._crowd.forwarded_source(conn, forwarded_for)
+
+    def _finish(self, conn: Connection, is_kept: bool) -> None:  # noqa: FBT001 - as it is deferred
         if not is_kept:
             self._lingering.begin(conn)
             return
@@ -204,6 +238,12 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             conn.timeout = min(conn.timeout, time.monotonic() + LINGER_S)
         self.keepalived_conns.append(conn)
         self.poller.register(conn.sock, EVENT_READ, partial(self.on_client_socket_readable, conn))
+        self._crowd.add(conn, self._crowd.peer_source(conn), self._end_kept)
+
+    def _end_kept(self, conn: Connection) -> None:
+        self.poller.unregister(conn.sock)
+        self.keepalived_conns.remove(conn)
+        self._drop(conn)
 
     def _refuse(self, conn: Connection, error: DomainError) -> None:
         """Answer from the loop what gets no thread."""
@@ -226,7 +266,9 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             return
         self._looked_at = now
         self._receiving.end_begun_before(now - REQUEST_S)
+        self._sending.end_overdue(now)
         self._lingering.end_overdue(now)
+        self._make_room()
         while self._long_waiting and now - self._long_waiting[0].began_at > REQUEST_S:
             self._refuse_waiting(self._long_waiting.popleft())
         for conn, started_at in list(self._started_at.items()):

@@ -13,23 +13,23 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from ipaddress import IPv6Address, ip_network
 from typing import Any, Final, Literal, Protocol
 from uuid import UUID
 
 import structlog
 
 from actors.queue.link import Command, LinkDownError
+from api.limits.sources import Block, Source
 from api.limits.windows import Counter
 from core.errors import TooManyRequestsError
-from core.net.allowlist import Address
 from core.settings.settings import Settings
 
 log = structlog.get_logger("sluice.api")
 
-# What is counted: an API key's requests; a source address's public ones, its purchases, those by one payment link, its
-# claims of cheques, its failures to prove a key, its pages of payments that there are none of.
-LimitName = Literal["key", "public", "buyer", "link", "claim", "unproved", "unknown"]
+# Requests that are counted: of an API key; of a source, its public ones, purchases, purchases by one payment link,
+# claims of cheques, failures to prove a key, pages of unknown payments, reads of readiness, and all other anonymous
+# requests (static files, unknown paths, the description of the API).
+LimitName = Literal["key", "public", "buyer", "link", "claim", "unproved", "unknown", "ready", "anonymous"]
 # Windows of so many milliseconds, each with the most requests in it.
 Limit = Sequence[tuple[int, int]]
 
@@ -42,8 +42,6 @@ TELL_MS: Final = 100
 DOWN_S: Final = 1.0
 # Whoever was heard of longest ago is forgotten first; each takes less than a kilobyte.
 SUBJECTS_MAX: Final = 50_000
-# Whoever has one IPv6 address has 2^64 of them.
-IPV6_PREFIX: Final = 64
 
 # Adds what a process counted to each window's total; returns that, and the total of the window before.
 _TELL: Final = b"""
@@ -89,54 +87,84 @@ class Limiter:
         self._silent_until_ms = 0
         self._subjects: OrderedDict[tuple[LimitName, str], Counter] = OrderedDict()
 
-    def admit(self, name: LimitName, who: str) -> None:
-        """Count a request, or count nothing and raise TooManyRequestsError."""
-        now_ms = int(self._now() * 1000)
-        with self._lock:
-            subject = self._subject(name, who)
-            subject.count(1, now_ms)
-            wait_ms = subject.excess_wait_ms(now_ms)
-            is_due = not wait_ms and now_ms >= self._silent_until_ms and subject.is_due(now_ms)
-        if is_due and self._link is not None and self._telling.acquire(blocking=False):
-            try:
-                wait_ms = self._tell(self._link, f"{self._namespace}:limit:{name}:{who}", subject, now_ms)
-            finally:
-                self._telling.release()
-        _refuse_for(wait_ms)
+    def admit_key(self, public_id: str) -> None:
+        """Count a request of an API key, or count nothing and raise TooManyRequestsError."""
+        self._admit("key", (Block(public_id, 1),))
 
-    def admit_page(self, name: LimitName, source: str, payment_id: UUID) -> None:
+    def admit(self, name: LimitName, source: Source) -> None:
+        """Count a request for every block of its source, or count nothing and raise TooManyRequestsError."""
+        self._admit(name, source)
+
+    def admit_page(self, name: LimitName, source: Source, payment_id: UUID) -> None:
         """Admit to a payment's page, by payment and source, since many buyers may share an address.
 
         Ids that lead nowhere count for the source: call note_unknown(). So nobody has more pages than payments.
         """
         self._refuse_full("unknown", source)
-        self.admit(name, f"{source} {payment_id}")
+        self._admit(name, source, about=f" {payment_id}")
 
-    def admit_checkout(self, source: str, link_id: UUID) -> None:
+    def admit_checkout(self, source: Source, link_id: UUID) -> None:
         """Admit to a checkout, by source, and by link and source: few must not use up what a link sells to all."""
-        self.admit("buyer", source)
-        self.admit("link", f"{source} {link_id}")
+        self._admit("buyer", source)
+        self._admit("link", source, about=f" {link_id}")
 
-    def note_unknown(self, source: str) -> None:
+    def note_unknown(self, source: Source) -> None:
         """Count a page of no payment. Raises TooManyRequestsError."""
-        self.admit("unknown", source)
+        self._admit("unknown", source)
 
-    def _refuse_full(self, name: LimitName, who: str) -> None:
-        """Raise TooManyRequestsError if one request more would be too many; count nothing."""
+    def _admit(self, name: LimitName, source: Source, *, about: str = "") -> None:
+        """Count a request for a source, or for what a source does about something."""
+        now_ms = int(self._now() * 1000)
+        counted: list[tuple[str, Counter]] = []
+        wait_ms = 0.0
         with self._lock:
-            subject = self._subjects.get((name, who))
-            wait_ms = subject.next_wait_ms(int(self._now() * 1000)) if subject else 0.0
+            # The widest first: where that is full, no subject is made for each of the many that are in it.
+            for block in reversed(source):
+                subject = self._subject(name, block, about)
+                subject.count(1, now_ms)
+                wait_ms = subject.excess_wait_ms(now_ms)
+                if wait_ms:
+                    _take_back(counted, now_ms)
+                    break
+                counted.append((block.name, subject))
+        if not wait_ms and self._link is not None and now_ms >= self._silent_until_ms:
+            wait_ms = self._settle(self._link, f"{self._namespace}:limit:{name}:", counted, about, now_ms)
         _refuse_for(wait_ms)
 
-    def _subject(self, name: LimitName, who: str) -> Counter:
-        subject = self._subjects.get((name, who))
+    def _refuse_full(self, name: LimitName, source: Source) -> None:
+        """Raise TooManyRequestsError if one request more would be too many; count nothing."""
+        now_ms = int(self._now() * 1000)
+        with self._lock:
+            subjects = [self._subjects.get((name, block.name)) for block in source]
+            wait_ms = max(subject.next_wait_ms(now_ms) if subject else 0.0 for subject in subjects)
+        _refuse_for(wait_ms)
+
+    def _subject(self, name: LimitName, block: Block, about: str) -> Counter:
+        key = name, f"{block.name}{about}"
+        subject = self._subjects.get(key)
         if subject is None:
             if len(self._subjects) >= SUBJECTS_MAX:
                 self._subjects.popitem(last=False)
-            subject = self._subjects[name, who] = Counter(self._limits[name])
+            subject = self._subjects[key] = Counter(_times(self._limits[name], block.share))
         else:
-            self._subjects.move_to_end((name, who))
+            self._subjects.move_to_end(key)
         return subject
+
+    def _settle(
+        self, link: Link, prefix: str, counted: Sequence[tuple[str, Counter]], about: str, now_ms: int
+    ) -> float:
+        """Settle the counts that are due with the other processes; return the wait if they hold too many together."""
+        for who, subject in counted:
+            if subject.is_due(now_ms) and self._telling.acquire(blocking=False):
+                try:
+                    wait_ms = self._tell(link, f"{prefix}{who}{about}", subject, now_ms)
+                finally:
+                    self._telling.release()
+                if wait_ms:
+                    with self._lock:
+                        _take_back([other for other in counted if other[1] is not subject], now_ms)
+                    return wait_ms
+        return 0.0
 
     def _tell(self, link: Link, key: str, subject: Counter, now_ms: int) -> float:
         """Settle with the other processes; return the wait if the last request was one too many for all together."""
@@ -157,6 +185,15 @@ class Limiter:
             return subject.excess_wait_ms(now_ms)
 
 
+def _times(limit: Limit, share: int) -> Limit:
+    return limit if share == 1 else tuple((length_ms, share * requests_max) for length_ms, requests_max in limit)
+
+
+def _take_back(counted: Sequence[tuple[str, Counter]], now_ms: int) -> None:
+    for _, subject in counted:
+        subject.count(-1, now_ms)
+
+
 def _refuse_for(wait_ms: float) -> None:
     if wait_ms:
         raise TooManyRequestsError(max(1, math.ceil(wait_ms / 1000)))
@@ -165,6 +202,7 @@ def _refuse_for(wait_ms: float) -> None:
 def limits_of(settings: Settings) -> dict[LimitName, Limit]:
     """Return the limits that an operator set."""
     public = ((MINUTE_MS, settings.rate_limit_public_minute),)
+    anonymous = ((MINUTE_MS, settings.rate_limit_anonymous_minute),)
     return {
         "key": ((MINUTE_MS, settings.rate_limit_key_minute), (SECOND_MS, settings.rate_limit_key_second)),
         "public": public,
@@ -173,11 +211,6 @@ def limits_of(settings: Settings) -> dict[LimitName, Limit]:
         "claim": ((MINUTE_MS, settings.rate_limit_claim_minute),),
         "unproved": public,
         "unknown": public,
+        "ready": anonymous,
+        "anonymous": anonymous,
     }
-
-
-def source_name(address: Address | None) -> str:
-    """Return under which name a source is counted; where the server knows no peer, all are one."""
-    if isinstance(address, IPv6Address):
-        return str(ip_network((address, IPV6_PREFIX), strict=False))
-    return str(address)

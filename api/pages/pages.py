@@ -23,7 +23,7 @@ from api.gateway import Gateway
 from api.http import http_cache
 from api.http.client_ip import client_ip
 from api.http.errors import as_domain_error
-from api.limits.limits import source_name
+from api.limits.sources import Source, source_of
 from api.pages import payment_stages
 from api.routes.invoices.pay import find, public_view
 from api.routes.payout_links.claims import find as find_claim
@@ -70,6 +70,7 @@ class StaticFiles:
 
     methods = frozenset({"GET", "HEAD"})
     allow = "GET, HEAD"
+    is_anonymous = True
 
     def __init__(self) -> None:
         files = sorted((HERE / "static").iterdir())
@@ -97,6 +98,8 @@ class HostedPage:
 
     methods = frozenset({"GET", "HEAD"})
     allow = "GET, HEAD"
+    # Its requests are counted as public ones.
+    is_anonymous = False
     template: ClassVar[str]
     # What there is none of, for whoever has a wrong link.
     subject: ClassVar[str]
@@ -114,20 +117,20 @@ class HostedPage:
     ) -> None:
         """Send a page, or say in plain words why not. payment_id: whose page it is, and counted as."""
         resp.set_headers(self._headers)
-        source = source_name(client_ip(req.env, self._gateway.settings.trusted_proxies))
+        source = source_of(client_ip(req.env, self._gateway.settings.trusted_proxies))
         try:
             self._admit(source, payment_id)
             self._send(resp, source, render)
         except TooManyRequestsError as refusal:
             self._show_limit(req, resp, refusal)
 
-    def _admit(self, source: str, payment_id: UUID | None) -> None:
+    def _admit(self, source: Source, payment_id: UUID | None) -> None:
         if payment_id is None:
             self._gateway.limiter.admit("public", source)
         else:
             self._gateway.limiter.admit_page("public", source, payment_id)
 
-    def _send(self, resp: Response, source: str, render: Callable[[], str | None]) -> None:
+    def _send(self, resp: Response, source: Source, render: Callable[[], str | None]) -> None:
         try:
             with self._gateway.reads.taken():
                 resp.text = render()

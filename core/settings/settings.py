@@ -167,6 +167,8 @@ class Settings(BaseModel):
     rate_limit_key_minute: int = Field(600, ge=1, le=10_000_000)
     rate_limit_key_second: int = Field(100, ge=1, le=10_000_000)
     rate_limit_public_minute: int = Field(120, ge=1, le=10_000_000)
+    # Its requests for static files, unknown paths and the description of the API; and, apart from those, for readiness.
+    rate_limit_anonymous_minute: int = Field(1200, ge=1, le=10_000_000)
     rate_limit_buyer_minute: int = Field(20, ge=1, le=10_000_000)
     # Checkouts of one payment link from a source address, in the hour for which each waits for its buyer.
     rate_limit_link_hour: int = Field(40, ge=1, le=10_000_000)

@@ -87,11 +87,13 @@ def code_of(answer: bytes) -> tuple[int, str]:
     return status, body["error"]["code"]
 
 
-def start(env: dict[str, str], folder: Path, port: int, *, request_s: float = REQUEST_S) -> subprocess.Popen[bytes]:
+def start(
+    env: dict[str, str], folder: Path, port: int, *, request_s: float = REQUEST_S, connections_max: int = 2000
+) -> subprocess.Popen[bytes]:
     config = folder / "gunicorn.conf.py"
     config.write_text(
         f"exec(open({str(ROOT / 'gunicorn.conf.py')!r}).read())\n"
-        f"bind = '127.0.0.1:{port}'\n"
+        f"bind = '127.0.0.1:{port}'\nworker_connections = {connections_max}\n"
         f"import api.http.worker\napi.http.worker.REQUEST_S = {request_s}\napi.http.worker.EXCHANGE_S = 60.0\n"
     )
     process = subprocess.Popen(
@@ -110,7 +112,14 @@ def start(env: dict[str, str], folder: Path, port: int, *, request_s: float = RE
 
 @contextlib.contextmanager
 def serving(
-    database: str, valkey: Valkey, folder: Path, *, request_s: float = REQUEST_S, end_s: int = 30, **more: str
+    database: str,
+    valkey: Valkey,
+    folder: Path,
+    *,
+    request_s: float = REQUEST_S,
+    connections_max: int = 2000,
+    end_s: int = 30,
+    **more: str,
 ) -> Iterator[Server]:
     """Serve a shop with a key out of a database."""
     base.connect(database)
@@ -121,7 +130,7 @@ def serving(
         "ENVIRONMENT": "development", "DATABASE_URL": database, "REDIS_URL": valkey.url, "PORT": str(port),
         "WEB_THREADS": str(THREADS), "CALL_SLOTS": "2", "CALL_WAIT_S": "25",
     }  # fmt: skip
-    process = start(env | more, folder, port, request_s=request_s)
+    process = start(env | more, folder, port, request_s=request_s, connections_max=connections_max)
     yield Server(port, key, process)
     process.send_signal(signal.SIGTERM)
     assert process.wait(end_s) == 0

@@ -18,7 +18,7 @@ def post(length: int) -> bytes:
 @pytest.mark.parametrize("request_bytes", [GET, POST, HEALTH], ids=["get", "post", "health"])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_a_request_has_arrived_with_its_last_byte_however_it_comes(request_bytes: bytes, size: int) -> None:
-    arrival = Arrival(0.0, None)
+    arrival = Arrival(0.0)
     pieces = [request_bytes[at : at + size] for at in range(0, len(request_bytes), size)]
 
     verdicts = [arrival.add(piece) for piece in pieces]
@@ -51,11 +51,11 @@ def test_a_request_has_arrived_with_its_last_byte_however_it_comes(request_bytes
     ],
 )
 def test_what_is_done_with_what_has_arrived(request_bytes: bytes, verdict: Verdict) -> None:
-    assert Arrival(0.0, None).add(request_bytes) is verdict
+    assert Arrival(0.0).add(request_bytes) is verdict
 
 
 def test_a_head_is_looked_at_once_however_many_pieces_follow() -> None:
-    arrival = Arrival(0.0, None)
+    arrival = Arrival(0.0)
     assert [arrival.take_head() for _ in range(2)] == [False, False]
 
     arrival.add(POST[:-5])
@@ -63,7 +63,7 @@ def test_a_head_is_looked_at_once_however_many_pieces_follow() -> None:
 
 
 def test_an_expectation_is_taken_out_of_the_head() -> None:
-    arrival = Arrival(0.0, None)
+    arrival = Arrival(0.0)
     arrival.add(POST[:-5].replace(b"Host: x\r\n", b"Host: x\r\nExpect:  100-Continue\r\n"))
 
     assert [arrival.take_expectation() for _ in range(2)] == [True, False]
@@ -72,7 +72,7 @@ def test_an_expectation_is_taken_out_of_the_head() -> None:
 
 
 def test_where_it_came_from_is_read_over_all_its_lines() -> None:
-    arrival = Arrival(0.0, None)
+    arrival = Arrival(0.0)
     arrival.add(POST.replace(b"Host: x", b"X-Forwarded-For: 1.1.1.1, 2.2.2.2\r\nx-forwarded-for: 3.3.3.3"))
 
     assert arrival.forwarded_for().replace(" ", "") == "1.1.1.1,2.2.2.2,3.3.3.3"

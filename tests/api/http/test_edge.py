@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import signal
 import socket
+import threading
 import time
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,16 +16,19 @@ from pathlib import Path
 import pytest
 import redis
 
-from actors.queue.messages import answer_key
+from actors.queue.messages import Answer, CallStamps, answer_key
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
 from cli.embedded.supervise.ports import free_port
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from tests.actors.queue.workers import eventually
 from tests.api.test_server import THREADS, Server, code_of, serving, split, start
 from tests.conftest import TEMPLATE
 from tests.peers.silence import frozen
 
 OPEN_MAX = 80
+CONNECTIONS_MAX = 300
+SALE_S = 1.0
 # Long enough that nothing below comes of its end; and what is soon beside it, on a busy machine.
 REQUEST_S = 40.0
 SOON_S = 10.0
@@ -33,7 +39,9 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 def server(module_database: str, valkey: Valkey, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     more = {"REDIS_NAMESPACE": "edge", "OPEN_REQUESTS_MAX": str(OPEN_MAX), "TRUSTED_PROXIES": "127.0.0.9"}
     folder = tmp_path_factory.mktemp("gunicorn")
-    with serving(module_database, valkey, folder, request_s=REQUEST_S, end_s=60, **more) as served:
+    with serving(
+        module_database, valkey, folder, request_s=REQUEST_S, end_s=60, connections_max=CONNECTIONS_MAX, **more
+    ) as served:
         yield served
 
 
@@ -49,9 +57,13 @@ class Clients:
     def __init__(self, server: Server, held: contextlib.ExitStack) -> None:
         self._server, self._held = server, held
 
-    def send(self, *parts: bytes, source: str = "127.0.0.1") -> socket.socket:
-        address = ("127.0.0.1", self._server.port)
-        client = self._held.enter_context(socket.create_connection(address, timeout=60, source_address=(source, 0)))
+    def send(self, *parts: bytes, source: str = "127.0.0.1", receive_bytes: int | None = None) -> socket.socket:
+        client = self._held.enter_context(socket.socket())
+        client.settimeout(60)
+        if receive_bytes is not None:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        client.bind((source, 0))
+        client.connect(("127.0.0.1", self._server.port))
         for part in parts:
             client.sendall(part)
         return client
@@ -64,6 +76,95 @@ def assert_serves(server: Server) -> None:
         assert split(server.talk(HEALTH))[0] == 200
         assert code_of(server.talk(server.signed())) == (404, "payment.not_found")
     assert time.monotonic() - began_at < SOON_S
+
+
+@pytest.fixture
+def worker(valkey: Valkey) -> Iterator[None]:
+    """Answer the calls that create payments, as a worker does, and take them off the queue."""
+    stamps, ended = CallStamps(DEVELOPMENT_SECRET_KEYS), threading.Event()
+
+    def answer() -> None:
+        with redis.Redis.from_url(valkey.url) as queue:
+            while not ended.wait(0.005):
+                for call_id in queue.hkeys("edge:invoices.msgs"):
+                    queue.hdel("edge:invoices.msgs", call_id)
+                    done = Answer(kind="done", body=b'{"uuid":"sold"}')
+                    packed = stamps.pack("invoices", "create_invoice", uuid.UUID(call_id.decode()), done)
+                    queue.lpush(answer_key("edge", call_id.decode()), packed)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+
+def sale_s(server: Server) -> float:
+    """Return how long the gateway takes to sell: the best of three, for the machine is shared."""
+    took_s = []
+    for number in range(3):
+        order = b'{"amount":"1","currency":"USD","order_id":"%d"}' % number
+        began_at = time.monotonic()
+        status, _, body = split(server.talk(server.signed(b"/v1/payment", order)))
+        took_s.append(time.monotonic() - began_at)
+        assert (status, body["result"]) == (200, {"uuid": "sold"})
+    return min(took_s)
+
+
+@pytest.mark.usefixtures("worker")
+def test_forty_clients_that_read_no_answer_delay_no_sale(server: Server, clients: Clients) -> None:
+    request = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n"
+    for number in range(40):
+        clients.send(request * (19_000 // len(request)), source=f"127.0.0.{2 + number % 5}", receive_bytes=4096)
+    time.sleep(0.5)
+
+    assert sale_s(server) <= SALE_S
+
+
+@pytest.mark.usefixtures("worker")
+@pytest.mark.parametrize("part", [b"GET /healthz HTTP/1.1\r\nHo", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"])
+def test_twenty_sources_that_hold_all_connections_keep_nobody_out(
+    server: Server, clients: Clients, part: bytes
+) -> None:
+    slow = clients.send(HEALTH[:-1], source="127.0.0.50")
+    for number in range(CONNECTIONS_MAX + 60):
+        clients.send(part, source=f"127.0.0.{100 + number % 20}")
+
+    assert sale_s(server) <= SALE_S
+    # Who has only one connection keeps it, however long ago it began.
+    slow.sendall(HEALTH[-1:])
+    assert read_health(slow).startswith(b"HTTP/1.1 200")
+
+
+def test_answers_that_nobody_reads_are_counted_by_source(server: Server, clients: Clients) -> None:
+    request = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n"
+    greedy = [clients.send(request * 30, source="127.0.0.60", receive_bytes=4096) for _ in range(OPEN_MAX + 5)]
+
+    assert_serves(server)
+    # Reading the error takes it away.
+    was_reset = [False] * len(greedy)
+    eventually(lambda: sum(note_resets(greedy, was_reset)) == 5)
+
+
+def test_a_large_answer_reaches_a_slow_reader_whole_and_the_connection_goes_on(
+    server: Server, clients: Clients
+) -> None:
+    request = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n"
+    whole = server.talk(request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    body = whole.partition(b"\r\n\r\n")[2]
+    client = clients.send(request * 20 + HEALTH, receive_bytes=4096)
+    time.sleep(0.3)
+
+    answers = b"".join(iter(lambda: client.recv(65536), b""))
+
+    assert answers.count(body) == 20
+    assert answers.endswith(b'{"status":"ok"}')
+
+
+def note_resets(connections: list[socket.socket], was_reset: list[bool]) -> list[bool]:
+    for at, client in enumerate(connections):
+        was_reset[at] |= client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNRESET
+    return was_reset
 
 
 def is_open(client: socket.socket) -> bool:

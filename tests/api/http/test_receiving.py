@@ -11,6 +11,7 @@ from gunicorn.config import Config  # type: ignore[import-untyped]
 
 from api.http.arrival import Verdict
 from api.http.connection import Connection
+from api.http.crowd import Crowd
 from api.http.receiving import Doors, Receiving
 from core.errors import DomainError, GatewayBusy
 
@@ -27,7 +28,7 @@ class Loop:
         self._poller = DefaultSelector()
         self._clients: dict[Connection, socket.socket] = {}
         doors = Doors(arrived=self._take, refused=self._refuse, dropped=pytest.fail)
-        self.receiving = Receiving(self._poller, doors, held_bytes_max=HELD_MAX)
+        self.receiving = Receiving(self._poller, doors, Crowd(), held_bytes_max=HELD_MAX)
 
     def _take(self, conn: Connection, verdict: Verdict) -> None:
         assert verdict is Verdict.WHOLE

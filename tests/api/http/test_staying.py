@@ -40,10 +40,11 @@ class Peers:
 @pytest.fixture
 def peers() -> Iterator[Peers]:
     ours, client = socket.socketpair()
-    with ours, client:
-        conn = Connection(Config(), ours, ("127.0.0.1", 1), ("127.0.0.1", 2))
-        conn.init()
+    conn = Connection(Config(), ours, ("127.0.0.1", 1), ("127.0.0.1", 2))
+    conn.init()
+    with client:
         yield Peers(conn, client)
+    conn.close()
 
 
 def test_a_request_that_follows_at_once_is_for_the_same_thread(peers: Peers) -> None:
@@ -121,8 +122,8 @@ def test_no_more_threads_wait_than_may(peers: Peers, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("api.http.staying.STAY_MS", 60_000)
     staying = peers.staying(threads_max=1)
     ours, client = socket.socketpair()
-    with ours, client, ThreadPoolExecutor(1) as pool:
-        other = Connection(Config(), ours, ("127.0.0.1", 1), ("127.0.0.1", 2))
+    other = Connection(Config(), ours, ("127.0.0.1", 1), ("127.0.0.1", 2))
+    with other.sock, client, ThreadPoolExecutor(1) as pool:
         client.send(WHOLE)
         waits = pool.submit(staying.holds_next, peers.conn)
         eventually(lambda: bool(staying._staying))

@@ -65,7 +65,9 @@ def test_what_a_request_held_is_given_back_however_it_ends() -> None:
     worker = a_worker()
     worker._receiving = Mock()
     worker._lingering = Mock()
+    worker._sending, worker._crowd = Mock(), Mock()
     answered, overdue = Mock(is_long=False), Mock(is_long=False, began_at=time.monotonic() - REQUEST_S - 1)
+    answered.sock.unsent = []
 
     worker.finish_request(answered, False)
     worker._long_waiting.append(overdue)

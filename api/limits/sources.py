@@ -1,0 +1,38 @@
+"""Names the source of a request for counting. Used by api.limits.limits, api.http.crowd and api.http.dispatch.
+
+The holder of one IPv6 address has 2^64 of them, and customers are assigned a /56 or a /48. An IPv6 source therefore
+counts in three blocks at once, and the wider ones, which may hold several customers, have more room.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address, IPv6Network
+from typing import Final, NamedTuple
+
+from core.net.allowlist import Address
+
+# IPv6 prefix lengths, and the multiple of a limit that holds for each.
+IPV6_BLOCKS: Final = ((64, 1), (56, 2), (48, 4))
+
+
+class Block(NamedTuple):
+    """Addresses that are counted together, and the multiple of a limit that they have."""
+
+    name: str
+    share: int
+
+
+# The narrowest block first.
+Source = tuple[Block, ...]
+
+
+def source_of(address: Address | None) -> Source:
+    """Return the blocks of an address. Without an address (a unix socket) all requests are one source."""
+    if isinstance(address, IPv6Address):
+        # By its number, since a scope (fe80::1%eth0) would make other blocks of the same addresses.
+        number = int(address)
+        return tuple(
+            Block(str(IPv6Network((number >> 128 - length << 128 - length, length))), share)
+            for length, share in IPV6_BLOCKS
+        )
+    return (Block(str(address), 1),)
