@@ -34,6 +34,11 @@ REDIS_TIMEOUT_S: Final = 3
 # A signature is good for five minutes either way; half a minute of that is already somebody's.
 SKEW_WARN_S: Final = 2
 SKEW_FAIL_S: Final = 30
+# Miners and validators may date a block ahead: by two hours on bitcoin, which is twelve blocks.
+BLOCKS_AHEAD_MAX: Final = 12
+# A scan at its head has a block that is younger than this, if the chain goes on.
+BLOCK_AGE_GRACE_S: Final = 120
+BLOCKS_OLD_MAX: Final = 60
 
 
 class Verdict(StrEnum):
@@ -98,6 +103,27 @@ def check_tables(settings: Settings) -> Iterator[Finding]:
     for stopped in signing.listing():
         hint = f"sluice treasury recover {stopped.network}"
         yield Finding("signing", Verdict.FAIL, f"{stopped.network}: {stopped.reason} ({hint})")
+
+
+def check_block_times(settings: Settings) -> Iterator[Finding]:
+    """Compare PostgreSQL's clock with the newest blocks: prices, windows and expiry are judged by it."""
+    networks = load_catalogue(settings.environment).networks
+    is_production = settings.environment == "production"
+    for code, ahead_s, is_behind in rows(
+        "SELECT network, extract(epoch FROM block_time - app_now())::float8, head_height > height FROM chain_cursors"
+        " ORDER BY network"
+    ):
+        if code not in settings.rpc_urls:
+            continue
+        block_s = networks[code].block_time_ms / 1000
+        if ahead_s > max(SKEW_FAIL_S, BLOCKS_AHEAD_MAX * block_s):
+            text = f"{code}: the newest block is {ahead_s:.0f} s in the future (set PostgreSQL's clock)"
+            yield Finding("block times", Verdict.FAIL if is_production else Verdict.WARN, text)
+        elif is_production and not is_behind and -ahead_s > BLOCK_AGE_GRACE_S + BLOCKS_OLD_MAX * block_s:
+            text = f"{code}: the newest block is {-ahead_s:.0f} s old (the chain stands still, or PostgreSQL's clock is"
+            yield Finding("block times", Verdict.WARN, f"{text} ahead)")
+        else:
+            yield Finding("block times", Verdict.OK, f"{code}: the newest block is {-ahead_s:.0f} s old")
 
 
 def check_deny_list(settings: Settings) -> Iterator[Finding]:
@@ -206,6 +232,7 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("settings", check_settings),
     ("postgresql", check_postgresql),
     ("tables", check_tables),
+    ("block times", check_block_times),
     ("deny list", check_deny_list),
     ("redis", check_redis),
     ("running", check_running),

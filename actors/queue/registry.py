@@ -44,6 +44,7 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
     "maintenance": (
         "actors.addresses.reclaim",
         "actors.upkeep.audit",
+        "actors.upkeep.clock",
         "actors.merchants.debts",
         "actors.merchants.shares",
         "actors.invoices.ticks",

@@ -81,6 +81,7 @@ _ROWS: Final = (
     Doorbell(actor="repay_debts", queue="maintenance", every_ms=5_000),
     Doorbell(actor="release_splits", queue="maintenance", every_ms=5_000),
     Doorbell(actor="credit_unblocked_wallets", queue="maintenance", every_ms=5_000),
+    Doorbell(actor="watch_clock", queue="maintenance", every_ms=10_000),
     Doorbell(actor="refresh_rates", queue="maintenance", every_ms=10_000),
     Doorbell(actor="expire_payout_links", queue="maintenance", every_ms=60_000),
     Doorbell(actor="reap_claims", queue="maintenance", every_ms=60_000),

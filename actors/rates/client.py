@@ -1,4 +1,4 @@
-"""Asks the public sources of rates, all at once. Called by actors.rates.refresh, outside of any transaction.
+"""Asks the public sources of rates, all at once. Called by actors.rates.asking, outside of any transaction.
 
 A source gets a fixed time for everything, from the name to the last byte, and a fixed size. Its answer is taken as it
 is: no redirects, no cookies, no decompression. Whatever it does ends as a body or as a problem in our own words; its
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import aiohttp
 from yarl import URL
@@ -19,24 +19,30 @@ BUDGET_S: Final = 5.0
 BODY_BYTES_MAX: Final = 1024 * 1024
 CHUNK_BYTES: Final = 64 * 1024
 OK: Final = 200
+BAD_REQUEST: Final = 400
 
 _HEADERS: Final = {"User-Agent": "sluice", "Accept": "*/*", "Accept-Encoding": "identity"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Why a source gave no body."""
+    """Why a source gave no usable body."""
 
     text: str
+    # The body of status 400, in which a source may say that it does not know a symbol.
+    refusal: bytes = b""
 
 
 class _Unusable(Exception):  # noqa: N818 - becomes a Problem
-    pass
+    refusal = b""
+
+
+K = TypeVar("K")
 
 
 def fetch_all(
-    urls: Mapping[str, str], *, budget_s: float = BUDGET_S, body_bytes_max: int = BODY_BYTES_MAX
-) -> dict[str, bytes | Problem]:
+    urls: Mapping[K, str], *, budget_s: float = BUDGET_S, body_bytes_max: int = BODY_BYTES_MAX
+) -> dict[K, bytes | Problem]:
     """Return each source's body or problem, within the budget whatever they do."""
     loop = asyncio.new_event_loop()
     try:
@@ -46,7 +52,7 @@ def fetch_all(
         loop.close()
 
 
-async def _fetch_all(urls: Mapping[str, str], budget_s: float, body_bytes_max: int) -> dict[str, bytes | Problem]:
+async def _fetch_all(urls: Mapping[K, str], budget_s: float, body_bytes_max: int) -> dict[K, bytes | Problem]:
     async with aiohttp.ClientSession(
         auto_decompress=False,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -66,7 +72,7 @@ async def _fetch(session: aiohttp.ClientSession, url: str, budget_s: float, body
         ):
             return await _body(response, body_bytes_max)
     except _Unusable as error:
-        return Problem(text=str(error))
+        return Problem(text=str(error), refusal=error.refusal)
     except TimeoutError:
         return Problem(text=f"no answer within {budget_s:g} s")
     except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -74,7 +80,7 @@ async def _fetch(session: aiohttp.ClientSession, url: str, budget_s: float, body
 
 
 async def _body(response: aiohttp.ClientResponse, body_bytes_max: int) -> bytes:
-    if response.status != OK:
+    if response.status not in {OK, BAD_REQUEST}:
         raise _Unusable(f"status {response.status}")
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise _Unusable("the answer is compressed, which was not asked for")
@@ -83,4 +89,8 @@ async def _body(response: aiohttp.ClientResponse, body_bytes_max: int) -> bytes:
         body += chunk
         if len(body) > body_bytes_max:
             raise _Unusable(f"the answer is longer than {body_bytes_max} bytes")
+    if response.status == BAD_REQUEST:
+        refused = _Unusable(f"status {response.status}")
+        refused.refusal = bytes(body)
+        raise refused
     return bytes(body)

@@ -20,18 +20,20 @@ log = structlog.get_logger()
 
 @network_tick("fees")
 def refresh_network_fees(ctx: Context, network: Network, chain: Reader) -> None:
-    """Ask the chain what moving each of its coins costs and write that down in the coin itself."""
+    """Store what moving each coin of a network costs, in the coin itself; those without a rate are left out."""
     costs = chain.costs(cap_units=fee_cap_units(network, ctx.settings))
     # A moment ago there may have been no rates; see actors.rates.refresh.
     ctx.market.forget()
     market = ctx.market.read().rates
-    try:
-        quotes = {
-            currency: _in_coin(ctx.catalogue, market, network, currency, cost) for currency, cost in costs.items()
-        }
-    except InvoiceQuoteFailed as error:
-        log.warning("network_fee.not_quoted", network=network.code, error=repr(error))
-        return
+    quotes, unpriced = {}, []
+    for currency, cost in costs.items():
+        # Each coin by itself: one that has lost its rate keeps no other from leaving.
+        try:
+            quotes[currency] = _in_coin(ctx.catalogue, market, network, currency, cost)
+        except InvoiceQuoteFailed:
+            unpriced.append(currency)
+    if unpriced:
+        log.warning("network_fee.not_quoted", network=network.code, currencies=sorted(unpriced))
     with transaction():
         for currency, (units, sweep_units) in quotes.items():
             rates.store_network_fee(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from importlib import resources
 from typing import Final
@@ -13,12 +13,13 @@ import structlog
 
 from actors.context import Context, context
 from actors.queue.broker import doorbell, ring
-from actors.rates.client import BUDGET_S, Problem, fetch_all
+from actors.rates.asking import ROUND_S, Answer, Order, ask_all
+from actors.rates.client import Problem
 from core.logs.throttle import LogThrottle
 from core.rates.consensus import Consensus, Rate, Reading, agree
-from core.rates.shapes import SourceRefused
-from core.rates.sources import Quotes, Source, load_sources, read_quotes
+from core.rates.sources import Source, load_sources
 from models.db.base import app_now, transaction
+from models.db.clock import is_recent
 from models.rates import rates
 from models.rates import sources as rate_sources
 from models.rates.rows import RateSourceRow
@@ -27,7 +28,9 @@ log = structlog.get_logger()
 
 STATIC_TABLE: Final = "development_rates.json"
 # Longer than asking takes; a process that dies while it asks delays its sources by no more.
-LEASE_S: Final = int(BUDGET_S) + 10
+LEASE_S: Final = int(ROUND_S) + 10
+# A symbol that a source does not know is asked for again after this time, by itself.
+UNKNOWN_S: Final = 3600
 REMINDER_S: Final = 60.0
 
 _reminders = LogThrottle(every_s=REMINDER_S)
@@ -43,7 +46,7 @@ def refresh_rates() -> None:
     ctx = context()
     _REFRESH[ctx.settings.rates_source](ctx)
     # Fees are told in the coins that are sent, so that the first ones waited for these rates.
-    for network in rates.unpriced_networks(ctx.available):
+    for network in rates.unpriced_networks(ctx.catalogue, ctx.available):
         ring("refresh_network_fees", network)
 
 
@@ -70,15 +73,16 @@ def refresh_from_table(ctx: Context) -> None:
 def refresh_from_sources(ctx: Context) -> None:
     """Ask the sources that are due, outside of any transaction, then record and settle in one."""
     urls = ctx.settings.rates_urls
-    due = rate_sources.lease_due(urls.keys(), lease_s=LEASE_S)
+    due = rate_sources.lease_due({name: load_sources()[name].every_s for name in urls}, lease_s=LEASE_S)
     if not due:
         return
-    answers = {name: _understood(name, body) for name, body in fetch_all({name: urls[name] for name in due}).items()}
+    known, now = rate_sources.all_sources(), app_now()
+    answers = ask_all({name: _order(urls[name], known[name], now) for name in due})
     with transaction():
         rates.keep_clock()
         before = rate_sources.lock_all()
         for name, answer in answers.items():
-            _record(load_sources()[name], name, answer)
+            _record(load_sources()[name], name, answer, before[name])
         consensus = agree(
             ctx.catalogue,
             list(_readings(rate_sources.all_sources(), urls, app_now())),
@@ -91,42 +95,45 @@ def refresh_from_sources(ctx: Context) -> None:
     _tell_disagreement(consensus)
 
 
-def _understood(name: str, body: bytes | Problem) -> Quotes | Problem:
-    if isinstance(body, Problem):
-        return body
-    try:
-        # The real time: development's moved clock is none of the sources' business.
-        return read_quotes(load_sources()[name], body, at=datetime.now(UTC))
-    except SourceRefused as error:
-        return Problem(text=str(error))
+def _order(url: str, row: RateSourceRow, now: datetime) -> Order:
+    is_rested = is_recent(row.unknown_at, now, UNKNOWN_S)
+    return Order(url=url, left_out=row.unknown, retried=() if is_rested else row.unknown)
 
 
-def _record(source: Source, name: str, answer: Quotes | Problem) -> None:
-    if isinstance(answer, Problem):
-        rate_sources.record_failure(name, answer.text, every_s=source.every_s)
-    else:
-        rate_sources.record_answer(name, answer, every_s=source.every_s)
+def _record(source: Source, name: str, answer: Answer, row: RateSourceRow) -> None:
+    if isinstance(answer.quotes, Problem):
+        rate_sources.record_failure(name, answer.quotes.text, every_s=source.every_s)
+        return
+    rate_sources.record_answer(name, answer.quotes, every_s=source.every_s)
+    is_rested = is_recent(row.unknown_at, app_now(), UNKNOWN_S)
+    unknown = {*answer.unknown, *(row.unknown if is_rested else ())}
+    if unknown != set(row.unknown) or (unknown and not is_rested):
+        rate_sources.remember_unknown(name, unknown)
 
 
 def _readings(known: Mapping[str, RateSourceRow], urls: Iterable[str], now: datetime) -> Iterable[Reading]:
-    """Yield the readings younger than their source's holds_s; those of daily tables count as of now."""
+    """Yield the readings that are at most their source's holds_s old; those of daily tables count as of now."""
     for name in urls:
         row, source = known[name], load_sources()[name]
-        if row.answered_at is None or (now - row.answered_at).total_seconds() > source.holds_s:
+        if row.answered_at is None or not is_recent(row.answered_at, now, source.holds_s):
             continue
         as_of = now if source.kind == "table" else row.answered_at
         yield Reading(source=name, quoted_in=source.quoted_in, as_of=as_of, quotes=row.quotes)
 
 
-def _tell_health(answers: Mapping[str, Quotes | Problem], before: Mapping[str, RateSourceRow]) -> None:
+def _tell_health(answers: Mapping[str, Answer], before: Mapping[str, RateSourceRow]) -> None:
     for name, answer in answers.items():
-        failures = before[name].failures
-        if isinstance(answer, Problem):
-            log.warning("rates.source_failed", source=name, problem=answer.text, failures=failures + 1)
-        elif failures:
-            log.info("rates.source_recovered", source=name, currencies=len(answer), failures=failures)
+        failures, quotes = before[name].failures, answer.quotes
+        if isinstance(quotes, Problem):
+            log.warning("rates.source_failed", source=name, problem=quotes.text, failures=failures + 1)
+            continue
+        if failures:
+            log.info("rates.source_recovered", source=name, currencies=len(quotes), failures=failures)
         else:
-            log.debug("rates.source_answered", source=name, currencies=len(answer))
+            log.debug("rates.source_answered", source=name, currencies=len(quotes))
+        lacking = [code for code in load_sources()[name].named_by(answer.unknown) if code not in quotes]
+        if lacking:
+            log.warning("rates.symbols_refused", source=name, currencies=lacking, symbols=sorted(answer.unknown))
 
 
 def _tell_disagreement(consensus: Consensus) -> None:

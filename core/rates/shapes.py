@@ -24,6 +24,12 @@ MARKET_AGE_MAX: Final = timedelta(minutes=10)
 # Daily tables rest over weekends and holidays.
 TABLE_AGE_MAX: Final = timedelta(days=7)
 
+# How a market refuses a question that names a symbol it does not trade, or no longer.
+KRAKEN_UNKNOWN: Final = "EQuery:Unknown asset pair"
+BINANCE_UNKNOWN: Final = frozenset({-1121, -1100})
+# Where the price of the last trade is in a row.
+BITFINEX_LAST: Final = 7
+
 EXACT: Final = Context(prec=50, rounding=ROUND_HALF_EVEN)
 
 _PRICE: Final = re.compile(rb"[0-9]{1,12}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?")
@@ -52,6 +58,10 @@ def price_of(written: bytes) -> Decimal | None:
     return bounded(Decimal(text.decode())) if _PRICE.fullmatch(text) else None
 
 
+class SymbolRefused(SourceRefused):
+    """An answer that refuses the whole question because of one symbol in it."""
+
+
 class _CoinbaseData(Struct):
     currency: str
     rates: dict[str, Raw]
@@ -74,6 +84,10 @@ class _Kraken(Struct):
 class _Binance(Struct):
     symbol: str
     price: Raw
+
+
+class _BinanceError(Struct):
+    code: int
 
 
 class _CoinGecko(Struct):
@@ -99,6 +113,8 @@ def read_coinbase(body: bytes, _at: datetime) -> Prices:
 def read_kraken(body: bytes, _at: datetime) -> Prices:
     """Return the price of the last trade of each pair."""
     answer = _decode(body, _Kraken)
+    if any(code.startswith(KRAKEN_UNKNOWN) for code in answer.error):
+        raise SymbolRefused("the source does not know a symbol")
     if any(code.startswith("E") for code in answer.error):
         raise SourceRefused("the source answered with an error")
     tickers = ((pair, _lenient(ticker, _KrakenTicker)) for pair, ticker in answer.result.items())
@@ -107,6 +123,9 @@ def read_kraken(body: bytes, _at: datetime) -> Prices:
 
 def read_binance(body: bytes, _at: datetime) -> Prices:
     """Return the price of the last trade of each symbol."""
+    refusal = _lenient(body, _BinanceError)
+    if refusal and refusal.code in BINANCE_UNKNOWN:
+        raise SymbolRefused("the source does not know a symbol")
     tickers = (_lenient(ticker, _Binance) for ticker in _decode(body, list[Raw]))
     return _prices((ticker.symbol, ticker.price) for ticker in tickers if ticker)
 
@@ -116,6 +135,13 @@ def read_coingecko(body: bytes, at: datetime) -> Prices:
     coins = ((name, _lenient(coin, _CoinGecko)) for name, coin in _decode(body, dict[str, Raw]).items())
     fresh = ((name, coin) for name, coin in coins if coin and _is_near(coin.last_updated_at, at, MARKET_AGE_MAX))
     return _prices((name, coin.usd) for name, coin in fresh)
+
+
+def read_bitfinex(body: bytes, _at: datetime) -> Prices:
+    """Return the price of the last trade of each symbol; those that it does not know are absent."""
+    tickers = (_lenient(ticker, list[Raw]) for ticker in _decode(body, list[Raw]))
+    whole = (ticker for ticker in tickers if ticker and len(ticker) > BITFINEX_LAST)
+    return _prices((_lenient(ticker[0], str) or "", ticker[BITFINEX_LAST]) for ticker in whole)
 
 
 def read_erapi(body: bytes, at: datetime) -> Prices:
@@ -207,6 +233,7 @@ SHAPES: Final[Mapping[str, Callable[[bytes, datetime], Prices]]] = {
     "kraken": read_kraken,
     "binance": read_binance,
     "coingecko": read_coingecko,
+    "bitfinex": read_bitfinex,
     "erapi": read_erapi,
     "ecb": read_ecb,
 }

@@ -53,6 +53,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "calls": ("ri", "riud", ""),
     "chain_blocks": ("", "riud", "r"),
     "chain_cursors": ("r", "riu", "r"),
+    "clock_mark": ("", "riu", ""),
     # The scan writes what it sees of them, the signer which of its spends has one.
     "coins": ("r", "riu", "ru(held_by,held_number)"),
     # The signer alone says that another database is the one to sign from.

@@ -15,6 +15,13 @@ class AppClock(Table, table="app_clock"):
     is_real: bool
 
 
+class ClockMark(Table, table="clock_mark"):
+    """The latest time that the workers have read from the database's clock."""
+
+    only_row: bool
+    read_at: datetime
+
+
 class SchemaMigration(Table, table="schema_migrations"):
     """A migration that was applied."""
 

@@ -15,6 +15,7 @@ from core.catalogue.catalogue import Network
 from core.catalogue.families import Traits
 from models.db import turns
 from models.db.base import app_now, column, execute, is_true, rows, value
+from models.db.clock import FUTURE_MAX_S
 from models.ledger import maturity
 from models.ledger.ledger import balance
 from models.payouts.rows import PayoutRow, SanctionVerdict
@@ -177,8 +178,8 @@ def verdict(network: str, address: str) -> bool | None:
     """Return whether a network's oracle lately called an address sanctioned; None if it was not asked lately."""
     found: bool | None = value(
         "SELECT is_sanctioned FROM sanction_verdicts WHERE network = %s AND address = %s"
-        " AND checked_at > app_now() - make_interval(secs => %s)",
-        (network, address, VERDICT_HOLDS_S),
+        " AND checked_at BETWEEN app_now() - make_interval(secs => %s) AND app_now() + make_interval(secs => %s)",
+        (network, address, VERDICT_HOLDS_S, FUTURE_MAX_S),
     )
     return found
 

@@ -9,16 +9,24 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
+from core.catalogue.catalogue import Catalogue
 from core.rates.consensus import Rate
 from core.rates.pricing import RATE_DIGITS, Market
 from core.rates.view import AGAINST, Course
 from models.db.ahead import ahead
 from models.db.base import column, execute, rows
+from models.db.clock import FUTURE_MAX_S
 from models.rates.rows import RateRow
 
 # Older quotes are refused: a stale rate sells at a loss.
 STALE_AFTER_S: Final = 300
 CACHE_S: Final = 1.0
+
+# A quote from the future was written before the clock was set back: nothing tells how old it is.
+_IS_FRESH: Final = (
+    f"quoted_at > app_now() - make_interval(secs => {STALE_AFTER_S})"
+    f" AND quoted_at <= app_now() + make_interval(secs => {FUTURE_MAX_S})"
+)
 
 
 class MarketBoard:
@@ -51,11 +59,7 @@ class MarketBoard:
 def load_market() -> Market:
     """Read all quotes that are not stale."""
     rates = _fresh_rates()
-    fees = rows(
-        "SELECT currency, network, units, COALESCE(sweep_units, units) FROM network_fees"
-        " WHERE quoted_at > app_now() - make_interval(secs => %s)",
-        (STALE_AFTER_S,),
-    )
+    fees = rows(f"SELECT currency, network, units, COALESCE(sweep_units, units) FROM network_fees WHERE {_IS_FRESH}")
     return Market(
         rates={currency: rate for currency, rate, _ in rates},
         network_fees={(currency, network): units for currency, network, units, _ in fees},
@@ -87,9 +91,8 @@ def last_rates() -> dict[str, Decimal]:
 
 def _fresh_rates() -> list[tuple[str, int, datetime]]:
     return rows(
-        "SELECT currency, trunc(usd * 10::numeric ^ %s), quoted_at FROM rates"
-        " WHERE quoted_at > app_now() - make_interval(secs => %s) ORDER BY currency",
-        (RATE_DIGITS, STALE_AFTER_S),
+        f"SELECT currency, trunc(usd * 10::numeric ^ %s), quoted_at FROM rates WHERE {_IS_FRESH} ORDER BY currency",
+        (RATE_DIGITS,),
     )
 
 
@@ -120,12 +123,21 @@ def carry_over(seconds: int) -> None:
         execute(f"UPDATE {table} SET {moment} = {moment} + make_interval(secs => %s)", (seconds,))
 
 
-def unpriced_networks(networks: Collection[str]) -> list[str]:
-    """Return those networks of which no fresh fee is known."""
+def unpriced_networks(catalogue: Catalogue, networks: Collection[str]) -> list[str]:
+    """Return those networks where a coin has a fresh rate and no fresh fee."""
+    pairs = [(code, coin) for coin, code in catalogue.pairs if code in networks]
     return column(
-        "SELECT n.code FROM unnest(%s::text[]) AS n (code) WHERE NOT EXISTS (SELECT 1 FROM network_fees f"
-        " WHERE f.network = n.code AND f.quoted_at > app_now() - make_interval(secs => %s))",
-        (sorted(networks), STALE_AFTER_S),
+        "SELECT DISTINCT p.network FROM unnest(%s::text[], %s::text[], %s::text[]) AS p (network, currency, gas)"
+        f" WHERE NOT EXISTS (SELECT 1 FROM network_fees f WHERE f.network = p.network AND f.currency = p.currency"
+        f"  AND {_IS_FRESH})"
+        # What moves in the coin of its own gas is told without any rate.
+        f" AND (p.currency = p.gas OR 2 = (SELECT count(*) FROM rates WHERE currency IN (p.currency, p.gas)"
+        f"  AND {_IS_FRESH})) ORDER BY 1",
+        (
+            [code for code, _ in pairs],
+            [coin for _, coin in pairs],
+            [catalogue.networks[code].gas_currency for code, _ in pairs],
+        ),
     )
 
 

@@ -38,3 +38,5 @@ class RateSourceRow(Table, table="rate_sources"):
     ask_at: datetime
     failures: int
     problem: str
+    unknown: list[str]
+    unknown_at: datetime | None

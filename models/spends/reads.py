@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from models.db.base import column, is_true, rows, value
+from models.db.clock import FUTURE_MAX_S
 from models.spends.rows import Purpose, SpendRow
 
 
@@ -64,11 +65,14 @@ def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
     return is_true(
         "SELECT NOT EXISTS (SELECT 1 FROM spends o WHERE o.network = s.network AND o.sender = s.sender"
         "   AND o.slot < s.slot AND o.settled_at IS NULL AND o.mined_txid IS NULL)"
-        " AND GREATEST(s.created_at, s.bumped_at, (SELECT max(o.mined_at) FROM spends o"
-        "   WHERE s.slot IS NOT NULL AND o.network = s.network AND o.sender = s.sender AND o.settled_at IS NULL))"
+        # A time in the future was written before the clock was set back, and counts as none.
+        " AND COALESCE((SELECT max(moved_at) FROM unnest(ARRAY[s.created_at, s.bumped_at,"
+        "   (SELECT max(o.mined_at) FROM spends o WHERE s.slot IS NOT NULL AND o.network = s.network"
+        "     AND o.sender = s.sender AND o.settled_at IS NULL AND o.mined_at <= app_now() + make_interval(secs => %s))"
+        "   ]) AS moved_at WHERE moved_at <= app_now() + make_interval(secs => %s)), '-infinity')"
         " <= app_now() - make_interval(secs => %s)"
         " FROM spends s WHERE s.id = %s AND s.settled_at IS NULL AND s.mined_txid IS NULL",
-        (patience_s, spend.id),
+        (FUTURE_MAX_S, FUTURE_MAX_S, patience_s, spend.id),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, get_args
 from uuid import UUID
 
 from models.db.base import execute, is_true, rows, touched, value
+from models.db.clock import FUTURE_MAX_S
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 from models.spends import held_coins
 from models.spends import outputs as spend_outputs
@@ -23,6 +24,7 @@ State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
 
 # So many settled spends are followed again in one step.
 SETTLED_MAX: Final = 50
+CHECK_LATER_MAX_S: Final = 3_600
 PURPOSES: Final[frozenset[str]] = frozenset(get_args(Purpose))
 
 
@@ -310,10 +312,10 @@ def reopen(spend_id: UUID) -> bool:
 
 
 def check_later(spend_id: UUID, *, seconds: int) -> None:
-    """Look at a spend again after so long."""
+    """Look at a spend again after this time, at most CHECK_LATER_MAX_S."""
     execute(
         "UPDATE spends SET check_at = app_now() + make_interval(secs => %s) WHERE id = %s AND settled_at IS NULL",
-        (seconds, spend_id),
+        (min(seconds, CHECK_LATER_MAX_S), spend_id),
     )
 
 
@@ -367,9 +369,11 @@ def settled_in(network: str, sender: str, slots: range) -> dict[int, UUID]:
 def to_watch(network: str, *, limit: int) -> list[SpendRow]:
     """Return the spends to look at now: the longest unvisited first, a sender's in slot order."""
     return SpendRow.read(
-        "s.network = %s AND s.settled_at IS NULL AND s.check_at <= app_now()"
+        "s.network = %s AND s.settled_at IS NULL"
+        # A time further ahead than any pause was written before the clock was set back.
+        " AND (s.check_at <= app_now() OR s.check_at > app_now() + make_interval(secs => %s))"
         " ORDER BY s.check_at, s.sender, s.slot LIMIT %s",
-        (network, limit),
+        (network, CHECK_LATER_MAX_S + FUTURE_MAX_S, limit),
     )
 
 

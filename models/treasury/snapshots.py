@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from models.db.base import execute, one_as, transaction
+from models.db.clock import FUTURE_MAX_S
 from models.deposits.cursors import Cursor
 from models.treasury.rows import BalanceSnapshot, Place
 
@@ -42,8 +43,9 @@ class Balances:
 def read(network: str) -> Balances | None:
     """Return what waits to be compared, None if nothing does."""
     found = BalanceSnapshot.read(
-        "network = %s AND taken_at > app_now() - make_interval(secs => %s) ORDER BY place, currency, address",
-        (network, KEPT_S),
+        "network = %s AND taken_at BETWEEN app_now() - make_interval(secs => %s)"
+        " AND app_now() + make_interval(secs => %s) ORDER BY place, currency, address",
+        (network, KEPT_S, FUTURE_MAX_S),
     )
     if not found:
         return None

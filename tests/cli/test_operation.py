@@ -4,6 +4,7 @@ import base64
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg2
@@ -11,6 +12,7 @@ import pytest
 from psycopg2 import sql
 
 from cli import checks
+from cli.checks import Verdict
 from cli.embedded.servers.postgres import Postgres
 from models.db import base
 from models.db.migrate import available
@@ -193,6 +195,27 @@ def test_a_moved_clock_is_a_failure_in_production_alone(stack: CommandLine) -> N
     assert findings(stack)["app clock"]["verdict"] == "ok"
     production(stack)
     assert findings(stack)["app clock"]["verdict"] == "fail"
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(
+    ("age_s", "environment", "verdict"),
+    [
+        (-600, "production", Verdict.FAIL),
+        (-600, "development", Verdict.WARN),
+        (3600, "production", Verdict.WARN),
+        (3600, "development", Verdict.OK),
+        (12, "production", Verdict.OK),
+    ],
+)
+def test_a_clock_behind_the_newest_block_or_far_ahead_of_it_is_told(
+    age_s: int, environment: str, verdict: Verdict
+) -> None:
+    insert = "INSERT INTO chain_cursors (network, height, head_height, hash, block_time)"
+    base.execute(f"{insert} VALUES ('ethereum', 5, 5, '0x1', app_now() - make_interval(secs => %s))", (age_s,))
+    base.execute(f"{insert} VALUES ('bsc', 5, 5, '0x1', app_now() + interval '1 year')")
+    settings: Any = SimpleNamespace(environment=environment, rpc_urls={"ethereum": ("http://127.0.0.1:1",)})
+    assert [finding.verdict for finding in checks.check_block_times(settings)] == [verdict]
 
 
 @pytest.mark.parametrize(("limit_s", "verdict"), [(-1, "warn"), (-2, "fail")])

@@ -2,11 +2,12 @@
 
 import contextlib
 import json
+import re
 import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -37,6 +38,12 @@ class Failure:
     is_cut: bool = False
 
 
+# What a market answers where it does not know one of the symbols.
+REFUSALS = {
+    "kraken": Failure(body=b'{"error":["EQuery:Unknown asset pair"]}'),
+    "binance": Failure(status=400, body=b'{"code":-1121,"msg":"Invalid symbol."}'),
+}
+
 Price = Decimal | str | None
 """What a source says: US dollars, or the very text that stands in its answer, or nothing."""
 
@@ -49,16 +56,23 @@ class RateMarket:
         self.lies: dict[str, dict[str, Price]] = {}
         # How old the answers that name their moment claim to be.
         self.age_s = 0
+        # Symbols that no source knows.
+        self.delisted: set[str] = set()
 
-    def body(self, name: str) -> bytes:
-        """Return a source's answer as its real counterpart would write it."""
+    def body(self, name: str, asked: Collection[str] | None = None) -> bytes:
+        """Return a source's answer as its real counterpart would write it: to all symbols, or to those asked for."""
         source = load_sources()[name]
-        texts = dict(self._texts(name, source))
+        texts = {
+            symbol: text
+            for symbol, text in self._texts(name, source)
+            if symbol not in self.delisted and (asked is None or symbol in asked)
+        }
         return RENDERERS[source.shape](texts, int(time.time()) - self.age_s)
 
     def _texts(self, name: str, source: Source) -> Iterator[tuple[str, str]]:
         unit = self.dollars["USDT"] if source.quoted_in == "USDT" else Decimal(1)
-        for currency, symbol in (source.symbols | source.inverse_symbols).items():
+        present = source.symbols | source.inverse_symbols
+        for currency, symbol in (*present.items(), *source.former_symbols.items()):
             price: Price = self.lies.get(name, {}).get(currency, self.dollars[currency])
             if price is None:
                 continue
@@ -99,7 +113,7 @@ class RateServer(RateMarket):
 
     @property
     def env(self) -> dict[str, str]:
-        return {f"RATES_{name.upper()}_URL": url for name, url in self.urls.items()}
+        return {f"RATES_{name.upper()}_URL": f"{url}&symbols={{symbols}}" for name, url in self.urls.items()}
 
     def silence(self, *names: str) -> None:
         """Let sources fail, all of them by default."""
@@ -115,7 +129,13 @@ class RateServer(RateMarket):
         self.headers[name] = dict(handler.headers)
         failure = self.failures.get(name, None)
         if failure is None:
-            failure = Failure(body=self.body(name), headers={"Content-Type": "application/json; charset=utf-8"})
+            _, is_listed, query = handler.path.partition("&symbols=")
+            asked = re.split("%22,%22|,", query) if is_listed else None
+            if name in REFUSALS and self.delisted & set(asked or ()):
+                failure = REFUSALS[name]
+            else:
+                headers = {"Content-Type": "application/json; charset=utf-8"}
+                failure = Failure(body=self.body(name, asked), headers=headers)
         with contextlib.suppress(OSError):
             self._send(handler, failure)
 
@@ -181,6 +201,11 @@ def _coingecko(texts: dict[str, str], at: int) -> bytes:
     return _object({coin: f'{{"usd":{text},"last_updated_at":{at}}}' for coin, text in texts.items()}).encode()
 
 
+def _bitfinex(texts: dict[str, str], _at: int) -> bytes:
+    rows = [f'["{symbol}",1,2,3,4,5,6,{text},8,9,10]' for symbol, text in texts.items()]
+    return f"[{','.join(rows)}]".encode()
+
+
 def _erapi(texts: dict[str, str], at: int) -> bytes:
     moments = f'"time_last_update_unix":{at},"time_next_update_unix":{at + 86400},"time_eol_unix":0'
     rates = _object({"USD": "1"} | texts)
@@ -208,6 +233,7 @@ RENDERERS = {
     "kraken": _kraken,
     "binance": _binance,
     "coingecko": _coingecko,
+    "bitfinex": _bitfinex,
     "erapi": _erapi,
     "ecb": _ecb,
 }

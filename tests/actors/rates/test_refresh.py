@@ -10,12 +10,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from actors import context
+from actors.rates import asking
 from actors.rates import refresh as rates
+from actors.rates.asking import ask_all
 from actors.rates.client import fetch_all
 from core.catalogue.catalogue import load_catalogue
 from core.errors import InvoiceFeeQuoteFailed, InvoiceQuoteFailed
 from core.logs.throttle import LogThrottle
-from core.rates.pricing import Price, Quote, quote
+from core.rates.pricing import RATE_DIGITS, Price, Quote, quote
 from core.rates.sources import load_sources
 from core.settings.settings import load_settings
 from models.db import base
@@ -85,7 +87,7 @@ def test_every_currency_gets_the_rate_that_its_sources_agree_on(sources: RateSer
     for currency, dollars in DOLLARS.items():
         assert abs(rate(currency) - Decimal(dollars)) < Decimal(dollars) * Decimal("1e-6"), currency
     assert rate("USD") == 1
-    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,coinbase,coingecko,kraken",)
+    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,coingecko,kraken",)
 
 
 def test_an_invoice_is_priced_by_the_real_price_of_its_stablecoin(sources: RateServer) -> None:
@@ -113,11 +115,11 @@ def test_rates_follow_the_market(sources: RateServer) -> None:
 def test_no_transaction_is_open_while_sources_are_asked(sources: RateServer, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
 
-    def watched(urls: dict[str, str]) -> object:
+    def watched(urls: dict[str, str], **limits: float) -> object:
         seen.append(in_transaction())
-        return fetch_all(urls)
+        return fetch_all(urls, **limits)
 
-    monkeypatch.setattr(rates, "fetch_all", watched)
+    monkeypatch.setattr(asking, "fetch_all", watched)
     rates.refresh_rates()
     assert seen == [False]
     assert sources.asked
@@ -129,7 +131,7 @@ def test_a_source_that_is_switched_off_is_not_asked_and_what_it_said_is_forgotte
     configure(settings.database_url, RATES_SOURCE="live", **{**sources.env, "RATES_KRAKEN_URL": "off"})
     rounds(2)
     assert sources.asked["kraken"] == 1
-    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,coinbase,coingecko",)
+    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,coingecko",)
 
 
 # --- some fail
@@ -152,12 +154,12 @@ def test_a_source_that_is_switched_off_is_not_asked_and_what_it_said_is_forgotte
 def test_one_source_that_fails_stops_no_other(
     sources: RateServer, failure: Failure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rates, "fetch_all", partial(fetch_all, budget_s=BUDGET_S))
+    monkeypatch.setattr(rates, "ask_all", partial(ask_all, budget_s=BUDGET_S))
     sources.failures["kraken"] = failure
     with capture_logs() as lines:
         rates.refresh_rates()
     assert rate("BTC") == 95_000
-    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,coinbase,coingecko",)
+    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,coingecko",)
     (told,) = [line for line in lines if line["event"] == "rates.source_failed"]
     assert (told["source"], told["failures"], told["log_level"]) == ("kraken", 1, "warning")
     assert rate_sources.all_sources()["kraken"].problem == told["problem"]
@@ -191,14 +193,14 @@ def test_no_single_source_is_needed_for_any_currency(sources: RateServer, name: 
 
 @pytest.mark.parametrize("names", [("binance", "coingecko"), ("coinbase", "binance"), ("kraken", "binance")])
 def test_two_markets_that_quote_in_dollars_suffice(sources: RateServer, names: tuple[str, str]) -> None:
-    sources.silence(*names)
+    sources.silence(*names, "bitfinex")
     rates.refresh_rates()
     assert abs(rate("ETH") - 3_000) < Decimal("0.001")
     assert "USDT" in last_rates()
 
 
 def test_one_market_alone_makes_no_coin_a_rate(sources: RateServer) -> None:
-    sources.silence("coinbase", "binance", "coingecko")
+    sources.silence("coinbase", "binance", "coingecko", "bitfinex")
     rates.refresh_rates()
     assert last_rates().keys() & load_catalogue("production").assets.keys() == set()
     assert abs(rate("EUR") - Decimal("1.15")) < Decimal("1e-6")
@@ -231,13 +233,13 @@ def test_a_lie_about_tether_moves_neither_tether_nor_what_is_quoted_in_it(source
 def test_an_absurd_price_costs_a_market_its_voice_on_that_coin_only(sources: RateServer, text: str) -> None:
     sources.lies["kraken"] = {"BTC": text}
     rates.refresh_rates()
-    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,coinbase,coingecko",)
-    assert one("SELECT source FROM rates WHERE currency = 'ETH'") == ("binance,coinbase,coingecko,kraken",)
+    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,coingecko",)
+    assert one("SELECT source FROM rates WHERE currency = 'ETH'") == ("binance,bitfinex,coinbase,coingecko,kraken",)
 
 
 def test_markets_that_disagree_hold_the_last_rate_until_it_is_stale(sources: RateServer) -> None:
     rates.refresh_rates()
-    sources.lies = {"kraken": {"ETH": Decimal(4_000)}, "coinbase": {"ETH": Decimal(4_000)}}
+    sources.lies = {"kraken": {"ETH": Decimal(4_000)}, "coinbase": {"ETH": Decimal(4_000)}, "bitfinex": {"ETH": None}}
     with capture_logs() as lines:
         rounds(10)
     assert rate("ETH") == 3_000
@@ -263,14 +265,76 @@ def test_a_coin_that_a_market_does_not_know_has_the_rate_of_the_others(sources: 
     for market in ("coinbase", "binance"):
         sources.lies[market] = {"TON": None}
     rates.refresh_rates()
-    assert one("SELECT source FROM rates WHERE currency = 'TON'") == ("coingecko,kraken",)
+    assert one("SELECT source FROM rates WHERE currency = 'TON'") == ("bitfinex,coingecko,kraken",)
+
+
+# --- coins are renamed and delisted
+
+
+def test_a_symbol_that_a_market_does_not_know_is_left_out_and_the_rest_count(sources: RateServer) -> None:
+    sources.delisted = {"DAIUSD", "TRXUSD", "TRXUSDT"}
+    with capture_logs() as lines:
+        rates.refresh_rates()
+    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,coingecko,kraken",)
+    assert one("SELECT source FROM rates WHERE currency = 'TRX'") == ("bitfinex,coingecko",)
+    refused = {line["source"]: line for line in lines if line["event"] == "rates.symbols_refused"}
+    assert refused["kraken"]["currencies"] == ["DAI", "TRX"]
+    assert refused["binance"]["symbols"] == ["TRXUSDT"]
+    assert sources.asked["kraken"] <= asking.QUESTIONS_MAX
+
+    asked = sources.asked["kraken"]
+    pass_time(ROUND_S)
+    rates.refresh_rates()
+    assert sources.asked["kraken"] == asked + 1, "a known refusal is left out of the question"
+
+    sources.delisted = {"DAIUSD"}
+    pass_time(rates.UNKNOWN_S)
+    rates.refresh_rates()
+    assert sources.asked["kraken"] == asked + 4, "each is tried again by itself"
+    assert "kraken" in (one("SELECT source FROM rates WHERE currency = 'TRX'") or [""])[0]
+    assert rate_sources.all_sources()["kraken"].unknown == ["DAIUSD"]
+
+
+def test_a_renamed_coin_is_priced_under_its_new_symbol_where_the_old_one_is_closed(sources: RateServer) -> None:
+    sources.delisted = {"TON", "TONUSD", "TONUSDT", "tTONUSD"}
+    with capture_logs() as lines:
+        rates.refresh_rates()
+    assert one("SELECT source FROM rates WHERE currency = 'TON'") == ("binance,bitfinex,coinbase,coingecko,kraken",)
+    assert not [line for line in lines if line["event"] == "rates.symbols_refused"], "no coin is missing"
+
+
+def test_a_market_that_refuses_every_symbol_has_failed_and_none_is_remembered(sources: RateServer) -> None:
+    sources.failures["kraken"] = Failure(body=b'{"error":["EQuery:Unknown asset pair"]}')
+    rates.refresh_rates()
+    kraken = rate_sources.all_sources()["kraken"]
+    assert (kraken.failures, kraken.unknown) == (1, [])
+    assert sources.asked["kraken"] == asking.QUESTIONS_MAX
+
+
+def test_an_address_without_a_place_for_symbols_is_asked_once(sources: RateServer) -> None:
+    settings = context.context().settings
+    urls = {"RATES_KRAKEN_URL": sources.urls["kraken"]}
+    configure(settings.database_url, RATES_SOURCE="live", **{**sources.env, **urls})
+    sources.failures["kraken"] = Failure(body=b'{"error":["EQuery:Unknown asset pair"]}')
+    rates.refresh_rates()
+    assert (sources.asked["kraken"], rate_sources.all_sources()["kraken"].failures) == (1, 1)
+
+
+def test_a_clock_that_was_set_back_makes_no_price_fresh_and_keeps_no_source_waiting(sources: RateServer) -> None:
+    rates.refresh_rates()
+    pass_time(-7200)
+    assert load_market().rates == {}
+    sources.dollars["BTC"] = Decimal(96_000)
+    rates.refresh_rates()
+    assert sources.asked["kraken"] == sources.asked["ecb"] == 2
+    assert load_market().rates["BTC"] == 96_000 * 10**RATE_DIGITS
 
 
 def test_prices_that_say_themselves_that_they_are_old_do_not_count(sources: RateServer) -> None:
     sources.age_s = 3600
     rates.refresh_rates()
     assert rate_sources.all_sources()["coingecko"].problem == "the answer has no currency of ours"
-    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,coinbase,kraken",)
+    assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,kraken",)
 
 
 # --- all fail

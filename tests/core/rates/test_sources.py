@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.catalogue.catalogue import load_catalogue
-from core.rates.shapes import SourceRefused, price_of
-from core.rates.sources import Quotes, load_sources, read_quotes
+from core.rates.shapes import SourceRefused, SymbolRefused, price_of
+from core.rates.sources import Quotes, address, load_sources, quotes_of, read_prices
 from tests.peers.rate_server import DOLLARS, RateMarket
 
 SOURCES = sorted(load_sources())
@@ -21,7 +21,8 @@ LAUGHS = b"""<?xml version="1.0"?>
 
 
 def read(name: str, body: bytes | str, at: datetime = NOW) -> Quotes:
-    return read_quotes(load_sources()[name], body.encode() if isinstance(body, str) else body, at=at)
+    source = load_sources()[name]
+    return quotes_of(source, read_prices(source, body.encode() if isinstance(body, str) else body, at=at))
 
 
 def coingecko(**coins: tuple[str, int]) -> str:
@@ -37,11 +38,11 @@ def erapi(rates: str, *, base: str = "USD", result: str = "success") -> str:
 # --- the table
 
 
-def test_every_coin_has_three_sources_and_every_fiat_two_so_that_one_may_fail() -> None:
+def test_every_coin_has_four_sources_and_every_fiat_two_so_that_some_may_fail() -> None:
     catalogue = load_catalogue("production")
     for currency in {*catalogue.assets, *catalogue.fiats} - {"USD"}:
         sources = [name for name, source in load_sources().items() if currency in source.currencies]
-        assert len(sources) >= (3 if currency in catalogue.assets else 2), currency
+        assert len(sources) >= (4 if currency in catalogue.assets else 2), currency
 
 
 def test_the_table_names_no_currency_that_the_catalogue_lacks() -> None:
@@ -50,11 +51,36 @@ def test_the_table_names_no_currency_that_the_catalogue_lacks() -> None:
         assert all(catalogue.is_pricing_currency(currency) for currency in source.currencies)
 
 
-@pytest.mark.parametrize("name", ["kraken", "binance", "coingecko"])
-def test_the_address_asks_for_every_symbol(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("kraken", "pair=A,B"),
+        ("binance", 'symbols=["A","B"]'),
+        ("coingecko", "ids=A,B&vs_currencies=usd"),
+        ("bitfinex", "symbols=A,B"),
+    ],
+)
+def test_the_address_asks_for_the_symbols(name: str, query: str) -> None:
     source = load_sources()[name]
-    url = unquote(source.url)
-    assert all(symbol in url for symbol in (source.symbols | source.inverse_symbols).values())
+    assert query in unquote(address(source, source.url, ["A", "B"]))
+
+
+def test_a_former_symbol_counts_only_where_the_present_one_is_missing() -> None:
+    def body(*prices: tuple[str, str]) -> str:
+        return "[" + ",".join(f'{{"symbol":"{symbol}","price":"{price}"}}' for symbol, price in prices) + "]"
+
+    assert read("binance", body(("TONUSDT", "1.5"), ("GRAMUSDT", "1.8"))) == {"TON": Decimal("1.8")}
+    assert read("binance", body(("TONUSDT", "1.5"))) == {"TON": Decimal("1.5")}
+    assert read("coinbase", '{"data":{"currency":"USD","rates":{"TON":"0.5"}}}') == {"TON": Decimal(2)}
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [("kraken", '{"error":["EQuery:Unknown asset pair"]}'), ("binance", '{"code":-1121,"msg":"Invalid symbol."}')],
+)
+def test_a_symbol_that_is_unknown_is_told_from_other_refusals(name: str, body: str) -> None:
+    with pytest.raises(SymbolRefused):
+        read(name, body)
 
 
 def test_coinbase_is_not_asked_about_the_coin_that_it_redeems_itself() -> None:
@@ -92,6 +118,11 @@ def test_kraken() -> None:
 def test_binance_quotes_in_tether() -> None:
     body = '[{"symbol":"BTCUSDT","price":"80000.01000000"},{"symbol":"ETHBTC","price":"0.03"}]'
     assert read("binance", body) == {"BTC": Decimal("80000.01")}
+
+
+def test_bitfinex_rows_that_are_short_or_odd_are_left_out() -> None:
+    body = '[["tBTCUSD",1,2,3,4,5,6,80000.5,8,9,10],["tETHUSD",1],[7,1,2,3,4,5,6,7],"x",["tSOLUSD",1,2,3,4,5,6,null]]'
+    assert read("bitfinex", body) == {"BTC": Decimal("80000.5")}
 
 
 def test_coingecko_prices_keep_their_digits() -> None:

@@ -56,7 +56,7 @@ def test_production_asks_over_https_only() -> None:
 
 
 def test_production_needs_a_market() -> None:
-    env = {f"RATES_{name}_URL": "off" for name in ("COINBASE", "KRAKEN", "BINANCE", "COINGECKO")}
+    env = {f"RATES_{name}_URL": "off" for name in ("COINBASE", "KRAKEN", "BINANCE", "COINGECKO", "BITFINEX")}
     assert load_settings({**DEVELOPMENT, **env}).rates_urls.keys() == {"erapi", "ecb"}
     (problem,) = problems({**PRODUCTION, **env})
     assert problem.startswith("RATES_*_URL: every market is switched off")

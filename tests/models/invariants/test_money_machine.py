@@ -50,6 +50,7 @@ from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payouts import rows as payouts
 from models.queue.calls import Asker
+from models.rates.rates import store_network_fee
 from models.spends import rows as spends
 from models.spends.outputs import OutputRow
 from models.spends.rows import AttemptRow, SpendRow
@@ -136,6 +137,9 @@ class MoneyMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ctx = context.context()
+        # Fresh for longer than one history takes.
+        store_network_fee("USDT", "ethereum", FEE)
+        self.ctx.market.forget()
         self.merchant = merchant(fee_ppm=FEE_PPM, fee_fixed_usd_cents=0)
         endpoint(self.merchant)
         self.wallet = wallet(self.merchant, fee_ppm=FEE_PPM)
@@ -532,12 +536,6 @@ def _gateway(database: str) -> None:
                 "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
             }
         )
-    )
-    # For as long as the test runs.
-    execute(
-        "INSERT INTO network_fees (currency, network, units, quoted_at)"
-        " VALUES ('USDT', 'ethereum', %s, app_now() + interval '1 day')",
-        (FEE,),
     )
 
 

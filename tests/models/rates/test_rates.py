@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 
+from core.catalogue.catalogue import load_catalogue
 from core.rates.consensus import Rate
 from core.rates.pricing import RATE_DIGITS, Market
 from core.rates.view import exchange_rates
@@ -66,6 +67,24 @@ def test_quotes_keep_their_age_where_the_clock_is_moved() -> None:
     market = rates.load_market()
     assert (market.rates.keys(), market.network_fees) == ({"BTC"}, {("USDT", "ethereum"): 7})
     assert one("SELECT answered_at > app_now() - interval '1 minute' FROM rate_sources") == (True,)
+
+
+@pytest.mark.usefixtures("database")
+def test_a_network_is_unpriced_where_a_coin_has_a_rate_and_no_fee() -> None:
+    catalogue = load_catalogue("production")
+
+    def unpriced() -> list[str]:
+        return rates.unpriced_networks(catalogue, ["ethereum", "bitcoin"])
+
+    execute("DELETE FROM rates")
+    assert unpriced() == ["bitcoin", "ethereum"], "what pays its own gas needs no rate"
+    for network, coin in (("bitcoin", "BTC"), ("ethereum", "ETH")):
+        rates.store_network_fee(coin, network, 7)
+    assert unpriced() == []
+    store(ETH="3000", USDT="1")
+    assert unpriced() == ["ethereum"]
+    rates.store_network_fee("USDT", "ethereum", 7)
+    assert unpriced() == []
 
 
 @pytest.mark.usefixtures("database")

@@ -23,33 +23,33 @@ def asked_again_in_s(source: str) -> float:
 
 
 def test_a_source_that_was_never_asked_is_due() -> None:
-    assert sources.lease_due(["b", "a"], lease_s=15) == ["a", "b"]
+    assert sources.lease_due({"b": 20, "a": 20}, lease_s=15) == ["a", "b"]
 
 
 def test_a_source_is_claimed_by_one_worker_until_its_lease_is_over() -> None:
-    sources.lease_due(["a"], lease_s=15)
-    assert sources.lease_due(["a", "b"], lease_s=15) == ["b"]
+    sources.lease_due({"a": 20}, lease_s=15)
+    assert sources.lease_due({"a": 20, "b": 20}, lease_s=15) == ["b"]
     pass_time(16)
-    assert sources.lease_due(["a", "b"], lease_s=15) == ["a", "b"]
+    assert sources.lease_due({"a": 20, "b": 20}, lease_s=15) == ["a", "b"]
 
 
 def test_many_workers_claim_each_source_once() -> None:
-    claimed = at_once(4, lambda _: sources.lease_due(["a", "b", "c"], lease_s=60))
+    claimed = at_once(4, lambda _: sources.lease_due({"a": 20, "b": 20, "c": 20}, lease_s=60))
 
     assert sorted(each for found in claimed for each in found) == ["a", "b", "c"]  # type: ignore[union-attr]
 
 
 def test_who_claims_does_not_wait_for_who_settles() -> None:
-    sources.lease_due(["a"], lease_s=15)
+    sources.lease_due({"a": 20}, lease_s=15)
     pass_time(16)
 
     with transaction():
         sources.lock_all()
-        assert at_once(1, lambda _: sources.lease_due(["a"], lease_s=15)) == [[]]
+        assert at_once(1, lambda _: sources.lease_due({"a": 20}, lease_s=15)) == [[]]
 
 
 def test_a_good_answer_is_kept_with_all_digits_until_the_next() -> None:
-    sources.lease_due(["a"], lease_s=15)
+    sources.lease_due({"a": 20}, lease_s=15)
     sources.record_answer("a", {"BTC": Decimal("95000.10"), "IDR": Decimal("0.0000598")}, every_s=20)
     row = sources.all_sources()["a"]
     assert row.quotes == {"BTC": Decimal("95000.10"), "IDR": Decimal("0.0000598")}
@@ -59,7 +59,7 @@ def test_a_good_answer_is_kept_with_all_digits_until_the_next() -> None:
 
 
 def test_a_failure_keeps_the_last_answer_and_says_why() -> None:
-    sources.lease_due(["a"], lease_s=15)
+    sources.lease_due({"a": 20}, lease_s=15)
     sources.record_answer("a", {"BTC": Decimal(1)}, every_s=20)
     sources.record_failure("a", "status 429", every_s=20)
     row = sources.all_sources()["a"]
@@ -73,14 +73,14 @@ def test_a_failure_keeps_the_last_answer_and_says_why() -> None:
     ("every_s", "expected"), [(20, [30, 60, 60, 60]), (3600, [30, 60, 120, 240, 480, 960, 1920, 3600, 3600])]
 )
 def test_a_source_that_goes_on_failing_is_left_alone_for_longer(every_s: int, expected: list[int]) -> None:
-    sources.lease_due(["a"], lease_s=15)
+    sources.lease_due({"a": 20}, lease_s=15)
     for pause_s in expected:
         sources.record_failure("a", "status 429", every_s=every_s)
         assert pause_s - 5 < asked_again_in_s("a") <= pause_s
 
 
 def test_a_source_that_failed_for_years_is_still_asked() -> None:
-    sources.lease_due(["a"], lease_s=15)
+    sources.lease_due({"a": 20}, lease_s=15)
     execute("UPDATE rate_sources SET failures = 1000000")
     sources.record_failure("a", "status 429", every_s=20)
     assert asked_again_in_s("a") <= 60

@@ -1,0 +1,22 @@
+"""Watches for a clock of the database that was set back. Rung by the scheduler."""
+
+from __future__ import annotations
+
+import structlog
+
+from actors.queue.broker import doorbell, single_flight
+from models.db import clock
+
+log = structlog.get_logger()
+
+
+@doorbell(queue="maintenance")
+def watch_clock() -> None:
+    """Release what waits for a time that the clock has lost, then mark the present time; one process at a time."""
+    with single_flight("clock") as is_mine:
+        if is_mine:
+            gone_s = clock.set_back_s()
+            if gone_s:
+                log.error("clock.set_back", seconds=round(gone_s), released=clock.release_waits())
+            # Last: a process that dies before this finds the clock set back again.
+            clock.mark()

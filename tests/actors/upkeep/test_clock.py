@@ -1,0 +1,23 @@
+"""The clock's watch, as the scheduler rings for it."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from actors.upkeep.clock import watch_clock
+from models.db.base import execute, one
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def test_what_waited_for_a_time_that_the_clock_lost_is_due_and_the_loss_is_logged_once() -> None:
+    watch_clock()
+    execute("INSERT INTO rate_sources (source, ask_at) VALUES ('a', app_now() + interval '30 minutes')")
+    execute("UPDATE app_clock SET ahead = ahead - interval '2 hours'")
+
+    with capture_logs() as lines:
+        watch_clock()
+        watch_clock()
+
+    (line,) = [line for line in lines if line["event"] == "clock.set_back"]
+    assert (7190 < line["seconds"] <= 7200, line["released"]) == (True, 1)
+    assert one("SELECT ask_at <= app_now() FROM rate_sources") == (True,)
