@@ -2,6 +2,24 @@
 // What comes from the API is set as text, never as markup.
 "use strict";
 
+// Returns an amount as the API takes it, from what people write: "12,50", "1 234,50", "1.234,50", "1'234.5".
+// What can be read in two ways ("12,345") is left as it is, and refused by the API.
+function plainAmount(written) {
+  const text = written.replace(/[\s'\u2019]/g, "");
+  const [, mark] = /([.,])\d*$/.exec(text) || [];
+  if (!mark) return text;
+  const other = mark === "," ? "." : ",";
+  const [whole, ...parts] = text.split(mark);
+  if (parts.length > 1) {
+    // Only thousands are marked more than once.
+    return /^\d{1,3}$/.test(whole) && parts.every((part) => /^\d{3}$/.test(part)) ? whole + parts.join("") : text;
+  }
+  const isGrouped = whole.split(other).length > 1;
+  if (isGrouped && !new RegExp(`^\\d{1,3}(\\${other}\\d{3})+$`).test(whole)) return text;
+  const isThousands = mark === "," && !isGrouped && parts[0].length === 3 && /^[1-9]\d{0,2}$/.test(whole);
+  return isThousands ? text : `${whole.replaceAll(other, "")}.${parts[0]}`;
+}
+
 (() => {
   const page = document.getElementById("link");
   const byId = (id) => document.getElementById(id);
@@ -16,8 +34,7 @@
     });
   }
 
-  // As people write it: blanks between the digits, and a comma before cents. One before thousands is left, and refused.
-  const amountText = () => byId("amount").value.replace(/\s/g, "").replace(/,(?=\d{1,2}$)/, ".");
+  const amountText = () => plainAmount(byId("amount").value);
 
   function order() {
     const chosen = byId("pinned") || document.querySelector("input[name=coin]:checked");

@@ -58,6 +58,22 @@ def test_a_buyer_names_an_amount_and_a_coin_and_sees_what_to_send(page: Page, si
     assert page.is_enabled("#submit")
 
 
+AMOUNTS = {
+    "12,50": "12.50", " 12,5 ": "12.5", "12.50": "12.50", "12": "12", "0,00015": "0.00015", "0,015": "0.015",
+    "1 234,50": "1234.50", "1.234,50": "1234.50", "1,234.50": "1234.50", "1'234.5": "1234.5",
+    "1.234.567,8": "1234567.8", "1,234,567": "1234567", "1.234.567": "1234567",
+    # In two ways, or in none: the API refuses them.
+    "12,345": "12,345", "1,2,3": "1,2,3", "1.23.4": "1.23.4", "12.34,5.6": "12.34,5.6", "12.34,5": "12.34,5",
+    "ten": "ten", "": "",
+}  # fmt: skip
+
+
+def test_an_amount_is_taken_as_people_write_it(page: Page, site: str, live: Live) -> None:
+    page.goto(f"{site}/link/{opened(live, amount_mode='open')}")
+
+    assert page.evaluate("(texts) => texts.map((text) => plainAmount(text))", list(AMOUNTS)) == list(AMOUNTS.values())
+
+
 def test_a_pinned_link_needs_one_click_and_one_that_is_switched_off_says_so(page: Page, site: str, live: Live) -> None:
     link_id = opened(live, pinned_currency="USDT", pinned_network="ethereum", title="Coffee")
     page.goto(f"{site}/link/{link_id}")
