@@ -22,11 +22,13 @@ from api.health.metrics import Metrics
 from api.http import errors
 from api.http.auth import Authenticator
 from api.http.client_ip import client_ip
+from api.http.clock import GatewayClock
 from api.http.dispatch import Resource
 from api.http.middleware import Frame
 from api.http.slots import Slots
 from api.limits.limits import Limiter, Link, limits_of
 from api.limits.sources import source_of
+from api.pages.error_pages import ErrorPages
 from api.pages.link_page import LinkPage
 from api.pages.pages import ClaimPage, PaymentPage, static_files
 from api.routes import ENDPOINTS
@@ -72,7 +74,7 @@ def create_app(
     )
     admit_anonymous = _admitting_anonymous(settings, limiter)
     app = falcon.App(middleware=[Frame(gateway.metrics, admit_anonymous)])
-    errors.install(app)
+    errors.install(app, ErrorPages(settings, static_files(), ENDPOINTS).show)
     _add_routes(app, gateway)
     app.add_sink(_answering_unknown(admit_anonymous))
     return app
@@ -127,6 +129,7 @@ def _gateway(
         own_hosts=settings.own_hosts,
         caller=caller,
         authenticator=authenticator,
+        clock=GatewayClock(),
         limiter=limiter,
         reads=reads,
         readiness=Readiness(store_checks(queues)),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from api.health.health import Readiness
     from api.health.metrics import Metrics
     from api.http.auth import Authenticator
+    from api.http.clock import GatewayClock
     from api.http.slots import Slots
 
 
@@ -67,6 +68,8 @@ class Gateway:
     own_hosts: frozenset[str]
     caller: Caller
     authenticator: Authenticator
+    # Tells the gateway's time in public answers.
+    clock: GatewayClock
     limiter: Limiter
     # What reads PostgreSQL takes one of these.
     reads: Slots

@@ -100,6 +100,10 @@ _HEADERS: Final[Json] = {
     "ETag": {"description": "The version of this answer.", "schema": {"type": "string"}},
     "Cache-Control": {"description": "Whether, and how long, it may be kept.", "schema": {"type": "string"}},
     "Retry-After": {"description": "Seconds.", "schema": {"type": "string", "pattern": "^[0-9]+$"}},
+    "X-Gateway-Time": {
+        "description": "The gateway's time in milliseconds since 1970: count down by it, not by the device's clock.",
+        "schema": {"type": "string", "pattern": "^[0-9]+$"},
+    },
     "Idempotent-Replayed": {
         "description": "Present where the answer is a stored one.",
         "schema": {"type": "string", "const": "true"},
@@ -196,6 +200,7 @@ def _parameters(endpoint: Endpoint) -> Iterable[str]:
 def _success(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
     names = ["X-Request-Id", "Cache-Control"]
     names += ["ETag"] if endpoint.cached else []
+    names += ["X-Gateway-Time"] if endpoint.cors else []
     names += ["Idempotent-Replayed"] if endpoint.creates or endpoint.dedupes_signature else []
     content: Json = {}
     if endpoint.result is not None:

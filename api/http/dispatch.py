@@ -45,7 +45,7 @@ SIGNATURE_KEY: Final = "\n"
 # Any origin, but never with credentials: what is public is public to a browser too.
 CORS: Final = (
     ("Access-Control-Allow-Origin", "*"),
-    ("Access-Control-Expose-Headers", "ETag, Retry-After, X-Request-Id"),
+    ("Access-Control-Expose-Headers", "ETag, Retry-After, X-Gateway-Time, X-Request-Id"),
 )
 PREFLIGHT: Final = (
     ("Access-Control-Allow-Headers", "Content-Type, If-None-Match, X-Request-Id"),
@@ -99,6 +99,9 @@ class Operation:
             if endpoint.is_payment_page:
                 self._gateway.limiter.note_unknown(self._source(req))
             raise
+        finally:
+            if endpoint.cors:
+                self._gateway.clock.stamp(resp)
         if endpoint.status != HTTP_OK:
             resp.status = endpoint.status
         if not endpoint.cached:

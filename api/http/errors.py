@@ -5,7 +5,8 @@ Source: API reference, "Errors".
 
 from __future__ import annotations
 
-from typing import Any, Final
+from http import HTTPStatus
+from typing import Any, Final, Protocol
 
 import falcon
 import msgspec
@@ -55,28 +56,45 @@ def as_domain_error(error: Exception) -> DomainError:
     return GatewayInternalError()
 
 
-def answer_error(_req: Request, resp: Response, error: Exception, _params: dict[str, Any]) -> None:
-    """Write an exception as a response."""
-    domain = as_domain_error(error)
-    resp.status = domain.status
-    resp.data = error_body(domain)
-    resp.content_type = falcon.MEDIA_JSON
-    resp.set_header("Cache-Control", "no-store")
-    if domain.retry_after_s is not None:
-        resp.set_header("Retry-After", str(domain.retry_after_s))
+class ShowPage(Protocol):
+    """Answers browsers; api.pages.error_pages.ErrorPages does."""
+
+    def __call__(self, req: Request, resp: Response, *, status: int, retry_after_s: int | None) -> bool:
+        """Answer with a page and return True, or leave a program to its JSON."""
 
 
-def answer_too_many(_req: Request, resp: Response, error: TooManyRequestsError, _params: dict[str, Any]) -> None:
-    """Write the one refusal that has no code."""
-    resp.status = falcon.HTTP_429
-    resp.data = msgspec.json.encode({"state": 1, "message": str(error)})
-    resp.content_type = falcon.MEDIA_JSON
-    resp.set_header("Cache-Control", "no-store")
-    resp.set_header("Retry-After", str(error.retry_after_s))
+class Answers:
+    """Writes what is raised: JSON for programs, a page for browsers."""
+
+    def __init__(self, show_page: ShowPage) -> None:
+        self._show_page = show_page
+
+    def answer(self, req: Request, resp: Response, error: Exception, _params: dict[str, Any]) -> None:
+        """Write an exception as a response."""
+        domain = as_domain_error(error)
+        self._write(req, resp, domain.status, error_body(domain), domain.retry_after_s)
+
+    def answer_too_many(
+        self, req: Request, resp: Response, error: TooManyRequestsError, _params: dict[str, Any]
+    ) -> None:
+        """Write the one refusal that has no code."""
+        body = msgspec.json.encode({"state": 1, "message": str(error)})
+        self._write(req, resp, HTTPStatus.TOO_MANY_REQUESTS, body, error.retry_after_s)
+
+    def _write(self, req: Request, resp: Response, status: int, body: bytes, retry_after_s: int | None) -> None:
+        if retry_after_s is not None:
+            resp.set_header("Retry-After", str(retry_after_s))
+        resp.set_header("Cache-Control", "no-store")
+        if self._show_page(req, resp, status=status, retry_after_s=retry_after_s):
+            return
+        resp.status = status
+        resp.data = body
+        resp.content_type = falcon.MEDIA_JSON
 
 
-def install(app: App[Request, Response]) -> None:
+def install(app: App[Request, Response], show_page: ShowPage) -> None:
     """Make this module answer whatever is raised."""
-    app.add_error_handler(Exception, answer_error)
-    app.add_error_handler(falcon.HTTPError, answer_error)
-    app.add_error_handler(TooManyRequestsError, answer_too_many)
+    answers = Answers(show_page)
+    app.add_error_handler(Exception, answers.answer)
+    app.add_error_handler(falcon.HTTPError, answers.answer)
+    app.add_error_handler(TooManyRequestsError, answers.answer_too_many)

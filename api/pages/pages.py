@@ -22,6 +22,7 @@ from falcon import Request, Response
 from api.gateway import Gateway
 from api.http import http_cache
 from api.http.client_ip import client_ip
+from api.http.clock import CLOCK_HEADER
 from api.http.errors import as_domain_error
 from api.limits.sources import Source, source_of
 from api.pages import payment_stages
@@ -30,6 +31,7 @@ from api.routes.payout_links.claims import find as find_claim
 from core.catalogue.families import traits_of
 from core.errors import DomainError, PayNotFound, RequestNotFound, TooManyRequestsError
 from core.ids import is_uuid
+from core.settings.settings import Settings
 from models.db.base import app_now
 from models.invoices import arrivals
 from models.payout_links import views as payout_link_views
@@ -52,8 +54,6 @@ _PAGE_HEADERS: Final = (
     ("Cache-Control", "no-store"),
     ("X-Robots-Tag", "noindex"),
 )
-# The gateway's time in milliseconds, for the countdown of the page that asks.
-CLOCK_HEADER: Final = "X-Gateway-Time"
 _HSTS: Final = ("Strict-Transport-Security", "max-age=31536000")
 
 CLAIM_HEADINGS: Final[Mapping[str, str]] = {
@@ -106,17 +106,16 @@ class HostedPage:
 
     def __init__(self, gateway: Gateway, static: StaticFiles) -> None:
         self._gateway = gateway
-        is_https = urlsplit(gateway.settings.pay_url).scheme == "https"
-        self._headers = (*_PAGE_HEADERS, _HSTS) if is_https else _PAGE_HEADERS
-        templates = _templates(static)
-        self._page = templates.get_template(self.template)
-        self._error_page = templates.get_template("error.html")
+        self._headers = page_headers(gateway.settings)
+        self._page = templates(static).get_template(self.template)
+        self._error_page = templates(static).get_template("error.html")
 
     def _show(
         self, req: Request, resp: Response, render: Callable[[], str | None], *, payment_id: UUID | None = None
     ) -> None:
         """Send a page, or say in plain words why not. payment_id: whose page it is, and counted as."""
         resp.set_headers(self._headers)
+        self._gateway.clock.stamp(resp)
         source = source_of(client_ip(req.env, self._gateway.settings.trusted_proxies))
         try:
             self._admit(source, payment_id)
@@ -146,7 +145,7 @@ class HostedPage:
 
     def _show_limit(self, req: Request, resp: Response, refusal: TooManyRequestsError) -> None:
         """Ask a browser for patience in words, anything else in the shape of every 429."""
-        if "text/html" not in req.env.get("HTTP_ACCEPT", ""):
+        if not takes_pages(req):
             raise refusal
         resp.status = HTTPStatus.TOO_MANY_REQUESTS
         resp.set_header("Retry-After", str(refusal.retry_after_s))
@@ -217,6 +216,8 @@ class ClaimPage(HostedPage):
         return self._page.render(
             link=view,
             expires_unix=int(row.expires_at.timestamp()),
+            # The countdown goes by the gateway's clock.
+            now_ms=self._gateway.clock.now_ms(),
             headings=CLAIM_HEADINGS,
             network_name=network.name,
             takes_memo=traits_of(network).has_memo,
@@ -225,8 +226,19 @@ class ClaimPage(HostedPage):
         )
 
 
+def page_headers(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Return the headers of every page."""
+    return (*_PAGE_HEADERS, _HSTS) if urlsplit(settings.pay_url).scheme == "https" else _PAGE_HEADERS
+
+
+def takes_pages(req: Request) -> bool:
+    """Return True if the client asks for pages, as browsers do."""
+    return "text/html" in req.env.get("HTTP_ACCEPT", "")
+
+
 @functools.cache
-def _templates(static: StaticFiles) -> jinja2.Environment:
+def templates(static: StaticFiles) -> jinja2.Environment:
+    """Return the templates of all pages."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "templates"),
         autoescape=True,

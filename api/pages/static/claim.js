@@ -13,6 +13,8 @@
   let status = page.dataset.status;
   let expiresAt = Number(byId("expiry").dataset.unix);
   let isSending = false;
+  // Added to performance.now(), which no change of the device's clock moves, it gives the gateway's time.
+  let clockOffsetMs = (Number(page.dataset.now) || Date.now()) - performance.now();
 
   const setText = (id, text) => {
     const element = byId(id);
@@ -76,9 +78,17 @@
     byId("submit").disabled = false;
   }
 
+  function setClock(answer, askedAt) {
+    const gatewayMs = Number(answer.headers.get("X-Gateway-Time"));
+    // It was taken somewhere between the question and the answer.
+    if (gatewayMs) clockOffsetMs = gatewayMs - (askedAt + performance.now()) / 2;
+  }
+
   async function refresh() {
     try {
+      const askedAt = performance.now();
       const answer = await fetch(api, { cache: "no-store" });
+      setClock(answer, askedAt);
       if (answer.ok && !isSending) {
         const link = (await answer.json()).result;
         expiresAt = Math.floor(Date.parse(link.expires_at) / 1000);
@@ -95,7 +105,7 @@
   }
 
   function countDown() {
-    const left = Math.max(0, expiresAt - Math.floor(Date.now() / 1000));
+    const left = Math.max(0, expiresAt - Math.floor((performance.now() + clockOffsetMs) / 1000));
     const two = (number) => String(number).padStart(2, "0");
     const days = Math.floor(left / 86400);
     const clock = `${two(Math.floor(left / 3600) % 24)}:${two(Math.floor(left / 60) % 60)}:${two(left % 60)}`;

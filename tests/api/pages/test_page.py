@@ -400,3 +400,59 @@ def test_a_page_that_cannot_be_shown_is_still_a_page(client: Client, monkeypatch
         assert "content-security-policy" in answer.headers
         assert "<h1>" in answer.text
         assert "ZeroDivisionError" not in answer.text
+
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+PAYMENT = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/", 404),
+        ("HEAD", "/", 404),
+        ("GET", "/pay/", 404),
+        ("GET", "/pay", 404),
+        ("GET", f"/pay//{PAYMENT}", 404),
+        ("GET", f"/pay/{PAYMENT}/x", 404),
+        ("GET", "/favicon.ico", 404),
+        ("GET", "/static/nothing.css", 404),
+        ("GET", "/v1x/payment", 404),
+        ("POST", f"/pay/{PAYMENT}", 405),
+    ],
+)
+def test_a_browser_gets_a_page_where_a_program_gets_an_error(
+    client: Client, method: str, path: str, status: int
+) -> None:
+    program, browser = client.simulate_request(method, path), client.simulate_request(method, path, headers=BROWSER)
+
+    assert (program.status_code, browser.status_code) == (status, status)
+    assert program.headers["content-type"] == "application/json"
+    assert browser.headers["content-type"] == "text/html; charset=utf-8"
+    assert browser.headers["cache-control"] == "no-store"
+    assert "frame-ancestors 'none'" in browser.headers["content-security-policy"]
+    assert browser.headers.get("allow") == program.headers.get("allow")
+    if method != "HEAD":
+        assert set(program.json) == {"error"}
+        assert "<h1>There is no page here</h1>" in browser.text
+
+
+@pytest.mark.parametrize("page", ["pay", "link", "claim"])
+def test_a_slash_behind_the_address_of_a_page_leads_a_browser_to_the_page(client: Client, page: str) -> None:
+    path = f"/{page}/{PAYMENT}/"
+
+    assert client.simulate_get(path).json["error"]["code"] == "request.not_found"
+    led = client.simulate_get(path, query_string="lang=de", headers=BROWSER)
+    assert (led.status_code, led.headers["location"]) == (308, f"/{page}/{PAYMENT}?lang=de")
+    # No other site, and nothing that is no name of a page.
+    for strange in (f"//x.example/{page}/{PAYMENT}/", f"/{page}/a/b/", f"/{page}/..%2F/", f"/{page}//"):
+        assert "location" not in client.simulate_get(strange, headers=BROWSER).headers
+
+
+@pytest.mark.parametrize("path", ["/v1/nothing", "//v1/payment", "/v1/payment", "/v1", "/metrics/", "/readyz/x"])
+def test_the_api_answers_in_json_whatever_is_accepted(client: Client, path: str) -> None:
+    # What Java's own HTTP client asks for.
+    answer = client.simulate_get(path, headers={"Accept": "text/html, image/gif, */*; q=.2"})
+
+    assert answer.headers["content-type"] == "application/json"
+    assert set(answer.json) == {"error"}

@@ -1,0 +1,59 @@
+"""Shows browsers a page where the API has only an error for programs. Called by api.http.errors.
+
+A buyer who mistypes an address, or leaves a slash behind it, is no API client. Addresses of the API answer in JSON
+whatever is accepted: HTTP libraries ask for text/html without being browsers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Final
+
+from falcon import Request, Response
+
+from api.endpoints import Endpoint
+from api.pages.pages import HTML, StaticFiles, page_headers, takes_pages, templates
+from core.settings.settings import Settings
+
+# A page of ours with a slash too many.
+_WITH_SLASH: Final = re.compile(r"(/(?:pay|claim|link)/[A-Za-z0-9_-]{1,64})/(\?.*)?", re.DOTALL)
+_FIRST_SEGMENT: Final = re.compile(r"/*([^/?#%]*)")
+
+
+class ErrorPages:
+    """The pages for refusals outside the hosted pages."""
+
+    def __init__(self, settings: Settings, static: StaticFiles, endpoints: Iterable[Endpoint]) -> None:
+        self._headers = page_headers(settings)
+        self._page = templates(static).get_template("error.html")
+        self._api = frozenset(endpoint.path.split("/")[1] for endpoint in endpoints)
+
+    def show(self, req: Request, resp: Response, *, status: int, retry_after_s: int | None) -> bool:
+        """Answer a browser with a page; return False for a program, and for anybody at an address of the API."""
+        target = getattr(req.context, "target", req.path)
+        if not takes_pages(req) or self._is_api(target):
+            return False
+        resp.set_headers(self._headers)
+        canonical = _WITH_SLASH.fullmatch(target)
+        if canonical is not None and status == HTTPStatus.NOT_FOUND:
+            resp.status = HTTPStatus.PERMANENT_REDIRECT
+            resp.set_header("Location", f"{canonical[1]}{canonical[2] or ''}")
+            return True
+        resp.status = status
+        resp.content_type = HTML
+        resp.text = self._page.render(title=_title(status, retry_after_s), subject="page")
+        return True
+
+    def _is_api(self, target: str) -> bool:
+        segment = _FIRST_SEGMENT.match(target)
+        return segment is not None and segment[1] in self._api
+
+
+def _title(status: int, retry_after_s: int | None) -> str:
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return f"Please reload this page in {retry_after_s} seconds."
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "This page is busy. Please reload it in a moment."
+    return "There is no page here"
