@@ -34,6 +34,7 @@ from chains.spending import (
     Lying,
     Offer,
     Purse,
+    Scanned,
     Sending,
     Step,
     Sweep,
@@ -309,7 +310,9 @@ class Treasurer(Protocol):
 class CoinTreasurer(Protocol):
     """One network whose money lies in coins, for the signer's treasury: coins are spent where they lie."""
 
-    def join(self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int) -> Sweep | Wait:
+    def join(
+        self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int, scanned: Scanned | None = None
+    ) -> Sweep | Wait:
         """Return what makes one coin of many, at the hot wallet, where that is cheap now; else dear.
 
         coins: those that no spend holds, the most valuable first. It takes as many as fit into one transaction and are

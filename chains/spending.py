@@ -125,6 +125,14 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scanned:
+    """The last block that our own scan has recorded: how far the chain is, whatever one node says."""
+
+    height: int
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Purse:
     """What our rows know of a wallet and the chain does not tell."""
 
@@ -135,6 +143,8 @@ class Purse:
     # By currency, what its spends in no block will take, fees in the gas coin included; in the network's token units.
     # Nothing where money lies in coins: what was promised of these, spends hold.
     promised: Mapping[str, int] = field(default_factory=dict)
+    # None before the first scan.
+    scanned: Scanned | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +171,8 @@ class Lying:
     is_rest: bool
     height: int
     block_hash: str
+    # None before the first scan.
+    scanned: Scanned | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

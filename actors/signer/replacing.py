@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from actors.signer.intents import coin_of, draft_of, intent_of, nothing_of
-from actors.signer.spend import free_coins, holding
+from actors.signer.spend import free_coins, holding, scanned
 from chains.family import CoinSpender, Spender
 from chains.spending import Coins, Draft, Purse
 from core.catalogue.catalogue import Network
@@ -35,7 +35,7 @@ def replaced(network: Network, spender: Spender, spend: SpendRow, attempts: Sequ
     if holder is not None:
         return _of_coins(network, holder, spend, attempts)
     intent = nothing_of(spend) if spend.state == "failed" else intent_of(spend)
-    return Replaced(draft=draft_of(network, spend, attempts[0], intent), purse=Purse())
+    return Replaced(draft=draft_of(network, spend, attempts[0], intent), purse=Purse(scanned=scanned(network)))
 
 
 def _of_coins(
@@ -52,7 +52,7 @@ def _of_coins(
             beside = [coin for place, coin in there.items() if place not in claimed]
             return Replaced(
                 draft=draft_of(network, spend, attempt, intent_of(spend), claim=claim),
-                purse=Purse(coins=(*beside, *free_coins(network, network.gas_currency))),
+                purse=Purse(coins=(*beside, *free_coins(network, network.gas_currency)), scanned=scanned(network)),
                 held=frozenset(there),
             )
     return None

@@ -36,6 +36,7 @@ from chains.spending import (
     Intent,
     KeyRef,
     Purse,
+    Scanned,
     Sending,
     Window,
 )
@@ -44,6 +45,7 @@ from core.catalogue.families import traits_of
 from core.ids import uuid7
 from core.logs.checkpoints import reached
 from models.db.base import in_transaction, repeat_on_deadlock, transaction
+from models.deposits import cursors
 from models.payouts import freezes
 from models.spends import coins, signing
 from models.spends import reads as spend_reads
@@ -217,8 +219,15 @@ def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, p
         coins=free_coins(network, currency) if is_coins else (),
         # The coins that a spend holds are what it has promised, and are not among the free ones.
         promised={} if is_coins else spoken_for,
+        scanned=scanned(network),
     )
     return spender.draft(intent, purse, cap_units=registry.fee_cap_units(network, ctx.settings))
+
+
+def scanned(network: Network) -> Scanned | None:
+    """Return the last block that the scan has recorded; None before its first."""
+    cursor = cursors.read(network.code)
+    return None if cursor is None else Scanned(height=cursor.height, time=cursor.block_time)
 
 
 def free_coins(network: Network, currency: str) -> tuple[Coin, ...]:

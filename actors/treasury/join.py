@@ -35,9 +35,9 @@ def join(ctx: Context, network: Network, hot: KeyRef) -> bool:
         return False
     if spend_reads.waiting_of(code, hot.address, "join"):
         return False
-    treasurer = registry.coin_treasurer(network, ctx.settings)
+    treasurer, cap_units = registry.coin_treasurer(network, ctx.settings), registry.fee_cap_units(network, ctx.settings)
     try:
-        step = treasurer.join(found, hot, cap_units=registry.fee_cap_units(network, ctx.settings))
+        step = treasurer.join(found, hot, cap_units=cap_units, scanned=spending.scanned(network))
         return isinstance(step, Sweep) and _start(ctx, network, step, found)
     except (InsufficientCoinError, SpendRefusedError) as error:
         log.warning("join.refused", network=code, reason=str(error))

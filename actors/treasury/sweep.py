@@ -32,6 +32,7 @@ from chains.spending import (
     KeyRef,
     Lying,
     Output,
+    Scanned,
     SpendRefusedError,
     Step,
     Sweep,
@@ -191,6 +192,7 @@ class _Keeper:
             is_rest=not found.units,
             height=self._cursor.height,
             block_hash=self._cursor.hash,
+            scanned=Scanned(height=self._cursor.height, time=self._cursor.block_time),
         )
 
     def _explained_units(self, found: Unswept) -> int:

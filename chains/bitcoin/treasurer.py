@@ -9,12 +9,12 @@ from typing import Final
 
 from chains.bitcoin.scripts import script_of
 from chains.bitcoin.spends import fees
-from chains.bitcoin.spends.heads import chain_head
+from chains.bitcoin.spends.heads import lock_height
 from chains.bitcoin.spends.sizes import INPUT_VBYTES, dust_units, vsize
 from chains.bitcoin.spends.terms import coin_offer
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
-from chains.spending import Coin, Coins, Draft, Intent, KeyRef, Output, Sweep, Wait
+from chains.spending import Coin, Coins, Draft, Intent, KeyRef, Output, Scanned, Sweep, Wait
 from core.catalogue.catalogue import Network
 from core.catalogue.families import bitcoin_parameters
 
@@ -32,7 +32,9 @@ class BitcoinTreasurer:
         self._providers = providers
         self._join_rate = join_sat_vb * fees.KVB
 
-    def join(self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int) -> Sweep | Wait:
+    def join(
+        self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int, scanned: Scanned | None = None
+    ) -> Sweep | Wait:
         """Return what makes one coin of the smallest, where a virtual byte costs no more than the operator says.
 
         What costs as much as it is worth stays where it lies.
@@ -45,9 +47,8 @@ class BitcoinTreasurer:
         if rate > self._join_rate or not taken or units < dust_units(script):
             return Wait(reason="dear", cost_units=fee)
         intent = Intent(wallet=hot, pair=None, outputs=(Output(recipient=hot.address, units=units),))
-        offer = coin_offer(
-            fee_units=fee, change_units=0, change_parts=0, lock_height=chain_head(self._providers), rate=rate
-        )
+        locked = lock_height(self._providers, scanned)
+        offer = coin_offer(fee_units=fee, change_units=0, change_parts=0, lock_height=locked, rate=rate)
         return Sweep(draft=Draft(intent=intent, claim=Coins(coins=taken), offer=offer))
 
 

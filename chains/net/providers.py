@@ -16,6 +16,7 @@ from chains.base import MissingLogsError, NotYetError, ProviderError
 from chains.net import budget
 from chains.net.http import RateLimitedError, RefusedError
 from chains.net.json_rpc import JsonRpc
+from chains.net.lone import AgreedFigures
 from chains.net.node import Dialect, Node
 from core.catalogue.catalogue import Network
 from core.settings.node_urls import read_node_url
@@ -53,6 +54,7 @@ class Providers(Generic[C]):
         )
         self._tolerance = max(LAG_BLOCKS_MIN, LAG_MS // network.block_time_ms)
         self._looked_at = float("-inf")
+        self._agreed = AgreedFigures()
 
     @property
     def count(self) -> int:
@@ -103,6 +105,10 @@ class Providers(Generic[C]):
             return told
         failures = [answer for answer in answers if isinstance(answer, ProviderError)]
         raise failures[-1] if failures else RateLimitedError(self._network.code, self._patience_s())
+
+    def bounded(self, name: str, figure: int, *, voices: int) -> int:
+        """Return a price that so many nodes made, bounded where one alone did; see chains.net.lone."""
+        return self._agreed.bounded(name, figure, voices=voices, providers=self.count)
 
     def compare(self, question: Callable[[C], T], expected: T) -> tuple[int, int]:
         """Return how many nodes that keep up give the expected answer, and how many another one.

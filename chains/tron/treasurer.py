@@ -37,7 +37,7 @@ class TronTreasurer:
         if not self._has(lying, pair):
             return Wait(reason="short")
         found = drafts.verdict(self._providers, intent)
-        made = drafts.make(intent, found, cap_units=cap_units)
+        made = drafts.make(intent, found, cap_units=cap_units, scanned=lying.scanned)
         missing = made.offer.ceiling_units - drafts.spared_units(made, found) - found.sun
         if missing <= 0:
             return Sweep(draft=made)
@@ -50,14 +50,14 @@ class TronTreasurer:
         found = drafts.verdict(self._providers, moving(hot, lying.key, None, 1))
         held = min(lying.units, found.sun)
         # As many bytes as the whole takes, not one unit.
-        fee = self._coin_draft(lying.key, hot, max(held, 1), found, cap_units).offer.ceiling_units
+        fee = self._coin_draft(lying, hot, max(held, 1), found, cap_units).offer.ceiling_units
         units = held - fee
         if units <= 0 or (lying.is_rest and units < fee):
             return Wait(reason="dear", cost_units=fee)
-        return Sweep(draft=self._coin_draft(lying.key, hot, units, found, cap_units))
+        return Sweep(draft=self._coin_draft(lying, hot, units, found, cap_units))
 
-    def _coin_draft(self, wallet: KeyRef, hot: KeyRef, units: int, found: Verdict, cap_units: int) -> Draft:
-        return drafts.make(moving(hot, wallet, None, units), found, cap_units=cap_units)
+    def _coin_draft(self, lying: Lying, hot: KeyRef, units: int, found: Verdict, cap_units: int) -> Draft:
+        return drafts.make(moving(hot, lying.key, None, units), found, cap_units=cap_units, scanned=lying.scanned)
 
     def _has(self, lying: Lying, pair: Pair) -> bool:
         """Return whether nodes show at the newest block what rows explain."""

@@ -48,8 +48,12 @@ def todays_rate(providers: Providers[JsonRpc], *, cap_units: int) -> int:
 
 
 def asked_rate(providers: Providers[JsonRpc]) -> int:
-    """Return what nodes ask for now, however much that is. Raises ProviderError."""
-    return median_low(providers.answers(_voice))
+    """Return what nodes ask for now; what one asks for alone is bounded by what they last agreed on.
+
+    Raises ProviderError.
+    """
+    voices = providers.answers(_voice)
+    return providers.bounded("rate", median_low(voices), voices=len(voices))
 
 
 def asked_increment(providers: Providers[JsonRpc]) -> int:

@@ -10,7 +10,7 @@ from typing import Final
 from chains.bitcoin.scripts import script_of
 from chains.bitcoin.spends import building, fees, selection
 from chains.bitcoin.spends.fate import fate_of
-from chains.bitcoin.spends.heads import chain_head
+from chains.bitcoin.spends.heads import lock_height
 from chains.bitcoin.spends.inclusion import Inclusions
 from chains.bitcoin.spends.selection import Bill, Choice, ShortError
 from chains.bitcoin.spends.sending import give
@@ -55,10 +55,14 @@ class BitcoinSpender:
         scripts = self._scripts(intent)
         rate = fees.todays_rate(self.providers, cap_units=cap_units)
         bill = Bill(scripts=scripts, units=intent.units, rate=rate, cap_units=cap_units)
-        return self._drafted(intent, bill, selection.choose(bill, purse.coins), lock_height=chain_head(self.providers))
+        locked = lock_height(self.providers, purse.scanned)
+        return self._drafted(intent, bill, selection.choose(bill, purse.coins), lock_height=locked)
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
-        """Return a draft with the coins of `before`, and further ones where its change does not pay for more."""
+        """Return a draft with the coins of `before`, and further ones where its change does not pay for more.
+
+        It is locked to the scan's height again, so that a wrong height of `before` ends with it.
+        """
         coins, terms = building.claimed(before), before.offer.terms
         scripts, increment = self._scripts(before.intent), fees.asked_increment(self.providers)
         bill = Bill(
@@ -71,15 +75,15 @@ class BitcoinSpender:
         )
         taken = {(coin.txid, coin.vout) for coin in coins}
         free = [coin for coin in purse.coins if (coin.txid, coin.vout) not in taken]
-        lock_height = terms["lock_height"]
+        locked = terms["lock_height"] if purse.scanned is None else lock_height(self.providers, purse.scanned)
         try:
             choice = selection.choose(bill, free, held=coins, parts_max=max(1, terms["change_parts"]))
         except ShortError as error:
             offer = coin_offer(
-                fee_units=error.fee_units, change_units=0, change_parts=0, lock_height=lock_height, rate=bill.rate
+                fee_units=error.fee_units, change_units=0, change_parts=0, lock_height=locked, rate=bill.rate
             )
             raise UnderfundedError(str(error), offer=offer, missing_units=error.missing_units) from None
-        return self._drafted(before.intent, bill, choice, lock_height=lock_height)
+        return self._drafted(before.intent, bill, choice, lock_height=locked)
 
     def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
         """Sign each coin with its address's key. Deterministic, without any network; see chains.family."""

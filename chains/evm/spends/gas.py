@@ -134,8 +134,19 @@ def _todays_price(providers: RpcProviders, network: Network, *, cap_wei: int) ->
 
 
 def todays_price(providers: RpcProviders, network: Network) -> GasPrice:
-    """Return what a unit of gas costs now, of every provider's word the middle one. Raises ProviderError."""
-    return agreed_price(providers.answers(lambda node: _price(node, network)))
+    """Return what a unit of gas costs now, of every provider's word the middle one. Raises ProviderError.
+
+    What one provider says alone is bounded by what they last agreed on.
+    """
+    voices = providers.answers(lambda node: _price(node, network))
+    price = agreed_price(voices)
+    # Both figures together: one of them alone says nothing where a node denies that there is a base fee.
+    most_wei = providers.bounded("gas price", price.max_wei, voices=len(voices))
+    if most_wei == price.max_wei:
+        return price
+    return GasPrice(
+        base_wei=price.base_wei * most_wei // price.max_wei, tip_wei=price.tip_wei * most_wei // price.max_wei
+    )
 
 
 def dearer_bid(today: Bid, *, before: Bid, cap_wei: int) -> Bid:

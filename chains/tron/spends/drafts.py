@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from chains.spending import Draft, Intent, Window
+from chains.base import Block, ProviderError
+from chains.spending import Draft, Intent, Scanned, Window
 from chains.tron import transactions
 from chains.tron.nodes import TronProviders
 from chains.tron.spends import fees, trial
@@ -17,6 +18,8 @@ from core.catalogue.families import TRAITS
 
 # How long after the irreversible block that it refers to a transaction ends. Some nineteen blocks are over by then.
 LIFE: Final = timedelta(seconds=TRAITS["tron"].window_s)
+# How far ahead of the scan's last block an irreversible block may be. It is about a minute older than the newest.
+AHEAD_MAX: Final = LIFE / 2
 
 
 def verdict(providers: TronProviders, intent: Intent) -> Verdict:
@@ -25,10 +28,25 @@ def verdict(providers: TronProviders, intent: Intent) -> Verdict:
     return trial.judge(views, intent, providers.count)
 
 
-def make(intent: Intent, found: Verdict, *, cap_units: int) -> Draft:
-    """Return a draft that is offered enough for, whatever is staked. Raises FeeTooHighError above the cap."""
-    ends_at = (found.solid.time + LIFE).replace(microsecond=0)
-    window = Window(reference=found.solid.hash, ends_at=ends_at)
+def window_of(solid: Block, scanned: Scanned | None) -> Window:
+    """Return the window of a transaction that refers to an irreversible block.
+
+    It never ends later than LIFE after the last block that our scan has recorded: a node that answers alone could name
+    a block of a century to come, and the payout would wait until then. Raises ProviderError where the block is far
+    ahead of the scan.
+    """
+    since = solid.time if scanned is None else min(solid.time, scanned.time)
+    if solid.time - since > AHEAD_MAX:
+        raise ProviderError(f"an irreversible block of {solid.time:%F %T}, and the scan is at {since:%F %T}")
+    return Window(reference=solid.hash, ends_at=(since + LIFE).replace(microsecond=0))
+
+
+def make(intent: Intent, found: Verdict, *, cap_units: int, scanned: Scanned | None) -> Draft:
+    """Return a draft that is offered enough for, whatever is staked.
+
+    Raises FeeTooHighError above the cap, ProviderError as window_of.
+    """
+    window = window_of(found.solid, scanned)
     fee_limit = fees.energy_limit(found.energy) * found.prices.energy
     # No two transactions have the same bytes, though they pay the same to the same.
     timestamp_ms = time.time_ns() // 1_000_000

@@ -31,7 +31,7 @@ class TronSpender:
         gas_currency = self._network.gas_currency
         currency = gas_currency if intent.pair is None else intent.pair.currency
         found = drafts.verdict(self._providers, intent)
-        made = drafts.make(intent, found, cap_units=cap_units)
+        made = drafts.make(intent, found, cap_units=cap_units, scanned=purse.scanned)
         promised = dict(purse.promised)
         needed_sun = promised.get(gas_currency, 0) + made.offer.ceiling_units
         needed_sun += intent.units if currency == gas_currency else 0

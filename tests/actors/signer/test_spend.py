@@ -11,10 +11,21 @@ import structlog
 
 from actors.signer import spend as spending
 from actors.signer import watch as spend_watch
-from chains.spending import Fate, FateKind, InsufficientCoinError, Intent, KeyRef, SpendRefusedError
+from actors.signer.replacing import replaced
+from chains.spending import (
+    Fate,
+    FateKind,
+    InsufficientCoinError,
+    Intent,
+    KeyRef,
+    Purse,
+    Scanned,
+    SpendRefusedError,
+)
 from core.ids import uuid7
 from core.logs import checkpoints
 from models.db.base import column, execute, rows, transaction
+from models.deposits import cursors
 from models.ledger.ledger import GAS, GATEWAY, Account
 from models.payouts import freezes
 from models.payouts.rows import PayoutRow
@@ -92,6 +103,25 @@ def txids(spend_id: UUID) -> list[str]:
 
 
 # Starting -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_draft_and_a_dearer_one_know_the_last_block_of_the_scan(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, real = [], world.chain.draft
+
+    def noting(of: Intent, purse: Purse, *, cap_units: int) -> Any:
+        seen.append(purse.scanned)
+        return real(of, purse, cap_units=cap_units)
+
+    monkeypatch.setattr(world.chain, "draft", noting)
+    order = world.order()
+    world.step()
+    cursor, spend = cursors.read(world.network.code), world.spend(order)
+    assert cursor is not None
+    found = replaced(world.network, world.chain, spend, spends.attempts_of(spend.id))
+    assert found is not None
+    assert [*seen, found.purse.scanned] == [Scanned(height=cursor.height, time=cursor.block_time)] * 2
 
 
 def test_slots_follow_each_other_from_what_the_chain_has_used(world: SpendWorld, told: Told) -> None:

@@ -7,7 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chains.spending import Coin, Coins, Draft, Fund, Intent, KeyRef, Lying, Offer, Output, Purse, Step, Sweep, Wait
+from chains.spending import (
+    Coin,
+    Coins,
+    Draft,
+    Fund,
+    Intent,
+    KeyRef,
+    Lying,
+    Offer,
+    Output,
+    Purse,
+    Scanned,
+    Step,
+    Sweep,
+    Wait,
+)
 from tests.chains.toy.chain import NATIVE
 from tests.chains.toy.spender import ToySpender
 
@@ -53,7 +68,10 @@ class ToyCoinTreasurer:
     def __init__(self, spender: ToySpender) -> None:
         self._spender = spender
 
-    def join(self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int) -> Sweep | Wait:
+    def join(
+        self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int, scanned: Scanned | None = None
+    ) -> Sweep | Wait:
+        del scanned
         fee, taken = self._spender._fee(cap_units), coins[:JOINED_MAX]
         left = sum(coin.units for coin in taken) - fee
         if fee > CHEAP_FEE or left <= 0:

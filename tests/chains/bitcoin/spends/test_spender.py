@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ from chains.spending import (
     Intent,
     KeyRef,
     Output,
+    Purse,
+    Scanned,
     Sending,
     SpendRefusedError,
     UnderfundedError,
@@ -52,6 +55,21 @@ def made(world: World, draft: Draft) -> Tx:
 
 def fee_of(draft: Draft, tx: Tx) -> int:
     return sum(one.units for one in claimed(draft).coins) - sum(one.units for one in tx.outputs)
+
+
+def test_a_lone_provider_decides_no_lock_height_and_a_bump_mends_an_earlier_one(alone: World) -> None:
+    alone.fund(COIN)
+    alone.providers[0].lies["getblockcount"] = 2_000_000
+    scanned = Scanned(height=alone.node.height(), time=datetime.now(UTC))
+    purse = Purse(coins=tuple(alone.coins), scanned=scanned)
+
+    draft = alone.spender.draft(intent(COIN // 2), purse, cap_units=100)
+    assert draft.offer.terms["lock_height"] == scanned.height
+
+    wrong = alone.draft(intent(COIN // 2))
+    assert wrong.offer.terms["lock_height"] == 2_000_000, "before the first scan"
+    mended = alone.spender.dearer(wrong, Purse(scanned=scanned), cap_units=100)
+    assert mended.offer.terms["lock_height"] == scanned.height
 
 
 def test_every_kind_of_recipient_is_paid_in_one_transaction_that_the_node_accepts(alone: World) -> None:

@@ -112,6 +112,15 @@ def test_a_lie_about_the_kind_of_price_raises_nothing(liars: int) -> None:
         assert offer == Bid(price_wei=22 * GWEI, tip_wei=2 * GWEI)
 
 
+def test_a_provider_that_answers_alone_raises_a_price_to_twice_the_agreed_one() -> None:
+    with nodes(ETHEREUM, (10, 2), (10, 2)) as (providers, running):
+        assert todays_price(providers, ETHEREUM).max_wei == 22 * GWEI
+        running[1].answers["eth_feeHistory"] = Raw(drop=True)
+        running[0].answers["eth_feeHistory"] = Refusal(-32601, "no such method")
+        running[0].answers["eth_gasPrice"] = hex(100 * GWEI)
+        assert todays_price(providers, ETHEREUM).max_wei == 44 * GWEI
+
+
 def test_what_a_transfer_is_reckoned_with_is_the_middle_too() -> None:
     with nodes(ETHEREUM, (10, 2), (900, 9), (10, 2)) as (providers, _):
         assert todays_price(providers, ETHEREUM).expected_wei == 14_500_000_000
