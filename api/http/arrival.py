@@ -23,6 +23,11 @@ _FORWARDED: Final = re.compile(rb"^x-forwarded-for:(.*)\r$", re.IGNORECASE | re.
 _HEALTH: Final = re.compile(rb"(?:GET|HEAD) /healthz HTTP/1\.[01]\r\n")
 
 
+def forwarded_for(head: bytes) -> str:
+    """Return all X-Forwarded-For of a head as one."""
+    return ",".join(value.decode("latin-1") for value in _FORWARDED.findall(head))
+
+
 class Verdict(Enum):
     """What is to be done with what has arrived of a request."""
 
@@ -86,7 +91,7 @@ class Arrival:
 
     def forwarded_for(self) -> str:
         """Return what the head says of where the request came from."""
-        return ",".join(value.decode("latin-1") for value in _FORWARDED.findall(self._head()))
+        return forwarded_for(self._head())
 
     def _head(self) -> bytes:
         return bytes(self.data[: self.head_bytes])

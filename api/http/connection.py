@@ -93,6 +93,11 @@ class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]
         self.is_whole = is_whole
         self.is_short = False
 
+    def head(self) -> bytes:
+        """Return the head of the request that is held."""
+        head, end, _ = self.buf.getvalue().partition(b"\r\n\r\n")
+        return bytes(head + end)
+
     def chunk(self, size_hint: int | None = None) -> bytes:
         """Return more from the socket, or nothing as if the client had closed."""
         self.is_short = self.is_whole

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import resource
 import socket
 import time
 from collections import deque
@@ -23,7 +24,7 @@ import structlog
 from gunicorn.http.errors import ParseException  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
-from api.http.arrival import Verdict
+from api.http.arrival import Verdict, forwarded_for
 from api.http.client_ip import Proxies
 from api.http.connection import Connection, refusal, response
 from api.http.crowd import OPEN_MAX, Crowd
@@ -31,6 +32,7 @@ from api.http.lingering import LINGER_S, Lingering
 from api.http.receiving import Doors, Receiving
 from api.http.sending import Sending
 from api.http.staying import STAYING_SHARE, Staying
+from api.http.turns import Turns
 from api.limits.sources import Source
 from core.errors import DomainError, GatewayBusy, GatewayInternalError, RequestMalformed
 from core.ids import uuid7
@@ -48,6 +50,10 @@ DISCARDED_MAX: Final = 64 * 1024
 LONG_SHARE: Final = 4
 # Deadlines are looked at so often.
 LOOK_S: Final = 0.1
+# Errors of accept() where the process or the machine can have no more sockets.
+_FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+# Files that a worker needs besides its connections: its threads' to PostgreSQL and Redis, and its own.
+FILES: Final = 1024
 # Gunicorn touches a file in every round of the loop, twice a request; its master looks for a minute's silence.
 NOTIFY_S: Final = 1.0
 
@@ -65,6 +71,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             raise RuntimeError("TLS ends before gunicorn, at a router or proxy: this loop reads plain bytes")
         self._long_waiting: deque[Connection] = deque()
         self._long_free = max(1, self.cfg.threads // LONG_SHARE)
+        self._turns = Turns()
         self._started_at: dict[Connection, float] = {}
         self._looked_at = self._notified_at = 0.0
 
@@ -72,6 +79,9 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         """Start what threads there are, one of them for health alone."""
+        _allow_files(self.cfg.worker_connections + FILES)
+        # A full process ends idle connections of the largest source, instead of keeping nobody else's.
+        self.max_keepalived = self.cfg.worker_connections
         self._health = ThreadPoolExecutor(1, thread_name_prefix="health")
         # Gunicorn finds a setting by a failed look-up and three calls, and a request needs thirty.
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
@@ -109,7 +119,10 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         try:
             client, address = listener.accept()
         except OSError as error:
-            if error.errno not in {errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK}:
+            if error.errno in _FULL:
+                # Gunicorn's worker would end here, with all of its requests.
+                self._crowd.end_oldest()
+            elif error.errno not in {errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK}:
                 raise
             return
         self.nr_conns += 1
@@ -138,8 +151,27 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             self._begin_long()
         elif verdict is Verdict.HEALTH:
             self._health.submit(self._serve, conn)
+        elif self._turns or self._queued() >= self.cfg.threads:
+            source = self._crowd.forwarded_source(conn, forwarded_for(conn.unreader.head()))
+            self._turns.add(conn, source)
+            self._crowd.add(conn, source, self._end_turn)
         else:
             self.tpool.submit(self._serve, conn, stays=True)
+
+    def _take_turns(self) -> None:
+        """Give the pool as many requests as it has threads ahead, so that no thread waits for the loop."""
+        while self._turns and self._queued() < self.cfg.threads:
+            conn = self._turns.take()
+            self._crowd.discard(conn)
+            self.tpool.submit(self._serve, conn, stays=True)
+
+    def _end_turn(self, conn: Connection) -> None:
+        self._turns.remove(conn, conn.source)
+        self._receiving.answered(conn)
+        self._drop(conn)
+
+    def _queued(self) -> int:
+        return self.tpool._work_queue.qsize()  # type: ignore[no-any-return]  # noqa: SLF001 - nothing public tells
 
     def _begin_long(self) -> None:
         """Give a thread to long bodies that wait for one, as far as they may have more."""
@@ -149,7 +181,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
 
     def _is_thread_wanted(self) -> bool:
         """Return whether requests wait for a thread, or the process is to end."""
-        return not self.alive or self.tpool._work_queue.qsize() > 0  # noqa: SLF001 - nothing public tells
+        return not self.alive or self._queued() > 0
 
     # Answering, in a thread ------------------------------------------------------------------------------------
 
@@ -210,6 +242,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
     def finish_request(self, conn: Connection, is_kept: bool) -> None:  # noqa: FBT001 - called by gunicorn's queue
         """Receive the next request, or let the client close."""
         self._receiving.answered(conn)
+        self._take_turns()
         if conn.is_long:
             conn.is_long = False
             self._long_free += 1
@@ -277,6 +310,14 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             elif conn.is_long and now - conn.began_at > REQUEST_S:
                 # Reading ends, as if the client had closed; a thread that is busy answering does not notice.
                 conn.shut(socket.SHUT_RD)
+
+
+def _allow_files(count: int) -> None:
+    """Raise the process's limit of open files, as far as it may: many systems begin with 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
 def serving(*, trusted_proxies: Proxies, open_max: int) -> type[BoundedThreadWorker]:
