@@ -25,8 +25,8 @@ from models.db import grants, migrate, rights
 from models.db.base import app_now, rows, value
 from models.payouts import freezes
 from models.rates.rates import load_market
+from models.spends import freshness, signing
 from models.spends import reads as spend_reads
-from models.spends import signing
 
 POSTGRESQL_MIN: Final = 140_000
 REDIS_MIN: Final = (6, 2)
@@ -103,6 +103,8 @@ def check_tables(settings: Settings) -> Iterator[Finding]:
     for stopped in signing.listing():
         hint = f"sluice treasury recover {stopped.network}"
         yield Finding("signing", Verdict.FAIL, f"{stopped.network}: {stopped.reason} ({hint})")
+    for wait in freshness.waits(settings.rpc_urls):
+        yield Finding("signing", Verdict.FAIL, f"{wait.network}: {wait.reason}")
 
 
 def check_block_times(settings: Settings) -> Iterator[Finding]:

@@ -54,7 +54,15 @@ class Ring:
 
 
 _ROWS: Final = (
-    Doorbell(actor="poll_network", queue="chain", every_ms=500, for_each="networks", is_paced_by_blocks=True),
+    # Nothing is signed for a network whose scan has not looked within a minute.
+    Doorbell(
+        actor="poll_network",
+        queue="chain",
+        every_ms=500,
+        for_each="networks",
+        is_paced_by_blocks=True,
+        slowest_ms=10_000,
+    ),
     Doorbell(
         actor="seek_sightings",
         queue="chain",
@@ -118,5 +126,5 @@ def _interval_ms(row: Doorbell, settings: Settings, args: tuple[str, ...]) -> in
     if not row.is_paced_by_blocks:
         return row.every_ms
     network = load_catalogue(settings.environment).networks[args[0]]
-    paced_ms = max(settings.tick_interval_ms, network.block_time_ms // POLLS_A_BLOCK)
-    return paced_ms if row.slowest_ms is None else min(paced_ms, row.slowest_ms)
+    paced_ms = network.block_time_ms // POLLS_A_BLOCK
+    return max(settings.tick_interval_ms, paced_ms if row.slowest_ms is None else min(paced_ms, row.slowest_ms))

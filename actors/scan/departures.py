@@ -9,6 +9,7 @@ from typing import Final, cast
 import structlog
 
 from actors.context import Context
+from actors.scan.outflow import NOTHING, Left
 from chains.base import Block, BlockScan, DisownedError, ProviderError
 from chains.family import DepartureReader, Reader
 from chains.spending import Departure
@@ -32,12 +33,10 @@ REST_S: Final = 10.0
 _rests_until: dict[str, float] = {}
 
 
-def unknown_in(
-    ctx: Context, network: Network, chain: Reader, scans: Iterable[BlockScan]
-) -> dict[str, list[UnknownRow]]:
-    """Return, by block hash, what one of our keys signed in these blocks and no row knows. Raises ProviderError.
+def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[BlockScan]) -> dict[str, Left]:
+    """Return, by block hash, what our keys signed in these blocks, known by a row or not. Raises ProviderError.
 
-    None where the claim is no counter: there actors.scan.outflow sees them, and read_strangers() reads them after.
+    Nothing where the claim is no counter: there actors.scan.outflow sees them, and read_strangers() reads them after.
     Called outside of transactions:
     nodes are asked for what is found. Bytes are committed before they are sent, so that whatever of ours stands in a
     block has its row already.
@@ -48,15 +47,20 @@ def unknown_in(
     counting, read = cast("DepartureReader", chain), list(scans)
     ours = unknown_spends.own(network.code, network.family, {sender for scan in read for sender, _ in scan.sent})
     sent = {txid: scan for scan in read for sender, txid in scan.sent if sender in ours}
-    found: dict[str, list[UnknownRow]] = {}
-    for txid in sorted(unknown_spends.unheard_of(network.code, sent)):
+    unheard_of = unknown_spends.unheard_of(network.code, sent)
+    found: dict[str, Left] = {}
+    for txid in sorted(sent.keys() - unheard_of):
+        left = found.get(sent[txid].block.hash, NOTHING)
+        found[sent[txid].block.hash] = left._replace(known=(*left.known, txid))
+    for txid in sorted(unheard_of):
         block = sent[txid].block
         departure = counting.departure(txid, block)
         if departure is None or departure.sender not in ours:
             log.error("departure.contradicted", network=network.code, txid=txid)
             continue
         new = _noted(ctx, network, departure, ours[departure.sender])
-        found.setdefault(block.hash, []).append(new)
+        left = found.get(block.hash, NOTHING)
+        found[block.hash] = left._replace(unknown=(*left.unknown, new))
     return found
 
 

@@ -7,6 +7,7 @@ that a chain skips are gone over; one that is not there yet is waited for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final, cast
 
 import structlog
@@ -16,6 +17,7 @@ from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
 from actors.scan import departures, missing, outflow
 from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
+from actors.scan.outflow import NOTHING, Left
 from chains.base import SKIPPED, Block, BlockScan, ProviderError, Skipped
 from chains.family import CounterReader, DepartureReader, Reader
 from core.catalogue.catalogue import Network
@@ -28,7 +30,6 @@ from models.deposits.rows import ChainBlock
 from models.outcomes import reversals
 from models.spends import signing
 from models.spends import unknown as unknown_spends
-from models.spends.unknown import UnknownRow
 from models.treasury import topups
 
 log = structlog.get_logger()
@@ -39,6 +40,9 @@ SETTLED_PER_STEP: Final = 500
 RELEASED_PER_STEP: Final = 500
 # So many heights in a row that a chain skips are gone over in search of a block; with more, the next step looks again.
 HOLE_MAX: Final = 64
+# A newest block that is older, by both, is one of nodes that went back with everything else, or of a chain at rest.
+HEAD_AGE_MAX_S: Final = 120
+HEAD_AGE_MAX_BLOCKS: Final = 24
 
 
 @network_tick("poll")
@@ -67,6 +71,7 @@ def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
     """Scan up to BLOCKS_PER_STEP blocks; return whether there are more."""
     # Seen before the head is asked for: whatever was signed before the stop is in a block up to there, or in none yet.
     # In none it may come for a while, where what is signed lives in a window: nothing but time ends that.
+    looked_at = signing.look(network.code)
     is_stopped = signing.watch(network.code) is not None
     head = chain.head()
     cursor = cursors.read(network.code) or _first_cursor(network, chain, head)
@@ -77,19 +82,31 @@ def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
     _reverse_orphans(ctx, network)
     final = chain.final_height() if cursor.height < head else None
     try:
-        return _scan_on(ctx, network, chain, cursor, head, is_stopped=is_stopped)
+        return _scan_on(ctx, network, chain, cursor, head, looked_at=looked_at, is_stopped=is_stopped)
     finally:
         # It counts as far as the scan has come, and is noted before anything is released.
         cursors.seen_final(network.code, final)
 
 
-def _scan_on(ctx: Context, network: Network, chain: Reader, cursor: Cursor, head: int, *, is_stopped: bool) -> bool:
+def _scan_on(
+    ctx: Context,
+    network: Network,
+    chain: Reader,
+    cursor: Cursor,
+    head: int,
+    *,
+    looked_at: datetime | None,
+    is_stopped: bool,
+) -> bool:
     first, ours = cursor.height, Matching(network)
     while cursor.height - first < BLOCKS_PER_STEP:
         if cursor.height >= head:
             if is_stopped:
                 signing.note_caught_up(network.code, window_s=traits_of(network).window_s)
-            return _check_tip(ctx, network, chain, cursor, head)
+            more = _check_tip(ctx, network, chain, cursor, head)
+            if looked_at is not None and not more:
+                cursors.reach_head(network.code, asked_at=looked_at, age_max_s=_head_age_max_s(network))
+            return more
         moved = _scan_next(ctx, network, chain, cursor, head, ours, whole=is_stopped)
         if moved is not None:
             cursor = moved
@@ -99,6 +116,11 @@ def _scan_on(ctx: Context, network: Network, chain: Reader, cursor: Cursor, head
         else:
             return False
     return cursor.height < head
+
+
+def _head_age_max_s(network: Network) -> int:
+    """Return how old a chain's newest block may be for its nodes to be believed that it is the newest."""
+    return max(HEAD_AGE_MAX_S, HEAD_AGE_MAX_BLOCKS * network.block_time_ms // 1000)
 
 
 def _is_hole(chain: Reader, low: int, high: int) -> bool:
@@ -153,7 +175,7 @@ def _scan_next(
     """Record the next blocks' deposits and move the cursor; None when there is nothing to go on with."""
     at = cursor
     scans = chain.scan(cursor.height, head, ours, whole=whole)
-    left = departures.unknown_in(ctx, network, chain, scans)
+    left = departures.left_in(ctx, network, chain, scans)
     for scan in scans:
         if not _follows(scan.block, at, head, whole=whole):
             return _walk_back(ctx, network, chain, at)
@@ -187,15 +209,13 @@ def _record(
     scan: BlockScan,
     ours: Matching,
     head: int,
-    left: Mapping[str, Sequence[UnknownRow]],
+    left: Mapping[str, Left],
 ) -> bool:
     with transaction():
         block = scan.block
         if not cursors.advance(_row(network, block), expected=cursor, head=head):
             return False
-        for departure in left.get(block.hash, ()):
-            unknown_spends.note(departure)
-        outflow.note(network, scan)
+        outflow.note(network, scan, left.get(block.hash, NOTHING))
         for transfer in scan.transfers:
             take_transfer(ctx, network, chain, block, transfer, ours)
     return True

@@ -5,7 +5,7 @@ What we move ourselves, gas and sweeps, is nobody's payment; what others send to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
@@ -13,6 +13,7 @@ from uuid import UUID
 from actors.context import Context
 from actors.queue.isolated import isolated
 from actors.scan import outflow
+from actors.scan.outflow import NOTHING, Left
 from chains.base import NATIVE, Block, BlockScan, Transfer
 from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network
@@ -27,8 +28,6 @@ from models.deposits import witnesses as quorum
 from models.deposits.rows import Deposit, Owner, OwnerKind
 from models.invoices import settlement
 from models.spends import coins
-from models.spends import unknown as unknown_spends
-from models.spends.unknown import UnknownRow
 from models.treasury import own_addresses as treasury
 from models.treasury import topup_doubts, topups
 from models.treasury.rows import Topup
@@ -159,23 +158,21 @@ def take_late(
     chain: Reader,
     scan: BlockScan,
     ours: Matching,
-    left: Mapping[str, Sequence[UnknownRow]] = MappingProxyType({}),
+    left: Mapping[str, Left] = MappingProxyType({}),
 ) -> int:
     """Record what a second look at a scanned block found; return how many deposits and top-ups were new.
 
-    left: what left our addresses without a row, by block. Nothing is recorded unless the block is one that the cursor
-    stands on.
+    left: what our keys signed, by block, where the claim is a counter. Nothing is recorded unless the block is one that
+    the cursor stands on.
     """
-    departures = left.get(scan.block.hash, ())
+    signed = left.get(scan.block.hash, NOTHING)
     # What was sent in it matters also where nothing came of it.
-    if not (scan.transfers or scan.spent or departures or outflow.is_watched(network, scan)):
+    if not (scan.transfers or scan.spent or any(signed) or outflow.is_watched(network, scan)):
         return 0
     with transaction():
         if not cursors.is_scanned(network.code, height=scan.block.height, block_hash=scan.block.hash):
             return 0
-        for departure in departures:
-            unknown_spends.note(departure)
-        outflow.note(network, scan)
+        outflow.note(network, scan, signed)
         return sum(take_transfer(ctx, network, chain, scan.block, transfer, ours) for transfer in scan.transfers)
 
 

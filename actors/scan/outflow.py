@@ -1,17 +1,31 @@
 """Writes down what a block makes and spends of our coins, and what took from us though no row knows it.
 
-No actor; called by those that scan, in the transaction that records a block or takes some back. Families whose claim is
-a counter are none of its business: what left there is told by the slots of its sender (departures, missing).
+No actor; called by those that scan, in the transaction that records a block or takes some back. Where the claim is a
+counter, what no row knows was read before (departures).
 """
 
 from __future__ import annotations
 
+from typing import Final, NamedTuple
+
 from chains.base import BlockScan, Transfer
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
-from models.spends import coins, strangers
+from models.spends import coins, seen, strangers
 from models.spends import unknown as unknown_spends
 from models.spends.coins import CoinRow, Spending
+from models.spends.unknown import UnknownRow
+
+
+class Left(NamedTuple):
+    """Transactions of our keys in one block, where the claim is a counter."""
+
+    # Those that no row knows, and the ids of those that one does.
+    unknown: tuple[UnknownRow, ...] = ()
+    known: tuple[str, ...] = ()
+
+
+NOTHING: Final = Left()
 
 
 def is_watched(network: Network, scan: BlockScan) -> bool:
@@ -19,12 +33,14 @@ def is_watched(network: Network, scan: BlockScan) -> bool:
     return traits_of(network).claim == "window" and bool(scan.sent)
 
 
-def note(network: Network, scan: BlockScan) -> None:
-    """Write down a block's coins, and stop the signing where a transaction took from us that no row knows."""
-    claim = traits_of(network).claim
+def note(network: Network, scan: BlockScan, left: Left = NOTHING) -> None:
+    """Record a block's coins and the attempts in it; stop the signing where no row knows what took from us."""
+    claim, block, code = traits_of(network).claim, scan.block, network.code
     if claim == "counter":
+        for departure in left.unknown:
+            unknown_spends.note(departure)
+        seen.note(code, left.known, height=block.height, block_hash=block.hash)
         return
-    block, code = scan.block, network.code
     if claim == "coins":
         made = [_coin(network, scan, transfer) for transfer in scan.transfers]
         spent = [Spending(coin.txid, coin.vout, coin.by_txid) for coin in scan.spent]
@@ -34,6 +50,7 @@ def note(network: Network, scan: BlockScan) -> None:
         ours = unknown_spends.own(code, network.family, {sender for sender, _ in scan.sent})
         takers = {txid: sender for sender, txid in scan.sent if sender in ours}
     strangers.note(code, takers, height=block.height, block_hash=block.hash)
+    seen.note(code, takers, height=block.height, block_hash=block.hash)
 
 
 def take_back(network: Network) -> None:

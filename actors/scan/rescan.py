@@ -75,7 +75,7 @@ def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread
         return Reread(height=height, block_hash="" if kept is None else None)
     if scan is None or kept not in {None, scan.block.hash} or (kept is None and cursors.is_hole(network.code, height)):
         return Reread(height=height, block_hash=None)
-    found = take_late(ctx, network, chain, scan, ours, departures.unknown_in(ctx, network, chain, [scan]))
+    found = take_late(ctx, network, chain, scan, ours, departures.left_in(ctx, network, chain, [scan]))
     if found:
         log.warning("rescan.deposits_found", network=network.code, height=height, count=found)
     settle_owners(ctx, ours.of(scan.transfers))

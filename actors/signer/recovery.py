@@ -16,6 +16,7 @@ import structlog
 
 from actors.context import Context
 from actors.queue import watermark
+from actors.queue.doorbells import ring
 from actors.queue.isolated import isolated
 from actors.signer import spend as spending
 from chains.base import ProviderError
@@ -24,7 +25,7 @@ from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.deposits import cursors
 from models.outcomes import spends as payout_spends
-from models.spends import coins, signing, slots
+from models.spends import coins, freshness, signing, slots
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
 from models.spends.signing import Stop
@@ -40,6 +41,9 @@ KNOWN: Final = (payout_spends, sweeps, writeoffs)
 CAUTIOUS_S: Final = 1_800
 # Of what waits, so many are named in the log.
 NAMED_MAX: Final = 20
+# Why each network waited for its scan at the last step, '' for those that did not.
+_reasons: dict[str, str] = {}
+
 WAITING: Final = "transactions that no row knows wait for a block and spend our coins"
 
 
@@ -48,7 +52,7 @@ def advance(ctx: Context, network: Network) -> bool:
     watermark.look()
     stopped = signing.watch(network.code)
     if stopped is None:
-        return True
+        return _has_read(network)
     # Before it can be over: what lost the transactions may have lost who was shown which address.
     signing.renew_pool(network.family)
     for unknown in unknown_spends.open_ones(network.code):
@@ -59,8 +63,30 @@ def advance(ctx: Context, network: Network) -> bool:
         log.warning("signing.not_compared", network=network.code, error=str(error))
         is_over = False
     if not is_over:
-        signing.tell_payouts(stopped)
-    return is_over
+        signing.tell_payouts(network.code, stopped.reason)
+        return False
+    return _has_read(network)
+
+
+def _has_read(network: Network) -> bool:
+    """Return whether the scan has read all that left, without which nothing is signed; let payouts say why they wait.
+
+    What ends with the scan's next look is not told: the scan looks at once.
+    """
+    before, reason = _reasons.get(network.code), freshness.obstacle(network.code)
+    _reasons[network.code] = reason
+    if not reason:
+        if before != "":
+            # Also those that an earlier process told.
+            signing.wake_payouts(network.code)
+        return True
+    if not reason.startswith(freshness.HALTED):
+        ring("poll_network", network.code)
+    if reason != freshness.UNREAD:
+        if reason != before:
+            log.warning("signing.held_up", network=network.code, reason=reason)
+        signing.tell_payouts(network.code, reason)
+    return False
 
 
 def _adopt(ctx: Context, unknown_id: UUID) -> bool:

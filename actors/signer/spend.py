@@ -370,6 +370,9 @@ def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[Attempt
         problem = _given(spender, attempt)
         reached("spending.given")
         with transaction():
+            if problem == spend_tracking.CLAIM_USED and traits_of(network).claim == "coins":
+                is_first = len(attempts) == 1 and attempt.seconds_silent is None
+                spend_tracking.doubt_coins(spend.id, attempt.number, is_first=is_first)
             spends.note_tried(spend.id, attempt.number, error=problem)
         if not problem:
             repeat_on_deadlock(_note_sent, ctx, spend.id)

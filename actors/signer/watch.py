@@ -18,7 +18,16 @@ from actors.signer import limits as signer_policy
 from actors.signer.funding import fund
 from actors.signer.intents import as_meant, case_of, nothing_of, wallet_of
 from actors.signer.replacing import replaced
-from actors.signer.spend import counting, give, hot_wallet, new_attempt, sign, spender_of, start
+from actors.signer.spend import (
+    SigningStoppedError,
+    counting,
+    give,
+    hot_wallet,
+    new_attempt,
+    sign,
+    spender_of,
+    start,
+)
 from chains import registry
 from chains.base import ProviderError
 from chains.family import Spender
@@ -115,6 +124,9 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
                 _waiting(ctx, network, spender, spend, attempts)
             case _:
                 assert_never(fate.kind)
+    except SigningStoppedError:
+        # Its fate was told; more is offered for it once the network is signed for.
+        return True
     except (ProviderError, SpendRefusedError) as error:
         log.warning("spend.provider_failed", spend=str(spend.id), network=network.code, error=repr(error))
         return False
@@ -204,7 +216,8 @@ def _dead(ctx: Context, spend: SpendRow, attempts: list[AttemptRow], cause: Caus
     if spend.mined_txid is not None:
         # It takes another look, which asks all over again, before one that was seen in a block is given up.
         with transaction():
-            spend_tracking.note_taken_out(ctx.catalogue, spend.id)
+            if not spend_tracking.is_seen_alive(spend):
+                spend_tracking.note_taken_out(ctx.catalogue, spend.id)
         return
     with transaction():
         spend_tracking.bury(ctx.catalogue, spend.id, attempts=len(attempts), cause=cause)

@@ -67,7 +67,8 @@ COOLED_PARTS: Final = (1, 2, 4, 8)
 def keep_treasury(ctx: Context, network: Network, chain: Reader) -> None:
     """Sweep what is worth it, and move what is too much."""
     watermark.look()
-    keeper = None if signing.watch(network.code) is not None else _open_treasury(ctx, network, chain)
+    is_stopped = signing.watch(network.code) is not None or bool(signing.obstacle(network.code))
+    keeper = None if is_stopped else _open_treasury(ctx, network, chain)
     if keeper is None:
         return
     try:

@@ -26,8 +26,8 @@ from models.invariants import checkpoint
 from models.invariants.money_in import INVARIANTS
 from models.payouts import freezes, withdrawal_walk
 from models.payouts import queue as payout_queue
+from models.spends import freshness, signing
 from models.spends import reads as spend_reads
-from models.spends import signing
 from models.spends import unknown as unknown_spends
 from models.treasury import reconciliation
 from models.webhooks import outbox
@@ -149,8 +149,9 @@ def sighting_gauges() -> Iterator[Metric]:
     )
 
 
-def freeze_gauges() -> Iterator[Metric]:
-    """Read how many freezes keep payouts from leaving."""
+def freeze_gauges(settings: Settings) -> Iterator[Metric]:
+    """Read how many freezes keep payouts from leaving, and for how long which networks are not signed for."""
+    held_up = {wait.network: wait.age_s for wait in freshness.waits(settings.rpc_urls)}
     yield _gauge(
         "sluice_payout_freezes",
         "Freezes in force; `sluice payouts frozen` says whose and why.",
@@ -159,9 +160,9 @@ def freeze_gauges() -> Iterator[Metric]:
     )
     yield _gauge(
         "sluice_signing_stopped_seconds",
-        "For how long nothing is signed for a network; `sluice treasury recover` says why.",
+        "For how long nothing is signed for a network; `sluice doctor` says why.",
         "network",
-        ((stopped.network, float(stopped.age_s)) for stopped in signing.listing()),
+        (held_up | {stopped.network: float(stopped.age_s) for stopped in signing.listing()}).items(),
     )
     yield _gauge(
         "sluice_unknown_spends",
@@ -315,7 +316,7 @@ def gauges(queues: Queues, settings: Settings) -> Gauges:
             "scanner": (SCRAPE_S, functools.partial(scanner_gauges, settings)),
             "trust": (SCRAPE_S, trust_gauges),
             "sightings": (SCRAPE_S, sighting_gauges),
-            "freezes": (SCRAPE_S, freeze_gauges),
+            "freezes": (SCRAPE_S, functools.partial(freeze_gauges, settings)),
             "payouts": (SCRAPE_S, payout_gauges),
             "treasury": (SCRAPE_S, treasury_gauges),
             "address_pool": (SCRAPE_S, functools.partial(pool_gauges, settings)),

@@ -31,6 +31,7 @@ from cli.embedded.supervise.program import Program
 from cli.embedded.supervise.supervisor import Supervisor
 from core.catalogue.catalogue import Network, load_catalogue
 from models.db import base, migrate
+from models.deposits import cursors
 
 PORT_PREFERRED: Final = 8000
 STEP_S: Final = 0.1
@@ -176,6 +177,9 @@ class Stack:
                 self._logins = make_logins(self.database_url)
             step.detail = f"{len(applied)} applied, up to {applied[-1]}" if applied else "none pending"
         base.connect(self.database_url, application_name="sluice-dev")
+        if self._has_own_database:
+            # Its chains stopped with it and lie in the same folder: nothing left since, and nobody waits for a window.
+            cursors.note_looks()
 
     def _find_programs(self, families: Collection[str]) -> dict[str, Path]:
         found = {}

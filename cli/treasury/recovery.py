@@ -23,8 +23,8 @@ from core.money import format_coin, parse_units
 from models.addresses import reservations
 from models.db.base import transaction
 from models.merchants import rows as merchants
+from models.spends import freshness, signing, strangers
 from models.spends import rows as spends
-from models.spends import signing, strangers
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import UnknownRow
 from models.treasury import adoption, writeoffs
@@ -149,8 +149,10 @@ def _check_missing(ctx: Context, network: Network, currency: str, units: int) ->
 
 def _list(ctx: Context, network: Network, *, as_json: bool) -> None:
     stopped = signing.read(network.code)
+    waits = [] if stopped else [wait.reason for wait in freshness.waits([network.code])]
+    reason = stopped.reason if stopped else next(iter(waits), "")
     found = [_document(ctx, each) for each in unknown_spends.listing(network.code, limit=LISTED_MAX)]
-    lines = [f"{network.code} is " + (f"not signed for: {stopped.reason}" if stopped else "signed for")]
+    lines = [f"{network.code} is " + (f"not signed for: {reason}" if reason else "signed for")]
     if stopped is not None and not stopped.is_caught_up:
         lines.append("  the scan has not caught up with the chain yet")
     for each in found:
@@ -158,7 +160,7 @@ def _list(ctx: Context, network: Network, *, as_json: bool) -> None:
     unread = [each.txid for each in strangers.unread(network.code, limit=LISTED_MAX)]
     lines += [f"  {txid}: no node has shown yet what it moved" for txid in unread]
     document = {
-        "network": network.code, "stopped": None if stopped is None else stopped.reason, "unknown": found,
+        "network": network.code, "stopped": reason or None, "unknown": found,
         "unread": unread,
     }  # fmt: skip
     show(document, lines, as_json=as_json)

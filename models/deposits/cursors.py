@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, cast
 
 from models.db.base import column, execute, is_true, one, one_as, rows, touched, transaction, value
@@ -14,6 +14,10 @@ from models.deposits.rows import ChainBlock, ChainCursor
 BLOCKS_KEPT: Final = 512
 # A catch-up leaves out blocks from this depth on, so that one that is not kept may still be a scanned one.
 BLOCKS_SETTLED: Final = 256
+# Between two looks of a scan that runs there is less than this.
+GAP_S: Final = 60
+# A look is noted this often at most: each is a commit.
+NOTED_EVERY_S: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,13 @@ def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
     A block that is too old to be kept counts: what could still replace it has stopped the scan. None does where the
     scanned chain has a hole.
     """
-    reached: int | None = value("SELECT height FROM chain_cursors WHERE network = %s FOR UPDATE", (network,))
+    value("SELECT height FROM chain_cursors WHERE network = %s FOR UPDATE", (network,))
+    return stands_on(network, height=height, block_hash=block_hash)
+
+
+def stands_on(network: str, *, height: int, block_hash: str) -> bool:
+    """Return whether a block is part of what the cursor stands on now, as is_scanned() does; locks nothing."""
+    reached: int | None = value("SELECT height FROM chain_cursors WHERE network = %s", (network,))
     if reached is None or height > reached:
         return False
     kept = kept_hash(network, height)
@@ -162,6 +172,58 @@ def resume(network: str) -> None:
         "UPDATE chain_cursors SET halted_reason = '', halted_at = NULL WHERE network = %s AND halted_reason <> ''",
         (network,),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A scan's look at its chain."""
+
+    began_at: datetime
+    # Whether the database was started since the look before, which is long ago: its rows may have gone back.
+    is_after_gap: bool
+
+
+def look(network: str) -> Look | None:
+    """Note that a scan looks at its chain now, before it asks anything; None before its first scan.
+
+    What a database holds goes back only where its server starts again. A look that lies in the future tells of a clock
+    that went back, and proves nothing.
+    """
+    found = one(
+        "SELECT app_now(), at > app_now() + %(gap)s OR at < LEAST(app_now() - %(gap)s, pg_postmaster_start_time()),"
+        " looked_at IS NULL OR looked_at NOT BETWEEN app_now() - %(often)s AND app_now()"
+        " FROM (SELECT looked_at, COALESCE(looked_at, moved_at) AS at FROM chain_cursors"
+        "   WHERE network = %(network)s) c",
+        {"network": network, "gap": timedelta(seconds=GAP_S), "often": timedelta(seconds=NOTED_EVERY_S)},
+    )
+    if found is None:
+        return None
+    began_at, is_after_gap, is_due = found
+    if is_due:
+        execute("UPDATE chain_cursors SET looked_at = app_now() WHERE network = %s", (network,))
+    return Look(began_at, is_after_gap)
+
+
+def note_looks() -> None:
+    """Note that every scan looks at its chain now, so that none counts as one that had paused."""
+    execute("UPDATE chain_cursors SET looked_at = app_now()")
+
+
+def reach_head(network: str, *, asked_at: datetime, age_max_s: int) -> None:
+    """Note that all is read that the chain had at a moment; not where the newest block is older than age_max_s.
+
+    Such a chain, or what nodes tell of it, went back itself, or stands still. Blocks follow the real clock.
+    """
+    execute(
+        "UPDATE chain_cursors SET head_reached_at = %(asked_at)s WHERE network = %(network)s"
+        " AND block_time > clock_timestamp() - %(age_max)s"
+        " AND (head_reached_at IS NULL OR head_reached_at NOT BETWEEN"
+        "   GREATEST(%(asked_at)s - %(often)s, pg_postmaster_start_time()) AND %(asked_at)s)",
+        {
+            "network": network, "asked_at": asked_at, "age_max": timedelta(seconds=age_max_s),
+            "often": timedelta(seconds=NOTED_EVERY_S),
+        },
+    )  # fmt: skip
 
 
 def seen_final(network: str, height: int | None) -> None:

@@ -109,6 +109,9 @@ class ChainCursor(Table, table="chain_cursors"):
     final_moved_at: datetime | None = BY_DATABASE
     # When its pools were last read to their end, of networks that tell what waits in them.
     pools_read_at: datetime | None = BY_DATABASE
+    # When the scan last looked at its chain, and when it last asked for the head and came to it.
+    looked_at: datetime | None = BY_DATABASE
+    head_reached_at: datetime | None = BY_DATABASE
 
 
 class BalanceProbe(Table, table="balance_probes"):

@@ -101,6 +101,15 @@ def needing(network: str, outpoints: Collection[Outpoint], *, depth: int) -> lis
     )
 
 
+def are_all_unspent(spend_id: UUID, number: int) -> bool:
+    """Return whether blocks hold all coins that an attempt of a spend claims, and none spends one of them."""
+    return is_true(
+        "SELECT bool_and(spent_by_txid IS NULL AND created_height IS NOT NULL) FROM coins"
+        " WHERE held_by = %s AND held_number <= %s",
+        (spend_id, number),
+    )
+
+
 def are_spent_otherwise(network: str, outpoints: Collection[Outpoint], txid: str) -> bool:
     """Return whether another transaction spends any of these coins in a block."""
     return is_true(

@@ -230,6 +230,20 @@ def note_tried(spend_id: UUID, number: int, *, error: str) -> None:
     )
 
 
+def is_refused_since(spend_id: UUID, number: int, *, error: str) -> bool:
+    """Return whether an attempt was refused like this when it was last given, and the scan was at the head since."""
+    return is_true(
+        "SELECT 1 FROM spend_attempts a JOIN chain_cursors c ON c.network = a.network"
+        " WHERE a.spend_id = %s AND a.number = %s AND a.last_error = %s AND c.head_reached_at > a.sent_at",
+        (spend_id, number, error),
+    )
+
+
+def are_all_over(spend_id: UUID) -> bool:
+    """Return whether what was scanned lies past the window of every attempt of a spend."""
+    return all(attempt.is_over for attempt in attempts_of(spend_id))
+
+
 def mark_sent(spend_id: UUID) -> bool:
     """Note that a node took it; False if that was known."""
     return touched(

@@ -17,8 +17,10 @@ import structlog
 from models.addresses import reservations
 from models.db.base import execute, is_true, one_as, touched, transaction, value
 from models.db.table import BY_DATABASE, Big, Table, derived
+from models.deposits import cursors
 from models.payouts import freezes
 from models.payouts.freezes import RECOVERY
+from models.spends import freshness
 from models.spends import rows as spends
 
 log = structlog.get_logger()
@@ -31,6 +33,7 @@ _IDENTITY: Final = (
 )
 _NOTE: Final = f"INSERT INTO database_marks (network, system_identifier, timeline) SELECT %s, * FROM ({_IDENTITY}) now"
 ANOTHER_DATABASE: Final = "the database is another one than it was signed from: it may lack the last commits"
+AFTER_GAP: Final = "the database was started after its scan had paused: it may have gone back"
 # A stop that came with a backup says nothing of what the database lost since, nor when that was.
 _AGAIN: Final = (
     "UPDATE signing_stops s SET reason = %s, is_caught_up = false, stopped_at = app_now() WHERE s.network = %s"
@@ -71,7 +74,50 @@ class Stop(Table, table="signing_stops"):
 
 
 def obstacle(network: str) -> str:
-    """Say why a network may not be signed for, '' if it may. Ask in the transaction that commits the bytes."""
+    """Return why a network may not be signed for, '' if it may. Ask in the transaction that commits the bytes.
+
+    For the signer's process: it counts what the scan has read since that began.
+    """
+    return _stopped_for(network) or freshness.obstacle(network)
+
+
+def is_stopped(network: str) -> bool:
+    """Return whether the rows of a network may lack what left it: nothing that pays may be decided by them.
+
+    A transfer that a backup has forgotten may be on its way, or done. Any process may ask, in its own transaction. A
+    scan that is halted or late does not count: what is signed already has its row.
+    """
+    is_marked = (
+        "SELECT 1 FROM signing_stops WHERE network = %s UNION ALL SELECT 1 FROM database_marks m"
+        f" WHERE m.network = %s AND (m.system_identifier, m.timeline) NOT IN ({_IDENTITY}) LIMIT 1"
+    )
+    return is_true(is_marked, (network, network)) or freshness.precedes_server(network)
+
+
+def look(network: str) -> datetime | None:
+    """Note that the scan looks at its chain now; return when that was, None before its first scan.
+
+    Stop the network if its database may have gone back since the look before. A database and a Redis that go back
+    together know of nothing; what they signed may wait for a block yet. Not to be called inside a transaction.
+    """
+    with transaction():
+        found = cursors.look(network)
+        if found is not None and found.is_after_gap:
+            _doubt(network)
+    return None if found is None else found.began_at
+
+
+def _doubt(network: str) -> None:
+    """Stop a network until the scan has caught up and what was signed before has had its time; a stop begins again."""
+    if Stop(network=network, reason=AFTER_GAP, sender="").write("ON CONFLICT DO NOTHING"):
+        freezes.freeze("network", network, reason=AFTER_GAP, frozen_by=RECOVERY)
+    else:
+        execute("UPDATE signing_stops SET is_caught_up = false, stopped_at = app_now() WHERE network = %s", (network,))
+    log.warning("signing.doubted", network=network, reason=AFTER_GAP)
+
+
+def _stopped_for(network: str) -> str:
+    """Return for which stop or which other database nothing is signed, '' for none."""
     found: str = value(
         "SELECT COALESCE((SELECT reason FROM signing_stops WHERE network = %s), CASE WHEN EXISTS (SELECT FROM"
         f" ({_IDENTITY}) now JOIN database_marks m USING (system_identifier, timeline) WHERE m.network = %s)"
@@ -86,10 +132,10 @@ def watch(network: str) -> Stop | None:
 
     Of several who come at once one notes it, and the others look again. Not to be called inside a transaction.
     """
-    if not obstacle(network):
+    if not _stopped_for(network):
         return None
     stopped = read(network)
-    if stopped is None and not touched(f"{_NOTE} ON CONFLICT DO NOTHING", (network,)) and obstacle(network):
+    if stopped is None and not touched(f"{_NOTE} ON CONFLICT DO NOTHING", (network,)) and _stopped_for(network):
         with transaction():
             stop(network, reason=ANOTHER_DATABASE)
         stopped = read(network)
@@ -261,10 +307,19 @@ def waiting_reason(reason: str) -> str:
     return f"signing is stopped: {reason}"[:200]
 
 
-def tell_payouts(stopped: Stop) -> None:
-    """Let the approved payouts of a stopped network say why they wait."""
-    reason = waiting_reason(stopped.reason)
+def tell_payouts(network: str, reason: str) -> None:
+    """Let the approved payouts of a network that is not signed for say why they wait."""
+    reason = waiting_reason(reason)
     execute(
         "UPDATE payouts SET wait_reason = %s WHERE network = %s AND status = 'approved' AND wait_reason <> %s",
-        (reason, stopped.network, reason),
+        (reason, network, reason),
+    )
+
+
+def wake_payouts(network: str) -> None:
+    """Let payouts that waited for the scan be due."""
+    execute(
+        "UPDATE payouts SET due_at = app_now(), wait_reason = '' WHERE network = %s AND status = 'approved'"
+        " AND starts_with(wait_reason, %s)",
+        (network, waiting_reason(freshness.PREFIX)),
     )

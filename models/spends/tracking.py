@@ -14,7 +14,7 @@ import structlog
 from core.catalogue.catalogue import Catalogue, Network
 from models.deposits.cursors import BLOCKS_SETTLED
 from models.payouts import freezes
-from models.spends import bookings, held_coins, movements, outputs, signing
+from models.spends import bookings, held_coins, movements, outputs, seen, signing
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
@@ -28,12 +28,16 @@ log = structlog.get_logger()
 # a sweep that is lost unseen leaves the hot wallet short of what the books say.
 WATCHED_ON_BLOCKS: Final = 32
 Cause = Literal["expired", "stranger"]
+# As the last error of an attempt says that nodes call its claim used.
+CLAIM_USED: Final = "claim_used"
 # What a confirmed spend says for good that can never be included again.
 LOST: Final = "a reorg took it, and another transaction used its slot"
 EXPIRED: Final = "a reorg took it, and it expired"
 
 # What used up the slot of a failed spend says for good.
 VOIDED: Final = "a reorg took it, and its slot was used up by nothing"
+CONTRADICTED: Final = "nodes call a transaction dead that the scan has seen in a block: ask nodes with a whole history"
+COIN_USED: Final = "nodes call a coin spent that no scanned block spends: the rows may have gone back"
 UNSEEN: Final = "a slot was used by a transaction that no scan has shown: sluice rescan finds it"
 
 
@@ -170,13 +174,46 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int, cause: Cause = 
     cannot be taken back, and an operator has to look.
     """
     spend = spends.lock(spend_id)
-    if spend is None or not spend.is_waiting or spend.attempts != attempts:
+    if spend is None or not spend.is_waiting or spend.attempts != attempts or is_seen_alive(spend):
         return None
     if cause == "stranger" and not _is_lost_to_another(spend):
         return None
     if cause == "expired":
+        if not spends.are_all_over(spend.id):
+            # What was scanned does not reach behind its window yet: the scan may still find it.
+            return None
         log.info("spend.expired", **_names(spend))
     return _bury(catalogue, spend, cause)
+
+
+def is_seen_alive(spend: SpendRow) -> bool:
+    """Return whether the scan has seen a spend in a block that it stands on, so that nodes err who call it dead.
+
+    Stop its network then, in the caller's transaction: those nodes have forgotten it, and others may follow.
+    """
+    found = seen.block_of(spend.id)
+    if found is None:
+        return False
+    if signing.stop(spend.network, reason=CONTRADICTED, sender=""):
+        log.critical("spend.death_contradicted", **_names(spend), txid=found.txid, height=found.height)
+    return True
+
+
+def doubt_coins(spend_id: UUID, number: int, *, is_first: bool) -> bool:
+    """Stop a network whose nodes refuse an attempt since a coin is spent, while no scanned block spends one of its.
+
+    is_first: whether nobody was given any of the spend before, so that nothing of ours can have spent them. Else the
+    scan has to have been at the head since an earlier refusal: what came into a block meanwhile is known then.
+    Return whether it is stopped. Call before the refusal is noted.
+    """
+    spend = spends.lock(spend_id)
+    if spend is None or not spend.is_waiting or not held_coins.are_all_unspent(spend_id, number):
+        return False
+    if not is_first and not spends.is_refused_since(spend_id, number, error=CLAIM_USED):
+        return False
+    if signing.stop(spend.network, reason=COIN_USED, sender=""):
+        log.critical("spend.coin_used_unseen", **_names(spend))
+    return True
 
 
 def _is_lost_to_another(spend: SpendRow) -> bool:

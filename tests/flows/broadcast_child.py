@@ -98,6 +98,7 @@ def pay(gateway: Gateway) -> None:
 def bump(gateway: Gateway) -> None:
     gateway.step()
     execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (PATIENCE_S,))
+    gateway.scan()
     gateway.step()
     gateway.settle()
 
@@ -133,6 +134,9 @@ PARTS: Final[Mapping[str, Callable[[Gateway], None]]] = {
 def play(env: Mapping[str, str], hot: str, part: str, kill_at: int | None, heard: Connection) -> None:
     """Play a part; die at the checkpoint of that number, or tell which ones there were."""
     gateway = Gateway(env, hot)
+    # What the scan read before this process began counts for nothing.
+    execute("UPDATE chain_cursors SET head_reached_at = NULL")
+    gateway.scan()
     labels: list[str] = []
 
     def hear(label: str) -> None:

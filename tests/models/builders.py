@@ -196,3 +196,8 @@ def _is_seen_to_be_sound() -> bool:
     """Look through the worker's own session, which has planned the look: that takes ten times as long as the look."""
     shared = WorkerDatabase.running
     return shared is not None and base.db.database == shared.url and shared.finds_none(_LOOKED_AT)
+
+
+def reach_head() -> None:
+    """Let every scan have been at its chain's head just now, as one that runs is."""
+    execute("UPDATE chain_cursors SET looked_at = app_now(), head_reached_at = app_now()")

@@ -60,6 +60,7 @@ def expire(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(world.chain, "fate", lambda *_args, **_more: Fate(kind=FateKind.DEAD, cause="expired"))
         world.pass_time(20)
+        world.outdate()
         world.step()
 
 

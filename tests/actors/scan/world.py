@@ -27,7 +27,7 @@ from models.invoices import settlement
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import holdings
 from models.wallets.rows import WalletRow
-from tests.models.builders import CATALOGUE, assert_sound, merchant
+from tests.models.builders import CATALOGUE, assert_sound, merchant, reach_head
 from tests.models.invoices.builders import invoice
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined, calldata
 from tests.peers.lying_rpc import LyingRpc
@@ -174,6 +174,7 @@ class World:
         """Move both clocks."""
         execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
         self.node.ask("evm_increaseTime", hex(seconds))
+        reach_head()
 
     # What came of it ---------------------------------------------------------------------------------------
 

@@ -7,13 +7,14 @@ from unittest.mock import Mock
 import pytest
 import structlog
 
-from actors.signer import broadcast
+from actors.signer import broadcast, recovery
 from actors.signer import spend as spending
 from chains.family import Keyring
 from chains.spending import Attempt, Draft, Fate, FateKind, KeyRef, OutputFate, Sending
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
-from models.spends import signing
+from models.deposits import cursors
+from models.spends import freshness, signing, tracking
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT
 from tests.models.db.collisions import at_once
@@ -21,6 +22,71 @@ from tests.peers.paper_chain import GAS as PAPER_GAS
 from tests.peers.paper_chain import transfer
 
 PATIENCE_S = 61
+
+
+# What the scan has read ---------------------------------------------------------------------------------------------
+
+
+def test_while_the_scan_is_halted_nothing_is_signed_and_what_was_signed_is_followed(world: SpendWorld) -> None:
+    stuck, order = world.order(), world.order()
+    execute("UPDATE payouts SET due_at = 'infinity' WHERE id = %s", (order.id,))
+    world.step()
+    world.pass_time(PATIENCE_S)
+    world.due_now()
+    cursors.halt(world.network.code, "a test")
+    with structlog.testing.capture_logs() as logs:
+        world.step(2)
+    assert [log["event"] for log in logs] == ["signing.held_up"], "once, and nodes are not to blame"
+    assert rows("SELECT count(*) FROM spend_attempts") == [(1,)], "no more is offered either"
+    assert world.payout(order).wait_reason == "signing is stopped: the scan is halted: a test"
+
+    world.chain.mine()
+    world.step()
+    assert world.spend(stuck).state == "mined"
+    cursors.resume(world.network.code)
+    world.step()
+    assert (world.payout(order).status, world.payout(order).wait_reason) == ("sent", "")
+
+
+def test_a_signer_that_begins_rings_for_its_scan_and_says_nothing(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order, rung = world.order(), Mock()
+    monkeypatch.setattr(recovery, "ring", rung)
+    freshness.begin()
+    world.step()
+    rung.assert_called_once_with("poll_network", world.network.code)
+    assert (world.payout(order).status, world.payout(order).wait_reason) == ("approved", "")
+    world.scan()
+    world.step()
+    assert world.payout(order).status == "sent"
+
+
+def test_a_stop_ends_in_a_step_of_its_own_where_the_scan_is_late(world: SpendWorld) -> None:
+    order = world.order()
+    with transaction():
+        signing.stop(world.network.code, reason="a test")
+    world.scan()
+    cursors.halt(world.network.code, "a test")
+    world.step()
+    assert (signing.read(world.network.code), world.payout(order).status) == (None, "approved")
+
+
+def test_what_the_scan_has_in_a_block_is_not_taken_out_where_nodes_call_it_dead(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = world.order()
+    world.step()
+    world.advance()
+    with monkeypatch.context() as lie:
+        lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD, cause="stranger"))
+        world.step(3)
+    assert (world.spend(order).state, world.paid(order)) == ("mined", 1)
+    stopped = signing.read(world.network.code)
+    assert stopped is not None
+    assert stopped.reason == tracking.CONTRADICTED
+    world.confirm()
+    assert world.payout(order).status == "confirmed"
 
 
 # Depth --------------------------------------------------------------------------------------------------------------

@@ -401,6 +401,9 @@ def test_a_payout_whose_bytes_expired_is_signed_anew(world: SpendWorld, monkeypa
         patched.setattr(world.chain, "fate", lambda *_args, **_more: Fate(kind=FateKind.DEAD, cause="expired"))
         world.pass_time(20)
         world.step()
+        assert state(first.id) == "sent", "what was scanned does not reach behind its window"
+        world.outdate()
+        world.step()
     assert state(first.id) == "dead"
     assert (world.spend(order).id != first.id, world.payout(order).status) == (True, "sent")
 
@@ -440,6 +443,8 @@ def test_what_was_seen_in_a_block_is_not_dead_by_one_word(
 ) -> None:
     spend_id = start(world)
     world.advance()
+    # The scan has not seen it there.
+    execute("DELETE FROM attempts_seen")
     with monkeypatch.context() as lie:
         lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD, cause="stranger"))
         world.step()

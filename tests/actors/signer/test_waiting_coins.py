@@ -10,9 +10,12 @@ from structlog.testing import capture_logs
 
 from actors.signer import recovery
 from chains.base import ProviderError
+from chains.spending import Sending
+from core.ids import uuid7
+from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.payouts.rows import PayoutRow
-from models.spends import coins, signing
+from models.spends import coins, signing, tracking
 from models.spends import unknown as unknown_spends
 from models.spends.coins import Spending
 from models.spends.unknown import UnknownRow
@@ -167,3 +170,84 @@ def test_every_coin_is_asked_about_that_no_block_spends(
     told = list(coins.unspent("ethereum", "ETH"))
     assert [txid for part in told for txid, _ in part] == ["d", "b", "a", "e", "f"]
     assert max(map(len, told)) == min(portion, 5)
+
+
+# A coin that nodes call spent and no scanned block spends ----------------------------------------------------
+
+
+def refusing(world: SpendWorld, paper: Paper, monkeypatch: pytest.MonkeyPatch) -> tuple[PayoutRow, PaperSpender]:
+    """Return an order with a coin for it, and a spender whose nodes call every coin spent."""
+    spender = paper("coins")
+    coin(world, "a", height=49)
+    order = world.order()
+    monkeypatch.setattr(spender, "send", lambda _raw: Sending.CLAIM_USED)
+    return order, spender
+
+
+def stops(world: SpendWorld) -> list[str]:
+    """Take a step; return which alarms were raised."""
+    with capture_logs() as logs:
+        world.step()
+    return [log["event"] for log in logs if log["log_level"] == "critical"]
+
+
+def test_a_new_spend_whose_coin_is_called_spent_stops_the_network(
+    world: SpendWorld, paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows went back: what has the coin may have paid the next order, too."""
+    order, _ = refusing(world, paper, monkeypatch)
+    later = world.order()
+    assert stops(world) == ["signing.stopped", "spend.coin_used_unseen"]
+    stopped = signing.read(world.network.code)
+    assert stopped is not None
+    assert stopped.reason == tracking.COIN_USED
+    coin(world, "b", height=50)
+    with transaction():
+        assert tracking.doubt_coins(world.spend(order).id, 0, is_first=True)
+    assert (stops(world), world.payout(later).status) == ([], "approved"), "once for each stop"
+
+
+def test_one_that_may_have_its_coin_itself_stops_the_network_once_the_scan_has_looked_again(
+    world: SpendWorld, paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order, spender = refusing(world, paper, monkeypatch)
+
+    def lost(_raw: bytes) -> Sending:
+        raise ProviderError("taken, and cut off")
+
+    with monkeypatch.context() as cut:
+        cut.setattr(spender, "send", lost)
+        world.step()
+    assert rows("SELECT state FROM spends") == [("signed",)]
+
+    def again() -> list[str]:
+        execute("UPDATE spend_attempts SET sent_at = app_now() - interval '1 minute'")
+        return stops(world)
+
+    execute("UPDATE chain_cursors SET head_reached_at = app_now() - interval '50 seconds'")
+    assert again() == [], "its block may not have been read yet"
+    execute("UPDATE chain_cursors SET head_reached_at = app_now() - interval '59 seconds'")
+    execute("UPDATE spend_attempts SET last_error = ''")
+    assert again() == []
+    world.scan()
+    assert again() == ["signing.stopped", "spend.coin_used_unseen"]
+    assert world.payout(order).status == "broadcasting"
+
+
+def test_a_coin_that_a_block_spends_or_none_makes_is_refused_rightly(
+    world: SpendWorld, paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order, _ = refusing(world, paper, monkeypatch)
+
+    def taken(label: str) -> None:
+        if label == "spending.committed":
+            with transaction():
+                coins.note(world.network.code, [], [Spending("a", 0, "other")], height=50, block_hash="0x")
+
+    # Nobody noted whose transaction that is.
+    world.is_tampered = True
+    checkpoints.listen(taken)
+    assert (stops(world), signing.read(world.network.code)) == ([], None)
+    with transaction():
+        assert not tracking.doubt_coins(world.spend(order).id, 0, is_first=True)
+        assert not tracking.doubt_coins(uuid7(), 0, is_first=True), "nobody's"

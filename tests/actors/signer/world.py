@@ -23,7 +23,7 @@ from models.deposits.rows import ChainBlock
 from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, balance, post
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import coins, signing
+from models.spends import coins, seen, signing
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
 from models.spends.coins import CoinRow
@@ -31,7 +31,7 @@ from models.spends.rows import SpendRow
 from models.spends.tracking import WATCHED_ON_BLOCKS
 from models.spends.unknown import UnknownRow
 from models.treasury import writeoffs
-from tests.models.builders import CATALOGUE, USDT, assert_sound, merchant
+from tests.models.builders import CATALOGUE, USDT, assert_sound, merchant, reach_head
 from tests.peers.paper_chain import GAS as PAPER_GAS
 from tests.peers.paper_chain import PaperBlock, PaperChain
 
@@ -126,8 +126,17 @@ class SpendWorld:
 
     def pass_time(self, seconds: int) -> None:
         execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+        reach_head()
         execute("UPDATE rates SET quoted_at = app_now()")
         self.ctx.market.forget()
+
+    def outdate(self) -> None:
+        """Let all that was signed have a window behind which the scan has read on, and have been seen in no block."""
+        execute("DELETE FROM attempts_seen")
+        guard = "TRIGGER spend_attempts_offered"
+        execute(f"ALTER TABLE spend_attempts DISABLE {guard}")
+        execute("UPDATE spend_attempts SET expires_height = 0")
+        execute(f"ALTER TABLE spend_attempts ENABLE {guard}")
 
     def mine(self, blocks: int = 1) -> None:
         self.chain.mine(blocks)
@@ -162,6 +171,7 @@ class SpendWorld:
         """Let the scan stand where the chain does, with what left our addresses noted."""
         is_stopped = signing.watch(self.network.code) is not None
         self._follow()
+        reach_head()
         if is_stopped:
             signing.note_caught_up(self.network.code)
 
@@ -193,7 +203,8 @@ class SpendWorld:
         )  # fmt: skip
 
     def _note_departures(self, block: PaperBlock) -> None:
-        """Note what left our addresses and no row knows, as a scan does."""
+        """Note what left our addresses, known by a row or not, as a scan does."""
+        seen.note(self.network.code, list(block.included), height=block.height, block_hash=block.hash)
         senders = {self.chain.known[txid]["sender"] for txid in block.included}
         ours = unknown_spends.own(self.network.code, self.network.family, senders)
         for txid in sorted(unknown_spends.unheard_of(self.network.code, list(block.included))):

@@ -16,6 +16,7 @@ from chains import registry
 from chains.base import ForeignKeyError
 from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows
+from models.deposits import cursors
 from models.ledger.ledger import CUSTODY, GATEWAY, Account
 from models.payouts import freezes
 from models.treasury import own_addresses as treasury
@@ -41,6 +42,10 @@ def test_a_token_deposit_gets_gas_and_is_swept_to_the_last_unit(world: TreasuryW
     address = mine.address.lower()
     custody = net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum"))
 
+    cursors.halt("ethereum", "a test")
+    world.keep()
+    assert world.spends("purpose") == [], "nothing is signed while the scan is halted"
+    cursors.resume("ethereum")
     world.keep()
     assert world.spends("purpose", "sender", "recipient") == [("gas", world.hot, address)]
     assert swept_by(world) == [None]

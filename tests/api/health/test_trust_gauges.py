@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
 from api.health.gauges import freeze_gauges, scanner_gauges, sighting_gauges, trust_gauges
-from models.db.base import execute
+from models.db.base import execute, transaction
 from models.deposits import cursors, sightings
 from models.deposits import witnesses as quorum
 from models.payouts import freezes
+from models.spends import signing
 from tests.api.conftest import make_settings
 from tests.api.rows import add_invoice, add_merchant, add_sighting
-from tests.models.builders import Chain
+from tests.models.builders import Chain, reach_head
 from tests.models.invoices.builders import invoice
+
+SETTINGS: Final = make_settings()
 
 
 def gauge(name: str) -> dict[str, float]:
     return {
         sample.labels["network"]: sample.value
-        for metric in (*trust_gauges(), *sighting_gauges(), *scanner_gauges(make_settings()))
+        for metric in (*trust_gauges(), *sighting_gauges(), *scanner_gauges(SETTINGS), *freeze_gauges(SETTINGS))
         if metric.name == name
         for sample in metric.samples
+        if "network" in sample.labels
     }
 
 
@@ -34,6 +40,20 @@ def test_a_scan_that_stands_still_shows_and_one_that_goes_on_does_not() -> None:
 
     cursors.resume("bsc")
     assert gauge("sluice_scanner_halted") == {"ethereum": 0, "bsc": 0}
+
+
+@pytest.mark.usefixtures("database")
+def test_a_network_that_waits_for_its_scan_shows_as_one_that_is_not_signed_for() -> None:
+    Chain()
+    Chain("polygon")
+    reach_head()
+    assert gauge("sluice_signing_stopped_seconds") == {}
+    execute("UPDATE app_clock SET ahead = ahead + interval '2 minutes'")
+    assert 120 <= gauge("sluice_signing_stopped_seconds").pop("ethereum") < 180
+    with transaction():
+        signing.stop("ethereum", reason="a test")
+    assert gauge("sluice_signing_stopped_seconds")["ethereum"] < 60
+    assert "polygon" not in gauge("sluice_signing_stopped_seconds"), "it is not served"
 
 
 @pytest.mark.usefixtures("database")
@@ -67,7 +87,7 @@ def test_what_waits_for_a_block_shows_and_since_when_nobody_looked() -> None:
 @pytest.mark.usefixtures("database")
 def test_freezes_show_by_scope_until_they_are_lifted() -> None:
     def shown() -> dict[str, float]:
-        return {s.labels["scope"]: s.value for metric in freeze_gauges() for s in metric.samples if s.value}
+        return {s.labels["scope"]: s.value for metric in freeze_gauges(SETTINGS) for s in metric.samples if s.value}
 
     assert shown() == {}
     freezes.freeze("network", "bsc", reason="r", frozen_by=freezes.RECONCILER)

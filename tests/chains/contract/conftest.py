@@ -15,6 +15,7 @@ from cli.embedded.bitcoin.program import OWN
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
+from models.deposits import cursors
 from tests.chains.contract.bitcoin import BitcoinRig, RealBitcoinRig
 from tests.chains.contract.evm import EvmRig
 from tests.chains.contract.rig import Rig
@@ -94,6 +95,8 @@ def start(
 ) -> Iterator[Start]:
     """Begins a gateway on a chain of the family, with one provider unless told otherwise."""
     monkeypatch.setattr(chain_providers, "HEADS_EVERY_S", 0.0)
+    # Each look counts at once.
+    monkeypatch.setattr(cursors, "NOTED_EVERY_S", 0)
     with ExitStack() as stack:
         plug(monkeypatch)
 

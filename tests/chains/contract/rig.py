@@ -39,10 +39,11 @@ from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import holdings
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
+from models.spends import freshness
 from models.treasury import writeoffs
 from tests.actors.signer.recovery_world import with_admin
 from tests.chains.toy.plug import forget
-from tests.models.builders import assert_sound, merchant
+from tests.models.builders import assert_sound, merchant, reach_head
 from tests.models.invoices.builders import create, new_invoice
 from tests.models.payouts.builders import fund
 
@@ -304,10 +305,22 @@ class Rig(ABC):
         execute("UPDATE database_marks SET timeline = '00000000'")
         self.restart()
 
+    def go_back_unnoticed(self, database: str) -> None:
+        """Go on with an older copy of the same machine, Redis and all: that time has passed shows in no row."""
+        self._database = self.env["DATABASE_URL"] = database
+        base.connect(database)
+        # Its server is started later than the copy was made, and the tests' own was before.
+        execute(
+            "UPDATE chain_cursors SET looked_at = looked_at - interval '1 day',"
+            " head_reached_at = head_reached_at - interval '1 day'"
+        )
+        self.restart()
+
     def restart(self) -> None:
         """Begin as a process does, which has asked nobody anything yet."""
         forget()
         departures._rests_until.clear()
+        freshness.begin()
         context.configure(load_settings(self.env))
         held_keys.keys.cache_clear()
 
@@ -387,6 +400,7 @@ class Rig(ABC):
         """Move all clocks."""
         execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
         self.pass_chain_time(seconds)
+        reach_head()
         execute("UPDATE rates SET quoted_at = app_now()")
         context.context().market.forget()
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from actors import context
 from actors.signer import broadcast, recovery
+from actors.signer import spend as spending
+from chains.spending import Fate, FateKind
 from models.db.base import execute, rows
+from models.deposits import cursors
 from models.payouts.rows import PayoutRow
-from models.spends import signing
+from models.spends import signing, tracking
 from models.treasury import writeoffs
 from models.treasury.writeoffs import RecoveryError
-from tests.chains.contract.rig import Rig, status, stored
+from tests.chains.contract.rig import Rig, dies_at, status, stored
 
 pytestmark = pytest.mark.fresh_database
 
@@ -58,6 +62,91 @@ def test_what_lost_rows_paid_finds_its_orders_again_and_each_is_paid_once(rich: 
         (txid, bytes(raw)) for txid, raw in rows("SELECT txid, raw FROM spend_attempts")
     }
     assert rich.findings() == []
+
+
+# Where the signer may be killed while it pays, one order for each; None for an order that it pays in peace.
+KILLED_AT = ("spending.signed", "spending.committed", "spending.given", "watch.told", None)
+
+
+def test_a_machine_that_goes_back_as_a_whole_pays_nobody_twice_wherever_its_signer_was_killed(rich: Rig) -> None:
+    """Database and Redis are of one image: nothing but the chain knows what was signed since."""
+    people = [rich.recipient() for _ in KILLED_AT]
+    orders = [rich.order(to) for to in people]
+    execute("UPDATE payouts SET due_at = 'infinity'")
+    backup = rich.copy()
+    for order, label in zip(orders, KILLED_AT, strict=True):
+        execute("UPDATE payouts SET due_at = app_now() WHERE id = %s", (order.id,))
+        if label is None:
+            rich.sign()
+        else:
+            assert dies_at(label, rich.sign), label
+        rich.restart()
+        rich.advance()
+    sign(rich)
+    # Of the last block before the machine is lost some have their transactions, and some wait.
+    rich.advance()
+    paid = [rich.held(to) for to in people]
+    assert set(paid) <= {0, rich.price}
+    assert sum(paid) > 0
+
+    rich.go_back_unnoticed(backup)
+    later = rich.recipient()
+    orders.append(rich.order(later))
+    sign(rich, 3)
+    assert rows("SELECT count(*) FROM spends") == [(0,)], "the scan has not read what was lost"
+    rich.poll()
+    assert signing.read(rich.code) is not None
+    rich.catch_up()
+    sign(rich)
+    rich.outlast()
+    for _ in range(3):
+        sign(rich)
+        rich.follow()
+
+    assert signing.read(rich.code) is None
+    assert [status(order) for order in orders] == ["confirmed"] * len(orders)
+    assert [rich.held(to) for to in (*people, later)] == [rich.price] * len(orders)
+    assert rich.findings() == []
+
+
+def test_a_signer_that_begins_signs_once_the_scan_has_looked_and_stops_while_it_is_halted(rich: Rig) -> None:
+    order = rich.order(rich.recipient())
+    rich.restart()
+    sign(rich)
+    assert (rows("SELECT count(*) FROM spends"), status(order)) == ([(0,)], "approved")
+    rich.advance()
+    cursors.halt(rich.code, "a test")
+    sign(rich)
+    assert rows("SELECT count(*), (SELECT min(wait_reason) FROM payouts) FROM spends") == [
+        (0, "signing is stopped: the scan is halted: a test")
+    ]
+    cursors.resume(rich.code)
+    sign(rich)
+    rich.follow()
+    assert status(order) == "confirmed"
+    assert rows("SELECT wait_reason FROM payouts") == [("",)]
+
+
+@pytest.mark.claims("window")
+def test_what_the_scan_has_seen_in_a_block_is_not_signed_again_where_all_nodes_forgot_it(
+    rich: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that began from a snapshot has none of the outcomes before."""
+    to = rich.recipient()
+    order = rich.order(to)
+    sign(rich, 1)
+    rich.advance()
+    spender = spending.spender_of(context.context(), rich.network)
+    with monkeypatch.context() as lite:
+        lite.setattr(type(spender), "fate", lambda *_: Fate(kind=FateKind.DEAD, cause="expired"))
+        rich.outlast()
+        sign(rich, 3)
+        assert rows("SELECT count(*) FROM spends") == [(1,)]
+        assert signing.read(rich.code).reason == tracking.CONTRADICTED  # type: ignore[union-attr]
+    rich.outlast()
+    sign(rich)
+    rich.follow()
+    assert (status(order), rich.held(to), signing.read(rich.code)) == ("confirmed", rich.price, None)
 
 
 @pytest.mark.needs("gather")
@@ -138,8 +227,9 @@ def test_what_is_written_off_leaves_the_books_and_what_was_asked_for_beside_it_i
     assert rich.findings() == []
 
 
+@pytest.mark.parametrize("back", ["go_back_to", "go_back_unnoticed"])
 @pytest.mark.claims("window")
-def test_what_may_still_come_into_a_block_is_waited_for_before_anybody_is_paid_again(rich: Rig) -> None:
+def test_what_may_still_come_into_a_block_is_waited_for_before_anybody_is_paid_again(rich: Rig, back: str) -> None:
     """Nothing that both claim keeps one of two windows out: the scan has caught up, and knows nothing of what waits."""
     to = rich.recipient()
     order = rich.order(to)
@@ -148,7 +238,7 @@ def test_what_may_still_come_into_a_block_is_waited_for_before_anybody_is_paid_a
     ((txid, raw),) = rows("SELECT txid, raw FROM spend_attempts")
     rich.forget_waiting()
 
-    rich.go_back_to(backup)
+    getattr(rich, back)(backup)
     rich.advance(3)
     sign(rich, 3)
     assert (rows("SELECT count(*) FROM spends"), status(order)) == ([(0,)], "approved")
@@ -164,8 +254,9 @@ def test_what_may_still_come_into_a_block_is_waited_for_before_anybody_is_paid_a
     assert rich.findings() == []
 
 
+@pytest.mark.parametrize("back", ["go_back_to", "go_back_unnoticed"])
 @pytest.mark.claims("coins")
-def test_what_still_waits_in_the_pools_is_waited_for_before_anybody_is_paid_again(rich: Rig) -> None:
+def test_what_still_waits_in_the_pools_is_waited_for_before_anybody_is_paid_again(rich: Rig, back: str) -> None:
     """Nothing counts coins: the scan has caught up, and signing anew would take others than what waits has."""
     to = rich.recipient()
     order = rich.order(to)
@@ -173,7 +264,7 @@ def test_what_still_waits_in_the_pools_is_waited_for_before_anybody_is_paid_agai
     sign(rich)
     ((txid,),) = rows("SELECT txid FROM spend_attempts")
 
-    rich.go_back_to(backup)
+    getattr(rich, back)(backup)
     rich.catch_up()
     sign(rich, 3)
     assert (rows("SELECT count(*) FROM spends"), status(order)) == ([(0,)], "approved")

@@ -44,7 +44,9 @@ ANEW: Final = {
     " arrived_units, lost_units, charged_units, problem FROM spend_outputs ORDER BY 1, 2",
     "spend_movements": "SELECT spend_id, network, address, currency, decimals, units, height FROM spend_movements"
     " ORDER BY 1, 3, 4",
-    "spend_attempts": "SELECT * FROM spend_attempts ORDER BY spend_id, number",
+    # Not where its window ends: the older version knew of none.
+    "spend_attempts": "SELECT spend_id, number, network, txid, raw, price_units, tip_units, gas_limit, data_units,"
+    " ceiling_units, terms, created_at, sent_at, last_error, is_void, mark FROM spend_attempts ORDER BY 1, 2",
     "unknown_spends": "SELECT * FROM unknown_spends ORDER BY id",
     "spends": "SELECT * FROM spends ORDER BY id",
 }

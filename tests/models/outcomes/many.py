@@ -68,6 +68,8 @@ class Many:
                 raw=b"signed",
                 ceiling_units=FEE_UNITS,
                 terms={"gas_limit": FEE_UNITS // 2, "price_units": 2, "tip_units": 1, "data_units": 0},
+                # Behind it what was scanned lies from the first block on.
+                expires_height=0,
             )
             spends.insert(new, outputs, attempt)
         with transaction():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import structlog
@@ -12,12 +12,17 @@ from core.ids import uuid7
 from models.db.base import execute, transaction
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends import tracking
+from models.spends import seen, signing, tracking
+from models.spends import unknown as unknown_spends
 from models.spends.outputs import OutputRow
 from models.spends.rows import SpendRow
 from tests.models.builders import CATALOGUE, Chain
 from tests.models.spends.test_rows import SENDER, attempt, read, spend
+from tests.models.spends.test_signing import unknown
 from tests.models.treasury.builders import other_with_slot
+
+# The last block in which what is signed here may stand, the newest of a new chain's.
+WINDOW: Final = 100
 
 
 @pytest.fixture(autouse=True)
@@ -31,13 +36,14 @@ def logs() -> Iterator[list[Any]]:
         yield told
 
 
-def uncounted() -> SpendRow:
+def uncounted(expires_height: int = WINDOW) -> SpendRow:
     new = SpendRow(
         id=uuid7(), network="ethereum", purpose="gas", sender=SENDER, contract="0xtoken", currency="USDT", decimals=6,
         token_units=5, slot=None,
     )  # fmt: skip
+    signed = attempt(new, expires_height=expires_height)
     with transaction():
-        spends.insert(new, [OutputRow(spend_id=new.id, recipient="0xr", token_units=5)], attempt(new))
+        spends.insert(new, [OutputRow(spend_id=new.id, recipient="0xr", token_units=5)], signed)
     return read(new.id)
 
 
@@ -81,7 +87,10 @@ def test_a_stranger_takes_an_uncounted_claim_with_an_alarm(logs: list[Any]) -> N
 
 @pytest.mark.parametrize("slot", [None, 3])
 def test_to_expire_is_no_alarm_and_nobody_is_asked_who_it_was(slot: int | None, logs: list[Any]) -> None:
-    after = bury(uncounted() if slot is None else spend(slot=slot), "expired")
+    row, chain = uncounted() if slot is None else spend(slot=slot, expires_height=WINDOW), Chain()
+    assert bury(row, "expired") is None, "the scan may still find it"
+    chain.mine()
+    after = bury(row, "expired")
     assert after is not None
     assert after.state == "dead"
     assert [(entry["event"], entry["log_level"]) for entry in logs] == [("spend.expired", "info")]
@@ -89,6 +98,7 @@ def test_to_expire_is_no_alarm_and_nobody_is_asked_who_it_was(slot: int | None, 
 
 def test_what_was_told_as_confirmed_does_not_expire_without_an_alarm(logs: list[Any]) -> None:
     row = uncounted()
+    Chain().mine()
     execute("UPDATE spends SET state = 'confirmed' WHERE id = %s", (row.id,))
     after = bury(row, "expired")
     assert after is not None
@@ -104,3 +114,34 @@ def test_of_a_counted_claim_the_scan_still_has_to_show_who_used_it() -> None:
     with transaction():
         other_with_slot(row.id)
     assert bury(row, "stranger") is not None
+
+
+@pytest.mark.parametrize("cause", ["expired", "stranger"])
+def test_what_the_scan_saw_is_not_dead_whatever_nodes_say_unless_a_reorg_took_it(
+    cause: tracking.Cause, logs: list[Any]
+) -> None:
+    row, chain = uncounted(), Chain()
+    with transaction():
+        assert seen.note("ethereum", [row.txid, "0xelse"], height=chain.height, block_hash=chain._hash()) == 1
+        assert seen.note("ethereum", [row.txid], height=chain.height, block_hash=chain._hash()) == 0, "no news"
+        assert seen.note("ethereum", [], height=chain.height, block_hash=chain._hash()) == 0
+    chain.mine()
+    assert [bury(row, cause) for _ in range(2)] == [None, None]
+    assert (read(row.id).state, signing.read("ethereum") is not None) == ("signed", True)
+    assert [entry["event"] for entry in logs if entry["log_level"] == "critical"] == [
+        "signing.stopped",
+        "spend.death_contradicted",
+    ], "once for each stop"
+    execute("UPDATE chain_blocks SET hash = '0xother' WHERE height = %s", (WINDOW,))
+    assert bury(row, cause) is not None
+
+
+def test_what_was_seen_before_its_row_came_back_is_not_dead_either() -> None:
+    row, chain = uncounted(), Chain()
+    chain.mine()
+    with transaction():
+        new = unknown("0xother", block_height=chain.height, block_hash=chain._hash())
+        assert unknown_spends.note(new)
+    # What an operator adopts becomes an attempt.
+    execute("UPDATE unknown_spends SET txid = %s", (row.txid,))
+    assert bury(row, "expired") is None

@@ -1,0 +1,82 @@
+"""Tells whether a network's scan has read all that its chain has: what the rows lack may have left before.
+
+Asked by models.spends.signing in the transaction that commits signed bytes. A database and a Redis that go back
+together hide it from every row. They cannot hide that a process began, or a database's server, so that only a head
+counts that the scan reached after both.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+from models.db.base import is_true, rows_as, value
+
+# The scan reaches its chain's head every few seconds. What it reached longer ago says nothing of now.
+HEAD_MAX_S: Final = 60
+# All reasons begin like this.
+PREFIX: Final = "the scan "
+HALTED: Final = f"{PREFIX}is halted: "
+STALE: Final = f"{PREFIX}has not been at the chain's head for a minute"
+UNREAD: Final = f"{PREFIX}has not been at the chain's head since the signer or the database was started"
+
+# Of a cursor c. A head in the future is one of a clock that went back.
+_IS_STALE: Final = (
+    f"COALESCE(c.head_reached_at NOT BETWEEN app_now() - interval '{HEAD_MAX_S} seconds' AND app_now(), true)"
+)
+# A server that started in the future tells of such a clock too.
+_PRECEDES_SERVER: Final = "c.head_reached_at < pg_postmaster_start_time() AND pg_postmaster_start_time() < now()"
+_REASON: Final = (
+    f"CASE WHEN c.halted_reason <> '' THEN '{HALTED}' || c.halted_reason"
+    f" WHEN {_IS_STALE} THEN %(stale)s"
+    f" WHEN {_PRECEDES_SERVER} OR c.head_reached_at < app_now() - %(running)s THEN %(unread)s ELSE '' END"
+)
+
+
+class _Process:
+    began_s = time.monotonic()
+
+
+def begin() -> None:
+    """Count only what the scan reads from now on: this process begins."""
+    _Process.began_s = time.monotonic()
+
+
+os.register_at_fork(after_in_child=begin)
+
+
+def obstacle(network: str) -> str:
+    """Return why the rows may lack what has left the network, '' if the scan has read it. For the signer's process."""
+    running = timedelta(seconds=time.monotonic() - _Process.began_s)
+    found: str | None = value(
+        f"SELECT {_REASON} FROM chain_cursors c WHERE c.network = %(network)s",
+        {"network": network, "stale": STALE, "unread": UNREAD, "running": running},
+    )
+    return STALE if found is None else found
+
+
+def precedes_server(network: str) -> bool:
+    """Return whether the scan has not been at the head since the database's server was started."""
+    return is_true(f"SELECT 1 FROM chain_cursors c WHERE c.network = %s AND {_PRECEDES_SERVER}", (network,))
+
+
+class Wait(NamedTuple):
+    """A network that is not signed for until its scan has read on, and for how long it has not."""
+
+    network: str
+    reason: str
+    age_s: float
+
+
+def waits(networks: Collection[str]) -> list[Wait]:
+    """Return which of these networks wait for their scan, as any process can tell; one without a scan is absent."""
+    return rows_as(
+        Wait,
+        f"SELECT * FROM (SELECT c.network, {_REASON} AS reason, GREATEST(0, extract(epoch FROM app_now()"
+        "   - COALESCE(c.head_reached_at, c.moved_at)))::float8 AS age_s FROM chain_cursors c"
+        "   WHERE c.network = ANY(%(networks)s)) w WHERE reason <> '' ORDER BY network",
+        {"networks": list(networks), "stale": STALE, "unread": UNREAD, "running": timedelta(days=36_500)},
+    )
