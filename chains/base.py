@@ -75,6 +75,8 @@ class Block:
     parent_height: int
     parent_hash: str
     time: datetime
+    # Whether the hash is that of what is told here, time included: then one provider's word is enough.
+    is_proved: bool = field(default=True, compare=False)
 
 
 class Skipped:

@@ -25,6 +25,7 @@ from models.outcomes.settlements import SettleError, Unclear
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.freezes import Freeze, Scope
+from models.treasury import reconciliation
 
 log = structlog.get_logger()
 app = typer.Typer(
@@ -77,7 +78,10 @@ def unfreeze(
     """Lift every freeze of exactly that name, the reconciler's too; what waited meanwhile is sent."""
     scope, name = _target(everything=everything, network=network, merchant=merchant, coin=coin, conversion=conversion)
     with database():
-        lifted = freezes.unfreeze(scope, name)
+        with transaction():
+            lifted = freezes.unfreeze(scope, name)
+            if scope == "network":
+                reconciliation.forget_misses(name)
         left = freezes.listing()
     lines = [f"{_words(scope, name)}: " + ("lifted" if lifted else "was not frozen")]
     # Whoever lifts one wants to know why nothing moves.

@@ -20,17 +20,21 @@ from models.treasury.reconciliation import Books, Finding
 from models.treasury.snapshots import Balances, Held
 
 
-def taken(ctx: Context, network: Network, chain: Reader, books: Books) -> Balances:
+def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnesses: int = 1) -> Balances:
     """Ask the chain what is left of the coins that the books' block left unspent. Raises ProviderError."""
     at, currency = books.cursor, network.gas_currency
     pair = ctx.catalogue.pair(currency, network.code)
     # Where there is none it is asked too: the answer names a block.
     unspent = coins.unspent_at(network.code, currency, height=at.height) or {books.hot: []}
     places = [Place(address=address, pair=pair, coins=tuple(there)) for address, there in unspent.items()]
-    told = chain.snapshot(places, height=at.height, block_hash=at.hash)
+    told = chain.snapshot(places, height=at.height, block_hash=at.hash, witnesses=witnesses)
     held = Held(place="hot", currency=currency, address=books.hot, units=sum(told.units))
     return Balances(
-        height=told.height, block_hash=told.block_hash, witnesses=1, held=(held,), asked=(at.height, at.hash)
+        height=told.height,
+        block_hash=told.block_hash,
+        witnesses=witnesses,
+        held=(held,),
+        asked=(at.height, at.hash),
     )
 
 

@@ -73,16 +73,20 @@ def coins_of(ctx: Context, network: Network) -> list[Coin]:
     return found
 
 
-def taken(ctx: Context, network: Network, chain: Reader, books: Books) -> Balances:
-    """Ask the chain what our places hold, if it can at the books' block. Raises ProviderError."""
+def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnesses: int = 1) -> Balances:
+    """Ask the chain what our places hold, if it can at the books' block. Raises ProviderError.
+
+    witnesses: how many providers have to tell it, if there are as many.
+    """
     if traits_of(network).claim == "coins":
-        return coin_books.taken(ctx, network, chain, books)
+        return coin_books.taken(ctx, network, chain, books, witnesses=witnesses)
     coins = {coin.currency: coin for coin in coins_of(ctx, network)}
     places: list[tuple[Place, str, str]] = [("hot", currency, books.hot) for currency in coins]
     places += [("deposits", *each) for each in _deposits_in_turn(network, books, coins)]
     if books.cold is not None:
         places += [("cold", currency, books.cold) for currency in coins]
-    return ask(chain, books, [(place, coins[currency], address) for place, currency, address in places])
+    asked = [(place, coins[currency], address) for place, currency, address in places]
+    return ask(chain, books, asked, witnesses=witnesses)
 
 
 def ask(chain: Reader, books: Books, places: list[tuple[Place, Coin, str]], *, witnesses: int = 1) -> Balances:

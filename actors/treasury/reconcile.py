@@ -2,8 +2,9 @@
 
 The hot wallet has to be right to the last unit, but for what spends under way may have moved; deposit addresses hold at
 least what was not swept; the cold address at least what was sent there. What stays wrong for some checks in a row, at
-rising heights, freezes the network's payouts: an operator has to look, and to lift it. Coin that nobody but the balance
-knows of is the gateway's own. Balances that the chain tells of a block which is not scanned yet wait for the scan.
+rising heights, freezes the network's payouts if two providers tell it: an operator has to look, and to lift it. Coin
+that nobody but the balance knows of is the gateway's own. Balances that the chain tells of a block which is not scanned
+yet wait for the scan.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def reconcile(ctx: Context, network: Network, chain: Reader) -> None:
     books = reconciliation.read_books(network.code)
     if books is None or books.cursor.height <= reconciliation.last_height(network.code):
         return
-    balances = taken(ctx, network, chain, books)
+    # What would freeze payouts takes two providers where there are as many: one alone could stop everybody's.
+    witnesses = WITNESSES_MIN if reconciliation.is_near_freeze(network.code) else 1
+    balances = taken(ctx, network, chain, books, witnesses=witnesses)
     if balances.block_hash == books.cursor.hash:
         _judge_all(ctx, network, chain, books, balances)
     elif balances.height > reconciliation.last_height(network.code):
@@ -86,6 +89,9 @@ def _judge(ctx: Context, network: Network, chain: Reader, books: Books, balances
     if surplus > 0 and coin.is_gas:
         # A contract passed it on, which only the balance shows.
         _adopt(ctx, network, chain, books, balances, found, coin)
+        return
+    if balances.witnesses < WITNESSES_MIN:
+        # Told before it was known that two have to; the next comparison asks them.
         return
     log.error("reconciliation.froze_payouts", network=network.code, detail=found.detail)
     freezes.freeze("network", network.code, reason=found.detail, frozen_by=freezes.RECONCILER)

@@ -91,8 +91,10 @@ class BitcoinReader(NodesReader[JsonRpc]):
         told = self._providers.answers(lambda node: coins.snapshot(node, places))
         best = max(told, key=told.count)
         same = told.count(best)
-        if same < min(witnesses, self.providers) or len(told) >= 2 * same > witnesses > 1:
-            if len({one.block_hash for one in told}) == len(set(told)):
+        is_apart = len({one.block_hash for one in told}) == len(set(told))
+        # Of two that tell different coins of one block neither is believed.
+        if same < min(witnesses, self.providers) or (2 * same <= len(told) and (witnesses > 1 or not is_apart)):
+            if is_apart:
                 raise NotYetError("providers stand at different blocks")
             raise DisagreementError("providers tell different coins of one block")
         return best

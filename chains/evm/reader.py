@@ -66,7 +66,7 @@ class EvmReader(NodesReader[JsonRpc]):
         self._assets = Assets(self._pairs)
         self._tokens = {pair.contract.lower(): pair for pair in self._pairs if pair.contract is not None}
         self._book = ReceiptBook()
-        self._ranges = RangeScanner(providers, self._assets, self._book)
+        self._ranges = RangeScanner(providers, self._assets, self._book, self._witnessed)
 
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
         """Return which methods that the scan leans on each provider lacks, and what that costs."""
@@ -191,5 +191,6 @@ class EvmReader(NodesReader[JsonRpc]):
         full = reader.full_block(height)
         if full is None:
             raise NotYetError(f"block {height} is not there yet")
-        logs = () if thorough else reader.logs_of(wire.block(full, height))
+        block = self._witnessed(wire.block(full, height))
+        logs = () if thorough else reader.logs_of(block)
         return reader.read(full, height, matcher, logs)

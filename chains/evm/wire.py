@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from chains.base import Block, ProviderError
+from chains.evm.headers import HeaderFields, hash_of
 
 WORD_BYTES: Final = 32
 SUCCESS: Final = 1
@@ -21,16 +22,16 @@ _DATA: Final = re.compile("0x(?:[0-9a-fA-F]{2})*")
 _ADDRESS_TOPIC: Final = re.compile("0x0{24}([0-9a-fA-F]{40})")
 
 
-class Header(msgspec.Struct, rename="camel"):
-    """A block as eth_getBlockByNumber gives it. A pending one has no hash and is refused by type."""
+class Header(HeaderFields, rename="camel", kw_only=True):
+    """A block as eth_getBlockByNumber gives it. A pending one has no hash and is refused by type.
+
+    A node that leaves fields out proves nothing.
+    """
 
     number: str
     hash: str
     parent_hash: str
     timestamp: str
-    # Absent where a node leaves them out, which then proves nothing.
-    logs_bloom: str | None = None
-    gas_used: str | None = None
 
 
 class Transaction(msgspec.Struct, rename={"sender": "from", "block_hash": "blockHash", "index": "transactionIndex"}):
@@ -105,13 +106,20 @@ def block(header: Header, height: int) -> Block:
     """Read a header that was asked for by its height."""
     if quantity(header.number) != height:
         raise ProviderError(f"asked for block {height}, got {quantity(header.number)}")
+    block_hash = block_or_tx_hash(header.hash)
     return Block(
         height=height,
-        hash=block_or_tx_hash(header.hash),
+        hash=block_hash,
         parent_height=height - 1,
         parent_hash=block_or_tx_hash(header.parent_hash),
         time=_time(header.timestamp),
+        is_proved=proved_hash(header) == block_hash,
     )
+
+
+def proved_hash(header: Header) -> str | None:
+    """Return the hash that a header's fields have; None if they have none."""
+    return hash_of(header, parent_hash=header.parent_hash, number=header.number, timestamp=header.timestamp)
 
 
 def _time(text: str) -> datetime:

@@ -5,11 +5,15 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Generic, TypeVar
 
-from chains.base import Agreement, Block, NotYetError, ProviderError, Recorded
+import structlog
+
+from chains.base import WITNESSES_MIN, Agreement, Block, NotYetError, ProviderError, Recorded
 from chains.net.budget import budget
 from chains.net.providers import Providers
 
 C = TypeVar("C")
+
+log = structlog.get_logger()
 
 
 class NodesReader(ABC, Generic[C]):
@@ -17,6 +21,7 @@ class NodesReader(ABC, Generic[C]):
 
     def __init__(self, providers: Providers[C]) -> None:
         self._providers = providers
+        self._is_shape_unknown = False
 
     @property
     def providers(self) -> int:
@@ -38,7 +43,7 @@ class NodesReader(ABC, Generic[C]):
     def block(self, height: int) -> Block | None:
         """Return a header, or None if the chain has no such block yet."""
         try:
-            return self._providers.attempt(lambda node: self._header(node, height))
+            return self._providers.attempt(lambda node: self._witnessed(self._header(node, height)))
         except NotYetError:
             return None
 
@@ -52,6 +57,27 @@ class NodesReader(ABC, Generic[C]):
         """Ask every provider that keeps up whether it has this block at its height; a minority has to rest."""
         same, other = self._providers.compare(lambda node: self._hash(node, height), block_hash)
         return Agreement(same=same, other=other)
+
+    def _witnessed(self, block: Block) -> Block:
+        """Return a block whose header its hash proves, or that two providers tell alike.
+
+        Called while a node is asked, so that another one is asked next if this one is not believed. Raises
+        ProviderError. Where several providers once told an unproved header alike, this network's headers have a shape
+        that we do not know (a fork added a field), and one that answers alone is believed as well: the network goes on.
+        """
+        if block.is_proved or self.providers == 1:
+            return block
+        answers = self._providers.everyone(lambda node: self._header(node, block.height))
+        told = [answer for answer in answers if isinstance(answer, Block) and answer.hash == block.hash]
+        if any(other != block for other in told):
+            raise ProviderError(f"providers tell different headers of block {block.height}")
+        if len(told) >= WITNESSES_MIN:
+            if not self._is_shape_unknown:
+                log.warning("header.not_proved", height=block.height, block_hash=block.hash)
+            self._is_shape_unknown = True
+        if not self._is_shape_unknown:
+            raise ProviderError(f"the header of block {block.height} does not have its hash, and nobody else tells it")
+        return block
 
     @abstractmethod
     def _header(self, node: C, height: int) -> Block:

@@ -51,12 +51,12 @@ class TronReader(NodesReader[RestNode]):
     def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
         """Return the scan of the next block; see chains.family."""
         del head, whole
-        found = self._providers.attempt(lambda node: scan.read(node, after + 1, self._assets, ours.addresses))
+        found = self._providers.attempt(lambda node: self._read(node, after + 1, ours))
         return () if found is None else (found,)
 
     def reread(self, height: int, ours: Ours) -> BlockScan | None:
         """Return a block as another provider tells it, or None if it has no such block yet."""
-        return self._providers.attempt(lambda node: scan.read(node, height, self._assets, ours.addresses), second=True)
+        return self._providers.attempt(lambda node: self._read(node, height, ours), second=True)
 
     def final_height(self) -> int | None:
         """Return the solidified height that nodes agree on: the middle of what they tell, of two the lower."""
@@ -94,6 +94,12 @@ class TronReader(NodesReader[RestNode]):
         told = self._providers.answers(accounts.prices)
         prices = max(told, key=lambda each: each.energy == median_high(one.energy for one in told))
         return {pair.currency: fees.cost(pair, prices, self._parameters, cap_units) for pair in self._pairs}
+
+    def _read(self, node: RestNode, height: int, ours: Ours) -> BlockScan | None:
+        found = scan.read(node, height, self._assets, ours.addresses)
+        if found is not None:
+            self._witnessed(found.block)
+        return found
 
     def _header(self, node: RestNode, height: int) -> Block:
         return wire.block(nodes.header(node, height), height)

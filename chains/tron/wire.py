@@ -4,6 +4,7 @@ What is zero or empty nodes leave out, so almost everything has a default; what 
 """
 
 import functools
+import hashlib
 import re
 from datetime import UTC, datetime
 from typing import Annotated, Final, NoReturn
@@ -36,6 +37,7 @@ _DATA: Final = re.compile("(?:[0-9a-f]{2})*")
 _ADDRESS_TOPIC: Final = re.compile("[0-9a-f]{24}([0-9a-f]{40})")
 # Where a block's id tells its number.
 _NUMBER_DIGITS: Final = 16
+_VARINT_BITS: Final = 0x7F
 
 
 class RawHeader(msgspec.Struct):
@@ -44,6 +46,11 @@ class RawHeader(msgspec.Struct):
     number: int = 0
     parent_hash: str = msgspec.field(default="0" * 64, name="parentHash")
     timestamp: int = 0
+    tx_root: str = msgspec.field(default="", name="txTrieRoot")
+    witness_id: int = 0
+    witness_address: str = ""
+    version: int = 0
+    state_root: str = msgspec.field(default="", name="accountStateRoot")
 
 
 class BlockHeader(msgspec.Struct):
@@ -238,7 +245,45 @@ def block(header: Header, height: int) -> Block:
         parent_height=height - 1,
         parent_hash=a_hash(raw.parent_hash),
         time=moment(raw.timestamp),
+        is_proved=_is_proved(raw, found),
     )
+
+
+def _is_proved(raw: RawHeader, block_id: str) -> bool:
+    """Return whether a block's id is the hash of its header, whose first bytes give way to the height."""
+    try:
+        message = (
+            _field(1, raw.timestamp)
+            + _field(2, bytes.fromhex(raw.tx_root))
+            + _field(3, bytes.fromhex(raw.parent_hash))
+            + _field(7, raw.number)
+            + _field(8, raw.witness_id)
+            + _field(9, bytes.fromhex(raw.witness_address))
+            + _field(10, raw.version)
+            + _field(11, bytes.fromhex(raw.state_root))
+        )
+    except ValueError:
+        return False
+    return hashlib.sha256(message).hexdigest()[_NUMBER_DIGITS:] == block_id[_NUMBER_DIGITS:]
+
+
+def _field(number: int, value: int | bytes) -> bytes:
+    """Return a field of a protobuf message; nothing for zero or empty. ValueError for less than zero."""
+    if not value:
+        return b""
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    return _varint(number << 3 | 2) + _varint(len(value)) + value
+
+
+def _varint(value: int) -> bytes:
+    if value < 0:
+        raise ValueError("less than zero")
+    raw = bytearray()
+    while value > _VARINT_BITS:
+        raw.append(value & _VARINT_BITS | 0x80)
+        value >>= 7
+    return bytes([*raw, value])
 
 
 def newest(header: Header) -> Block:

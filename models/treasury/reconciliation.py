@@ -172,6 +172,19 @@ def note(network: str, found: Finding) -> int:
     return kept.misses if kept else 0
 
 
+def is_near_freeze(network: str) -> bool:
+    """Return whether one more wrong comparison of a network would freeze its payouts."""
+    return is_true(
+        "SELECT EXISTS (SELECT 1 FROM reconciliations WHERE network = %s AND place <> 'cold' AND misses >= %s)",
+        (network, MISSES_MAX - 1),
+    )
+
+
+def forget_misses(network: str) -> None:
+    """Count wrong comparisons of a network from zero: an operator has looked, and lifted its freeze."""
+    execute("UPDATE reconciliations SET misses = 0 WHERE network = %s", (network,))
+
+
 def short_address(network: str, currency: str) -> str:
     """Return the deposit address that was found to hold too little of a coin, '' if none was."""
     found = Reconciliation.first("network = %s AND currency = %s AND place = 'deposits'", (network, currency))

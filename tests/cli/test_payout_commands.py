@@ -19,6 +19,8 @@ from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.merchants import emails
 from models.payouts import freezes
 from models.payouts.freezes import RECONCILER
+from models.treasury import reconciliation
+from models.treasury.reconciliation import Finding
 from tests.cli.conftest import CommandLine, Outcome
 from tests.models.builders import USDT, Chain, assert_sound
 from tests.models.ledger.figures import held
@@ -71,11 +73,17 @@ def test_every_scope_is_frozen_listed_and_lifted(sluice_db: CommandLine, merchan
 def test_an_operator_lifts_the_reconcilers_freeze_and_is_told_what_is_left(sluice_db: CommandLine) -> None:
     with connected(sluice_db):
         freezes.freeze("network", "bsc", reason="12 USDT are missing", frozen_by=RECONCILER)
+        found = Finding(
+            currency="USDT", place="hot", height=9, chain_units=0, expected_units=12, detail="missing", address=""
+        )
+        assert reconciliation.note("bsc", found) == 1
     sluice_db("payouts", "freeze", "--network", "bsc", *REASON)
     sluice_db("payouts", "freeze", "--conversion", *REASON)
 
     out = sluice_db("payouts", "unfreeze", "--network", "bsc").out
 
+    with connected(sluice_db):
+        assert [row.misses for row in reconciliation.listing()] == [0], "after an operator looked, counted from zero"
     assert out.startswith("payouts on bsc: lifted\nstill frozen: conversions, since ")
     assert items(sluice_db) == [("conversion", "", "operator", "a leak")]
 

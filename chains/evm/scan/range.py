@@ -6,12 +6,12 @@ than any reorg, and every provider must show the same logs for it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Final
 
-from chains.base import BlockScan, MissingLogsError, NotYetError, ProviderError
+from chains.base import Block, BlockScan, MissingLogsError, NotYetError, ProviderError
 from chains.evm import wire
 from chains.evm.scan.block import Assets, BlockReader, Candidate, Matcher
 from chains.evm.scan.receipts import FETCHERS, ReceiptBook
@@ -46,8 +46,12 @@ class RangeSize:
 class RangeScanner:
     """Reads ranges of one network."""
 
-    def __init__(self, providers: RpcProviders, assets: Assets, book: ReceiptBook) -> None:
+    def __init__(
+        self, providers: RpcProviders, assets: Assets, book: ReceiptBook, witnessed: Callable[[Block], Block]
+    ) -> None:
+        """Take what returns a block whose header is believed, or raises ProviderError."""
         self._providers = providers
+        self._witnessed = witnessed
         self._assets = assets
         self._book = book
         self.size = RangeSize()
@@ -113,6 +117,8 @@ class RangeScanner:
         self, node: JsonRpc, blocks: Mapping[int, wire.FullBlock], logs: LogsByBlock, matcher: Matcher, *, strict: bool
     ) -> Sequence[BlockScan]:
         reader = BlockReader(node, self._assets, book=self._book, strict=strict)
+        for height, full in blocks.items():
+            self._witnessed(wire.block(full, height))
         ours = _asked_once(self._assets, blocks.values(), logs.values(), matcher)
         return [reader.read(full, height, ours, logs.get(height, ())) for height, full in blocks.items()]
 
@@ -142,7 +148,7 @@ class RangeScanner:
         header = node.call_or_none("eth_getBlockByNumber", [hex(height), False], wire.Header)
         if header is None:
             raise NotYetError(f"block {height} is not there")
-        block, shown = wire.block(header, height), logs.get(height, [])
+        block, shown = self._witnessed(wire.block(header, height)), logs.get(height, [])
         if any(wire.block_or_tx_hash(log.block_hash) != block.hash for log in shown):
             raise ProviderError(f"a log of another block than {height}")
         matched = [found for found in self._candidates(shown) if found.recipient in ours]

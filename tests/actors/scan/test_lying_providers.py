@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from actors.context import context
+from chains.evm import wire
 from chains.net import node as chain_node
 from chains.net import providers as chain_providers
 from chains.registry import reader
@@ -190,13 +192,43 @@ def test_a_lone_node_of_another_chain_moves_nothing(world: World) -> None:
     assert world.cursor() == before
 
 
+def test_one_provider_alone_dates_no_block(world: World) -> None:
+    """A block's time decides whether a payment came in time, and its hash is that of a header with the time in it."""
+    late = lambda truth, _params: truth and truth | {"timestamp": hex(int(truth["timestamp"], 16) + 86_400)}  # noqa: E731
+    world.providers[0].lies["eth_getBlockByNumber"] = late
+    assert pay_and_scan(world) == "paid", "another one is asked"
+    assert rows("SELECT bool_and(block_time < app_now() + interval '1 hour') FROM chain_blocks") == [(True,)]
+
+    world.providers[1].failure = DOWN
+    before = world.cursor()
+    world.mine()
+    world.poll()
+    assert world.cursor() == before, "nobody else tells it"
+    world.providers[0].lies.clear()
+    world.poll(2)
+    assert world.cursor() != before, "what proves itself needs no other"
+
+
+def test_headers_of_a_shape_that_is_unknown_stop_no_network(world: World) -> None:
+    def forked(truth: Any, _params: list[Any]) -> Any:
+        return truth and {name: value for name, value in truth.items() if name != "mixHash"}
+
+    for provider in world.providers:
+        provider.lies["eth_getBlockByNumber"] = forked
+    assert pay_and_scan(world) == "paid"
+    world.providers[1].failure = DOWN
+    assert pay_and_scan(world) == "paid", "two have told such headers alike before"
+
+
 def test_a_provider_on_a_fork_of_its_own_takes_nothing_back(world: World, anvil: Callable[..., Anvil]) -> None:
     """Two providers at odds: the scan waits for an operator, or for one of them to give in."""
     assert pay_and_scan(world) == "paid"
     forked = world.providers[0]
 
     def other_hash(truth: Any, _params: list[Any]) -> Any:
-        return truth and truth | {"hash": "0x" + "cc" * 31 + truth["hash"][-2:], "parentHash": "0x" + "cc" * 32}
+        told = truth and truth | {"parentHash": "0x" + "cc" * 32, "transactions": []}
+        # A header of its own proves itself, and no more than that.
+        return told and told | {"hash": wire.proved_hash(msgspec.convert(told, wire.Header))}
 
     del anvil
     forked.lies["eth_getBlockByNumber"] = other_hash

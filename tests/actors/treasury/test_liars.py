@@ -12,6 +12,9 @@ from actors.context import context
 from actors.rates.network_fees import refresh_network_fees
 from cli.embedded.evm.anvil import Anvil
 from models.db.base import column, execute, rows
+from models.payouts import freezes
+from models.treasury import reconciliation
+from models.treasury.reconciliation import MISSES_MAX
 from tests.actors.treasury.world import TreasuryWorld
 from tests.peers.json_rpc_node import Raw
 from tests.peers.lying_rpc import DOWN, GARBAGE
@@ -90,6 +93,28 @@ def test_an_address_that_two_tell_apart_holds_up_no_other(duo: TreasuryWorld) ->
     duo.providers[0].lies.clear()
     duo.keep_and_follow(3)
     assert set(column("SELECT sender FROM spends WHERE purpose = 'sweep'")) == {odd, other}
+
+
+def test_a_provider_that_answers_alone_freezes_no_payouts(duo: TreasuryWorld) -> None:
+    duo.advance()
+    duo.providers[1].lies |= {"eth_call": DOWN, "eth_getBalance": DOWN}
+    duo.providers[0].lies["eth_getBalance"] = "0x0"
+    duo.reconcile(MISSES_MAX + 1)
+    assert ("ETH", "hot", MISSES_MAX - 1) in duo.findings()
+    assert duo.frozen() == []
+
+    duo.providers[1].lies = dict(duo.providers[0].lies)
+    duo.advance()
+    duo.reconcile()
+    assert len(duo.frozen()) == 1, "two tell it"
+    reconciliation.forget_misses(duo.network.code)
+    freezes.unfreeze("network", duo.network.code)
+    duo.advance()
+    duo.reconcile()
+    assert ("ETH", "hot", 1) in duo.findings(), "counted from zero"
+    assert duo.frozen() == []
+    for provider in duo.providers:
+        provider.lies.clear()
 
 
 def test_no_funding_is_above_the_operators_limit(database: str, anvil: Callable[..., Anvil]) -> None:

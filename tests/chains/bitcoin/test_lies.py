@@ -49,6 +49,16 @@ def changed(chain: Chain, place: int, byte: int) -> Any:
     return shown
 
 
+def test_one_of_two_that_hides_a_coin_decides_no_balance(chain: Chain, liar: Liar) -> None:
+    txid = chain.node.pay((OURS, 50_000))
+    chain.node.mine()
+    liar.answers["gettxout"] = None
+    place = Place(address=OURS, pair=None, coins=((txid, 0),))
+    for urls in ((liar.url, chain.node.url), (chain.node.url, liar.url)):
+        with pytest.raises(DisagreementError):
+            bitcoin_reader(*urls).snapshot([place], height=1, block_hash="")
+
+
 def test_a_block_that_was_changed_is_read_of_the_next_provider(chain: Chain, liar: Liar) -> None:
     txid = chain.node.pay((OURS, 50_000))
     height = chain.node.mine()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from chains.base import DisownedError, ForeignKeyError, NotYetError, ProviderError
 from chains.spending import SpendRefusedError, Window
+from chains.tron import wire
 from cli.embedded.tron.shapes import block_json
 from tests.chains.tron.twists import SILENT, Twist, one_of, twisting
 from tests.chains.tron.world import OURS, USDT_PAIR, World, payment, world
@@ -181,3 +183,25 @@ def test_what_two_lack_was_never_there_and_what_one_lacks_nobody_knows(chain: Wo
     with twisting(chain) as other, pytest.raises(ProviderError) as told:
         world(chain.tron, [chain.tron.url, other]).reader.departure("00" * 32, block)
     assert not isinstance(told.value, DisownedError)
+
+
+def test_a_block_s_time_is_within_its_id(chain: World) -> None:
+    def later(told: Any) -> object:
+        raw = told["block_header"]["raw_data"]
+        return told | {"block_header": {"raw_data": raw | {"timestamp": raw.get("timestamp", 0) + DAY_MS}}}
+
+    height, truth = chain.tron.chain.head.height, chain.scan().block
+    assert truth.is_proved
+    with one_of(1, chain, "wallet/getblockbynum", later) as alone:
+        assert not alone.scan(height).block.is_proved
+    with one_of(2, chain, "wallet/getblockbynum", later) as outvoted:
+        for _ in range(2):
+            assert outvoted.scan(height).block == truth
+
+
+@pytest.mark.parametrize("lie", [{"version": -1}, {"txTrieRoot": "zz"}])
+def test_a_header_that_cannot_be_written_proves_nothing(chain: World, lie: dict[str, object]) -> None:
+    told = block_json(chain.tron.chain.head)
+    told["block_header"]["raw_data"].update(lie)
+    header = msgspec.convert(told, wire.Header)
+    assert not wire.block(header, chain.tron.chain.head.height).is_proved
