@@ -13,6 +13,7 @@ from cli.session import database
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings
 from models.db.base import app_now, execute, transaction
+from models.deposits import cursors
 from models.rates import rates
 
 # A clock that has come further than this is a typing error.
@@ -43,6 +44,8 @@ def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *
         with transaction():
             rates.carry_over(seconds)
             execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+            # No scan was away for that long.
+            cursors.note_looks()
         now = app_now().isoformat()
     chains = [
         f"{network} {'moved along' if is_moved else 'keeps a clock of its own'}" for network, is_moved in moved.items()

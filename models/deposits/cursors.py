@@ -16,8 +16,9 @@ BLOCKS_KEPT: Final = 512
 BLOCKS_SETTLED: Final = 256
 # Between two looks of a scan that runs there is less than this.
 GAP_S: Final = 60
-# A look is noted this often at most: each is a commit.
-NOTED_EVERY_S: Final = 2
+# How often a look and a reached head are noted at most: each is a commit, and a signer that begins waits for the head.
+LOOK_EVERY_S: Final = 10
+HEAD_EVERY_S: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,22 +180,29 @@ class Look:
     """A scan's look at its chain."""
 
     began_at: datetime
-    # Whether the database was started since the look before, which is long ago: its rows may have gone back.
+    # Whether the rows may have gone back since this process looked last.
     is_after_gap: bool
 
 
-def look(network: str) -> Look | None:
+def look(network: str, *, seconds_ago: float) -> Look | None:
     """Note that a scan looks at its chain now, before it asks anything; None before its first scan.
 
-    What a database holds goes back only where its server starts again. A look that lies in the future tells of a clock
-    that went back, and proves nothing.
+    seconds_ago: when this process looked last, or else began. A note that is older by more than a minute is not of a
+    database that was there all the while; nor is one from before the database's server was started. A note in the
+    future tells of a clock that went back, and proves nothing.
     """
     found = one(
-        "SELECT app_now(), at > app_now() + %(gap)s OR at < LEAST(app_now() - %(gap)s, pg_postmaster_start_time()),"
+        "SELECT app_now(), at > app_now() + %(gap)s"
+        "   OR at < LEAST(app_now() - %(gap)s, GREATEST(app_now() - %(own)s, pg_postmaster_start_time())),"
         " looked_at IS NULL OR looked_at NOT BETWEEN app_now() - %(often)s AND app_now()"
         " FROM (SELECT looked_at, COALESCE(looked_at, moved_at) AS at FROM chain_cursors"
         "   WHERE network = %(network)s) c",
-        {"network": network, "gap": timedelta(seconds=GAP_S), "often": timedelta(seconds=NOTED_EVERY_S)},
+        {
+            "network": network,
+            "gap": timedelta(seconds=GAP_S),
+            "own": timedelta(seconds=seconds_ago + GAP_S),
+            "often": timedelta(seconds=LOOK_EVERY_S),
+        },
     )
     if found is None:
         return None
@@ -221,7 +229,7 @@ def reach_head(network: str, *, asked_at: datetime, age_max_s: int) -> None:
         "   GREATEST(%(asked_at)s - %(often)s, pg_postmaster_start_time()) AND %(asked_at)s)",
         {
             "network": network, "asked_at": asked_at, "age_max": timedelta(seconds=age_max_s),
-            "often": timedelta(seconds=NOTED_EVERY_S),
+            "often": timedelta(seconds=HEAD_EVERY_S),
         },
     )  # fmt: skip
 

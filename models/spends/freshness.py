@@ -11,9 +11,11 @@ import os
 import time
 from collections.abc import Collection
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from models.db.base import is_true, rows_as, value
+from models.deposits import cursors
+from models.deposits.cursors import Look
 
 # The scan reaches its chain's head every few seconds. What it reached longer ago says nothing of now.
 HEAD_MAX_S: Final = 60
@@ -38,11 +40,25 @@ _REASON: Final = (
 
 class _Process:
     began_s = time.monotonic()
+    # When it looked at each network last.
+    looked_s: ClassVar[dict[str, float]] = {}
 
 
 def begin() -> None:
     """Count only what the scan reads from now on: this process begins."""
     _Process.began_s = time.monotonic()
+    _Process.looked_s.clear()
+
+
+def look(network: str) -> Look | None:
+    """Note that the scan looks at its chain now, in the caller's transaction; None before its first scan.
+
+    That this process was there since its look before no database can take back.
+    """
+    now_s = time.monotonic()
+    found = cursors.look(network, seconds_ago=now_s - _Process.looked_s.get(network, _Process.began_s))
+    _Process.looked_s[network] = now_s
+    return found
 
 
 os.register_at_fork(after_in_child=begin)

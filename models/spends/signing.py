@@ -17,7 +17,6 @@ import structlog
 from models.addresses import reservations
 from models.db.base import execute, is_true, one_as, touched, transaction, value
 from models.db.table import BY_DATABASE, Big, Table, derived
-from models.deposits import cursors
 from models.payouts import freezes
 from models.payouts.freezes import RECOVERY
 from models.spends import freshness
@@ -33,7 +32,7 @@ _IDENTITY: Final = (
 )
 _NOTE: Final = f"INSERT INTO database_marks (network, system_identifier, timeline) SELECT %s, * FROM ({_IDENTITY}) now"
 ANOTHER_DATABASE: Final = "the database is another one than it was signed from: it may lack the last commits"
-AFTER_GAP: Final = "the database was started after its scan had paused: it may have gone back"
+AFTER_GAP: Final = "the scan had paused, or its notes are older than it is: the database may have gone back"
 # A stop that came with a backup says nothing of what the database lost since, nor when that was.
 _AGAIN: Final = (
     "UPDATE signing_stops s SET reason = %s, is_caught_up = false, stopped_at = app_now() WHERE s.network = %s"
@@ -101,7 +100,7 @@ def look(network: str) -> datetime | None:
     together know of nothing; what they signed may wait for a block yet. Not to be called inside a transaction.
     """
     with transaction():
-        found = cursors.look(network)
+        found = freshness.look(network)
         if found is not None and found.is_after_gap:
             _doubt(network)
     return None if found is None else found.began_at

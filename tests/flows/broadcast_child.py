@@ -27,6 +27,7 @@ from core.logs import checkpoints
 from core.settings.settings import load_settings
 from models.db import base
 from models.db.base import execute
+from models.deposits import cursors
 from models.treasury import writeoffs
 from tests.peers.anvil import BUYER, HandMined
 
@@ -98,6 +99,7 @@ def pay(gateway: Gateway) -> None:
 def bump(gateway: Gateway) -> None:
     gateway.step()
     execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (PATIENCE_S,))
+    cursors.note_looks()
     gateway.scan()
     gateway.step()
     gateway.settle()

@@ -96,7 +96,7 @@ def start(
     """Begins a gateway on a chain of the family, with one provider unless told otherwise."""
     monkeypatch.setattr(chain_providers, "HEADS_EVERY_S", 0.0)
     # Each look counts at once.
-    monkeypatch.setattr(cursors, "NOTED_EVERY_S", 0)
+    monkeypatch.setattr(cursors, "HEAD_EVERY_S", 0)
     with ExitStack() as stack:
         plug(monkeypatch)
 

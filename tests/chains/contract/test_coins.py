@@ -456,6 +456,7 @@ def test_what_is_too_much_goes_to_the_cold_address_and_what_payouts_hold_is_not_
     cold = toy.recipient()
     toy.env |= {f"{toy.code.upper()}_COLD_ADDRESS": cold, "HOT_LIMIT_USD": "50"}
     toy.restart()
+    toy.poll()
     toy.order(toy.recipient())
     toy.sign()
     toy.pass_time(0)

@@ -97,8 +97,8 @@ def test_payouts_that_waited_for_the_scan_are_due_when_it_has_read_on() -> None:
 # What the scan notes ---------------------------------------------------------------------------------------
 
 
-def look() -> bool:
-    found = cursors.look("ethereum")
+def look(seconds_ago: float = 10_000) -> bool:
+    found = cursors.look("ethereum", seconds_ago=seconds_ago)
     assert isinstance(found, Look)
     return found.is_after_gap
 
@@ -122,7 +122,18 @@ def test_a_look_tells_whether_the_database_may_have_gone_back_since_the_one_befo
 def test_a_pause_of_the_scan_alone_is_none_of_the_database_s() -> None:
     execute("UPDATE app_clock SET ahead = interval '2 hours'")
     assert not look()
-    assert cursors.look("bsc") is None, "its scan has not begun"
+    assert cursors.look("bsc", seconds_ago=0) is None, "its scan has not begun"
+
+
+def test_a_note_that_is_older_than_what_this_process_knows_came_back_with_its_database() -> None:
+    execute("UPDATE app_clock SET ahead = interval '2 hours'")
+    assert (look(3_600), look(3_600)) == (False, False), "it was this process that paused"
+    execute("UPDATE chain_cursors SET looked_at = app_now() - interval '63 seconds'")
+    assert look(2), "of two seconds ago there would be a note"
+    freshness.begin()
+    execute("UPDATE chain_cursors SET looked_at = app_now() - interval '63 seconds'")
+    assert signing.look("ethereum") is not None
+    assert signing.is_stopped("ethereum"), "so also one that has just begun"
 
 
 def test_before_the_first_look_of_this_version_the_last_move_counts() -> None:
