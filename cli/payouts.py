@@ -103,18 +103,25 @@ def frozen(*, as_json: JsonFlag = False) -> None:
 def cancel(
     payout_id: Annotated[UUID, typer.Argument(metavar="ID", help="The payout's uuid.")], *, as_json: JsonFlag = False
 ) -> None:
-    """Cancel a payout for which nothing is signed, whoever's it is; what it held is its merchant's again."""
+    """Cancel a payout for which nothing is signed, of any merchant; what it held is its merchant's again.
+
+    While its network is not signed for, only if nothing that left there can have paid it.
+    """
     with database() as settings:
         found = payout_queue.read(payout_id)
         if found is None:
             raise CommandError(f"there is no payout {payout_id}")
+        catalogue = load_catalogue(settings.environment)
         try:
             with transaction():
-                payout_decisions.cancel(load_catalogue(settings.environment), found, by=OPERATOR)
+                payout_decisions.cancel(catalogue, found, by=OPERATOR)
         except PayoutNotPending:
             raise CommandError(f"{_status(payout_id)}: only what nothing is signed for is cancelled") from None
         except PayoutFrozen:
-            raise CommandError("while its network is frozen nothing that was approved is given back") from None
+            with transaction():
+                kept = payout_decisions.cancel_stopped(catalogue, found, by=OPERATOR)
+            if kept:
+                raise CommandError(kept) from None
     log.warning("payout.cancelled_by_operator", payout=str(payout_id), merchant=str(found.merchant_id))
     document = {"payout": str(payout_id), "merchant": str(found.merchant_id), "status": "cancelled"}
     show(document, [f"payout {payout_id} of merchant {found.merchant_id}: cancelled"], as_json=as_json)

@@ -7,13 +7,14 @@ from uuid import UUID
 from actors.context import context
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.catalogue.catalogue import Catalogue
-from core.errors import TransferBadAmount, TransferUnknownCurrency
+from core.errors import PayoutFrozen, TransferBadAmount, TransferUnknownCurrency
 from core.merchants.transfer_schemas import ToPersonal
 from core.money import parse_units, rescale
 from models.db import locks
 from models.merchants import transfers as personal
 from models.merchants.transfers import TransferRow
 from models.payouts import freezes
+from models.spends import signing
 
 
 @call_actor(queue="payouts", body=ToPersonal)
@@ -39,6 +40,9 @@ def _transfer(catalogue: Catalogue, merchant_id: UUID, body: ToPersonal, *, prin
     units = _units(catalogue, body)
     # What he owes is taken from what he has first; and a frozen merchant could hide money from that in his wallet.
     freezes.check_merchant(merchant_id, body.currency)
+    # Nor does what a restore brought back, though it has left.
+    if body.currency in signing.doubted_coins(catalogue, context().available):
+        raise PayoutFrozen
     return personal.transfer(merchant_id, body.order_id, body.currency, units, created_by=principal)
 
 

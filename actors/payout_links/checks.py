@@ -8,11 +8,14 @@ from __future__ import annotations
 from typing import Final
 
 from actors.context import Context
-from core.errors import PayoutlinkBadAddress, PayoutlinkDestinationInternal
+from core.addresses import addresses
+from core.errors import PayoutFrozen, PayoutlinkBadAddress, PayoutlinkDestinationInternal
+from models.payout_links import claims as payout_link_claims
 from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from models.payouts import rules as payout_rules
 from models.payouts.rules import DestinationErrors
+from models.spends import matching, signing
 
 DESTINATION_ERRORS: Final = DestinationErrors(
     bad=PayoutlinkBadAddress, mismatch=PayoutlinkBadAddress, internal=PayoutlinkDestinationInternal
@@ -23,11 +26,30 @@ def check_claimable(ctx: Context, link: PayoutLinkRow, address: str, memo: str) 
     """Refuse what must leave a link funded.
 
     Raises payoutlink.bad_address, payoutlink.destination_internal, compliance.address_blocked, payout.memo_unsupported
-    and payout.frozen.
+    and payout.frozen: also while the cheque may have been paid by a claim that the database lost.
     """
     payout_rules.check_memo_carried(ctx.catalogue, link.network, memo)
     check_destination(ctx, link, address)
     freezes.check(link.merchant_id, link.network, link.currency)
+    check_unpaid(ctx, link, addresses.parse(ctx.catalogue.networks[link.network], address), memo)
+
+
+def check_unpaid(ctx: Context, link: PayoutLinkRow, address: str, memo: str) -> None:
+    """Refuse a claim that the database may have lost, unless it went to this address in its stored form.
+
+    That claim finds its transaction again. Raises payout.frozen.
+    """
+    if _may_be_paid(ctx, link):
+        new = payout_link_claims.planned(link, address, memo)
+        if not matching.is_repeat(ctx.catalogue, new):
+            raise PayoutFrozen
+
+
+def _may_be_paid(ctx: Context, link: PayoutLinkRow) -> bool:
+    """Return whether a transaction that no row knows may be the cheque's."""
+    return link.network in signing.doubtful() or matching.has_moved(
+        ctx.catalogue, network=link.network, currency=link.currency, units=link.amount_units
+    )
 
 
 def check_destination(ctx: Context, link: PayoutLinkRow, address: str) -> None:

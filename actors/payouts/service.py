@@ -16,6 +16,7 @@ from actors.signer import limits as signer_policy
 from core.errors import (
     PayoutBadAmount,
     PayoutDuplicateReference,
+    PayoutFrozen,
     PayoutFundsMaturing,
     PayoutInsufficientFunds,
     RequestBadField,
@@ -31,6 +32,7 @@ from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
 from models.payouts.rows import PayoutRow
 from models.queue.calls import Asker
+from models.spends import matching, signing
 
 
 def read_item(ctx: Context, fields: object) -> CreatePayout:
@@ -107,11 +109,22 @@ def _priced(ctx: Context, body: CreatePayout, held_units: int) -> conversion.Con
     )
 
 
+def _check_source(ctx: Context, new: PayoutRow, from_currency: str) -> None:
+    """Refuse to convert a balance that may have left before a restore. Raises PayoutFrozen.
+
+    A repeat of what left, for which its transaction waits, is taken.
+    """
+    is_doubted = from_currency in signing.doubted_coins(ctx.catalogue, ctx.available)
+    if is_doubted and not matching.is_repeat(ctx.catalogue, new):
+        raise PayoutFrozen
+
+
 def _make(ctx: Context, new: PayoutRow) -> PayoutRow:
     """Convert if that was asked for, hold the money, and write the payout."""
     freezes.check(new.merchant_id, new.network, new.currency)
     if new.from_currency is not None and new.from_units is not None:
         freezes.check_merchant(new.merchant_id, new.from_currency)
+        _check_source(ctx, new, new.from_currency)
         conversion.book(
             new,
             from_currency=new.from_currency,

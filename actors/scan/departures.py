@@ -144,7 +144,7 @@ def _parts(network: Network, found: Departure) -> list[Part]:
     One that brings nothing to anybody else joins coins of ours.
     """
     parts = [
-        Part(output.recipient, output.units, has_effect=place not in found.failed)
+        Part(output.recipient, output.units, has_effect=place not in found.failed, memo=output.memo)
         for place, output in enumerate(found.outputs)
     ]
     if not found.spends:

@@ -91,7 +91,10 @@ def broadcast(ctx: Context, network: Network, _chain: Reader) -> bool:
 
 def _take_up(ctx: Context, network: Network) -> int:
     """Send what is due, as much as nodes keep of one sender; return how many payouts are approved no more."""
-    due = payout_queue.due(network, limit=max(TAKEN_PER_STEP, traits_of(network).outputs_max))
+    doubted = signing.doubted_coins(ctx.catalogue, ctx.available, but=network.code)
+    if doubted:
+        payout_queue.explain_doubted(network.code, doubted)
+    due = payout_queue.due(network, limit=max(TAKEN_PER_STEP, traits_of(network).outputs_max), doubted=doubted)
     if not due:
         return 0
     try:
@@ -307,6 +310,9 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
     if payout is None or payout.status != "approved":
         return False
     if freezes.is_frozen(payout.merchant_id, network.code, payout.currency):
+        return False
+    if payout.currency in signing.doubted_coins(ctx.catalogue, ctx.available, but=network.code):
+        # Another network was stopped meanwhile.
         return False
     if refunds.is_lost(payout) or not payout_queue.is_here(network, payout.id):
         # A reorg took what it sends back, or put that into a newer block.

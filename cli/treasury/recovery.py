@@ -23,7 +23,7 @@ from core.money import format_coin, parse_units
 from models.addresses import reservations
 from models.db.base import transaction
 from models.merchants import rows as merchants
-from models.spends import freshness, signing, strangers
+from models.spends import freshness, matching, signing, strangers
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import UnknownRow
@@ -34,6 +34,10 @@ log = structlog.get_logger()
 
 LISTED_MAX: Final = 500
 REASON_CHARS_MAX: Final = 255
+CHEQUES_MAX: Final = 5
+DespiteOption = Annotated[
+    list[UUID] | None, typer.Option("--despite", help="An open payout that it did not pay, by its uuid; repeatable.")
+]
 YesFlag = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
@@ -44,12 +48,14 @@ def recover(
     merchant: Annotated[UUID | None, typer.Option("--merchant", help="Whose order, by the merchant's id.")] = None,
     order_id: Annotated[str | None, typer.Option("--order-id", help="The order that it paid.")] = None,
     output: Annotated[int | None, typer.Option("--output", help="Which of its outputs, where several wait.")] = None,
+    despite: DespiteOption = None,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """List what left our addresses without a row of ours, or book an output of it as the payout of an order.
 
-    A repeat of that order returns the payout then. The merchant's balance pays it; what it lacks becomes debt.
+    A repeat of that order returns the payout then. The merchant's balance pays it; what it lacks becomes debt. A cheque
+    is named as payoutlink:ID.
     """
     with database() as settings:
         ctx = process.configure(settings)
@@ -59,7 +65,7 @@ def recover(
             return
         if adopt is None or merchant is None or not order_id:
             raise CommandError("--adopt, --merchant and --order-id go together")
-        _adopt(ctx, known, adopt, merchant, order_id, output, yes=yes, as_json=as_json)
+        _adopt(ctx, known, adopt, merchant, order_id, output, despite or [], yes=yes, as_json=as_json)
 
 
 def writeoff(
@@ -68,6 +74,7 @@ def writeoff(
     amount: str,
     *,
     reason: Annotated[str, typer.Option(help="Why; kept with the row.")],
+    despite: DespiteOption = None,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -87,12 +94,16 @@ def writeoff(
             raise CommandError("there is nothing to write off")
         if units > moved:
             _check_missing(ctx, known, currency, units - moved)
+        for each in waiting:
+            _warn_of_cheques(ctx, each)
         if not yes:
             question = f"Give up {amount} {currency} on {network}, {len(waiting)} transactions with it, as lost?"
             typer.confirm(question, abort=True, err=True)
         by = _operator()
         try:
-            done, txids = writeoffs.write_off(ctx.catalogue, network, currency, units, reason=reason, by=by)
+            done, txids = writeoffs.write_off(
+                ctx.catalogue, network, currency, units, reason=reason, by=by, despite=despite or []
+            )
         except RecoveryError as error:
             raise CommandError(str(error)) from None
         log.warning("treasury.written_off", network=network, currency=currency, amount=amount, by=by, reason=reason,
@@ -100,6 +111,17 @@ def writeoff(
     document = {"network": network, "currency": currency, "amount": amount, "id": str(done.id), "txids": txids}
     line = f"{amount} {currency} on {network} are written off, {len(txids)} transactions with it"
     show(document, [line], as_json=as_json)
+
+
+def _warn_of_cheques(ctx: Context, unknown: UnknownRow) -> None:
+    """Name the open cheques of the very sum: a claim that was lost may have been paid so, and would be paid again."""
+    found = {
+        link_id: None for part in unknown.parts
+        for link_id in matching.cheques(ctx.catalogue, unknown, part, limit=CHEQUES_MAX)
+    }  # fmt: skip
+    if found:
+        named = ", ".join(f"{writeoffs.CHEQUE}{link_id}" for link_id in found)
+        typer.echo(f"{unknown.txid} moved the sum of open cheques, which its claim may have paid: {named}", err=True)
 
 
 def _check_reason(reason: str) -> None:
@@ -171,17 +193,22 @@ def _lines(each: dict[str, Any]) -> list[str]:
     sender = f" from {each['sender']}" if each["sender"] else ""
     head = (
         f"  {each['status']} {each['txid']}: {each['amount']} {each['currency']} to"
-        f" {each['recipient'] or 'several'}{sender}{claim}, block {each['height'] or 'none'}"
+        f" {each['recipient'] or 'several'}{_memo(each['outputs'][0])}{sender}{claim}, block {each['height'] or 'none'}"
         + ("" if each["took_effect"] else ", without effect")
         + (f"; {each['reason']}, by {each['settled_by']}" if each["settled_by"] else "")
     )
     outputs = each["outputs"] if len(each["outputs"]) > 1 else []
     return [head] + [
         f"    output {place}: {one['amount']} to {one['recipient'] or 'no address'}"
+        + _memo(one)
         + ("" if one["took_effect"] else ", without effect")
         + (f", payout {one['payout']}" if one["payout"] else "")
         for place, one in enumerate(outputs)
     ]
+
+
+def _memo(output: dict[str, Any]) -> str:
+    return f" with memo {output['memo']!r}" if output["memo"] else ""
 
 
 def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
@@ -197,6 +224,7 @@ def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
             {
                 "recipient": part.recipient,
                 "amount": format_coin(part.units, each.decimals),
+                "memo": part.memo,
                 "took_effect": part.has_effect,
                 "payout": None if payout is None else str(payout),
             }
@@ -225,7 +253,7 @@ def _payouts_of(ctx: Context, each: UnknownRow) -> list[UUID | None]:
 
 def _adopt(
     ctx: Context, network: Network, written: str, merchant_id: UUID, order_id: str, place: int | None,
-    *, yes: bool, as_json: bool,
+    despite: list[UUID], *, yes: bool, as_json: bool,
 ) -> None:  # fmt: skip
     merchants.check_exists(merchant_id)
     txid = stored_txid(network, written)
@@ -233,14 +261,17 @@ def _adopt(
     if found is None:
         raise CommandError(f"{written} on {network.code} is not among the unknown transactions")
     amount = format_coin(found.token_units, found.decimals)
+    if not order_id.startswith(writeoffs.CHEQUE):
+        _warn_of_cheques(ctx, found)
     if not yes:
         what = f"output {place} of {txid}" if place is not None else f"{amount} {found.currency} to {found.recipient}"
         typer.confirm(f"Book {what} as order {order_id!r} of {merchant_id}?", abort=True, err=True)
     by = _operator()
     try:
         payout, left = writeoffs.pay_order(
-            ctx.catalogue, network.code, txid, merchant_id=merchant_id, order_id=order_id, by=by, place=place
-        )
+            ctx.catalogue, network.code, txid, merchant_id=merchant_id, order_id=order_id, by=by, place=place,
+            despite=despite,
+        )  # fmt: skip
     except RecoveryError as error:
         raise CommandError(str(error)) from None
     log.warning("treasury.adopted", network=network.code, txid=txid, payout=str(payout.id), order_id=order_id, by=by)

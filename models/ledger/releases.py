@@ -6,7 +6,7 @@ not frozen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -30,13 +30,19 @@ class Receipt(NamedTuple):
     currency: str
 
 
-def due(limit: int) -> list[Receipt]:
-    """Return who is to receive the longest due shares, so many shares looked at."""
+def due(limit: int, *, but_for: Collection[str] = ()) -> list[Receipt]:
+    """Return who is to receive the longest due shares, so many shares looked at.
+
+    but_for: networks whose deposits wait, as a refund of them may be missing here.
+    """
+    waits = "true"
+    if but_for:
+        waits = "NOT EXISTS (SELECT 1 FROM deposits d WHERE d.id = s.deposit_id AND d.network = ANY(%(but_for)s))"
     return rows_as(
         Receipt,
         "SELECT DISTINCT recipient_id, currency FROM (SELECT s.recipient_id, s.currency FROM split_shares s"
-        f" WHERE {_DUE} ORDER BY s.release_at, s.id LIMIT %s) longest",
-        (limit,),
+        f" WHERE {_DUE} AND {waits} ORDER BY s.release_at, s.id LIMIT %(limit)s) longest",
+        {"but_for": list(but_for), "limit": limit},
     )
 
 

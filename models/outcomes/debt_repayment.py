@@ -16,15 +16,17 @@ from models.db.base import transaction, value
 from models.ledger import debts, ledger
 from models.ledger.debts import Debtor
 from models.outcomes import endings as payout_endings
+from models.spends import signing
 
 REASON: Final = "its money repays a debt"
 
 # What a refund out of suspense gives back is not the merchant's yet, and repays nothing.
 _NEWEST: Final = (
     "SELECT id FROM payouts p WHERE merchant_id = %s AND currency = %s AND funded_from = 'available'"
-    # An approved one is kept while its network is frozen, and keeps no other.
-    " AND (status IN ('pending', 'awaiting_cosign') OR (status = 'approved' AND NOT EXISTS (SELECT 1 FROM"
-    " payout_freezes f WHERE (f.scope, f.name) IN (('all', ''), ('network', p.network))))) ORDER BY id DESC LIMIT 1"
+    # One that endings.is_kept() keeps no other.
+    " AND network <> ALL(%s) AND (status IN ('pending', 'awaiting_cosign') OR (status = 'approved' AND NOT EXISTS"
+    " (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN (('all', ''), ('network', p.network)))))"
+    " ORDER BY id DESC LIMIT 1"
 )
 
 
@@ -46,7 +48,7 @@ def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
 
 
 def _newest(debtor: Debtor) -> UUID | None:
-    found: UUID | None = value(_NEWEST, tuple(debtor))
+    found: UUID | None = value(_NEWEST, (*debtor, list(signing.doubtful())))
     return found
 
 

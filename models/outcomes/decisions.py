@@ -25,6 +25,7 @@ from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutApproval, PayoutRow
+from models.spends import matching, signing, strangers
 
 _HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND principal = %s"
 
@@ -66,6 +67,36 @@ def cancel(catalogue: Catalogue, found: PayoutRow, *, by: str | None = None) -> 
     if after is None:
         raise PayoutFrozen if payout_endings.is_kept(_locked(found)) else PayoutNotPending
     return after
+
+
+def cancel_stopped(catalogue: Catalogue, found: PayoutRow, *, by: str) -> str:
+    """Cancel an unsigned payout of a network that is not signed for, if nothing that left there can have paid it.
+
+    For operators. Returns why it is kept, '' once it is cancelled.
+    """
+    before = _locked(found)
+    reason = _doubt(catalogue, before)
+    if reason:
+        return reason
+    error = f"Cancelled by the {by}."
+    after = payout_endings.cancel_unsigned(catalogue, before.id, error=error, is_forced=True)
+    return f"it is {before.status}" if after is None else ""
+
+
+def _doubt(catalogue: Catalogue, payout: PayoutRow) -> str:
+    """Return why a payout may have been paid by what no row knows, or be kept for another reason; '' if neither."""
+    if freezes.is_network_frozen(payout.network, but_by=freezes.RECOVERY):
+        return "while its network is frozen nothing that was approved is given back"
+    # Locked: what the scan notes from now on stops the network again, and waits for this.
+    if not signing.is_caught_up(payout.network):
+        return "the scan has not caught up with the chain yet: it may still find what paid this"
+    if strangers.unread(payout.network, limit=1):
+        return f"a transaction left that no node has shown yet; see sluice treasury recover {payout.network}"
+    payers = matching.payers(catalogue, payout)
+    if payers:
+        command = f"sluice treasury recover {payout.network} --adopt {payers[0]}"
+        return f"{payers[0]} may have paid it: book that with {command}, as this order or as whose it is"
+    return ""
 
 
 def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> PayoutRow:

@@ -20,6 +20,7 @@ from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.refunds import endings as refund_endings
 from models.spends import rows as spends
+from models.spends import signing
 from models.wallets import rows as wallets
 
 Ending = Literal["confirmed", "failed", "cancelled"]
@@ -65,8 +66,7 @@ def cancel_unsigned(
     """Cancel a payout for which nothing was signed that may still take effect; None if that is not so any more.
 
     Under the locks that the signer takes in the transaction that commits its bytes: whoever is first, the other finds
-    it so. While its network is frozen an approved one is kept, unless is_forced: that nothing was signed may be what
-    somebody has yet to find out.
+    it so. One that is_kept() stays, unless is_forced: that nothing was signed may be what somebody has yet to find out.
     """
     found = lock(payout_id)
     if found is None or found.status not in UNSIGNED_PAYOUTS or spends.of_payout(payout_id) is not None:
@@ -77,8 +77,14 @@ def cancel_unsigned(
 
 
 def is_kept(payout: PayoutRow) -> bool:
-    """Tell whether an approved payout may not be given back, because its network or all payouts are frozen."""
-    return payout.status == "approved" and freezes.is_network_frozen(payout.network)
+    """Return whether an unsigned payout may not be given back, as bytes may exist that its row does not know.
+
+    An approved one while its network is frozen. While the database may lack what left there, the others as well: they
+    may have been approved and paid in the lost time.
+    """
+    if payout.status == "approved" and freezes.is_network_frozen(payout.network):
+        return True
+    return payout.status in UNSIGNED_PAYOUTS and payout.network in signing.doubtful()
 
 
 def lock(payout_id: UUID) -> PayoutRow | None:

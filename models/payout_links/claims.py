@@ -51,13 +51,14 @@ def start(link_id: UUID, *, address: str, memo: str, check: Callable[[PayoutLink
         raise PayoutlinkExpired
     if link.status == "funded":
         check(link)
-        return _begin(link, address, memo)
+        return begin(link, address, memo)
     if link.claim_address != address:
         raise PayoutlinkClaimInProgress
     return link
 
 
-def _begin(link: PayoutLinkRow, address: str, memo: str) -> PayoutLinkRow:
+def begin(link: PayoutLinkRow, address: str, memo: str) -> PayoutLinkRow:
+    """Fix where a locked and funded link's money goes; address: in the stored form."""
     return payout_links.move(link, "claiming", claim_address=address, claim_memo=memo, claiming_since=app_now())
 
 
@@ -74,29 +75,31 @@ def finish(catalogue: Catalogue, link_id: UUID) -> PayoutLinkRow:
         return link
     if link.status != "claiming" or link.claim_address is None:
         raise PayoutlinkClaimInProgress
-    payout = payouts.insert(
-        catalogue,
-        PayoutRow(
-            id=uuid7(),
-            merchant_id=link.merchant_id,
-            order_id=order_id(link.id),
-            kind="cheque",
-            hold_reference=link.hold_reference,
-            currency=link.currency,
-            network=link.network,
-            address=link.claim_address,
-            memo=link.claim_memo,
-            amount_units=link.amount_units,
-            fee_units=link.fee_units,
-            to_units=link.amount_units,
-            is_fee_on_top=True,
-            # Whoever claims is no second principal: a link must not lead around co-signing.
-            status=payout_rules.read_terms(link.merchant_id).first_status,
-            created_by=link.created_by,
-            request_id=link.request_id,
-        ),
-    )
+    payout = payouts.insert(catalogue, planned(link, link.claim_address, link.claim_memo))
     return payout_links.move(link, "claimed", payout_id=payout.id)
+
+
+def planned(link: PayoutLinkRow, address: str, memo: str) -> PayoutRow:
+    """Return the payout that a claim makes; address: in the stored form."""
+    return PayoutRow(
+        id=uuid7(),
+        merchant_id=link.merchant_id,
+        order_id=order_id(link.id),
+        kind="cheque",
+        hold_reference=link.hold_reference,
+        currency=link.currency,
+        network=link.network,
+        address=address,
+        memo=memo,
+        amount_units=link.amount_units,
+        fee_units=link.fee_units,
+        to_units=link.amount_units,
+        is_fee_on_top=True,
+        # Whoever claims is no second principal: a link must not lead around co-signing.
+        status=payout_rules.read_terms(link.merchant_id).first_status,
+        created_by=link.created_by,
+        request_id=link.request_id,
+    )
 
 
 def roll_back(link_id: UUID) -> bool:

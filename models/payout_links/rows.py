@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final, Literal, cast
 from uuid import UUID
 
-from core.errors import PayoutlinkDuplicateReference, PayoutlinkNotCancellable, PayoutlinkNotFound
+from core.errors import PayoutFrozen, PayoutlinkDuplicateReference, PayoutlinkNotCancellable, PayoutlinkNotFound
 from core.invoices.states import ForbiddenTransitionError, check_transition
 from core.payout_links.states import LINK_TRANSITIONS, LinkStatus
 from models.db import turns
@@ -19,6 +19,7 @@ from models.db.base import column, execute, is_true, value
 from models.db.table import BY_DATABASE, Table, Units, derived
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, Account, Transfer
+from models.spends import signing
 
 # While payouts are frozen a link keeps at least the first of these; it is given the second, so as not to be written
 # every minute.
@@ -136,7 +137,7 @@ def lock(link_id: UUID) -> PayoutLinkRow | None:
 def cancel(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow:
     """Cancel a funded link in the caller's transaction; one that is cancelled or claimed is returned as it is.
 
-    Raises PayoutlinkNotFound and PayoutlinkNotCancellable.
+    Raises PayoutlinkNotFound, PayoutlinkNotCancellable, and PayoutFrozen while the database may lack its claim.
     """
     found = find(merchant_id, link_id)
     link = None if found is None else lock(found.id)
@@ -146,13 +147,18 @@ def cancel(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow:
         return link
     if link.status != "funded":
         raise PayoutlinkNotCancellable
+    if link.network in signing.doubtful():
+        raise PayoutFrozen
     return _end(link, "cancelled")
 
 
 def expire(link_id: UUID) -> bool:
-    """Expire one link in the caller's transaction and give its money back; False if it is not due any more."""
+    """Expire one link in the caller's transaction and give its money back.
+
+    False if it is not due any more, and while the database may lack its claim.
+    """
     link = lock(link_id)
-    if link is None or not link.is_over:
+    if link is None or not link.is_over or link.network in signing.doubtful():
         return False
     _end(link, "expired")
     return True

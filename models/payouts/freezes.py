@@ -64,10 +64,12 @@ def is_frozen(merchant_id: UUID, network: str, currency: str) -> bool:
     return is_network_frozen(network) or is_refused(merchant_id, network, currency)
 
 
-def is_network_frozen(network: str) -> bool:
-    """Tell whether all payouts are frozen, or those on this network."""
+def is_network_frozen(network: str, *, but_by: str = "") -> bool:
+    """Tell whether all payouts are frozen, or those on this network; but_by: whose freezes do not count."""
     return is_true(
-        "SELECT 1 FROM payout_freezes WHERE (scope, name) IN (('all', ''), ('network', %s)) LIMIT 1", (network,)
+        "SELECT 1 FROM payout_freezes WHERE (scope, name) IN (('all', ''), ('network', %s)) AND frozen_by <> %s"
+        " LIMIT 1",
+        (network, but_by),
     )
 
 

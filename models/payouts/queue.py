@@ -6,7 +6,7 @@ Called by actors.signer.broadcast alone; the decisions are made under the payout
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -22,6 +22,8 @@ from models.payouts.rows import PayoutRow, SanctionVerdict
 
 # Why a payout waits that a sweep may help: it does not come before those.
 SHORT_OF_COIN: Final = "the hot wallet holds too little"
+# Why a payout waits whose merchant may have spent its balance by another network, in what the database has lost.
+DOUBTED: Final = "another network of this coin is not signed for: the balance may lack what left there"
 # After refusals for this long a payout fails: nothing was ever signed for it.
 REFUSED_FOR_S: Final = 1_800
 REFUSED_PAUSE_MIN_S: Final = 5
@@ -43,6 +45,7 @@ _DUE: Final = turns.fair(
     "payouts p",
     "p.network = %(network)s AND p.status = 'approved'",
     due=f"p.due_at <= (SELECT app_now()) AND p.wait_reason IS DISTINCT FROM %(but_for)s AND {_HERE}"
+    " AND p.currency <> ALL (%(doubted)s)"
     " AND p.currency || ':' || p.network <> ALL (ARRAY(SELECT f.name FROM payout_freezes f WHERE f.scope = 'coin'))",
     order="p.priority, p.due_at, p.id",
     since="due_at",
@@ -51,12 +54,13 @@ _DUE: Final = turns.fair(
 )
 
 
-def due(network: Network, *, limit: int) -> list[UUID]:
+def due(network: Network, *, limit: int, doubted: Collection[str] = ()) -> list[UUID]:
     """Return the approved payouts to take up now, in the order to do so.
 
-    The frozen ones are left out, and refunds of what is not mature and final yet.
+    The frozen ones are left out, and refunds of what is not mature and final yet. doubted: coins whose balances may
+    show what has left by another network.
     """
-    return _due(network, limit=limit)
+    return _due(network, limit=limit, doubted=doubted)
 
 
 def is_any_due(network: Network) -> bool:
@@ -64,8 +68,10 @@ def is_any_due(network: Network) -> bool:
     return bool(_due(network, limit=1, but_for=SHORT_OF_COIN))
 
 
-def _due(network: Network, *, limit: int, but_for: str | None = None) -> list[UUID]:
-    wanted = {"network": network.code, "limit": limit, "but_for": but_for}
+def _due(
+    network: Network, *, limit: int, doubted: Collection[str] = (), but_for: str | None = None
+) -> list[UUID]:  # fmt: skip
+    wanted = {"network": network.code, "limit": limit, "but_for": but_for, "doubted": list(doubted)}
     return column(_DUE, maturity.bounds(network) | wanted)
 
 
@@ -132,6 +138,15 @@ def postpone(payout_id: UUID, *, seconds: int, reason: str) -> None:
         "UPDATE payouts SET due_at = app_now() + make_interval(secs => %s), wait_reason = %s"
         " WHERE id = %s AND status = 'approved'",
         (seconds, reason[:200], payout_id),
+    )
+
+
+def explain_doubted(network: str, coins: Collection[str]) -> None:
+    """Let approved payouts say that balances of their coins may show what has left by another network."""
+    execute(
+        "UPDATE payouts SET wait_reason = %s WHERE network = %s AND status = 'approved' AND currency = ANY(%s)"
+        " AND wait_reason <> %s",
+        (DOUBTED, network, list(coins), DOUBTED),
     )
 
 

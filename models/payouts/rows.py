@@ -168,6 +168,20 @@ def move(
     return row
 
 
+def reprice(payout: PayoutRow, *, to_units: int) -> PayoutRow:
+    """Set the sum that a locked payout brings, out of the same hold; the rest of it is the network's fee.
+
+    For one whose transaction was found: its fee was another one when that was signed. A refund out of suspense names
+    what it brings as its amount.
+    """
+    execute(
+        "UPDATE payouts SET to_units = %s, fee_units = held_units - %s,"
+        " amount_units = CASE WHEN funded_from = 'suspense' THEN %s ELSE amount_units END WHERE id = %s",
+        (to_units, to_units, to_units, payout.id),
+    )
+    return _reread(payout.id)
+
+
 def note_inclusion(payout_id: UUID, *, txid: str, block_height: int | None) -> None:
     """Show in which transaction and block a payout stands now; None takes it out of its block, as a reorg does."""
     execute(

@@ -7,15 +7,16 @@ stopped, once the scan has caught up with the chain and nothing that left is unk
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 import structlog
 
+from core.catalogue.catalogue import Catalogue
 from models.addresses import reservations
-from models.db.base import execute, is_true, one_as, touched, transaction, value
+from models.db.base import column, execute, is_true, one_as, touched, transaction, value
 from models.db.table import BY_DATABASE, Big, Table, derived
 from models.payouts import freezes
 from models.payouts.freezes import RECOVERY
@@ -243,9 +244,38 @@ def read(network: str) -> Stop | None:
     return Stop.first("network = %s", (network,))
 
 
+def is_caught_up(network: str) -> bool:
+    """Lock what stops a network until the transaction ends; return whether the scan has stood at the head since."""
+    return is_true("SELECT is_caught_up FROM signing_stops WHERE network = %s FOR UPDATE", (network,))
+
+
 def listing() -> list[Stop]:
     """Return all networks that are not signed for."""
     return Stop.read("true ORDER BY network")
+
+
+def doubtful() -> set[str]:
+    """Return the networks whose rows may lack what left there: those stopped, and those the signer will stop.
+
+    Until it has stopped them, only another identity of the database tells. Asked before value leaves a balance by
+    another way than a payout of that network.
+    """
+    return set(
+        column(
+            "SELECT network FROM signing_stops UNION SELECT m.network FROM database_marks m"
+            " WHERE NOT starts_with(m.network, 'pool:')"
+            f" AND (m.system_identifier, m.timeline) NOT IN ({_IDENTITY})"
+        )
+    )
+
+
+def doubted_coins(catalogue: Catalogue, served: Collection[str], *, but: str = "") -> set[str]:
+    """Return the coins that doubtful networks carry: a balance may show what has left there. but: not by this one.
+
+    served: the networks that have providers here. Of others nothing can become known.
+    """
+    found = doubtful() & set(served) - {but}
+    return {pair.currency for code in found for pair in catalogue.pairs_on(code)}
 
 
 def note_caught_up(network: str, *, window_s: int = 0) -> None:
@@ -268,8 +298,7 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
     The database of now is the one that is signed from. Not to be called inside a transaction.
     """
     with transaction():
-        is_caught_up = "SELECT is_caught_up FROM signing_stops WHERE network = %s FOR UPDATE"
-        if not is_true(is_caught_up, (stopped.network,)) or has_unknown(stopped.network):
+        if not is_caught_up(stopped.network) or has_unknown(stopped.network):
             return False
         for sender, slot in slots.items():
             spends.raise_slot(stopped.network, sender, slot)

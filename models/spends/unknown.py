@@ -32,12 +32,18 @@ class Part(NamedTuple):
     has_effect: bool = True
     # The payout that an operator took it for.
     payout_id: UUID | None = None
+    # '' where the family's transfers carry none.
+    memo: str = ""
 
     @classmethod
     def told(cls, values: Mapping[str, Any]) -> Part:
         """Return the part that a JSON object tells."""
         named = values["payout_id"]
-        return cls(values["recipient"], values["units"], values["has_effect"], UUID(named) if named else None)
+        return cls(
+            values["recipient"], values["units"], values["has_effect"], UUID(named) if named else None,
+            # Absent in what an older version noted.
+            values.get("memo", ""),
+        )  # fmt: skip
 
     def tells(self) -> dict[str, Any]:
         """Return the JSON object that tells it."""
@@ -235,9 +241,9 @@ def user_of_slot(spend: SpendRow) -> UnknownRow | None:
 
 
 def may_be(unknown: UnknownRow, spend: SpendRow) -> bool:
-    """Return whether a transaction moves what a spend does, to each recipient."""
-    asked = sorted((output.recipient, output.token_units) for output in spend.outputs)
-    moved = sorted((part.recipient, part.units) for part in unknown.parts)
+    """Return whether a transaction moves what a spend does, to each recipient with its memo."""
+    asked = sorted((output.recipient, output.token_units, output.memo) for output in spend.outputs)
+    moved = sorted((part.recipient, part.units, part.memo) for part in unknown.parts)
     return (asked, spend.contract) == (moved, unknown.contract)
 
 

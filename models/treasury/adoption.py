@@ -6,22 +6,20 @@ Each is one change in the caller's transaction. Whoever adopts twice finds it se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
 import structlog
 
-from core.addresses.addresses import stored_form
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
-from core.money import PrecisionLostError
-from models.db.base import execute, is_true, rows, value
+from models.db.base import execute, is_true, rows
 from models.outcomes import spends as payout_spends
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import held_coins
+from models.spends import held_coins, matching
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends import unknown as unknown_spends
@@ -100,11 +98,10 @@ def become(
     It counts as signed in the block before its own: the scan found it there, so that its depth counts from there.
     """
     spend_id = uuid7()
-    payouts = [payout for payout in payouts_of if payout is not None]
-    for payout in payouts:
-        payout_queue.take(payout.id)
-        if not payout_spends.begin(catalogue, payout):
-            raise LookupError(f"payout {payout.id} changed while it was locked")
+    paid = [payout for payout in payouts_of if payout is not None]
+    for part, payout in zip(unknown.parts, payouts_of or [None] * len(unknown.parts), strict=True):
+        if payout is not None:
+            _take_up(catalogue, unknown, part, payout)
     new = _spend(unknown, spend_id, purpose)
     spends.insert(new, _outputs(unknown, spend_id, payouts_of), _attempt(unknown, spend_id))
     execute("UPDATE spends SET signed_height = LEAST(signed_height, %s) WHERE id = %s", (_before(unknown), spend_id))
@@ -115,9 +112,20 @@ def become(
     unknown_spends.settle(unknown, status, spend_id=spend_id, by=by, reason=reason or f"it is a {purpose}")
     log.warning(
         "spend.adopted", txid=unknown.txid, network=unknown.network, purpose=purpose, spend=str(spend_id),
-        payouts=[str(payout.id) for payout in payouts], by=by,
+        payouts=[str(payout.id) for payout in paid], by=by,
     )  # fmt: skip
     return spend_id
+
+
+def _take_up(catalogue: Catalogue, unknown: UnknownRow, part: Part, payout: PayoutRow) -> None:
+    """Put a locked payout on its way, at the fee that it was charged when the transaction was signed."""
+    units = matching.ledger_units(catalogue, unknown, part.units)
+    if units is not None and units != payout.to_units:
+        log.warning("payout.repriced", payout=str(payout.id), txid=unknown.txid, asked=payout.to_units, paid=units)
+        payout = payouts.reprice(payout, to_units=units)
+    payout_queue.take(payout.id)
+    if not payout_spends.begin(catalogue, payout):
+        raise LookupError(f"payout {payout.id} changed while it was locked")
 
 
 def _spend(unknown: UnknownRow, spend_id: UUID, purpose: Purpose) -> SpendRow:
@@ -155,6 +163,7 @@ def _outputs(unknown: UnknownRow, spend_id: UUID, payouts_of: Sequence[PayoutRow
             payout_id=None if payout is None else payout.id,
             recipient=part.recipient,
             token_units=part.units,
+            memo=part.memo,
         )
         for place, (part, payout) in enumerate(zip(unknown.parts, paid, strict=True))
     ]
@@ -179,23 +188,8 @@ def _attempt(unknown: UnknownRow, spend_id: UUID, *, number: int = 0) -> Attempt
     )
 
 
-def ledger_units(catalogue: Catalogue, unknown: UnknownRow, units: int) -> int | None:
-    """Return token units of what a transaction moved in the ledger's; None for a coin not offered on its network."""
-    pair = catalogue.pair(unknown.currency, unknown.network)
-    if pair is None or _stored(pair.contract) != _stored(unknown.contract):
-        return None
-    try:
-        return pair.to_ledger(units, catalogue.scale(unknown.currency))
-    except PrecisionLostError:
-        return None
-
-
-def _stored(contract: str | None) -> str:
-    return stored_form(contract or "") or contract or ""
-
-
 def asked_by(catalogue: Catalogue, unknown: UnknownRow) -> list[PayoutRow | None]:
-    """Return, locked, the approved payout that each output pays: the one that an operator named, or the oldest.
+    """Return, locked, the approved payout that each output pays: the one that an operator named, or that matches it.
 
     Each is one output's at most; only the hot wallet pays any.
     """
@@ -208,24 +202,11 @@ def _askers(catalogue: Catalogue, unknown: UnknownRow) -> list[UUID | None]:
     taken |= {part.payout_id for part in unknown.parts if part.payout_id is not None}
     found: list[UUID | None] = []
     for part in unknown.parts:
-        payout_id = part.payout_id or _asker(catalogue, unknown, part, taken)
+        payout_id = part.payout_id or matching.asker(catalogue, unknown, part, taken)
         if payout_id is not None:
             taken.add(payout_id)
         found.append(payout_id)
     return found
-
-
-def _asker(catalogue: Catalogue, unknown: UnknownRow, part: Part, taken: Collection[UUID]) -> UUID | None:
-    """Return the oldest approved payout that asks for exactly an output, of those that are not taken."""
-    units = ledger_units(catalogue, unknown, part.units)
-    if units is None:
-        return None
-    payout_id: UUID | None = value(
-        "SELECT id FROM payouts WHERE network = %s AND status = 'approved' AND currency = %s AND address = %s"
-        " AND to_units = %s AND id <> ALL(%s::uuid[]) ORDER BY created_at, id LIMIT 1",
-        (unknown.network, unknown.currency, part.recipient, units, list(taken)),
-    )
-    return payout_id
 
 
 def _approved(payout_id: UUID, unknown: UnknownRow) -> PayoutRow | None:
@@ -270,7 +251,7 @@ def _waits_for_deposits(unknown: UnknownRow) -> bool:
 
 def take_deposits(catalogue: Catalogue, unknown: UnknownRow, spend_id: UUID) -> None:
     """Mark the deposits that left their address: the oldest, as far as what was moved goes; of gas coin all."""
-    units = ledger_units(catalogue, unknown, unknown.token_units)
+    units = matching.ledger_units(catalogue, unknown, unknown.token_units)
     found = rows(
         "SELECT id, amount_units FROM deposits WHERE network = %s AND currency = %s AND address = %s"
         " AND sweep_id IS NULL AND status IN ('confirmed', 'credited') AND block_height <= %s"

@@ -7,19 +7,24 @@ once. Registers what such spends mean; imported by actors.signer.recovery too.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Final
 from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.money import rescale_down
+from core.payouts.states import UNSIGNED_PAYOUTS
 from models.db import locks
 from models.db.base import rows, transaction
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, EQUITY, GATEWAY, Account, Transfer
+from models.payout_links import claims as payout_link_claims
+from models.payout_links import rows as payout_links
 from models.payouts import rows as payouts
-from models.payouts.rows import PayoutRow
+from models.payouts.rows import PayoutApproval, PayoutRow
 from models.spends import hooks as spend_hooks
+from models.spends import matching
 from models.spends import unknown as unknown_spends
 from models.spends.hooks import Hooks
 from models.spends.rows import Purpose
@@ -27,8 +32,12 @@ from models.spends.unknown import Part, UnknownRow
 from models.treasury import adoption
 from models.treasury.rows import Writeoff
 
-# Cheques and refunds name their payouts themselves, and keep rows about them.
-RESERVED: Final = ("payoutlink:", "refund:")
+# The order_id of a cheque's payout begins like this, and goes on with the cheque's id.
+CHEQUE: Final = "payoutlink:"
+# Refunds name their payouts themselves, and keep rows about them.
+RESERVED: Final = "refund:"
+# Of open orders, so many are named.
+NAMED_MAX: Final = 10
 
 
 class RecoveryError(Exception):
@@ -47,25 +56,32 @@ def pay_order(
     order_id: str,
     by: str,
     place: int | None = None,
+    despite: Collection[UUID] = (),
 ) -> tuple[PayoutRow, int]:
     """Book an output of an unknown transfer as the payout of an order, in a transaction of its own.
 
     place: which output, where several are nobody's. Returns the payout, and how many outputs are nobody's still: the
-    transaction is followed once none is. An open payout of that order has to ask for just this. Without one it is made:
-    the merchant's balance pays what arrived, no fee; what it lacks becomes debt. Raises RecoveryError.
+    transaction is followed once none is. An open payout of that order has to ask for this, at whatever fee, and so has
+    the cheque that the order_id names. Without either a payout is made: the merchant's balance pays what arrived, no
+    fee; what it lacks becomes debt. None is made where another open order may have asked for it, but for those of
+    `despite`: signed later, that would be paid again. Raises RecoveryError.
     """
     with transaction():
         unknown = _lock(network, txid)
         at = _chosen(catalogue, unknown, place)
-        units = adoption.ledger_units(catalogue, unknown, unknown.parts[at].units)
+        units = matching.ledger_units(catalogue, unknown, unknown.parts[at].units)
         if not unknown.is_transfer or not units or unknown.key_ordinal is not None:
             raise RecoveryError("this is no payout: it is no transfer of an offered coin out of the hot wallet")
         _check_free(catalogue, unknown)
         locks.wait_order("payout", merchant_id, order_id)
         found = payouts.find_by_order(merchant_id, order_id)
         part = unknown.parts[at]
+        if found is None and order_id.startswith(CHEQUE):
+            found = _claimed(catalogue, unknown, part, units, merchant_id, order_id)
+        if found is None:
+            _check_rivals(catalogue, unknown, [part], despite)
         payout = _made(catalogue, unknown, part, units, merchant_id, order_id, by) if found is None else found
-        payout = _approved(catalogue, payout, unknown, part, units)
+        payout = _approved(catalogue, payout, unknown, part, units, by)
         unknown = unknown_spends.name_payout(unknown, at, payout.id)
         payouts_of = adoption.asked_by(catalogue, unknown)
         if all(payouts_of):
@@ -106,27 +122,70 @@ def _lock(network: str, txid: str) -> UnknownRow:
     return unknown
 
 
-def _approved(catalogue: Catalogue, payout: PayoutRow, unknown: UnknownRow, part: Part, units: int) -> PayoutRow:
+def _approved(
+    catalogue: Catalogue, payout: PayoutRow, unknown: UnknownRow, part: Part, units: int, by: str
+) -> PayoutRow:
     """Return an order's payout, locked and approved. Raises RecoveryError if it asks for something else."""
     locked = payouts.lock(payout.id)
-    if locked is None or locked.status not in {"pending", "awaiting_cosign", "approved"}:
+    if locked is None or locked.status not in UNSIGNED_PAYOUTS:
         raise RecoveryError(f"the payout of this order is {payout.status}")
-    asked = (locked.network, locked.currency, locked.address, locked.to_units)
-    if asked != (unknown.network, unknown.currency, part.recipient, units):
+    if not matching.is_paid_by(locked, unknown, part, units):
         raise RecoveryError("the payout of this order asks for another transfer")
     if locked.status == "approved":
         return locked
+    # Whoever approved it did so in what the database lost: its bytes were signed.
+    PayoutApproval(payout_id=locked.id, principal=by).write()
     approved = payouts.move(catalogue, locked, "approved")
     if approved is None:
         raise LookupError(f"payout {locked.id} changed while it was locked")
     return approved
 
 
+def _claimed(
+    catalogue: Catalogue, unknown: UnknownRow, part: Part, units: int, merchant_id: UUID, order_id: str
+) -> PayoutRow:
+    """Return the payout of the cheque that an order_id names, claimed here to where the output went.
+
+    Raises RecoveryError where it is not open, or is worth something else.
+    """
+    try:
+        link = payout_links.find(merchant_id, UUID(order_id.removeprefix(CHEQUE)))
+    except ValueError:
+        link = None
+    locked = None if link is None else payout_links.lock(link.id)
+    if locked is None:
+        raise RecoveryError("this merchant has no such cheque: book it with an order_id of your own")
+    if locked.status not in {"funded", "claiming"}:
+        raise RecoveryError(f"the cheque is {locked.status}, its money available: book it with an order_id of your own")
+    worth = (locked.network, locked.currency, locked.amount_units)
+    if worth != (unknown.network, unknown.currency, units) or locked.claim_address not in {None, part.recipient}:
+        raise RecoveryError("the cheque asks for another transfer")
+    if locked.status == "funded":
+        payout_link_claims.begin(locked, part.recipient, part.memo)
+    claimed = payout_link_claims.finish(catalogue, locked.id)
+    row = None if claimed.payout_id is None else payouts.lock(claimed.payout_id)
+    if row is None:
+        raise LookupError(f"cheque {locked.id} vanished while it was locked")
+    return row
+
+
+def _check_rivals(catalogue: Catalogue, unknown: UnknownRow, parts: Sequence[Part], despite: Collection[UUID]) -> None:
+    """Refuse to settle outputs without the open orders that may have asked for them. Raises RecoveryError."""
+    found = {each.id: each for part in parts for each in matching.rivals(catalogue, unknown, part)}
+    named = [f"{each.id} (order {each.order_id} of {each.merchant_id})" for each in found.values()
+             if each.id not in despite]  # fmt: skip
+    if named:
+        raise RecoveryError(
+            f"{unknown.txid} may have paid what is still open, and would be paid again: {', '.join(named[:NAMED_MAX])}."
+            " Book it as that order with recover --adopt, or name each that it did not pay with --despite"
+        )
+
+
 def _made(
     catalogue: Catalogue, unknown: UnknownRow, part: Part, units: int, merchant_id: UUID, order_id: str, by: str
 ) -> PayoutRow:
     if order_id.startswith(RESERVED):
-        raise RecoveryError("cheques and refunds make their orders themselves: let them be claimed or made again")
+        raise RecoveryError("refunds make their orders themselves: let it be made again")
     payout_id = uuid7()
     owed, available = (Account(merchant_id, kind, unknown.currency) for kind in (DEBT, AVAILABLE))
     ledger.lock_debt(merchant_id, unknown.currency)
@@ -142,6 +201,7 @@ def _made(
             currency=unknown.currency,
             network=unknown.network,
             address=part.recipient,
+            memo=part.memo,
             amount_units=units,
             fee_units=0,
             to_units=units,
@@ -174,12 +234,20 @@ def explained(catalogue: Catalogue, network: str, currency: str) -> tuple[int, l
 
 
 def write_off(
-    catalogue: Catalogue, network: str, currency: str, units: int, *, reason: str, by: str
+    catalogue: Catalogue,
+    network: str,
+    currency: str,
+    units: int,
+    *,
+    reason: str,
+    by: str,
+    despite: Collection[UUID] = (),
 ) -> tuple[Writeoff, list[str]]:
     """Book a loss, in a transaction of its own: all unknown transactions of the coin, and what is missing beside them.
 
     What payouts ask for of such a transaction pays them. Returns it, and those transactions. Raises RecoveryError where
-    it is less than they moved: none is left over.
+    it is less than they moved, as none is left over, and where another open order may have asked for one of them, but
+    for those of `despite`.
     """
     with transaction():
         moved, waiting = explained(catalogue, network, currency)
@@ -188,7 +256,10 @@ def write_off(
         for each in waiting:
             unknown = _lock(network, each.txid)
             _check_free(catalogue, unknown)
-            payouts_of = adoption.asked_by(catalogue, unknown) if unknown.is_transfer else []
+            nobodys: list[PayoutRow | None] = [None] * len(unknown.parts)
+            payouts_of = adoption.asked_by(catalogue, unknown) if unknown.is_transfer else nobodys
+            lost = [part for part, payout in zip(unknown.parts, payouts_of, strict=True) if payout is None]
+            _check_rivals(catalogue, unknown, lost, despite)
             purpose: Purpose = "payout" if any(payouts_of) else "lost"
             spend_id = adoption.become(
                 catalogue, unknown, purpose, status="written_off", by=by, payouts_of=payouts_of, reason=reason

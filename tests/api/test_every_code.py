@@ -235,10 +235,11 @@ def linking_while_it_matures(live: Live) -> testing.Result:
     return live.post("/v1/payout/link", LINK | {"amount": "1500"})
 
 
-def cancelling(status: str) -> Case:
+def cancelling(status: str, *, sql: str = "SELECT 1") -> Case:
     def case(live: Live) -> testing.Result:
         link = linked(live)
         turn(link, status)
+        base.execute(sql)
         return live.post("/v1/payout/link/cancel", {"link_id": link["link_id"]})
 
     return case
@@ -485,6 +486,9 @@ CASES: Final[dict[tuple[str, str], Case]] = {
         for code, link_id in (("payoutlink.bad_id", "x"), ("payoutlink.not_found", UNKNOWN))
     },
     ("cancelPayoutLink", "payoutlink.not_cancellable"): cancelling("expired"),
+    ("cancelPayoutLink", "payout.frozen"): cancelling(
+        "funded", sql="INSERT INTO signing_stops (network, reason, sender) VALUES ('ethereum', 'restored', '')"
+    ),
     ("getClaim", "payoutlink.not_found"): lambda live: live.client.simulate_get("/v1/claim/x"),
     ("claimPayoutLink", "payoutlink.not_found"): lambda live: live.client.public_post("/v1/claim/x", {"address": ANN}),
     **{

@@ -14,11 +14,12 @@ import pytest
 
 from cli import session
 from models.db import base
-from models.db.base import one
+from models.db.base import one, transaction
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.merchants import emails
 from models.payouts import freezes
 from models.payouts.freezes import RECONCILER
+from models.spends import signing
 from models.treasury import reconciliation
 from models.treasury.reconciliation import Finding
 from tests.cli.conftest import CommandLine, Outcome
@@ -206,6 +207,13 @@ def test_an_operator_cancels_an_approved_payout_whoevers_it_is(sluice_db: Comman
         assert problem in outcome.err
     with connected(sluice_db):
         assert reread(gone).status == "broadcasting"
+        kept = payout(shop)
+        with transaction():
+            signing.stop("ethereum", reason="restored")
+    assert "caught up" in sluice_db("payouts", "cancel", str(kept.id)).err
+    with connected(sluice_db):
+        signing.note_caught_up("ethereum")
+    assert sluice_db("payouts", "cancel", str(kept.id), "--json").json["status"] == "cancelled"
 
 
 # Payouts that moved something else ----------------------------------------------------------------------------------

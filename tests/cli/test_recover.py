@@ -7,13 +7,18 @@ from uuid import UUID
 
 import pytest
 
+from core.ids import uuid7
 from models.db import base
 from models.db.base import rows, transaction
+from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
 from models.spends import signing, strangers
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import Part
 from tests.cli.conftest import CommandLine
-from tests.models.builders import merchant
+from tests.models.builders import CATALOGUE, merchant
+from tests.models.payout_links.builders import new_link
+from tests.models.payouts.builders import fund
 from tests.models.spends.test_signing import unknown
 
 FIRST, SECOND = "0x" + "51" * 20, "0x" + "52" * 20
@@ -96,3 +101,39 @@ def test_what_a_node_has_shown_is_not_taken_back(
     assert sluice("treasury", "dismiss", "ethereum", "0xunread", "--reason", "r").code == 1, "nobody said yes"
     base.connect(database)
     assert rows("SELECT count(*) FROM stranger_spends WHERE block_height IS NULL") == [(0,)]
+
+
+def test_what_an_open_order_may_have_asked_for_is_settled_by_its_name_alone(sluice: CommandLine, database: str) -> None:
+    """Its repeat at another fee would be signed, after a loss was booked or another order was paid."""
+    sluice.env["DATABASE_URL"] = database
+    shop = merchant()
+    fund(shop, 3 * ETHER, currency="ETH")
+    new = unknown(TXID, recipient=FIRST, token_units=ETHER, outputs=[Part(FIRST, ETHER, memo="7").tells()])
+    link = new_link(shop, currency="ETH", amount_units=ETHER)
+    with transaction():
+        unknown_spends.note(new)
+        link.write()
+        repeat = payouts.insert(CATALOGUE, order(shop))
+    loss = ("treasury", "writeoff", "ethereum", "ETH", "1", "--reason", "nobody's", "--yes")
+    other = ("treasury", "recover", "ethereum", "--adopt", TXID, "--merchant", str(shop), "--order-id", "new", "--yes")
+    for words in (loss, other):
+        refused = sluice(*words)
+        assert refused.code == 1
+        assert f"payoutlink:{link.id}" in refused.err
+        assert f"{repeat.id} (order repeat of {shop})" in refused.err
+    assert f"to {FIRST} with memo '7' from" in sluice("treasury", "recover", "ethereum").out
+
+    named = sluice(*other, "--despite", str(repeat.id), "--json").json
+    base.connect(database)
+    assert rows("SELECT id::text, status, to_units FROM payouts WHERE order_id = 'new'") == [
+        (named["payout"], "sent", ETHER)
+    ]
+    assert rows("SELECT memo FROM spend_outputs") == [("7",)]
+
+
+def order(shop: UUID) -> PayoutRow:
+    return PayoutRow(
+        id=uuid7(), merchant_id=shop, order_id="repeat", kind="payout", currency="ETH", network="ethereum",
+        address=FIRST, memo="7", amount_units=2 * ETHER, fee_units=ETHER // 10, to_units=2 * ETHER - ETHER // 10,
+        is_fee_on_top=False, status="pending", created_by="test",
+    )  # fmt: skip

@@ -212,7 +212,12 @@ ENDPOINTS: Final = (
         request=PayoutLinkLookup,
         result=PayoutLink,
         actor=Actor(name="cancel_payout_link", queue="payouts"),
-        errors=(errors.PayoutlinkBadId, errors.PayoutlinkNotFound, errors.PayoutlinkNotCancellable),
+        errors=(
+            errors.PayoutlinkBadId,
+            errors.PayoutlinkNotFound,
+            errors.PayoutlinkNotCancellable,
+            errors.PayoutFrozen,
+        ),
         examples={"request": {"link_id": _LINK_ID}, "result": EXAMPLE | {"status": "cancelled"}},
     ),
 )

@@ -21,10 +21,11 @@ from core.errors import (
     TransferUnknownCurrency,
 )
 from core.merchants.transfer_schemas import Transferred
-from models.db.base import rows, transaction, value
+from models.db.base import execute, rows, transaction, value
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PERSONAL, Account, Transfer, post
 from models.payouts import freezes
 from models.queue.calls import CallInfo, ReplayedError
+from models.spends import signing
 from tests.actors.asking import ask
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import USDT, assert_sound
@@ -152,3 +153,16 @@ def test_a_call_without_a_merchant_is_a_bug(shop: UUID) -> None:
 def test_a_call_without_a_principal_is_a_bug(shop: UUID) -> None:
     with pytest.raises(ValueError, match="has a principal"):
         transfer(shop, replace(info(shop), principal_id=None))
+
+
+def test_nothing_leaves_a_balance_that_a_restore_may_have_brought_back(shop: UUID) -> None:
+    assert signing.watch("ethereum") is None
+    transfer(shop)
+    execute("UPDATE database_marks SET timeline = '00000000' WHERE network = 'ethereum'")
+    with pytest.raises(PayoutFrozen):
+        transfer(shop)
+    assert (signing.watch("ethereum") is not None, made()) == (True, 1)
+    with pytest.raises(PayoutFrozen):
+        transfer(shop)
+    with pytest.raises(PersonalInsufficient):
+        transfer(shop, currency="BTC")

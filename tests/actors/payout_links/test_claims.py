@@ -20,12 +20,13 @@ from core.errors import (
     PayoutlinkNotFound,
     PayoutMemoUnsupported,
 )
-from models.db.base import execute, value
+from models.db.base import execute, rows, transaction, value
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.queue.calls import AbandonedError, ReplayedError
+from models.spends import unknown as unknown_spends
 from tests.actors.payout_links.world import ANN, BOB, cancel, claim, configure, create, give_up, info
 from tests.models.builders import USDT, endpoint
 from tests.models.db.collisions import at_once
@@ -33,6 +34,7 @@ from tests.models.invoices.builders import address
 from tests.models.ledger.figures import held
 from tests.models.payout_links.builders import advance
 from tests.models.payouts.builders import FEE
+from tests.models.spends.test_signing import unknown
 
 CONTRACT = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
 TREASURY = "0x" + "7e" * 20
@@ -154,6 +156,21 @@ def test_a_frozen_link_stays_funded_and_can_be_claimed_after_the_freeze(shop: UU
     freezes.unfreeze("merchant", str(shop))
 
     assert claim(link["claim_token"])["status"] == "claimed"
+
+
+def test_a_claim_waits_for_an_unexplained_transfer_of_its_sum(shop: UUID, link: dict[str, Any]) -> None:
+    """In no block, as a reorg took it, it stops no signing; but it may be this cheque's."""
+    new = unknown(currency="USDT", contract="0xtoken", decimals=6, token_units=25 * 10**6, slot=None)
+    with transaction():
+        unknown_spends.note(new)
+    execute("UPDATE unknown_spends SET block_height = NULL")
+    execute("DELETE FROM signing_stops")
+    execute("DELETE FROM payout_freezes")
+    with pytest.raises(PayoutFrozen):
+        claim(link["claim_token"])
+    execute("UPDATE unknown_spends SET token_units = 1")
+    claim(link["claim_token"])
+    assert rows("SELECT status FROM payouts WHERE merchant_id = %s", (shop,)) == [("approved",)]
 
 
 def test_what_is_over_or_cancelled_is_gone(shop: UUID, link: dict[str, Any]) -> None:

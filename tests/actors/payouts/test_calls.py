@@ -54,12 +54,15 @@ from models.payouts import conversion, freezes
 from models.payouts import rows as payouts
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError, begin
+from models.spends import signing
+from models.spends import unknown as unknown_spends
 from tests.actors.asking import ask, configure
 from tests.models.builders import assert_sound, merchant
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import held
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, rich_shop, stock, trade
 from tests.models.queue.builders import info
+from tests.models.spends.test_signing import unknown
 
 KEY = "pk_creator"
 _orders = count_up(1)
@@ -342,6 +345,20 @@ def test_who_owes_a_coin_pays_none_of_it_out(shop: UUID) -> None:
     # Nor does it go by way of another coin.
     with pytest.raises(PayoutFrozen):
         create(shop, order(currency="ETH", amount="0.01", from_currency="USDT"))
+
+
+def test_a_balance_that_a_restore_brought_back_is_not_converted_but_for_the_repeat_of_what_left(shop: UUID) -> None:
+    charge("ETH", units=10**15)
+    stock(10**18, currency="ETH")
+    assert signing.watch("ethereum") is None
+    execute("UPDATE database_marks SET timeline = '00000000'")
+    body = order(currency="ETH", amount="0.01", from_currency="USDT")
+    with pytest.raises(PayoutFrozen):
+        create(shop, body)
+    with transaction():
+        unknown_spends.note(unknown(recipient=RECIPIENT.lower(), token_units=10**16))
+    create(shop, body)
+    assert rows("SELECT status FROM payouts") == [("approved",)]
 
 
 def test_a_conversion_is_part_of_its_payout_or_does_not_happen(shop: UUID) -> None:

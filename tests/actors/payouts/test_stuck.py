@@ -27,6 +27,7 @@ from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.freezes import Scope
 from models.payouts.rows import PayoutRow
+from models.spends import signing
 from models.wallets import settlement as wallet_settlement
 from tests.actors.queue.workers import make_settings
 from tests.actors.signer.world import SpendWorld
@@ -398,6 +399,18 @@ def test_while_one_repays_a_debt_another_cancels_nothing_for_it(monkeypatch: pyt
 
     assert others == [False]
     assert [reread(each).status for each in (older, newest)] == ["approved", "cancelled"]
+    assert owes(shop) == 0
+
+
+@pytest.mark.usefixtures("_tampered")
+def test_an_undecided_payout_that_may_have_been_paid_keeps_no_other_from_repaying_a_debt() -> None:
+    shop = funded(100 * USDT)
+    other, kept = ordered(shop, to=9 * USDT, network="bsc"), ordered(shop, to=9 * USDT)
+    debtor = owing(shop, 5 * USDT)
+    with transaction():
+        signing.stop("ethereum", reason="restored")
+    assert debt_repayment.repay(CATALOGUE, debtor)
+    assert [reread(each).status for each in (other, kept)] == ["cancelled", "pending"]
     assert owes(shop) == 0
 
 

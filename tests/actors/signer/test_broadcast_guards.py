@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
 import structlog
 
+from actors import context
 from actors.signer import broadcast, recovery
 from actors.signer import spend as spending
 from chains.family import Keyring
@@ -14,6 +16,7 @@ from chains.spending import Attempt, Draft, Fate, FateKind, KeyRef, OutputFate, 
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.deposits import cursors
+from models.payouts import queue as payout_queue
 from models.spends import freshness, signing, tracking
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT
@@ -333,3 +336,28 @@ def test_whatever_a_deposit_address_signs_later_it_signs_with_its_own_key(
     world.step()
     assert rows("SELECT slot, attempts FROM spends ORDER BY slot") == [(0, 1), (1, 2)]
     assert wallets == [wallet] * 3
+
+
+# Other networks ----------------------------------------------------------------------------------------------------
+
+
+def test_a_coin_waits_while_another_network_of_it_may_have_paid_the_same_balance(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that is stopped between the choice and the signature."""
+    order = world.order()
+    both = replace(world.ctx, available=frozenset({"ethereum", "bsc"}))
+    monkeypatch.setattr(context._Holder, "context", both)
+    assert signing.watch("bsc") is None
+    execute("UPDATE database_marks SET timeline = '00000000' WHERE network = 'bsc'")
+    world.step()
+    assert (world.payout(order).status, world.reasons()) == ("approved", [payout_queue.DOUBTED])
+    with monkeypatch.context() as before:
+        before.setattr(payout_queue, "due", lambda *_args, **_others: [order.id])
+        world.step()
+    assert (world.payout(order).status, world.reasons()) == ("approved", ["frozen"])
+
+    execute("DELETE FROM database_marks WHERE network = 'bsc'")
+    world.pass_time(10)
+    world.step()
+    assert (world.payout(order).status, world.reasons()) == ("sent", [""])

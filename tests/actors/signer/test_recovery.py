@@ -160,7 +160,7 @@ def test_what_cannot_be_an_orders_payout_is_refused(world: RecoveryWorld) -> Non
     world.order("another", world.recipient())
     world.catch_up()
     world.sign()
-    wrong = {"another": "another transfer", "payoutlink:1": "cheques", "refund:1": "cheques"}
+    wrong = {"another": "another transfer", "payoutlink:1": "no such cheque", "refund:1": "made again"}
     for order_id, words in wrong.items():
         with pytest.raises(RecoveryError, match=words):
             writeoffs.pay_order(

@@ -408,8 +408,8 @@ class Rig(ABC):
     def hot(self) -> str:
         return spending.hot_wallet(self.network).address
 
-    def order(self, address: str) -> PayoutRow:
-        """Write an approved payout of as much as an invoice asks for."""
+    def order(self, address: str, **fields: object) -> PayoutRow:
+        """Write an approved payout of as much as an invoice asks for, or with other fields."""
         whole = 10 ** self._scale()
         fund(self.shop, 20 * PRICE * whole, currency=self.currency)
         units = PRICE * whole
@@ -417,7 +417,7 @@ class Rig(ABC):
             id=uuid7(), merchant_id=self.shop, order_id=str(uuid4()), kind="payout", currency=self.currency,
             network=self.code, address=address, amount_units=units, fee_units=whole, to_units=units,
             is_fee_on_top=True, status="approved", created_by="test",
-        )  # fmt: skip
+        ).but(**fields)  # fmt: skip
         with transaction():
             return payouts.insert(context.context().catalogue, new)
 

@@ -22,6 +22,7 @@ from models.outcomes import debt_repayment, reversals
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.freezes import Scope
+from models.spends import signing
 from models.wallets import settlement as wallet_settlement
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
@@ -292,6 +293,19 @@ def test_a_recipient_s_debt_is_repaid_first(shop: UUID, chain: Chain) -> None:
 
     assert (owes(recipient), held(recipient)) == (0, {AVAILABLE: USDT})
     assert releases.earnings(recipient) == {"USDT": 5 * USDT}, "what repaid a debt was received too"
+
+
+def test_shares_wait_while_the_database_may_lack_a_refund_that_took_from_them(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 20)
+    sale(chain, shop)
+    mature(chain)
+    assert signing.watch("ethereum") is None
+    execute("UPDATE database_marks SET timeline = '00000000'")
+    release()
+    assert held(recipient) == {}
+    execute("DELETE FROM database_marks")
+    release()
+    assert held(recipient) == {AVAILABLE: 2 * USDT}
 
 
 def test_shares_are_released_once_however_often_and_by_whom(shop: UUID, chain: Chain) -> None:

@@ -28,6 +28,8 @@ from models.outcomes import spends as payout_spends
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow, find_by_order
+from models.spends import signing, strangers
+from models.spends import unknown as unknown_spends
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
 from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
@@ -44,6 +46,7 @@ from tests.models.payouts.held import (
     told,
 )
 from tests.models.refunds.builders import FEE, refund, send_back, suspense
+from tests.models.spends.test_signing import unknown
 
 NOBODY: Final = DenyList(None)
 DECIDED: Final[tuple[PayoutStatus, ...]] = (
@@ -66,6 +69,11 @@ def approve(of: PayoutRow, principal: str = "pk_second", deny_list: DenyList = N
 def cancel(of: PayoutRow) -> PayoutRow:
     with transaction():
         return payout_decisions.cancel(CATALOGUE, of)
+
+
+def cancel_stopped(of: PayoutRow) -> str:
+    with transaction():
+        return payout_decisions.cancel_stopped(CATALOGUE, of, by="operator")
 
 
 def test_a_pending_payout_is_approved_by_another(shop: UUID) -> None:
@@ -168,6 +176,35 @@ def test_what_was_approved_is_not_cancelled_while_its_network_is_frozen(shop: UU
 
     freezes.unfreeze("network" if name else "all", name)
     assert cancel(approved).status == "cancelled"
+
+
+def test_an_undecided_payout_is_kept_while_the_database_may_lack_its_approval(shop: UUID) -> None:
+    """An operator may give it back once the scan has read on, if nothing that left can have paid it."""
+    waits = payout(shop)
+    assert signing.watch("ethereum") is None
+    execute("UPDATE database_marks SET timeline = '00000000'")
+    with pytest.raises(PayoutFrozen):
+        cancel(waits)
+    assert "caught up" in cancel_stopped(waits)
+    with transaction():
+        signing.stop("ethereum", reason="restored")
+        strangers.note("ethereum", {"0xunread": ""}, height=8, block_hash="0x8")
+    signing.note_caught_up("ethereum")
+    assert "no node has shown" in cancel_stopped(waits)
+    execute("DELETE FROM stranger_spends")
+    freezes.freeze("all", reason="look into it", frozen_by="operator")
+    assert "frozen" in cancel_stopped(waits)
+    freezes.unfreeze("all")
+    new = unknown(recipient=DESTINATION, currency="USDT", contract="0xtoken", decimals=6, token_units=10**7)
+    with transaction():
+        unknown_spends.note(new)
+    signing.note_caught_up("ethereum")
+    assert "0xlost may have paid it" in cancel_stopped(waits)
+    execute("UPDATE unknown_spends SET token_units = 1")
+    assert cancel_stopped(waits) == ""
+    assert cancel_stopped(waits) == "it is cancelled"
+    with pytest.raises(PayoutNotPending):
+        cancel(waits)
 
 
 def test_a_destination_that_came_onto_the_deny_list_is_not_approved(shop: UUID, tmp_path: Path) -> None:

@@ -1,0 +1,206 @@
+"""Which order an unknown transaction paid: by gross sum, recipient, coin and memo, or by nobody's guess."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from core.ids import uuid7
+from models.db.base import execute, rows, transaction
+from models.payouts import rows as payouts
+from models.payouts.rows import PayoutRow
+from models.spends import matching, signing
+from models.spends import unknown as unknown_spends
+from models.spends.unknown import Part, UnknownRow
+from tests.models.builders import CATALOGUE, merchant
+from tests.models.payout_links.builders import new_link
+from tests.models.payouts.builders import fund
+from tests.models.spends.test_signing import unknown
+
+TO = "0x" + "51" * 20
+ETHER = 10**18
+FEE = ETHER // 10
+GROSS = 2 * ETHER
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    return merchant()
+
+
+def order(shop: UUID, *, fee: int = FEE, gross: int = GROSS, **others: Any) -> PayoutRow:
+    """Write an order of ether, the network's fee out of its gross sum."""
+    payout_id = uuid7()
+    told: dict[str, Any] = {
+        "id": payout_id, "merchant_id": shop, "order_id": str(payout_id), "kind": "payout", "currency": "ETH",
+        "network": "ethereum", "address": TO, "amount_units": gross, "fee_units": fee, "to_units": gross - fee,
+        "is_fee_on_top": False, "status": "approved", "created_by": "test",
+    }  # fmt: skip
+    new = PayoutRow(**(told | others))
+    fund(shop, new.to_units + new.fee_units, currency="ETH", kind=new.funded_from)
+    with transaction():
+        return payouts.insert(CATALOGUE, new)
+
+
+def left(units: int, txid: str = "0xlost", *, slot: int = 3, **part: Any) -> UnknownRow:
+    """Note an unknown transaction of one output."""
+    new = unknown(txid, slot=slot, recipient=TO, token_units=units, outputs=[Part(TO, units, **part).tells()])
+    with transaction():
+        assert unknown_spends.note(new)
+    found = unknown_spends.find("ethereum", txid)
+    assert found is not None
+    return found
+
+
+def asker(of: UnknownRow, *taken: UUID) -> UUID | None:
+    return matching.asker(CATALOGUE, of, of.parts[0], taken)
+
+
+@pytest.mark.parametrize(
+    ("fields", "units", "is_matched"),
+    [
+        ({}, GROSS - FEE, True),
+        ({}, GROSS - 3 * FEE, True),
+        ({}, GROSS - FEE // 3, True),
+        ({}, GROSS - 5 * FEE, False),
+        ({}, GROSS - FEE // 5, False),
+        ({}, GROSS + FEE, False),
+        ({"status": "pending"}, GROSS - FEE, False),
+        ({"is_fee_on_top": True}, GROSS - 3 * FEE, False),
+        ({"is_fee_on_top": True, "funded_from": "suspense", "kind": "stray"}, GROSS - 3 * FEE, True),
+        ({"memo": "7"}, GROSS - 3 * FEE, False),
+        ({"memo": "7"}, GROSS - FEE, False),
+        ({"address": "0x" + "52" * 20}, GROSS - 3 * FEE, False),
+    ],
+)
+def test_an_order_is_found_by_its_gross_sum(
+    shop: UUID, fields: dict[str, Any], units: int, *, is_matched: bool
+) -> None:
+    made = order(shop, **fields)
+    found = left(units)
+    assert asker(found) == (made.id if is_matched else None)
+    assert asker(found, made.id) is None
+    is_open = is_matched or (units <= GROSS and fields in ({}, {"status": "pending"}))
+    assert [each.id for each in matching.rivals(CATALOGUE, found, found.parts[0])] == [made.id] * is_open
+    assert matching.payers(CATALOGUE, made) == ["0xlost"] * is_open
+
+
+def test_the_exact_sum_goes_before_the_gross_one(shop: UUID) -> None:
+    order(shop)
+    exact = order(shop, gross=GROSS - 2 * FEE, fee=FEE)
+    assert asker(left(GROSS - 3 * FEE)) == exact.id
+
+
+def test_memos_tell_orders_apart(shop: UUID) -> None:
+    order(shop, memo="1")
+    second = order(shop, memo="2")
+    assert asker(left(GROSS - 2 * FEE, memo="2")) == second.id
+
+
+def test_what_two_orders_may_have_asked_for_is_left_to_an_operator(shop: UUID) -> None:
+    first = order(shop)
+    other = order(merchant())
+    found = left(GROSS - 2 * FEE)
+    assert asker(found) is None
+    assert asker(found, other.id) == first.id
+    order(shop)
+    assert asker(found, other.id) == first.id, "of two that are alike the oldest"
+
+
+def test_of_two_sums_that_an_order_may_have_asked_for_none_is_taken(shop: UUID) -> None:
+    made = order(shop)
+    first = left(GROSS - 2 * FEE)
+    left(GROSS - 2 * FEE, "0xalike", slot=4)
+    assert asker(first) == made.id
+    left(GROSS - 9 * FEE, "0xfar", slot=5)
+    assert asker(first) == made.id
+    left(GROSS - 3 * FEE, "0xnear", slot=6)
+    assert asker(first) is None
+
+
+def test_a_payout_takes_over_the_sums_of_its_transaction(shop: UUID) -> None:
+    kept, back = order(shop), order(shop, is_fee_on_top=True, funded_from="suspense", kind="stray", amount_units=1)
+    for made in (kept, back):
+        with transaction():
+            after = payouts.reprice(made, to_units=GROSS - 2 * FEE)
+        assert (after.to_units, after.fee_units, after.held_units) == (GROSS - 2 * FEE, 2 * FEE, GROSS)
+        assert after.amount_units == (GROSS if made is kept else GROSS - 2 * FEE)
+
+
+def test_a_repeat_may_be_made_as_long_as_its_transaction_waits(shop: UUID) -> None:
+    """Asked before it is written."""
+    new = order(shop)
+    execute("UPDATE payouts SET status = 'cancelled'")
+    assert not matching.is_repeat(CATALOGUE, new)
+    left(GROSS - 9 * FEE)
+    assert not matching.is_repeat(CATALOGUE, new), "at no fee that was charged"
+    found = left(GROSS - 2 * FEE, "0xnear", slot=4)
+    assert matching.is_repeat(CATALOGUE, new)
+    order(shop)
+    assert not matching.is_repeat(CATALOGUE, new), "another one asks for it"
+    execute("UPDATE payouts SET status = 'cancelled'")
+    with transaction():
+        unknown_spends.name_payout(found, 0, new.id)
+    assert not matching.is_repeat(CATALOGUE, new), "an operator has said whose it is"
+    assert "0xnear" in matching.payers(CATALOGUE, new)
+
+
+def test_what_is_no_payout_of_an_offered_coin_matches_nothing(shop: UUID) -> None:
+    made = order(shop)
+    found = left(GROSS - FEE)
+    gone = found.but(currency="USDT", contract="0xelsewhere")
+    assert asker(gone) is None
+    assert matching.rivals(CATALOGUE, found.but(key_ordinal=4), found.parts[0]) == []
+    assert matching.rivals(CATALOGUE, found.but(is_transfer=False), found.parts[0]) == []
+    assert matching.rivals(CATALOGUE, found, found.parts[0]._replace(has_effect=False)) == []
+    assert matching.payers(CATALOGUE, made.but(currency="BTC")) == []
+    assert matching.ledger_units(CATALOGUE, found.but(currency="BTC"), 1) is None
+
+
+def test_a_named_order_is_paid_at_whatever_fee_but_of_that_sum_at_most(shop: UUID) -> None:
+    made = order(shop)
+    found = left(1)
+    assert matching.is_paid_by(made, found, found.parts[0], 1)
+    assert not matching.is_paid_by(made, found, found.parts[0], GROSS + 1)
+    assert not matching.is_paid_by(made.but(is_fee_on_top=True), found, found.parts[0], 1)
+    assert not matching.is_paid_by(made.but(memo="7"), found, found.parts[0], 1)
+
+
+def test_the_cheques_of_a_sum_are_found(shop: UUID) -> None:
+    found = left(GROSS)
+    link = new_link(shop, currency="ETH", amount_units=GROSS)
+    link.write()
+    assert matching.cheques(CATALOGUE, found, found.parts[0], limit=9) == [link.id]
+    assert matching.has_moved(CATALOGUE, network="ethereum", currency="ETH", units=GROSS)
+    execute("UPDATE unknown_spends SET token_units = 1")
+    assert matching.has_moved(CATALOGUE, network="ethereum", currency="ETH", units=GROSS), "one output of several"
+    assert not matching.has_moved(CATALOGUE, network="ethereum", currency="ETH", units=1 + GROSS)
+    assert not matching.has_moved(CATALOGUE, network="ethereum", currency="USDT", units=1), "it has fewer digits"
+    assert not matching.has_moved(CATALOGUE, network="bitcoin", currency="ETH", units=GROSS)
+
+
+def test_what_an_older_version_noted_has_no_memo(shop: UUID) -> None:
+    del shop
+    found = left(GROSS)
+    execute("UPDATE unknown_spends SET outputs = jsonb_build_array(outputs -> 0 #- '{memo}')")
+    again = unknown_spends.find("ethereum", "0xlost")
+    assert again is not None
+    assert again.parts == found.parts
+
+
+def test_the_coins_of_a_network_that_is_not_signed_for_are_doubted(shop: UUID) -> None:
+    """By its stop, and before that by its mark alone."""
+    del shop
+    served = {"ethereum", "tron", "bitcoin"}
+    assert signing.watch("ethereum") is None
+    execute("INSERT INTO database_marks (network, system_identifier, timeline) VALUES ('pool:evm', '', '')")
+    assert signing.doubtful() == set()
+    execute("UPDATE database_marks SET timeline = '00000000' WHERE network = 'ethereum'")
+    assert rows("SELECT 1 FROM signing_stops") == []
+    assert {"ETH", "USDT"} <= signing.doubted_coins(CATALOGUE, served)
+    assert "BTC" not in signing.doubted_coins(CATALOGUE, served)
+    assert signing.doubted_coins(CATALOGUE, served, but="ethereum") == set()
+    assert signing.doubted_coins(CATALOGUE, {"tron"}) == set()
