@@ -123,6 +123,8 @@ class BlockScan:
     # (sender, txid) of whatever may have left one of our addresses: all that was sent in the block, as far as it was
     # read. Whoever has our keys does not announce himself.
     sent: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    # The mark of the provider that told it; '' where that is not known.
+    read_by: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

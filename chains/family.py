@@ -80,8 +80,12 @@ class Reader(Protocol):
         """
         ...
 
-    def reread(self, height: int, ours: Ours) -> BlockScan | Skipped | None:
-        """Return a block as scan() does, read in another way, and if possible by another provider."""
+    def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | Skipped | None:
+        """Return a block as scan() does, read in another way, and if possible by another provider.
+
+        but_by: the mark of the provider that told it first, which is not asked again where there are others. None if
+        none of those has the block yet.
+        """
         ...
 
     def final_height(self) -> int | None:

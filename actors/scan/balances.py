@@ -109,7 +109,12 @@ class _Probe:
     def _explain(self, block: Block) -> None:
         """Record what brought the surplus of a block: a missed transfer, a contract's, or nothing that is known."""
         ours = Matching(self._network)
-        scan = self._chain.reread(block.height, ours)
+        try:
+            scan = self._chain.reread(block.height, ours, but_by=cursors.read_by(self._network.code, block.height))
+        except ProviderError as error:
+            # It is looked at again; the other addresses have their turn.
+            log.warning("probe.no_second_reading", network=self._network.code, height=block.height, problem=str(error))
+            return
         if not isinstance(scan, BlockScan) or scan.block.hash != block.hash:
             return
         take_late(self._ctx, self._network, self._chain, scan, ours)

@@ -146,7 +146,7 @@ def _first_cursor(network: Network, chain: Reader, head: int) -> Cursor | None:
     return cursors.read(network.code)
 
 
-def _row(network: Network, block: Block) -> ChainBlock:
+def _row(network: Network, block: Block, *, read_by: str = "") -> ChainBlock:
     return ChainBlock(
         network=network.code,
         height=block.height,
@@ -154,6 +154,7 @@ def _row(network: Network, block: Block) -> ChainBlock:
         parent_height=block.parent_height,
         parent_hash=block.parent_hash,
         block_time=block.time,
+        read_by=read_by,
     )
 
 
@@ -213,7 +214,7 @@ def _record(
 ) -> bool:
     with transaction():
         block = scan.block
-        if not cursors.advance(_row(network, block), expected=cursor, head=head):
+        if not cursors.advance(_row(network, block, read_by=scan.read_by), expected=cursor, head=head):
             return False
         outflow.note(network, scan, left.get(block.hash, NOTHING))
         for transfer in scan.transfers:

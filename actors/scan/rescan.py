@@ -2,6 +2,8 @@
 
 The first reading trusts a filter and the logs of one node; this one takes every receipt of the block. It finds what a
 lagging or lying node hid, and doubts what only one node showed. `sluice rescan` runs it over blocks of its choice.
+Where there are several providers, another one has to tell the block than did before. What it lacks yet is read later;
+what is given up after RESCAN_S is counted.
 """
 
 from __future__ import annotations
@@ -26,8 +28,11 @@ from models.treasury import topup_doubts
 log = structlog.get_logger()
 
 BLOCKS_PER_STEP: Final = 40
-# So many of the newest blocks are left to the scan: nodes that lag by a block or two have caught up then.
+# The newest blocks are left to the scan, by number and by time: nodes that lag a little have caught up then.
 BEHIND: Final = 6
+BEHIND_S: Final = 6
+# However small RESCAN_S is, the second reading may fall behind by as many blocks.
+DEPTH_MIN: Final = 6
 MS_PER_S: Final = 1_000
 
 
@@ -36,7 +41,7 @@ class Reread:
     """The outcome of reading a block again."""
 
     height: int
-    # None where the block is not there, or is not the one that the scan stands on; '' where both skip the height.
+    # None where no other provider has the block, or it is not the one that the scan stands on; '' where both skip it.
     block_hash: str | None
     found: int = 0
     doubted: int = 0
@@ -44,16 +49,25 @@ class Reread:
 
 @network_tick("rescan")
 def rescan_recent(ctx: Context, network: Network, chain: Reader) -> bool:
-    """Read on where the last step ended, but never further back than the settings say."""
+    """Read on where the last step ended, but never further back than the settings say.
+
+    A block that no other provider has, or in whose place they have another one, ends the step: the next begins there.
+    """
     cursor = cursors.read(network.code)
     if cursor is None or ctx.settings.rescan_s == 0:
         return False
     first, last = _span(network, cursor.height, depth=depth_blocks(network, ctx.settings.rescan_s))
     for height in range(first, min(last, first + BLOCKS_PER_STEP - 1) + 1):
-        reread(ctx, network, chain, height)
+        if reread(ctx, network, chain, height).block_hash is None:
+            return False
         cursors.reread_to(network.code, height)
     # Fast chains make more blocks between two rings than a step reads.
     return last >= first + BLOCKS_PER_STEP
+
+
+def behind_blocks(network: Network) -> int:
+    """Return how many of the newest blocks are not read a second time yet."""
+    return max(BEHIND, BEHIND_S * MS_PER_S // network.block_time_ms)
 
 
 def depth_blocks(network: Network, seconds: int) -> int:
@@ -62,15 +76,21 @@ def depth_blocks(network: Network, seconds: int) -> int:
 
 
 def _span(network: Network, scanned: int, *, depth: int) -> tuple[int, int]:
-    """Return the first and the last block that are to be read now."""
-    oldest = max(scanned - depth, (cursors.started_height(network.code) or 0) + 1)
-    return max(oldest, (cursors.reread_height(network.code) or 0) + 1), scanned - BEHIND
+    """Return the first and the last block that are to be read now; give up those that fell too far behind."""
+    last, reached = scanned - behind_blocks(network), cursors.reread_height(network.code)
+    oldest = max(min(scanned - depth, last - DEPTH_MIN + 1), (cursors.started_height(network.code) or 0) + 1)
+    if reached is None:
+        return oldest, last
+    if reached + 1 < oldest and cursors.give_up_rereading(network.code, first=reached + 1, last=oldest - 1):
+        log.error("rescan.blocks_given_up", network=network.code, first=reached + 1, last=oldest - 1)
+    return max(oldest, reached + 1), last
 
 
 def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread:
     """Read a block again and record what was missed; safe to run any number of times. Raises ProviderError."""
     ours = Matching(network)
-    scan, kept = chain.reread(height, ours), cursors.kept_hash(network.code, height)
+    scan = chain.reread(height, ours, but_by=cursors.read_by(network.code, height))
+    kept = cursors.kept_hash(network.code, height)
     if isinstance(scan, Skipped):
         return Reread(height=height, block_hash="" if kept is None else None)
     if scan is None or kept not in {None, scan.block.hash} or (kept is None and cursors.is_hole(network.code, height)):

@@ -66,7 +66,7 @@ def _corrected(ctx: Context, network: Network, chain: Reader, asked: Deposit) ->
     """
     ours = Matching(network)
     try:
-        scan = chain.reread(asked.block_height, ours)
+        scan = chain.reread(asked.block_height, ours, but_by=cursors.read_by(network.code, asked.block_height))
     except ProviderError:
         # It is asked about again; the others that are due have their turn.
         return set()

@@ -121,6 +121,12 @@ def scanner_gauges(settings: Settings) -> Iterator[Metric]:
         ((network, scan.idle_s) for network, scan in begun.items()),
     )
     yield _gauge(
+        "sluice_rescan_blocks_given_up",
+        "Blocks that no other provider showed before the second reading gave them up.",
+        "network",
+        ((network, scan.unread_blocks) for network, scan in begun.items()),
+    )
+    yield _gauge(
         "sluice_scanner_halted",
         "Whether a network's scan stands still and needs an operator: the log says why.",
         "network",

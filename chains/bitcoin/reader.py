@@ -64,14 +64,14 @@ class BitcoinReader(NodesReader[JsonRpc]):
         is_far = head - after > CATCH_UP_FROM
         last = min(head, after + RANGE_BLOCKS_MAX) if is_far else after + 1
         try:
-            return self._providers.attempt(lambda node: self._range(node, after + 1, last, ours))
+            return self._marked(self._providers.attempt(lambda node: self._range(node, after + 1, last, ours)))
         except NotYetError:
             return ()
 
-    def reread(self, height: int, ours: Ours) -> BlockScan | None:
+    def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
         """Return a block as another provider has it, or None if the chain has no such block yet."""
         try:
-            found = self._providers.attempt(lambda node: self._blocks.proved(node, height), second=True)
+            found = self._providers.attempt(lambda node: self._blocks.proved(node, height), second=True, but_by=but_by)
         except NotYetError:
             return None
         return Matcher(self._currency, self._chain).match(found, ours)

@@ -83,7 +83,7 @@ class EvmReader(NodesReader[JsonRpc]):
         first = after + 1
         if head - first >= CATCH_UP_FROM and self._ranges.size.blocks > 1:
             try:
-                return self._ranges.scan(first, head, ours.addresses, whole=whole)
+                return self._marked(self._ranges.scan(first, head, ours.addresses, whole=whole))
             except BudgetSpentError:
                 raise
             except ProviderError as error:
@@ -91,11 +91,11 @@ class EvmReader(NodesReader[JsonRpc]):
         else:
             self._ranges.size.grow()
         scan = self._block_scan(first, ours.addresses, thorough=False)
-        return () if scan is None else (scan,)
+        return () if scan is None else self._marked([scan])
 
-    def reread(self, height: int, ours: Ours) -> BlockScan | None:
+    def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
         """Return a block read from all its receipts, or None if the chain has no such block yet."""
-        return self._block_scan(height, ours.addresses, thorough=True)
+        return self._block_scan(height, ours.addresses, thorough=True, but_by=but_by)
 
     def final_height(self) -> int | None:
         """Return the newest final height that nodes agree on; None if too few tell one.
@@ -173,17 +173,21 @@ class EvmReader(NodesReader[JsonRpc]):
     def _has(self, node: JsonRpc, recorded: Recorded) -> bool:
         return evm_witness.is_same(node, recorded, self._assets.contracts.get(recorded.currency))
 
-    def _block_scan(self, height: int, matcher: Matcher, *, thorough: bool) -> BlockScan | None:
+    def _block_scan(self, height: int, matcher: Matcher, *, thorough: bool, but_by: str = "") -> BlockScan | None:
         try:
             return self._providers.attempt(
-                lambda node: self._scan(node, height, matcher, strict=True, thorough=thorough), second=thorough
+                lambda node: self._scan(node, height, matcher, strict=True, thorough=thorough),
+                second=thorough,
+                but_by=but_by,
             )
         except NotYetError:
             return None
         except MissingLogsError:
             # Nobody proves it and nobody says otherwise: as much as these nodes can tell.
             return self._providers.attempt(
-                lambda node: self._scan(node, height, matcher, strict=False, thorough=False), second=thorough
+                lambda node: self._scan(node, height, matcher, strict=False, thorough=False),
+                second=thorough,
+                but_by=but_by,
             )
 
     def _scan(self, node: JsonRpc, height: int, matcher: Matcher, *, strict: bool, thorough: bool) -> BlockScan:

@@ -4,6 +4,7 @@ It is believed only after it has named the right chain. One that names another i
 which chain it serves, from time to time, until that is right.
 """
 
+import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from chains.base import NotYetError, ProviderError, WrongChainError
 from chains.net import budget
 from chains.net.http import RateLimitedError, RefusedError
 from core.catalogue.catalogue import Network
+from core.settings.node_urls import read_node_url
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -28,6 +30,7 @@ UNSTEADY_S: Final = 60.0
 # A measured latency says nothing about a node that was not asked for so long.
 MEASURED_S: Final = 60.0
 LATENCY_WEIGHT: Final = 0.3
+MARK_DIGITS: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,8 @@ class Node(Generic[C]):
         self, network: Network, url: str, dialect: Dialect[C], *, identity: str, number: int, timeout_s: float
     ) -> None:
         self.number = number
+        # Names it in our rows, without the keys that its address may hold.
+        self.mark = hashlib.sha256(read_node_url(url).address.encode()).hexdigest()[:MARK_DIGITS]
         self._dialect, self._identity = dialect, identity
         self.client = dialect.open(url, timeout_s)
         self.head: int | None = None

@@ -4,6 +4,7 @@ Best is, in this order: not resting after a failure, not behind the others, its 
 the fastest; among equals the operator's order holds. Nothing of this decides what is true, only who is asked first.
 """
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -55,6 +56,7 @@ class Providers(Generic[C]):
         self._tolerance = max(LAG_BLOCKS_MIN, LAG_MS // network.block_time_ms)
         self._looked_at = float("-inf")
         self._agreed = AgreedFigures()
+        self._local = threading.local()
 
     @property
     def count(self) -> int:
@@ -76,14 +78,22 @@ class Providers(Generic[C]):
         heads = [node.head for node in self._nodes if node.head is not None]
         return median_low(heads) if heads else None
 
-    def attempt(self, question: Callable[[C], T], *, second: bool = False) -> T:
+    def attempt(self, question: Callable[[C], T], *, second: bool = False, but_by: str = "") -> T:
         """Put one question, which may be several calls, to one node after the other until one answers it.
 
-        second: the node that is usually asked comes last. Raises the last node's ProviderError.
+        second: the node that is usually asked comes last. but_by: the mark of a node that is not asked, where there are
+        others. Raises the last node's ProviderError.
         """
         ranked = self._ranked()
         order = [*ranked[1:], *ranked[:1]] if second else ranked
+        if self.count > 1:
+            order = [node for node in order if node.mark != but_by]
         return self._first(order, lambda node: node.ask(question))
+
+    @property
+    def answered_by(self) -> str:
+        """Return the mark of the node that answered this thread's last attempt; '' if none did."""
+        return str(getattr(self._local, "mark", ""))
 
     def everyone(self, question: Callable[[C], T]) -> list[T | ProviderError]:
         """Put one question to every node that may be asked; a failure stands in its node's place."""
@@ -140,14 +150,18 @@ class Providers(Generic[C]):
 
     def _first(self, order: Sequence[Node[C]], ask: Callable[[Node[C]], T]) -> T:
         failure: ProviderError | None = None
+        self._local.mark = ""
         for node in order:
             try:
-                return ask(node)
+                answer = ask(node)
             except ProviderError as error:
                 budget.check()
                 self._note(error)
                 # That somebody could not prove what he said is told even where others failed altogether.
                 failure = failure if isinstance(failure, MissingLogsError) else error
+            else:
+                self._local.mark = node.mark
+                return answer
         raise failure or RateLimitedError(self._network.code, self._patience_s())
 
     def _note(self, error: ProviderError) -> None:

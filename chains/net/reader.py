@@ -1,13 +1,14 @@
 """Reads of a network what its nodes tell whatever they speak. The families' readers build on it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 import structlog
 
-from chains.base import WITNESSES_MIN, Agreement, Block, NotYetError, ProviderError, Recorded
+from chains.base import WITNESSES_MIN, Agreement, Block, BlockScan, NotYetError, ProviderError, Recorded
 from chains.net.budget import budget
 from chains.net.providers import Providers
 
@@ -58,6 +59,10 @@ class NodesReader(ABC, Generic[C]):
         same, other = self._providers.compare(lambda node: self._hash(node, height), block_hash)
         return Agreement(same=same, other=other)
 
+    def _marked(self, scans: Iterable[BlockScan]) -> tuple[BlockScan, ...]:
+        """Return scans with the mark of the provider that has just told them."""
+        return tuple(replace(scan, read_by=self._providers.answered_by) for scan in scans)
+
     def _witnessed(self, block: Block) -> Block:
         """Return a block whose header its hash proves, or that two providers tell alike.
 
@@ -69,7 +74,7 @@ class NodesReader(ABC, Generic[C]):
             return block
         answers = self._providers.everyone(lambda node: self._header(node, block.height))
         told = [answer for answer in answers if isinstance(answer, Block) and answer.hash == block.hash]
-        if any(other != block for other in told):
+        if any(other != block or other.is_proved for other in told):
             raise ProviderError(f"providers tell different headers of block {block.height}")
         if len(told) >= WITNESSES_MIN:
             if not self._is_shape_unknown:

@@ -52,11 +52,11 @@ class TronReader(NodesReader[RestNode]):
         """Return the scan of the next block; see chains.family."""
         del head, whole
         found = self._providers.attempt(lambda node: self._read(node, after + 1, ours))
-        return () if found is None else (found,)
+        return () if found is None else self._marked([found])
 
-    def reread(self, height: int, ours: Ours) -> BlockScan | None:
+    def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
         """Return a block as another provider tells it, or None if it has no such block yet."""
-        return self._providers.attempt(lambda node: self._read(node, height, ours), second=True)
+        return self._providers.attempt(lambda node: self._read(node, height, ours), second=True, but_by=but_by)
 
     def final_height(self) -> int | None:
         """Return the solidified height that nodes agree on: the middle of what they tell, of two the lower."""

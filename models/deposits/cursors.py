@@ -76,7 +76,7 @@ def _move(block: ChainBlock, expected: Cursor, head: int | None) -> bool:
 def _keep(block: ChainBlock) -> None:
     block.write(
         "ON CONFLICT (network, height) DO UPDATE SET hash = EXCLUDED.hash, parent_height = EXCLUDED.parent_height,"
-        " parent_hash = EXCLUDED.parent_hash, block_time = EXCLUDED.block_time"
+        " parent_hash = EXCLUDED.parent_hash, block_time = EXCLUDED.block_time, read_by = EXCLUDED.read_by"
     )
 
 
@@ -122,6 +122,12 @@ def kept_hash(network: str, height: int) -> str | None:
     """Return the hash of a scanned block, None if it is no longer kept or was left out."""
     sql = "SELECT hash FROM chain_blocks WHERE network = %s AND height = %s"
     return cast("str | None", value(sql, (network, height)))
+
+
+def read_by(network: str, height: int) -> str:
+    """Return the mark of the provider that showed a scanned block; '' where that is not known."""
+    sql = "SELECT read_by FROM chain_blocks WHERE network = %s AND height = %s"
+    return cast("str", value(sql, (network, height)) or "")
 
 
 def kept_at_or_below(network: str, height: int) -> tuple[int, str] | None:
@@ -254,6 +260,15 @@ def reread_height(network: str) -> int | None:
 def reread_to(network: str, height: int) -> None:
     """Note how far the second reading has come."""
     execute("UPDATE chain_cursors SET reread_height = %s WHERE network = %s", (height, network))
+
+
+def give_up_rereading(network: str, *, first: int, last: int) -> bool:
+    """Count blocks that no second reading was possible of, and go on behind them; False if that was done already."""
+    return touched(
+        "UPDATE chain_cursors SET reread_height = %s, unread_blocks = unread_blocks + %s"
+        " WHERE network = %s AND reread_height = %s",
+        (last, last - first + 1, network, first - 1),
+    )
 
 
 def seen_head(network: str, head: int) -> None:

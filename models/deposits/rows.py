@@ -104,6 +104,8 @@ class ChainCursor(Table, table="chain_cursors"):
     final_height: Big | None = BY_DATABASE
     started_height: Big | None
     reread_height: Big | None = BY_DATABASE
+    # The blocks that the second reading has given up.
+    unread_blocks: Big = BY_DATABASE
     halted_reason: str = BY_DATABASE
     halted_at: datetime | None = BY_DATABASE
     final_moved_at: datetime | None = BY_DATABASE
@@ -135,6 +137,8 @@ class ChainBlock(Table, table="chain_blocks"):
     parent_height: Big | None = BY_DATABASE
     parent_hash: str
     block_time: datetime
+    # The mark of the provider that showed it; '' where that is not known.
+    read_by: str = BY_DATABASE
 
 
 class DepositQuorum(Table, table="deposit_quorums"):

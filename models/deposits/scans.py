@@ -27,6 +27,8 @@ class Scan:
     idle_s: float
     is_halted: bool
     block_time_ms: int
+    # Those that the second reading has given up.
+    unread_blocks: int = 0
 
     @property
     def is_current(self) -> bool:
@@ -42,10 +44,11 @@ def read(networks: Mapping[str, Network]) -> dict[str, Scan]:
             idle_s=idle_s,
             is_halted=is_halted,
             block_time_ms=networks[code].block_time_ms,
+            unread_blocks=unread_blocks,
         )
-        for code, told, idle_s, is_halted in rows(
+        for code, told, idle_s, is_halted, unread_blocks in rows(
             "SELECT network, head_height - height, extract(epoch FROM app_now() - moved_at)::float8,"
-            " halted_reason <> '' FROM chain_cursors"
+            " halted_reason <> '', unread_blocks FROM chain_cursors"
         )
         if code in networks
     }

@@ -71,6 +71,12 @@ class LyingRpc(JsonRpcNode):
             "eth_getBlockReceipts": Refusal(-32601, "the method does not exist"),
         }
 
+    def cut_transactions(self) -> None:
+        """Show the first transaction of a block alone, under a header that proves itself."""
+        self.lies["eth_getBlockByNumber"] = lambda truth, params: (
+            truth if truth is None or not params[1] else truth | {"transactions": truth["transactions"][:1]}
+        )
+
     def hide_transactions(self, keep: int = 0) -> None:
         """Show no more than so many transactions of a block, and no gas that would betray the rest."""
 

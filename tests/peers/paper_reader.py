@@ -98,7 +98,8 @@ class PaperReader:
         above = [at for at in self.scans if after < at <= self.head() and at not in self.left_out]
         return (self._of(min(above), ours),) if above else ()
 
-    def reread(self, height: int, ours: Ours) -> BlockScan | Skipped | None:
+    def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | Skipped | None:
+        del but_by
         if height > self.head():
             return None
         return self._of(height, ours) if height in self.scans else SKIPPED

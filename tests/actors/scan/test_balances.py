@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from actors.scan import balances as actor
 from models.db.base import one, rows
@@ -15,6 +16,7 @@ from tests.models.builders import CATALOGUE
 from tests.models.treasury.builders import HOT, spend
 from tests.peers.anvil import calldata
 from tests.peers.json_rpc_node import Refusal
+from tests.peers.lying_rpc import DOWN
 
 NO_METHOD = Refusal(-32601, "the method does not exist")
 
@@ -227,3 +229,21 @@ def test_networks_without_coin_are_left_alone(start: Callable[..., World]) -> No
     actor.probe_balances("base")
     assert CATALOGUE.networks["base"].native is None
     assert rows("SELECT 1 FROM balance_probes") == []
+
+
+def test_a_surplus_waits_for_another_provider_to_read_its_block(start: Callable[..., World]) -> None:
+    world = start(2)
+    mine = world.coin_invoice()
+    world.providers[0].cut_transactions()
+    world.decoy()
+    txid = world.pay(mine, ETHER, currency="ETH")
+    world.advance()
+    world.providers[1].lies["eth_getBlockReceipts"] = DOWN
+    with capture_logs() as lines:
+        world.probe()
+    assert "probe.no_second_reading" in [line["event"] for line in lines]
+    assert world.deposits() == [], "it is not booked as coin without a transaction"
+
+    world.providers[1].lies.clear()
+    world.probe()
+    assert world.deposits("txid") == [(txid,)]

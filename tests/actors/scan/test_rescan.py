@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
 
 from actors.context import context
 from actors.scan import rescan
@@ -16,6 +20,7 @@ from models.deposits import cursors
 from tests.actors.scan.world import USDT_UNITS, World
 from tests.models.builders import USDT
 from tests.models.invoices.builders import requote
+from tests.peers.lying_rpc import DOWN
 
 DEEP = rescan.BEHIND + 2
 
@@ -40,8 +45,8 @@ def test_a_transfer_that_was_hidden_is_found_and_credited(start: Callable[..., W
 def test_another_provider_shows_what_the_first_one_hides_for_ever(start: Callable[..., World]) -> None:
     world = start(2)
     mine = world.coin_invoice(10**18)
-    for provider in world.providers[:1]:
-        provider.hide_transactions()
+    world.providers[0].cut_transactions()
+    world.decoy()
     world.pay(mine, 10**18, currency="ETH")
     world.mine()
     world.advance(DEEP)
@@ -51,6 +56,63 @@ def test_another_provider_shows_what_the_first_one_hides_for_ever(start: Callabl
     world.poll()
 
     assert world.status(mine) == "paid"
+
+
+def test_a_block_that_no_other_provider_has_yet_is_read_again_later(start: Callable[..., World]) -> None:
+    world = start(2)
+    mine = world.coin_invoice(10**18)
+    world.providers[0].cut_transactions()
+    world.decoy()
+    world.pay(mine, 10**18, currency="ETH")
+    height = world.mine()
+
+    def lags(truth: Any, params: list[Any]) -> Any:
+        return None if params[0].startswith("0x") and int(params[0], 16) >= height else truth
+
+    world.providers[1].lies["eth_getBlockByNumber"] = lags
+    world.advance(DEEP)
+    for _ in range(2):
+        world.rescan()
+    assert (cursors.reread_height("ethereum") or 0) < height
+    assert world.deposits() == []
+
+    del world.providers[1].lies["eth_getBlockByNumber"]
+    world.rescan()
+    world.poll()
+    assert world.status(mine) == "paid"
+
+
+def test_what_no_other_provider_shows_in_time_is_given_up_counted_and_told(start: Callable[..., World]) -> None:
+    world = start(2, RESCAN_S="20")
+    world.advance(DEEP)
+    world.rescan()
+    reached = cursors.reread_height("ethereum")
+    assert reached is not None
+    world.providers[1].failure = DOWN
+    world.advance(40)
+    with capture_logs() as lines:
+        world.rescan()
+
+    first, last = reached + 1, world.cursor()[0] - 21
+    assert rows("SELECT unread_blocks, reread_height FROM chain_cursors") == [(last - reached, last)]
+    (told,) = [line for line in lines if line["event"] == "rescan.blocks_given_up"]
+    assert (told["first"], told["last"]) == (first, last)
+    world.providers[1].failure = None
+    world.rescan()
+    assert cursors.reread_height("ethereum") == world.cursor()[0] - rescan.BEHIND
+
+
+@pytest.mark.usefixtures("database")
+def test_a_small_setting_does_not_switch_the_second_reading_of_slow_blocks_off() -> None:
+    networks = load_catalogue("production").networks
+    for rescan_s in (1, 3_600):
+        depth = rescan.depth_blocks(networks["bitcoin"], rescan_s)
+        assert rescan._span(networks["bitcoin"], 1_000, depth=depth) == (1_000 - 11, 1_000 - 6)
+    assert {code: rescan.behind_blocks(networks[code]) for code in ("bitcoin", "ethereum", "arbitrum")} == {
+        "bitcoin": 6,
+        "ethereum": 6,
+        "arbitrum": 24,
+    }
 
 
 def test_reading_again_and_again_changes_nothing(start: Callable[..., World]) -> None:
@@ -166,19 +228,13 @@ def test_a_late_find_is_judged_by_the_quote_of_its_block(start: Callable[..., Wo
 
 def test_a_deposit_that_only_one_provider_shows_is_doubted(start: Callable[..., World]) -> None:
     world = start(2, QUORUM_USD="100000")
-    mine = world.invoice()
-    world.pay(mine)
+    mine = world.coin_invoice(10**18)
+    world.decoy()
+    world.pay(mine, 10**18, currency="ETH")
     height = world.mine()
     world.catch_up()
     assert world.deposits("status") == [("pending",)]
-    world.providers[1].lies["eth_getBlockReceipts"] = lambda truth, _params: [
-        receipt | {"status": "0x0", "logs": receipt["logs"]} for receipt in truth
-    ]
-    world.providers[1].hide_logs()
-    world.providers[1].lies["eth_getBlockByNumber"] = lambda truth, _params: truth and truth | {
-        "transactions": [], "gasUsed": "0x0", "logsBloom": "0x" + "00" * 256,
-    }  # fmt: skip
-    world.providers[1].lies["eth_getBlockReceipts"] = []
+    world.providers[1].cut_transactions()
     chain = reader(world.network, context().settings)
 
     outcome = rescan.reread(context(), world.network, chain, height)

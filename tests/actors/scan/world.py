@@ -35,6 +35,7 @@ from tests.peers.lying_rpc import LyingRpc
 USDT_UNITS = 10_000_000
 ETHER = 10**18
 FORWARDER = "0x" + "f0" * 20
+STRANGER = "0x" + "5e" * 20
 FEE = gas_offer(gas_limit=200_000, price_units=41 * 10**9, tip_units=10**9)
 
 
@@ -108,6 +109,10 @@ class World:
         txid, raw = self.signed(to.address.lower(), units, currency=currency)
         assert self.node.ask("eth_sendRawTransaction", raw) == txid
         return txid
+
+    def decoy(self) -> None:
+        """Send a transfer to a stranger, which comes first in its block."""
+        self.node.ask("eth_sendRawTransaction", self.signed(STRANGER, 1, currency="ETH")[1])
 
     def pay_by_contract(self, to: InvoiceRow, wei: int) -> str:
         """Let a contract pass coin on to an invoice."""

@@ -54,6 +54,24 @@ def test_the_next_node_answers_for_one_that_fails(second: JsonRpcNode, failure: 
         assert head(providers(first.url, second.url)) == "0x2"
 
 
+def test_who_answered_is_known_and_another_one_is_asked(second: JsonRpcNode) -> None:
+    with answering("0x1") as first:
+        both = providers(first.url, second.url)
+        assert both.answered_by == ""
+        assert head(both) == "0x1"
+        mark = both.answered_by
+        assert both.attempt(lambda rpc: rpc.call("eth_blockNumber", [], str), but_by=mark) == "0x2"
+        assert both.answered_by not in {"", mark}
+
+        second.answers["eth_blockNumber"] = Raw(status=500)
+        with pytest.raises(ProviderError):
+            both.attempt(lambda rpc: rpc.call("eth_blockNumber", [], str), but_by=mark)
+        assert both.answered_by == ""
+
+        alone = providers(first.url)
+        assert alone.attempt(lambda rpc: rpc.call("eth_blockNumber", [], str), but_by=mark) == "0x1"
+
+
 def test_a_node_that_is_down_is_passed_over(second: JsonRpcNode) -> None:
     assert head(providers(f"http://127.0.0.1:{free_port()}", second.url)) == "0x2"
 

@@ -77,7 +77,8 @@ class ToyReader:
         count = RANGE if head - after > RANGE else 1
         return self._providers.first(lambda node: self._scans(node, after, last, count, ours))
 
-    def reread(self, height: int, ours: Ours) -> BlockScan | Skipped | None:
+    def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | Skipped | None:
+        del but_by
         try:
             return self._providers.first(lambda node: self._reread(node, height, ours), second=True)
         except NotYetError:
