@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from actors.context import context
-from actors.payout_links.checks import DESTINATION_ERRORS, check_claimable
+from actors.payout_links.checks import DESTINATION_ERRORS, check_claimable, check_unpaid
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.addresses import addresses
 from core.catalogue.catalogue import Network
@@ -28,6 +28,9 @@ def claim_payout_link(info: CallInfo, claim: Claim) -> CallReply:
     address = _stored(ctx.catalogue.networks[link.network], claim.address)
     claiming = _start(info, link, address, claim.memo)
     with recorded(info) as record:
+        if claiming.status == "claiming":
+            # It may have begun before what the database lost, and gone elsewhere there.
+            check_unpaid(ctx, claiming, address, claiming.claim_memo)
         claimed = payout_link_claims.finish(ctx.catalogue, claiming.id)
         return record.store(payout_link_views.claimed(claimed))
 

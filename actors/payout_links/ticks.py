@@ -11,10 +11,10 @@ from uuid import UUID
 import structlog
 
 from actors.context import context
-from actors.payout_links.checks import check_destination
+from actors.payout_links.checks import check_destination, check_unpaid
 from actors.queue.broker import doorbell, ring
 from actors.queue.isolated import isolated
-from core.errors import DomainError
+from core.errors import DomainError, PayoutFrozen
 from models.db.base import StoreUnavailableError, repeat_on_deadlock, transaction
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
@@ -54,6 +54,9 @@ def _reap(link_id: UUID) -> bool:
         return repeat_on_deadlock(_finish, link_id)
     except StoreUnavailableError:
         raise
+    except PayoutFrozen:
+        # What it was claimed for may have been paid already: it stays as it is until that is known.
+        return False
     except DomainError as refusal:
         log.info("payout_link.claim_given_up", link_id=str(link_id), problem=refusal.code)
     except Exception:
@@ -71,5 +74,6 @@ def _finish(link_id: UUID) -> bool:
         if link is None or link.status != "claiming":
             return False
         check_destination(ctx, link, link.claim_address or "")
+        check_unpaid(ctx, link, link.claim_address or "", link.claim_memo)
         payout_link_claims.finish(ctx.catalogue, link_id)
     return True

@@ -27,6 +27,7 @@ from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 from models.payouts.rules import DestinationErrors, MethodErrors
 from models.payouts.withdrawals import Key, WithdrawalRule
+from models.spends import signing
 
 log = structlog.get_logger()
 
@@ -68,6 +69,9 @@ def _order(ctx: Context, rule: WithdrawalRule) -> bool:
     Raises the DomainError, or NoRateError, of what keeps it back, before anything is written.
     """
     if freezes.is_frozen(rule.merchant_id, rule.network, rule.currency):
+        raise PayoutFrozen
+    # The balance may show what has left before a restore.
+    if rule.currency in signing.doubted_coins(ctx.catalogue, ctx.available):
         raise PayoutFrozen
     catalogue = ctx.catalogue
     pair = payout_rules.choose_pair(

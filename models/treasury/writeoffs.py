@@ -158,10 +158,11 @@ def _claimed(
     if locked.status not in {"funded", "claiming"}:
         raise RecoveryError(f"the cheque is {locked.status}, its money available: book it with an order_id of your own")
     worth = (locked.network, locked.currency, locked.amount_units)
-    if worth != (unknown.network, unknown.currency, units) or locked.claim_address not in {None, part.recipient}:
+    if worth != (unknown.network, unknown.currency, units):
         raise RecoveryError("the cheque asks for another transfer")
-    if locked.status == "funded":
-        payout_link_claims.begin(locked, part.recipient, part.memo)
+    # A claim that is under way here went elsewhere in what the database lost.
+    payout_link_claims.roll_back(locked.id)
+    payout_link_claims.begin(payout_links.reread(locked.id), part.recipient, part.memo)
     claimed = payout_link_claims.finish(catalogue, locked.id)
     row = None if claimed.payout_id is None else payouts.lock(claimed.payout_id)
     if row is None:

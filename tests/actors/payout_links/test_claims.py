@@ -197,6 +197,11 @@ def test_a_claim_that_stopped_between_its_steps_goes_on_with_its_address_alone(
         with pytest.raises(ZeroDivisionError):
             claim(link["claim_token"])
     assert status(link) == "claiming"
+    execute("INSERT INTO signing_stops (network, reason, sender) VALUES ('ethereum', 'restored', '')")
+    with pytest.raises(PayoutFrozen):
+        claim(link["claim_token"])
+    assert status(link) == "claiming"
+    execute("DELETE FROM signing_stops")
 
     with pytest.raises(PayoutlinkClaimInProgress):
         claim(link["claim_token"], BOB)

@@ -10,11 +10,12 @@ import pytest
 
 from actors.payout_links import ticks as payout_link_clock
 from actors.payout_links.ticks import expire_payout_links, reap_claims
-from models.db.base import execute, one
+from models.db.base import execute, one, transaction
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
+from models.spends import signing
 from tests.actors.payout_links.world import configure
 from tests.models.builders import USDT, endpoint
 from tests.models.ledger.figures import held
@@ -121,6 +122,22 @@ def test_a_stuck_claim_to_an_address_that_was_denied_meanwhile_is_taken_back(
 
     assert status(link) == "funded"
     assert claimed(link, BOB).claim_address == BOB
+
+
+def test_a_stuck_claim_waits_while_the_database_may_lack_another_one(shop: UUID) -> None:
+    """In what was lost it may have been taken back, and its link claimed and paid elsewhere."""
+    link = funded(shop, lifetime_h=9)
+    claiming(link)
+    advance(0.26)
+    with transaction():
+        signing.stop("ethereum", reason="restored")
+
+    reap_claims()
+    assert status(link) == "claiming"
+
+    execute("DELETE FROM signing_stops")
+    reap_claims()
+    assert status(link) == "claimed"
 
 
 def test_a_stuck_claim_that_cannot_be_finished_is_taken_back(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:

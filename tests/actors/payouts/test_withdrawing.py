@@ -236,6 +236,11 @@ def stop_signing(shop: UUID) -> None:
     freezes.freeze("network", "ethereum", reason="test", frozen_by=freezes.RECOVERY)
 
 
+def stop_another_network(shop: UUID) -> None:
+    del shop
+    execute("INSERT INTO signing_stops (network, reason, sender) VALUES ('bsc', 'restored', '')")
+
+
 def forget_fee(shop: UUID) -> None:
     del shop
     execute("DELETE FROM network_fees")
@@ -267,6 +272,7 @@ HINDRANCES = {
     freeze_coin: "payout.frozen",
     freeze_merchant: "payout.frozen",
     stop_signing: "payout.frozen",
+    stop_another_network: "payout.frozen",
     owe: "payout.frozen",
     forget_fee: "payout.fee_unavailable",
     forget_rate: "no rate",

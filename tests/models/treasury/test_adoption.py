@@ -1,0 +1,103 @@
+"""What adoption makes of money that waited in suspense, and of cheques: rows that hang on a payout follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from models.db.base import execute, rows, transaction
+from models.ledger.ledger import PAYOUT_HELD
+from models.payout_links import claims
+from models.payout_links import rows as payout_links
+from models.payout_links.rows import PayoutLinkRow
+from models.spends import unknown as unknown_spends
+from models.spends.unknown import Part, UnknownRow
+from models.treasury import adoption, writeoffs
+from models.treasury.writeoffs import RecoveryError
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
+from tests.models.ledger.figures import held
+from tests.models.payout_links.builders import AMOUNT, ANN, BOB, new_link, rich_merchant
+from tests.models.refunds.builders import FEE, reread, send_back, short
+from tests.models.spends.test_signing import unknown
+from tests.models.treasury.builders import pin_hot
+
+CONTRACT = CATALOGUE.pairs["USDT", "ethereum"].contract
+
+
+@pytest.fixture
+def shop(database: str) -> Iterator[UUID]:
+    del database
+    pin_hot()
+    yield rich_merchant()
+    assert_sound()
+
+
+def left(to: str, units: int) -> UnknownRow:
+    """Note an unknown transfer of USDT; units: the ledger's."""
+    token_units = units // 10**12
+    new = unknown(
+        recipient=to, token_units=token_units, outputs=[Part(to, token_units).tells()], currency="USDT",
+        contract=CONTRACT, decimals=6,
+    )  # fmt: skip
+    with transaction():
+        assert unknown_spends.note(new)
+    found = unknown_spends.find("ethereum", "0xlost")
+    assert found is not None
+    return found
+
+
+def linked(shop: UUID, **columns: Any) -> PayoutLinkRow:
+    with transaction():
+        link = payout_links.insert(new_link(shop, **columns))
+        payout_links.hold(link)
+    return link
+
+
+def adopt(shop: UUID, order_id: str) -> Any:
+    booked, _ = writeoffs.pay_order(
+        CATALOGUE, "ethereum", "0xlost", merchant_id=shop, order_id=order_id, by="operator"
+    )  # fmt: skip
+    return booked
+
+
+def test_a_refund_out_of_suspense_takes_over_the_fee_that_it_was_charged_when_it_left(shop: UUID) -> None:
+    refund = send_back(short(Chain(), shop))
+    found = left(refund.address, refund.to_units - FEE)
+    with transaction():
+        assert adoption.adopt(CATALOGUE, found.id)
+    after = reread(refund)
+    assert (after.status, after.to_units, after.amount_units, after.fee_units, after.held_units) == (
+        "sent", refund.to_units - FEE, refund.to_units - FEE, 2 * FEE, refund.held_units,
+    )  # fmt: skip
+
+
+def test_a_cheque_is_claimed_to_where_its_transaction_went(shop: UUID) -> None:
+    """Though another claim is under way here: it was taken back in what the database lost."""
+    link = linked(shop)
+    with transaction():
+        claims.begin(link, BOB, "")
+    left(ANN, AMOUNT)
+    booked = adopt(shop, f"payoutlink:{link.id}")
+    assert (booked.kind, booked.address, booked.hold_reference) == ("cheque", ANN, link.hold_reference)
+    assert (payout_links.reread(link.id).status, held(shop)[PAYOUT_HELD]) == ("claimed", link.held_units)
+
+
+def test_a_cheque_that_cannot_be_the_one_is_refused(shop: UUID) -> None:
+    link, larger = linked(shop), linked(shop, amount_units=AMOUNT + USDT)
+    left(ANN, AMOUNT)
+    with transaction():
+        payout_links.lock(link.id)
+    for name, problem in ((larger.id, "another transfer"), (shop, "no such cheque"), ("x", "no such cheque")):
+        with pytest.raises(RecoveryError, match=problem):
+            adopt(shop, f"payoutlink:{name}")
+    execute("UPDATE unknown_spends SET network = 'bsc'")
+    execute("DELETE FROM signing_stops")
+    with transaction():
+        payout_links.cancel(shop, link.id)
+    execute("UPDATE unknown_spends SET network = 'ethereum'")
+    with pytest.raises(RecoveryError, match="is cancelled"):
+        adopt(shop, f"payoutlink:{link.id}")
+    assert rows("SELECT count(*) FROM payouts") == [(0,)]
