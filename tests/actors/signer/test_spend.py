@@ -607,6 +607,16 @@ def test_a_slot_of_ours_that_waits_is_no_gap(world: SpendWorld) -> None:
     assert not spend_reads.is_gap("ethereum", world.hot, 5)
 
 
+def test_a_clock_that_was_set_back_keeps_no_spend_unwatched_nor_unbumped(world: SpendWorld) -> None:
+    spend_id = start(world)
+    execute("UPDATE spends SET check_at = app_now() + interval '1 day', created_at = app_now() + interval '1 day'")
+    assert [found.id for found in spends.to_watch("ethereum", limit=9)] == [spend_id]
+    assert spend_reads.is_stuck(_found(spend_id), patience_s=PATIENCE_S), "nothing is known of when it moved"
+    execute("UPDATE spends SET check_at = app_now() + interval '1 minute', bumped_at = app_now()")
+    assert spends.to_watch("ethereum", limit=9) == []
+    assert not spend_reads.is_stuck(_found(spend_id), patience_s=PATIENCE_S), "it was bumped a moment ago"
+
+
 # Steps --------------------------------------------------------------------------------------------------------------
 
 

@@ -206,6 +206,9 @@ def test_an_audit_tells_when_it_last_passed() -> None:
     assert checkpoint.is_full_due(), "it was no full one"
     assert invariants.audit(is_full=True, within_s=60) == []
     assert not checkpoint.is_full_due()
+    execute("UPDATE app_clock SET ahead = ahead - interval '1 hour'")
+    assert checkpoint.is_full_due(), "the clock was set back since"
+    execute("UPDATE app_clock SET ahead = ahead + interval '1 hour'")
 
     paid(Chain(), invoice())
     execute("UPDATE balances SET units = units + 1")

@@ -163,6 +163,8 @@ def test_a_verdict_of_an_oracle_holds_for_a_day() -> None:
     assert payout_queue.verdict("ethereum", "0x1") is None
     payout_queue.store_verdict("ethereum", "0x1", is_sanctioned=False)
     assert payout_queue.verdict("ethereum", "0x1") is False
+    execute("UPDATE app_clock SET ahead = ahead - interval '10 hours'")
+    assert payout_queue.verdict("ethereum", "0x1") is None, "of a time that is still to come"
 
 
 def test_metrics_tell_what_waits() -> None:
