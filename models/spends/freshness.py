@@ -31,10 +31,13 @@ _IS_STALE: Final = (
 )
 # A server that started in the future tells of such a clock too.
 _PRECEDES_SERVER: Final = "c.head_reached_at < pg_postmaster_start_time() AND pg_postmaster_start_time() < now()"
+# What a process that has just begun waits for is no scan that is late.
+_IS_YOUNGER: Final = (
+    f"%(running)s < interval '{HEAD_MAX_S} seconds' AND COALESCE(c.head_reached_at < app_now() - %(running)s, true)"
+)
 _REASON: Final = (
-    f"CASE WHEN c.halted_reason <> '' THEN '{HALTED}' || c.halted_reason"
-    f" WHEN {_IS_STALE} THEN %(stale)s"
-    f" WHEN {_PRECEDES_SERVER} OR c.head_reached_at < app_now() - %(running)s THEN %(unread)s ELSE '' END"
+    f"CASE WHEN c.halted_reason <> '' THEN '{HALTED}' || c.halted_reason WHEN {_IS_YOUNGER} THEN %(unread)s"
+    f" WHEN {_IS_STALE} THEN %(stale)s WHEN {_PRECEDES_SERVER} THEN %(unread)s ELSE '' END"
 )
 
 
@@ -66,12 +69,14 @@ os.register_at_fork(after_in_child=begin)
 
 def obstacle(network: str) -> str:
     """Return why the rows may lack what has left the network, '' if the scan has read it. For the signer's process."""
-    running = timedelta(seconds=time.monotonic() - _Process.began_s)
+    running_s = time.monotonic() - _Process.began_s
     found: str | None = value(
         f"SELECT {_REASON} FROM chain_cursors c WHERE c.network = %(network)s",
-        {"network": network, "stale": STALE, "unread": UNREAD, "running": running},
+        {"network": network, "stale": STALE, "unread": UNREAD, "running": timedelta(seconds=running_s)},
     )
-    return STALE if found is None else found
+    if found is None:
+        return UNREAD if running_s < HEAD_MAX_S else STALE
+    return found
 
 
 def precedes_server(network: str) -> bool:

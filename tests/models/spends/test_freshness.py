@@ -67,7 +67,10 @@ def test_a_scan_that_is_halted_or_has_not_begun_is_waited_for() -> None:
 
 def test_what_was_read_before_the_signer_began_or_its_child_counts_for_nothing() -> None:
     freshness.begin()
-    assert freshness.obstacle("ethereum") == freshness.UNREAD
+    assert [freshness.obstacle(network) for network in ("ethereum", "bsc")] == [freshness.UNREAD] * 2
+    head("NULL")
+    assert freshness.obstacle("ethereum") == freshness.UNREAD, "it has only begun to wait"
+    head("app_now() - interval '10 seconds'")
     assert freshness.waits(["ethereum"]) == [], "another process cannot tell"
     reach_head()
     assert freshness.obstacle("ethereum") == ""
