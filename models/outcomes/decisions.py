@@ -25,7 +25,7 @@ from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutApproval, PayoutRow
-from models.spends import matching, signing, strangers
+from models.spends import matching, signing, slots, strangers
 
 _HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND principal = %s"
 
@@ -92,6 +92,8 @@ def _doubt(catalogue: Catalogue, payout: PayoutRow) -> str:
         return "the scan has not caught up with the chain yet: it may still find what paid this"
     if strangers.unread(payout.network, limit=1):
         return f"a transaction left that no node has shown yet; see sluice treasury recover {payout.network}"
+    if slots.missing(payout.network, limit=1):
+        return "the chain has used a slot of the hot wallet that no scan has shown yet; sluice rescan reads it"
     payers = matching.payers(catalogue, payout)
     if payers:
         command = f"sluice treasury recover {payout.network} --adopt {payers[0]}"

@@ -53,6 +53,21 @@ def unexplained(network: str, sender: str, used: int, *, limit: int) -> list[int
     )
 
 
+def missing(network: str, *, limit: int) -> list[int]:
+    """Return slots of the hot wallet below its last known one that none of our rows has, the lowest first.
+
+    Empty where the family counts nothing, and where nothing was sent.
+    """
+    found = rows(
+        "SELECT t.address, GREATEST((SELECT a.next_slot FROM spend_accounts a WHERE (a.network, a.sender) ="
+        "   (t.network, t.address)), (SELECT max(u.slot) + 1 FROM unknown_spends u WHERE (u.network, u.sender) ="
+        "   (t.network, t.address))) FROM treasury_addresses t"
+        " WHERE t.network = %s AND t.role = 'hot' AND t.is_current",
+        (network,),
+    )
+    return [slot for sender, used in found if used for slot in unexplained(network, sender, used, limit=limit)]
+
+
 def between(network: str, sender: str, slot: int) -> tuple[int | None, int | None]:
     """Return the blocks of a sender's slots before and after one; None if no row tells."""
     ((before, after),) = rows(

@@ -163,12 +163,15 @@ def test_a_step_asks_for_a_bounded_number(world: RecoveryWorld, monkeypatch: pyt
 def test_what_was_used_before_our_first_row_is_no_gap(world: RecoveryWorld) -> None:
     code = world.network.code
     assert slots.unexplained(code, world.hot, 1, limit=9) == []
+    assert slots.missing(code, limit=9) == []
     [(state,)] = rows("SELECT state FROM spends")
     execute("UPDATE spends SET slot = 7, state = 'dead'")
     try:
         assert slots.unexplained(code, world.hot, 11, limit=2) == [8, 9]
         execute("UPDATE spends SET state = %s", (state,))
         assert slots.unexplained(code, world.hot, 8, limit=9) == []
+        execute("UPDATE spend_accounts SET next_slot = 11 WHERE sender = %s", (world.hot,))
+        assert slots.missing(code, limit=1) == [8]
         assert slots.unexplained(code, world.hot, 11, limit=2) == [8, 9]
         assert slots.unexplained(code, "0xnobody", 11, limit=9) == []
         [(height,)] = rows("SELECT mined_height FROM spends")
@@ -176,3 +179,4 @@ def test_what_was_used_before_our_first_row_is_no_gap(world: RecoveryWorld) -> N
         assert slots.between(code, world.hot, 3) == (None, height)
     finally:
         execute("UPDATE spends SET slot = 0, state = %s", (state,))
+        execute("UPDATE spend_accounts SET next_slot = 1 WHERE sender = %s", (world.hot,))

@@ -46,7 +46,8 @@ from tests.models.payouts.held import (
     told,
 )
 from tests.models.refunds.builders import FEE, refund, send_back, suspense
-from tests.models.spends.test_signing import unknown
+from tests.models.spends.test_signing import SENDER, unknown
+from tests.models.treasury.builders import pin_hot
 
 NOBODY: Final = DenyList(None)
 DECIDED: Final[tuple[PayoutStatus, ...]] = (
@@ -201,6 +202,10 @@ def test_an_undecided_payout_is_kept_while_the_database_may_lack_its_approval(sh
     signing.note_caught_up("ethereum")
     assert "0xlost may have paid it" in cancel_stopped(waits)
     execute("UPDATE unknown_spends SET token_units = 1")
+    pin_hot(address=SENDER)
+    execute("INSERT INTO spend_accounts (network, sender, next_slot) VALUES ('ethereum', %s, 5)", (SENDER,))
+    assert "no scan has shown" in cancel_stopped(waits), "the one with slot 4 may have paid it"
+    execute("UPDATE spend_accounts SET next_slot = 4")
     assert cancel_stopped(waits) == ""
     assert cancel_stopped(waits) == "it is cancelled"
     with pytest.raises(PayoutNotPending):
