@@ -68,6 +68,7 @@ def test_what_lost_rows_paid_finds_its_orders_again_and_each_is_paid_once(rich: 
 KILLED_AT = ("spending.signed", "spending.committed", "spending.given", "watch.told", None)
 
 
+@pytest.mark.rigs("ethereum", "tron", "bitcoind")
 def test_a_machine_that_goes_back_as_a_whole_pays_nobody_twice_wherever_its_signer_was_killed(rich: Rig) -> None:
     """Database and Redis are of one image: nothing but the chain knows what was signed since."""
     people = [rich.recipient() for _ in KILLED_AT]
@@ -109,6 +110,7 @@ def test_a_machine_that_goes_back_as_a_whole_pays_nobody_twice_wherever_its_sign
     assert rich.findings() == []
 
 
+@pytest.mark.rigs("tron")
 def test_a_signer_that_begins_signs_once_the_scan_has_looked_and_stops_while_it_is_halted(rich: Rig) -> None:
     order = rich.order(rich.recipient())
     rich.restart()
