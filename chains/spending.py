@@ -25,6 +25,10 @@ class FeeTooHighError(ProviderError):
     """Sending now would cost more than the cap allows; wait."""
 
 
+class CoinsTooSmallError(FeeTooHighError):
+    """The sender holds enough, in coins that cost too much to spend now; wait for a lower rate, a join or a top-up."""
+
+
 class InsufficientCoinError(ProviderError):
     """The sender holds too little for it now, coin for the fee included; wait for a top-up or a sweep."""
 

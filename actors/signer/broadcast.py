@@ -20,14 +20,22 @@ from actors.signer import limits as signer_policy
 from actors.signer import recovery
 from actors.signer import spend as spending
 from actors.signer import watch as spend_watch
-from actors.signer.limits import LimitReachedError, NoRateError
+from actors.signer.limits import FeeRisenError, LimitReachedError, NoRateError
 from actors.signer.spend import SigningStoppedError
 from chains import registry
 from chains.base import ForeignKeyError, ProviderError
 from chains.family import Reader
 from chains.keystore import KeystoreError
 from chains.net.budget import BudgetSpentError, budget
-from chains.spending import FeeTooHighError, InsufficientCoinError, Intent, KeyRef, Output, SpendRefusedError
+from chains.spending import (
+    CoinsTooSmallError,
+    FeeTooHighError,
+    InsufficientCoinError,
+    Intent,
+    KeyRef,
+    Output,
+    SpendRefusedError,
+)
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import Traits, traits_of
 from core.invoices.states import ForbiddenTransitionError
@@ -65,7 +73,9 @@ class _UnsoundError(Exception):
 
 
 # What keeps one payout back, or all of a batch, and is no fault of the step.
-REASONS: Final = (SpendRefusedError, ProviderError, NoRateError, LimitReachedError, _UnsoundError)
+REASONS: Final = (SpendRefusedError, ProviderError, NoRateError, LimitReachedError, FeeRisenError, _UnsoundError)
+# What may be true of a batch and not of its halves.
+SPLITTING: Final = (SpendRefusedError, InsufficientCoinError, CoinsTooSmallError)
 
 
 class _Ready(NamedTuple):
@@ -148,7 +158,12 @@ def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
         if freezes.is_frozen(payout.merchant_id, network.code, payout.currency):
             payout_queue.postpone(payout.id, seconds=PAUSE_S, reason="frozen")
             return False
-        signer_policy.check(ctx.settings, _cents(ctx, payout), merchant_id=payout.merchant_id)
+        signer_policy.check(
+            ctx.settings,
+            _cents(ctx, payout),
+            merchant_id=payout.merchant_id,
+            carried_cents=signer_policy.carried_cents(ctx, payout),
+        )
         return _fail(ctx, payout.id, BLOCKED) if _is_blocked(ctx, network, payout) else ready
     except REASONS as error:
         return _put_off(ctx, payout_id, error)
@@ -177,7 +192,7 @@ def _sign(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[_Ready
     try:
         spend_id = spending.start(ctx, network, purpose="payout", intent=intent, payout_ids=payout_ids, within=take)
     except REASONS as error:
-        if not at_hand and len(batch) > 1 and isinstance(error, SpendRefusedError | InsufficientCoinError):
+        if not at_hand and len(batch) > 1 and isinstance(error, SPLITTING):
             # Of whom it holds is not told: what remains is found by halves.
             half = len(batch) // 2
             return sum(_sign(ctx, network, wallet, part) for part in (batch[:half], batch[half:]))
@@ -211,6 +226,8 @@ def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
             _postponed(payout_id, PAUSE_S, "the coin has no rate", error)
         case LimitReachedError():
             _postponed(payout_id, PAUSE_LIMIT_S, _limit(ctx, payout_id, error), error)
+        case FeeRisenError():
+            _postponed(payout_id, PAUSE_LIMIT_S, payout_queue.FEE_RISEN, error)
         case _:
             log.critical("payout.unsound", payout=str(payout_id), problem=str(error))
             payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error))
@@ -236,6 +253,8 @@ def _limit(ctx: Context, payout_id: UUID, error: LimitReachedError) -> str:
 def _why(error: ProviderError) -> str:
     if isinstance(error, SigningStoppedError):
         return signing.waiting_reason(str(error))
+    if isinstance(error, CoinsTooSmallError):
+        return payout_queue.COINS_TOO_SMALL
     if isinstance(error, FeeTooHighError):
         return "the network's fee is above the cap"
     return "the network does not answer, or not as it must"
@@ -327,7 +346,13 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
         raise _UnsoundError("the address is the gateway's own")
     cents = _cents(ctx, payout)
     signer_policy.allow(
-        ctx.settings, network.code, cents, merchant_id=payout.merchant_id, spend_id=spend_id, place=place
+        ctx.settings,
+        network.code,
+        cents,
+        merchant_id=payout.merchant_id,
+        spend_id=spend_id,
+        place=place,
+        carried_cents=signer_policy.carried_cents(ctx, payout),
     )
     payout_queue.take(payout.id)
     reached("broadcast.judged")

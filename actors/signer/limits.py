@@ -15,10 +15,14 @@ import structlog
 from actors.context import Context
 from core.catalogue.catalogue import Catalogue
 from core.errors import DomainError
+from core.money import round_up
 from core.rates import pricing
 from core.rates.pricing import CENTS, PERCENT, Market
 from core.settings.settings import Settings
 from core.settings.signer_rates import far_above
+from models.payouts import rules as payout_rules
+from models.payouts.rows import PayoutRow
+from models.rates import rates
 from models.spends import counters as signer_counters
 
 log = structlog.get_logger()
@@ -30,6 +34,10 @@ class NoRateError(Exception):
 
 class LimitReachedError(Exception):
     """It would be more than the signer may let go."""
+
+
+class FeeRisenError(Exception):
+    """The network's fee has risen too far above what was charged for it; the message says which bound is met."""
 
 
 def market(ctx: Context) -> Market:
@@ -82,15 +90,50 @@ def largest_units(ctx: Context, currency: str) -> int:
     return pricing.units_worth(limit_cents, rate=rate, scale=ctx.catalogue.scale(currency))
 
 
-def allow(settings: Settings, network: str, cents: int, *, merchant_id: UUID, spend_id: UUID, place: int = 0) -> None:
-    """Count a payout that is signed in the caller's transaction. Raises LimitReachedError, having counted nothing."""
+def carried_cents(ctx: Context, payout: PayoutRow) -> int:
+    """Return what the gateway adds to the network fee of a payout that is older than its quote, in US cents.
+
+    0 for a younger one, and where today's fee is no more than the charge. Raises FeeRisenError if today's fee is above
+    PAYOUT_FEE_MAX_PERCENT of the charge, NoRateError.
+    """
+    quote = rates.last_network_fee(payout.currency, payout.network, stale_since=payout.created_at)
+    # A cheque was charged when its merchant made it, long before its payout.
+    if quote is None or not (quote.is_outlived or payout.kind == "cheque"):
+        return 0
+    today_units = round_up(quote.units, payout_rules.step(ctx.catalogue, payout.currency))
+    if today_units * PERCENT > payout.fee_units * ctx.settings.payout_fee_max_percent:
+        raise FeeRisenError(
+            f"today's network fee is {today_units} units, above PAYOUT_FEE_MAX_PERCENT of {payout.fee_units} charged"
+        )
+    missing_units = max(0, today_units - payout.fee_units)
+    return usd_cents(ctx.catalogue, market(ctx), payout.currency, missing_units)
+
+
+def allow(
+    settings: Settings,
+    network: str,
+    cents: int,
+    *,
+    merchant_id: UUID,
+    spend_id: UUID,
+    place: int = 0,
+    carried_cents: int = 0,
+) -> None:
+    """Count a payout that is signed in the caller's transaction. Raises as check() does, having counted nothing."""
     signer_counters.lock()
-    check(settings, cents, merchant_id=merchant_id)
-    signer_counters.add(spend_id, place=place, merchant_id=merchant_id, network=network, usd_cents=cents)
+    check(settings, cents, merchant_id=merchant_id, carried_cents=carried_cents)
+    signer_counters.add(
+        spend_id,
+        place=place,
+        merchant_id=merchant_id,
+        network=network,
+        usd_cents=cents,
+        carried_cents=carried_cents,
+    )
 
 
-def check(settings: Settings, cents: int, *, merchant_id: UUID) -> None:
-    """Tell whether so much may leave now, and count nothing. Raises LimitReachedError.
+def check(settings: Settings, cents: int, *, merchant_id: UUID, carried_cents: int = 0) -> None:
+    """Tell whether so much may leave now, and count nothing. Raises LimitReachedError, FeeRisenError.
 
     The hour is the clock's, the day its last 24 hours; all networks together. One merchant has a share of each, so that
     his payouts do not use up what others may send. What his failed ones took of it was given back.
@@ -107,6 +150,13 @@ def check(settings: Settings, cents: int, *, merchant_id: UUID) -> None:
         raise LimitReachedError("above the merchant's share of SIGNER_HOURLY_USD")
     if merchant.day + cents > share_usd(settings, settings.signer_daily_usd) * CENTS:
         raise LimitReachedError("above the merchant's share of SIGNER_DAILY_USD")
+    if not carried_cents:
+        return
+    carried = signer_counters.carried_for(merchant_id)
+    if carried + carried_cents > settings.payout_fee_carried_usd * CENTS:
+        raise FeeRisenError(
+            f"{carried} cents of the merchant's PAYOUT_FEE_CARRIED_USD are used, {carried_cents} needed"
+        )
 
 
 def share_usd(settings: Settings, limit_usd: int) -> int:

@@ -64,7 +64,7 @@ log = structlog.get_logger()
 # A spend is quoted so often before it waits, where others sign for its sender all the time.
 QUOTES_MAX: Final = 6
 # A draft chooses among so many coins, the most valuable: anybody may send us as many small ones as he pays for.
-COINS_MAX: Final = 1_000
+COINS_MAX: Final = 1_400
 
 
 class SigningStoppedError(ProviderError):

@@ -24,6 +24,7 @@ from chains.family import Reader
 from chains.keystore import KeystoreError
 from chains.registry import fee_cap_units
 from chains.spending import (
+    CoinsTooSmallError,
     Draft,
     FeeTooHighError,
     Fund,
@@ -294,7 +295,7 @@ class _Keeper:
             intent = Intent(wallet=self._hot, pair=moved, outputs=(Output(recipient=cold, units=units // part),))
             try:
                 spending.start(self._ctx, self._network, purpose="cold", intent=intent)
-            except (InsufficientCoinError, SpendRefusedError) as error:
+            except (CoinsTooSmallError, InsufficientCoinError, SpendRefusedError) as error:
                 log.warning("treasury.cooling_refused", network=code, currency=pair.currency, reason=str(error))
                 continue
             self.started += 1

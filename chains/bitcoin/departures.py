@@ -57,4 +57,5 @@ def _terms(tx: Tx, fee_units: int) -> dict[str, int]:
         "change_parts": 0,
         "lock_height": tx.lock_time,
         "rate": fee_units * KVB // tx.vsize,
+        "version": tx.version,
     }

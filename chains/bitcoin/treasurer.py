@@ -10,7 +10,8 @@ from typing import Final
 from chains.bitcoin.scripts import script_of
 from chains.bitcoin.spends import fees
 from chains.bitcoin.spends.heads import lock_height
-from chains.bitcoin.spends.sizes import INPUT_VBYTES, dust_units, vsize
+from chains.bitcoin.spends.selection import is_costly
+from chains.bitcoin.spends.sizes import dust_units, vsize
 from chains.bitcoin.spends.terms import coin_offer
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
@@ -21,6 +22,8 @@ from core.catalogue.families import bitcoin_parameters
 # With no more coins there is nothing to join; so many at once, the smallest.
 COINS_FEW: Final = 50
 COINS_MAX: Final = 100
+# From so many on, one transaction can hardly spend them all, so that a large payout lacks inputs: the largest go first.
+COINS_MANY: Final = 1_300
 
 
 class BitcoinTreasurer:
@@ -35,13 +38,13 @@ class BitcoinTreasurer:
     def join(
         self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int, scanned: Scanned | None = None
     ) -> Sweep | Wait:
-        """Return what makes one coin of the smallest, where a virtual byte costs no more than the operator says.
+        """Return a join of the smallest coins, if a virtual byte costs no more than the operator says.
 
-        What costs as much as it is worth stays where it lies.
+        Costly coins are not joined: most of what they bring would go to miners.
         """
         rate = fees.todays_rate(self._providers, cap_units=cap_units)
         script = script_of(hot.address, self._chain)
-        taken = _smallest(coins, rate)
+        taken = _joined(coins, rate)
         fee = fees.fee_units(vsize(inputs=len(taken), scripts=[script]), rate)
         units = sum(coin.units for coin in taken) - fee
         if rate > self._join_rate or not taken or units < dust_units(script):
@@ -52,13 +55,14 @@ class BitcoinTreasurer:
         return Sweep(draft=Draft(intent=intent, claim=Coins(coins=taken), offer=offer))
 
 
-def _smallest(coins: Sequence[Coin], rate: int) -> tuple[Coin, ...]:
-    """Return the smallest that are worth their own fee, in the order of their places in the transaction.
+def _joined(coins: Sequence[Coin], rate: int) -> tuple[Coin, ...]:
+    """Return the smallest coins that are not costly, or of too many the largest, in the order of their inputs.
 
-    None where those are few: dust that others send makes nobody join the coins that payments are made of.
+    None if those are few: dust that others send makes nobody join the coins that payments are made of.
     """
-    least = fees.fee_units(INPUT_VBYTES, rate)
-    worth = sorted((coin for coin in coins if coin.units > least), key=lambda coin: (coin.units, coin.txid, coin.vout))
-    if len(worth) <= COINS_FEW:
+    fair = [coin for coin in coins if not is_costly(coin.units, rate)]
+    if len(fair) <= COINS_FEW:
         return ()
-    return tuple(sorted(worth[:COINS_MAX], key=lambda coin: (coin.txid, coin.vout)))
+    fair.sort(key=lambda coin: (coin.units, coin.txid, coin.vout))
+    taken = fair[-COINS_MAX:] if len(fair) >= COINS_MANY else fair[:COINS_MAX]
+    return tuple(sorted(taken, key=lambda coin: (coin.txid, coin.vout)))

@@ -132,6 +132,10 @@ class Settings(BaseModel):
     signer_daily_usd: int = Field(ge=0)
     # What of both one merchant may use up.
     signer_merchant_percent: int = Field(ge=1, le=100)
+    # A payout that is older than its fee quote waits while the network's fee is above so many percent of its charge.
+    payout_fee_max_percent: int = Field(200, ge=100, le=100_000)
+    # What the gateway adds in a day to the fees that one merchant's older payouts were charged.
+    payout_fee_carried_usd: int = Field(50, ge=0)
     # What the signer reckons a coin to be worth at least, by coin, in core.rates.pricing's scale.
     signer_rates: Annotated[ByCode[int], BeforeValidator(parse_signer_rates)] = Field(
         default_factory=lambda: MappingProxyType(dollar_rates())

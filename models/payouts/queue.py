@@ -22,6 +22,10 @@ from models.payouts.rows import PayoutRow, SanctionVerdict
 
 # Why a payout waits that a sweep may help: it does not come before those.
 SHORT_OF_COIN: Final = "the hot wallet holds too little"
+COINS_TOO_SMALL: Final = "the hot wallet's coins are too small for today's network fee"
+FEE_RISEN: Final = "the network's fee has risen above what was charged for it"
+# Neither a sweep nor a join waits for payouts that wait for one of these.
+_PASSED_BY: Final = (SHORT_OF_COIN, COINS_TOO_SMALL, FEE_RISEN)
 # Why a payout waits whose merchant may have spent its balance by another network, in what the database has lost.
 DOUBTED: Final = "another network of this coin is not signed for: the balance may lack what left there"
 # After refusals for this long a payout fails: nothing was ever signed for it.
@@ -44,7 +48,7 @@ _HERE: Final = (
 _DUE: Final = turns.fair(
     "payouts p",
     "p.network = %(network)s AND p.status = 'approved'",
-    due=f"p.due_at <= (SELECT app_now()) AND p.wait_reason IS DISTINCT FROM %(but_for)s AND {_HERE}"
+    due=f"p.due_at <= (SELECT app_now()) AND p.wait_reason <> ALL (%(but_for)s) AND {_HERE}"
     " AND p.currency <> ALL (%(doubted)s)"
     " AND p.currency || ':' || p.network <> ALL (ARRAY(SELECT f.name FROM payout_freezes f WHERE f.scope = 'coin'))",
     order="p.priority, p.due_at, p.id",
@@ -65,13 +69,11 @@ def due(network: Network, *, limit: int, doubted: Collection[str] = ()) -> list[
 
 def is_any_due(network: Network) -> bool:
     """Return whether a payout is due that waits for its turn, and for no coin that is still to be gathered."""
-    return bool(_due(network, limit=1, but_for=SHORT_OF_COIN))
+    return bool(_due(network, limit=1, but_for=_PASSED_BY))
 
 
-def _due(
-    network: Network, *, limit: int, doubted: Collection[str] = (), but_for: str | None = None
-) -> list[UUID]:  # fmt: skip
-    wanted = {"network": network.code, "limit": limit, "but_for": but_for, "doubted": list(doubted)}
+def _due(network: Network, *, limit: int, doubted: Collection[str] = (), but_for: Collection[str] = ()) -> list[UUID]:
+    wanted = {"network": network.code, "limit": limit, "but_for": list(but_for), "doubted": list(doubted)}
     return column(_DUE, maturity.bounds(network) | wanted)
 
 

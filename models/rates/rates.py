@@ -7,14 +7,14 @@ import time
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 from core.catalogue.catalogue import Catalogue
 from core.rates.consensus import Rate
 from core.rates.pricing import RATE_DIGITS, Market
 from core.rates.view import AGAINST, Course
 from models.db.ahead import ahead
-from models.db.base import column, execute, rows
+from models.db.base import column, execute, rows, rows_as
 from models.db.clock import FUTURE_MAX_S
 from models.rates.rows import RateRow
 
@@ -139,6 +139,27 @@ def unpriced_networks(catalogue: Catalogue, networks: Collection[str]) -> list[s
             [catalogue.networks[code].gas_currency for code, _ in pairs],
         ),
     )
+
+
+class LastFee(NamedTuple):
+    """What a payout of a coin was last quoted to cost, in ledger units, and whether an order outlived its own quote."""
+
+    units: int
+    is_outlived: bool
+
+
+def last_network_fee(currency: str, network: str, *, stale_since: datetime) -> LastFee | None:
+    """Return the last quote of a payout's network fee, however old; None if there never was one.
+
+    stale_since: when an order was made, whose own quote holds for STALE_AFTER_S.
+    """
+    found = rows_as(
+        LastFee,
+        "SELECT units, %s < app_now() - make_interval(secs => %s) AS is_outlived FROM network_fees"
+        " WHERE (currency, network) = (%s, %s)",
+        (stale_since, STALE_AFTER_S, currency, network),
+    )
+    return found[0] if found else None
 
 
 def store_network_fee(

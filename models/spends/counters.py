@@ -24,6 +24,8 @@ class CountedPayout(Table, table="signer.counted"):
     network: str
     hour: datetime
     usd_cents: Big
+    # What the gateway adds to the network fee that was charged for it.
+    carried_cents: Big = 0
     is_given_back: bool = BY_DATABASE
 
 
@@ -57,6 +59,19 @@ def spent_by(merchant_id: UUID) -> Spent:
     return _sums("signer.counted WHERE merchant_id = %s AND NOT is_given_back", (merchant_id,))
 
 
+def carried_for(merchant_id: UUID) -> int:
+    """Return the US cents of network fees that the gateway added for a merchant in the last 24 hours.
+
+    Given back or not: the network has taken its fee of a payout that failed.
+    """
+    cents: int = value(
+        "SELECT COALESCE(sum(carried_cents), 0)::bigint FROM signer.counted WHERE merchant_id = %s"
+        " AND hour > date_trunc('hour', app_now()) - interval '24 hours'",
+        (merchant_id,),
+    )
+    return cents
+
+
 def _sums(source: str, params: tuple[object, ...]) -> Spent:
     ((hour, day),) = rows(
         "SELECT COALESCE(sum(usd_cents) FILTER (WHERE hour > date_trunc('hour', app_now()) - interval '1 hour'),"
@@ -67,11 +82,19 @@ def _sums(source: str, params: tuple[object, ...]) -> Spent:
     return Spent(hour, day)
 
 
-def add(spend_id: UUID, *, place: int = 0, merchant_id: UUID, network: str, usd_cents: int) -> None:
+def add(
+    spend_id: UUID, *, place: int = 0, merchant_id: UUID, network: str, usd_cents: int, carried_cents: int = 0
+) -> None:
     """Count what leaves by an output of a spend with the caller's transaction."""
     hour: datetime = value("SELECT date_trunc('hour', app_now())")
     CountedPayout(
-        spend_id=spend_id, place=place, merchant_id=merchant_id, network=network, hour=hour, usd_cents=usd_cents
+        spend_id=spend_id,
+        place=place,
+        merchant_id=merchant_id,
+        network=network,
+        hour=hour,
+        usd_cents=usd_cents,
+        carried_cents=carried_cents,
     ).write()
     SpentHour(network=network, hour=hour, usd_cents=usd_cents).write(
         "ON CONFLICT (network, hour) DO UPDATE SET usd_cents = s.usd_cents + EXCLUDED.usd_cents"

@@ -8,10 +8,12 @@ from decimal import ROUND_UP, Decimal
 from statistics import median_low
 from typing import Final
 
+import msgspec
+
 from chains.base import Cost, ProviderError
 from chains.bitcoin import wire
 from chains.bitcoin.spends.sizes import INPUT_VBYTES
-from chains.net.json_rpc import JsonRpc
+from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import Providers
 from chains.spending import FeeTooHighError
 from core.catalogue.catalogue import Network
@@ -25,15 +27,25 @@ TARGET_BLOCKS: Final = 3
 UNKNOWN_RATE: Final = 5 * KVB
 # What nodes ask for the bytes of what takes another's place is this, or more where their operators say so.
 INCREMENT_MIN: Final = 1 * KVB
+# From this version on, Bitcoin Core passes on version 3.
+TRUC_SINCE: Final = 280_000
 # A whole coin for a thousand bytes is nothing that an honest node says.
 COINS_MAX: Final = 1
 
 
 class _Pool(wire.PoolFloor):
-    """The least that is taken and passed on."""
+    """The least that is taken and passed on, and whether version 3 is."""
 
     # What is paid above all that is replaced; nodes before version 24 tell it elsewhere.
     incrementalrelayfee: Decimal = Decimal(0)
+    # Knots alone says this: reject, accept, or enforce.
+    truc_policy: str = ""
+
+
+class _Node(msgspec.Struct):
+    """The version of a node's program, as getnetworkinfo shows it."""
+
+    version: int
 
 
 def todays_rate(providers: Providers[JsonRpc], *, cap_units: int) -> int:
@@ -61,6 +73,11 @@ def asked_increment(providers: Providers[JsonRpc]) -> int:
     return max(INCREMENT_MIN, median_low(providers.answers(lambda node: _rate(_pool(node).incrementalrelayfee))))
 
 
+def passes_truc(providers: Providers[JsonRpc]) -> bool:
+    """Return whether most nodes pass on transactions of version 3 (BIP-431). Raises ProviderError."""
+    return bool(median_low(providers.answers(_passes_truc)))
+
+
 def fee_units(vbytes: int, rate: int) -> int:
     """Return the fee of so many virtual bytes, rounded up."""
     return -(-vbytes * rate // KVB)
@@ -79,6 +96,15 @@ def _voice(node: JsonRpc) -> int:
     told = node.call("estimatesmartfee", [TARGET_BLOCKS], wire.Estimate).feerate
     estimate = UNKNOWN_RATE if told is None else _rate(told) or UNKNOWN_RATE
     return max(_rate(pool.mempoolminfee), _rate(pool.minrelaytxfee), estimate)
+
+
+def _passes_truc(node: JsonRpc) -> bool:
+    """Return whether one node does; one that does not show its version counts as one that does not."""
+    try:
+        version = node.call("getnetworkinfo", [], _Node).version
+    except RpcError:
+        return False
+    return version >= TRUC_SINCE and _pool(node).truc_policy != "reject"
 
 
 def _pool(node: JsonRpc) -> _Pool:

@@ -10,11 +10,14 @@ from typing import Final
 
 from chains.bitcoin.scripts import KEY_HASH, KEY_HASH_BYTES
 from chains.bitcoin.spends.fees import fee_units
-from chains.bitcoin.spends.sizes import CHANGE_VBYTES, INPUT_VBYTES, dust_units, vsize
-from chains.spending import Coin, FeeTooHighError, InsufficientCoinError
+from chains.bitcoin.spends.sizes import CHANGE_VBYTES, INPUT_VBYTES, VBYTES_MAX, dust_units, vsize
+from chains.spending import Coin, CoinsTooSmallError, FeeTooHighError, InsufficientCoinError
 
-# Coins of one transaction, of which a node passes on some fourteen hundred.
-INPUTS_MAX: Final = 200
+# A coin is costly if its input costs more than this share of its value: it is spent only after all others.
+COSTLY_PERCENT: Final = 5
+# Fees for more inputs than there are outputs may be this share of the units that are paid.
+INPUTS_SHARE_PERCENT: Final = 10
+PERCENT: Final = 100
 # Change goes into several coins while the wallet has fewer than these, so that spends need not wait for one another.
 COINS_WANTED: Final = 8
 # No part of the change is worth less, nor less than so many times what making and spending it costs; and no other coin
@@ -67,10 +70,16 @@ class ShortError(InsufficientCoinError):
         self.missing_units = missing_units
 
 
+def is_costly(units: int, rate: int) -> bool:
+    """Return whether spending a coin costs more than a few per cent of its value, at a rate."""
+    return fee_units(INPUT_VBYTES, rate) * PERCENT > units * COSTLY_PERCENT
+
+
 def choose(bill: Bill, free: Sequence[Coin], *, held: Sequence[Coin] = (), parts_max: int = COINS_WANTED) -> Choice:
     """Return the coins and the change that pay a bill. held: what is spent in any case.
 
-    Raises ShortError, and FeeTooHighError where the fee comes above the cap.
+    Raises ShortError; CoinsTooSmallError if there is enough in coins that are too small to be spent at this rate, or
+    too many for one transaction; and FeeTooHighError if the fee comes above the cap.
     """
     taken = [*held, *_further(bill, free, held)]
     places, least = {_place(coin) for coin in taken}, _part_min(bill)
@@ -79,6 +88,7 @@ def choose(bill: Bill, free: Sequence[Coin], *, held: Sequence[Coin] = (), parts
     fee, change, parts = _change(bill, taken, parts_wanted)
     if fee > bill.cap_units * bill.size(len(taken), parts):
         raise FeeTooHighError(f"a fee of {fee} units, above {bill.cap_units} for a virtual byte")
+    _bound_share(bill, len(taken))
     coins = tuple(sorted(taken, key=_place))
     return Choice(coins=coins, fee_units=fee, change_units=change, change_parts=parts)
 
@@ -90,14 +100,41 @@ def _further(bill: Bill, free: Sequence[Coin], held: Sequence[Coin]) -> list[Coi
     missing, taken = bill.units + bill.fee(len(held)) - _sum(held), list[Coin]()
     while missing > 0:
         inputs = len(held) + len(taken)
-        if len(taken) == len(worth) or inputs >= INPUTS_MAX:
-            raise ShortError(fee_units=bill.fee(inputs), missing_units=missing)
+        if len(taken) == len(worth) or bill.size(inputs + 1, COINS_WANTED) > VBYTES_MAX:
+            raise _shortage(bill, free, held, fee_units=bill.fee(inputs), missing_units=missing)
         taken.append(worth[len(taken)])
         missing = bill.units + bill.fee(inputs + 1) - _sum(held) - _sum(taken)
     if not taken:
         return taken
-    least = taken[-1].units + missing
-    return [*taken[:-1], next(coin for coin in reversed(worth[len(taken) - 1 :]) if coin.units >= least)]
+    least, last = taken[-1].units + missing, taken[-1]
+    enough = [coin for coin in worth[len(taken) - 1 :] if coin.units >= least]
+    # The smallest that is enough, but no costly one while another is there.
+    fair = [coin for coin in enough if not is_costly(coin.units, bill.rate)]
+    return [*taken[:-1], (fair or enough or [last])[-1]]
+
+
+def _shortage(
+    bill: Bill, free: Sequence[Coin], held: Sequence[Coin], *, fee_units: int, missing_units: int
+) -> InsufficientCoinError | CoinsTooSmallError:
+    """Return why coins do not pay a bill: there are too few of them, or they are too small or too many."""
+    if not held and _sum(free) > bill.units + fee_units:
+        return CoinsTooSmallError(
+            f"{len(free)} free coins are enough, but spending them costs too much or fills more than one transaction"
+        )
+    return ShortError(fee_units=fee_units, missing_units=missing_units)
+
+
+def _bound_share(bill: Bill, inputs: int) -> None:
+    """Refuse a transaction whose many inputs cost too large a share of what it pays. Raises CoinsTooSmallError.
+
+    One input for each output is what recipients are charged for; further ones are the gateway's expense.
+    """
+    further = max(0, inputs - len(bill.scripts))
+    extra = fee_units(further * INPUT_VBYTES, bill.rate)
+    if extra * PERCENT > bill.units * INPUTS_SHARE_PERCENT:
+        raise CoinsTooSmallError(
+            f"{inputs} inputs cost {extra} units more than is charged for, of {bill.units} that are paid"
+        )
 
 
 def _change(bill: Bill, taken: Sequence[Coin], parts_wanted: int) -> tuple[int, int, int]:

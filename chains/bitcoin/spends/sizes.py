@@ -20,6 +20,8 @@ CHANGE_VBYTES: Final = OUTPUT_BYTES_MIN + KEY_HASH_BYTES
 FRAME_WEIGHT: Final = BASE_WEIGHT * (4 + 4) + 2
 # Nodes pass on nothing that is larger.
 VBYTES_MAX: Final = 400_000 // BASE_WEIGHT
+# Nor of version 3 (BIP-431).
+TRUC_VBYTES_MAX: Final = 10_000
 
 # What nodes call dust is worth less than three satoshi for each byte that it takes to make and to spend it.
 DUST_RATE: Final = 3

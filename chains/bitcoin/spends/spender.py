@@ -14,8 +14,8 @@ from chains.bitcoin.spends.heads import lock_height
 from chains.bitcoin.spends.inclusion import Inclusions
 from chains.bitcoin.spends.selection import Bill, Choice, ShortError
 from chains.bitcoin.spends.sending import give
-from chains.bitcoin.spends.sizes import VBYTES_MAX, dust_units, vsize
-from chains.bitcoin.spends.terms import coin_offer
+from chains.bitcoin.spends.sizes import TRUC_VBYTES_MAX, VBYTES_MAX, dust_units, vsize
+from chains.bitcoin.spends.terms import TRUC_VERSION, VERSION, coin_offer
 from chains.bitcoin.spends.waiting import waiting_spends
 from chains.bitcoin.transactions import read
 from chains.family import Keyring
@@ -112,17 +112,20 @@ class BitcoinSpender:
         return fate_of(self.providers, self._inclusions, case, currency=self._network.gas_currency)
 
     def _drafted(self, intent: Intent, bill: Bill, choice: Choice, *, lock_height: int) -> Draft:
+        vbytes = bill.size(len(choice.coins), choice.change_parts)
+        is_truc = vbytes <= TRUC_VBYTES_MAX and fees.passes_truc(self.providers)
         offer = coin_offer(
             fee_units=choice.fee_units,
             change_units=choice.change_units,
             change_parts=choice.change_parts,
             lock_height=lock_height,
             rate=bill.rate,
+            # A recipient's large child cannot pin what pays the others too.
+            version=TRUC_VERSION if is_truc else VERSION,
         )
         draft = Draft(intent=intent, claim=Coins(coins=choice.coins), offer=offer)
         # Before anything is signed: what is paid is what was meant, and its fee is within the cap.
         building.unsigned(draft, self._chain)
-        vbytes = bill.size(len(choice.coins), choice.change_parts)
         if choice.fee_units > bill.cap_units * vbytes or vbytes > VBYTES_MAX:
             raise ValueError(f"{choice.fee_units} satoshi for {vbytes} virtual bytes")
         return draft

@@ -4,11 +4,18 @@ Rows keep them under these names, so that the same transaction can be made again
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from chains.spending import Offer
 
+VERSION: Final = 2
+TRUC_VERSION: Final = 3
+"""Nodes allow one small child of it that is in no block yet (BIP-431)."""
 
-def coin_offer(*, fee_units: int, change_units: int, change_parts: int, lock_height: int, rate: int) -> Offer:
+
+def coin_offer(
+    *, fee_units: int, change_units: int, change_parts: int, lock_height: int, rate: int, version: int = VERSION
+) -> Offer:
     """Return an offer of a fee, which is all that it can cost.
 
     change_parts: into how many coins the change goes. rate: satoshi for a thousand virtual bytes.
@@ -21,8 +28,14 @@ def coin_offer(*, fee_units: int, change_units: int, change_parts: int, lock_hei
             "change_parts": change_parts,
             "lock_height": lock_height,
             "rate": rate,
+            "version": version,
         },
     )
+
+
+def version_of(terms: Mapping[str, int]) -> int:
+    """Return the transaction's version, which older rows do not name."""
+    return terms.get("version", VERSION)
 
 
 def change_of(terms: Mapping[str, int]) -> tuple[int, ...]:

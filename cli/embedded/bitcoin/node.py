@@ -29,6 +29,7 @@ listen=0
 dnsseed=0
 disablewallet=1
 fallbackfee=0.0001
+mempooltruc=enforce
 rpcuser={user}
 rpcpassword={password}
 [regtest]

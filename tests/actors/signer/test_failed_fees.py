@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from actors.signer import broadcast
+from chains.spending import CoinsTooSmallError
 from cli.embedded.contracts.code import contracts
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.tokens import install_code
@@ -30,6 +31,7 @@ from models.ledger.ledger import (
 )
 from models.payout_links import claims as payout_link_claims
 from models.payouts import conversion
+from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts import views as payout_views
 from models.payouts.rows import PayoutRow
@@ -53,7 +55,7 @@ ETHER = 10**18
 
 @pytest.fixture
 def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
-    made = SpendWorld(database, monkeypatch)
+    made = SpendWorld(database, monkeypatch, PAYOUT_FEE_CARRIED_USD="1")
     # A fee of 1 USDT is charged for twice what a transaction takes.
     rates.store_network_fee("USDT", "ethereum", USDT, gas_units=2 * CHAIN_FEE)
     yield made
@@ -418,3 +420,72 @@ def test_a_contract_wallet_is_paid_and_pays_for_it(chain: TreasuryWorld) -> None
     assert chain.coin(BURNER) == ETHER
     [(took,)] = rows("SELECT chain_fee_units FROM spends WHERE purpose = 'payout'")
     assert 0 < took <= ended.fee_units
+
+
+# Fees that rise after an order was charged -----------------------------------------------------------------------
+
+
+def cheque(world: SpendWorld, shop: UUID) -> PayoutRow:
+    """Return the payout of a cheque that was charged 1 USDT when it was made, long ago."""
+    return world.order(shop, kind="cheque")
+
+
+def test_a_cheque_whose_fee_has_risen_far_above_its_charge_waits_and_leaves_when_it_fell(world: SpendWorld) -> None:
+    old = cheque(world, world.shop())
+    rates.store_network_fee("USDT", "ethereum", 2 * USDT + 1, gas_units=CHAIN_FEE)
+    world.step()
+    waiting = world.payout(old)
+
+    assert (waiting.status, waiting.wait_reason) == ("approved", payout_queue.FEE_RISEN)
+    assert rows("SELECT 1 FROM spends") == []
+    # Nobody's sweep waits for it, and its merchant may cancel it: nothing is signed.
+    execute("UPDATE payouts SET due_at = app_now()")
+    assert not payout_queue.is_any_due(world.network)
+    rates.store_network_fee("USDT", "ethereum", 2 * USDT, gas_units=CHAIN_FEE)
+    world.step()
+    assert (world.payout(old).status, world.payout(old).wait_reason) == ("sent", "")
+    assert rows("SELECT carried_cents FROM signer.counted") == [(100,)]
+
+
+def test_a_payout_waits_for_its_fee_only_once_it_is_older_than_its_quote(world: SpendWorld) -> None:
+    shop = world.shop()
+    old = world.order(shop)
+    world.pass_time(rates.STALE_AFTER_S + 1)
+    young = world.order(shop)
+    rates.store_network_fee("USDT", "ethereum", 76 * USDT, gas_units=CHAIN_FEE)
+    world.step()
+
+    assert world.payout(old).wait_reason == payout_queue.FEE_RISEN
+    assert world.payout(young).status == "sent"
+    # The last quote counts though it is stale: an outage of rates opens no door.
+    world.pass_time(rates.STALE_AFTER_S + 1)
+    world.step()
+    assert world.payout(old).wait_reason == payout_queue.FEE_RISEN
+
+
+def test_what_the_gateway_adds_to_fees_is_bounded_for_a_merchant_and_a_day(world: SpendWorld) -> None:
+    shop = world.shop()
+    first, second, other = cheque(world, shop), cheque(world, shop), cheque(world, world.shop())
+    rates.store_network_fee("USDT", "ethereum", 2 * USDT, gas_units=CHAIN_FEE)
+    world.step()
+
+    assert [world.payout(each).status for each in (first, second, other)] == ["sent", "approved", "sent"]
+    assert world.payout(second).wait_reason == payout_queue.FEE_RISEN
+    world.pass_time(25 * 3_600)
+    world.step()
+    assert world.payout(second).status == "sent"
+
+
+def test_a_wallet_with_coins_that_are_too_small_is_not_said_to_lack_coin(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def draft(*_args: object, **_named: object) -> None:
+        raise CoinsTooSmallError("200 inputs cost more than is paid")
+
+    monkeypatch.setattr(world.chain, "draft", draft)
+    order = world.order(world.shop())
+    world.step()
+
+    assert world.payout(order).wait_reason == payout_queue.COINS_TOO_SMALL
+    execute("UPDATE payouts SET due_at = app_now()")
+    assert not payout_queue.is_any_due(world.network)

@@ -8,7 +8,7 @@ import pytest
 
 from chains.bitcoin.transactions import read
 from chains.spending import Coins, Draft, FateKind, FeeTooHighError, Sending, Sweep, Wait
-from tests.chains.bitcoin.spends.samples import CAP, COIN, DEPOSIT_KEYS, WALLET
+from tests.chains.bitcoin.spends.samples import CAP, COIN, DEPOSIT_KEYS, WALLET, coin
 from tests.chains.bitcoin.spends.world import World, world
 from tests.peers.bitcoind.hand_mined import HandMined
 
@@ -87,3 +87,15 @@ def test_what_is_not_worth_its_own_fee_is_left_where_it_lies_and_does_not_count(
     draft = joined(alone)
     assert isinstance(draft.claim, Coins)
     assert set(draft.claim.coins) == set(worth)
+
+
+def test_what_would_go_mostly_to_miners_is_not_joined_and_of_too_many_coins_the_largest_are(alone: World) -> None:
+    # At 5 satoshi for a byte an input costs 340: a twentieth of 6,800.
+    costly = [coin(number, 6_799) for number in range(1, 201)]
+    assert isinstance(alone.treasurer.join(costly, WALLET, cap_units=CAP), Wait)
+
+    many = [coin(number, 10_000 + number) for number in range(201, 1_501)]
+    step = alone.treasurer.join([*costly, *many], WALLET, cap_units=CAP)
+    assert isinstance(step, Sweep)
+    assert isinstance(step.draft.claim, Coins)
+    assert set(step.draft.claim.coins) == set(many[-100:])

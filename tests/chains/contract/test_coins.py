@@ -472,7 +472,8 @@ def test_what_is_too_much_goes_to_the_cold_address_and_what_payouts_hold_is_not_
 def test_what_no_transaction_brings_at_once_goes_to_the_cold_address_in_parts(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selection, "INPUTS_MAX", 1)
+    # Room for one coin and its change.
+    monkeypatch.setattr(selection, "VBYTES_MAX", 400)
     fill(rig, *[rig.price * 4] * 3)
     cold = rig.recipient()
     rig.env |= {f"{rig.code.upper()}_COLD_ADDRESS": cold, "HOT_LIMIT_USD": "50"}

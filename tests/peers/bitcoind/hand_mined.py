@@ -132,12 +132,16 @@ class HandMined:
 
 
 def signed_by_buyer(
-    spent: Sequence[BuyersCoin], outputs: Sequence[tuple[str | bytes, int]], *, sequence: int = REPLACEABLE
+    spent: Sequence[BuyersCoin],
+    outputs: Sequence[tuple[str | bytes, int]],
+    *,
+    sequence: int = REPLACEABLE,
+    version: int = 1,
 ) -> Transaction:
     """Return what spends coins of the buyer for addresses, or scripts, as it is sent."""
     tx = Transaction(
         # Of the first version, whose sequences are no times.
-        version=1,
+        version=version,
         vin=[TransactionInput(bytes.fromhex(txid), vout, sequence=sequence) for txid, vout, _ in spent],
         vout=[TransactionOutput(units, script_of(to)) for to, units in outputs],
     )

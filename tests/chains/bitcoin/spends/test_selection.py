@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from chains.bitcoin.scripts import script_of
 from chains.bitcoin.spends.selection import (
     COINS_WANTED,
-    INPUTS_MAX,
     PART_MIN_UNITS,
     Bill,
     Choice,
     ShortError,
     choose,
+    is_costly,
 )
 from chains.bitcoin.spends.sizes import INPUT_VBYTES, VBYTES_MAX
 from chains.bitcoin.transactions import BASE_WEIGHT, Tx, TxInput, TxOutput
-from chains.spending import Coin, FeeTooHighError
+from chains.spending import Coin, CoinsTooSmallError, FeeTooHighError
 from tests.chains.bitcoin.spends.samples import COIN, RECIPIENTS, coin
 
 SCRIPTS = [script_of(to, "regtest") for to in RECIPIENTS]
@@ -51,7 +51,6 @@ def assert_sound(choice: Choice, bill: Bill) -> None:
     assert places == sorted(set(places))
     assert total(choice.coins) == bill.units + choice.change_units + choice.fee_units
     assert -(-bill.rate * vbytes // 1_000) <= choice.fee_units <= CAP * vbytes
-    assert len(places) <= INPUTS_MAX
     assert vbytes <= VBYTES_MAX
     assert (choice.change_parts > 0) == (choice.change_units > 0)
     assert choice.change_parts <= COINS_WANTED
@@ -74,6 +73,9 @@ def test_what_comes_in_is_what_goes_out(bill: Bill, free: list[Coin]) -> None:
         case ShortError() as error:
             worth = [each for each in free if each.units > -(-INPUT_VBYTES * bill.rate // 1_000)]
             assert error.missing_units == bill.units + bill.fee(len(worth)) - total(worth) > 0
+        case CoinsTooSmallError():
+            # There is enough, at a lower rate.
+            assert total(free) > bill.units
         case FeeTooHighError():
             # What is left over is no change, and too much for a fee so near the cap.
             assert bill.rate > (CAP - 5) * 1_000
@@ -113,13 +115,41 @@ def test_what_takes_anothers_place_spends_all_that_it_spent_and_pays_for_its_own
     assert after.change_parts <= max(1, before.change_parts)
 
 
-def test_never_more_than_so_many_coins_are_spent_at_once() -> None:
-    bill = Bill(scripts=(SCRIPTS[2],), units=INPUTS_MAX * 99_000, rate=1_000, cap_units=CAP)
-    many = [coin(number, 100_000) for number in range(1, 1_001)]
+def test_as_many_coins_are_spent_as_nodes_pass_on_and_more_than_that_is_no_shortage() -> None:
+    bill = Bill(scripts=(SCRIPTS[2],), units=1_200 * 99_000, rate=6_000, cap_units=CAP)
+    many = [coin(number, 100_000) for number in range(1, 1_601)]
 
-    assert len(choose(bill, many).coins) <= INPUTS_MAX
+    assert_sound(choose(bill, many), bill)
+    with pytest.raises(CoinsTooSmallError, match="more than one transaction"):
+        choose(replace(bill, units=1_500 * 99_000), many)
     with pytest.raises(ShortError):
-        choose(Bill(scripts=(SCRIPTS[2],), units=(INPUTS_MAX + 1) * 99_900, rate=1_000, cap_units=CAP), many)
+        choose(replace(bill, units=1_700 * 99_000), many)
+
+
+def test_many_inputs_cost_no_more_than_a_share_of_what_is_paid() -> None:
+    # 200 coins of 24,000 satoshi are worth their fee at 190 satoshi for a byte, and most of them would go to miners.
+    bill = Bill(scripts=(SCRIPTS[2],), units=2_200_000, rate=190_000, cap_units=CAP)
+    many = [coin(number, 24_000) for number in range(1, 301)]
+
+    with pytest.raises(CoinsTooSmallError, match="that are paid"):
+        choose(bill, many)
+    assert_sound(choose(bill, [*many, coin(400, 3_000_000)]), bill)
+    cheap = replace(bill, rate=5_000)
+    assert_sound(choose(cheap, many), cheap)
+    # One input for each output is charged for, however small the payout.
+    small = replace(bill, units=20_000)
+    assert_sound(choose(small, [coin(1, 100_000)]), small)
+
+
+def test_a_costly_coin_is_spent_only_where_no_other_is_enough() -> None:
+    bill = Bill(scripts=(SCRIPTS[2],), units=1_000_000, rate=10_000, cap_units=CAP)
+    costly, fair = 12_000, 60_000
+    assert is_costly(costly, bill.rate)
+    assert not is_costly(fair, bill.rate)
+    large, small, other = coin(1, 1_000_000), coin(2, costly), coin(3, fair)
+
+    assert choose(bill, [large, small, other]).coins == (large, other)
+    assert choose(bill, [large, small]).coins == (large, small)
 
 
 def test_the_last_coin_is_the_smallest_that_is_enough() -> None:
@@ -142,7 +172,7 @@ def test_what_costs_more_than_it_brings_is_left_where_it_lies() -> None:
     bill = Bill(scripts=(SCRIPTS[2],), units=100_000, rate=100_000, cap_units=CAP)
     costly = [coin(number, 6_800) for number in range(1, 100)]
 
-    with pytest.raises(ShortError):
+    with pytest.raises(CoinsTooSmallError):
         choose(bill, costly)
 
 

@@ -40,6 +40,7 @@ from tests.chains.bitcoin.spends.samples import (
     intent,
 )
 from tests.chains.bitcoin.spends.world import World, deeper
+from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, signed_by_buyer
 from tests.peers.json_rpc_node import Refusal
 from tests.peers.lying_rpc import DOWN, HTML
 
@@ -218,6 +219,65 @@ def test_what_the_coins_do_not_pay_for_waits(alone: World) -> None:
     with pytest.raises(InsufficientCoinError, match="lack"):
         alone.draft(intent(999_999))
     assert alone.draft(intent(990_000))
+
+
+# Version 3 ----------------------------------------------------------------------------------------------------
+
+
+def test_no_large_child_of_a_recipient_pins_what_pays_the_others_too(alone: World) -> None:
+    if "truc_policy" not in alone.node.ask("getmempoolinfo"):
+        pytest.skip("this node enforces no rule of version 3")
+    alone.fund(COIN)
+    outputs = (Output(recipient=BUYER_ADDRESS, units=COIN // 2), Output(recipient=RECIPIENTS[2], units=10_000))
+    draft = alone.draft(Intent(wallet=WALLET, pair=None, outputs=outputs))
+    attempt = alone.sign(draft)
+    assert read(attempt.raw).version == 3
+    assert alone.spender.send(attempt.raw) is Sending.TAKEN
+    coins = [(attempt.txid, 0, COIN // 2)]
+    for version, reason in ((1, "truc-spent-by-nontruc"), (3, "truc-child-toobig")):
+        child = signed_by_buyer(coins, [(BUYER_ADDRESS, 1_000_000)] * 40, version=version).serialize()
+        assert read(child).vsize > 1_000
+        (told,) = alone.node.ask("testmempoolaccept", [child.hex()], 0)
+        assert (told["allowed"], told["reject-reason"]) == (False, reason)
+    dearer = alone.dearer(draft)
+    assert alone.spender.send(alone.sign(dearer).raw) is Sending.TAKEN
+    assert dearer.offer.terms["version"] == 3
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("getnetworkinfo", lambda truth, _params: {**truth, "version": 279_900}),
+        ("getnetworkinfo", Refusal(-32601, "Method not found")),
+        ("getmempoolinfo", lambda truth, _params: {**truth, "truc_policy": "reject"}),
+    ],
+)
+def test_where_most_nodes_do_not_pass_on_version_3_nothing_is_sent_in_it(
+    trio: World, method: str, answer: object
+) -> None:
+    trio.fund(COIN)
+    before = trio.draft(intent(1_000_000))
+    for peer in trio.providers[:2]:
+        peer.lies[method] = answer
+    draft = trio.dearer(before)
+
+    assert (before.offer.terms["version"], draft.offer.terms["version"]) == (3, 2)
+    attempt = trio.sign(draft)
+    assert read(attempt.raw).version == 2
+    assert trio.spender.send(trio.sign(before).raw) is Sending.TAKEN
+    assert trio.spender.send(attempt.raw) is Sending.TAKEN
+    # Rows of an older version name none.
+    terms = {name: value for name, value in draft.offer.terms.items() if name != "version"}
+    assert trio.sign(replace(draft, offer=replace(draft.offer, terms=terms))) == attempt
+
+
+def test_what_is_too_large_for_version_3_is_sent_in_the_older_one(alone: World) -> None:
+    alone.fund(*[100_000] * 250)
+    draft = alone.draft(intent(23_000_000))
+    attempt = alone.sign(draft)
+
+    assert len(claimed(draft).coins) > 200
+    assert (read(attempt.raw).version, alone.accepted(attempt)["allowed"]) == (2, True)
 
 
 # Replacements -------------------------------------------------------------------------------------------------
