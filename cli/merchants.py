@@ -15,6 +15,7 @@ from models.merchants import allowlists, term_changes
 from models.merchants import rows as merchants
 from models.merchants.rows import LIST_MAX, KeyKind, Merchant
 from models.outcomes import disowned
+from models.payout_links import rows as payout_links
 from models.payouts import withdrawals
 
 FEE_FIXED_MAX_CENTS: Final = 1_000_000
@@ -114,18 +115,23 @@ def create_key(
 
 @key_app.command("revoke")
 def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
-    """Revoke an API key for good, and give back what its rules of automatic withdrawal are about to send."""
+    """Revoke an API key for good; its rules, funded cheques and unsigned payouts end with it."""
     with database() as settings:
         was_active = merchants.revoke_key(public_id)
         stopped = withdrawals.named_by(public_id)
+        cheques, kept_cheques = payout_links.cancel_of_key(public_id)
         given_back = disowned.cancel_all(load_catalogue(settings.environment), public_id)
     lines = [f"{public_id} is revoked" if was_active else f"{public_id} was revoked before"]
     if stopped:
         lines.append(f"not sent by itself until another key names its address: {', '.join(stopped)}")
     if given_back:
-        lines.append(f"payouts that were to be sent by themselves and are given back: {given_back}")
+        lines.append(f"unsigned payouts that are given back: {given_back}")
+    if cheques:
+        lines.append(f"cheques that are cancelled: {cheques}")
+    if kept_cheques:
+        lines.append(f"cheques that stay while their network is recovered, then revoke the key again: {kept_cheques}")
     told = {"public_id": public_id, "revoked": True, "changed": was_active, "stopped_withdrawals": stopped,
-            "cancelled_withdrawals": given_back}  # fmt: skip
+            "cancelled_payouts": given_back, "cancelled_cheques": cheques, "kept_cheques": kept_cheques}  # fmt: skip
     show(told, lines, as_json=as_json)
 
 

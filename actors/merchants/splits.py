@@ -13,11 +13,17 @@ from models.merchants import splits
 
 @call_actor(queue="payouts", body=AddRule)
 def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
-    """Put a rule into force for whatever is credited from now on, and return it."""
+    """Put a rule into force for later credits, or have it wait for a second principal; return it."""
     percent_ppm = split_ppm(wanted.percent)
     with recorded(info) as record:
         recipient_id = UUID(wanted.recipient_merchant_id)
-        made = splits.add(info.merchant(), recipient_id, percent_ppm=percent_ppm, title=wanted.title or "")
+        made = splits.add(
+            info.merchant(),
+            recipient_id,
+            percent_ppm=percent_ppm,
+            title=wanted.title or "",
+            principal=info.principal(),
+        )
         return record.store(splits.show_rule(made))
 
 

@@ -111,7 +111,7 @@ def check_destination(ctx: Context, *, merchant_id: UUID, currency: str, network
 
     Raises payout.frozen, refund.bad_address, payout.destination_internal and compliance.address_blocked.
     """
-    freezes.check(merchant_id, network, currency)
+    freezes.check(merchant_id, network, currency, is_refund=True)
     payout_rules.check_destination(
         ctx.catalogue, ctx.deny_list, network=network, address=address, errors=REFUND_DESTINATION
     )

@@ -25,7 +25,7 @@ _WANTED: Final[dict[str, Any]] = {
     "percent": 12.5,
     "title": "Marketplace",
 }
-_RULE: Final = {"rule_id": _RULE_ID, **_WANTED, "created_at": "2026-01-31T12:00:00.000Z"}
+_RULE: Final = {"rule_id": _RULE_ID, **_WANTED, "status": "active", "created_at": "2026-01-31T12:00:00.000Z"}
 _CONFIG: Final[dict[str, Any]] = {"enabled": True, "refund_hold_hours": 72}
 _TOLD: Final = _CONFIG | {"earnings_by_asset": {"USDT": "12500000000000000000"}}
 
@@ -51,6 +51,8 @@ ENDPOINTS: Final = (
             "From now on that percentage of each credit of payments and static wallets, after fees and after what"
             " repays a debt, waits in hold and then goes to the recipient. It is rounded down to the coin's precision."
             " Two rules may name the same recipient; send an Idempotency-Key, so that a repeat makes no second one."
+            " Where the merchant requires co-signing, the rule is awaiting_cosign and shares nothing until another"
+            " principal of the merchant sends the same recipient, percent and title."
         ),
         rights=PAYOUT_KEYS,
         request=AddRule,
@@ -70,7 +72,10 @@ ENDPOINTS: Final = (
         name="listSplitRules",
         tag="Splits",
         summary="List the rules",
-        description="All rules in force, newest first. A merchant has at most 100.",
+        description=(
+            "All rules, newest first, with those that wait for a co-signature and without those of revoked keys."
+            " A merchant has at most 100."
+        ),
         rights=PAYOUT_KEYS,
         request=Empty,
         result=SplitRules,

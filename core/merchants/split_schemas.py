@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta
 
@@ -80,12 +80,16 @@ class SetSplits(Request, kw_only=True, omit_defaults=True):
 
 
 class SplitRule(Answer, kw_only=True):
-    """A rule in force."""
+    """A rule, in force or waiting for its co-signature."""
 
     rule_id: RuleId
     recipient_merchant_id: RecipientId
     percent: Annotated[float, Meta(description="Percent of the net credit.", examples=[12.5])]
     title: Annotated[str, Meta(description="As it was given; empty without one.", examples=["Marketplace"])]
+    status: Annotated[
+        Literal["active", "awaiting_cosign"],
+        Meta(description="awaiting_cosign: shares nothing until another principal adds the same rule."),
+    ]
     created_at: CreatedAt
 
 

@@ -109,7 +109,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "spend_outputs": ("r", "r", "riu"),
     "spends": ("r", "r", "riu"),
     "split_earnings": ("r", "riu", ""),
-    "split_rules": ("r", "rid", "r"),
+    "split_rules": ("r", "riud", "r"),
     # The signer ends refunds, and settles the payments whose they were.
     "split_shares": ("r", "riu", "riu"),
     "split_takes": ("r", "ri", "r"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from models.db.base import execute, rows, value
+from models.db.base import execute, is_true, rows, value
 from models.ledger.rows import Balance, LedgerAccount
 
 GATEWAY: Final = UUID(int=0)
@@ -217,6 +217,13 @@ def debt(holder: UUID, currency: str) -> int:
         (holder, DEBT, currency),
     )
     return units or 0
+
+
+def has_debt(holder: UUID) -> bool:
+    """Return whether a merchant owes in any coin, as far as that is committed; it takes no lock."""
+    return is_true(
+        f"SELECT 1 FROM accounts a WHERE a.holder = %s AND a.kind = %s AND {_OWED} > 0 LIMIT 1", (holder, DEBT)
+    )
 
 
 def holdings(holder: UUID) -> dict[str, dict[str, int]]:

@@ -19,11 +19,13 @@ from models.ledger.rows import SplitTake
 # Of more shares than this a refund takes nothing, the smallest first left out; the merchant's own money pays for them.
 TAKEN_FROM_MAX: Final = 1_000
 
+# True for a split rule r unless its key is revoked: what a lost key ordered must not outlive the key.
+VOUCHED: Final = "NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.public_id = r.set_by AND k.revoked_at IS NOT NULL)"
 # The rules of the merchant of a deposit d, as JSON for rules_of(); read by the statement that credits it.
 IN_FORCE: Final = (
     "COALESCE((SELECT json_agg(json_build_array(r.id, r.recipient_id, r.percent_ppm, m.split_hold_hours) ORDER BY r.id)"
     " FROM split_rules r JOIN merchants m ON m.id = r.merchant_id AND m.is_split_enabled"
-    " WHERE r.merchant_id = d.merchant_id), '[]')"
+    f" WHERE r.merchant_id = d.merchant_id AND NOT r.is_pending AND {VOUCHED}), '[]')"
 )
 
 

@@ -18,6 +18,7 @@ from core.net.render import iso_time
 from models.db.base import execute, is_true, one_as, rows, touched
 from models.db.table import BY_DATABASE, Table
 from models.ledger import releases
+from models.ledger.shares import VOUCHED
 
 
 class SplitRuleRow(Table, table="split_rules r"):
@@ -28,6 +29,9 @@ class SplitRuleRow(Table, table="split_rules r"):
     recipient_id: UUID
     percent_ppm: int
     title: str
+    set_by: str = ""
+    cosigned_by: str = ""
+    is_pending: bool = False
     created_at: datetime = BY_DATABASE
 
 
@@ -38,35 +42,67 @@ class Config(NamedTuple):
     hold_hours: int
 
 
-def add(merchant_id: UUID, recipient_id: UUID, *, percent_ppm: int, title: str) -> SplitRuleRow:
+def add(merchant_id: UUID, recipient_id: UUID, *, percent_ppm: int, title: str, principal: str = "") -> SplitRuleRow:
     """Put a rule into force, in an open transaction.
 
-    Raises split.unknown_recipient, split.too_many_rules and split.over_100.
+    Where the merchant requires co-signing, the rule waits until another principal adds the same rule. The principal
+    that set it gets its pending rule again. Raises split.unknown_recipient, split.too_many_rules and split.over_100.
     """
     if recipient_id == merchant_id or not is_true("SELECT 1 FROM merchants WHERE id = %s", (recipient_id,)):
         raise errors.SplitUnknownRecipient
-    _lock(merchant_id)
+    is_cosign_required = _lock(merchant_id)
+    waiting = _pending(merchant_id, recipient_id, percent_ppm, title) if is_cosign_required else []
+    mine = [rule for rule in waiting if rule.set_by == principal]
+    others = [rule for rule in waiting if rule.set_by != principal]
+    if mine and not others:
+        return mine[0]
+    # A pending rule shares nothing yet, so it takes no percentage from others.
     ((count, sum_ppm),) = rows(
-        "SELECT count(*), COALESCE(sum(percent_ppm), 0) FROM split_rules WHERE merchant_id = %s", (merchant_id,)
+        "SELECT count(*), COALESCE(sum(percent_ppm) FILTER (WHERE NOT is_pending), 0) FROM split_rules r"
+        f" WHERE merchant_id = %s AND {VOUCHED}",
+        (merchant_id,),
     )
     if sum_ppm + percent_ppm > PPM:
         raise errors.SplitOver100
+    if others:
+        return _cosign(others[0], principal)
     if count >= schemas.RULES_MAX:
         raise errors.SplitTooManyRules
     new = SplitRuleRow(
-        id=uuid7(), merchant_id=merchant_id, recipient_id=recipient_id, percent_ppm=percent_ppm, title=title
+        id=uuid7(),
+        merchant_id=merchant_id,
+        recipient_id=recipient_id,
+        percent_ppm=percent_ppm,
+        title=title,
+        set_by=principal,
+        is_pending=is_cosign_required,
     )
     return SplitRuleRow.store_all([new])[0]
 
 
-def _lock(merchant_id: UUID) -> None:
-    """Have rules that are made at once take turns, since they are counted and added up."""
-    execute("SELECT 1 FROM merchants WHERE id = %s FOR NO KEY UPDATE", (merchant_id,))
+def _lock(merchant_id: UUID) -> bool:
+    """Lock a merchant, since its rules are counted and added up; return whether it requires co-signing."""
+    return is_true("SELECT is_cosign_required FROM merchants WHERE id = %s FOR NO KEY UPDATE", (merchant_id,))
+
+
+def _pending(merchant_id: UUID, recipient_id: UUID, percent_ppm: int, title: str) -> list[SplitRuleRow]:
+    """Return the same rules that wait for a second principal, oldest first."""
+    return SplitRuleRow.read(
+        "r.merchant_id = %s AND r.recipient_id = %s AND r.percent_ppm = %s AND r.title = %s AND r.is_pending"
+        f" AND {VOUCHED} ORDER BY r.id",
+        (merchant_id, recipient_id, percent_ppm, title),
+    )
+
+
+def _cosign(rule: SplitRuleRow, principal: str) -> SplitRuleRow:
+    """Put a pending rule into force; its merchant is locked."""
+    execute("UPDATE split_rules SET is_pending = false, cosigned_by = %s WHERE id = %s", (principal, rule.id))
+    return rule.but(is_pending=False, cosigned_by=principal)
 
 
 def listing(merchant_id: UUID) -> list[SplitRuleRow]:
-    """Return a merchant's rules, newest first; add() bounds them."""
-    return SplitRuleRow.read("r.merchant_id = %s ORDER BY r.id DESC", (merchant_id,))
+    """Return a merchant's rules, newest first, pending ones too, without those of revoked keys; add() bounds them."""
+    return SplitRuleRow.read(f"r.merchant_id = %s AND {VOUCHED} ORDER BY r.id DESC", (merchant_id,))
 
 
 def delete(merchant_id: UUID, rule_id: UUID) -> bool:
@@ -99,6 +135,7 @@ def show_rule(rule: SplitRuleRow) -> schemas.SplitRule:
         recipient_merchant_id=str(rule.recipient_id),
         percent=percent_number(rule.percent_ppm),
         title=rule.title,
+        status="awaiting_cosign" if rule.is_pending else "active",
         created_at=iso_time(rule.created_at),
     )
 

@@ -1,4 +1,4 @@
-"""Gives back what rules of automatic withdrawal made in the name of a key that is revoked.
+"""Cancels unsigned payouts that a revoked key ordered: by itself, by a rule or by a claimed cheque.
 
 Called when a key is revoked, and by actors.signer.broadcast for what was made beside that or kept by a freeze.
 """
@@ -13,16 +13,16 @@ from models.db.base import repeat_on_deadlock, transaction
 from models.outcomes import endings
 from models.payouts import withdrawals
 
-REASON: Final = "The key that named this address is revoked."
+REASON: Final = "The key that ordered this payout is revoked."
 
 
 def cancel(catalogue: Catalogue, payout_id: UUID) -> bool:
-    """Give back what a lost key's rule would send to whoever holds the key; False where that is not so any more."""
+    """Cancel one payout of a revoked key; False if it is signed or ended already, or its key is in force."""
     return repeat_on_deadlock(_cancel, catalogue, payout_id)
 
 
 def cancel_all(catalogue: Catalogue, public_id: str) -> int:
-    """Give back all that rules of a revoked key made and nothing was signed for; return how many payouts."""
+    """Cancel all unsigned payouts of a revoked key; return their number."""
     return sum(cancel(catalogue, payout_id) for payout_id in withdrawals.unsigned_of(public_id))
 
 

@@ -15,7 +15,7 @@ from core.errors import PayoutFrozen, PayoutlinkDuplicateReference, PayoutlinkNo
 from core.invoices.states import ForbiddenTransitionError, check_transition
 from core.payout_links.states import LINK_TRANSITIONS, LinkStatus
 from models.db import turns
-from models.db.base import column, execute, is_true, value
+from models.db.base import column, execute, is_true, repeat_on_deadlock, rows, transaction, value
 from models.db.table import BY_DATABASE, Table, Units, derived
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, Account, Transfer
@@ -162,6 +162,31 @@ def expire(link_id: UUID) -> bool:
         return False
     _end(link, "expired")
     return True
+
+
+def cancel_of_key(public_id: str) -> tuple[int, int]:
+    """Cancel the funded links that a key made, each in its own transaction.
+
+    Return how many are cancelled, and how many stay because the database may lack their claim.
+    """
+    found = rows(
+        "SELECT merchant_id, id FROM payout_links WHERE status = 'funded' AND created_by = %s AND merchant_id ="
+        " (SELECT merchant_id FROM api_keys WHERE public_id = %s) ORDER BY id",
+        (public_id, public_id),
+    )
+    outcomes = [repeat_on_deadlock(_cancel_or_keep, merchant_id, link_id) for merchant_id, link_id in found]
+    return outcomes.count(True), outcomes.count(False)
+
+
+def _cancel_or_keep(merchant_id: UUID, link_id: UUID) -> bool | None:
+    """Return whether a link is cancelled; None if a claim was first."""
+    try:
+        with transaction():
+            return cancel(merchant_id, link_id).status == "cancelled" or None
+    except PayoutlinkNotCancellable:
+        return None
+    except PayoutFrozen:
+        return False
 
 
 def due_for_expiry(limit: int) -> list[UUID]:

@@ -39,19 +39,21 @@ class Freeze(Table, table="payout_freezes"):
     frozen_at: datetime
 
 
-def check(merchant_id: UUID, network: str, currency: str) -> None:
+def check(merchant_id: UUID, network: str, currency: str, *, is_refund: bool = False) -> None:
     """Refuse what would let a merchant's money leave by a network now. Raises PayoutFrozen.
 
-    Frozen are all, the network, the coin on it or the merchant; or he owes the gateway in that coin, until that is
-    repaid.
+    Frozen are all, the network, the coin on it or the merchant; or the merchant owes the gateway in any coin, until
+    that is repaid. is_refund: a buyer gets it back, which only a debt in the same coin stops.
     """
-    if is_refused(merchant_id, network, currency):
+    if is_refused(merchant_id, network, currency, is_refund=is_refund):
         raise PayoutFrozen
 
 
-def is_refused(merchant_id: UUID, network: str, currency: str) -> bool:
-    """Tell whether check() would refuse."""
-    return _stands(network, merchant_id, currency) or ledger.debt(merchant_id, currency) > 0
+def is_refused(merchant_id: UUID, network: str, currency: str, *, is_refund: bool = False) -> bool:
+    """Return whether check() would refuse."""
+    if _stands(network, merchant_id, currency):
+        return True
+    return ledger.debt(merchant_id, currency) > 0 if is_refund else ledger.has_debt(merchant_id)
 
 
 def check_merchant(merchant_id: UUID, currency: str) -> None:
@@ -59,9 +61,9 @@ def check_merchant(merchant_id: UUID, currency: str) -> None:
     check(merchant_id, "", currency)
 
 
-def is_frozen(merchant_id: UUID, network: str, currency: str) -> bool:
-    """Tell whether check() would refuse, or nothing is signed for the network."""
-    return is_network_frozen(network) or is_refused(merchant_id, network, currency)
+def is_frozen(merchant_id: UUID, network: str, currency: str, *, is_refund: bool = False) -> bool:
+    """Return whether check() would refuse, or nothing is signed for the network."""
+    return is_network_frozen(network) or is_refused(merchant_id, network, currency, is_refund=is_refund)
 
 
 def is_network_frozen(network: str, *, but_by: str = "") -> bool:

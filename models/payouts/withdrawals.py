@@ -74,20 +74,18 @@ def named_by(public_id: str) -> list[str]:
 
 
 def unsigned_of(public_id: str) -> list[UUID]:
-    """Return the payouts that rules made in a key's name and the signer has not taken."""
+    """Return the payouts that were ordered in a key's name, by a rule too, and that the signer has not taken."""
     return column(
         "SELECT id FROM payouts WHERE merchant_id = (SELECT merchant_id FROM api_keys WHERE public_id = %s)"
-        " AND kind = 'autowithdraw' AND status IN ('pending', 'awaiting_cosign', 'approved') AND created_by = %s"
+        " AND status IN ('pending', 'awaiting_cosign', 'approved') AND created_by = %s"
         " ORDER BY id",
         (public_id, public_id),
     )
 
 
 def is_disowned(payout: PayoutRow) -> bool:
-    """Return whether a rule made a payout whose address a key named that is revoked by now."""
-    return payout.kind == "autowithdraw" and is_true(
-        "SELECT 1 FROM api_keys WHERE public_id = %s AND revoked_at IS NOT NULL", (payout.created_by,)
-    )
+    """Return whether the key in whose name a payout was ordered is revoked."""
+    return is_true("SELECT 1 FROM api_keys WHERE public_id = %s AND revoked_at IS NOT NULL", (payout.created_by,))
 
 
 def lock(merchant_id: UUID, currency: str) -> WithdrawalRule | None:

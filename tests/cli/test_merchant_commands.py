@@ -7,14 +7,19 @@ from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.db import base
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE, Account
 from models.merchants.rows import find_key, open_secret
 from models.outcomes import disowned
+from models.payout_links import rows as payout_links
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.payouts.withdrawals import WithdrawalRule
+from models.spends import signing
 from tests.actors.payouts.withdrawals import add_key
 from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE
+from tests.models.payout_links.builders import claiming, funded
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, rich_shop
 
 
@@ -86,7 +91,7 @@ def test_revoking_names_the_coins_that_are_not_sent_by_themselves_any_more(sluic
         assert rule.write()
 
     told = sluice_db("key", "revoke", keys[0], "--json").json
-    assert (told["stopped_withdrawals"], told["cancelled_withdrawals"]) == (["ETH", "USDT"], 0)
+    assert (told["stopped_withdrawals"], told["cancelled_payouts"]) == (["ETH", "USDT"], 0)
     assert "its address: USDC" in sluice_db("key", "revoke", keys[1]).out
 
 
@@ -104,6 +109,44 @@ def test_revoking_gives_back_what_a_rule_of_the_key_is_about_to_send(sluice_db: 
     assert "are given back: 1" in sluice_db("key", "revoke", key).out
     base.connect(sluice_db.env["DATABASE_URL"])
     assert base.rows("SELECT status, error FROM payouts") == [("cancelled", disowned.REASON)]
+
+
+def test_revoking_returns_the_reserves_of_funded_cheques(sluice_db: CommandLine) -> None:
+    base.connect(sluice_db.env["DATABASE_URL"])
+    shop, key = rich_shop(), "pk_" + "a" * 24
+    add_key(shop, key)
+    before = ledger.balance(Account(shop, AVAILABLE, "USDT"))
+    mine, claim, others = funded(shop, created_by=key), funded(shop, created_by=key), funded(shop)
+    claiming(claim)
+
+    shown = sluice_db("key", "revoke", key, "--json").json
+
+    base.connect(sluice_db.env["DATABASE_URL"])
+    assert (shown["cancelled_cheques"], shown["kept_cheques"]) == (1, 0)
+    assert [payout_links.reread(link.id).status for link in (mine, claim, others)] == [
+        "cancelled",
+        "claiming",
+        "funded",
+    ]
+    assert ledger.balance(Account(shop, AVAILABLE, "USDT")) == before - claim.held_units - others.held_units
+
+
+def test_revoking_keeps_cheques_that_a_lost_claim_may_have_paid(sluice_db: CommandLine) -> None:
+    base.connect(sluice_db.env["DATABASE_URL"])
+    shop, key = rich_shop(), "pk_" + "a" * 24
+    add_key(shop, key)
+    kept = funded(shop, created_by=key)
+    with base.transaction():
+        signing.stop("ethereum", reason="restored")
+
+    assert "cheques that stay while their network is recovered, then revoke the key again: 1" in (
+        sluice_db("key", "revoke", key).out
+    )
+    base.connect(sluice_db.env["DATABASE_URL"])
+    assert payout_links.reread(kept.id).status == "funded"
+
+    base.execute("DELETE FROM signing_stops")
+    assert "cheques that are cancelled: 1" in sluice_db("key", "revoke", key).out
 
 
 def test_mistakes_are_answered_in_a_line(sluice_db: CommandLine) -> None:

@@ -64,13 +64,14 @@ def test_a_key_that_is_revoked_between_the_quote_and_the_signature_is_seen(world
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
 
 
-def test_what_a_revoked_key_ordered_itself_goes_on(world: SpendWorld) -> None:
-    order = made_by_rule(world, kind="payout", order_id="order-1", source="api")
+@pytest.mark.parametrize("kind", ["payout", "cheque"])
+def test_an_order_of_a_revoked_key_is_given_back(world: SpendWorld, kind: str) -> None:
+    order = made_by_rule(world, kind=kind, order_id="order-1", source="api")
     revoke()
 
     world.step()
 
-    assert world.payout(order).status == "sent"
+    assert (world.payout(order).status, world.payout(order).error) == ("cancelled", disowned.REASON)
 
 
 def test_what_the_rule_of_a_key_in_force_made_is_sent(world: SpendWorld) -> None:

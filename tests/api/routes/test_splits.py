@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 from falcon import testing
 
-from core.ids import NIL
+from core.ids import NIL, uuid7
 from core.merchants.split_schemas import RULES_MAX
-from models.db.base import execute
+from models.db.base import execute, rows, transaction
 from models.ledger.rows import SplitEarnings
+from models.ledger.shares import IN_FORCE, rules_of
+from models.merchants import rows as merchants
+from models.merchants import splits
 from tests.api.conftest import code_of
 from tests.api.live import Live
 from tests.models.db.collisions import at_once
@@ -33,7 +38,7 @@ def test_a_rule_is_shown_as_it_was_made_until_it_is_deleted(live: Live) -> None:
     first = add(live, 100 / 3 // 0.01 / 100, title="Märkte").json["result"]
     second = add(live, 50).json["result"]
 
-    assert first.keys() == {"rule_id", "recipient_merchant_id", "percent", "title", "created_at"}
+    assert first.keys() == {"rule_id", "recipient_merchant_id", "percent", "title", "status", "created_at"}
     assert (first["recipient_merchant_id"], first["percent"], first["title"]) == (str(live.stranger), 33.33, "Märkte")
     assert (second["percent"], second["title"]) == (50, "")
     assert listed(live) == [second, first], "newest first"
@@ -42,6 +47,54 @@ def test_a_rule_is_shown_as_it_was_made_until_it_is_deleted(live: Live) -> None:
     assert gone.json["result"] == {"rule_id": first["rule_id"], "deleted": True}
     assert listed(live) == [second]
     assert code_of(live.post(DELETE, {"rule_id": first["rule_id"]})) == "split.rule_not_found"
+
+
+def test_a_rule_of_a_co_signing_merchant_waits_for_a_second_key(live: Live) -> None:
+    merchants.set_cosign(live.shop, is_required=True)
+    add(live, 60)
+    execute("UPDATE split_rules SET is_pending = false, cosigned_by = 'cabinet:a'")
+
+    first = add(live, 40).json["result"]
+    assert first["status"] == "awaiting_cosign"
+    assert in_force(live) == [600_000], "one key alone shares nothing"
+    assert add(live, 40).json["result"] == first, "the same principal is no second one"
+    other = second_voice(live, 300_000)
+    assert (other.is_pending, other.id != UUID(first["rule_id"])) == (True, True), "another rule is no co-signature"
+
+    signed = second_voice(live, 400_000)
+
+    assert (str(signed.id), splits.show_rule(signed).status) == (first["rule_id"], "active")
+    assert sorted(in_force(live)) == [400_000, 600_000]
+    assert code_of(add(live, 30)) == "split.over_100", "a co-signature puts no more than all into force"
+
+
+def test_a_rule_ends_with_the_key_that_made_it(live: Live) -> None:
+    merchants.set_cosign(live.shop, is_required=True)
+    pending = add(live, 30).json["result"]
+    key = splits.listing(live.shop)[0].set_by
+    execute(
+        "INSERT INTO api_keys (id, public_id, merchant_id, kind, label, secret_box, revoked_at)"
+        " VALUES (%s, %s, %s, 'payout', '', 'kid:none', app_now())",
+        (uuid7(), key, live.shop),
+    )
+
+    made = second_voice(live, 300_000)
+
+    assert made.is_pending, "a revoked key is no first voice"
+    assert [str(rule.id) for rule in splits.listing(live.shop)] == [str(made.id)] != [pending["rule_id"]]
+    execute("UPDATE split_rules SET is_pending = false")  # as if both had come into force
+    assert in_force(live) == [300_000]
+
+
+def second_voice(live: Live, percent_ppm: int) -> splits.SplitRuleRow:
+    with transaction():
+        return splits.add(live.shop, live.stranger, percent_ppm=percent_ppm, title="", principal="pk_second")
+
+
+def in_force(live: Live) -> list[int]:
+    """Return what the statement that credits a deposit would share, in millionths."""
+    [(found,)] = rows(f"SELECT {IN_FORCE} FROM (SELECT %s::uuid AS merchant_id) d", (live.shop,))
+    return [rule.percent_ppm for rule in rules_of(json.loads(found) if isinstance(found, str) else found)]
 
 
 def test_a_repeat_with_its_key_makes_one_rule(live: Live) -> None:

@@ -81,17 +81,20 @@ def test_conversions_are_frozen_by_themselves(shop: UUID) -> None:
     freezes.check(shop, "ethereum", "USDT")
 
 
-def test_who_owes_in_a_coin_cannot_pay_it_out_until_it_is_repaid(shop: UUID) -> None:
+def test_a_debt_in_any_coin_stops_payouts_in_every_coin_until_it_is_repaid(shop: UUID) -> None:
     custody, debt = Account(GATEWAY, CUSTODY, "USDT", "ethereum"), Account(shop, DEBT, "USDT")
     with transaction():
         post("reversal", [Transfer(debt, custody, 5)])
     assert frozen(shop) == {"ethereum": True, "bsc": True, "other": False, "balance": True}
-    assert not freezes.is_frozen(shop, "ethereum", "USDC")
+    assert freezes.is_frozen(shop, "ethereum", "USDC"), "a debt in one coin stops every coin"
+    assert not freezes.is_frozen(shop, "ethereum", "USDC", is_refund=True), "but no refund to a buyer"
+    assert freezes.is_frozen(shop, "ethereum", "USDT", is_refund=True)
 
     with transaction():
         post("repayment", [Transfer(custody, debt, 5), Transfer(custody, Account(shop, AVAILABLE, "USDT"), 2)])
 
     assert not freezes.is_frozen(shop, "ethereum", "USDT")
+    assert not freezes.is_frozen(shop, "ethereum", "USDC")
 
 
 def test_each_who_freezes_has_a_reason_of_his_own_and_an_operator_lifts_all(shop: UUID) -> None:
