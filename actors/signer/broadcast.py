@@ -41,6 +41,7 @@ from core.catalogue.families import Traits, traits_of
 from core.invoices.states import ForbiddenTransitionError
 from core.logs.checkpoints import reached
 from core.money import PrecisionLostError
+from core.payouts.states import WaitingFor
 from models.db.base import repeat_on_deadlock, transaction
 from models.outcomes import disowned, reversals
 from models.outcomes import endings as payout_endings
@@ -156,7 +157,7 @@ def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
         ready = _ready(ctx, network, payout)
         # Before any node is asked: what may not leave anyway costs no requests.
         if freezes.is_frozen(payout.merchant_id, network.code, payout.currency, is_refund=payout.kind == "refund"):
-            payout_queue.postpone(payout.id, seconds=PAUSE_S, reason="frozen")
+            payout_queue.postpone(payout.id, seconds=PAUSE_S, reason="frozen", waiting_for="freeze")
             return False
         signer_policy.check(
             ctx.settings,
@@ -201,7 +202,7 @@ def _sign(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[_Ready
     else:
         dropped, gone = ((), len(batch)) if spend_id is not None else (at_hand, 0)
         for each in dropped:
-            payout_queue.postpone(each.payout_id, seconds=PAUSE_S, reason="frozen")
+            payout_queue.postpone(each.payout_id, seconds=PAUSE_S, reason="frozen", waiting_for="freeze")
         reached("broadcast.paid")
         if spend_id is not None:
             return gone
@@ -214,23 +215,23 @@ def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
         case SpendRefusedError():
             return _refused(ctx, payout_id, str(error))
         case InsufficientCoinError():
-            _postponed(payout_id, PAUSE_SHORT_OF_COIN_S, payout_queue.SHORT_OF_COIN, error)
+            _postponed(payout_id, PAUSE_SHORT_OF_COIN_S, payout_queue.SHORT_OF_COIN, error, "liquidity")
         case BudgetSpentError():
             # The step is over; it says nothing about the payout.
             pass
         case ForeignKeyError():
             _frozen(payout_id, error)
         case ProviderError():
-            _postponed(payout_id, PAUSE_S, _why(error), error)
+            _postponed(payout_id, PAUSE_S, _why(error), error, _kind(error))
         case NoRateError():
-            _postponed(payout_id, PAUSE_S, "the coin has no rate", error)
+            _postponed(payout_id, PAUSE_S, "the coin has no rate", error, "limit")
         case LimitReachedError():
-            _postponed(payout_id, PAUSE_LIMIT_S, _limit(ctx, payout_id, error), error)
+            _postponed(payout_id, PAUSE_LIMIT_S, _limit(ctx, payout_id, error), error, "limit")
         case FeeRisenError():
-            _postponed(payout_id, PAUSE_LIMIT_S, payout_queue.FEE_RISEN, error)
+            _postponed(payout_id, PAUSE_LIMIT_S, payout_queue.FEE_RISEN, error, "fee")
         case _:
             log.critical("payout.unsound", payout=str(payout_id), problem=str(error))
-            payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error))
+            payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error), waiting_for="freeze")
     return False
 
 
@@ -240,7 +241,7 @@ def _frozen(payout_id: UUID, error: ForeignKeyError) -> None:
     if payout is None:
         raise LookupError(f"payout {payout_id} vanished while it was judged")
     spending.freeze_for(payout.network, error)
-    _postponed(payout_id, PAUSE_ALARM_S, "frozen", error)
+    _postponed(payout_id, PAUSE_ALARM_S, "frozen", error, "freeze")
 
 
 def _limit(ctx: Context, payout_id: UUID, error: LimitReachedError) -> str:
@@ -260,9 +261,13 @@ def _why(error: ProviderError) -> str:
     return "the network does not answer, or not as it must"
 
 
-def _postponed(payout_id: UUID, seconds: int, reason: str, error: Exception) -> None:
+def _kind(error: ProviderError) -> WaitingFor:
+    return "fee" if isinstance(error, FeeTooHighError) else "network"
+
+
+def _postponed(payout_id: UUID, seconds: int, reason: str, error: Exception, waiting_for: WaitingFor) -> None:
     log.warning("payout.postponed", payout=str(payout_id), reason=reason, error=str(error))
-    payout_queue.postpone(payout_id, seconds=seconds, reason=reason)
+    payout_queue.postpone(payout_id, seconds=seconds, reason=reason, waiting_for=waiting_for)
 
 
 def _refused(ctx: Context, payout_id: UUID, problem: str) -> bool:

@@ -11,7 +11,7 @@ from core.net.answers import Answer
 from core.net.fields import CoinCode, NetworkCode
 from core.net.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText, items_of
 from core.payout_links.states import LinkStatus
-from core.payouts.schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, TAKING_MEMO, check_memo
+from core.payouts.schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, TAKING_MEMO, WaitingForShown, check_memo
 
 HOURS_MIN: Final = 1
 HOURS_MAX: Final = 720
@@ -156,6 +156,7 @@ class PayoutLink(Answer, kw_only=True):
     created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=[_MOMENT])]
     payout_id: Annotated[UuidText | UnsetType, Meta(description="The payout; only after the claim.")] = UNSET
     claim_address: Annotated[str | UnsetType, Meta(description="Where it went; only after the claim.")] = UNSET
+    waiting_for: WaitingForShown | UnsetType = UNSET
 
 
 class CreatedPayoutLink(PayoutLink, kw_only=True):

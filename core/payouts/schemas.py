@@ -25,6 +25,7 @@ from core.net.requests import (
     check_callback,
     items_of,
 )
+from core.payouts.states import WaitingFor
 
 MEMO_CHARS_MAX: Final = 120
 # The kinds of network on which a payout may carry one.
@@ -37,6 +38,15 @@ ORDER_ID_CHARS_MAX: Final = 255
 _ADDRESS: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
 
 Source = Literal["api", "manual"]
+WaitingForShown = Annotated[
+    WaitingFor,
+    Meta(
+        description="Why it is not sent or final yet; absent otherwise. liquidity: the gateway's wallet on this network"
+        " holds too little; limit: a limit of the gateway; freeze: its operator stopped it; fee: the network's fee is"
+        " too high now; cosign, approval: another principal has to approve it; network: the network, its nodes or what"
+        " the gateway knows of it; debt: you owe the gateway."
+    ),
+]
 
 # What check() refuses with an error of its own is in the document, but not in the type.
 DestinationText = Annotated[
@@ -242,6 +252,7 @@ class Payout(Answer, kw_only=True):
             " paid, fail and cancel are final."
         ),
     ]
+    waiting_for: WaitingForShown | UnsetType = UNSET
     is_final: Annotated[bool, Meta(description="true for paid, fail and cancel.")]
     approval_required: Annotated[bool, Meta(description="Waits for a confirmation; false for payouts made with a key.")]
     source: Annotated[Source, Meta(description="Who asked for it: api or manual.")]

@@ -11,6 +11,8 @@ from typing import Final, Literal
 PayoutStatus = Literal[
     "pending", "awaiting_cosign", "approved", "broadcasting", "sent", "confirmed", "failed", "cancelled"
 ]
+# Why a payout waits, as merchants read it.
+WaitingFor = Literal["liquidity", "limit", "freeze", "fee", "cosign", "approval", "network", "debt"]
 PayoutKind = Literal["payout", "cheque", "refund", "resolve", "stray", "wallet_refund", "autowithdraw"]
 
 # From each status to those it may reach. What a reorg takes goes back to sent; what is provably dead before anything

@@ -35,7 +35,7 @@ EQUITY: Final = "equity"
 
 
 # What has left an account less what came to it.
-_OWED: Final = (
+OWED: Final = (
     "(SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t WHERE t.debit_account = a.id)"
     " - (SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t WHERE t.credit_account = a.id)"
 )
@@ -184,7 +184,7 @@ def lock_debt(holder: UUID, currency: str) -> int:
     Lock it before any balance. A merchant without debts gets the account too: there must be something to lock.
     """
     account_id = lock_account(Account(holder, DEBT, currency))
-    return int(value(f"SELECT {_OWED} FROM accounts a WHERE a.id = %s", (account_id,)))
+    return int(value(f"SELECT {OWED} FROM accounts a WHERE a.id = %s", (account_id,)))
 
 
 def lock_account(account: Account) -> int:
@@ -213,7 +213,7 @@ def credited(accounts: Sequence[Account]) -> int:
 def debt(holder: UUID, currency: str) -> int:
     """Return what a merchant owes in a coin, as far as it is committed; nothing waits for it, nor does it hold."""
     units = value(
-        f"SELECT {_OWED} FROM accounts a WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, '')",
+        f"SELECT {OWED} FROM accounts a WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, '')",
         (holder, DEBT, currency),
     )
     return units or 0
@@ -222,7 +222,7 @@ def debt(holder: UUID, currency: str) -> int:
 def has_debt(holder: UUID) -> bool:
     """Return whether a merchant owes in any coin, as far as that is committed; it takes no lock."""
     return is_true(
-        f"SELECT 1 FROM accounts a WHERE a.holder = %s AND a.kind = %s AND {_OWED} > 0 LIMIT 1", (holder, DEBT)
+        f"SELECT 1 FROM accounts a WHERE a.holder = %s AND a.kind = %s AND {OWED} > 0 LIMIT 1", (holder, DEBT)
     )
 
 
@@ -231,7 +231,7 @@ def holdings(holder: UUID) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for kind, currency, units in rows(
         "SELECT a.kind, a.currency, b.units FROM accounts a JOIN balances b ON b.account_id = a.id WHERE a.holder = %s"
-        f" UNION ALL SELECT a.kind, a.currency, {_OWED} FROM accounts a WHERE a.holder = %s AND a.kind = %s",
+        f" UNION ALL SELECT a.kind, a.currency, {OWED} FROM accounts a WHERE a.holder = %s AND a.kind = %s",
         (holder, holder, DEBT),
     ):
         found.setdefault(currency, {})[kind] = units

@@ -14,11 +14,13 @@ from uuid import UUID
 from core.errors import PayoutFrozen, PayoutlinkDuplicateReference, PayoutlinkNotCancellable, PayoutlinkNotFound
 from core.invoices.states import ForbiddenTransitionError, check_transition
 from core.payout_links.states import LINK_TRANSITIONS, LinkStatus
+from core.payouts.states import WaitingFor
 from models.db import turns
 from models.db.base import column, execute, is_true, repeat_on_deadlock, rows, transaction, value
 from models.db.table import BY_DATABASE, Table, Units, derived
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, Account, Transfer
+from models.payouts.waiting import WAITING_FOR
 from models.spends import signing
 
 # While payouts are frozen a link keeps at least the first of these; it is given the second, so as not to be written
@@ -69,6 +71,9 @@ class PayoutLinkRow(Table, table="payout_links l"):
     updated_at: datetime = BY_DATABASE
     # Nobody can claim it any more; the next sweep gives the money back.
     is_over: bool = derived(f"(l.status = 'funded' AND l.expires_at <= app_now() AND NOT {_IS_FROZEN})")
+
+    # Of its payout.
+    waiting_for: WaitingFor | None = derived(f"(SELECT {WAITING_FOR} FROM payouts p WHERE p.id = l.payout_id)")
 
     @property
     def held_units(self) -> int:

@@ -39,6 +39,8 @@ def link(catalogue: Catalogue, shown: PayoutLinkRow) -> dict[str, Any]:
     if shown.payout_id is not None:
         body["payout_id"] = str(shown.payout_id)
         body["claim_address"] = display(catalogue.networks[shown.network], shown.claim_address or "")
+    if shown.waiting_for is not None:
+        body["waiting_for"] = shown.waiting_for
     return body
 
 

@@ -13,11 +13,13 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Network
 from core.catalogue.families import Traits
+from core.payouts.states import WaitingFor
 from models.db import turns
 from models.db.base import app_now, column, execute, is_true, rows, value
 from models.db.clock import FUTURE_MAX_S
 from models.ledger import maturity
 from models.ledger.ledger import balance
+from models.payouts import waiting
 from models.payouts.rows import PayoutRow, SanctionVerdict
 
 # Why a payout waits that a sweep may help: it does not come before those.
@@ -134,40 +136,37 @@ def take(payout_id: UUID) -> None:
     execute("UPDATE payouts SET refused_since = NULL, wait_reason = '' WHERE id = %s", (payout_id,))
 
 
-def postpone(payout_id: UUID, *, seconds: int, reason: str) -> None:
+def postpone(payout_id: UUID, *, seconds: int, reason: str, waiting_for: WaitingFor) -> None:
     """Take an approved payout up again after so long, for a reason that is not the payout's."""
-    execute(
-        "UPDATE payouts SET due_at = app_now() + make_interval(secs => %s), wait_reason = %s"
-        " WHERE id = %s AND status = 'approved'",
-        (seconds, reason[:200], payout_id),
+    waiting.write(
+        "id = %s AND status = 'approved'", (payout_id,), reason=reason, waiting_for=waiting_for, pause_s=seconds
     )
 
 
 def explain_doubted(network: str, coins: Collection[str]) -> None:
     """Let approved payouts say that balances of their coins may show what has left by another network."""
-    execute(
-        "UPDATE payouts SET wait_reason = %s WHERE network = %s AND status = 'approved' AND currency = ANY(%s)"
-        " AND wait_reason <> %s",
-        (DOUBTED, network, list(coins), DOUBTED),
+    waiting.write(
+        "network = %s AND status = 'approved' AND currency = ANY(%s)",
+        (network, list(coins)),
+        reason=DOUBTED,
+        waiting_for="network",
     )
 
 
 def explain(payout_id: UUID, *, reason: str) -> None:
     """Note why a payout that was sent does not end; '' if it may again."""
-    execute(
-        "UPDATE payouts SET wait_reason = %s WHERE id = %s AND wait_reason <> %s",
-        (reason[:200], payout_id, reason[:200]),
-    )
+    waiting.write("id = %s", (payout_id,), reason=reason, waiting_for="network")
 
 
 def refuse(payout_id: UUID, *, reason: str) -> bool:
     """Note that a payout is refused, and take it up again ever more rarely; True once that has been so for too long."""
     return is_true(
         "UPDATE payouts SET refused_since = COALESCE(refused_since, app_now()), wait_reason = %s,"
+        " wait_kind = 'network',"
         " due_at = app_now() + LEAST(make_interval(secs => %s), GREATEST(make_interval(secs => %s),"
         "   app_now() - COALESCE(refused_since, app_now())))"
         " WHERE id = %s AND status = 'approved' RETURNING refused_since <= app_now() - make_interval(secs => %s)",
-        (reason[:200], REFUSED_PAUSE_MAX_S, REFUSED_PAUSE_MIN_S, payout_id, REFUSED_FOR_S),
+        (reason[: waiting.REASON_CHARS_MAX], REFUSED_PAUSE_MAX_S, REFUSED_PAUSE_MIN_S, payout_id, REFUSED_FOR_S),
     )
 
 

@@ -14,13 +14,14 @@ import msgspec
 
 from core.catalogue.catalogue import Catalogue
 from core.invoices.states import check_transition
-from core.payouts.states import PAYOUT_TRANSITIONS, PayoutKind, PayoutStatus, payout_event
+from core.payouts.states import PAYOUT_TRANSITIONS, PayoutKind, PayoutStatus, WaitingFor, payout_event
 from models.db.base import execute
 from models.db.bells import Bell, ring
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Transfer
 from models.payouts import views as payout_views
+from models.payouts.waiting import WAITING_FOR
 from models.webhooks import outbox
 
 FundedFrom = Literal["available", "suspense"]
@@ -70,10 +71,13 @@ class PayoutRow(Table, table="payouts p", joins="LEFT JOIN chain_cursors c ON c.
     updated_at: datetime = BY_DATABASE
     refused_since: datetime | None = BY_DATABASE
     wait_reason: str = BY_DATABASE
+    wait_kind: str = BY_DATABASE
     is_rest: bool = BY_DATABASE
     confirmations: int = derived(
         "CASE WHEN p.block_height IS NULL THEN 0 ELSE GREATEST(0, COALESCE(c.height - p.block_height + 1, 0)) END"
     )
+
+    waiting_for: WaitingFor | None = derived(WAITING_FOR)
 
     @property
     def held(self) -> Account:

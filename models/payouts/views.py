@@ -18,16 +18,21 @@ if TYPE_CHECKING:
 
 def payout(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:
     """Return a payout object."""
-    return _core(catalogue, shown) | {
-        "approval_required": shown.is_approval_required,
-        "source": shown.source,
-        "memo": shown.memo,
-        "commission": _commission(catalogue, shown),
-        "confirmations": shown.confirmations,
-        "error": shown.error if shown.status == "failed" else None,
-        "created_at": iso_time(shown.created_at),
-        "updated_at": iso_time(shown.updated_at),
-    }
+    waiting = {} if shown.waiting_for is None else {"waiting_for": shown.waiting_for}
+    return (
+        _core(catalogue, shown)
+        | waiting
+        | {
+            "approval_required": shown.is_approval_required,
+            "source": shown.source,
+            "memo": shown.memo,
+            "commission": _commission(catalogue, shown),
+            "confirmations": shown.confirmations,
+            "error": shown.error if shown.status == "failed" else None,
+            "created_at": iso_time(shown.created_at),
+            "updated_at": iso_time(shown.updated_at),
+        }
+    )
 
 
 def created(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from core.catalogue.catalogue import Catalogue
 from models.addresses import reservations
 from models.db.base import column, execute, is_true, one_as, touched, transaction, value
 from models.db.table import BY_DATABASE, Big, Table, derived
-from models.payouts import freezes
+from models.payouts import freezes, waiting
 from models.payouts.freezes import RECOVERY
 from models.spends import freshness
 from models.spends import rows as spends
@@ -337,10 +337,8 @@ def waiting_reason(reason: str) -> str:
 
 def tell_payouts(network: str, reason: str) -> None:
     """Let the approved payouts of a network that is not signed for say why they wait."""
-    reason = waiting_reason(reason)
-    execute(
-        "UPDATE payouts SET wait_reason = %s WHERE network = %s AND status = 'approved' AND wait_reason <> %s",
-        (reason, network, reason),
+    waiting.write(
+        "network = %s AND status = 'approved'", (network,), reason=waiting_reason(reason), waiting_for="network"
     )
 
 

@@ -627,7 +627,7 @@ def test_within_a_merchant_the_urgent_come_first_and_then_the_oldest(world: Spen
 
 def test_what_is_put_off_frozen_or_elsewhere_is_not_due(world: SpendWorld) -> None:
     later, frozen, elsewhere = world.order(), world.order(), world.order(network="polygon")
-    payout_queue.postpone(later.id, seconds=10, reason="test")
+    payout_queue.postpone(later.id, seconds=10, reason="test", waiting_for="network")
     freezes.freeze("merchant", str(frozen.merchant_id), reason="test", frozen_by="test")
     due = world.order()
     assert payout_queue.due(world.network, limit=9) == [due.id]

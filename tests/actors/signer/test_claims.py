@@ -225,7 +225,8 @@ def test_a_limit_keeps_back_whom_it_meets_alone(
     world.step()
 
     assert [world.payout(order).status for order in orders] == ["sent", "approved", "sent"]
-    assert world.payout(orders[1]).wait_reason == "the signer's limit: a test"
+    found = world.payout(orders[1])
+    assert (found.wait_reason, found.waiting_for) == ("the signer's limit: a test", "limit")
 
 
 def test_something_broken_in_one_holds_up_no_other(

@@ -436,7 +436,7 @@ def test_a_cheque_whose_fee_has_risen_far_above_its_charge_waits_and_leaves_when
     world.step()
     waiting = world.payout(old)
 
-    assert (waiting.status, waiting.wait_reason) == ("approved", payout_queue.FEE_RISEN)
+    assert (waiting.status, waiting.wait_reason, waiting.waiting_for) == ("approved", payout_queue.FEE_RISEN, "fee")
     assert rows("SELECT 1 FROM spends") == []
     # Nobody's sweep waits for it, and its merchant may cancel it: nothing is signed.
     execute("UPDATE payouts SET due_at = app_now()")
@@ -486,6 +486,7 @@ def test_a_wallet_with_coins_that_are_too_small_is_not_said_to_lack_coin(
     order = world.order(world.shop())
     world.step()
 
-    assert world.payout(order).wait_reason == payout_queue.COINS_TOO_SMALL
+    found = world.payout(order)
+    assert (found.wait_reason, found.waiting_for) == (payout_queue.COINS_TOO_SMALL, "fee")
     execute("UPDATE payouts SET due_at = app_now()")
     assert not payout_queue.is_any_due(world.network)

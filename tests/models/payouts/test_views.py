@@ -41,6 +41,7 @@ class Stored:
     txid: str = ""
     confirmations: int = 0
     error: str | None = None
+    waiting_for: str | None = None
     created_at: datetime = datetime(2026, 11, 20, 9, 30, 15, 123_000, tzinfo=UTC)
     updated_at: datetime = datetime(2026, 11, 20, 9, 31, tzinfo=UTC)
 

@@ -105,7 +105,7 @@ def test_who_locks_a_spend_is_waited_for() -> None:
 
 def test_what_is_on_its_way_is_neither_put_off_nor_refused() -> None:
     order = taken(payout(funded()), "approved", "broadcasting")
-    payout_queue.postpone(order.id, seconds=60, reason="test")
+    payout_queue.postpone(order.id, seconds=60, reason="test", waiting_for="network")
     assert not payout_queue.refuse(order.id, reason="test")
     execute("UPDATE app_clock SET ahead = ahead + interval '1 hour'")
     assert not payout_queue.refuse(order.id, reason="test")

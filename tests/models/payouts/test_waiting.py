@@ -1,0 +1,102 @@
+"""A payout says why it waits, in each of the words that merchants know, until that is over."""
+
+from __future__ import annotations
+
+from typing import Final, get_args
+
+import msgspec
+import pytest
+
+from core.payout_links.schemas import PayoutLink
+from core.payouts.schemas import Payout
+from core.payouts.states import WaitingFor
+from models.db.base import execute, transaction
+from models.payout_links import rows as payout_links
+from models.payout_links import views as payout_link_views
+from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from models.payouts import views as payout_views
+from models.payouts.rows import PayoutRow
+from models.spends import signing
+from tests.models.builders import CATALOGUE
+from tests.models.payout_links import builders as cheques
+from tests.models.payouts.builders import lend
+from tests.models.payouts.held import funded, payout, reread
+
+pytestmark = pytest.mark.usefixtures("database")
+
+SIGNER_S: Final[tuple[WaitingFor, ...]] = ("liquidity", "limit", "freeze", "fee", "network")
+
+
+def said(of: PayoutRow) -> str | None:
+    """Return what a payout object says that it waits for; None where it has no such field."""
+    body = payout_views.payout(CATALOGUE, reread(of))
+    assert "waiting_for" not in payout_views.webhook(CATALOGUE, reread(of)), "events announce statuses"
+    return body.get("waiting_for")
+
+
+def test_a_payout_says_why_it_waits_until_it_is_signed_or_ends() -> None:
+    order = payout(funded(), status="approved")
+    assert said(order) is None
+    for kind in SIGNER_S:
+        payout_queue.postpone(order.id, seconds=60, reason=f"a test of {kind}", waiting_for=kind)
+        assert said(order) == kind
+    assert payout_queue.refuse(order.id, reason="the token refuses it") is False
+    assert said(order) == "network"
+    payout_queue.postpone(order.id, seconds=60, reason="short", waiting_for="liquidity")
+    signing.tell_payouts("ethereum", "a test")
+    assert said(order) == "network"
+    execute("UPDATE payouts SET wait_reason = 'of an earlier version', wait_kind = '' WHERE id = %s", (order.id,))
+    assert said(order) == "network"
+    with transaction():
+        payout_queue.take(order.id)
+    assert said(order) is None
+    payout_queue.explain(order.id, reason="one provider alone")
+    for status, shown in (("sent", "network"), ("confirmed", None), ("failed", None), ("cancelled", None)):
+        execute("UPDATE payouts SET status = %s WHERE id = %s", (status, order.id))
+        assert said(order) == shown
+
+
+def test_who_has_to_decide_what_is_frozen_and_what_is_owed_shows_at_once() -> None:
+    merchant_id = funded()
+    order = payout(merchant_id)
+    assert said(order) == "approval"
+    assert said(payout(merchant_id, status="awaiting_cosign")) == "cosign"
+    execute("UPDATE payouts SET status = 'approved' WHERE id = %s", (order.id,))
+    refund = payout(merchant_id, kind="refund", status="approved")
+    lend(merchant_id, 1)
+    assert said(order) == "debt"
+    execute("UPDATE accounts SET currency = 'ETH' WHERE holder = %s AND kind = 'debt'", (merchant_id,))
+    assert (said(order), said(refund)) == ("debt", None), "a debt in another coin stops no refund"
+    freezes.freeze("network", "ethereum", reason="a test", frozen_by=freezes.RECOVERY)
+    assert said(refund) == "network", "nothing is signed, by nobody's decision"
+    for scope, name in (
+        ("all", ""), ("network", "ethereum"), ("merchant", str(merchant_id)), ("coin", "USDT:ethereum")
+    ):  # fmt: skip
+        freezes.freeze(scope, name, reason="a test", frozen_by="operator")  # type: ignore[arg-type]
+        assert (said(order), said(refund)) == ("freeze", "freeze")
+        freezes.unfreeze(scope, name)  # type: ignore[arg-type]
+    assert said(refund) == "network"
+
+
+def test_every_word_is_in_the_document_and_in_the_tables_check() -> None:
+    order = payout(funded(), status="approved")
+    for kind in get_args(WaitingFor):
+        payout_queue.postpone(order.id, seconds=60, reason="a test", waiting_for=kind)
+        body = payout_views.payout(CATALOGUE, reread(order))
+        assert msgspec.convert(body, Payout).waiting_for == kind
+
+
+def test_a_cheque_says_why_its_payout_waits() -> None:
+    merchant_id = cheques.rich_merchant()
+    link = cheques.claimed(cheques.funded(merchant_id))
+    assert link.payout_id is not None
+    execute("UPDATE payouts SET status = 'approved' WHERE id = %s", (link.payout_id,))
+    shown = payout_links.find(merchant_id, link.id)
+    assert shown is not None
+    assert "waiting_for" not in payout_link_views.link(CATALOGUE, shown)
+    payout_queue.postpone(link.payout_id, seconds=60, reason="a test", waiting_for="liquidity")
+    shown = payout_links.find(merchant_id, link.id)
+    assert shown is not None
+    body = payout_link_views.link(CATALOGUE, shown)
+    assert msgspec.convert(body, PayoutLink).waiting_for == "liquidity"
