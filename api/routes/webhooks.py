@@ -47,6 +47,7 @@ EXAMPLE: Final[dict[str, Any]] = {
         "payer_amount": "125.57",
         "payer_currency": "USDT",
         "status": "paid",
+        "revision": 1,
         "is_final": True,
         "txid": "0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060",
         "additional_data": "",

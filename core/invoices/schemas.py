@@ -230,6 +230,10 @@ class StrayDeposit(Answer, kw_only=True):
 class PaymentInfo(Payment, kw_only=True):
     """A payment with what was refunded of it and what strayed to its address."""
 
+    revision: Annotated[
+        int,
+        Meta(description="Counts the events of payment_status, as their bodies do; 0 before the first.", examples=[1]),
+    ]
     refund_status: Annotated[
         Literal["none", "partial", "full"], Meta(description="Pending refunds count; failed and cancelled ones do not.")
     ]

@@ -51,6 +51,9 @@ class PaymentEvent(WebhookBody, kw_only=True):
     payer_amount: Annotated[str, Meta(description="What was due, in payer_currency; empty before a coin is chosen.")]
     payer_currency: Annotated[str, Meta(description="The settlement coin; empty before it is chosen.")]
     status: Annotated[Literal["paid", "paid_over", "wrong_amount", "expired"], Meta(description="The payment_status.")]
+    revision: Annotated[
+        int, Meta(description="Counts the payment's events; deduplicate by uuid, status and revision.", examples=[1])
+    ]
     is_final: Annotated[bool, Meta(description="Whether the status is final. A late deposit or a reorg reopens it.")]
     additional_data: Annotated[str, Meta(description="Private; as it was given.")]
 

@@ -81,6 +81,9 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     # Set while nobody can say what it costs: its quote ran out, extended once, and there is no rate for another.
     requote_after: datetime | None = None
     is_credit_due: bool | None = None
+    # Counts the payment's events; the growth flag is set while confirmed money awaits its event.
+    revision: int | None = None
+    is_growth_due: bool | None = None
     receipt_at: datetime | None = BY_DATABASE
     # The X-Request-Id of the call that created it; None for those of earlier versions.
     request_id: str | None = None
@@ -278,6 +281,16 @@ def reread(invoice_id: UUID) -> InvoiceRow:
     if found is None:
         raise LookupError(f"invoice {invoice_id} vanished while it was locked")
     return found
+
+
+def raise_revision(invoice_id: UUID) -> InvoiceRow:
+    """Number the next event of a locked invoice, which announces all its growth; return the row."""
+    execute(
+        "UPDATE invoices SET revision = COALESCE(revision, 0) + 1, is_growth_due = NULL,"
+        " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s",
+        (invoice_id,),
+    )
+    return reread(invoice_id)
 
 
 def is_past_expiry(invoice: InvoiceRow) -> bool:

@@ -100,8 +100,8 @@ def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> None:
     """Settle one invoice inside the caller's transaction, by one page; the clock of invoices brings the others."""
     invoice = invoices.lock(invoice_id)
     if invoice is not None:
-        _confirm_some(catalogue, invoice)
-        _judge(catalogue, invoice)
+        confirmed = _confirm_some(catalogue, invoice)
+        _judge(catalogue, invoice, has_grown=confirmed.has_grown)
 
 
 def subtract(invoice_id: UUID, reversed_one: Deposit) -> None:
@@ -126,29 +126,33 @@ def _settle_page(catalogue: Catalogue, invoice_id: UUID) -> bool:
             return True
         confirmed = _confirm_some(catalogue, invoice)
         if confirmed.is_more:
-            _add(invoice, confirmed.units)
+            _add(invoice, confirmed)
             return False
         if not confirmed.count and _credit_more(catalogue, invoice):
             return False
-        return _judge(catalogue, invoice)
+        return _judge(catalogue, invoice, has_grown=confirmed.has_grown)
 
 
-def _judge(catalogue: Catalogue, invoice: InvoiceRow) -> bool:
+def _judge(catalogue: Catalogue, invoice: InvoiceRow, *, has_grown: bool) -> bool:
     """Write what an invoice is now, and credit a page of what a decided one holds; return whether that was all."""
     standing = _standing(invoice)
     status = _judged(standing)
     is_last = status not in states.DECIDED_STATUSES or not _credit_some(catalogue, standing)
     _write(catalogue, standing, status)
-    _emit(catalogue, invoice, status)
+    _emit(catalogue, invoice, status, has_grown=has_grown or bool(invoice.is_growth_due))
     return is_last
 
 
 @dataclass(frozen=True, slots=True)
 class _Confirmed:
-    """What a page confirmed: how many deposits, the sum of those that count, and whether more are deep enough."""
+    """What a page confirmed: how many deposits, the sum of those that count, and whether more are deep enough.
+
+    It has grown if money came that counts or that resolve can settle; dust is neither.
+    """
 
     count: int
     units: int
+    has_grown: bool
     is_more: bool
 
 
@@ -159,17 +163,18 @@ def _confirm_some(catalogue: Catalogue, invoice: InvoiceRow) -> _Confirmed:
     for deposit in confirmed:
         crediting.book_confirmed(deposit, invoice.merchant_id)
     units = sum(d.amount_units for d in confirmed if d.stray_reason is None)
-    return _Confirmed(len(confirmed), units, len(due) > DEPOSITS_PER_PAGE)
+    has_grown = any(d.stray_reason != "dust" for d in confirmed)
+    return _Confirmed(len(confirmed), units, has_grown, len(due) > DEPOSITS_PER_PAGE)
 
 
-def _add(invoice: InvoiceRow, units: int) -> None:
+def _add(invoice: InvoiceRow, confirmed: _Confirmed) -> None:
     """Add to an invoice's sums what a page confirmed: only the last page adds everything up, and judges."""
-    if units:
+    if confirmed.has_grown:
         execute(
             "UPDATE invoices SET confirmed_units = confirmed_units + %s,"
-            " detected_units = GREATEST(detected_units, confirmed_units + %s),"
+            " detected_units = GREATEST(detected_units, confirmed_units + %s), is_growth_due = true,"
             " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s",
-            (units, units, invoice.id),
+            (confirmed.units, confirmed.units, invoice.id),
         )
 
 
@@ -328,13 +333,16 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
     )
 
 
-def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus) -> None:
-    if status == before.status or status not in states.INVOICE_EVENTS:
+def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus, *, has_grown: bool) -> None:
+    """Announce a new status, or more money in the same one."""
+    is_new = status != before.status
+    if status not in states.INVOICE_EVENTS or not (is_new or has_grown):
         return
-    after = invoices.reread(before.id)
-    events.note_expired(catalogue, after, before=before.status)
-    if status in states.DECIDED_STATUSES:
-        receipts.write_once(catalogue, after)
+    after = invoices.raise_revision(before.id)
+    if is_new:
+        events.note_expired(catalogue, after, before=before.status)
+        if status in states.DECIDED_STATUSES:
+            receipts.write_once(catalogue, after)
     tell(catalogue, after, states.INVOICE_EVENTS[status])
 
 

@@ -99,6 +99,7 @@ def payment_webhook(catalogue: Catalogue, invoice: InvoiceRow) -> dict[str, Any]
         "payer_amount": coin_text(catalogue, coin, invoice.payer_units),
         "payer_currency": coin or "",
         "status": invoice.status,
+        "revision": invoice.revision or 0,
         "is_final": invoice.is_final,
         "txid": invoice.txid,
         "additional_data": invoice.additional_data,

@@ -64,6 +64,7 @@ _SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
         "payment_amount": "10",
         "payer_amount": "10",
         "payer_currency": "USDT",
+        "revision": 1,
         "txid": _TXID,
         "additional_data": "",
     },

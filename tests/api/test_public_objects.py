@@ -112,7 +112,7 @@ def test_a_public_payment_has_the_documented_fields_alone(live: Live, endpoint: 
 
     private = {"additional_data", "payer_email", "payer_address", "refund_status", "refunds", "stray_deposits"}
     assert answer.status_code == 200
-    assert not answer.json["result"].keys() & (private | {"url_callback", "merchant_id", "merchant_name"})
+    assert not answer.json["result"].keys() & (private | {"revision", "url_callback", "merchant_id", "merchant_name"})
 
 
 def test_an_order_id_does_not_open_a_public_payment(live: Live) -> None:

@@ -23,6 +23,7 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
     view = views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=False)
     told = refund_reads.of_payment(gateway.catalogue, row)
     view |= {
+        "revision": row.revision or 0,
         "refund_status": told.part,
         "refunds": refund_views.in_payment(gateway.catalogue, told.refunds),
         "stray_deposits": [
@@ -132,7 +133,7 @@ ENDPOINTS: Final = (
         errors=(errors.PaymentBadUuid, errors.PaymentNoLookup, errors.PaymentNotFound),
         examples={
             "request": {"order_id": "order-1042"},
-            "result": {**EXAMPLE, "refund_status": "none", "refunds": [], "stray_deposits": []},
+            "result": {**EXAMPLE, "revision": 1, "refund_status": "none", "refunds": [], "stray_deposits": []},
         },
     ),
 )

@@ -128,7 +128,7 @@ def test_a_batch_is_read_before_while_and_after_it_is_done(live: Live) -> None:
     made, failed = after["items"]
     payment = live.post("/v1/payment/info", {"order_id": "order-1"}).json["result"]
     assert made["result"] == {name: payment[name] for name in made["result"]}
-    assert set(payment) - set(made["result"]) == {"refund_status", "refunds", "stray_deposits"}
+    assert set(payment) - set(made["result"]) == {"revision", "refund_status", "refunds", "stray_deposits"}
     assert (made["status"], made["error"]) == ("success", None)
     assert (failed["status"], failed["order_id"], failed["result"]) == ("error", "order-2", None)
     assert (failed["error"]["code"], set(failed["error"])) == ("payment.bad_amount", {"code", "message"})

@@ -44,7 +44,7 @@ def test_an_accepted_part_stays_paid_and_further_money_follows_it(shop: UUID, ch
 
     assert (again.status, again.is_final) == ("paid", True)
     assert net_of(Account(shop, SUSPENSE, "USDT")) == 0
-    assert events(again) == ["invoice.wrong_amount", "invoice.paid"]
+    assert events(again) == ["invoice.wrong_amount", "invoice.paid", "invoice.paid"]
 
 
 def test_a_part_is_accepted_once(shop: UUID, chain: Chain) -> None:

@@ -51,6 +51,14 @@ def shown(of: InvoiceRow) -> tuple[str | None, str, str]:
     return body["payment_amount"], body["amount_paid"], body["amount_remaining"]
 
 
+def announced() -> list[tuple[str, int, str | None]]:
+    bodies = [
+        json.loads(body)
+        for (body,) in rows("SELECT body FROM webhook_deliveries WHERE event LIKE 'invoice.%' ORDER BY id")
+    ]
+    return [(body["status"], body["revision"], body["payment_amount"]) for body in bodies]
+
+
 def suspense(shop: UUID) -> int:
     return net_of(Account(shop, SUSPENSE, "USDT"))
 
@@ -466,7 +474,16 @@ def test_a_further_deposit_makes_wrong_amount_larger_and_reopens_it_if_it_was_fi
     got = paid(chain, mine, 1 * USDT)
 
     assert (got.status, got.is_final, got.confirmed_units) == ("wrong_amount", False, 2 * USDT)
-    assert events(mine) == ["invoice.wrong_amount"]
+    assert announced() == [("wrong_amount", 1, "1"), ("wrong_amount", 2, "2")]
+
+
+def test_growth_is_announced_once_by_settlements_at_once(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop), PRICE + USDT)
+    chain.pay_and_confirm(mine, USDT)
+
+    at_once(4, lambda _: settled(mine))
+
+    assert announced() == [("paid_over", 1, "11"), ("paid_over", 2, "12")]
 
 
 def test_a_late_deposit_after_a_decision_follows_it(shop: UUID, chain: Chain) -> None:
@@ -811,6 +828,7 @@ def test_a_late_stray_does_not_reopen_an_expired_invoice(shop: UUID, chain: Chai
 
     assert (got.status, got.is_final) == ("expired", True)
     assert net_of(Account(shop, SUSPENSE, "DAI")) == 5 * 10**18
+    assert announced() == [("expired", 1, None), ("expired", 2, None)]
 
 
 def test_a_stray_that_a_reorg_takes_leaves_nothing(shop: UUID, chain: Chain) -> None:

@@ -53,6 +53,7 @@ class Invoice:
     confirmed_units: int = 0
     detected_units: int = 0
     sighted_units: int = 0
+    revision: int = 1
     txid: str = ""
     payer_address: str = ""
     url_return: str = "https://shop.example/back"
@@ -254,6 +255,7 @@ def test_the_body_of_an_invoice_event_has_exactly_the_fields_of_the_specificatio
         "payer_amount": "10.5",
         "payer_currency": "USDT",
         "status": "paid",
+        "revision": 1,
         "is_final": True,
         "txid": "0xaa",
         "additional_data": "cart 7",
