@@ -116,7 +116,7 @@ def _gateway(
     authenticator: Authenticator,
     limiter: Limiter,
     reads: Slots,
-    read_usable: Callable[[Catalogue, frozenset[str]], Usable],
+    read_usable: Callable[..., Usable],
 ) -> Gateway:
     metrics = Metrics()
     metrics.register(gauges(queues, settings))
@@ -125,7 +125,9 @@ def _gateway(
         settings=settings,
         catalogue=catalogue,
         available=served,
-        availability=Availability(functools.partial(read_usable, catalogue, served)),
+        availability=Availability(
+            functools.partial(read_usable, catalogue, served, fee_max_percent=settings.sweep_fee_max_percent)
+        ),
         own_hosts=settings.own_hosts,
         caller=caller,
         authenticator=authenticator,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from core.catalogue.catalogue import Catalogue
@@ -18,6 +18,7 @@ from models.db.ahead import ahead
 from models.deposits import scans
 from models.payouts import freezes
 from models.rates.rates import load_market
+from models.treasury import liquidity
 
 # For so long an answer is good enough.
 CACHE_S: Final = 1.0
@@ -29,13 +30,16 @@ class Usable:
 
     payments: frozenset[Method]
     payouts: frozenset[Method]
+    # What more payouts can take from each network, in the ledger's units.
+    room: Mapping[Method, int] = field(default_factory=dict)
 
 
-def read_usable(catalogue: Catalogue, served: frozenset[str]) -> Usable:
+def read_usable(catalogue: Catalogue, served: frozenset[str], *, fee_max_percent: int = 0) -> Usable:
     """Return which methods of the served networks work now.
 
     A payment needs a scan that is not halted and keeps up, an address and a rate; a payout all of that, too (the signer
     makes the addresses, and signs nothing without a rate), and a known fee, and a network that is not frozen.
+    fee_max_percent: as liquidity.room() takes it.
     """
     market = load_market()
     families = {network.family for code, network in catalogue.networks.items() if code in served}
@@ -47,7 +51,8 @@ def read_usable(catalogue: Catalogue, served: frozenset[str]) -> Usable:
     }
     payments = frozenset(m for m in catalogue.pairs if m[1] in current and m[0] in market.rates)
     payouts = payments & market.network_fees.keys()
-    return Usable(payments=payments, payouts=payouts - freezes.frozen_methods(payouts))
+    room = liquidity.room(catalogue, market, current, fee_max_percent=fee_max_percent)
+    return Usable(payments=payments, payouts=payouts - freezes.frozen_methods(payouts), room=room)
 
 
 class Availability:

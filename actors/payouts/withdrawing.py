@@ -28,6 +28,7 @@ from models.payouts.rows import PayoutRow
 from models.payouts.rules import DestinationErrors, MethodErrors
 from models.payouts.withdrawals import Key, WithdrawalRule
 from models.spends import signing
+from models.treasury import liquidity
 
 log = structlog.get_logger()
 
@@ -39,12 +40,19 @@ DESTINATION_ERRORS: Final = DestinationErrors(
 # What keeps a rule from its payout is looked at again after so long.
 WAIT_S: Final = 300
 NO_RATE: Final = "no rate"
+# The same where the hot wallet of its network holds too little.
+WAIT_LIQUIDITY_S: Final = 30
+LIQUIDITY: Final = "liquidity"
 # Of what the signer lets go at once: the rate may rise until it signs.
 LIMIT_PERCENT: Final = 90
 
 
+class _LiquidityError(Exception):
+    """The network's hot wallet cannot pay the smallest payout, beyond the payouts that are queued there."""
+
+
 def withdraw(ctx: Context, key: Key) -> bool:
-    """Order what a rule asks for, all that is available at this moment; False if there is nothing to order now."""
+    """Order what a rule asks for, as much of it as can leave at this moment; False if there is nothing to order now."""
     with transaction():
         rule = withdrawal_walk.take(key)
         if rule is None or (rule.payout_id is not None and not withdrawal_walk.note_end(rule)):
@@ -55,10 +63,12 @@ def withdraw(ctx: Context, key: Key) -> bool:
             return _wait(rule, refusal.code)
         except NoRateError:
             return _wait(rule, NO_RATE)
+        except _LiquidityError:
+            return _wait(rule, LIQUIDITY, seconds=WAIT_LIQUIDITY_S)
 
 
-def _wait(rule: WithdrawalRule, reason: str) -> bool:
-    if withdrawal_walk.wait(rule.key, seconds=WAIT_S, reason=reason):
+def _wait(rule: WithdrawalRule, reason: str, *, seconds: int = WAIT_S) -> bool:
+    if withdrawal_walk.wait(rule.key, seconds=seconds, reason=reason):
         log.warning("autowithdraw.waits", merchant=str(rule.merchant_id), currency=rule.currency, reason=reason)
     return False
 
@@ -66,7 +76,7 @@ def _wait(rule: WithdrawalRule, reason: str) -> bool:
 def _order(ctx: Context, rule: WithdrawalRule) -> bool:
     """Hold the money and write the payout.
 
-    Raises the DomainError, or NoRateError, of what keeps it back, before anything is written.
+    Raises the DomainError, NoRateError or _LiquidityError of what keeps it back, before anything is written.
     """
     if freezes.is_frozen(rule.merchant_id, rule.network, rule.currency):
         raise PayoutFrozen
@@ -96,17 +106,22 @@ def _order(ctx: Context, rule: WithdrawalRule) -> bool:
 
 
 def _units(ctx: Context, rule: WithdrawalRule, pair: Pair, fee_units: int) -> int | None:
-    """Return what is to leave the balance, locked here: all of it, as far as the signer lets so much go at once.
+    """Return what is to leave the balance, locked here: as much as the signer and the network's hot wallet let go.
 
-    None if the balance has not come so far any more. Raises NoRateError.
+    None if the balance has not come so far any more. Raises NoRateError, and _LiquidityError if that is no payout.
     """
+    room = liquidity.room(
+        ctx.catalogue, ctx.market.read(), {pair.network}, fee_max_percent=ctx.settings.sweep_fee_max_percent
+    ).get((pair.currency, pair.network), 0)
     available, _ = ledger.lock_balances(
         *(Account(rule.merchant_id, kind, pair.currency) for kind in (AVAILABLE, PAYOUT_HELD))
     )
     if available < rule.threshold_units:
         return None
     most = signer_policy.largest_units(ctx, pair.currency) * LIMIT_PERCENT // PERCENT + fee_units
-    units = min(available, most)
+    if room < max(fee_units + 1, payout_rules.minimum_units(ctx.catalogue, pair)):
+        raise _LiquidityError
+    units = min(available, most, room)
     return units - units % payout_rules.step(ctx.catalogue, pair.currency)
 
 

@@ -48,6 +48,14 @@ WaitingForShown = Annotated[
     ),
 ]
 
+AvailableNow = Annotated[
+    str,
+    Meta(
+        description="What of your own available balance can leave by this network at this moment, in currency: no more"
+        " than the gateway's wallet there holds beyond the payouts that are queued. 0 while payouts are stopped.",
+        examples=["100"],
+    ),
+]
 # What check() refuses with an error of its own is in the document, but not in the type.
 DestinationText = Annotated[
     str,
@@ -295,6 +303,7 @@ class PayoutQuote(Answer, kw_only=True):
     commission: Annotated[str, Meta(description="The network fee.", examples=["1.2"])]
     merchant_amount: Annotated[str, Meta(description="What leaves the balance, in currency.", examples=["26.2"])]
     to_amount: Annotated[str, Meta(description="What arrives at the address, in currency.", examples=["25"])]
+    available_now: AvailableNow
 
 
 class PayoutLimit(Answer, kw_only=True):
@@ -321,6 +330,7 @@ class PayoutMethod(Answer, kw_only=True):
     is_available: Annotated[bool, Meta(description="Whether it can be paid out now.")]
     limit: Annotated[PayoutLimit, Meta(description="What can be sent.")]
     commission: Annotated[PayoutCommission, Meta(description="What it costs.")]
+    available_now: AvailableNow
 
 
 class PayoutServices(Answer, kw_only=True):

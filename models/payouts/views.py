@@ -75,7 +75,9 @@ def _core(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:
     }
 
 
-def quote(catalogue: Catalogue, reckoned: Amounts, *, currency: str, network: str) -> dict[str, str]:
+def quote(
+    catalogue: Catalogue, reckoned: Amounts, *, currency: str, network: str, available_now_units: int
+) -> dict[str, str]:
     """Return what a payout would cost and bring."""
     return {
         "amount": coin_text(catalogue, currency, reckoned.amount_units),
@@ -84,10 +86,13 @@ def quote(catalogue: Catalogue, reckoned: Amounts, *, currency: str, network: st
         "commission": coin_text(catalogue, currency, reckoned.fee_units),
         "merchant_amount": coin_text(catalogue, currency, reckoned.held_units),
         "to_amount": coin_text(catalogue, currency, reckoned.to_units),
+        "available_now": coin_text(catalogue, currency, available_now_units),
     }
 
 
-def method(catalogue: Catalogue, pair: Pair, *, fee_units: int | None, is_usable: bool) -> dict[str, Any]:
+def method(
+    catalogue: Catalogue, pair: Pair, *, fee_units: int | None, is_usable: bool, available_now_units: int
+) -> dict[str, Any]:
     """Return a coin on a network as it can be paid out; not while its fee is unknown."""
     return {
         "currency": pair.currency,
@@ -98,6 +103,7 @@ def method(catalogue: Catalogue, pair: Pair, *, fee_units: int | None, is_usable
             "fee_amount": None if fee_units is None else coin_text(catalogue, pair.currency, fee_units),
             "currency": pair.currency,
         },
+        "available_now": coin_text(catalogue, pair.currency, available_now_units),
     }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core import errors
+from core.catalogue.catalogue import Pair
 from core.payouts.schemas import (
     CalculatePayout,
     CreatedPayout,
@@ -19,6 +21,9 @@ from core.payouts.schemas import (
     PayoutFeeSettings,
     PayoutQuote,
 )
+from models.ledger import ledger
+from models.ledger.ledger import AVAILABLE
+from models.payouts import freezes
 from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
 from models.rates.rates import load_market
@@ -38,8 +43,29 @@ def read_quote(gateway: Gateway, call: Call) -> Reply:
         payout_rules.fee_units(catalogue, load_market(), pair.currency, pair.network),
         is_fee_on_top=terms.is_fee_on_top if wanted.is_subtract is None else wanted.is_subtract,
     )
-    quote = payout_views.quote(catalogue, reckoned, currency=pair.currency, network=pair.network)
+    quote = payout_views.quote(
+        catalogue,
+        reckoned,
+        currency=pair.currency,
+        network=pair.network,
+        available_now_units=leaving_now(gateway, call)(pair),
+    )
     return answered(quote)
+
+
+def leaving_now(gateway: Gateway, call: Call) -> Callable[[Pair], int]:
+    """Return how to reckon what of the merchant's own balance can leave as a pair at this moment, in ledger units."""
+    merchant_id, usable = call.merchant().merchant_id, gateway.availability.read()
+    holdings = {} if freezes.is_refused(merchant_id, "", "") else ledger.holdings(merchant_id)
+
+    def units(pair: Pair) -> int:
+        method = (pair.currency, pair.network)
+        if method not in usable.payouts:
+            return 0
+        least = min(holdings.get(pair.currency, {}).get(AVAILABLE, 0), usable.room.get(method, 0))
+        return least - least % payout_rules.step(gateway.catalogue, pair.currency)
+
+    return units
 
 
 def mass_message(call: Call) -> MassOrder:
@@ -148,6 +174,7 @@ ENDPOINTS: Final = (
                 "commission": "1.2",
                 "merchant_amount": "26.2",
                 "to_amount": "25",
+                "available_now": "100",
             },
         },
     ),

@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 
 from api.endpoints import PAYOUT_KEYS, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
-from api.routes.payouts.calls import EXAMPLE
+from api.routes.payouts.calls import EXAMPLE, leaving_now
 from core.errors import PayoutBadCursor, PayoutBadDate, PayoutBadUuid, PayoutNoLookup, PayoutNotFound
 from core.net.requests import Empty, page_size
 from core.payouts.schemas import Payout, PayoutHistory, PayoutLookup, PayoutPage, PayoutServices
@@ -36,7 +36,7 @@ def read_history(gateway: Gateway, call: Call) -> Reply:
 
 def read_services(gateway: Gateway, call: Call) -> Reply:
     """Return every method of the catalogue, with what a payout costs by it now."""
-    del call
+    leaving = leaving_now(gateway, call)
     catalogue, market, usable = gateway.catalogue, load_market(), gateway.availability.read().payouts
     items = [
         payout_views.method(
@@ -44,6 +44,7 @@ def read_services(gateway: Gateway, call: Call) -> Reply:
             pair,
             fee_units=payout_rules.known_fee_units(catalogue, market, method),
             is_usable=method in usable,
+            available_now_units=leaving(pair),
         )
         for method, pair in catalogue.pairs.items()
     ]
@@ -56,6 +57,7 @@ METHOD: Final[dict[str, Any]] = {
     "is_available": True,
     "limit": {"min_amount": "5", "max_amount": None},
     "commission": {"fee_amount": "1.2", "currency": "USDT"},
+    "available_now": "100",
 }
 
 ENDPOINTS: Final = (

@@ -33,6 +33,7 @@ from tests.models.payout_links.builders import advance
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, lend, rich_shop, trade
 from tests.models.payouts.held import payout, require_cosign, taken
 from tests.models.queue.builders import info
+from tests.models.treasury.builders import hold
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +42,8 @@ def _gateway(database: str) -> Iterator[None]:
     charge()
     charge(network="bsc")
     trade(USDT="1")
+    for network in ("ethereum", "bsc"):
+        hold("USDT", network, 10**6 * USDT)
     yield
     assert_sound()
 
@@ -362,6 +365,27 @@ def test_a_rule_that_is_switched_off_waits_for_nothing(shop: UUID) -> None:
     set_rule(shop, {"currency": "USDT", "enabled": False})
 
     assert withdrawal_walk.waiting() == []
+
+
+def test_a_network_that_holds_less_sends_what_it_has_and_the_rest_later(shop: UUID) -> None:
+    hold("USDT", "ethereum", 60 * USDT)
+    withdraw_balances()
+    [first] = made(shop)
+    assert (first.held_units, held(shop)[AVAILABLE]) == (60 * USDT, 40 * USDT)
+
+
+def test_a_network_without_the_coin_keeps_the_balance_free_and_says_so(shop: UUID) -> None:
+    hold("USDT", "ethereum", 0)
+    with capture_logs() as logs:
+        withdraw_balances()
+        advance(0.01)
+        withdraw_balances()
+    assert [(log["event"], log["reason"]) for log in logs] == [("autowithdraw.waits", "liquidity")]
+    assert (made(shop), held(shop)) == ([], {AVAILABLE: 100 * USDT})
+    hold("USDT", "ethereum", 100 * USDT)
+    advance(0.01)
+    withdraw_balances()
+    assert [payout.held_units for payout in made(shop)] == [100 * USDT]
 
 
 def test_with_cosigning_it_waits_for_another_principal(shop: UUID) -> None:

@@ -119,7 +119,7 @@ def test_every_status_has_its_word_and_final_ones_never_change(status: PayoutSta
 
 
 def test_a_reckoning() -> None:
-    body = payout_views.quote(CATALOGUE, Amounts(), currency="USDT", network="ethereum")
+    body = payout_views.quote(CATALOGUE, Amounts(), currency="USDT", network="ethereum", available_now_units=7)
 
     assert body == {
         "amount": "25",
@@ -128,6 +128,7 @@ def test_a_reckoning() -> None:
         "commission": "1.2",
         "merchant_amount": "26.2",
         "to_amount": "25",
+        "available_now": "0.000000000000000007",
     }
     msgspec.convert(body, PayoutQuote)
 
@@ -140,7 +141,8 @@ def test_a_method_is_there_where_it_is_served_and_its_fee_is_known(
     served: bool,  # noqa: FBT001
     available: bool,  # noqa: FBT001
 ) -> None:
-    body = payout_views.method(CATALOGUE, CATALOGUE.pairs["USDT", "bsc"], fee_units=fee, is_usable=served)
+    pair = CATALOGUE.pairs["USDT", "bsc"]
+    body = payout_views.method(CATALOGUE, pair, fee_units=fee, is_usable=served, available_now_units=USDT)
 
     least = CATALOGUE.pairs["USDT", "bsc"].min_payout_units // 10**18
     assert body == {
@@ -149,6 +151,7 @@ def test_a_method_is_there_where_it_is_served_and_its_fee_is_known(
         "is_available": available,
         "limit": {"min_amount": str(least), "max_amount": None},
         "commission": {"fee_amount": None if fee is None else "1", "currency": "USDT"},
+        "available_now": "1",
     }
     msgspec.convert(body, PayoutMethod)
 

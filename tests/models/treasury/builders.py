@@ -26,6 +26,17 @@ def pin_hot(network: str = "ethereum", address: str = HOT) -> str:
     return address
 
 
+def hold(currency: str, network: str, units: int, *, height: int = 0) -> None:
+    """Let the last comparison have found so much in a network's hot wallet, in the ledger's units."""
+    execute(
+        "INSERT INTO reconciliations (network, currency, place, height, chain_units, expected_units, is_sound, misses,"
+        " address, detail) VALUES (%s, %s, 'hot', %s, %s, %s, true, 0, '', '')"
+        " ON CONFLICT (network, currency, place) DO UPDATE SET height = EXCLUDED.height,"
+        " chain_units = EXCLUDED.chain_units, expected_units = EXCLUDED.expected_units",
+        (network, currency, height, units, units),
+    )
+
+
 def spend(
     *,
     purpose: str = "gas",

@@ -14,14 +14,17 @@ import msgspec
 import pytest
 
 from actors import context
+from api import availability
 from core.payouts.schemas import CreatedPayout, MassResult, Payout, PayoutPage, PayoutQuote, PayoutServices
 from models.db import base
 from models.db.base import app_now, execute
+from models.payouts import freezes
 from models.queue import calls
 from tests.api.conftest import Client, FakeCaller, code_of
 from tests.api.live import Live
 from tests.api.rows import UNIT, made_at
 from tests.models.payouts.builders import RECIPIENT, charge, fund, stock
+from tests.models.treasury.builders import hold
 
 UNKNOWN = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 ORDER: dict[str, Any] = {
@@ -195,10 +198,36 @@ def test_services_tell_what_can_be_paid_out_and_what_it_costs(shop: Client) -> N
         "is_available": True,
         "limit": {"min_amount": "0.5", "max_amount": None},
         "commission": {"fee_amount": "1.2", "currency": "USDT"},
+        "available_now": "0",
     }
     for method in (("USDT", "bsc"), ("USDT", "tron"), ("BTC", "bitcoin")):
         assert not methods[method]["is_available"]
         assert methods[method]["commission"]["fee_amount"] is None
+
+
+def test_what_can_leave_now_is_ones_own_and_what_the_network_has(
+    live: Live, shop: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(availability, "CACHE_S", -1.0)
+    quote = {"amount": "1", "currency": "USDT", "network": "ethereum"}
+
+    def now() -> tuple[str, str]:
+        [item] = [
+            item
+            for item in result(shop, "/services", {})["items"]
+            if (item["currency"], item["network"]) == ("USDT", "ethereum")
+        ]
+        return item["available_now"], result(shop, "/calculate", quote)["available_now"]
+
+    hold("USDT", "ethereum", 30 * UNIT + 1)
+    assert now() == ("30", "30")
+    hold("USDT", "ethereum", 3_000 * UNIT)
+    assert now() == ("100", "100")
+    freezes.freeze("merchant", str(live.shop), reason="a test", frozen_by="operator")
+    assert now() == ("0", "0")
+    freezes.unfreeze("merchant", str(live.shop))
+    freezes.freeze("coin", "USDT:ethereum", reason="a test", frozen_by="signer")
+    assert now() == ("0", "0")
 
 
 # Mass -------------------------------------------------------------------------------------------------------
