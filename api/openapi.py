@@ -170,7 +170,7 @@ def _operation(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
         "responses": {str(endpoint.status): _success(endpoint, by_type), **_errors(endpoint.all_errors())},
     }
     if endpoint.rights is not None or endpoint.limit is not None or endpoint.is_guarded:
-        operation["responses"]["429"] = _TOO_MANY
+        operation["responses"]["429"] = _too_many(operation["responses"].get("429"))
     if endpoint.cached:
         operation["responses"]["304"] = {
             "description": "The caller has this version.",
@@ -180,6 +180,19 @@ def _operation(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
         content = {"schema": by_type[endpoint.request], "examples": _examples(endpoint.examples.get("request", {}))}
         operation["requestBody"] = {"required": True, "content": {JSON: content}}
     return operation
+
+
+def _too_many(used_up: Json | None) -> Json:
+    """Describe HTTP 429: the rate limits' own shape, and errors with a code where the endpoint has some."""
+    if used_up is None:
+        return _TOO_MANY
+    limited, coded = _TOO_MANY["content"][JSON], used_up["content"][JSON]
+    content = {
+        "schema": {"oneOf": [limited["schema"], coded["schema"]]},
+        "examples": limited["examples"] | coded["examples"],
+    }
+    description = f"{_TOO_MANY['description']}\n{used_up['description']}"
+    return _TOO_MANY | {"description": description, "content": {JSON: content}}
 
 
 def _rights(endpoint: Endpoint) -> str:

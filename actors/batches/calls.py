@@ -45,7 +45,14 @@ def _take(info: CallInfo, kind: BatchKind, wanted: NewBatch) -> CallReply:
     )
     with recorded(info) as record:
         # Here, so that the stored answer of an earlier request with this key goes before.
-        if not context().settings.batches_enabled:
+        settings = context().settings
+        if not settings.batches_enabled:
             raise BatchDisabled
+        batches.check_open(
+            new.merchant_id,
+            count=new.count,
+            merchant_max=settings.batch_open_items_merchant_max,
+            gateway_max=settings.batch_open_items_max,
+        )
         batches.create(new, wanted.items, wanted.order_ids)
         return record.store(batch_views.created(new.id, kind, new.count))

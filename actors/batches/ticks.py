@@ -85,7 +85,7 @@ def run_batches() -> None:
         # Before the work: another thread sees whether there is more.
         ring("run_batches")
         _run(turn)
-    repeat_on_deadlock(batches.complete, turn.merchants)
+    repeat_on_deadlock(batches.complete, turn.batches)
     if turn.items:
         # And after it: what runs in order had nothing for another thread meanwhile.
         ring("run_batches")

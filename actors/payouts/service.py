@@ -101,7 +101,7 @@ def _priced(ctx: Context, body: CreatePayout, held_units: int) -> conversion.Con
         return None
     return conversion.price(
         ctx.catalogue,
-        ctx.market.read().rates,
+        ctx.market.read().conversion_rates,
         from_currency=body.from_currency,
         currency=body.currency,
         units=held_units,

@@ -66,7 +66,10 @@ def refresh_from_table(ctx: Context) -> None:
         rates.keep_clock()
         now = app_now()
         rates.store_rates(
-            {currency: Rate(usd=usd, as_of=now, sources=("static",)) for currency, usd in static_rates().items()}
+            {
+                currency: Rate(usd=usd, as_of=now, agreed_at=now, sources=("static",))
+                for currency, usd in static_rates().items()
+            }
         )
 
 
@@ -91,6 +94,7 @@ def refresh_from_sources(ctx: Context) -> None:
             now=app_now(),
         )
         rates.store_rates(consensus.rates)
+        rates.note_disagreement(consensus.held.keys())
     _tell_health(answers, before)
     _tell_disagreement(consensus)
 

@@ -17,7 +17,15 @@ from core.batches.schemas import (
     CreatePayoutBatch,
     CreateRefundBatch,
 )
-from core.errors import BatchBadId, BatchBadOnError, BatchDisabled, BatchEmpty, BatchNotFound, BatchTooLarge
+from core.errors import (
+    BatchBadId,
+    BatchBadOnError,
+    BatchDisabled,
+    BatchEmpty,
+    BatchNotFound,
+    BatchTooLarge,
+    BatchTooManyOpen,
+)
 from models.batches import items as batch_items
 from models.batches import rows as batches
 from models.batches import views as batch_views
@@ -42,7 +50,7 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
 
 _ID: Final = "0190b3c6-9e10-7b20-8d3c-6f5e4d3c2b1a"
 _ADDRESS: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
-_CREATE_ERRORS: Final = (BatchEmpty, BatchTooLarge, BatchBadOnError, BatchDisabled)
+_CREATE_ERRORS: Final = (BatchEmpty, BatchTooLarge, BatchBadOnError, BatchTooManyOpen, BatchDisabled)
 _DESCRIPTION: Final = (
     "1 to 5000 items, taken at once and done afterwards: read them with POST /v1/batch/info. An item that is malformed"
     " or refused fails by itself. With on_error stop they are done in order, and after the first failure the rest is"

@@ -113,6 +113,10 @@ class EmailBadAddress(DomainError, code="email.bad_address", status=400):
     """The e-mail address is invalid."""
 
 
+class EmailTooMany(DomainError, code="email.too_many", status=429, retryable=True, retry_after_s=3_600):
+    """Too many e-mails were sent to this address, or for this merchant, within a day; try again later."""
+
+
 class EmailDisabled(DomainError, code="email.disabled", status=503):
     """This gateway sends no e-mail."""
 

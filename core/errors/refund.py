@@ -49,6 +49,10 @@ class BatchDisabled(DomainError, code="batch.disabled", status=503):
     """Batches are not available on this gateway."""
 
 
+class BatchTooManyOpen(DomainError, code="batch.too_many_open", status=409, retryable=True):
+    """Too many items of batches are open; send this batch again once some of them are done."""
+
+
 class BatchNotFound(DomainError, code="batch.not_found", status=404):
     """There is no such batch."""
 

@@ -19,7 +19,7 @@ from core.net.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, U
 AmountMode = Literal["fixed", "open", "range"]
 
 EXPIRES_IN_MAX_S: Final = 10 * 365 * 86_400
-OFFSET_MAX: Final = 10**9
+OFFSET_MAX: Final = 100_000
 # So far back a page of a link's payments is found at once, however many there are.
 PAYMENTS_OFFSET_MAX: Final = 10_000
 

@@ -16,7 +16,7 @@ from core.payouts.schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, TAKING_MEMO,
 HOURS_MIN: Final = 1
 HOURS_MAX: Final = 720
 BATCH_MAX: Final = 500
-OFFSET_MAX: Final = 10**9
+OFFSET_MAX: Final = 100_000
 
 _LINK_ID: Final = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 _MOMENT: Final = "2026-01-31T12:00:00.000Z"

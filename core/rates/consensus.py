@@ -62,10 +62,14 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """US dollars for one unit; as old as the oldest quote in it."""
+    """US dollars for one unit; as old as the oldest quote in it.
+
+    agreed_at: the time since which as many sources as its kind needs have given this price.
+    """
 
     usd: Decimal
     as_of: datetime
+    agreed_at: datetime
     sources: tuple[str, ...]
 
 
@@ -95,7 +99,7 @@ def agree(
 ) -> Consensus:
     """Return the rates of all currencies of the catalogue that the readings settle."""
     coin_rules = Rules(sources_min=coin_sources_min, spread_ppm=COIN_SPREAD_PPM, leap_ppm=COIN_LEAP_PPM)
-    found = Consensus(rates={DOLLAR: Rate(usd=Decimal(1), as_of=now, sources=("definition",))})
+    found = Consensus(rates={DOLLAR: Rate(usd=Decimal(1), as_of=now, agreed_at=now, sources=("definition",))})
     # Tether first: where a market quotes in it, its own price turns the quote into dollars.
     for currency in sorted({*catalogue.assets, *catalogue.fiats} - {DOLLAR}, key=lambda code: (code != TETHER, code)):
         rules = coin_rules if currency in catalogue.assets else FIAT_RULES
@@ -119,6 +123,7 @@ def settle(quotes: Sequence[Quote], *, previous: Decimal | None, rules: Rules) -
     return Rate(
         usd=usd.quantize(RATE_STEP, context=EXACT),
         as_of=min(quote.as_of for quote in close),
+        agreed_at=sorted((quote.as_of for quote in close), reverse=True)[max(rules.sources_min, 1) - 1],
         sources=tuple(sorted(quote.source for quote in close)),
     )
 

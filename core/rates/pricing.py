@@ -66,6 +66,8 @@ class Market:
     network_fees: Mapping[Method, int]
     # What a sweep of a pair costs, with all that it takes; likewise.
     sweep_fees: Mapping[Method, int] = field(default_factory=dict)
+    # Rates that enough sources agree on at this moment; the others are good for prices, not for trades.
+    conversion_rates: Rates = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

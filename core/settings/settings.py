@@ -106,6 +106,9 @@ class Settings(BaseModel):
     # A coin has a rate only while this many sources agree on it.
     rates_sources_min: int = Field(2, ge=1, le=4)
     smtp_url: MailServerUrl | None = Field(None, repr=False)
+    # E-mails to recipients and buyers in 24 hours: to one address for one merchant, and to all addresses for it.
+    email_recipient_day_max: int = Field(20, ge=1, le=100_000)
+    email_merchant_day_max: int = Field(5_000, ge=1, le=10_000_000)
     # Who e-mails come from; without it no-reply at the host of PAY_URL.
     mail_from: str | None = Field(None, pattern=r"^[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}$")
     # What whoever reads /metrics has to show; production without one has no such page.
@@ -126,6 +129,9 @@ class Settings(BaseModel):
     deny_list: Path | None = None
     # false: no batch is taken; those that were taken are done.
     batches_enabled: bool = True
+    # Items of batches that are not completed: one merchant's, and everybody's. A batch beyond either is refused.
+    batch_open_items_merchant_max: int = Field(50_000, ge=5_000, le=10_000_000)
+    batch_open_items_max: int = Field(500_000, ge=5_000, le=100_000_000)
     # What the signer lets leave, whatever it is told: one payout; an hour and a day of them, on all networks together.
     signer_payout_max_usd: int = Field(ge=0)
     signer_hourly_usd: int = Field(ge=0)

@@ -11,7 +11,7 @@ from core.net.answers import Answer
 from core.net.fields import OrderIdText
 from core.net.requests import Code, CodeOrEmpty, OrderId, Request, UuidText
 
-OFFSET_MAX: Final = 10**9
+OFFSET_MAX: Final = 100_000
 NUL: Final = "\x00"
 
 # NUL is refused by check(): it makes a bad field, where every other refusal of an address says that it is missing.

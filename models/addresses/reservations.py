@@ -128,9 +128,9 @@ def _reclaim_step(family: str) -> int:
 def _reserve_returned(family: str, limit: int) -> list[int]:
     # A returned ordinal stays in its table, with the time, until it has an owner or its taker has surely dropped it.
     return column(
-        "UPDATE address_returns t SET taken_at = clock_timestamp() WHERE t.family = %s AND t.ordinal IN ("
+        "UPDATE address_returns t SET taken_at = clock_timestamp() WHERE t.family = %s AND t.ordinal = ANY(ARRAY("
         f"SELECT r.ordinal FROM address_returns r WHERE r.family = %s AND {_IS_FREE}"
-        " ORDER BY r.ordinal LIMIT %s FOR UPDATE OF r SKIP LOCKED) RETURNING t.ordinal",
+        " ORDER BY r.ordinal LIMIT %s FOR UPDATE OF r SKIP LOCKED)) RETURNING t.ordinal",
         (family, family, limit),
     )
 

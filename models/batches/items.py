@@ -84,10 +84,12 @@ def lease(of: BatchRow, *, limit: int) -> list[Leased]:
         return []
     mark = uuid7()
     found = rows(
-        "UPDATE batch_items t SET lease = %s, due_at = app_now() + make_interval(secs => %s) FROM ("
-        f" SELECT i.position FROM batch_items i WHERE {_DUE} ORDER BY i.position LIMIT %s FOR UPDATE SKIP LOCKED"
-        ") AS due WHERE t.batch_id = %s AND t.position = due.position RETURNING t.position, t.body, t.put_off",
-        (mark, LEASE_S, of.id, limit, of.id),
+        "UPDATE batch_items t SET lease = %s, due_at = app_now() + make_interval(secs => %s)"
+        # An array is made once. A join may run the subquery for every row, and then leases the whole batch.
+        " WHERE t.batch_id = %s AND t.position = ANY(ARRAY("
+        f"SELECT i.position FROM batch_items i WHERE {_DUE} ORDER BY i.position LIMIT %s FOR UPDATE SKIP LOCKED"
+        ")) RETURNING t.position, t.body, t.put_off",
+        (mark, LEASE_S, of.id, of.id, limit),
     )
     return [
         Leased(of=of, position=position, body=body, put_off=put_off, lease=mark)

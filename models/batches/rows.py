@@ -9,21 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from core.batches.schemas import BatchKind, OnError
+from core.errors import BatchTooManyOpen
 from core.ids import NIL
 from models.batches import items as batch_items
 from models.batches.items import Leased
 from models.db import turns
-from models.db.base import column, execute, one, transaction
+from models.db.base import column, execute, one, rows_as, transaction
 from models.db.bells import Bell, ring
 from models.db.table import BY_DATABASE, Table
 
 # Merchants that one round passes by; the next goes on behind them.
 WALK_MAX: Final = 64
-# Batches of one merchant that one turn takes items of: another may have items where the oldest has none to give.
+# Open batches of one merchant that one turn looks at, the oldest first: a crowd of them costs no more than these.
+# Those that have nothing due leave it within minutes, since every pause and every lease ends.
+LOOKED_AT_MAX: Final = 16
+# Of these, how many it takes items of: another may have items where the oldest has none to give.
 BATCHES_A_TURN: Final = 4
 # How long a completed batch can be read. What it made stays.
 KEPT_DAYS: Final = 30
@@ -58,10 +62,33 @@ class BatchRow(Table, table="batches b"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedRound:
-    """What one round leased, and the merchants it passed: the next goes on behind the last of them."""
+    """Items leased in one round, the merchants it passed and their batches without a pending item.
+
+    The next round goes on behind the last of the merchants.
+    """
 
     items: tuple[Leased, ...]
     merchants: tuple[UUID, ...]
+    handled: tuple[UUID, ...]
+
+    @property
+    def batches(self) -> list[UUID]:
+        """Return the batches that may be complete after this round."""
+        return list(dict.fromkeys([*self.handled, *(item.of.id for item in self.items)]))
+
+
+def check_open(merchant_id: UUID, *, count: int, merchant_max: int, gateway_max: int) -> None:
+    """Raise batch.too_many_open if `count` more items would exceed a cap on items of batches that are not completed.
+
+    Nothing is locked: batches taken at the same moment may exceed a cap by one batch each.
+    """
+    mine, all_open = one(
+        "SELECT COALESCE(sum(b.count) FILTER (WHERE b.merchant_id = %s), 0), COALESCE(sum(b.count), 0)"
+        " FROM batches b WHERE b.status <> 'completed'",
+        (merchant_id,),
+    ) or (0, 0)
+    if mine + count > merchant_max or all_open + count > gateway_max:
+        raise BatchTooManyOpen
 
 
 def create(new: BatchRow, items: Sequence[str], order_ids: Sequence[str]) -> None:
@@ -89,69 +116,91 @@ def lease_turn(*, limit: int, after: UUID) -> LeasedRound:
 
     The round begins behind the merchant `after` and goes once around. A merchant who is alone gets all the places.
     """
-    merchants = _merchants_with_work(after)
+    walked = _walk(after)
+    due: dict[UUID, list[UUID]] = {look.merchant_id: [] for look in walked}
+    for look in walked:
+        if look.is_due and len(due[look.merchant_id]) < BATCHES_A_TURN:
+            due[look.merchant_id].append(look.batch_id)
+    waiting = sum(1 for batches in due.values() if batches)
     found: list[Leased] = []
     passed: list[UUID] = []
-    for number, merchant_id in enumerate(merchants):
-        # What is left, shared among those still to come: nobody is passed by while there is a place.
-        share = max(1, (limit - len(found)) // (len(merchants) - number))
-        found += _lease_of(merchant_id, share)
+    for merchant_id, batches in due.items():
         passed.append(merchant_id)
+        if batches:
+            # What is left, shared among those still to come: nobody is passed by while there is a place.
+            found += _lease_of(batches, max(1, (limit - len(found)) // waiting))
+            waiting -= 1
         if len(found) >= limit:
             break
     execute(
         "UPDATE batches SET status = 'processing' WHERE id = ANY(%s::uuid[]) AND status = 'pending'",
         (list({item.of.id for item in found}),),
     )
-    return LeasedRound(items=tuple(found), merchants=tuple(passed))
+    handled = tuple(look.batch_id for look in walked if not look.is_pending)
+    return LeasedRound(items=tuple(found), merchants=tuple(passed), handled=handled)
 
 
+class _Look(NamedTuple):
+    """An open batch in a merchant's turn: whether items are pending, and whether one can be leased."""
+
+    merchant_id: UUID
+    batch_id: UUID
+    is_pending: bool
+    is_due: bool
+
+
+_FIRST: Final = (
+    "SELECT i.due_at <= (SELECT app_now()) FROM batch_items i WHERE i.batch_id = b.id AND i.status = 'pending'"
+)
 _WALK: Final = (
     turns.walk("batches b", "b.status <> 'completed'", after="%s", most="%s")
-    + " SELECT merchant_id FROM walk WHERE merchant_id IS NOT NULL ORDER BY number"
+    + " SELECT b.merchant_id, b.id AS batch_id, first.is_due IS NOT NULL AS is_pending,"
+    " CASE WHEN first.is_due IS NULL THEN false"
+    # The items of a batch that runs in order wait for its first one, leased or paused.
+    " WHEN first.is_due OR b.on_error <> 'continue' THEN first.is_due"
+    f" ELSE EXISTS ({_FIRST} AND i.due_at <= (SELECT app_now())) END AS is_due"
+    " FROM walk CROSS JOIN LATERAL (SELECT * FROM batches o WHERE o.merchant_id = walk.merchant_id"
+    f"  AND o.status <> 'completed' ORDER BY o.id LIMIT {LOOKED_AT_MAX}) b"
+    f" LEFT JOIN LATERAL ({_FIRST} ORDER BY i.position LIMIT 1) first (is_due) ON true"
+    " ORDER BY walk.number, b.id"
 )
 
 
-def _merchants_with_work(after: UUID) -> list[UUID]:
-    """Return merchants with open batches, in the order of their turns."""
-    behind = column(_WALK, (after, WALK_MAX))
-    if len(behind) == WALK_MAX:
+def _walk(after: UUID) -> list[_Look]:
+    """Return the oldest open batches of merchants, in the order of their turns."""
+    behind = rows_as(_Look, _WALK, (after, WALK_MAX))
+    seen = {look.merchant_id for look in behind}
+    if len(seen) == WALK_MAX:
         return behind
-    again = column(_WALK, (NIL, WALK_MAX - len(behind)))
-    return list(dict.fromkeys([*behind, *again]))
+    again = rows_as(_Look, _WALK, (NIL, WALK_MAX - len(seen)))
+    return [*behind, *(look for look in again if look.merchant_id not in seen)]
 
 
-def _lease_of(merchant_id: UUID, share: int) -> list[Leased]:
-    """Lease a merchant's share, of its oldest batches that have due items."""
-    open_batches = BatchRow.read(
-        "b.merchant_id = %s AND b.status <> 'completed' AND EXISTS (SELECT FROM batch_items i"
-        "  WHERE i.batch_id = b.id AND i.status = 'pending' AND i.due_at <= (SELECT app_now()))"
-        # Those that run in order and wait would take the places of those that do not.
-        " AND (b.on_error = 'continue' OR NOT EXISTS (SELECT FROM batch_items i"
-        "  WHERE i.batch_id = b.id AND i.status = 'pending' AND i.due_at > (SELECT app_now())))"
-        " ORDER BY b.id LIMIT %s",
-        (merchant_id, BATCHES_A_TURN),
-    )
+def _lease_of(due: Sequence[UUID], share: int) -> list[Leased]:
+    """Lease a merchant's share, of its batches that have due items."""
     found: list[Leased] = []
-    for batch in open_batches:
+    for batch in BatchRow.read("b.id = ANY(%s::uuid[]) ORDER BY b.id", (list(due),)):
         if len(found) >= share:
             break
         found += batch_items.lease(batch, limit=share - len(found))
     return found
 
 
-def complete(merchants: Sequence[UUID]) -> None:
-    """Complete those of the merchants' batches whose items are all handled; a statement by itself.
+def complete(ids: Sequence[UUID]) -> None:
+    """Complete those of some batches whose items are all handled; a statement by itself.
 
-    Whoever handles a batch's last item comes by here after its commit, and if it dies before, the next round does.
+    The worker that handles a batch's last item calls this after its commit. If it dies before, a later round finds
+    the batch among its merchant's oldest.
     """
+    if not ids:
+        return
     execute(
         "UPDATE batches b SET status = 'completed', completed_at = date_trunc('milliseconds', app_now()),"
         # Counted once none is left: this is asked after every few items.
         f" (succeeded, failed) = (SELECT {_COUNTS} FROM batch_items i WHERE i.batch_id = b.id)"
-        " WHERE b.merchant_id = ANY(%s::uuid[]) AND b.status <> 'completed'"
+        " WHERE b.id = ANY(%s::uuid[]) AND b.status <> 'completed'"
         " AND NOT EXISTS (SELECT FROM batch_items i WHERE i.batch_id = b.id AND i.status = 'pending')",
-        (list(merchants),),
+        (list(ids),),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from core.catalogue.catalogue import Catalogue
-from core.errors import TooManyRequestsError
+from core.errors import EmailTooMany, TooManyRequestsError
 from core.invoices import letters, states
 from core.invoices.letters import Told
 from core.net.letters import Body
@@ -41,11 +41,14 @@ def write_once(catalogue: Catalogue, paid: InvoiceRow) -> None:
 def write_asked(catalogue: Catalogue, invoice: InvoiceRow, post: Post, recipient: str) -> None:
     """Write what a merchant asks for: the receipt of a payment that is paid, else the way to its page.
 
-    Raises TooManyRequestsError past ASKED_MAX. The invoice is locked by the caller: nobody else counts meanwhile.
+    Raises TooManyRequestsError past ASKED_MAX, email.too_many past the caps of a day.
+
+    The caller has locked the invoice, so that no other call counts at the same time.
     """
     _check_count(invoice)
     make = _receipt if invoice.status in states.DECIDED_STATUSES else _link
-    emails.add(invoice.merchant_id, [make(catalogue, invoice, post, recipient)], kind="payment", box=post.box)
+    if not emails.add(invoice.merchant_id, [make(catalogue, invoice, post, recipient)], kind="payment", box=post.box):
+        raise EmailTooMany
 
 
 def _check_count(invoice: InvoiceRow) -> None:

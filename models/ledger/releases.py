@@ -10,16 +10,21 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from models.db.base import execute, rows, rows_as, transaction
+from models.db import turns
+from models.db.base import execute, rows, transaction
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, HOLD, Account, Transfer
 from models.ledger.rows import SplitEarnings, SplitShare
 
 # Out of a frozen merchant's hold nothing goes to others: by rules of his it would leave as well as by payouts.
-_DUE: Final = (
-    "s.left_units > 0 AND s.is_mature AND s.release_at <= app_now() AND s.merchant_id::text <> ALL (ARRAY("
-    "SELECT f.name FROM payout_freezes f WHERE f.scope = 'merchant'))"
-    " AND NOT EXISTS (SELECT 1 FROM payout_freezes f WHERE f.scope = 'all')"
+_WAITING: Final = "s.left_units > 0 AND s.is_mature"
+_IS_DUE: Final = "s.release_at <= (SELECT app_now())"
+_NOT_FROZEN: Final = (
+    "NOT EXISTS (SELECT 1 FROM payout_freezes f"
+    " WHERE f.scope = 'all' OR (f.scope = 'merchant' AND f.name = {merchant}::text))"
+)
+_NOT_DOUBTED: Final = (
+    "NOT EXISTS (SELECT 1 FROM deposits d WHERE d.id = s.deposit_id AND d.network = ANY(%(but_for)s))"
 )
 
 
@@ -30,29 +35,43 @@ class Receipt(NamedTuple):
     currency: str
 
 
-def due(limit: int, *, but_for: Collection[str] = ()) -> list[Receipt]:
-    """Return who is to receive the longest due shares, so many shares looked at.
+def due(limit: int, *, but_for: Collection[str] = ()) -> dict[Receipt, list[UUID]]:
+    """Return due shares by recipient and coin: a turn of each merchant who shares before the second of any.
 
     but_for: networks whose deposits wait, as a refund of them may be missing here.
     """
-    waits = "true"
-    if but_for:
-        waits = "NOT EXISTS (SELECT 1 FROM deposits d WHERE d.id = s.deposit_id AND d.network = ANY(%(but_for)s))"
-    return rows_as(
-        Receipt,
-        "SELECT DISTINCT recipient_id, currency FROM (SELECT s.recipient_id, s.currency FROM split_shares s"
-        f" WHERE {_DUE} AND {waits} ORDER BY s.release_at, s.id LIMIT %(limit)s) longest",
-        {"but_for": list(but_for), "limit": limit},
+    found: dict[Receipt, list[UUID]] = {}
+    for share_id, *receipt in rows(
+        f"SELECT s.id, s.recipient_id, s.currency FROM split_shares s WHERE s.id = ANY(ARRAY({_due(but_for)}))"
+        " ORDER BY s.release_at, s.id",
+        {"limit": limit, "but_for": list(but_for)},
+    ):
+        found.setdefault(Receipt(*receipt), []).append(share_id)
+    return found
+
+
+def _due(but_for: Collection[str]) -> str:
+    """Return the statement that picks due shares, merchant by merchant: a frozen merchant's crowd costs one look."""
+    return turns.fair(
+        "split_shares s",
+        _WAITING,
+        due=f"{_IS_DUE} AND {_NOT_DOUBTED}" if but_for else _IS_DUE,
+        order="s.release_at, s.id",
+        since="release_at",
+        whose=_NOT_FROZEN.format(merchant="walk.merchant_id"),
     )
 
 
-def release(receipt: Receipt, *, limit: int) -> int:
-    """Give a recipient some of its due shares, its debt first; return how many. Those in other hands are passed by."""
+def release(receipt: Receipt, share_ids: Sequence[UUID]) -> int:
+    """Give a recipient those of its shares that are still due, its debt first; return how many were given.
+
+    Skips shares that another transaction has locked.
+    """
     with transaction():
         found = SplitShare.read(
-            f"(s.recipient_id, s.currency) = (%s, %s) AND {_DUE} ORDER BY s.release_at, s.id LIMIT %s"
-            " FOR UPDATE OF s SKIP LOCKED",
-            (*receipt, limit),
+            f"s.id = ANY(%s) AND {_WAITING} AND {_IS_DUE} AND {_NOT_FROZEN.format(merchant='s.merchant_id')}"
+            " AND (s.recipient_id, s.currency) = (%s, %s) ORDER BY s.release_at, s.id FOR UPDATE OF s SKIP LOCKED",
+            (list(share_ids), *receipt),
         )
         if found:
             _book(receipt, found)

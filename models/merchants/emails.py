@@ -12,13 +12,17 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
+import structlog
+
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
 from models.db import turns
-from models.db.base import execute, in_transaction
+from models.db.base import execute, in_transaction, rows, value
 from models.db.bells import Bell, ring
 from models.db.table import BY_DATABASE, Table
+
+log = structlog.get_logger()
 
 # The n-th entry is the wait after the n-th failure.
 DELAYS_S: Final = (60, 300, 900, 3_600, 10_800)
@@ -31,6 +35,7 @@ KEPT_DAYS: Final = 30
 Kind = Literal["cheque", "receipt", "payment"]
 
 _FREE: Final = "(e.leased_until IS NULL OR e.leased_until <= app_now())"
+_TODAY: Final = "created_at > app_now() - interval '24 hours'"
 _DUE: Final = turns.fair(
     "emails e",
     "e.status = 'pending'",
@@ -74,10 +79,12 @@ class Draft:
 
 
 class Post(NamedTuple):
-    """What models need that write e-mails of their own accord: what seals them, and where payments' pages are."""
+    """Settings of e-mails that models write: the box that seals them, payments' pages and the caps of 24 hours."""
 
     box: SecretBox
     pay_url: str
+    recipient_day_max: int
+    merchant_day_max: int
 
 
 class _Process:
@@ -86,7 +93,14 @@ class _Process:
 
 def use(settings: Settings) -> None:
     """Have e-mails written by what the settings say, in the whole process; by settings without SMTP_URL, none."""
-    _Process.post = Post(SecretBox(settings.secret_keys), settings.pay_url) if settings.smtp_url else None
+    _Process.post = None
+    if settings.smtp_url:
+        _Process.post = Post(
+            box=SecretBox(settings.secret_keys),
+            pay_url=settings.pay_url,
+            recipient_day_max=settings.email_recipient_day_max,
+            merchant_day_max=settings.email_merchant_day_max,
+        )
 
 
 def post() -> Post | None:
@@ -95,9 +109,12 @@ def post() -> Post | None:
 
 
 def add(merchant_id: UUID, drafts: Sequence[Draft], *, kind: Kind, box: SecretBox) -> list[UUID]:
-    """Write e-mails in the caller's transaction and return their ids."""
+    """Write e-mails in the caller's transaction and return their ids; those above a cap are left out."""
     if not in_transaction():
         raise RuntimeError("an e-mail is written in the transaction of what it tells of")
+    drafts = _within_caps(merchant_id, drafts)
+    if not drafts:
+        return []
     new = [
         EmailRow(
             id=email_id, merchant_id=merchant_id, object_id=draft.object_id, kind=kind, recipient=draft.recipient,
@@ -108,6 +125,32 @@ def add(merchant_id: UUID, drafts: Sequence[Draft], *, kind: Kind, box: SecretBo
     EmailRow.write_all(new)
     ring(Bell.DELIVER_EMAILS)
     return [email.id for email in new]
+
+
+def _within_caps(merchant_id: UUID, drafts: Sequence[Draft]) -> Sequence[Draft]:
+    """Return the drafts that one address, and one merchant, may be sent within 24 hours."""
+    post = _Process.post
+    if post is None:
+        return drafts
+    addresses = {draft.recipient.lower() for draft in drafts}
+    sent = dict(
+        rows(
+            "SELECT lower(recipient), count(*) FROM emails WHERE merchant_id = %s AND lower(recipient) = ANY(%s)"
+            f" AND {_TODAY} GROUP BY 1",
+            (merchant_id, list(addresses)),
+        )
+    )
+    of_merchant = value(f"SELECT count(*) FROM emails WHERE merchant_id = %s AND {_TODAY}", (merchant_id,))
+    room = post.merchant_day_max - int(of_merchant)
+    allowed: list[Draft] = []
+    for draft in drafts:
+        address = draft.recipient.lower()
+        if len(allowed) < room and sent.get(address, 0) < post.recipient_day_max:
+            sent[address] = sent.get(address, 0) + 1
+            allowed.append(draft)
+    if len(allowed) < len(drafts):
+        log.warning("email.capped", merchant_id=str(merchant_id), left_out=len(drafts) - len(allowed))
+    return allowed
 
 
 def _binding(email_id: UUID) -> str:

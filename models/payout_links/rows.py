@@ -129,7 +129,12 @@ def find_by_token(token_hash: bytes) -> PayoutLinkRow | None:
 
 def page(merchant_id: UUID, *, limit: int, offset: int) -> list[PayoutLinkRow]:
     """Return some of a merchant's links, newest first."""
-    return PayoutLinkRow.read("l.merchant_id = %s ORDER BY l.id DESC LIMIT %s OFFSET %s", (merchant_id, limit, offset))
+    # The index alone passes over the links before the page.
+    return PayoutLinkRow.read(
+        "l.id IN (SELECT id FROM payout_links WHERE merchant_id = %s ORDER BY id DESC LIMIT %s OFFSET %s)"
+        " ORDER BY l.id DESC",
+        (merchant_id, limit, offset),
+    )
 
 
 def lock(link_id: UUID) -> PayoutLinkRow | None:
@@ -205,10 +210,10 @@ def keep_open(limit: int) -> int:
     So a link that its recipient could not claim can be claimed for an hour at least after the freeze.
     """
     return execute(
-        "UPDATE payout_links SET expires_at = app_now() + make_interval(secs => %s) WHERE id IN ("
+        "UPDATE payout_links SET expires_at = app_now() + make_interval(secs => %s) WHERE id = ANY(ARRAY("
         " SELECT l.id FROM payout_links l WHERE l.status = 'funded'"
         f" AND l.expires_at < app_now() + make_interval(secs => %s) AND {_IS_FROZEN}"
-        " LIMIT %s FOR UPDATE SKIP LOCKED)",
+        " LIMIT %s FOR UPDATE SKIP LOCKED))",
         (KEPT_OPEN_UNTIL_S, KEPT_OPEN_S, limit),
     )
 

@@ -20,6 +20,8 @@ from models.rates.rows import RateRow
 
 # Older quotes are refused: a stale rate sells at a loss.
 STALE_AFTER_S: Final = 300
+# A conversion trades at the rate itself, without a margin for its age: only one agreed on within this time is used.
+CONVERSION_AGE_MAX_S: Final = 60
 CACHE_S: Final = 1.0
 
 # A quote from the future was written before the clock was set back: nothing tells how old it is.
@@ -61,7 +63,8 @@ def load_market() -> Market:
     rates = _fresh_rates()
     fees = rows(f"SELECT currency, network, units, COALESCE(sweep_units, units) FROM network_fees WHERE {_IS_FRESH}")
     return Market(
-        rates={currency: rate for currency, rate, _ in rates},
+        rates={currency: rate for currency, rate, *_ in rates},
+        conversion_rates={currency: rate for currency, rate, _, is_agreed in rates if is_agreed},
         network_fees={(currency, network): units for currency, network, units, _ in fees},
         sweep_fees={(currency, network): units for currency, network, _, units in fees},
     )
@@ -72,7 +75,7 @@ def quotes_against_usdt(currency_from: str | None = None) -> list[Course]:
 
     A currency that is unknown, or whose rate is stale, is absent; without a rate of USDT all of them are.
     """
-    fresh = {currency: (rate, quoted_at) for currency, rate, quoted_at in _fresh_rates()}
+    fresh = {currency: (rate, quoted_at) for currency, rate, quoted_at, _ in _fresh_rates()}
     if AGAINST not in fresh:
         return []
     usdt_rate, usdt_at = fresh[AGAINST]
@@ -89,10 +92,12 @@ def last_rates() -> dict[str, Decimal]:
     return dict(rows("SELECT currency, usd FROM rates"))
 
 
-def _fresh_rates() -> list[tuple[str, int, datetime]]:
+def _fresh_rates() -> list[tuple[str, int, datetime, bool]]:
     return rows(
-        f"SELECT currency, trunc(usd * 10::numeric ^ %s), quoted_at FROM rates WHERE {_IS_FRESH} ORDER BY currency",
-        (RATE_DIGITS,),
+        "SELECT currency, trunc(usd * 10::numeric ^ %s), quoted_at,"
+        " agreed_at > app_now() - make_interval(secs => %s)"
+        f" FROM rates WHERE {_IS_FRESH} ORDER BY currency",
+        (RATE_DIGITS, CONVERSION_AGE_MAX_S),
     )
 
 
@@ -100,12 +105,23 @@ def store_rates(new: Mapping[str, Rate]) -> None:
     """Record rates in one statement, in one order of rows, so that two writers cannot block each other for good."""
     RateRow.write_all(
         [
-            RateRow(currency=currency, usd=rate.usd, source=",".join(rate.sources), quoted_at=rate.as_of)
+            RateRow(
+                currency=currency,
+                usd=rate.usd,
+                source=",".join(rate.sources),
+                quoted_at=rate.as_of,
+                agreed_at=rate.agreed_at,
+            )
             for currency, rate in sorted(new.items())
         ],
         "ON CONFLICT (currency) DO UPDATE SET usd = EXCLUDED.usd, source = EXCLUDED.source,"
-        " quoted_at = EXCLUDED.quoted_at",
+        " quoted_at = EXCLUDED.quoted_at, agreed_at = EXCLUDED.agreed_at",
     )
+
+
+def note_disagreement(currencies: Collection[str]) -> None:
+    """Exclude currencies that keep their last rate from conversions until their sources agree again."""
+    execute("UPDATE rates SET agreed_at = '-infinity' WHERE currency = ANY(%s)", (sorted(currencies),))
 
 
 def keep_clock() -> None:
@@ -119,7 +135,12 @@ def carry_over(seconds: int) -> None:
     Whoever writes quotes waits for its end, or it for theirs.
     """
     execute("LOCK TABLE rates, network_fees, rate_sources IN SHARE ROW EXCLUSIVE MODE")
-    for table, moment in (("rates", "quoted_at"), ("network_fees", "quoted_at"), ("rate_sources", "answered_at")):
+    for table, moment in (
+        ("rates", "quoted_at"),
+        ("rates", "agreed_at"),
+        ("network_fees", "quoted_at"),
+        ("rate_sources", "answered_at"),
+    ):
         execute(f"UPDATE {table} SET {moment} = {moment} + make_interval(secs => %s)", (seconds,))
 
 

@@ -27,6 +27,7 @@ class RateRow(Table, table="rates"):
     usd: Decimal
     source: str
     quoted_at: datetime
+    agreed_at: datetime
 
 
 class RateSourceRow(Table, table="rate_sources"):

@@ -211,9 +211,9 @@ def _wake_payouts(_catalogue: Catalogue, spend: SpendRow) -> None:
     """Let payouts that were put off be tried again, as the coin has come; those that somebody works on are left."""
     if spend.is_success:
         execute(
-            "UPDATE payouts SET due_at = app_now() WHERE id IN (SELECT id FROM payouts WHERE network = %s"
+            "UPDATE payouts SET due_at = app_now() WHERE id = ANY(ARRAY(SELECT id FROM payouts WHERE network = %s"
             " AND currency = %s AND status = 'approved' AND wait_reason <> '' AND refused_since IS NULL"
-            " AND due_at > app_now() ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED)",
+            " AND due_at > app_now() ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED))",
             (spend.network, spend.currency, WOKEN_MAX),
         )
 

@@ -112,8 +112,8 @@ def open_live(keys: Keys, queues: FakeQueues, database_url: str, *, now: Callabl
         keys.add(f"pk_{kind}", kind, shop)  # type: ignore[arg-type]
     keys.add("pk_stranger", "unified", stranger)
     base.execute(
-        "INSERT INTO rates (currency, usd, source, quoted_at)"
-        " SELECT currency, usd::numeric, 'test', app_now() FROM unnest(%s, %s) AS new (currency, usd)",
+        "INSERT INTO rates (currency, usd, source, quoted_at, agreed_at)"
+        " SELECT currency, usd::numeric, 'test', app_now(), app_now() FROM unnest(%s, %s) AS new (currency, usd)",
         (list(RATES), list(RATES.values())),
     )
     begin_scans()

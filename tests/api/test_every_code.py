@@ -203,11 +203,27 @@ def transferring_without_an_owner(live: Live) -> testing.Result:
     return live.post("/v1/transfer/to-personal", TRANSFER)
 
 
+def mailing_beyond_the_cap(live: Live) -> testing.Result:
+    live.configure(SMTP_URL="smtp://127.0.0.1:1", EMAIL_RECIPIENT_DAY_MAX="1")
+    live.post(SEND_EMAIL, {"uuid": live.invoice(), "email": "ann@mail.example"})
+    return live.post(SEND_EMAIL, {"uuid": live.invoice(), "email": "ann@mail.example"})
+
+
+def beyond_the_open_items(path: str, field: str) -> Case:
+    def case(live: Live) -> testing.Result:
+        live.configure(BATCH_OPEN_ITEMS_MERCHANT_MAX="5000")
+        live.post(path, {field: [{}] * 5_000})
+        return live.post(path, {field: [{}]})
+
+    return case
+
+
 def batches(name: str, path: str, field: str) -> dict[tuple[str, str], Case]:
     return {
         (name, "batch.empty"): sending(path, {field: []}),
         (name, "batch.too_large"): sending(path, {field: [{}] * 5_001}),
         (name, "batch.bad_on_error"): sending(path, {field: [{}], "on_error": "halt"}),
+        (name, "batch.too_many_open"): beyond_the_open_items(path, field),
         (name, "batch.disabled"): configured(path, {field: [{}]}, BATCHES_ENABLED="0"),
     }
 
@@ -380,6 +396,7 @@ CASES: Final[dict[tuple[str, str], Case]] = {
     **lookups("getPaymentTimeline", "/v1/payment/timeline"),
     ("sendPaymentEmail", "email.bad_address"): sending(SEND_EMAIL, {"uuid": UNKNOWN, "email": "ann"}),
     ("sendPaymentEmail", "email.disabled"): lambda live: live.post(SEND_EMAIL, {"uuid": live.invoice()}),
+    ("sendPaymentEmail", "email.too_many"): mailing_beyond_the_cap,
     ("sendPaymentEmail", "email.no_recipient"): lambda live: (
         live.configure(SMTP_URL="smtp://127.0.0.1:1"),
         live.post(SEND_EMAIL, {"uuid": live.invoice()}),

@@ -47,6 +47,7 @@ CODES = {
         idempotency.in_progress idempotency.key_reused invoice.generation_stale payment.not_resolvable
         payout.frozen payout.convert_frozen payout.convert_insufficient payout.not_pending
         payout.insufficient_funds payout.funds_maturing payout.duplicate_reference batch.skipped
+        batch.too_many_open
         payoutlink.insufficient_funds payoutlink.funds_maturing payoutlink.not_cancellable
         payoutlink.claim_in_progress payoutlink.duplicate_reference refund.insufficient_funds
         refund.funds_maturing allowlist.locks_you_out split.too_many_rules
@@ -55,6 +56,7 @@ CODES = {
     411: "request.length_required",
     413: "request.too_large",
     415: "request.bad_content_type",
+    429: "email.too_many",
     500: "gateway.internal_error",
     503: """
         idempotency.unavailable gateway.busy gateway.not_ready invoice.quote_failed invoice.fee_quote_failed
@@ -67,7 +69,7 @@ CODES = {
 RETRYABLE = """
     auth.body_read idempotency.in_progress invoice.generation_stale payout.frozen payout.convert_frozen
     payout.insufficient_funds payout.funds_maturing payout.duplicate_reference payoutlink.insufficient_funds
-    payoutlink.funds_maturing refund.insufficient_funds refund.funds_maturing
+    payoutlink.funds_maturing refund.insufficient_funds refund.funds_maturing batch.too_many_open email.too_many
 """
 
 
@@ -118,9 +120,10 @@ def test_an_error_survives_the_way_through_another_process() -> None:
     assert copy.message == "too little"
 
 
-def test_only_a_busy_gateway_says_when_to_come_back() -> None:
-    assert GatewayBusy.retry_after_s == 1
-    assert [code for code, error in ERRORS.items() if error.retry_after_s is not None] == ["gateway.busy"]
+def test_a_busy_gateway_and_a_used_up_cap_say_when_to_come_back() -> None:
+    waits = {code: error.retry_after_s for code, error in ERRORS.items() if error.retry_after_s is not None}
+
+    assert waits == {"gateway.busy": GatewayBusy.retry_after_s, "email.too_many": 3_600}
 
 
 def test_a_code_cannot_be_given_twice() -> None:

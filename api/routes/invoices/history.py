@@ -196,7 +196,13 @@ ENDPOINTS: Final = (
         request=SendPaymentEmail,
         result=QueuedEmail,
         actor=Actor(name="send_payment_email", queue="invoices"),
-        errors=(*LOOKUP_ERRORS, errors.EmailNoRecipient, errors.EmailBadAddress, errors.EmailDisabled),
+        errors=(
+            *LOOKUP_ERRORS,
+            errors.EmailNoRecipient,
+            errors.EmailBadAddress,
+            errors.EmailTooMany,
+            errors.EmailDisabled,
+        ),
         examples={
             "request": {"order_id": "order-1042", "email": "buyer@mail.example"},
             "result": {"email": "buyer@mail.example", "queued": True},

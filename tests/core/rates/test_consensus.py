@@ -93,11 +93,17 @@ def test_a_leap_is_believed_from_two_sources() -> None:
 
 
 def test_a_rate_is_as_old_as_its_oldest_part_and_names_its_sources() -> None:
+    older = Quote(source="d", usd=Decimal(100), as_of=NOW - timedelta(seconds=50))
     old = Quote(source="b", usd=Decimal(100), as_of=NOW - timedelta(seconds=40))
     liar = Quote(source="c", usd=Decimal(900), as_of=NOW - timedelta(seconds=70))
     new = Quote(source="a", usd=Decimal(100), as_of=NOW)
-    found = settle([old, liar, new], previous=None, rules=RULES)
-    assert found == Rate(usd=Decimal(100), as_of=NOW - timedelta(seconds=40), sources=("a", "b"))
+    found = settle([old, older, liar, new], previous=None, rules=RULES)
+    assert found == Rate(
+        usd=Decimal(100),
+        as_of=NOW - timedelta(seconds=50),
+        agreed_at=NOW - timedelta(seconds=40),
+        sources=("a", "b", "d"),
+    )
 
 
 def test_a_rate_has_bounded_digits() -> None:
@@ -172,7 +178,7 @@ def test_a_stablecoin_that_loses_its_peg_has_the_price_it_has() -> None:
 
 def test_the_dollar_is_one_and_no_source_may_say_otherwise() -> None:
     found = consensus(reading("kraken", USD="2"), reading("ecb", USD="2"))
-    assert found.rates["USD"] == Rate(usd=Decimal(1), as_of=NOW, sources=("definition",))
+    assert found.rates["USD"] == Rate(usd=Decimal(1), as_of=NOW, agreed_at=NOW, sources=("definition",))
 
 
 def test_fiat_money_has_a_rate_from_one_source_and_a_coin_has_none() -> None:

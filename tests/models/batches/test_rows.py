@@ -8,12 +8,13 @@ from uuid import UUID
 import psycopg2.errors
 import pytest
 
+from core.errors import BatchTooManyOpen
 from core.ids import NIL, uuid7
 from models.batches import items as batch_items
 from models.batches import rows as batches
 from models.batches.items import LEASE_S, Leased, LeaseLostError
-from models.batches.rows import WALK_MAX, BatchRow
-from models.db.base import execute, one, rows, transaction
+from models.batches.rows import LOOKED_AT_MAX, WALK_MAX, BatchRow
+from models.db.base import column, execute, one, rows, transaction
 from tests.models.builders import merchant
 from tests.models.db.collisions import at_once
 
@@ -89,6 +90,60 @@ def test_a_lease_gives_the_first_items_that_nobody_has() -> None:
     of = first[0].of
     assert (of.id, of.kind, of.is_in_order, of.created_by, of.request_id) == (batch_id, "payment", False, "pk_me", "r")
     assert rows("SELECT status FROM batches") == [("processing",)]
+
+
+def test_a_lease_gives_no_more_than_asked_for_whatever_the_plan() -> None:
+    add(size=40)
+
+    with transaction():
+        for join in ("hashjoin", "mergejoin", "material", "memoize"):
+            execute(f"SET LOCAL enable_{join} = off")
+        found = batches.lease_turn(limit=5, after=NIL).items
+
+    assert places(list(found)) == [0, 1, 2, 3, 4]
+
+
+def test_batches_with_nothing_due_cost_a_turn_no_more_than_the_oldest_of_them() -> None:
+    shop = merchant()
+    for _ in range(LOOKED_AT_MAX):
+        add(shop, size=1)
+    execute("UPDATE batch_items SET due_at = app_now() + interval '1 minute'")
+    behind, stranger = add(shop, size=1), add(size=1)
+
+    assert [item.of.id for item in lease()] == [stranger]
+    pass_by(61)
+
+    assert behind not in [item.of.id for item in lease(LOOKED_AT_MAX)]
+
+
+def test_a_batch_whose_worker_died_before_completing_it_is_completed_by_a_later_round() -> None:
+    batch_id = add(size=1)
+    end(lease()[0])
+
+    with transaction():
+        turn = batches.lease_turn(limit=1, after=NIL)
+    batches.complete(turn.batches)
+
+    assert (turn.items, turn.handled) == ((), (batch_id,))
+    assert one("SELECT status FROM batches") == ("completed",)
+
+
+@pytest.mark.parametrize(("merchant_max", "gateway_max"), [(6, 100), (100, 9)])
+def test_items_of_open_batches_are_capped_by_merchant_and_gateway(merchant_max: int, gateway_max: int) -> None:
+    shop = merchant()
+    add(shop, size=4)
+    add(size=3)
+
+    batches.check_open(shop, count=2, merchant_max=merchant_max, gateway_max=gateway_max)
+    with pytest.raises(BatchTooManyOpen):
+        batches.check_open(shop, count=3, merchant_max=merchant_max, gateway_max=gateway_max)
+    execute(
+        "UPDATE batches SET status = 'completed', completed_at = app_now(), succeeded = count, failed = 0"
+        " WHERE merchant_id = %s",
+        (shop,),
+    )
+
+    batches.check_open(shop, count=6, merchant_max=merchant_max, gateway_max=gateway_max)
 
 
 def test_workers_at_once_lease_different_items() -> None:
@@ -301,12 +356,12 @@ def test_a_batch_is_completed_when_its_last_item_is_handled() -> None:
 
     for number, status in enumerate(["processing", "completed"]):
         end(items[number])
-        batches.complete([shop])
+        batches.complete(column("SELECT id FROM batches"))
         found = batches.find(shop, batch_id)
         assert found is not None
         assert (found.status, found.succeeded) == (status, number + 1)
     before = one("SELECT completed_at FROM batches")
-    batches.complete([shop])
+    batches.complete(column("SELECT id FROM batches"))
 
     assert one("SELECT completed_at FROM batches") == before
     assert lease() == []
@@ -331,7 +386,7 @@ def test_the_counts_of_a_completed_batch_are_read_without_its_items() -> None:
     assert (read.succeeded, read.failed) == (1, 1)
 
     end(third)
-    batches.complete([shop])
+    batches.complete(column("SELECT id FROM batches"))
     execute("DELETE FROM batch_items")
 
     read = batches.find(shop, batch_id)

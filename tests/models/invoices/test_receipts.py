@@ -8,8 +8,9 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
-from core.errors import TooManyRequestsError
+from core.errors import EmailTooMany, TooManyRequestsError
 from core.net.letters import Body
 from core.settings.settings import load_settings
 from models.db.base import execute, rows, transaction
@@ -18,7 +19,7 @@ from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.merchants import emails
 from models.merchants.emails import EmailRow
-from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
 
@@ -208,3 +209,32 @@ def test_what_a_merchant_wrote_stands_in_no_header_and_in_no_markup(shop: UUID, 
     assert "<script" not in body.html
     assert not {"\u202e", "\x1b", "\r"} & set(body.text + body.html)
     assert not [line for line in body.text.splitlines() if line.startswith("Bcc")]
+
+
+def test_one_address_is_sent_no_more_than_a_days_cap_for_one_merchant(shop: UUID) -> None:
+    emails.use(load_settings(ENV | {"SMTP_URL": "smtp://127.0.0.1:1", "EMAIL_RECIPIENT_DAY_MAX": "2"}))
+    ask(invoice(shop), "Ann@mail.example")
+    ask(invoice(shop))
+
+    with pytest.raises(EmailTooMany):
+        ask(invoice(shop))
+    ask(invoice(shop), "bob@mail.example")
+    ask(invoice(merchant()))
+    execute("UPDATE emails SET created_at = created_at - interval '1 day'")
+    ask(invoice(shop))
+
+    assert len(written()) == 5
+
+
+def test_one_merchant_sends_no_more_than_its_cap_of_a_day_and_its_sales_go_on(shop: UUID, chain: Chain) -> None:
+    emails.use(load_settings(ENV | {"SMTP_URL": "smtp://127.0.0.1:1", "EMAIL_MERCHANT_DAY_MAX": "1"}))
+    ask(invoice(shop), "bob@mail.example")
+    mine = invoice(shop, payer_email=ANN)
+    chain.pay_and_confirm(mine, PRICE, txid="0xpaid")
+
+    with capture_logs() as lines:
+        decided = settled(mine)
+
+    assert decided.status == "paid"
+    assert [line["event"] for line in lines] == ["email.capped"]
+    assert len(written()) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -353,13 +354,14 @@ def test_a_frozen_recipient_receives_all_the_same(shop: UUID, chain: Chain) -> N
 
 
 def test_whoever_releases_passes_by_what_another_has_in_hand(shop: UUID, chain: Chain) -> None:
-    recipient = share_with(shop, 10)
+    share_with(shop, 10)
     sale(chain, shop)
     mature(chain)
 
     with transaction():
         execute("SELECT 1 FROM split_shares FOR UPDATE")
-        (got,) = at_once(1, lambda _: releases.release(releases.Receipt(recipient, "USDT"), limit=10))
+        due = releases.due(10)
+        (got,) = at_once(1, lambda _: releases.release(*due.popitem()))
 
     assert got == 0
 
@@ -367,7 +369,8 @@ def test_whoever_releases_passes_by_what_another_has_in_hand(shop: UUID, chain: 
 def test_a_step_is_bounded_and_rings_for_the_rest(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch, rung: list[str]
 ) -> None:
-    monkeypatch.setattr(share_ticks, "SHARES_AT_ONCE", 2)
+    monkeypatch.setattr(share_ticks, "SHARES_AT_ONCE", 1)
+    monkeypatch.setattr(share_ticks, "SHARES_PER_STEP", 2)
     recipient = share_with(shop, 10)
     for _ in range(3):
         sale(chain, shop)
@@ -383,6 +386,19 @@ def test_a_step_is_bounded_and_rings_for_the_rest(
     assert rung == []
 
 
+def test_a_frozen_merchant_s_due_shares_take_no_place_of_others(shop: UUID, chain: Chain) -> None:
+    share_with(shop, 10)
+    for _ in range(2):
+        sale(chain, shop)
+    other = merchant()
+    recipient = share_with(other, 10)
+    sale(chain, other)
+    mature(chain)
+    freezes.freeze("merchant", str(shop), reason="chargebacks", frozen_by="operator")
+
+    assert [receipt.recipient_id for receipt in releases.due(1)] == [recipient]
+
+
 def test_one_recipient_whose_step_fails_holds_up_no_other(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,10 +407,10 @@ def test_one_recipient_whose_step_fails_holds_up_no_other(
     mature(chain)
     do = releases.release
 
-    def fail(receipt: releases.Receipt, *, limit: int) -> int:
+    def fail(receipt: releases.Receipt, share_ids: Sequence[UUID]) -> int:
         if receipt.recipient_id == unlucky:
             raise ValueError("unlucky")
-        return do(receipt, limit=limit)
+        return do(receipt, share_ids)
 
     monkeypatch.setattr(releases, "release", fail)
     release()

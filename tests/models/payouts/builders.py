@@ -59,7 +59,9 @@ def charge(currency: str = "USDT", network: str = "ethereum", units: int = CHAIN
 def trade(**usd: str) -> None:
     """Make the rates of coins known."""
     now = app_now()
-    rates.store_rates({coin: Rate(usd=Decimal(price), as_of=now, sources=("test",)) for coin, price in usd.items()})
+    rates.store_rates(
+        {coin: Rate(usd=Decimal(price), as_of=now, agreed_at=now, sources=("test",)) for coin, price in usd.items()}
+    )
 
 
 def events_of(payout_id: UUID) -> list[str]:

@@ -22,7 +22,10 @@ pytestmark = pytest.mark.usefixtures("database")
 def store(age_s: int = 0, **usd: str) -> None:
     as_of = app_now() - timedelta(seconds=age_s)
     rates.store_rates(
-        {code: Rate(usd=Decimal(price), as_of=as_of, sources=("kraken", "ecb")) for code, price in usd.items()}
+        {
+            code: Rate(usd=Decimal(price), as_of=as_of, agreed_at=as_of, sources=("kraken", "ecb"))
+            for code, price in usd.items()
+        }
     )
 
 
@@ -36,7 +39,7 @@ def test_a_rate_is_read_back_with_all_its_digits() -> None:
 
 
 def test_a_newer_rate_takes_the_place_of_the_last_and_names_its_sources() -> None:
-    rates.store_rates({"BTC": Rate(usd=Decimal(1), as_of=app_now(), sources=("coinbase",))})
+    rates.store_rates({"BTC": Rate(usd=Decimal(1), as_of=app_now(), agreed_at=app_now(), sources=("coinbase",))})
     store(BTC="2")
     assert rates.last_rates() == {"BTC": 2}
     assert one("SELECT source FROM rates") == ("kraken,ecb",)
@@ -47,6 +50,23 @@ def test_a_stale_rate_is_absent_though_it_is_still_what_a_new_one_is_held_agains
     store(age_s=rates.STALE_AFTER_S + 1, ETH="3000")
     assert rates.load_market().rates.keys() == {"BTC"}
     assert rates.last_rates().keys() == {"BTC", "ETH"}
+
+
+def test_a_rate_that_is_a_minute_old_prices_invoices_and_trades_nothing() -> None:
+    store(age_s=rates.CONVERSION_AGE_MAX_S - 5, BTC="95000")
+    store(age_s=rates.CONVERSION_AGE_MAX_S + 1, ETH="3000")
+    market = rates.load_market()
+    assert market.rates.keys() == {"BTC", "ETH"}
+    assert market.conversion_rates.keys() == {"BTC"}
+
+
+def test_a_rate_that_sources_contradict_trades_nothing_until_they_agree_again() -> None:
+    store(BTC="95000", ETH="3000")
+    rates.note_disagreement(["ETH"])
+    assert rates.load_market().rates.keys() == {"BTC", "ETH"}
+    assert rates.load_market().conversion_rates.keys() == {"BTC"}
+    store(ETH="3001")
+    assert rates.load_market().conversion_rates.keys() == {"BTC", "ETH"}
 
 
 def advance(seconds: int) -> None:
@@ -104,7 +124,7 @@ def test_who_is_about_to_write_rates_of_now_does_so_before_the_clock_moves() -> 
                 rates.keep_clock()
                 as_of = app_now()
                 wait_until_somebody_waits()
-                rates.store_rates({"BTC": Rate(usd=Decimal(95_000), as_of=as_of, sources=("static",))})
+                rates.store_rates({"BTC": Rate(usd=Decimal(95_000), as_of=as_of, agreed_at=as_of, sources=("static",))})
 
     assert at_once(2, take_part) == [None, None]
 
