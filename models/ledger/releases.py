@@ -23,9 +23,7 @@ _NOT_FROZEN: Final = (
     "NOT EXISTS (SELECT 1 FROM payout_freezes f"
     " WHERE f.scope = 'all' OR (f.scope = 'merchant' AND f.name = {merchant}::text))"
 )
-_NOT_DOUBTED: Final = (
-    "NOT EXISTS (SELECT 1 FROM deposits d WHERE d.id = s.deposit_id AND d.network = ANY(%(but_for)s))"
-)
+_NOT_DOUBTED: Final = "NOT EXISTS (SELECT 1 FROM deposits d WHERE d.id = s.deposit_id AND d.network = ANY(%(but_for)s))"
 
 
 class Receipt(NamedTuple):
