@@ -12,7 +12,7 @@ from api import events
 from api.endpoints import ANY_KEY, JSON, Endpoint
 from api.http.dispatch import IDEMPOTENCY_KEY_CHARS_MAX
 from core.errors import DomainError
-from core.net.requests import SCHEMA_REFERENCE
+from core.net.requests import SCHEMA_REFERENCE, Request, optional_fields
 
 Json = dict[str, Any]
 
@@ -139,6 +139,9 @@ def describe(endpoints: Sequence[Endpoint], *, base_url: str) -> Json:
     named = dict.fromkeys(t for e in endpoints for t in (e.request, e.result) if t is not None)
     types = [*named, *events.body_types()]
     references, schemas = msgspec.json.schema_components(types, ref_template=SCHEMA_REFERENCE)
+    for kind in named:
+        if isinstance(kind, type) and issubclass(kind, Request):
+            _admit_null(schemas[kind.__name__], optional_fields(kind))
     by_type = dict(zip(types, references, strict=True))
     paths: dict[str, Json] = defaultdict(dict)
     for endpoint in endpoints:
@@ -157,6 +160,15 @@ def describe(endpoints: Sequence[Endpoint], *, base_url: str) -> Json:
             "securitySchemes": _SECURITY_SCHEMES,
         },
     }
+
+
+def _admit_null(schema: Json, optional: Iterable[str]) -> None:
+    """Describe that null counts as absent in a request's optional fields."""
+    for name in optional:
+        field = schema["properties"][name]
+        if {"type": "null"} not in field.get("anyOf", ()):
+            words = {word: field.pop(word) for word in ("description", "default", "examples") if word in field}
+            schema["properties"][name] = {"anyOf": [field, {"type": "null"}], **words}
 
 
 def _operation(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:

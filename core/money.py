@@ -33,10 +33,13 @@ def parse_units(text: object, *, digits: int, error: Refusal, name: str = "amoun
     """Read a decimal string into base units of 10^-digits, or raise `error` naming the field.
 
     Zero is a number like others here. More fractional digits than the currency carries are refused, even zeros:
-    nothing that a caller wrote is ever rounded away (the specification's amounts).
+    nothing that a caller wrote is ever rounded away (the specification's amounts). Currencies without fractional
+    digits take zeros there: shops write 1000.00 in every currency.
     """
     match = _AMOUNT.fullmatch(text) if isinstance(text, str) else None
     whole, fraction = match.groups("") if match else ("", "")
+    if digits == 0:
+        fraction = fraction.rstrip("0")
     if not whole or len(fraction) > digits:
         shape = f"with at most {digits} fractional digits" if digits else "without fractional digits"
         raise error(f"{name} must be a decimal string {shape}.")

@@ -265,7 +265,7 @@ class PaymentHistory(Request, kw_only=True, omit_defaults=True):
     network: Annotated[CodeOrEmpty, Meta(description="The settlement network.")] | None = None
     order_id: Annotated[Text, Meta(max_length=255, description="The merchant's reference.")] | None = None
     date_from: Annotated[Moment, Meta(description="Created at or after.")] | None = None
-    date_to: Annotated[Moment, Meta(description="Created before.")] | None = None
+    date_to: Annotated[Moment, Meta(description="Created before; a day alone is included.")] | None = None
 
 
 class PaymentPage(Answer, kw_only=True):

@@ -146,12 +146,17 @@ class Lookup(Request, kw_only=True, omit_defaults=True):
 
 
 def read_request(schema: type[R], fields: Mapping[str, Any], *, own_hosts: frozenset[str]) -> R:
-    """Read a JSON object as a request, or raise the error of the first field, in the schema's order, that is wrong."""
-    optional = _optional_texts(schema)
+    """Read a JSON object as a request, or raise the error of the first field, in the schema's order, that is wrong.
+
+    null counts as absent in every optional field, an empty text in those of _optional_texts.
+    """
+    optional, texts = optional_fields(schema), _optional_texts(schema)
     given = {
         name: fields[name]
         for name in schema.__struct_fields__
-        if name in fields and (fields[name] != "" or name not in optional)
+        if name in fields
+        and (fields[name] is not None or name not in optional)
+        and (fields[name] != "" or name not in texts)
     }
     try:
         request = msgspec.convert(given, schema)
@@ -216,6 +221,12 @@ def _is_text(kind: inspect.Type) -> bool:
 def _texts(schema: type[Request]) -> tuple[str, ...]:
     """Return the fields of a schema that hold text."""
     return tuple(field.name for field in msgspec.structs.fields(schema) if _is_text(inspect.type_info(field.type)))
+
+
+@functools.cache
+def optional_fields(schema: type[Request]) -> frozenset[str]:
+    """Return the fields of a schema that may be absent."""
+    return frozenset(field.name for field in msgspec.structs.fields(schema) if not field.required)
 
 
 @functools.cache

@@ -198,7 +198,7 @@ class PayoutHistory(Request, kw_only=True, omit_defaults=True):
         None
     )
     date_from: Annotated[Moment, Meta(description="Created at or after.")] | None = None
-    date_to: Annotated[Moment, Meta(description="Created before.")] | None = None
+    date_to: Annotated[Moment, Meta(description="Created before; a day alone is included.")] | None = None
 
 
 class MassPayout(Request, kw_only=True, omit_defaults=True):

@@ -88,6 +88,18 @@ def decode_cursor(text: str, *, error: type[DomainError]) -> UUID:
     return found
 
 
+def read_end(text: str, *, error: type[DomainError]) -> datetime:
+    """Return the moment before which a list ends: of a day without a time, the day's end. Raises `error`."""
+    moment = read_moment(text, error=error)
+    if len(text) != len("2026-01-31"):
+        return moment
+    try:
+        return moment + timedelta(days=1)
+    except OverflowError:
+        # The last day that a datetime knows ends with its last moment.
+        return datetime.max.replace(tzinfo=UTC)
+
+
 def read_moment(text: str, *, error: type[DomainError]) -> datetime:
     """Return an ISO 8601 date or moment in UTC, which it is in if it names no zone. Raises `error` for all else."""
     if _MOMENT.fullmatch(text) is None:

@@ -268,11 +268,15 @@ def largest_waiting(owner_id: UUID, *, limit: int) -> list[Deposit]:
 
 
 def undecided_strays(owner_id: UUID, txid: str, *, limit: int) -> list[Deposit]:
-    """Return a transaction's strays in suspense that no refund took, the largest first. The owner is locked."""
+    """Return a transaction's strays in suspense that no refund took, the largest first. The owner is locked.
+
+    The transaction is named in any case, with or without 0x.
+    """
+    bare = txid.lower().removeprefix("0x")
     return Deposit.read(
-        "d.owner_id = %s AND d.txid = %s AND d.status = 'confirmed' AND d.stray_reason IN ('asset', 'network')"
+        "d.owner_id = %s AND d.txid = ANY(%s) AND d.status = 'confirmed' AND d.stray_reason IN ('asset', 'network')"
         " AND d.refund_id IS NULL ORDER BY d.amount_units DESC, d.id LIMIT %s",
-        (owner_id, txid, limit),
+        (owner_id, [txid, bare, f"0x{bare}"], limit),
     )
 
 

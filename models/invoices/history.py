@@ -6,14 +6,14 @@ from uuid import UUID
 
 from core.errors import PaymentBadCursor, PaymentBadDate
 from core.invoices.schemas import PaymentHistory
-from models.db.paging import Page, created_between, cut_page, decode_cursor, filtered, read_moment
+from models.db.paging import Page, created_between, cut_page, decode_cursor, filtered, read_end, read_moment
 from models.invoices.rows import InvoiceRow
 
 
 def read_page(merchant_id: UUID, wanted: PaymentHistory, *, limit: int) -> Page[InvoiceRow]:
     """Return one page. Raises payment.bad_cursor and payment.bad_date."""
     earliest = read_moment(wanted.date_from, error=PaymentBadDate) if wanted.date_from else None
-    end = read_moment(wanted.date_to, error=PaymentBadDate) if wanted.date_to else None
+    end = read_end(wanted.date_to, error=PaymentBadDate) if wanted.date_to else None
     where, values = filtered(
         created_between("i", earliest, end)
         | {

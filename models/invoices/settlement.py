@@ -15,8 +15,8 @@ from uuid import UUID
 
 import msgspec
 
-from core.addresses.addresses import display
-from core.catalogue.catalogue import Catalogue
+from core.addresses.addresses import AddressError, display, parse
+from core.catalogue.catalogue import Catalogue, Network
 from core.invoices import states
 from core.invoices.states import InvoiceStatus
 from models.db.base import app_now, execute, is_true, repeat_on_deadlock, transaction
@@ -79,7 +79,7 @@ class _Standing:
     def payer(self) -> str:
         """Return the sender of all that counts, in the stored form; empty if several paid.
 
-        Whoever sent a speck to the address would otherwise be sent the refund.
+        Otherwise a refund could go to the sender of a speck.
         """
         senders = {sender for t in self.counted for sender in (t.sender_first, t.sender_last)}
         return senders.pop() if len(senders) == 1 else ""
@@ -319,7 +319,7 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
         sum(t.units for t in counted),
         max((t.height_max for t in counted), default=None),
         txid,
-        display(catalogue.networks[network], standing.payer) if txid and standing.payer else "",
+        _payer(catalogue.networks[network], standing.payer) if txid and standing.payer else "",
     )
     execute(
         "UPDATE invoices SET (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units,"
@@ -331,6 +331,17 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
         " deposit_height, txid, payer_address) IS DISTINCT FROM (%s, %s, %s, %s, %s, %s, %s, %s::bigint, %s, %s)",
         (*after, *[status in states.DECIDED_STATUSES] * 2, invoice.id, *after),
     )
+
+
+def _payer(network: Network, sender: str) -> str:
+    """Return the address that a refund can go to; empty for a sender that nobody can repay.
+
+    Minted tokens come from the zero address.
+    """
+    try:
+        return display(network, parse(network, sender))
+    except AddressError:
+        return ""
 
 
 def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus, *, has_grown: bool) -> None:

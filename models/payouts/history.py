@@ -7,14 +7,14 @@ from uuid import UUID
 from core.errors import PayoutBadCursor, PayoutBadDate
 from core.payouts.schemas import PayoutHistory
 from core.payouts.states import SHOWN
-from models.db.paging import Page, created_between, cut_page, decode_cursor, filtered, read_moment
+from models.db.paging import Page, created_between, cut_page, decode_cursor, filtered, read_end, read_moment
 from models.payouts.rows import PayoutRow
 
 
 def read_page(merchant_id: UUID, wanted: PayoutHistory, *, limit: int) -> Page[PayoutRow]:
     """Return one page. Raises payout.bad_cursor and payout.bad_date."""
     earliest = read_moment(wanted.date_from, error=PayoutBadDate) if wanted.date_from else None
-    end = read_moment(wanted.date_to, error=PayoutBadDate) if wanted.date_to else None
+    end = read_end(wanted.date_to, error=PayoutBadDate) if wanted.date_to else None
     where, values = filtered(
         created_between("p", earliest, end)
         | {

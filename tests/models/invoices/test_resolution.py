@@ -102,7 +102,7 @@ def test_a_stray_is_credited_in_its_own_coin_in_any_status(shop: UUID, chain: Ch
     chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
     settled(mine)
 
-    got = accept(mine, "0xstray")
+    got = accept(mine, "STRAY")
 
     assert got.status == state
     assert held(shop, "DAI") == {MATURING: DAI - DAI * 15_000 // PPM}

@@ -75,6 +75,13 @@ def spend(shop: UUID, units: int) -> None:
 # Paying in time ---------------------------------------------------------------------------------------------
 
 
+def test_the_zero_address_is_no_payer(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, PRICE, sender="0x" + "0" * 40)
+
+    assert settled(mine).payer_address == ""
+
+
 def test_a_deposit_is_shown_before_it_is_confirmed(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     found = chain.pay(mine, PRICE)
