@@ -77,7 +77,7 @@ def spend(shop: UUID, units: int) -> None:
 
 def test_the_zero_address_is_no_payer(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
-    chain.pay(mine, PRICE, sender="0x" + "0" * 40)
+    chain.mine(1, chain.transfer(mine, PRICE).but(sender="0x" + "0" * 40))
 
     assert settled(mine).payer_address == ""
 
