@@ -16,7 +16,7 @@ from embit.transaction import Transaction, TransactionInput, TransactionOutput
 
 from chains.base import ProviderError
 from chains.bitcoin.scripts import KEY_HASH, address_of, script_of
-from chains.net.json_rpc import JsonRpc
+from chains.net.json_rpc import JsonRpc, RpcError
 
 CHAIN: Final = "regtest"
 KEY_HASH_BYTES: Final = 20
@@ -29,6 +29,10 @@ REWARD_DEPTH: Final = 100
 REPLACEABLE: Final = 0xFFFFFFFD
 ALL_SIGNED: Final = b"\x01"
 PLACES: Final = 8
+# Coins that are tried, one after the other, for one payment.
+CHOICES_MAX: Final = 3
+# RPC_VERIFY_REJECTED: here, that the mempool has a transaction that spends the coin.
+REJECTED: Final = -26
 
 
 class Unspent(msgspec.Struct):
@@ -59,11 +63,19 @@ class Buyer:
         self.address = str(address_of(self._script.data, CHAIN))
 
     def pay(self, rpc: JsonRpc, outputs: Sequence[tuple[str, int]]) -> str:
-        """Send to addresses, and return the transaction's id. Raises ProviderError."""
+        """Send to addresses, and return the transaction's id. Raises ProviderError.
+
+        Another process with the same key may spend the coin after this one has chosen it: then another coin is taken.
+        """
         needed = sum(units for _, units in outputs) + FEE_UNITS + CHANGE_UNITS_MIN
-        coin = self._coin(rpc, needed)
-        raw = self.signed(coin, outputs)
-        return rpc.call("sendrawtransaction", [raw.hex()], str)
+        for left in reversed(range(CHOICES_MAX)):
+            raw = self.signed(self._coin(rpc, needed), outputs)
+            try:
+                return rpc.call("sendrawtransaction", [raw.hex()], str)
+            except RpcError as error:
+                if error.code != REJECTED or not left:
+                    raise
+        raise AssertionError("the last choice is returned or raised")
 
     def signed(self, coin: Unspent, outputs: Sequence[tuple[str, int]]) -> bytes:
         """Return the bytes that pay so out of a coin, and give the rest back to the buyer."""
