@@ -57,7 +57,8 @@ def test_without_an_address(schema: type[Request], code: str) -> None:
 def test_to_block_is_the_rule_and_to_unblock_is_said() -> None:
     assert read(BlockWallet, {"address": "0x1"}).is_force_block is True
     assert read(BlockWallet, {"address": "0x1", "is_force_block": False}).is_force_block is False
-    for value in ("false", 0, None, []):
+    assert read(BlockWallet, {"address": "0x1", "is_force_block": None}).is_force_block is True
+    for value in ("false", 0, []):
         assert refused(BlockWallet, {"address": "0x1", "is_force_block": value}).code == "request.bad_field"
 
 

@@ -117,7 +117,7 @@ def test_a_price_is_read_in_its_currencys_digits(currency: str, amount: str, uni
 
 @pytest.mark.parametrize(
     ("currency", "amount"),
-    [("USD", "0"), ("USD", "0.00"), ("USD", "1.001"), ("JPY", "1.5"), ("JPY", "1.0"), ("USDT", "1.0000001"),
+    [("USD", "0"), ("USD", "0.00"), ("USD", "1.001"), ("JPY", "1.5"), ("JPY", "1.05"), ("USDT", "1.0000001"),
      ("USD", "-1"), ("USD", "1e3"), ("USD", "1_0"), ("USD", "10000000.01")],
 )  # fmt: skip
 @pytest.mark.parametrize("method", [("USDT", "ethereum"), (None, None)], ids=["chosen", "agnostic"])
