@@ -48,6 +48,9 @@ EXCHANGE_S: Final = 35.0
 DISCARDED_MAX: Final = 64 * 1024
 # One thread in so many may wait for the rest of a body that is too long, or of no announced length: it is refused.
 LONG_SHARE: Final = 4
+# Health checks that their one thread has ahead. The others wait where they are counted, so that a full process ends
+# one of a flood of them, and not the connection of a source that has just one.
+HEALTH_AHEAD: Final = 4
 # Deadlines are looked at so often.
 LOOK_S: Final = 0.1
 # Errors of accept() where the process or the machine can have no more sockets.
@@ -71,7 +74,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             raise RuntimeError("TLS ends before gunicorn, at a router or proxy: this loop reads plain bytes")
         self._long_waiting: deque[Connection] = deque()
         self._long_free = max(1, self.cfg.threads // LONG_SHARE)
-        self._turns = Turns()
+        self._turns, self._health_turns = Turns(), Turns()
         self._started_at: dict[Connection, float] = {}
         self._looked_at = self._notified_at = 0.0
 
@@ -150,28 +153,34 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             self._long_waiting.append(conn)
             self._begin_long()
         elif verdict is Verdict.HEALTH:
-            self._health.submit(self._serve, conn)
-        elif self._turns or self._queued() >= self.cfg.threads:
-            source = self._crowd.forwarded_source(conn, forwarded_for(conn.unreader.head()))
-            self._turns.add(conn, source)
-            self._crowd.add(conn, source, self._end_turn)
+            self._queue(conn, self._health, self._health_turns, ahead=HEALTH_AHEAD, stays=False)
         else:
-            self.tpool.submit(self._serve, conn, stays=True)
+            self._queue(conn, self.tpool, self._turns, ahead=self.cfg.threads, stays=True)
+
+    def _queue(self, conn: Connection, pool: ThreadPoolExecutor, turns: Turns, *, ahead: int, stays: bool) -> None:
+        """Give a request to a pool that has fewer than `ahead` waiting; else let it wait for its source's turn."""
+        if turns or _queued(pool) >= ahead:
+            source = self._crowd.forwarded_source(conn, forwarded_for(conn.unreader.head()))
+            turns.add(conn, source)
+            self._crowd.add(conn, source, partial(self._end_turn, turns))
+        else:
+            pool.submit(self._serve, conn, stays=stays)
 
     def _take_turns(self) -> None:
-        """Give the pool as many requests as it has threads ahead, so that no thread waits for the loop."""
-        while self._turns and self._queued() < self.cfg.threads:
-            conn = self._turns.take()
-            self._crowd.discard(conn)
-            self.tpool.submit(self._serve, conn, stays=True)
+        """Give each pool as many requests as it may have ahead, so that no thread waits for the loop."""
+        self._take(self.tpool, self._turns, ahead=self.cfg.threads, stays=True)
+        self._take(self._health, self._health_turns, ahead=HEALTH_AHEAD, stays=False)
 
-    def _end_turn(self, conn: Connection) -> None:
-        self._turns.remove(conn, conn.source)
+    def _take(self, pool: ThreadPoolExecutor, turns: Turns, *, ahead: int, stays: bool) -> None:
+        while turns and _queued(pool) < ahead:
+            conn = turns.take()
+            self._crowd.discard(conn)
+            pool.submit(self._serve, conn, stays=stays)
+
+    def _end_turn(self, turns: Turns, conn: Connection) -> None:
+        turns.remove(conn, conn.source)
         self._receiving.answered(conn)
         self._drop(conn)
-
-    def _queued(self) -> int:
-        return self.tpool._work_queue.qsize()  # type: ignore[no-any-return]  # noqa: SLF001 - nothing public tells
 
     def _begin_long(self) -> None:
         """Give a thread to long bodies that wait for one, as far as they may have more."""
@@ -181,7 +190,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
 
     def _is_thread_wanted(self) -> bool:
         """Return whether requests wait for a thread, or the process is to end."""
-        return not self.alive or self._queued() > 0
+        return not self.alive or _queued(self.tpool) > 0
 
     # Answering, in a thread ------------------------------------------------------------------------------------
 
@@ -310,6 +319,10 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             elif conn.is_long and now - conn.began_at > REQUEST_S:
                 # Reading ends, as if the client had closed; a thread that is busy answering does not notice.
                 conn.shut(socket.SHUT_RD)
+
+
+def _queued(pool: ThreadPoolExecutor) -> int:
+    return pool._work_queue.qsize()  # noqa: SLF001 - nothing public tells
 
 
 def _allow_files(count: int) -> None:

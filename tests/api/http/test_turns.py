@@ -58,24 +58,25 @@ class Pool:
         config.set("threads", 1)
         self.worker: Any = BoundedThreadWorker(0, 0, [], None, 30, config, None)
         self.worker.tmp.close()
-        self.worker.tpool = ThreadPoolExecutor(1)
+        self.worker.tpool = self.worker._health = ThreadPoolExecutor(1)
+        self.stays = True
         self.worker._receiving, self.worker._sending, self.worker._lingering = Mock(), Mock(), Mock()
         self.worker._crowd = Crowd()
         self.worker._serve = self._serve
         self.go_on, self.served = Event(), []
         self.sockets: list[socket.socket] = []
 
-    def _serve(self, conn: Connection, *, stays: bool) -> None:
-        assert stays
+    def _serve(self, conn: Connection, *, stays: bool = False) -> None:
+        assert stays is self.stays
         self.go_on.wait(60)
         self.served.append(conn.client[0])
 
-    def ask(self, address: str) -> Connection:
+    def ask(self, address: str, verdict: Verdict = Verdict.WHOLE) -> Connection:
         ours, client = socket.socketpair()
         conn = Connection(Config(), ours, (address, 1), ("127.0.0.1", 2))
         self.sockets += [conn.sock, client]
         self.worker.nr_conns += 1
-        self.worker._answer(conn, Verdict.WHOLE)
+        self.worker._answer(conn, verdict)
         return conn
 
 
@@ -104,6 +105,23 @@ def test_a_flood_from_one_source_delays_no_other_source(pool: Pool) -> None:
 
     assert len(pool.served) == 20
     assert pool.served.index("203.0.113.2") <= 4
+    assert not pool.worker._crowd.end_oldest(), "none is counted any longer"
+
+
+def test_a_flood_of_health_checks_is_counted_while_it_waits_for_its_thread(pool: Pool) -> None:
+    pool.stays = False
+    flood = [pool.ask("203.0.113.1", Verdict.HEALTH) for _ in range(20)]
+    pool.ask("203.0.113.2", Verdict.HEALTH)
+
+    # With the flood uncounted, a full process would end the connection of whoever has just one.
+    assert pool.worker._crowd.end_oldest()
+    assert [conn.sock.fileno() for conn in flood].count(-1) == 1
+
+    pool.go_on.set()
+    while pool.worker._health_turns:
+        pool.worker.finish_request(flood[0], False)
+    pool.worker.tpool.shutdown()
+    assert len(pool.served) == 20
     assert not pool.worker._crowd.end_oldest(), "none is counted any longer"
 
 

@@ -63,7 +63,7 @@ def test_a_request_looks_no_setting_up(settled: Config, monkeypatch: pytest.Monk
 
 def test_what_a_request_held_is_given_back_however_it_ends() -> None:
     worker = a_worker()
-    worker._receiving = Mock()
+    worker._receiving, worker._health = Mock(), Mock()
     worker._lingering = Mock()
     worker._sending, worker._crowd = Mock(), Mock()
     answered, overdue = Mock(is_long=False), Mock(is_long=False, began_at=time.monotonic() - REQUEST_S - 1)
