@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator
-from selectors import DefaultSelector
 
 import pytest
-from gunicorn.config import Config  # type: ignore[import-untyped]
 
 from api.http.arrival import Verdict
 from api.http.connection import Connection
 from api.http.crowd import Crowd
 from api.http.receiving import Doors, Receiving
 from core.errors import DomainError, GatewayBusy
+from tests.api.http.loops import ClientLoop
 
 HELD_MAX = 10_000
 HEAD = b"POST /v1/payout/batch HTTP/1.1\r\nContent-Length: 9000\r\n\r\n"
 
 
-class Loop:
+class Loop(ClientLoop):
     """A loop that receives, and what became of its connections."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.arrived: list[Connection] = []
         self.refused: list[Connection] = []
-        self._poller = DefaultSelector()
-        self._clients: dict[Connection, socket.socket] = {}
         doors = Doors(arrived=self._take, refused=self._refuse, dropped=pytest.fail)
-        self.receiving = Receiving(self._poller, doors, Crowd(), held_bytes_max=HELD_MAX)
+        self.receiving = Receiving(self.poller, doors, Crowd(), held_bytes_max=HELD_MAX)
 
     def _take(self, conn: Connection, verdict: Verdict) -> None:
         assert verdict is Verdict.WHOLE
@@ -40,25 +37,16 @@ class Loop:
 
     def connect(self, source: str, body_bytes: int, *, head: bytes = HEAD) -> Connection:
         """Begin a request whose body comes up to there."""
-        ours, client = socket.socketpair()
-        conn = Connection(Config(), ours, (source, 1), ("127.0.0.1", 2))
-        self._clients[conn] = client
-        client.send(head)
+        conn = self.connection(source)
+        self.clients[conn].send(head)
         self.receiving.begin(conn)
         self.send(conn, body_bytes)
         return conn
 
     def send(self, conn: Connection, body_bytes: int) -> None:
         """Have so much more of a body come."""
-        self._clients[conn].send(b"x" * body_bytes)
-        for key, _ in self._poller.select(0):
-            key.data(key.fileobj)
-
-    def close(self) -> None:
-        self._poller.close()
-        for conn, client in self._clients.items():
-            conn.close()
-            client.close()
+        self.clients[conn].send(b"x" * body_bytes)
+        self.turn()
 
 
 @pytest.fixture

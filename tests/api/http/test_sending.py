@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from selectors import DefaultSelector
 
 import pytest
 from gunicorn.config import Config  # type: ignore[import-untyped]
@@ -13,22 +12,22 @@ from gunicorn.config import Config  # type: ignore[import-untyped]
 from api.http.connection import Connection
 from api.http.crowd import UNKNOWN, Crowd
 from api.http.sending import Sending
+from tests.api.http.loops import ClientLoop
 
 UNSENT_MAX = 9_000_000
 ANSWER = b"x" * 2_000_000
 
 
-class Loop:
+class Loop(ClientLoop):
     """A loop that sends, and what became of its connections."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.done: list[tuple[Connection, bool]] = []
         self.dropped: list[Connection] = []
-        self.clients: dict[Connection, socket.socket] = {}
-        self._poller = DefaultSelector()
         self.crowd = Crowd()
         self.sending = Sending(
-            self._poller,
+            self.poller,
             self.crowd,
             done=lambda conn, is_kept: self.done.append((conn, is_kept)),
             dropped=self._drop,
@@ -41,24 +40,12 @@ class Loop:
 
     def answer(self, source: str, answer: bytes = ANSWER, *, is_kept: bool = True) -> Connection:
         """Answer a client that reads nothing."""
-        ours, client = socket.socketpair()
-        conn = Connection(Config(), ours, (source, 1), ("127.0.0.1", 2))
-        self.clients[conn] = client
+        conn = self.connection(source)
         conn.sock.sendall(b"head")
         conn.sock.sendall(answer)
         assert not conn.sock.flush()
         self.sending.begin(conn, self.crowd.peer_source(conn), is_kept=is_kept, limit_s=30)
         return conn
-
-    def turn(self) -> None:
-        for key, _ in self._poller.select(0):
-            key.data(key.fileobj)
-
-    def close(self) -> None:
-        self._poller.close()
-        for conn, client in self.clients.items():
-            conn.close()
-            client.close()
 
 
 @pytest.fixture
