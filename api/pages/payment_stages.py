@@ -95,7 +95,7 @@ class _Words:
     def progress(self) -> tuple[int, int] | None:
         if not self.pending_units:
             return None
-        return self.invoice.confirmations, self.invoice.required_confirmations
+        return self.invoice.confirmations, self.invoice.needed_confirmations
 
     def is_short(self, units: int) -> bool:
         return states.is_short(units, self.asked_units, self.invoice.accuracy_ppm)
@@ -184,7 +184,7 @@ def _detected(words: _Words) -> Stage:
         heading="Your payment was seen" if words.sighted_units else "Your payment was found",
         lines=(*lines, *_stray_note(words)),
         tone="good",
-        progress=(words.invoice.confirmations, words.invoice.required_confirmations),
+        progress=(words.invoice.confirmations, words.invoice.needed_confirmations),
     )
 
 

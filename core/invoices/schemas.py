@@ -175,10 +175,11 @@ class PublicPayment(Answer, kw_only=True):
     url_return: Annotated[str, Meta(description="Where the page's link back to the shop leads; empty without one.")]
     url_success: Annotated[str, Meta(description="Where the page leads once it is paid; empty without one.")]
     confirmations: Annotated[
-        int, Meta(description="Blocks on top of the deposits', of the lowest; 0 before the first.")
+        int, Meta(description="Blocks on top of the deposits', of the one that counts last; 0 before the first.")
     ]
     required_confirmations: Annotated[
-        int, Meta(description="Confirmations from which a deposit counts; 0 before a coin is chosen.")
+        int,
+        Meta(description="Confirmations from which deposits count, 100 for a block reward; 0 before a coin is chosen."),
     ]
     txid: TxidText
     accepted: Annotated[

@@ -61,6 +61,8 @@ class InvoiceFacts:
     expiry_passed: bool
     # Strays that a merchant accepted.
     resolved_strays: int = 0
+    # What of confirmed_units came in deposits below the network's smallest amount, which make nothing paid_over.
+    small_units: int = 0
     # The sum that the merchant accepted in place of what was asked.
     accepted_units: int | None = None
     # Something of it was sent back, or is about to be.
@@ -130,11 +132,15 @@ def _paid_in_time(facts: InvoiceFacts, target_units: int) -> InvoiceStatus | Non
     """Return what an invoice becomes once enough came in time; None if it did not."""
     if _is_short_in_time(facts, target_units):
         return None
-    return "paid_over" if is_over(facts.confirmed_units, target_units, facts.accuracy_ppm) else "paid"
+    return "paid_over" if _is_over(facts, target_units) else "paid"
 
 
 def _is_short_in_time(facts: InvoiceFacts, target_units: int) -> bool:
     return is_short(facts.confirmed_in_time_units, target_units, facts.accuracy_ppm)
+
+
+def _is_over(facts: InvoiceFacts, target_units: int) -> bool:
+    return is_over(facts.confirmed_units - facts.small_units, target_units, facts.accuracy_ppm)
 
 
 def _judge_decided(facts: InvoiceFacts) -> InvoiceStatus:
@@ -142,7 +148,7 @@ def _judge_decided(facts: InvoiceFacts) -> InvoiceStatus:
         raise ForbiddenTransitionError("a decided invoice has a target")
     if _is_short_of_decision(facts, facts.target_units):
         return "check"
-    if is_over(facts.confirmed_units, facts.target_units, facts.accuracy_ppm):
+    if _is_over(facts, facts.target_units):
         return "paid_over"
     # A reorg that took only what was too much: check decides anew what is left.
     return "paid" if facts.status == "paid" else "check"

@@ -60,6 +60,8 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     confirmed_units: Units = 0
     detected_units: Units = 0
     deposit_height: Big | None = None
+    # The confirmations that this deposit takes at least, as a block reward does.
+    deposit_depth_min: int | None = None
     fee_fixed_taken_units: Units = 0
     txid: str = ""
     payer_address: str = ""
@@ -126,12 +128,17 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
         )
 
     @property
+    def needed_confirmations(self) -> int:
+        """Return the confirmations from which its deposits count: its network's, or more that one takes itself."""
+        return max(self.required_confirmations, self.deposit_depth_min or 0)
+
+    @property
     def confirmations(self) -> int:
         """Return the confirmations of the youngest counted deposit, by the scan; 0 if no block has it yet."""
         if self.sighted_units or self.deposit_height is None or self.scanned_height is None:
             return 0
         # Capped, so that a final object stays as it is while its chain grows.
-        return min(self.required_confirmations, max(0, self.scanned_height - self.deposit_height + 1))
+        return min(self.needed_confirmations, max(0, self.scanned_height - self.deposit_height + 1))
 
 
 class QuoteRow(Table, table="quotes"):

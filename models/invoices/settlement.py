@@ -31,6 +31,8 @@ from models.webhooks import outbox
 
 # paid can fall back to check and rise again in one settlement; more rounds than this would be a loop.
 JUDGEMENTS_MAX: Final = 4
+# Deposits below the smallest amount are left aside where together they are at most this part of the others: a tenth.
+SPECKS_PART: Final = 10
 # A crowd of specks must hold no lock for long, nor let a call outlive its caller, nor keep a scan from its blocks.
 DEPOSITS_PER_PAGE: Final = 100
 PAGES_PER_STEP: Final = 5
@@ -44,6 +46,8 @@ class _Standing:
     tallies: Sequence[Tally]
     quote: QuoteRow | None
     expiry_passed: bool
+    # The network's smallest amount, in the ledger's units; 0 before a coin is chosen.
+    small_below: int
     # Payments made in time that no block has yet.
     sighted: int
 
@@ -76,12 +80,28 @@ class _Standing:
         return [t for t in self.tallies if t.is_stray]
 
     @property
-    def payer(self) -> str:
-        """Return the sender of all that counts, in the stored form; empty if several paid.
+    def hides_specks(self) -> bool:
+        """Return whether deposits below the network's smallest amount name neither payer nor transaction.
 
-        Otherwise a refund could go to the sender of a speck.
+        So it is where the others pay the price, or bring ten times as much.
         """
-        senders = {sender for t in self.counted for sender in (t.sender_first, t.sender_last)}
+        rest_units = sum(t.units for t in self.counted if not t.is_small)
+        specks_units = sum(t.units for t in self.counted if t.is_small)
+        if self.quote and not states.is_short(rest_units, self.quote.payer_units, self.invoice.accuracy_ppm):
+            return True
+        return specks_units * SPECKS_PART <= rest_units
+
+    @property
+    def shown(self) -> list[Tally]:
+        return [t for t in self.counted if not (t.is_small and self.hides_specks)]
+
+    @property
+    def payer(self) -> str:
+        """Return the sender of all that is shown, in the stored form; empty if several paid.
+
+        Otherwise a refund could go to somebody who paid the smaller part.
+        """
+        senders = {sender for t in self.shown for sender in (t.sender_first, t.sender_last)}
         return senders.pop() if len(senders) == 1 else ""
 
 
@@ -135,7 +155,7 @@ def _settle_page(catalogue: Catalogue, invoice_id: UUID) -> bool:
 
 def _judge(catalogue: Catalogue, invoice: InvoiceRow, *, has_grown: bool) -> bool:
     """Write what an invoice is now, and credit a page of what a decided one holds; return whether that was all."""
-    standing = _standing(invoice)
+    standing = _standing(catalogue, invoice)
     status = _judged(standing)
     is_last = status not in states.DECIDED_STATUSES or not _credit_some(catalogue, standing)
     _write(catalogue, standing, status)
@@ -178,17 +198,27 @@ def _add(invoice: InvoiceRow, confirmed: _Confirmed) -> None:
         )
 
 
-def _standing(invoice: InvoiceRow) -> _Standing:
+def _standing(catalogue: Catalogue, invoice: InvoiceRow) -> _Standing:
     quotes = QuoteRow.read("invoice_id = %s ORDER BY generation", (invoice.id,))
     moments = sorted({after.valid_from for after in quotes[1:]})
-    tallied = tallies.of_invoice(invoice.id, expires_at=invoice.expires_at, moments=moments)
+    small_below = _smallest(catalogue, invoice)
+    tallied = tallies.of_invoice(invoice.id, expires_at=invoice.expires_at, moments=moments, small_below=small_below)
     return _Standing(
         invoice=invoice,
         tallies=tallied,
         quote=_quote_held(quotes, moments, [t for t in tallied if t.is_counted and t.is_in_time]),
         expiry_passed=_expiry_passed(invoice),
+        small_below=small_below,
         sighted=sightings.awaited(invoice.id) if invoice.status == "check" else 0,
     )
+
+
+def _smallest(catalogue: Catalogue, invoice: InvoiceRow) -> int:
+    """Return the smallest amount of an invoice's coin on its network, in the ledger's units; 0 without a coin."""
+    if invoice.pay_currency is None or invoice.network is None:
+        return 0
+    pair = catalogue.pairs[invoice.pay_currency, invoice.network]
+    return pair.to_ledger(pair.min_deposit_units, catalogue.scale(invoice.pay_currency))
 
 
 def _quote_held(quotes: Sequence[QuoteRow], moments: Sequence[datetime], in_time: Sequence[Tally]) -> QuoteRow | None:
@@ -229,6 +259,7 @@ def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
         accuracy_ppm=invoice.accuracy_ppm,
         confirmed_in_time_units=sum(t.units for t in in_time),
         confirmed_units=standing.confirmed_units,
+        small_units=sum(t.units for t in standing.confirmed if t.is_small),
         pending_in_time=sum(
             t.count for t in standing.tallies if t.status == "pending" and t.stray_reason != "dust" and t.is_in_time
         )
@@ -246,7 +277,9 @@ def _credit_more(catalogue: Catalogue, invoice: InvoiceRow) -> bool:
 
     Its sums and its quote are those that it was judged by, so that nothing has to be added up for every page.
     """
-    if invoice.status not in states.DECIDED_STATUSES or states.judge(_facts_of_row(invoice)) != invoice.status:
+    if invoice.is_growth_due or invoice.status not in states.DECIDED_STATUSES:
+        return False
+    if states.judge(_facts_of_row(invoice)) != invoice.status:
         return False
     due = deposits.credit_due(invoice.id, limit=DEPOSITS_PER_PAGE + 1)
     if len(due) <= DEPOSITS_PER_PAGE:
@@ -263,6 +296,8 @@ def _facts_of_row(invoice: InvoiceRow) -> states.InvoiceFacts:
         accuracy_ppm=invoice.accuracy_ppm,
         confirmed_in_time_units=0,
         confirmed_units=invoice.confirmed_units,
+        # Whether it was too much was judged when it grew; a reorg takes only away.
+        small_units=0 if invoice.status == "paid_over" else invoice.confirmed_units,
         pending_in_time=0,
         resolvable_strays=0,
         expiry_passed=False,
@@ -308,7 +343,9 @@ def _is_final(standing: _Standing, status: InvoiceStatus) -> bool:
 def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> None:
     """Write status and sums; nothing if nothing changed, so that updated_at means something."""
     invoice, quote, counted = standing.invoice, standing.quote, standing.counted
-    network, txid = tallies.newest_counted(invoice.id) or ("", "")
+    units_min = standing.small_below if standing.hides_specks else 0
+    network, txid = tallies.newest_counted(invoice.id, units_min=units_min) or ("", "")
+    last = _last_to_count(standing)
     after = (
         status,
         _is_final(standing, status),
@@ -317,20 +354,29 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
         quote.fee_fixed_units if quote else invoice.fee_fixed_units,
         standing.confirmed_units,
         sum(t.units for t in counted),
-        max((t.height_max for t in counted), default=None),
+        last.height_max if last else None,
+        last.depth_min if last else None,
         txid,
         _payer(catalogue.networks[network], standing.payer) if txid and standing.payer else "",
     )
     execute(
         "UPDATE invoices SET (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units,"
-        " detected_units, deposit_height, txid, payer_address) = (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s),"
+        " detected_units, deposit_height, deposit_depth_min, txid, payer_address)"
+        " = (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s),"
         " decided_at = CASE WHEN %s THEN COALESCE(decided_at, app_now()) END,"
         " accepted_units = CASE WHEN %s THEN accepted_units END,"
         " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s"
         " AND (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units, detected_units,"
-        " deposit_height, txid, payer_address) IS DISTINCT FROM (%s, %s, %s, %s, %s, %s, %s, %s::bigint, %s, %s)",
+        " deposit_height, deposit_depth_min, txid, payer_address)"
+        " IS DISTINCT FROM (%s, %s, %s, %s, %s, %s, %s, %s::bigint, %s::integer, %s, %s)",
         (*after, *[status in states.DECIDED_STATUSES] * 2, invoice.id, *after),
     )
+
+
+def _last_to_count(standing: _Standing) -> Tally | None:
+    """Return the deposits that take the longest until they count; None without any."""
+    needed = standing.invoice.required_confirmations
+    return max(standing.counted, key=lambda t: t.height_max + max(needed, t.depth_min), default=None)
 
 
 def _payer(network: Network, sender: str) -> str:

@@ -24,9 +24,13 @@ class Tally:
     is_in_time: bool
     # At how many of the moments asked about, or before which, they were not seen yet.
     moments_before: int
+    # Each is below a bound: the network's smallest amount.
+    is_small: bool
     count: int
     units: int
     height_max: int
+    # The confirmations that each takes at least, whatever its network asks for.
+    depth_min: int
     # All senders between these two, by the alphabet.
     sender_first: str
     sender_last: str
@@ -47,24 +51,25 @@ class Tally:
         return self.stray_reason in {"asset", "network"}
 
 
-def of_invoice(invoice_id: UUID, *, expires_at: datetime, moments: Sequence[datetime]) -> list[Tally]:
+def of_invoice(invoice_id: UUID, *, expires_at: datetime, moments: Sequence[datetime], small_below: int) -> list[Tally]:
     """Add up an invoice's deposits, told apart by the moments, in their order, before which they were seen."""
     return rows_as(
         Tally,
         "SELECT d.stray_reason, d.status, d.refund_id IS NOT NULL AS has_refund,"
         " COALESCE(p.status = 'confirmed', false) AS is_refunded, d.seen_at <= %s AS is_in_time,"
-        " width_bucket(d.seen_at, %s::timestamptz[]) AS moments_before, count(*), sum(d.amount_units) AS units,"
-        " max(d.block_height) AS height_max,"
+        " width_bucket(d.seen_at, %s::timestamptz[]) AS moments_before, d.amount_units < %s AS is_small, count(*),"
+        " sum(d.amount_units) AS units, max(d.block_height) AS height_max, d.depth_min,"
         ' min(d.sender COLLATE "C") AS sender_first, max(d.sender COLLATE "C") AS sender_last'
-        " FROM deposits d LEFT JOIN payouts p ON p.id = d.refund_id WHERE d.owner_id = %s GROUP BY 1, 2, 3, 4, 5, 6",
-        (expires_at, list(moments), invoice_id),
+        " FROM deposits d LEFT JOIN payouts p ON p.id = d.refund_id WHERE d.owner_id = %s"
+        " GROUP BY 1, 2, 3, 4, 5, 6, 7, d.depth_min",
+        (expires_at, list(moments), small_below, invoice_id),
     )
 
 
-def newest_counted(invoice_id: UUID) -> tuple[str, str] | None:
-    """Return (network, txid) of the newest deposit that counts towards an invoice."""
+def newest_counted(invoice_id: UUID, *, units_min: int) -> tuple[str, str] | None:
+    """Return (network, txid) of the newest deposit of at least so much that counts towards an invoice."""
     return one(
         "SELECT network, txid FROM deposits WHERE owner_id = %s AND stray_reason IS NULL AND status <> 'reversed'"
-        " ORDER BY seen_at DESC, id DESC LIMIT 1",
-        (invoice_id,),
+        " AND amount_units >= %s ORDER BY seen_at DESC, id DESC LIMIT 1",
+        (invoice_id, units_min),
     )

@@ -49,7 +49,7 @@ def payment_core(catalogue: Catalogue, invoice: InvoiceRow, *, pay_url: str, pub
         "url_return": invoice.url_return,
         "url_success": invoice.url_success,
         "confirmations": invoice.confirmations,
-        "required_confirmations": invoice.required_confirmations,
+        "required_confirmations": invoice.needed_confirmations,
         "txid": invoice.shown_txid,
     }
     if not public:

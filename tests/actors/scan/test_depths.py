@@ -9,7 +9,7 @@ import pytest
 from models.db.base import column, rows
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
-from models.invoices import timeline
+from models.invoices import timeline, views
 from models.ledger.ledger import holdings
 from models.treasury import own_addresses as treasury
 from models.wallets import settlement
@@ -41,15 +41,23 @@ def bury(chain: PaperReader, depth: int) -> None:
     poll()
 
 
+def counted(invoice_id: UUID) -> tuple[int, int]:
+    """Return the confirmations of an invoice and how many it takes, as the API shows them."""
+    shown = views.payment(CATALOGUE, invoices.reread(invoice_id), pay_url="", public=True)
+    return shown["confirmations"], shown["required_confirmations"]
+
+
 def test_an_invoices_deposit_is_credited_at_its_own_depth(chain: PaperReader, shop: UUID) -> None:
     mine = invoice(shop)
     chain.mine(to(mine.address, depth_min=DEEP))
     bury(chain, DEEP - 1)
     assert (statuses(), invoices.reread(mine.id).status) == (["pending"], "check")
+    assert counted(mine.id) == (DEEP - 1, DEEP)
     assert deposits.owners_due("ethereum", kind="invoice", confirmations=ETHEREUM.confirmations, limit=9) == []
 
     bury(chain, DEEP)
     assert (statuses(), invoices.reread(mine.id).status) == (["credited"], "paid")
+    assert counted(mine.id) == (DEEP, DEEP)
     # It waited for more than maturity, so nothing of it matures.
     assert rows("SELECT reference FROM ledger_transfers WHERE reference LIKE '%%:mature'") == []
     assert holdings(shop)["USDT"]["available"] > 0
@@ -59,8 +67,11 @@ def test_a_settlement_by_other_reasons_leaves_it_pending(chain: PaperReader, sho
     mine = invoice(shop)
     chain.mine(to(mine.address, depth_min=DEEP))
     bury(chain, ETHEREUM.confirmations)
+    assert counted(mine.id) == (ETHEREUM.confirmations, DEEP)
     chain.mine(to(mine.address, txid="0xbb"))
     bury(chain, 2 * ETHEREUM.confirmations)
+    # The reward counts last, though the other one is younger.
+    assert counted(mine.id) == (2 * ETHEREUM.confirmations, DEEP)
 
     assert rows("SELECT txid, status FROM deposits ORDER BY txid") == [("0xaa", "pending"), ("0xbb", "credited")]
 

@@ -151,6 +151,18 @@ def test_the_tolerance_is_inclusive_on_both_sides(accuracy_ppm: int, paid_units:
     assert judge(facts(confirmed=paid_units, accuracy_ppm=accuracy_ppm, expiry_passed=True)) == expected
 
 
+@pytest.mark.parametrize("status", ["check", "paid", "paid_over", "expired", "wrong_amount"])
+@pytest.mark.parametrize(("small_units", "expected"), [(2, "paid"), (1, "paid_over")])
+def test_what_came_in_specks_pays_and_makes_nothing_paid_over(
+    status: InvoiceStatus, small_units: int, expected: InvoiceStatus
+) -> None:
+    known = facts(status, confirmed=TARGET + 2, small_units=small_units)
+    if (status, expected) == ("paid_over", "paid"):
+        assert judge(known) == "check"
+        known = facts(confirmed=TARGET + 2, small_units=small_units)
+    assert judge(known) == expected
+
+
 def test_a_tolerance_between_two_units_is_not_rounded_in_anyones_favour() -> None:
     # 3 ± 5 % is 2.85 to 3.15 units: neither 2 nor 4 is inside.
     assert [is_short(units, 3, PERCENT_5) for units in (2, 3)] == [True, False]

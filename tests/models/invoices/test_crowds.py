@@ -15,7 +15,7 @@ from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import MATURING, SUSPENSE, Account
 from models.outcomes import reversals
-from tests.models.builders import CATALOGUE, Chain
+from tests.models.builders import CATALOGUE, USDT, Chain
 from tests.models.invoices.builders import FIXED_FEE, PRICE, events, expired, invoice, paid, settled
 from tests.models.ledger.figures import held, net_of
 
@@ -101,6 +101,25 @@ def test_no_statement_reads_more_than_a_page_of_a_crowd_and_no_page_adds_all_up(
     got = invoices.reread(mine.id)
     assert (got.status, got.confirmed_units, got.fee_fixed_taken_units) == ("paid", SPECKS * SPECK, FIXED_FEE)
     assert (net_of(Account(shop, SUSPENSE, "USDT")), events(mine)) == (0, ["invoice.paid"])
+
+
+def test_growth_in_an_earlier_page_is_announced_where_the_last_page_has_none(shop: UUID, chain: Chain) -> None:
+    mine = paid(chain, invoice(shop))
+    chain.mine(1, *(chain.transfer(mine, USDT) for _ in range(PAGE)))
+    chain.mine(1, *(chain.transfer(mine, 1, currency="DAI", stray="dust") for _ in range(3)))
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert (got.status, got.confirmed_units, got.revision, got.is_growth_due) == (
+        "paid_over", PRICE + PAGE * USDT, 2, None
+    )  # fmt: skip
+    # The same without another status.
+    chain.mine(1, *(chain.transfer(mine, USDT) for _ in range(PAGE)))
+    chain.mine(1, *(chain.transfer(mine, 1, currency="DAI", stray="dust") for _ in range(3)))
+    chain.confirm()
+    assert settled(mine).revision == 3
+    assert events(mine) == ["invoice.paid", "invoice.paid_over", "invoice.paid_over"]
 
 
 def test_the_sums_of_a_half_confirmed_crowd_are_those_of_its_deposits(shop: UUID, chain: Chain) -> None:

@@ -12,7 +12,7 @@ import pytest
 from core.addresses.evm import checksum_evm
 from core.catalogue.catalogue import load_catalogue
 from core.rates.pricing import PPM
-from models.db.base import execute, one, rows, transaction, value
+from models.db.base import column, execute, one, rows, transaction, value
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
@@ -20,7 +20,7 @@ from models.invoices import settlement, views
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
 from models.outcomes import reversals
-from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
+from tests.models.builders import CATALOGUE, SENDER, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import (
     FIXED_FEE,
@@ -42,6 +42,8 @@ pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 
 # 10 USDT less 1.5 % less 0.30 USDT.
 FEE = 15 * USDT // 100
+SMALLEST = USDT
+ELSEWHERE = "0x" + "5" * 40
 NET = PRICE - FEE - FIXED_FEE
 
 
@@ -206,6 +208,41 @@ def test_further_deposits_lift_paid_to_paid_over_and_follow_less_the_percent_fee
     assert events(mine) == ["invoice.paid", "invoice.paid_over"]
     assert held(shop) == {MATURING: NET + USDT - USDT * 15_000 // PPM}
     assert got.fee_fixed_taken_units == FIXED_FEE
+
+
+@pytest.mark.parametrize(("units", "status"), [(SMALLEST - 1, "paid"), (SMALLEST, "paid_over")])
+def test_below_the_smallest_amount_a_deposit_changes_neither_status_nor_payer(
+    shop: UUID, chain: Chain, units: int, status: str
+) -> None:
+    mine = invoice(shop)
+    before = paid(chain, mine)
+    chain.mine(1, chain.transfer(mine, units).but(sender=ELSEWHERE))
+    assert settled(mine).confirmations == 1
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert (got.status, got.payer_address == before.payer_address, got.txid == before.txid) == (
+        (status, True, True) if status == "paid" else (status, False, False)
+    )
+    # It is announced and credited all the same.
+    assert [each[:2] for each in announced()] == [("paid", 1), (status, 2)]
+    assert got.confirmed_units == PRICE + units
+    assert column("SELECT DISTINCT status FROM deposits") == ["credited"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "tenths", "payer"), [(5, 5, SENDER), (5, 6, ""), (0, 5, ELSEWHERE)], ids=["tenth", "more", "alone"]
+)
+def test_before_the_price_is_paid_specks_are_payers_only_if_they_bring_a_part(
+    shop: UUID, chain: Chain, rest: int, tenths: int, payer: str
+) -> None:
+    mine = invoice(shop)
+    if rest:
+        chain.pay(mine, rest * USDT)
+    chain.mine(1, chain.transfer(mine, tenths * USDT // 10).but(sender=ELSEWHERE))
+
+    assert settled(mine).payer_address == (checksum_evm(payer) if payer else "")
 
 
 def test_the_fixed_fee_is_taken_from_as_many_deposits_as_it_needs(shop: UUID, chain: Chain) -> None:

@@ -48,7 +48,7 @@ class Invoice:
     payer_units: int | None = 10_500_000 * 10**12
     is_unpriced: bool = False
     address: str = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"
-    required_confirmations: int = 20
+    needed_confirmations: int = 20
     confirmations: int = 0
     confirmed_units: int = 0
     detected_units: int = 0
@@ -76,7 +76,7 @@ class Invoice:
 
 AGNOSTIC: Final = Invoice(
     status="select", is_multi=True, pay_currency=None, network=None, payer_units=None, address="",
-    required_confirmations=0,
+    needed_confirmations=0,
 )  # fmt: skip
 
 
