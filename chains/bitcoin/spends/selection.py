@@ -10,7 +10,14 @@ from typing import Final
 
 from chains.bitcoin.scripts import KEY_HASH, KEY_HASH_BYTES
 from chains.bitcoin.spends.fees import fee_units
-from chains.bitcoin.spends.sizes import CHANGE_VBYTES, INPUT_VBYTES, VBYTES_MAX, dust_units, vsize
+from chains.bitcoin.spends.sizes import (
+    CHANGE_VBYTES,
+    INPUT_VBYTES,
+    TRUC_VBYTES_MAX,
+    VBYTES_MAX,
+    dust_units,
+    vsize,
+)
 from chains.spending import Coin, CoinsTooSmallError, FeeTooHighError, InsufficientCoinError
 
 # A coin is costly if its input costs more than this share of its value: it is spent only after all others.
@@ -40,6 +47,8 @@ class Bill:
     # What a transaction pays whose place this one takes, and what is paid above that, for a thousand virtual bytes.
     before_units: int = 0
     increment: int = 0
+    # Whether it has to fit into version 3.
+    is_truc: bool = False
 
     def size(self, inputs: int, parts: int = 0) -> int:
         """Return the virtual bytes with so many coins and parts of change."""
@@ -97,10 +106,11 @@ def _further(bill: Bill, free: Sequence[Coin], held: Sequence[Coin]) -> list[Coi
     """Return what has to be spent beside what is held."""
     worth = [coin for coin in free if coin.units > fee_units(INPUT_VBYTES, bill.rate)]
     worth.sort(key=lambda coin: (-coin.units, _place(coin)))
+    vbytes_max = TRUC_VBYTES_MAX if bill.is_truc else VBYTES_MAX
     missing, taken = bill.units + bill.fee(len(held)) - _sum(held), list[Coin]()
     while missing > 0:
         inputs = len(held) + len(taken)
-        if len(taken) == len(worth) or bill.size(inputs + 1, COINS_WANTED) > VBYTES_MAX:
+        if len(taken) == len(worth) or bill.size(inputs + 1, COINS_WANTED) > vbytes_max:
             raise _shortage(bill, free, held, fee_units=bill.fee(inputs), missing_units=missing)
         taken.append(worth[len(taken)])
         missing = bill.units + bill.fee(inputs + 1) - _sum(held) - _sum(taken)

@@ -54,9 +54,17 @@ class BitcoinSpender:
         """Return what can be signed now; see chains.family. Coins that other spends hold are not in the purse."""
         scripts = self._scripts(intent)
         rate = fees.todays_rate(self.providers, cap_units=cap_units)
-        bill = Bill(scripts=scripts, units=intent.units, rate=rate, cap_units=cap_units)
+        is_truc = fees.passes_truc(self.providers)
+        bill = Bill(
+            scripts=scripts,
+            units=intent.units,
+            rate=rate,
+            cap_units=cap_units,
+            # Nobody's child pins what pays others too; alone, a recipient can pin his own payout only.
+            is_truc=is_truc and len(scripts) > 1,
+        )
         locked = lock_height(self.providers, purse.scanned)
-        return self._drafted(intent, bill, selection.choose(bill, purse.coins), lock_height=locked)
+        return self._drafted(intent, bill, selection.choose(bill, purse.coins), lock_height=locked, is_truc=is_truc)
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
         """Return a draft with the coins of `before`, and further ones where its change does not pay for more.
@@ -83,7 +91,8 @@ class BitcoinSpender:
                 fee_units=error.fee_units, change_units=0, change_parts=0, lock_height=locked, rate=bill.rate
             )
             raise UnderfundedError(str(error), offer=offer, missing_units=error.missing_units) from None
-        return self._drafted(before.intent, bill, choice, lock_height=locked)
+        is_truc = fees.passes_truc(self.providers)
+        return self._drafted(before.intent, bill, choice, lock_height=locked, is_truc=is_truc)
 
     def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
         """Sign each coin with its address's key. Deterministic, without any network; see chains.family."""
@@ -111,17 +120,16 @@ class BitcoinSpender:
         """Find out where a spend stands, of all its attempts, by the blocks that the scan saw its coins spent in."""
         return fate_of(self.providers, self._inclusions, case, currency=self._network.gas_currency)
 
-    def _drafted(self, intent: Intent, bill: Bill, choice: Choice, *, lock_height: int) -> Draft:
+    def _drafted(self, intent: Intent, bill: Bill, choice: Choice, *, lock_height: int, is_truc: bool) -> Draft:
+        """Return the draft of a choice, of version 3 if nodes pass that on and it is small enough."""
         vbytes = bill.size(len(choice.coins), choice.change_parts)
-        is_truc = vbytes <= TRUC_VBYTES_MAX and fees.passes_truc(self.providers)
         offer = coin_offer(
             fee_units=choice.fee_units,
             change_units=choice.change_units,
             change_parts=choice.change_parts,
             lock_height=lock_height,
             rate=bill.rate,
-            # A recipient's large child cannot pin what pays the others too.
-            version=TRUC_VERSION if is_truc else VERSION,
+            version=TRUC_VERSION if is_truc and vbytes <= TRUC_VBYTES_MAX else VERSION,
         )
         draft = Draft(intent=intent, claim=Coins(coins=choice.coins), offer=offer)
         # Before anything is signed: what is paid is what was meant, and its fee is within the cap.
