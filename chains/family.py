@@ -292,6 +292,19 @@ class CoinSpender(Protocol):
         ...
 
 
+class TokenSpender(Protocol):
+    """What a spender of a family that has tokens tells besides."""
+
+    def refuses(self, intent: Intent) -> bool:
+        """Return whether the chain would refuse a token's transfer, whatever it costs; nothing is signed by it.
+
+        Either takes two providers' word where there are as many, and more than say otherwise: by the one a coin is
+        frozen, by the other a payout fails. Raises ProviderError where too few tell it, InsufficientCoinError where the
+        wallet holds less of the token.
+        """
+        ...
+
+
 class Treasurer(Protocol):
     """One network, for the signer's treasury: how the gateway's own money moves. It judges no worth and sends nothing.
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mode
 
-from chains.base import ProviderError
+from chains.base import ProviderError, witnesses_needed
 from chains.spending import Fate, FateKind, Intent, KeyRef, Movement, Output
 from core.catalogue.catalogue import Network, Pair
 
@@ -23,6 +23,16 @@ def only_output(intent: Intent) -> Output:
 def moving(recipient: KeyRef, wallet: KeyRef, pair: Pair | None, units: int) -> Intent:
     """Return the move of a coin from one wallet of ours to another."""
     return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=recipient.address, units=units),))
+
+
+def is_refused(*, refused: int, passed: int, providers: int) -> bool:
+    """Return what holds of a trial that so many providers refuse and so many pass.
+
+    Raises ProviderError where as many say otherwise, or one alone tells it though there are more.
+    """
+    if refused == passed or max(refused, passed) < witnesses_needed(providers):
+        raise ProviderError(f"{refused} providers refuse a transfer and {passed} do not")
+    return refused > passed
 
 
 def living(fates: Sequence[Fate], *, needed: int, is_fee_one: bool = True) -> Fate | None:

@@ -17,10 +17,11 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
 from actors.signer import limits as signer_policy
-from actors.signer import recovery
+from actors.signer import recovery, refusals
 from actors.signer import spend as spending
 from actors.signer import watch as spend_watch
 from actors.signer.limits import FeeRisenError, LimitReachedError, NoRateError
+from actors.signer.refusals import OwnRefusalError
 from actors.signer.spend import SigningStoppedError
 from chains import registry
 from chains.base import ForeignKeyError, ProviderError
@@ -198,7 +199,8 @@ def _sign(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[_Ready
             half = len(batch) // 2
             return sum(_sign(ctx, network, wallet, part) for part in (batch[:half], batch[half:]))
         dropped = at_hand or batch
-        gone = sum(_put_off(ctx, each.payout_id, error) for each in dropped)
+        cause = error if at_hand else refusals.traced(ctx, network, batch[0].pair, error)
+        gone = sum(_put_off(ctx, each.payout_id, cause) for each in dropped)
     else:
         dropped, gone = ((), len(batch)) if spend_id is not None else (at_hand, 0)
         for each in dropped:
@@ -214,6 +216,9 @@ def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
     match error:
         case SpendRefusedError():
             return _refused(ctx, payout_id, str(error))
+        case OwnRefusalError():
+            log.warning("payout.postponed", payout=str(payout_id), reason="frozen", error=str(error))
+            payout_queue.keep(payout_id, seconds=PAUSE_S, reason="frozen")
         case InsufficientCoinError():
             _postponed(payout_id, PAUSE_SHORT_OF_COIN_S, payout_queue.SHORT_OF_COIN, error, "liquidity")
         case BudgetSpentError():

@@ -59,7 +59,8 @@ class EvmTreasurer:
                 lambda node: evm_trial.attempt(
                     node, intent, spend, gas_figure=figure, bid=evm_trial.UNPRICED, margin_percent=margin
                 )
-            )
+            ),
+            self._providers.count,
         )
         data_units = evm_gas.data_fee(
             self._providers,

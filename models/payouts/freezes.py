@@ -23,6 +23,8 @@ Scope = Literal["all", "network", "merchant", "conversion", "coin"]
 UNNAMED: Final[frozenset[Scope]] = frozenset({"all", "conversion"})
 RECONCILER: Final = "reconciler"
 SIGNER: Final = "signer"
+# The signer's too, for a coin that a token lets nobody take from the hot wallet; see actors.signer.refusals.
+REFUSAL: Final = "refusal"
 # Stops the signing of a network, see models.spends.signing. Orders are taken meanwhile: a repeat of one that the
 # database has forgotten is how the transaction that paid it finds its payout again.
 RECOVERY: Final = "recovery"

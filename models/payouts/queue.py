@@ -143,6 +143,12 @@ def postpone(payout_id: UUID, *, seconds: int, reason: str, waiting_for: Waiting
     )
 
 
+def keep(payout_id: UUID, *, seconds: int, reason: str) -> None:
+    """Postpone an approved payout that is refused for no fault of its recipient: refusals until now do not count."""
+    execute("UPDATE payouts SET refused_since = NULL WHERE id = %s AND status = 'approved'", (payout_id,))
+    postpone(payout_id, seconds=seconds, reason=reason, waiting_for="freeze")
+
+
 def explain_doubted(network: str, coins: Collection[str]) -> None:
     """Let approved payouts say that balances of their coins may show what has left by another network."""
     waiting.write(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chains.base import ProviderError
-from chains.one_transfer import living, only_output
+from chains.one_transfer import is_refused, living, only_output
 from chains.spending import Fate, FateKind, Intent, KeyRef, Output, OutputFate
 
 
@@ -41,3 +41,17 @@ def test_a_transaction_makes_one_transfer(count: int) -> None:
 
     with pytest.raises(ValueError, match="makes one transfer"):
         only_output(Intent(wallet=KeyRef(address="a", ordinal=None), pair=None, outputs=(output,) * count))
+
+
+@pytest.mark.parametrize(
+    ("refused", "passed", "providers", "expected"),
+    [(1, 0, 1, True), (0, 1, 1, False), (2, 0, 2, True), (0, 2, 2, False), (2, 1, 3, True), (1, 2, 3, False)],
+)
+def test_a_trial_is_what_most_say_and_two_at_least(refused: int, passed: int, providers: int, *, expected: bool) -> None:
+    assert is_refused(refused=refused, passed=passed, providers=providers) is expected
+
+
+@pytest.mark.parametrize(("refused", "passed"), [(1, 1), (1, 0), (0, 1)])
+def test_one_of_two_says_nothing_of_a_trial(refused: int, passed: int) -> None:
+    with pytest.raises(ProviderError, match="refuse a transfer"):
+        is_refused(refused=refused, passed=passed, providers=2)

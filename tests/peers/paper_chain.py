@@ -64,6 +64,8 @@ class PaperChain:
     # Recipients to whom the token makes no transfer: told by a quote, or found out in the block alone.
     refused: set[str] = field(default_factory=set)
     reverting: set[str] = field(default_factory=set)
+    # Senders from whom the token makes none, told by a quote and a trial, and found out in the block.
+    frozen: set[str] = field(default_factory=set)
     # Recipients to whom the token brings a tenth less than leaves the sender.
     taxed: set[str] = field(default_factory=set)
     # Answers to come: "drop" takes bytes and does not answer, "deaf" takes nothing, "lose" says it took them.
@@ -144,16 +146,20 @@ class PaperChain:
         contract = None if intent.pair is None else intent.pair.contract
         if self.price > cap_units:
             raise FeeTooHighError("too dear")
-        offer, sender, [output] = _offer(2 * self.price, 1), intent.wallet.address, intent.outputs
+        offer, sender = _offer(2 * self.price, 1), intent.wallet.address
         promised = 0 if intent.pair is None or contract is None else purse.promised.get(intent.pair.currency, 0)
         own = (intent.units if contract is None else 0) + sum(purse.promised.values()) - promised
         if self.funds[sender, None] < own + offer.ceiling_units:
             raise InsufficientCoinError("no coin")
         if self.funds[sender, contract] < intent.units + promised:
             raise InsufficientCoinError("no tokens")
-        if output.recipient in self.refused:
+        if self.refuses(intent):
             raise SpendRefusedError("the token does not make the transfer")
         return Draft(intent=intent, claim=Counter(at_least=purse.next_counter), offer=offer)
+
+    def refuses(self, intent: Intent) -> bool:
+        self._answer()
+        return intent.outputs[0].recipient in self.refused or intent.wallet.address in self.frozen
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
         del purse
@@ -269,7 +275,8 @@ class PaperChain:
         taken = (tx["sender"], tx["slot"])
         self.pool = [t for t in self.pool if (self.known[t]["sender"], self.known[t]["slot"]) != taken]
         self.funds[tx["sender"], None] -= self._fee(txid)
-        is_success = self.funds[tx["sender"], tx["contract"]] >= tx["units"] and tx["recipient"] not in self.reverting
+        is_refused = tx["recipient"] in self.reverting or (tx["contract"] and tx["sender"] in self.frozen)
+        is_success = self.funds[tx["sender"], tx["contract"]] >= tx["units"] and not is_refused
         if is_success:
             self.funds[tx["sender"], tx["contract"]] -= tx["units"]
             self.funds[tx["recipient"], tx["contract"]] += tx["units"] - self._taxed(txid)

@@ -58,10 +58,13 @@ class PaperSpender:
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
         assert cap_units
         self.drafted.append(intent)
-        if self.refused & {output.recipient for output in intent.outputs}:
+        if self.refuses(intent):
             raise SpendRefusedError("the token does not make the transfer")
         claim = self._claim(intent, purse)
         return Draft(intent=intent, claim=claim, offer=Offer(ceiling_units=FEE, terms={}))
+
+    def refuses(self, intent: Intent) -> bool:
+        return bool(self.refused & {output.recipient for output in intent.outputs})
 
     def _claim(self, intent: Intent, purse: Purse) -> Counter | Coins | Window:
         if self.claim == "counter":

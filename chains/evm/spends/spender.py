@@ -97,6 +97,14 @@ class EvmSpender:
             )
         return Draft(intent=intent, claim=Counter(at_least=purse.next_counter), offer=offer)
 
+    def refuses(self, intent: Intent) -> bool:
+        """Return whether the chain would refuse a token's transfer; see chains.family. Tried as if gas cost nothing."""
+        spend, figure = spend_of(intent), evm_trial.gas_figure(intent, self._network)
+        trials = self.providers.answers(
+            lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, bid=evm_trial.UNPRICED)
+        )
+        return evm_trial.is_refused(trials, self.providers.count)
+
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
         """Return a draft that nodes accept in place of `before`; see chains.family. The gas limit stays.
 
@@ -149,7 +157,8 @@ class EvmSpender:
     def _trial(self, intent: Intent, spend: Spend, bid: Bid) -> Trial:
         figure = evm_trial.gas_figure(intent, self._network)
         trial = evm_trial.judge(
-            self.providers.answers(lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, bid=bid))
+            self.providers.answers(lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, bid=bid)),
+            self.providers.count,
         )
         if intent.pair is not None and trial.gas > figure:
             log.warning(

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from statistics import median_high, median_low
 from typing import Any, Final
 
-from chains.base import ProviderError
+from chains import one_transfer
+from chains.base import ProviderError, witnesses_needed
 from chains.evm.spends.gas import AbsurdFeeError, Bid
 from chains.evm.spends.library import ask_contract, calldata, eth, spelled
 from chains.evm.spends.tx import Spend
@@ -116,22 +117,39 @@ def attempt(
     return Trial(native_wei=native_wei, refusal=f"the recipient's contract takes {gas} gas")
 
 
-def judge(trials: Sequence[Trial]) -> Trial:
+def judge(trials: Sequence[Trial], providers: int) -> Trial:
     """Return what holds of what the nodes say.
 
-    Raises SpendRefusedError where all refuse it, InsufficientCoinError where as many find it short as find it good.
+    Raises SpendRefusedError where all refuse it, InsufficientCoinError where as many find it short as find it good,
+    ProviderError where one alone refuses it and the others are silent.
     """
-    good = [trial for trial in trials if not trial.refusal and not trial.shortage]
-    short = [trial for trial in trials if trial.shortage]
-    if short and len(short) >= len(good):
-        raise InsufficientCoinError(short[0].shortage)
+    good = _good(trials)
     if not good:
+        if len(trials) < witnesses_needed(providers):
+            raise ProviderError(f"one provider alone refuses it: {trials[0].refusal}")
         raise SpendRefusedError(trials[0].refusal)
     # Of two the higher: too little gas would fail the payout, and none of them is more than was charged for or, of a
     # token, than its code makes use of.
     return Trial(
         gas=median_high(trial.gas for trial in good), native_wei=median_low(trial.native_wei for trial in trials)
     )
+
+
+def is_refused(trials: Sequence[Trial], providers: int) -> bool:
+    """Return whether a transfer would be refused; see chains.one_transfer. Raises InsufficientCoinError as judge()."""
+    passed = len(_good(trials))
+    return one_transfer.is_refused(
+        refused=sum(bool(trial.refusal) for trial in trials), passed=passed, providers=providers
+    )
+
+
+def _good(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that went well. Raises InsufficientCoinError if no more did than found the wallet short."""
+    good = [trial for trial in trials if not trial.refusal and not trial.shortage]
+    short = [trial for trial in trials if trial.shortage]
+    if short and len(short) >= len(good):
+        raise InsufficientCoinError(short[0].shortage)
+    return good
 
 
 def _failed(error: RpcError, native_wei: int, *, is_short: bool) -> Trial:

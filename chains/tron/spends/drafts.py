@@ -28,6 +28,12 @@ def verdict(providers: TronProviders, intent: Intent) -> Verdict:
     return trial.judge(views, intent, providers.count)
 
 
+def refuses(providers: TronProviders, intent: Intent) -> bool:
+    """Return whether a token's transfer would be refused; see chains.tron.spends.trial.is_refused."""
+    views: Sequence[trial.View] = providers.answers(lambda node: trial.look(node, intent))
+    return trial.is_refused(views, intent, providers.count)
+
+
 def window_of(solid: Block, scanned: Scanned | None) -> Window:
     """Return the window of a transaction that refers to an irreversible block.
 

@@ -48,6 +48,10 @@ class TronSpender:
             )
         return made
 
+    def refuses(self, intent: Intent) -> bool:
+        """Return whether the chain would refuse a token's transfer; see chains.family."""
+        return drafts.refuses(self._providers, intent)
+
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
         """Return None: prices are the chain's, and what waits longest is what it lives."""
         del before, purse, cap_units

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median_high, median_low
 
+from chains import one_transfer
 from chains.base import Block, ForeignKeyError, ProviderError, witnesses_needed
 from chains.net.rest import RestNode
 from chains.one_transfer import only_output
@@ -92,10 +93,7 @@ def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
         raise ForeignKeyError(f"others than its own key may sign for {intent.wallet.address}")
     if 2 * foreign >= len(views):
         raise ProviderError(f"one provider alone says that others may sign for {intent.wallet.address}")
-    held = median_low(view.token_units for view in views)
-    is_token = intent.pair is not None and intent.pair.contract is not None
-    if is_token and held < intent.units:
-        raise InsufficientCoinError(f"{intent.wallet.address} holds {held} units of the token")
+    held = _check_held(views, intent)
     good = [view for view in views if not view.refusal]
     refusals = [view.refusal for view in views if view.refusal]
     if len(refusals) > len(good):
@@ -104,7 +102,7 @@ def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
         raise SpendRefusedError(refusals[0])
     # Of two the higher: too little of it burns what it takes.
     energy = median_high(view.energy for view in good)
-    if is_token and energy <= 0:
+    if _is_token(intent) and energy <= 0:
         raise ProviderError("no call of a token takes no energy")
     return Verdict(
         prices=_prices(good),
@@ -116,6 +114,28 @@ def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
         is_new=any(view.is_new for view in good),
         energy=energy,
     )
+
+
+def is_refused(views: Sequence[View], intent: Intent, providers: int) -> bool:
+    """Return whether a token's transfer would be refused; see chains.one_transfer.
+
+    Raises InsufficientCoinError where there is too little of the token.
+    """
+    _check_held(views, intent)
+    refused = sum(bool(view.refusal) for view in views)
+    return one_transfer.is_refused(refused=refused, passed=len(views) - refused, providers=providers)
+
+
+def _check_held(views: Sequence[View], intent: Intent) -> int:
+    """Return what the sender holds of the token. Raises InsufficientCoinError where that is too little."""
+    held = median_low(view.token_units for view in views)
+    if _is_token(intent) and held < intent.units:
+        raise InsufficientCoinError(f"{intent.wallet.address} holds {held} units of the token")
+    return held
+
+
+def _is_token(intent: Intent) -> bool:
+    return intent.pair is not None and intent.pair.contract is not None
 
 
 def _solid(told: Sequence[Block]) -> Block:

@@ -129,6 +129,12 @@ class EvmRig(Rig):
         self.node.send(TOKEN, data=calldata("freeze(address)", address))
         self.mine()
 
+    def melt(self, *, is_paused: bool = False) -> None:
+        install_code(self.node.rpc, TOKEN, "token_false" if is_paused else "token")
+
+    def refuse_transfers(self, number: int) -> None:
+        self.peers[number].lies["eth_estimateGas"] = Refusal(3, "execution reverted: frozen")
+
     def lose_answers(self) -> None:
         for peer in self.peers:
             peer.lies["eth_sendRawTransaction"] = lambda _truth, _params: DOWN

@@ -258,6 +258,14 @@ class Rig(ABC):
         """Let the issuer of what invoices are paid in freeze an address: nothing comes there or leaves from there."""
         raise NotImplementedError
 
+    def melt(self, *, is_paused: bool = False) -> None:
+        """Let the issuer free whom it has frozen, and pause its token or not."""
+        raise NotImplementedError
+
+    def refuse_transfers(self, number: int) -> None:
+        """Let a provider, by its number, say from now on that no transfer of what invoices are paid in would work."""
+        raise NotImplementedError
+
     def share(self, address: str, *, is_shared: bool = True) -> None:
         """Let others than its key sign for an address of ours, as whoever had that key once would; or it alone."""
         raise NotImplementedError

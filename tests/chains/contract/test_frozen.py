@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from actors.treasury import sweep
 from models.db.base import rows, value
 from models.payouts import freezes
+from models.payouts import rows as payouts
 from models.payouts.queue import REFUSED_FOR_S
-from tests.chains.contract.rig import Rig, dies_at, status
+from tests.chains.contract.rig import Rig, dies_at, status, stored
 
 # Until what waits for an operator is tried again.
 PAUSE_S = 61
@@ -54,6 +57,60 @@ def test_who_is_frozen_while_his_payout_waits_for_a_block_gets_it_back_but_for_t
     assert rich.holding() == before + order.amount_units
     assert rows("SELECT state FROM spends") == [("failed",)]
     assert rich.findings() == []
+
+
+@pytest.mark.needs("freeze")
+def test_where_the_issuer_freezes_our_own_wallet_the_coin_is_frozen_and_its_payouts_are_paid_later(rich: Rig) -> None:
+    rich.pay(stored(rich.invoice()), rich.price)
+    rich.bury()
+    rich.freeze(rich.hot)
+    rich.keep_and_follow()
+    assert rows("SELECT count(*) FROM spends") == [(0,)], "no gas is sent for what cannot come home"
+
+    # Charged for what TRON's fee is when it leaves.
+    fee_units = 20 * 10 ** rich.catalogue.scale(rich.currency)
+    orders = [rich.order(rich.recipient(), fee_units=fee_units) for _ in range(2)]
+    coin = freezes.coin(rich.currency, rich.code)
+    rich.sign()
+    for stop in (rich.sign, lambda: rich.melt(is_paused=True), rich.melt):
+        assert [(each.scope, each.name, each.frozen_by) for each in freezes.listing()] == [
+            ("coin", coin, freezes.REFUSAL)
+        ]
+        rich.pass_time(REFUSED_FOR_S)
+        rich.sign()
+        assert [payouts.find(rich.shop, order.id).waiting_for for order in orders] == ["freeze"] * 2
+        # An operator lifts it too early, and is told again at once.
+        stop()
+        freezes.unfreeze("coin", coin)
+        rich.sign()
+    assert [status(order) for order in orders] == ["sent"] * 2
+    rich.follow()
+
+    assert [(rich.held(order.address), status(order)) for order in orders] == [(rich.price, "confirmed")] * 2
+    assert rows("SELECT purpose, count(*) FROM spends WHERE purpose = 'payout' GROUP BY 1") == [("payout", 2)]
+    assert freezes.listing() == []
+    assert rich.findings() == []
+
+
+@pytest.mark.needs("freeze")
+def test_one_of_two_providers_freezes_no_coin_and_fails_no_payout(start: Callable[..., Rig]) -> None:
+    rig = start(2)
+    rig.enrich()
+    rig.advance(rig.network.maturity)
+    frozen = rig.recipient()
+    rig.freeze(frozen)
+    rig.refuse_transfers(0)
+    kept, paid = rig.order(frozen), rig.order(rig.recipient())
+    for _ in range(2):
+        rig.sign()
+        rig.pass_time(REFUSED_FOR_S)
+    assert (status(kept), status(paid), freezes.listing()) == ("approved", "sent", [])
+
+    rig.be_honest()
+    for _ in range(2):
+        rig.pass_time(REFUSED_FOR_S)
+        rig.sign()
+    assert (status(kept), rig.held(frozen), freezes.listing()) == ("failed", 0, [])
 
 
 @pytest.mark.needs("share")

@@ -20,6 +20,7 @@ from tests.peers.lying_rpc import DOWN, HTML
 from tests.peers.tron import BUSY_PCT, BUYER, FORGER, FORWARDER, TRX, USDT, Tron, calldata
 
 TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+TRANSFER_SELECTOR = "a9059cbb"
 FAILURES: Mapping[str, Raw] = {"silent": DOWN, "429": Raw(status=429), "garbage": HTML}
 SILENT_TOKEN = wire.shown(b"\xf2" * 20)
 USUAL_PRICE = 100
@@ -136,6 +137,17 @@ class TronRig(Rig):
         self.tron.act("code", address=USDT, code="token_frozen", penalty_pct=BUSY_PCT)
         self.tron.send(self.tron.called(USDT, "freeze(address)", address))
         self.mine()
+
+    def melt(self, *, is_paused: bool = False) -> None:
+        self.tron.act("code", address=USDT, code="token_false" if is_paused else "token", penalty_pct=BUSY_PCT)
+        self.mine()
+
+    def refuse_transfers(self, number: int) -> None:
+        def refused(truth: Any, question: Mapping[str, Any]) -> object:
+            is_transfer = str(question["data"]).startswith(TRANSFER_SELECTOR)
+            return truth | {"transaction": {"ret": [{"ret": "FAILED"}]}} if is_transfer else truth
+
+        self.peers[number].lies["wallet/triggerconstantcontract"] = refused
 
     def share(self, address: str, *, is_shared: bool = True) -> None:
         signers = [address, BUYER.address] if is_shared else [address]
