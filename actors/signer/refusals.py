@@ -25,9 +25,7 @@ log = structlog.get_logger()
 NEUTRAL_ORDINAL: Final = 2**31 - 1
 # The least that a token can move: neither what the wallet lacks nor what a token calls too much refuses it.
 NEUTRAL_UNITS: Final = 1
-REASON: Final = (
-    "the token refuses whatever leaves the hot wallet: its issuer has frozen the wallet or paused the token"
-)
+REASON: Final = "the token refuses whatever leaves the hot wallet: its issuer has frozen the wallet or paused the token"
 
 
 class OwnRefusalError(Exception):

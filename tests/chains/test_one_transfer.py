@@ -47,7 +47,9 @@ def test_a_transaction_makes_one_transfer(count: int) -> None:
     ("refused", "passed", "providers", "expected"),
     [(1, 0, 1, True), (0, 1, 1, False), (2, 0, 2, True), (0, 2, 2, False), (2, 1, 3, True), (1, 2, 3, False)],
 )
-def test_a_trial_is_what_most_say_and_two_at_least(refused: int, passed: int, providers: int, *, expected: bool) -> None:
+def test_a_trial_is_what_most_say_and_two_at_least(
+    refused: int, passed: int, providers: int, *, expected: bool
+) -> None:
     assert is_refused(refused=refused, passed=passed, providers=providers) is expected
 
 

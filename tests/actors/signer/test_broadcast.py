@@ -14,8 +14,10 @@ import structlog
 from actors import network_ticks
 from actors.signer import broadcast
 from chains import registry
+from chains.base import ProviderError
 from chains.net.budget import BudgetSpentError
 from core.catalogue.families import traits_of
+from core.errors import PayoutFrozen
 from models.db.base import column, execute, rows, transaction
 from models.ledger.ledger import CUSTODY, GAS, GATEWAY, NETWORK_FEES, Account, Transfer, post
 from models.outcomes import endings as payout_endings
@@ -327,6 +329,51 @@ def test_a_refusal_that_ends_is_forgotten(world: SpendWorld) -> None:
     world.step()
     assert world.payout(order).status == "sent"
     assert rows("SELECT refused_since FROM payouts") == [(None,)]
+
+
+def test_what_was_refused_before_our_own_wallet_was_does_not_count_afterwards(world: SpendWorld) -> None:
+    shop = world.shop()
+    refused, paid = world.order(shop), world.order(shop)
+    world.chain.refused.add(refused.address)
+    world.step()
+    world.pass_time(HALF_AN_HOUR_S - 60)
+    world.chain.frozen.add(world.hot)
+    world.step(2)
+    assert [(each.name, each.frozen_by) for each in freezes.listing()] == [("USDT:ethereum", freezes.REFUSAL)]
+    with pytest.raises(PayoutFrozen):
+        freezes.check(shop, "ethereum", "USDT", is_refund=True)
+
+    world.pass_time(HALF_AN_HOUR_S)
+    world.chain.frozen.clear()
+    freezes.unfreeze("coin", "USDT:ethereum")
+    world.step()
+    assert [world.payout(order).status for order in (refused, paid)] == ["approved", "sent"]
+    world.pass_time(HALF_AN_HOUR_S)
+    world.step()
+    assert (world.payout(refused).status, freezes.listing()) == ("failed", [])
+
+
+def test_what_a_recipient_refuses_of_the_gas_coin_is_never_our_own_wallets_fault(world: SpendWorld) -> None:
+    order = world.order(world.shop(10 * USDT, "ETH"), currency="ETH", units=USDT)
+    world.chain.refused.add(order.address)
+    world.chain.frozen.add(world.hot)
+    world.step()
+    world.pass_time(HALF_AN_HOUR_S)
+    world.step()
+    assert (world.payout(order).status, freezes.listing()) == ("failed", [])
+
+
+def test_while_nobody_tells_whose_fault_a_refusal_is_it_does_not_count(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = world.order()
+    world.chain.refused.add(order.address)
+    monkeypatch.setattr(world.chain, "refuses", Mock(side_effect=[True, ProviderError("one alone refuses it")] * 2))
+    for _ in range(2):
+        world.step()
+        world.pass_time(HALF_AN_HOUR_S)
+    assert (world.payout(order).status, freezes.listing()) == ("approved", [])
+    assert rows("SELECT refused_since, wait_kind FROM payouts") == [(None, "network")]
 
 
 def test_a_coin_that_left_the_catalogue_is_given_back(world: SpendWorld) -> None:

@@ -81,6 +81,7 @@ def test_where_the_issuer_freezes_our_own_wallet_the_coin_is_frozen_and_its_payo
         assert [payouts.find(rich.shop, order.id).waiting_for for order in orders] == ["freeze"] * 2
         # An operator lifts it too early, and is told again at once.
         stop()
+        rich.advance()
         freezes.unfreeze("coin", coin)
         rich.sign()
     assert [status(order) for order in orders] == ["sent"] * 2
