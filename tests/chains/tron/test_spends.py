@@ -130,6 +130,8 @@ def test_what_would_revert_is_refused_before_it_is_signed(chain: World) -> None:
 def test_who_has_too_little_waits(chain: World) -> None:
     with pytest.raises(InsufficientCoinError, match="units of the token"):
         chain.drafted(payment(5_001 * TRX, pair=USDT_PAIR))
+    with pytest.raises(InsufficientCoinError, match="units of the token"):
+        chain.spender.refuses(payment(5_001 * TRX, pair=USDT_PAIR))
     with pytest.raises(InsufficientCoinError, match="sun"):
         chain.drafted(payment(10_000 * TRX))
 

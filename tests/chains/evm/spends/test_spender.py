@@ -196,6 +196,15 @@ def test_what_every_reachable_provider_refuses_is_refused(trio: World) -> None:
         trio.quote(trio.intent(5))
 
 
+def test_one_who_refuses_while_the_others_are_silent_fails_no_payout(trio: World) -> None:
+    for peer in trio.providers[1:]:
+        peer.failure = DOWN
+    trio.providers[0].lies["eth_estimateGas"] = REVERT
+
+    with pytest.raises(ProviderError, match="one provider alone refuses"):
+        trio.quote(trio.intent(5))
+
+
 def test_without_any_provider_nothing_is_known(trio: World) -> None:
     intent = trio.intent(5)
     for peer in trio.providers:
@@ -211,6 +220,11 @@ def test_a_shortage_of_tokens_is_no_refusal(alone: World) -> None:
 
     with pytest.raises(InsufficientCoinError, match="USDT"):
         alone.quote(alone.intent(5))
+    with pytest.raises(InsufficientCoinError, match="USDT"):
+        alone.spender.refuses(alone.intent(5))
+    # Whether it can pay for the gas is another question.
+    alone.node.ask("anvil_setBalance", HOT, "0x0")
+    assert not alone.spender.refuses(alone.intent(4))
 
 
 @pytest.mark.parametrize("currency", ["USDT", "ETH"])
