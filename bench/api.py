@@ -78,7 +78,8 @@ def ratios(found: dict[str, dict[str, list[Any]]], idle_ms: dict[str, float]) ->
     ours = found["product"]
 
     def by_round(other: list[float]) -> float:
-        return median(mine.rate / theirs for mine, theirs in zip(ours["loaded"], other, strict=True))
+        rates: list[float] = [mine.rate / theirs for mine, theirs in zip(ours["loaded"], other, strict=True)]
+        return median(rates)
 
     direct, stock, raw = found["direct"], found["stock"], found["raw"]["rate"]
     single = median(mine.p50_ms / theirs.p50_ms for mine, theirs in zip(ours["single"], direct["single"], strict=True))

@@ -106,11 +106,11 @@ def fill(first: int, last: int, *, with_sales: bool) -> None:
     # Identifiers begin with the time: what came before the checkpoint is old, what came since is young.
     age = "ffffffff" if first > 1 else "00000000"
     portion = {"first": first, "last": last, "shops": MERCHANTS, "age": age}
-    base.execute(_SALES, portion)  # type: ignore[arg-type]
+    base.execute(_SALES, portion)
     base.execute(_BALANCES)
     if with_sales:
         for statement in _OBJECTS:
-            base.execute(_NUMBERED + statement, portion)  # type: ignore[arg-type]
+            base.execute(_NUMBERED + statement, portion)
     else:
         base.execute(_TOPUP)
     base.execute("ANALYZE")
@@ -137,7 +137,7 @@ def measure(database_url: str, count: int, *, with_sales: bool) -> bool:
     """Fill a database, time the audits, and return whether the goal is met."""
     migrate(database_url)
     base.connect(database_url, statement_timeout_ms=0)
-    base.execute(_ACCOUNTS, {"shops": MERCHANTS})  # type: ignore[arg-type]
+    base.execute(_ACCOUNTS, {"shops": MERCHANTS})
     if with_sales:
         base.execute(_SHOPS)
     sales = count // 5

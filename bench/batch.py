@@ -1,15 +1,19 @@
 """A batch of thousands of payments, and hundreds of cheques: `python -m bench.batch`, `--quick` for a fifth of them.
 
 Times how long a batch takes to be accepted and to be done, alone and with clients beside it who create payments one by
-one; what those lose by it; and how long a call for many cheques takes. All as the Procfile runs it, over HTTP.
+one; what those lose by it; how long a call for many cheques takes; and how long another merchant's batch and payment
+take while ten merchants have as many open items as the gateway takes. All as the Procfile runs it, over HTTP.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import hashlib
 import hmac
 import http.client
+import itertools
 import json
 import time
 from statistics import median
@@ -19,7 +23,7 @@ from uuid import UUID
 from bench.measuring.harness import ROOT, Meter, Site, Target, finish, read_round, start_load
 from bench.measuring.quiet import beside, until_it_holds
 from bench.measuring.report import Figure, show
-from bench.measuring.targets import Product
+from bench.measuring.targets import Product, create_merchant
 from cli.embedded.supervise.procfile import read_procfile
 from models.db import base
 from models.db.base import transaction
@@ -33,14 +37,22 @@ CLIENTS: Final = 16
 ANSWER_LIMIT_S: Final = 30.0
 DONE_LIMIT_S: Final = 300.0
 POLL_S: Final = 0.05
+CONFLICT: Final = 409
 # Shorter than a batch, so that all of it is beside one.
 LOAD_S: Final = 3.0
 # Enough for ten pairs: two batches each, and what the clients create in two loads.
 ADDRESSES: Final = 250_000
 # Of the ledger's units; each cheque is of a few coins.
 FUNDS: Final = 10**30
+# Merchants who fill the gateway with batches, and how often another one sends a batch of one item, and a payment.
+CROWD: Final = 10
+SAMPLES: Final = 10
 PAYMENT: Final = {"amount": "125.50", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
 CHEQUE: Final = {"amount": "25", "currency": "USDT", "network": "ethereum"}
+
+
+class Refused(Exception):  # noqa: N818
+    """The gateway takes no more batches now."""
 
 
 def call(target: Target, path: str, body: dict[str, Any]) -> tuple[dict[str, Any], float]:
@@ -61,6 +73,8 @@ def call(target: Target, path: str, body: dict[str, Any]) -> tuple[dict[str, Any
     found = json.load(answer)
     took_ms = 1000 * (time.perf_counter() - began)
     connection.close()
+    if answer.status == CONFLICT:
+        raise Refused(found)
     assert answer.status == 200, found
     return found["result"], took_ms
 
@@ -98,12 +112,52 @@ def run_cheques(target: Target, count: int, label: str) -> float:
     return took_ms / 1000
 
 
+def fill(target: Target, count: int) -> int:
+    """Have merchants send batches until none more is taken; return how many items are open then."""
+    for number in range(CROWD):
+        sender = as_merchant(target, f"Crowd {number}")
+        with contextlib.suppress(Refused):
+            for sent in itertools.count():
+                payments = [PAYMENT | {"order_id": f"crowd-{sent}-{item}"} for item in range(count)]
+                call(sender, "/v1/payment/batch", {"payments": payments})
+    open_items: int = base.value(
+        "SELECT count(*) FROM batch_items i JOIN batches b ON b.id = i.batch_id WHERE b.completed_at IS NULL"
+    )
+    return open_items
+
+
+def as_merchant(target: Target, name: str) -> Target:
+    """Return the target as another merchant calls it."""
+    key = create_merchant(name)
+    return dataclasses.replace(target, public_id=key.public_id, secret=key.secret)
+
+
+def run_beside_crowd(target: Target) -> tuple[float, float]:
+    """Return the longest that another merchant's batch of one item took, and its single payment, in seconds."""
+    other = as_merchant(target, "Small shop")
+    batches, payments = [], []
+    for number in range(SAMPLES):
+        batches.append(run_batch(other, 1, f"small-{number}")[1])
+        payments.append(call(other, "/v1/payment", PAYMENT | {"order_id": f"sale-{number}"})[1] / 1000)
+    return max(batches), max(payments)
+
+
 def fund(merchant_id: UUID) -> None:
     """Give the merchant coins, and tell what a payout costs."""
     store_network_fee("USDT", "ethereum", 10**18)
     with transaction():
         gift = Transfer(Account(GATEWAY, EQUITY, "USDT"), Account(merchant_id, AVAILABLE, "USDT"), FUNDS)
         ledger.post("bench:funds", [gift])
+
+
+def measure_crowd(target: Target, count: int) -> list[Figure]:
+    """Measure what another merchant's batch and payment take beside as many open items as the gateway takes."""
+    items = fill(target, count)
+    batch_s, payment_s = run_beside_crowd(target)
+    return [
+        Figure(name=f"beside {items:,} open items: another's batch, s", ratio=batch_s, goal=5, better="at most"),
+        Figure(name=f"beside {items:,} open items: a payment, s", ratio=payment_s, goal=1, better="at most"),
+    ]
 
 
 def measure(target: Target, *, payments: int, cheques: int) -> list[Figure]:
@@ -146,7 +200,8 @@ def main() -> None:
         for name in ("batches", "bulk"):
             site.start(name, commands[name], product.environment())
         fund(base.value("SELECT id FROM merchants"))
-        show("Batches", measure(target, payments=PAYMENTS // part, cheques=CHEQUES // part))
+        figures = measure(target, payments=PAYMENTS // part, cheques=CHEQUES // part)
+        show("Batches", figures + measure_crowd(target, PAYMENTS // part))
 
 
 if __name__ == "__main__":

@@ -95,7 +95,8 @@ def rows_given(plan: dict[str, Any]) -> int:
     """Return how many rows a statement gave back or, where it returns none, wrote."""
     if plan["Node Type"] == "ModifyTable":
         plan = next((part for part in plan.get("Plans", ()) if part["Parent Relationship"] == "Outer"), plan)
-    return round(plan["Actual Rows"] * plan["Actual Loops"])
+    given: float = plan["Actual Rows"] * plan["Actual Loops"]
+    return round(given)
 
 
 def fill(url: str, count: int) -> None:

@@ -145,7 +145,10 @@ def make_blocks(node: Anvil, providers: RpcProviders, count: int) -> int:
     """Mine blocks of the size of a main network's; returns the height of the first."""
     pairs = load_catalogue("development").pairs_on(NETWORK)
     contracts = install_tokens(node.url, pairs, SENDER, 1_000_000)
-    ask = lambda method, *params: providers.call_or_none(method, params, object)  # noqa: E731
+
+    def ask(method: str, *params: object) -> object:
+        return providers.call_or_none(method, params, object)
+
     ask("evm_setAutomine", False)
     ask("anvil_autoImpersonateAccount", True)
     ask("anvil_setBalance", SENDER, hex(10**24))

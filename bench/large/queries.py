@@ -299,10 +299,15 @@ def _gauges() -> Iterator[tuple[str, Callable[[], object]]]:
          "SECRET_KEYS": DEVELOPMENT_SECRET_KEYS, "ETHEREUM_RPC_URLS": "http://127.0.0.1:1"}
     )  # fmt: skip
     probe_of: dict[str, gauges.Probe] = {
-        "outbox": gauges.outbox_gauges, "trust": gauges.trust_gauges, "freezes": gauges.freeze_gauges,
-        "payouts": gauges.payout_gauges, "treasury": gauges.treasury_gauges, "address pool": gauges.pool_gauges,
-        "scanner": partial(gauges.scanner_gauges, settings), "rates": partial(gauges.rate_gauges, settings),
-    }  # fmt: skip
+        "outbox": gauges.outbox_gauges,
+        "trust": gauges.trust_gauges,
+        "freezes": partial(gauges.freeze_gauges, settings),
+        "payouts": gauges.payout_gauges,
+        "treasury": gauges.treasury_gauges,
+        "address pool": partial(gauges.pool_gauges, settings),
+        "scanner": partial(gauges.scanner_gauges, settings),
+        "rates": partial(gauges.rate_gauges, settings),
+    }
     for name, probe in probe_of.items():
         yield f"gauge: {name}", partial(_all_of, probe)
     yield "what open payouts will take", partial(sweeps.open_payout_units, NETWORK)

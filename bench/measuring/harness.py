@@ -13,7 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -63,6 +64,20 @@ class Site:
             session.autocommit = True
             cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         return self.postgres.database_url(name)
+
+    def repeat(self, every_s: float, step: Callable[..., None], *how: object) -> None:
+        """Take a step now, and then so often until the site ends."""
+        step(*how)
+        ended = threading.Event()
+
+        def run() -> None:
+            while not ended.wait(every_s):
+                step(*how)
+
+        thread = threading.Thread(target=run, name="repeat", daemon=True)
+        thread.start()
+        self._stack.callback(thread.join)
+        self._stack.callback(ended.set)
 
     def start(self, name: str, command: str, env: Mapping[str, str]) -> Child:
         """Start a service in the project's folder; it ends with the site."""

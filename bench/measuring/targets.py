@@ -25,12 +25,15 @@ from models.addresses import pool as address_pool
 from models.addresses.reservations import CHUNK
 from models.db import base, migrate
 from models.merchants import rows as merchants
+from models.merchants.rows import IssuedKey
 
 FAMILY: Final = "evm"
 ADDRESS_BYTES: Final = 20
-# What a dollar's worth of coin costs; far enough ahead to stay fresh while the benchmark runs.
+# What a dollar's worth of coin costs.
 RATES: Final = (("USD", "1"), ("USDT", "0.9995"), ("ETH", "3100"))
+# The product takes no price of the future: its prices are made new. The baselines, which are frozen, take one.
 FRESH: Final = timedelta(hours=1)
+REFRESH_S: Final = 60.0
 BASELINE_KEY: Final = ("pk_baseline", "sk_baseline")
 
 
@@ -46,11 +49,10 @@ class Product:
         base.connect(self.database_url)
         fill_pool(self._signer, addresses)
         store_rates(self.database_url)
+        site.repeat(REFRESH_S, refresh_rates, self.database_url)
         begin_scan(self.database_url)
         base.execute("ANALYZE pool_addresses")
-        self.key = merchants.create_key(
-            merchants.create_merchant("Benchmark").id, "unified", "", SecretBox(DEVELOPMENT_SECRET_KEYS)
-        )
+        self.key = create_merchant("Benchmark")
 
     @property
     def public_key(self) -> str:
@@ -133,6 +135,11 @@ class Baselines:
         return Target(name=name, port=port, public_id=public_id, secret=secret, programs=programs)
 
 
+def create_merchant(name: str) -> IssuedKey:
+    """Create a merchant and return its key."""
+    return merchants.create_key(merchants.create_merchant(name).id, "unified", "", SecretBox(DEVELOPMENT_SECRET_KEYS))
+
+
 def server_programs(site: Site) -> dict[str, int]:
     """Return the servers that all targets share."""
     return {"redis": site.valkey.pid or 0, "postgres": site.postgres.pid or 0}
@@ -171,13 +178,20 @@ def fill_pool(signer: Ed25519PrivateKey, addresses: int) -> None:
 
 
 def store_rates(url: str) -> None:
-    """Write rates that stay fresh for the whole run."""
+    """Write rates that stay fresh for the whole run where a price of the future is taken."""
     with _session(url) as cursor:
         psycopg2.extras.execute_values(
             cursor,
             "INSERT INTO rates (currency, usd, source, quoted_at) VALUES %s",
             [(currency, usd, "benchmark", datetime.now(UTC) + FRESH) for currency, usd in RATES],
         )
+
+
+def refresh_rates(url: str) -> None:
+    """Make the product's rates and network fees new, as its own asking would."""
+    with _session(url) as cursor:
+        cursor.execute("UPDATE rates SET quoted_at = now(), agreed_at = now()")
+        cursor.execute("UPDATE network_fees SET quoted_at = now()")
 
 
 def begin_scan(url: str) -> None:
