@@ -33,6 +33,9 @@ from models.treasury import topup_doubts, topups
 from models.treasury.rows import Topup
 from models.wallets import settlement as wallet_settlement
 
+# So many coins below the smallest amount count towards an invoice.
+SMALL_MAX: Final = 3
+
 SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
     "invoice": settlement.settle,
     "wallet": wallet_settlement.settle,
@@ -78,7 +81,7 @@ def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, o
         owner_kind=owner.kind,
         owner_id=owner.id,
         merchant_id=owner.merchant_id,
-        stray_reason=stray_reason(owner, network, transfer, dust=transfer.units < pair.min_deposit_units),
+        stray_reason=stray_reason(ctx.catalogue, owner, network, transfer),
         block_height=block.height,
         block_hash=block.hash,
         block_time=block.time,
@@ -86,18 +89,29 @@ def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, o
     )
 
 
-def stray_reason(owner: Owner, network: Network, transfer: Transfer, *, dust: bool) -> str | None:
-    """Say why a deposit does not count; the right asset always counts, however small.
+def stray_reason(catalogue: Catalogue, owner: Owner, network: Network, transfer: Transfer) -> str | None:
+    """Say why a deposit does not count; the right asset counts, however small, but for a crowd of small coins.
 
     A wallet takes every asset, over every network on which its address is watched.
     """
-    if owner.kind == "wallet":
-        return None
-    if owner.network == network.code and owner.pay_currency == transfer.currency:
-        return None
-    if dust:
+    pair = catalogue.pairs[transfer.currency, network.code]
+    is_small = transfer.units < pair.min_deposit_units
+    if owner.kind == "wallet" or (owner.network, owner.pay_currency) == (network.code, transfer.currency):
+        small_below = pair.to_ledger(pair.min_deposit_units, catalogue.scale(pair.currency))
+        return "dust" if is_small and _is_dear(owner, network, small_below=small_below) else None
+    if is_small:
         return "dust"
     return "network" if owner.network != network.code else "asset"
+
+
+def _is_dear(owner: Owner, network: Network, *, small_below: int) -> bool:
+    """Return whether one more small deposit costs more than a few per cent to spend: on networks of coins.
+
+    An invoice takes some, so that a buyer can complete a price; a wallet takes none.
+    """
+    if traits_of(network).claim != "coins":
+        return False
+    return owner.kind == "wallet" or deposits.are_small(owner.id, units_below=small_below, count=SMALL_MAX)
 
 
 def take(ctx: Context, chain: Reader, found: Deposit) -> bool:

@@ -92,7 +92,7 @@ def _rows(ctx: Context, network: Network, ours: _Awaited, seen: Collection[Sight
             owner_kind=owner.kind,
             owner_id=owner.id,
             merchant_id=owner.merchant_id,
-            stray_reason=stray_reason(owner, network, transfer, dust=transfer.units < pair.min_deposit_units),
+            stray_reason=stray_reason(ctx.catalogue, owner, network, transfer),
             spends=[f"{txid}:{vout}" for txid, vout in found.spends],
             is_soon=found.is_soon,
         )

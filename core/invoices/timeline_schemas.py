@@ -79,7 +79,7 @@ class TimelineDetail(Answer, kw_only=True, omit_defaults=True):
     is_late: Annotated[bool | UnsetType, Meta(description="detected: seen_at is after the payment's expiry.")] = UNSET
     stray_reason: Annotated[
         Literal["asset", "network", "dust"] | UnsetType,
-        Meta(description="Why the deposit does not count: another asset, another network, or that and too small."),
+        Meta(description="Why the deposit does not count: another asset, another network, or too small."),
     ] = UNSET
     depth: Annotated[
         str | UnsetType,

@@ -118,12 +118,12 @@ class WalletDeposit(Answer, kw_only=True):
     currency: Annotated[str, Meta(description="The coin that came.")]
     amount: Annotated[str, Meta(description="In currency, before the fee.", examples=["25.5"])]
     status: Annotated[
-        Literal["pending", "awaiting_quorum", "credited", "blocked", "refunding", "refunded", "reversed"],
+        Literal["pending", "awaiting_quorum", "credited", "dust", "blocked", "refunding", "refunded", "reversed"],
         Meta(
             description=(
-                "awaiting_quorum: a second provider has yet to tell the same of it; blocked: held, the wallet is"
-                " blocked; refunding and refunded: it is being sent back, or"
-                " was; reversed: its block left the chain."
+                "awaiting_quorum: a second provider has yet to tell the same of it; dust: not credited,"
+                " below bitcoin's smallest amount; blocked: held, the wallet is blocked; refunding and refunded: it is"
+                " being sent back, or was; reversed: its block left the chain."
             )
         ),
     ]

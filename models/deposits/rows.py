@@ -289,6 +289,16 @@ def is_refund_under_way(owner_id: UUID) -> bool:
     )
 
 
+def are_small(owner_id: UUID, *, units_below: int, count: int) -> bool:
+    """Return whether so many deposits below a sum count already towards an owner."""
+    found: int = value(
+        "SELECT count(*) FROM (SELECT 1 FROM deposits WHERE owner_id = %s AND stray_reason IS NULL"
+        " AND status <> 'reversed' AND amount_units < %s LIMIT %s) s",
+        (owner_id, units_below, count),
+    )
+    return found == count
+
+
 def is_any_of(owner_id: UUID) -> bool:
     """Return whether anything ever came to an owner, whatever became of it."""
     return is_true("SELECT 1 FROM deposits WHERE owner_id = %s LIMIT 1", (owner_id,))

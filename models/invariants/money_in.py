@@ -165,9 +165,10 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " WHERE d.merchant_id IS DISTINCT FROM COALESCE(i.merchant_id, w.merchant_id)",
     ),
     "wallets_credit_what_confirms": (
-        "a wallet that is not blocked holds nothing back, over whatever network it came",
+        "a wallet that is not blocked holds nothing but dust back, over whatever network it came, and credits no dust",
         "SELECT w.id, d.id, d.network, d.status FROM wallets w JOIN deposits d ON d.owner_id = w.id"
-        " WHERE d.stray_reason IS NOT NULL OR (d.status = 'confirmed' AND d.refund_id IS NULL"
+        " WHERE d.stray_reason <> 'dust' OR (d.stray_reason = 'dust' AND d.status = 'credited')"
+        " OR (d.status = 'confirmed' AND d.stray_reason IS NULL AND d.refund_id IS NULL"
         "   AND w.blocked_at IS NULL AND NOT w.is_credit_due)",
     ),
     "refunds_hold_what_they_took": (

@@ -4,7 +4,8 @@ Called by actors.scan.follow after a block, by actors.wallets.calls on unblockin
 that left. Every deposit is a transaction of its own, so that a step over many holds no lock for long, and each is told
 of once. Safe to run any number of times.
 
-A wallet takes every coin of the catalogue, whatever the amount, over every served network of its family.
+A wallet takes every coin of the catalogue, over every served network of its family; whatever the amount, but for what
+actors.scan.intake calls dust, which waits in suspense for good.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _advance(catalogue: Catalogue, wallet_id: UUID, deposit_id: UUID) -> None:
         deposit = wallet_deposits.find(wallet_id, deposit_id)
         if wallet is None or deposit is None or not _is_confirmed(catalogue, wallet, deposit):
             return
-        if deposit.refund_id is None and not wallet.is_blocked:
+        if deposit.refund_id is None and deposit.stray_reason is None and not wallet.is_blocked:
             _credit(catalogue, wallet, deposit)
 
 

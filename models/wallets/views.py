@@ -54,8 +54,10 @@ def _deposit(catalogue: Catalogue, shown: WalletRow, deposit: Deposit) -> dict[s
 
 
 def _deposit_status(deposit: Deposit) -> str:
-    """A confirmed deposit that is not credited says what keeps it: the block."""
-    return "blocked" if deposit.shown_status == "confirmed" else deposit.shown_status
+    """A confirmed deposit that is not credited says what keeps it: its size, or the block."""
+    if deposit.shown_status != "confirmed":
+        return deposit.shown_status
+    return "dust" if deposit.stray_reason == "dust" else "blocked"
 
 
 def webhook(catalogue: Catalogue, shown: WalletRow, deposit: Deposit) -> dict[str, Any]:

@@ -17,14 +17,19 @@ from chains.family import Reader
 from chains.spending import Departure, Offer, Output, Window
 from core.catalogue import families
 from core.settings.settings import load_settings
-from models.db.base import execute, rows, transaction
+from models.db.base import column, execute, rows, transaction
+from models.invoices import rows as invoices
+from models.ledger.ledger import MATURING, SUSPENSE, Account
 from models.spends import held_coins, signing, strangers
 from models.spends import unknown as unknown_spends
 from models.treasury import adoption, own_addresses
+from models.wallets import deposits as wallet_deposits
+from models.wallets import views
 from tests.actors.scan import paper
 from tests.actors.scan.paper import CTX, Process, begin, cursor, dying_at, poll, statuses
-from tests.models.builders import CATALOGUE
+from tests.models.builders import CATALOGUE, USDT
 from tests.models.invoices.builders import invoice
+from tests.models.ledger.figures import held, net_of
 from tests.models.treasury.builders import spend
 from tests.models.wallets.builders import wallet
 from tests.peers.paper_reader import PaperReader
@@ -111,6 +116,39 @@ def test_what_comes_to_us_is_a_coin_and_what_our_spend_makes_too(chain: PaperRea
     assert [coin.txid for coin in held_coins.held(spend_id, "bitcoin")] == ["0xpaid"]
     # Its change is nobody's payment, and the spend is no stranger.
     assert (rows("SELECT txid FROM treasury_topups"), is_stopped()) == ([("0xtop",)], False)
+
+
+@pytest.mark.usefixtures("shop_endpoint")
+def test_a_crowd_of_small_coins_becomes_no_balance_and_a_few_complete_a_price(
+    chain: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = dict(Process.catalogue.pairs)
+    pairs["USDT", "ethereum"] = replace(pairs["USDT", "ethereum"], min_deposit_units=USDT)
+    monkeypatch.setattr(Process, "catalogue", replace(CATALOGUE, pairs=MappingProxyType(pairs)))
+    small = USDT - USDT // 10**6
+    mine = invoice(shop, payer_units=3 * small, fee_ppm=0, fee_fixed_units=0)
+    kept = wallet(shop, fee_ppm=0)
+
+    def paying(address: str, *units: int) -> list[Transfer]:
+        return [replace(paper.to(address, txid=f"{address}{n}"), units=each) for n, each in enumerate(units)]
+
+    chain.mine(*paying(mine.address, *[small] * 5), *paying(kept.address, *[small] * 4, USDT))
+    chain.mine()
+    poll()
+
+    assert rows(
+        "SELECT owner_kind, stray_reason, status, count(*) FROM deposits GROUP BY 1, 2, 3 ORDER BY 1, 2 NULLS FIRST"
+    ) == [
+        ("invoice", None, "credited", 3), ("invoice", "dust", "confirmed", 2),
+        ("wallet", None, "credited", 1), ("wallet", "dust", "confirmed", 4),
+    ]  # fmt: skip
+    assert (invoices.reread(mine.id).status, invoices.reread(mine.id).confirmed_units) == ("paid", 3 * small)
+    assert held(shop) == {MATURING: 3 * small + USDT}
+    # Booked, so that the books agree with the chain, and owed to nobody.
+    assert net_of(Account(shop, SUSPENSE, "USDT")) == 6 * small
+    assert column("SELECT event FROM webhook_deliveries ORDER BY 1") == ["invoice.paid", "wallet.paid"]
+    shown = views.info(CATALOGUE, kept, wallet_deposits.page(kept.id, limit=9, offset=0))
+    assert sorted(each["status"] for each in shown["deposits"]) == ["credited", *["dust"] * 4]
 
 
 def test_a_coin_may_be_made_and_spent_in_one_block(chain: PaperReader) -> None:

@@ -39,6 +39,7 @@ class Came:
     network: str = "ethereum"
     currency: str = "USDC"
     amount_units: int = 255 * 10**17
+    stray_reason: str | None = None
     shown_status: str = "credited"
     seen_at: datetime = datetime(2026, 11, 20, 9, 30, 15, 123_000, tzinfo=UTC)
 
@@ -89,6 +90,8 @@ def test_info_is_the_wallet_with_its_deposits() -> None:
         (Came(shown_status="pending"), "pending"),
         (Came(shown_status="awaiting_quorum"), "awaiting_quorum"),
         (Came(shown_status="confirmed"), "blocked"),
+        (Came(shown_status="confirmed", stray_reason="dust"), "dust"),
+        (Came(shown_status="pending", stray_reason="dust"), "pending"),
         (Came(shown_status="reversed"), "reversed"),
     ],
 )
