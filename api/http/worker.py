@@ -14,7 +14,6 @@ import errno
 import resource
 import socket
 import time
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from selectors import EVENT_READ
@@ -29,6 +28,7 @@ from api.http.client_ip import Proxies
 from api.http.connection import Connection, refusal, response
 from api.http.crowd import OPEN_MAX, Crowd
 from api.http.lingering import LINGER_S, Lingering
+from api.http.long_bodies import LongBodies
 from api.http.receiving import Doors, Receiving
 from api.http.sending import Sending
 from api.http.staying import STAYING_SHARE, Staying
@@ -46,8 +46,6 @@ REQUEST_S: Final = 15.0
 EXCHANGE_S: Final = 35.0
 # Of a body that the application refused unread, gunicorn discards so much; where more comes it closes the connection.
 DISCARDED_MAX: Final = 64 * 1024
-# One thread in so many may wait for the rest of a body that is too long, or of no announced length: it is refused.
-LONG_SHARE: Final = 4
 # Health checks that their one thread has ahead. The others wait where they are counted, so that a full process ends
 # one of a flood of them, and not the connection of a source that has just one.
 HEALTH_AHEAD: Final = 4
@@ -72,8 +70,6 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         if self.cfg.is_ssl:
             raise RuntimeError("TLS ends before gunicorn, at a router or proxy: this loop reads plain bytes")
-        self._long_waiting: deque[Connection] = deque()
-        self._long_free = max(1, self.cfg.threads // LONG_SHARE)
         self._turns, self._health_turns = Turns(), Turns()
         self._started_at: dict[Connection, float] = {}
         self._looked_at = self._notified_at = 0.0
@@ -97,6 +93,13 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         self._receiving = Receiving(self.poller, doors, self._crowd)
         self._sending = Sending(self.poller, self._crowd, done=self._finish, dropped=self._drop)
         self._lingering = Lingering(self.poller, self._crowd, drop=self._drop)
+        self._long_bodies = LongBodies(
+            self._crowd,
+            threads=self.cfg.threads,
+            serve=partial(self.tpool.submit, self._serve),
+            ended=self._end_waiting,
+            refuse=self._refuse_waiting,
+        )
         self._staying = Staying(threads_max=self.cfg.threads // STAYING_SHARE, is_wanted=self._is_thread_wanted)
         try:
             super().run()
@@ -150,8 +153,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
     def _answer(self, conn: Connection, verdict: Verdict) -> None:
         """Give a request to a thread; one with a long body waits for one of the few that may wait for it."""
         if verdict is Verdict.LONG:
-            self._long_waiting.append(conn)
-            self._begin_long()
+            self._long_bodies.add(conn, self._head_source(conn))
         elif verdict is Verdict.HEALTH:
             self._queue(conn, self._health, self._health_turns, ahead=HEALTH_AHEAD, stays=False)
         else:
@@ -160,7 +162,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
     def _queue(self, conn: Connection, pool: ThreadPoolExecutor, turns: Turns, *, ahead: int, stays: bool) -> None:
         """Give a request to a pool that has fewer than `ahead` waiting; else let it wait for its source's turn."""
         if turns or _queued(pool) >= ahead:
-            source = self._crowd.forwarded_source(conn, forwarded_for(conn.unreader.head()))
+            source = self._head_source(conn)
             turns.add(conn, source)
             self._crowd.add(conn, source, partial(self._end_turn, turns))
         else:
@@ -179,14 +181,15 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
 
     def _end_turn(self, turns: Turns, conn: Connection) -> None:
         turns.remove(conn, conn.source)
+        self._end_waiting(conn)
+
+    def _end_waiting(self, conn: Connection) -> None:
         self._receiving.answered(conn)
         self._drop(conn)
 
-    def _begin_long(self) -> None:
-        """Give a thread to long bodies that wait for one, as far as they may have more."""
-        while self._long_free and self._long_waiting:
-            self._long_free -= 1
-            self.tpool.submit(self._serve, self._long_waiting.popleft())
+    def _head_source(self, conn: Connection) -> Source:
+        """Return the source of a request whose head has come."""
+        return self._crowd.forwarded_source(conn, forwarded_for(conn.unreader.head()))
 
     def _is_thread_wanted(self) -> bool:
         """Return whether requests wait for a thread, or the process is to end."""
@@ -254,8 +257,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         self._take_turns()
         if conn.is_long:
             conn.is_long = False
-            self._long_free += 1
-            self._begin_long()
+            self._long_bodies.answered()
         if conn.sock.unsent:
             self._sending.begin(conn, self._answered_source(conn), is_kept=is_kept, limit_s=EXCHANGE_S)
         else:
@@ -311,8 +313,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         self._sending.end_overdue(now)
         self._lingering.end_overdue(now)
         self._make_room()
-        while self._long_waiting and now - self._long_waiting[0].began_at > REQUEST_S:
-            self._refuse_waiting(self._long_waiting.popleft())
+        self._long_bodies.refuse_begun_before(now - REQUEST_S)
         for conn, started_at in list(self._started_at.items()):
             if now - started_at > EXCHANGE_S:
                 conn.shut(socket.SHUT_RDWR)

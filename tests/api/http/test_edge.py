@@ -396,3 +396,13 @@ def test_a_worker_that_is_told_to_end_says_so_to_who_keeps_it_busy(
         assert all(b"404 Not Found" in answer for answer in answers)
         assert busy.recv(1) == b""
     assert process.wait(60) == 0
+
+
+# The last with this server: it keeps these connections until their turn comes, though their clients have gone.
+@pytest.mark.usefixtures("worker")
+def test_chunked_bodies_that_hold_all_connections_keep_nobody_out(server: Server, clients: Clients) -> None:
+    head = b"POST /v1/payment HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for number in range(CONNECTIONS_MAX + 60):
+        clients.send(head, source=f"127.0.0.{100 + number % 20}")
+
+    assert sale_s(server) <= SALE_S

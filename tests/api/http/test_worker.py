@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from unittest.mock import Mock, call
 
 import pytest
@@ -13,7 +12,7 @@ from gunicorn.http.unreader import IterUnreader  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
 from api.http.connection import refusal
-from api.http.worker import REQUEST_S, BoundedThreadWorker
+from api.http.worker import BoundedThreadWorker
 from core.errors import GatewayBusy, RequestMalformed
 from tests.api.test_server import split
 
@@ -65,13 +64,14 @@ def test_what_a_request_held_is_given_back_however_it_ends() -> None:
     worker = a_worker()
     worker._receiving, worker._health = Mock(), Mock()
     worker._lingering = Mock()
-    worker._sending, worker._crowd = Mock(), Mock()
-    answered, overdue = Mock(is_long=False), Mock(is_long=False, began_at=time.monotonic() - REQUEST_S - 1)
+    worker._sending, worker._crowd, worker._long_bodies = Mock(), Mock(), Mock()
+    answered, overdue = Mock(is_long=True), Mock()
     answered.sock.unsent = []
 
     worker.finish_request(answered, False)
-    worker._long_waiting.append(overdue)
-    worker.murder_pending()
+    worker._refuse_waiting(overdue)
+
+    worker._long_bodies.answered.assert_called_once_with()
 
     assert worker._receiving.answered.mock_calls == [call(answered), call(overdue)]
     assert worker._lingering.begin.mock_calls == [call(answered), call(overdue)]
