@@ -15,7 +15,7 @@ from actors.queue.broker import single_flight
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.webhooks.connector import resolve
 from core.errors import GatewayBusy, WebhookBadUrl, WebhookNotFound
-from core.net.egress import EgressRefused, check_public_url
+from core.net.egress import EgressRefused, check_public_url, with_ascii_host
 from core.secrets.secretbox import SecretBox
 from core.webhooks.schemas import Redeliver, RegisterWebhook, WebhookEndpoint
 from models.db.base import in_transaction
@@ -39,7 +39,8 @@ def register_webhook(info: CallInfo, body: RegisterWebhook) -> CallReply:
             raise GatewayBusy("Another registration of this merchant is under way.")
         check_endpoint_url(body.url, allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts)
     with recorded(info) as record:
-        endpoint = outbox.register_endpoint(info.merchant(), body.url, box=SecretBox(settings.secret_keys))
+        url, box = with_ascii_host(body.url), SecretBox(settings.secret_keys)
+        endpoint = outbox.register_endpoint(info.merchant(), url, box=box)
         answer = WebhookEndpoint(endpoint_id=str(endpoint.id), url=endpoint.url, secret=endpoint.secret)
         return record.store(answer)
 

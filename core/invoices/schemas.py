@@ -24,7 +24,7 @@ from core.net.requests import (
     Text,
     UuidText,
     WebUrl,
-    check_callback,
+    public_callback,
 )
 
 LIFETIME_MIN_S: Final = 300
@@ -92,7 +92,11 @@ class CreatePayment(Request, kw_only=True, omit_defaults=True):
     ) = None
     url_callback: (
         Annotated[
-            WebUrl, Meta(description="Receives this invoice's webhooks; public http(s), needs a registered endpoint.")
+            WebUrl,
+            Meta(
+                description="Receives this invoice's webhooks; public http(s), needs a registered endpoint. A host in"
+                " Unicode is kept as its punycode."
+            ),
         ]
         | None
     ) = None
@@ -110,7 +114,7 @@ class CreatePayment(Request, kw_only=True, omit_defaults=True):
     def check(self, own_hosts: frozenset[str]) -> None:
         """Clamp the lifetime, and refuse a callback that is not public."""
         self.lifetime = clamp_lifetime(self.lifetime)
-        check_callback(self.url_callback, own_hosts, errors.PaymentBadUrlCallback)
+        self.url_callback = public_callback(self.url_callback, own_hosts, errors.PaymentBadUrlCallback)
 
 
 class PaymentLookup(Lookup, kw_only=True, omit_defaults=True):

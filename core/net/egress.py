@@ -7,9 +7,12 @@ multicast by.
 """
 
 import re
+import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+import idna
 
 URL_CHARS_MAX = 2048
 HOST_CHARS_MAX = 253
@@ -66,7 +69,7 @@ _FORBIDDEN_V6 = tuple(
 )
 
 # Visible ASCII without a backslash, which some parsers read as a slash: control characters, blanks and Unicode dots
-# end here. International names are to be written in punycode.
+# end here. Names in Unicode are judged by their punycode.
 _URL = re.compile(r"(https?)://([^/?#]+)((?:[/?#].*)?)", re.ASCII | re.IGNORECASE | re.DOTALL)
 _VISIBLE = re.compile(r"[!-\[\]-~]+")
 _AUTHORITY = re.compile(r"(\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z.-]+)(?::([1-9][0-9]{0,4}))?")
@@ -99,6 +102,7 @@ def check_public_url(
 
     allow_private admits loopback, and plain http to it, and is for development alone.
     """
+    url = with_ascii_host(url)
     if len(url) > URL_CHARS_MAX or _VISIBLE.fullmatch(url) is None:
         raise EgressRefused("the URL is too long, or holds characters other than visible ASCII")
     match = _URL.fullmatch(url)
@@ -116,6 +120,23 @@ def check_public_url(
     shown = f"[{host}]" if ":" in host else host
     suffix = "" if port == _PORTS[scheme] else f":{port}"
     return SafeUrl(url=f"{scheme}://{shown}{suffix}{_rooted(rest)}", scheme=scheme, host=host, port=port)
+
+
+def with_ascii_host(url: str) -> str:
+    """Return a URL with its host in punycode if that is in Unicode; every other text as it is.
+
+    Only letters and digits that IDNA 2008 has are taken: a character that other software would turn into a dot or
+    an ASCII digit is no part of a name. Raises EgressRefused.
+    """
+    match = _URL.fullmatch(url)
+    if match is None or match[2].isascii() or len(url) > URL_CHARS_MAX:
+        return url
+    host, colon, port = match[2].partition(":")
+    try:
+        name = idna.encode(unicodedata.normalize("NFC", host.lower()), strict=True).decode()
+    except UnicodeError:
+        raise EgressRefused("the host is not a valid name") from None
+    return f"{match[1]}://{name}{colon}{port}{match[3]}"
 
 
 def is_loopback(host: str) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct, inspect
 
 from core import errors
-from core.net.egress import EgressRefused, check_public_url
+from core.net.egress import EgressRefused, check_public_url, with_ascii_host
 
 # Where the API's description keeps a type.
 SCHEMA_REFERENCE: Final = "#/components/schemas/{name}"
@@ -120,11 +120,13 @@ def page_size(limit: int | None) -> int:
     return limit if limit is not None and 1 <= limit <= PAGE_MAX else PAGE_DEFAULT
 
 
-def check_callback(url: str | None, own_hosts: frozenset[str], error: type[errors.DomainError]) -> None:
-    """Refuse a callback that is not public."""
+def public_callback(url: str | None, own_hosts: frozenset[str], error: type[errors.DomainError]) -> str | None:
+    """Return a callback as it is kept: with its host in punycode. Raises `error` for one that is not public."""
+    if url is None:
+        return None
     try:
-        if url is not None:
-            check_public_url(url, allow_private=False, require_https=False, own_hosts=own_hosts)
+        check_public_url(url, allow_private=False, require_https=False, own_hosts=own_hosts)
+        return with_ascii_host(url)
     except EgressRefused as refusal:
         raise error(f"url_callback: {refusal}") from refusal
 

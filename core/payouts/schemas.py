@@ -22,8 +22,8 @@ from core.net.requests import (
     Text,
     UuidText,
     WebUrl,
-    check_callback,
     items_of,
+    public_callback,
 )
 from core.payouts.states import WaitingFor
 
@@ -127,7 +127,11 @@ class CreatePayout(Request, kw_only=True, omit_defaults=True):
     source: Annotated[Literal["api", "manual", ""], Meta(description="Shown again; without it, api.")] | None = None
     url_callback: (
         Annotated[
-            WebUrl, Meta(description="Receives this payout's webhooks; public http(s), needs a registered endpoint.")
+            WebUrl,
+            Meta(
+                description="Receives this payout's webhooks; public http(s), needs a registered endpoint. A host in"
+                " Unicode is kept as its punycode."
+            ),
         ]
         | None
     ) = None
@@ -141,7 +145,7 @@ class CreatePayout(Request, kw_only=True, omit_defaults=True):
         if len(self.address) > ADDRESS_CHARS_MAX:
             raise errors.PayoutBadAddress("address: is too long")
         check_memo(self.memo)
-        check_callback(self.url_callback, own_hosts, errors.PayoutBadUrlCallback)
+        self.url_callback = public_callback(self.url_callback, own_hosts, errors.PayoutBadUrlCallback)
 
 
 class CalculatePayout(Request, kw_only=True, omit_defaults=True):

@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from core.catalogue.fields import Environment
 from core.money import CENT_DIGITS, PPM_DIGITS, parse_units
+from core.net.egress import with_ascii_host
 from core.rates.pricing import StandardTerms
 from core.settings.defaults import DEFAULTS
 from core.settings.networks import (
@@ -225,7 +226,7 @@ class Settings(BaseModel):
     @property
     def own_hosts(self) -> frozenset[str]:
         """Return the hosts under which the gateway itself is reached; it never sends a webhook to them."""
-        return frozenset(urlsplit(url).hostname or "" for url in (self.base_url, self.pay_url))
+        return frozenset(urlsplit(with_ascii_host(url)).hostname or "" for url in (self.base_url, self.pay_url))
 
     @property
     def mail_sender(self) -> str:

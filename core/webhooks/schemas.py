@@ -29,7 +29,7 @@ class RegisterWebhook(Request, kw_only=True, omit_defaults=True):
         Meta(
             min_length=1,
             max_length=2048,
-            description="A public https address.",
+            description="A public https address. A host in Unicode is kept as its punycode.",
             examples=["https://shop.example/hooks"],
         ),
     ]

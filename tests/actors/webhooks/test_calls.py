@@ -101,6 +101,13 @@ def test_a_second_registration_replaces_the_first(shop: UUID) -> None:
     assert found == [(URL, False), ("https://other.example/", True)]
 
 
+def test_a_host_in_unicode_is_kept_as_its_punycode(shop: UUID) -> None:
+    endpoint = register(shop, "https://b\u00fccher.example/hooks")
+
+    assert endpoint["url"] == "https://xn--bcher-kva.example/hooks"
+    assert rows("SELECT url FROM webhook_endpoints") == [(endpoint["url"],)]
+
+
 def test_a_refused_url_leaves_the_endpoint_as_it_was(shop: UUID) -> None:
     register(shop)
     with pytest.raises(WebhookBadUrl):

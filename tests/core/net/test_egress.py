@@ -72,6 +72,9 @@ def test_development_admits_nothing_else(address: str) -> None:
         ("https://shop.example.com./h#part", "https://shop.example.com/h"),
         ("https://shop.example.com?x", "https://shop.example.com/?x"),
         ("https://xn--bcher-kva.example.com/", "https://xn--bcher-kva.example.com/"),
+        ("https://b\u00fccher.example/h", "https://xn--bcher-kva.example/h"),
+        ("https://BU\u0308CHER.Example:8443?x", "https://xn--bcher-kva.example:8443/?x"),
+        ("https://\u0926\u0941\u0915\u093e\u0928.\u092d\u093e\u0930\u0924/", "https://xn--11b7ah1gn.xn--h2brj9c/"),
         ("https://8.8.8.8/h", "https://8.8.8.8/h"),
         ("https://[2606:4700:4700:0::1111]:8443/h", "https://[2606:4700:4700::1111]:8443/h"),
     ],
@@ -98,7 +101,9 @@ def test_a_safe_url_has_the_parts_to_connect_by() -> None:
         "https://shop.example.com/\n", "https://shop.\texample.com/", "https://shop.example.com/\x00", "https://shop%2eexample.com/",
         # Unicode that becomes ASCII
         "https://shop\u3002example.com/", "https://\uff11\uff12\uff17.0.0.1/", "https://\u2460\u2461\u2466.0.0.1/",
-        "https://b\u00fccher.example.com/", "https://shop.example.com/\u202e", "https://shop.example.com/\ud800",
+        "https://b\u00fccher.local/", "https://b\u00fccher/", "https://b\u00fc_r.example.com/", "https://\u00e4.b\u00fc\u2060.example/",
+        "https://user@b\u00fccher.example/", "https://b\u00fccher.example:22/", "https://b\u00fccher.example/\u00fc",
+        "https://[\u00fc]/", "https://" + "\u00fc" * 64 + ".example/", "https://shop.example.com/\u202e", "https://shop.example.com/\ud800",
         # addresses that are not public, in every notation
         "https://127.0.0.1/", "https://127.1/", "https://127.0.1/", "https://2130706433/", "https://0x7f000001/",
         "https://0x7f.1/", "https://0x7f.0x1/", "https://127.0.0.0x1/",

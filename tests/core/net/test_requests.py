@@ -219,6 +219,12 @@ def test_what_the_rules_allow_passes_unchanged(name: str, value: Any) -> None:
     assert getattr(read(CreatePayment, GOOD | {name: value}), name) == value
 
 
+def test_a_callback_in_unicode_is_kept_as_its_punycode() -> None:
+    asked = read(CreatePayment, GOOD | {"url_callback": "https://b\u00fccher.example/hook?x=1"})
+
+    assert asked.url_callback == "https://xn--bcher-kva.example/hook?x=1"
+
+
 @pytest.mark.parametrize(
     "name",
     [

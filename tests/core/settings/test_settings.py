@@ -330,6 +330,12 @@ def test_own_hosts_are_those_of_both_addresses() -> None:
     assert load_settings(PRODUCTION).own_hosts == {"api.example.com", "pay.example.com"}
 
 
+def test_own_hosts_are_known_by_their_punycode() -> None:
+    settings = load_settings(PRODUCTION | {"PAY_URL": "https://z\u00e4hlung.example"})
+
+    assert settings.own_hosts == {"api.example.com", "xn--zhlung-bua.example"}
+
+
 def test_addresses_lose_their_final_slash() -> None:
     assert load_settings({**PRODUCTION, "PAY_URL": "https://pay.example.com/"}).pay_url == "https://pay.example.com"
 
