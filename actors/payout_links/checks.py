@@ -25,8 +25,9 @@ DESTINATION_ERRORS: Final = DestinationErrors(
 def check_claimable(ctx: Context, link: PayoutLinkRow, address: str, memo: str) -> None:
     """Refuse what must leave a link funded.
 
-    Raises payoutlink.bad_address, payoutlink.destination_internal, compliance.address_blocked, payout.memo_unsupported
-    and payout.frozen: also while the cheque may have been paid by a claim that the database lost.
+    Raises payoutlink.bad_address, payoutlink.destination_internal, compliance.address_blocked, payout.memo_unsupported,
+    payout.amount_below_fee and payout.frozen: also while the cheque may have been paid by a claim that the database
+    lost.
     """
     payout_rules.check_memo_carried(ctx.catalogue, link.network, memo)
     check_destination(ctx, link, address)
@@ -53,7 +54,13 @@ def _may_be_paid(ctx: Context, link: PayoutLinkRow) -> bool:
 
 
 def check_destination(ctx: Context, link: PayoutLinkRow, address: str) -> None:
-    """Refuse an address that no money may go to. Raises the errors of check_claimable() that are about addresses."""
-    payout_rules.check_destination(
+    """Refuse an address that the link's money cannot go to.
+
+    Raises the errors of check_claimable() that are about addresses, payout.amount_below_fee among them: another kind of
+    address may take the same amount.
+    """
+    stored = payout_rules.check_destination(
         ctx.catalogue, ctx.deny_list, network=link.network, address=address, errors=DESTINATION_ERRORS
     )
+    method = (link.currency, link.network)
+    payout_rules.check_carried(ctx.catalogue, method, address=stored, units=link.amount_units)

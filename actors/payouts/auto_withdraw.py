@@ -66,7 +66,7 @@ def _rule(
         currency=pair.currency,
         network=pair.network,
         address=address,
-        threshold_units=_threshold(ctx, pair, before, wanted),
+        threshold_units=_threshold(ctx, pair, before, wanted, address=address),
         is_enabled=wanted.enabled if wanted.enabled is not None else before is None or before.is_enabled,
         # Who names the address is who co-signing has to differ from, whatever others change.
         set_by=principal if before is None or wanted.address is not None else before.set_by,
@@ -84,8 +84,13 @@ def _address(ctx: Context, before: WithdrawalRule | None, wanted: SetAutoWithdra
     return display(ctx.catalogue.networks[before.network], before.address)
 
 
-def _threshold(ctx: Context, pair: Pair, before: WithdrawalRule | None, wanted: SetAutoWithdraw) -> int:
-    """Return the threshold that is named, or else the one there is."""
+def _threshold(
+    ctx: Context, pair: Pair, before: WithdrawalRule | None, wanted: SetAutoWithdraw, *, address: str
+) -> int:
+    """Return the threshold that is named, or else the one there is.
+
+    address: in the stored form; what is left of a payout after today's fee, as far as it is known, has to arrive there.
+    """
     if wanted.threshold is not None:
         units = payout_rules.amount_units(
             ctx.catalogue, pair.currency, wanted.threshold, error=AutowithdrawBadThreshold
@@ -95,4 +100,8 @@ def _threshold(ctx: Context, pair: Pair, before: WithdrawalRule | None, wanted: 
     else:
         raise AutowithdrawBadThreshold("threshold: is missing")
     payout_rules.check_minimum(ctx.catalogue, pair, units, error=AutowithdrawBadThreshold)
+    fee_units = payout_rules.known_fee_units(ctx.catalogue, ctx.market.read(), pair.method) or 0
+    payout_rules.check_carried(
+        ctx.catalogue, pair.method, address=address, units=units - fee_units, error=AutowithdrawBadThreshold
+    )
     return units

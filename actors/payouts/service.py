@@ -70,6 +70,7 @@ def _planned(ctx: Context, asker: Asker, body: CreatePayout, source: Source | No
         payout_rules.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network),
         is_fee_on_top=terms.is_fee_on_top if body.is_subtract is None else body.is_subtract,
     )
+    payout_rules.check_carried(catalogue, pair.method, address=address, units=amounts.to_units)
     signer_policy.check_size(ctx, pair.currency, amounts.to_units, error=PayoutBadAmount)
     change = _priced(ctx, body, amounts.held_units)
     return PayoutRow(

@@ -95,20 +95,24 @@ def _order(ctx: Context, rule: WithdrawalRule) -> bool:
         errors=DESTINATION_ERRORS,
     )
     fee_units = payout_rules.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network)
-    units = _units(ctx, rule, pair, fee_units)
+    least_units = fee_units + payout_rules.carried_units(catalogue, pair.method, address)
+    units = _units(ctx, rule, pair, fee_units, least_units=least_units)
     if units is None:
         return False
     payout_rules.check_minimum(catalogue, pair, units)
-    new = _planned(rule, address, payout_rules.amounts(units, fee_units, is_fee_on_top=False))
+    amounts = payout_rules.amounts(units, fee_units, is_fee_on_top=False)
+    payout_rules.check_carried(catalogue, pair.method, address=address, units=amounts.to_units)
+    new = _planned(rule, address, amounts)
     payouts.insert(catalogue, new)
     withdrawal_walk.note_made(rule, new.id)
     return True
 
 
-def _units(ctx: Context, rule: WithdrawalRule, pair: Pair, fee_units: int) -> int | None:
+def _units(ctx: Context, rule: WithdrawalRule, pair: Pair, fee_units: int, *, least_units: int) -> int | None:
     """Return what is to leave the balance, locked here: as much as the signer and the network's hot wallet let go.
 
-    None if the balance has not come so far any more. Raises NoRateError, and _LiquidityError if that is no payout.
+    least_units: below it nothing would arrive. None if the balance is below the threshold by now. Raises NoRateError,
+    and _LiquidityError if the wallet holds too little for a payout.
     """
     room = liquidity.room(
         ctx.catalogue, ctx.market.read(), {pair.network}, fee_max_percent=ctx.settings.sweep_fee_max_percent
@@ -119,7 +123,7 @@ def _units(ctx: Context, rule: WithdrawalRule, pair: Pair, fee_units: int) -> in
     if available < rule.threshold_units:
         return None
     most = signer_policy.largest_units(ctx, pair.currency) * LIMIT_PERCENT // PERCENT + fee_units
-    if room < max(fee_units + 1, payout_rules.minimum_units(ctx.catalogue, pair)):
+    if room < max(least_units, payout_rules.minimum_units(ctx.catalogue, pair)):
         raise _LiquidityError
     units = min(available, most, room)
     return units - units % payout_rules.step(ctx.catalogue, pair.currency)

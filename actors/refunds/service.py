@@ -183,6 +183,7 @@ def _make(
     """Check what may stop money from leaving, hold it, and write the refund."""
     currency, network = method
     check_destination(ctx, merchant_id=asker.merchant_id, currency=currency, network=network, address=to.address)
+    payout_rules.check_carried(ctx.catalogue, method, address=to.address, units=units, error=RefundBadAmount)
     signer_policy.check_size(ctx, currency, units, error=RefundBadAmount)
     fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
     new = planned(asker, purpose, to, method, units=units, fee_units=fee_units)

@@ -125,6 +125,7 @@ def _planned(
     units = held_units - fee_units
     if units <= 0:
         raise PayoutAmountBelowFee
+    payout_rules.check_carried(ctx.catalogue, method, address=to.address, units=units)
     signer_policy.check_size(ctx, currency, units, error=PayoutBadAmount)
     new = refund_orders.planned(asker, purpose, to, method, units=units, fee_units=fee_units, funded_from="suspense")
     return new, parts

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from core.addresses import bitcoin, evm, solana, ton, tron
 from core.addresses.errors import AddressError, ForeignAddressError
 
-__all__ = ["AddressError", "ForeignAddressError", "display", "parse", "stored_form"]
+__all__ = ["AddressError", "ForeignAddressError", "display", "parse", "smallest_units", "stored_form"]
 
 
 class Network(Protocol):
@@ -38,6 +38,8 @@ class _Form:
     display: Callable[[str, Any], str]
     # What would be stored of a text on any of the family's networks, even if it is nobody's; None for no address.
     stored: Callable[[str], str | None]
+    # The least that the network carries to a stored address, in units of the coin's precision.
+    smallest: Callable[[str], int] = lambda _: 1
 
 
 _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
@@ -46,7 +48,9 @@ _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
         "tron": _Form(parse=tron.parse, display=tron.display, stored=tron.stored),
         "solana": _Form(parse=solana.parse, display=solana.display, stored=solana.stored),
         "ton": _Form(parse=ton.parse, display=ton.display, stored=ton.stored),
-        "bitcoin": _Form(parse=bitcoin.parse, display=bitcoin.display, stored=bitcoin.stored),
+        "bitcoin": _Form(
+            parse=bitcoin.parse, display=bitcoin.display, stored=bitcoin.stored, smallest=bitcoin.smallest_units
+        ),
     }
 )
 
@@ -70,6 +74,11 @@ def parse(network: Network, text: str) -> str:
 def display(network: Network, address: str) -> str:
     """Return a stored address as its network shows it."""
     return _FORMS[network.family].display(address, network.family_parameters)
+
+
+def smallest_units(network: Network, address: str) -> int:
+    """Return the least that a network carries to a stored address, in units of the coin's precision."""
+    return _FORMS[network.family].smallest(address)
 
 
 def stored_form(text: str) -> str | None:

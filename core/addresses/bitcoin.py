@@ -15,6 +15,13 @@ from core.addresses.errors import AddressError, ForeignAddressError, nobody
 _HASH_BYTES: Final = 20
 _SCRIPT_HASH_BYTES: Final = 32
 _TAPROOT_VERSION: Final = 1
+# Of base58: scripts' hashes; the other versions are public keys' hashes.
+_SCRIPT_VERSIONS: Final = frozenset({0x05, 0xC4})
+# What nodes pass on at the least, at their default of three satoshi for each byte that making and spending an output
+# takes. By the bytes of a witness program: 31 or 43 to make it, 67 to spend it. Of base58: 34 or 32, and 148.
+_WITNESS_DUST: Final = MappingProxyType({_HASH_BYTES: 3 * (31 + 67), _SCRIPT_HASH_BYTES: 3 * (43 + 67)})
+_KEY_DUST: Final = 3 * (34 + 148)
+_SCRIPT_DUST: Final = 3 * (32 + 148)
 # The field of secp256k1: what a taproot program is a coordinate in.
 _FIELD: Final = 2**256 - 2**32 - 977
 _CURVE_B: Final = 7
@@ -67,6 +74,15 @@ def parse(text: str, parameters: Parameters) -> str:
 def display(address: str, parameters: Parameters) -> str:  # noqa: ARG001 - it is stored as it is shown
     """Return a stored address as it is shown."""
     return address
+
+
+def smallest_units(address: str) -> int:
+    """Return the satoshi below which nodes pass on no payment to a stored address."""
+    segwit = bech32.decode(address)
+    if segwit is not None:
+        return _WITNESS_DUST[len(segwit.program)]
+    payload = base58.decode_checked(address) or b"\0"
+    return _SCRIPT_DUST if payload[0] in _SCRIPT_VERSIONS else _KEY_DUST
 
 
 def stored(text: str) -> str | None:

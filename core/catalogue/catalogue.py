@@ -78,6 +78,11 @@ class Pair:
     min_deposit_units: Positive
     min_payout_units: Positive
 
+    @property
+    def method(self) -> Method:
+        """Return the currency and the network."""
+        return self.currency, self.network
+
     def to_ledger(self, units: int, asset_scale: int) -> int:
         """Express units of this network's token in the ledger's scale of the coin; always exact."""
         return rescale(units, self.decimals, asset_scale)

@@ -27,6 +27,7 @@ from core.errors import (
     PayoutUnknownCurrency,
 )
 from core.money import mul_div_up, parse_units, round_up
+from core.net.render import coin_text
 from core.payouts.states import PayoutStatus
 from core.rates.pricing import Market, Method, only_network
 from models.db.base import execute, is_true, one_as
@@ -125,6 +126,25 @@ def check_minimum(catalogue: Catalogue, pair: Pair, units: int, *, error: type[D
 def minimum_units(catalogue: Catalogue, pair: Pair) -> int:
     """Return a pair's smallest payout in the ledger's units."""
     return pair.to_ledger(pair.min_payout_units, catalogue.scale(pair.currency))
+
+
+def check_carried(
+    catalogue: Catalogue, method: Method, *, address: str, units: int, error: type[DomainError] = PayoutAmountBelowFee
+) -> None:
+    """Refuse an amount to arrive that the network does not carry to a stored address. Raises `error`.
+
+    No node would pass on a transaction with such an output (docs/decisions/0072).
+    """
+    least_units = carried_units(catalogue, method, address)
+    if units < least_units:
+        least = coin_text(catalogue, method[0], least_units)
+        raise error(f"Less than {least} {method[0]} would arrive, which the network does not carry to this address.")
+
+
+def carried_units(catalogue: Catalogue, method: Method, address: str) -> int:
+    """Return the least that a network carries to a stored address, in the ledger's units."""
+    currency, network = method
+    return addresses.smallest_units(catalogue.networks[network], address) * step(catalogue, currency)
 
 
 def step(catalogue: Catalogue, currency: str) -> int:

@@ -519,6 +519,10 @@ CASES: Final[dict[tuple[str, str], Case]] = {
             "compliance.address_blocked": {"denied": BOB},
             "payout.memo_too_long": {"memo": "m" * 121},
             "payout.memo_unsupported": {"memo": "m"},
+            "payout.amount_below_fee": {
+                "sql": "UPDATE payout_links SET (network, currency, amount_units) = ('bitcoin', 'BTC', 545)",
+                "address": "mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn",
+            },
             "payout.frozen": {"sql": FREEZE_ALL},
             "payoutlink.expired": {"status": "expired"},
             "payoutlink.cancelled": {"status": "cancelled"},

@@ -93,6 +93,7 @@ ENDPOINTS: Final = (
             errors.ComplianceAddressBlocked,
             errors.PayoutMemoTooLong,
             errors.PayoutMemoUnsupported,
+            errors.PayoutAmountBelowFee,
             errors.PayoutFrozen,
             errors.PayoutlinkExpired,
             errors.PayoutlinkCancelled,

@@ -11,6 +11,7 @@ import pytest
 from core.errors import (
     ComplianceAddressBlocked,
     DomainError,
+    PayoutAmountBelowFee,
     PayoutFrozen,
     PayoutlinkBadAddress,
     PayoutlinkCancelled,
@@ -33,7 +34,7 @@ from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import address
 from tests.models.ledger.figures import held
 from tests.models.payout_links.builders import advance
-from tests.models.payouts.builders import FEE
+from tests.models.payouts.builders import FEE, charge, fund, trade
 from tests.models.spends.test_signing import unknown
 
 CONTRACT = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
@@ -133,6 +134,19 @@ def test_a_denied_address_leaves_the_link_funded(link: dict[str, Any], database:
         claim(link["claim_token"], BOB)
     assert status(link) == "funded"
     assert claim(link["claim_token"])["status"] == "claimed"
+
+
+def test_an_amount_that_bitcoin_does_not_carry_to_an_address_leaves_the_link_funded(shop: UUID, database: str) -> None:
+    configure(database, BITCOIN_RPC_URLS="http://127.0.0.1:1")
+    charge("BTC", "bitcoin", 400)
+    trade(BTC="50000")
+    fund(shop, 1_000, currency="BTC")
+    small = create(shop, currency="BTC", network="bitcoin", amount="0.000005")
+
+    with pytest.raises(PayoutAmountBelowFee):
+        claim(small["claim_token"], "mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn")
+    assert status(small) == "funded"
+    assert claim(small["claim_token"], "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080")["status"] == "claimed"
 
 
 def test_a_memo_is_refused_where_none_is_carried(link: dict[str, Any]) -> None:

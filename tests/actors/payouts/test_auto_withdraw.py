@@ -8,6 +8,8 @@ from uuid import UUID
 
 import pytest
 
+from actors import context
+from core.addresses import addresses
 from core.errors import (
     AutowithdrawBadAddress,
     AutowithdrawBadThreshold,
@@ -23,7 +25,7 @@ from tests.actors.asking import configure
 from tests.actors.payouts.withdrawals import KEY, RULE, add_key, set_rule
 from tests.models.addresses.test_pool import add_chunk, addresses_of
 from tests.models.builders import CATALOGUE, merchant
-from tests.models.payouts.builders import RECIPIENT, USDT
+from tests.models.payouts.builders import RECIPIENT, USDT, charge
 
 # One step less than the smallest payout.
 LEAST = format_coin(CATALOGUE.pairs["USDT", "ethereum"].min_payout_units - 1, 6)
@@ -119,6 +121,17 @@ def test_what_no_rule_can_be_is_refused(shop: UUID, change: dict[str, Any], erro
         set_rule(shop, RULE | change)
 
     assert withdrawals.listing(shop) == []
+
+
+def test_a_threshold_that_would_not_arrive_is_refused(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "smallest_units", lambda _network, _address: 50_000_000)
+    set_rule(shop)
+    charge()
+    context.context().market.forget()
+
+    with pytest.raises(AutowithdrawBadThreshold, match="does not carry"):
+        set_rule(shop)
+    assert set_rule(shop, RULE | {"threshold": "51.2"}) == [RULE | {"threshold": "51.2", "enabled": True}]
 
 
 def test_a_change_without_a_coin_is_refused(shop: UUID) -> None:

@@ -277,6 +277,35 @@ def test_what_is_refused(shop: UUID, changed: dict[str, Any], error: type[Domain
     assert held(shop) == {AVAILABLE: 100 * USDT}
 
 
+@pytest.mark.parametrize(
+    ("to", "least"),
+    [
+        ("mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn", 546),
+        ("2MzQwSSnBHWHqSAqtTVQ6v47XtaisrJa1Vc", 540),
+        ("bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080", 294),
+    ],
+)
+def test_less_than_bitcoin_carries_to_a_kind_of_address_is_refused(
+    shop: UUID, database: str, to: str, least: int
+) -> None:
+    configure(database, BITCOIN_RPC_URLS="http://127.0.0.1:1")
+    charge("BTC", "bitcoin", 400)
+    trade(BTC="50000")
+    fund(shop, 10_000, currency="BTC")
+    body = {"currency": "BTC", "network": "bitcoin", "address": to, "is_subtract": False}
+
+    with pytest.raises(PayoutAmountBelowFee, match="does not carry"):
+        create(shop, order(amount=f"{(400 + least - 1) / 10**8:.8f}", **body))
+    alone, taken = mass(
+        shop,
+        order(amount=f"{(400 + least - 1) / 10**8:.8f}", **body),
+        order(amount=f"{(400 + least) / 10**8:.8f}", **body),
+    )
+
+    assert (alone["success"], taken["success"], count("payouts")) == (False, True, 1)
+    assert stored(taken).to_units == least
+
+
 def test_the_least_that_a_fee_leaves_is_sent(shop: UUID) -> None:
     row = stored(create(shop, order(amount="1.200001", is_subtract=False)))
 

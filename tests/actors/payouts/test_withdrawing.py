@@ -14,6 +14,7 @@ from actors import context
 from actors.payouts import ticks, withdrawing
 from actors.payouts.approvals import approve_payout, cancel_payout
 from actors.payouts.ticks import withdraw_balances
+from core.addresses import addresses
 from core.errors import PayoutApproverIsCreator
 from core.ids import uuid7
 from models.db import locks
@@ -298,6 +299,14 @@ def test_what_keeps_a_payout_back_is_said_once_and_looked_at_rarely(shop: UUID, 
         [], HINDRANCES[hinder], [(HINDRANCES[hinder], 1)],
     )  # fmt: skip
     assert held(shop)[AVAILABLE] == 100 * USDT
+
+
+def test_what_the_network_would_not_carry_waits(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "smallest_units", lambda _network, _address: 99_000_000)
+
+    withdraw_balances()
+
+    assert (made(shop), waits(shop)) == ([], "payout.amount_below_fee")
 
 
 def test_what_waits_is_not_looked_at_before_its_time_and_goes_on_by_itself(shop: UUID) -> None:

@@ -12,6 +12,7 @@ import pytest
 from actors import context
 from actors.refunds import service as refund_orders
 from actors.refunds.calls import refund_payment
+from core.addresses import addresses as written_addresses
 from core.addresses.evm import checksum_evm
 from core.errors import (
     ComplianceAddressBlocked,
@@ -252,6 +253,15 @@ def refused(error: type[DomainError], of: InvoiceRow, **body: Any) -> None:
 @pytest.mark.parametrize("amount", ["0", "0.0000001"])
 def test_a_bad_amount_is_refused(shop: UUID, chain: Chain, amount: str) -> None:
     refused(RefundBadAmount, paid(chain, invoice(shop)), amount=amount)
+
+
+def test_less_than_the_network_carries_is_refused(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written_addresses, "smallest_units", lambda _network, _address: 4_000_000)
+    mine = paid(chain, invoice(shop))
+    refused(RefundBadAmount, mine, amount="3.999999")
+    refund(mine, amount="7")
+
+    refused(RefundBadAmount, mine)
 
 
 def test_more_than_is_left_is_refused(shop: UUID, chain: Chain) -> None:

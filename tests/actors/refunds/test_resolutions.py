@@ -10,6 +10,7 @@ import pytest
 
 from actors.invoices.resolution import resolve_payment
 from actors.refunds import uncredited
+from core.addresses import addresses
 from core.addresses.evm import checksum_evm
 from core.errors import (
     DomainError,
@@ -182,6 +183,15 @@ def test_nothing_else_can_be_sent_back(shop: UUID, chain: Chain, state: str) -> 
 
 def test_less_than_the_fee_is_not_sent_back(shop: UUID, chain: Chain) -> None:
     refused(PayoutAmountBelowFee, short(chain, shop, FEE))
+
+
+def test_less_than_the_network_carries_is_not_sent_back(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(addresses, "smallest_units", lambda _network, _address: 4_000_000)
+
+    refused(PayoutAmountBelowFee, short(chain, shop, 4 * USDT + FEE - 1))
+    assert resolve(short(chain, shop, 4 * USDT + FEE))["refund"]["amount"] == "4"
 
 
 def test_what_cannot_be_sent_there_is_refused(shop: UUID, chain: Chain) -> None:

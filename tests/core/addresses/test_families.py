@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.addresses import base58, bech32
-from core.addresses.addresses import AddressError, ForeignAddressError, display, parse, stored_form
+from core.addresses.addresses import AddressError, ForeignAddressError, display, parse, smallest_units, stored_form
 from core.addresses.solana import _NOBODY as PROGRAMS
 from core.catalogue.catalogue import Network, load_catalogue
 
@@ -67,6 +67,27 @@ def test_an_address_has_one_stored_form_and_one_that_is_shown(
     assert parse(network, text) == stored_form(text) == stored
     assert display(network, stored) == shown
     assert parse(network, shown) == stored
+
+
+@pytest.mark.parametrize(
+    ("network", "address", "units"),
+    [
+        (BITCOIN, P2PKH, 546),
+        (BITCOIN, P2SH, 540),
+        (BITCOIN, P2WPKH, 294),
+        (BITCOIN, P2WSH, 330),
+        (BITCOIN, P2TR, 330),
+        (REGTEST, "mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn", 546),
+        (REGTEST, "2MzQwSSnBHWHqSAqtTVQ6v47XtaisrJa1Vc", 540),
+        (REGTEST, P2WPKH_REGTEST, 294),
+        (MAIN["ethereum"], EVM.lower(), 1),
+        (TRON, TETHER_TRON, 1),
+        (SOLANA, TETHER_SOLANA, 1),
+        (TON, TON_RAW, 1),
+    ],
+)
+def test_a_network_carries_no_less_than_its_nodes_pass_on(network: Network, address: str, units: int) -> None:
+    assert smallest_units(network, address) == units
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from chains.spending import (
     SpendRefusedError,
     UnderfundedError,
 )
+from core.addresses.addresses import smallest_units
 from tests.chains.bitcoin.spends.samples import (
     COIN,
     DEPOSIT_KEYS,
@@ -169,6 +170,7 @@ def test_what_does_not_pay_what_its_terms_say_is_not_signed(alone: World, terms:
 def test_dust_is_refused_as_the_node_refuses_it(alone: World, to: str) -> None:
     alone.fund(COIN)
     least = dust_units(script_of(to, "regtest"))
+    assert smallest_units(NETWORK, to) == least
     wanted = alone.draft(intent(least, to=to))
 
     assert alone.accepted(alone.sign(wanted))["allowed"]
