@@ -12,10 +12,10 @@ from actors.queue.broker import doorbell, ring
 from actors.queue.isolated import isolated
 from core.errors import DomainError
 from core.rates.pricing import Market
-from models.db.base import transaction
+from models.db.base import StoreUnavailableError, repeat_on_deadlock, transaction
+from models.invoices import endings, settlement
 from models.invoices import plan as invoice_plan
 from models.invoices import rows as invoices
-from models.invoices import settlement
 
 log = structlog.get_logger()
 
@@ -28,11 +28,28 @@ CROWDED_PER_STEP: Final = 20
 def settle_due_invoices() -> None:
     """Expire what is due and credit what crowded invoices still hold; rings itself again while a full page expired."""
     ctx = context()
-    due, crowded = invoices.due_for_settlement(DUE_PER_STEP), invoices.credit_due(CROWDED_PER_STEP)
-    for i in (*due, *crowded):
+    ended = _end_unpaid(ctx)
+    due = invoices.due_for_settlement(DUE_PER_STEP) if ended < DUE_PER_STEP else []
+    for i in due:
+        isolated(i, settlement.settle_due, ctx.catalogue, i)
+    for i in invoices.credit_due(CROWDED_PER_STEP):
         isolated(i, settlement.settle, ctx.catalogue, i)
-    if len(due) == DUE_PER_STEP:
+    if DUE_PER_STEP in (ended, len(due)):
         ring("settle_due_invoices")
+
+
+def _end_unpaid(ctx: Context) -> int:
+    """End a page of what nobody paid; return how many were taken up, 0 where one of them cannot be ended.
+
+    Then all are settled one by one, where a broken one holds up no other.
+    """
+    try:
+        return repeat_on_deadlock(endings.end_unpaid, ctx.catalogue, limit=DUE_PER_STEP)
+    except StoreUnavailableError:
+        raise
+    except Exception:
+        log.exception("expiry.page_failed")
+        return 0
 
 
 @doorbell(queue="maintenance")

@@ -6,11 +6,12 @@ models.invoices.timeline.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol
 from uuid import UUID
 
+import msgspec
 from psycopg2.extras import Json
 
 from core.catalogue.catalogue import Catalogue
@@ -72,6 +73,20 @@ def note_expired(catalogue: Catalogue, invoice: InvoiceRow, *, before: InvoiceSt
         return
     detail: dict[str, Any] = {"status": invoice.status, "reason": _shortcoming(invoice)}
     note(invoice.id, "expired", detail | sums(catalogue, invoice))
+
+
+def note_unpaid(catalogue: Catalogue, ended: Sequence[InvoiceRow]) -> None:
+    """Note that the time of invoices was over before anything came; by one statement."""
+    details = [
+        msgspec.json.encode({"status": i.status, "reason": _shortcoming(i)} | sums(catalogue, i)).decode()
+        for i in ended
+    ]
+    execute(
+        "INSERT INTO invoice_events (invoice_id, id, event, detail)"
+        " SELECT invoice_id, id, 'expired', detail::jsonb"
+        " FROM unnest(%s::uuid[], %s::uuid[], %s::text[]) AS e (invoice_id, id, detail)",
+        ([i.id for i in ended], [uuid7() for _ in ended], details),
+    )
 
 
 def _shortcoming(invoice: InvoiceRow) -> str:

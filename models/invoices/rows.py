@@ -16,7 +16,7 @@ from core.invoices.states import InvoiceStatus
 from core.rates.pricing import Quote
 from models.addresses.rows import AddressOwner
 from models.db import locks
-from models.db.base import app_now, column, execute, one, rows
+from models.db.base import app_now, column, execute, in_transaction, one, rows
 from models.db.locks import LockSeed
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
 from models.deposits import sightings
@@ -188,6 +188,11 @@ def lock(invoice_id: UUID) -> InvoiceRow | None:
     return InvoiceRow.first("i.id = %s FOR UPDATE OF i", (invoice_id,))
 
 
+def lock_open(invoice_id: UUID) -> InvoiceRow | None:
+    """Lock an invoice that is not decided; None if it is, or if another has it locked."""
+    return InvoiceRow.first("i.id = %s AND i.status IN ('select', 'check') FOR UPDATE OF i SKIP LOCKED", (invoice_id,))
+
+
 def lock_last_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
     """Serialise creation for this order_id, then lock its newest invoice, live ones first."""
     locks.wait_turn(f"{merchant_id}{order_id}", seed=LockSeed.INVOICE_ORDER)
@@ -260,19 +265,32 @@ def as_calls(news: Sequence[Creation]) -> str:
     return msgspec.json.encode(calls).decode()
 
 
+# Each network by itself: where a scan does not move, the invoices that wait for it are in nobody's way.
+_DUE: Final = (
+    "SELECT due.id FROM (SELECT network, block_time FROM chain_cursors"
+    "  UNION ALL SELECT '', app_now() + interval '1 microsecond') c"
+    " CROSS JOIN LATERAL (SELECT i.id, i.expires_at FROM invoices i WHERE i.status IN ('select', 'check')"
+    "  AND COALESCE(i.network, '') = c.network AND i.expires_at < c.block_time AND i.expires_at <= app_now()"
+    "  AND {further} ORDER BY i.expires_at LIMIT %s {then}) due ORDER BY due.expires_at LIMIT %s"
+)
+_NOTHING_AWAITED: Final = (
+    "NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id AND d.status = 'pending'"
+    "   AND d.stray_reason IS DISTINCT FROM 'dust' AND d.seen_at <= i.expires_at)"
+    " AND NOT (i.status = 'check' AND EXISTS (SELECT 1 FROM sightings s"
+    f"   WHERE s.stray_reason IS DISTINCT FROM 'dust' AND {sightings.AWAITED}))"
+)
+
+
 def due_for_settlement(limit: int) -> list[UUID]:
     """Return invoices whose expiry their network's scan (before a choice: the clock) has passed, oldest first."""
-    return column(
-        "SELECT i.id FROM invoices i LEFT JOIN chain_cursors c ON c.network = i.network"
-        " WHERE i.status IN ('select', 'check') AND i.expires_at <= app_now()"
-        " AND (i.network IS NULL OR c.block_time > i.expires_at)"
-        " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id AND d.status = 'pending'"
-        "   AND d.stray_reason IS DISTINCT FROM 'dust' AND d.seen_at <= i.expires_at)"
-        " AND NOT (i.status = 'check' AND EXISTS (SELECT 1 FROM sightings s"
-        f"   WHERE s.stray_reason IS DISTINCT FROM 'dust' AND {sightings.AWAITED}))"
-        " ORDER BY i.expires_at LIMIT %s",
-        (limit,),
-    )
+    return column(_DUE.format(further=_NOTHING_AWAITED, then=""), (limit, limit))
+
+
+def claim_due(limit: int, *, further: str) -> list[UUID]:
+    """Lock such invoices, of which more is asked and which nobody else has locked, and return them, oldest first."""
+    if not in_transaction():
+        raise RuntimeError("invoices are claimed in the transaction that ends them")
+    return column(_DUE.format(further=further, then="FOR UPDATE OF i SKIP LOCKED"), (limit, limit))
 
 
 def credit_due(limit: int) -> list[UUID]:

@@ -116,6 +116,13 @@ def settle(catalogue: Catalogue, invoice_id: UUID) -> None:
             return
 
 
+def settle_due(catalogue: Catalogue, invoice_id: UUID) -> None:
+    """Settle one invoice that is due, unless another thread is at it or has done it."""
+    for _ in range(PAGES_PER_STEP):
+        if repeat_on_deadlock(_settle_page, catalogue, invoice_id, is_open=True):
+            return
+
+
 def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> None:
     """Settle one invoice inside the caller's transaction, by one page; the clock of invoices brings the others."""
     invoice = invoices.lock(invoice_id)
@@ -138,10 +145,10 @@ def subtract(invoice_id: UUID, reversed_one: Deposit) -> None:
     )
 
 
-def _settle_page(catalogue: Catalogue, invoice_id: UUID) -> bool:
-    """Settle one page; return whether it was the last one."""
+def _settle_page(catalogue: Catalogue, invoice_id: UUID, *, is_open: bool = False) -> bool:
+    """Settle one page; return whether it was the last one. is_open: only of an open invoice that is free."""
     with transaction():
-        invoice = invoices.lock(invoice_id)
+        invoice = invoices.lock_open(invoice_id) if is_open else invoices.lock(invoice_id)
         if invoice is None:
             return True
         confirmed = _confirm_some(catalogue, invoice)

@@ -8,11 +8,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import structlog
 
 from actors import context
 from actors.invoices import ticks as invoice_clock
 from core.settings.settings import load_settings
-from models.db.base import execute, one
+from models.db.base import StoreUnavailableError, execute, one
 from models.invoices import rows as invoices
 from models.invoices import views
 from models.invoices.rows import InvoiceRow
@@ -158,3 +159,57 @@ def test_an_invoice_that_breaks_holds_up_no_other(shop: UUID, chain: Chain, monk
     invoice_clock.requote_invoices()
 
     assert invoices.reread(mine.id).generation == 2
+
+
+def test_one_that_cannot_be_ended_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch, shop: UUID, chain: Chain, rung: list[str]
+) -> None:
+    mine = [invoice(shop) for _ in range(3)]
+    payment_webhook = views.payment_webhook
+
+    def payment_webhook_but_one(catalogue: Any, row: InvoiceRow) -> dict[str, Any]:
+        if row.id == mine[0].id:
+            raise KeyError("a coin that is no more")
+        return payment_webhook(catalogue, row)
+
+    monkeypatch.setattr(views, "payment_webhook", payment_webhook_but_one)
+    pass_time(chain, hours=2)
+
+    with structlog.testing.capture_logs() as logs:
+        invoice_clock.settle_due_invoices()
+
+    assert [line["event"] for line in logs] == ["expiry.page_failed", "step.failed"]
+    assert [invoices.reread(of.id).status for of in mine] == ["check", "expired", "expired"]
+    assert "settle_due_invoices" not in rung
+
+
+@pytest.mark.parametrize("is_paid", [False, True])
+def test_a_full_page_rings_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+    shop: UUID,
+    chain: Chain,
+    rung: list[str],
+    is_paid: bool,  # noqa: FBT001
+) -> None:
+    monkeypatch.setattr(invoice_clock, "DUE_PER_STEP", 2)
+    mine = [invoice(shop) for _ in range(3)]
+    if is_paid:
+        for each in mine:
+            chain.pay(each, 1, stray="dust")
+    pass_time(chain, hours=2)
+
+    for _ in range(2):
+        invoice_clock.settle_due_invoices()
+
+    assert [invoices.reread(of.id).status for of in mine] == ["expired"] * 3
+    assert rung.count("settle_due_invoices") == 1
+
+
+def test_without_a_database_the_step_fails_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> int:
+        raise StoreUnavailableError
+
+    monkeypatch.setattr(invoice_clock.endings, "end_unpaid", fail)
+
+    with pytest.raises(StoreUnavailableError):
+        invoice_clock.settle_due_invoices()

@@ -1,0 +1,181 @@
+"""What nobody paid ends by the page as it would alone; what has money, or may have some, is left to settlement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+from uuid import UUID
+
+import pytest
+
+from models.db.base import column, execute, rows, transaction
+from models.invoices import endings, settlement
+from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, endpoint
+from tests.models.db.collisions import at_once
+from tests.models.deposits.test_sightings import seen
+from tests.models.invoices.builders import PRICE, agnostic_invoice, create, events, invoice
+
+LATER: Final = "4000 seconds"
+
+
+def chosen(shop: UUID) -> InvoiceRow:
+    return invoice(shop, url_callback="https://shop.example/one", request_id="r-1")
+
+
+def unchosen(shop: UUID) -> InvoiceRow:
+    new = agnostic_invoice(shop)
+    create(new, quote_s=None)
+    return invoices.reread(new.id)
+
+
+def pass_by(chain: Chain, of: InvoiceRow) -> None:
+    execute("UPDATE app_clock SET ahead = %s::interval", (LATER,))
+    chain.pass_by(of.expires_at)
+
+
+def written(of: InvoiceRow) -> tuple[Any, ...]:
+    """Return an invoice's row, timeline and webhooks, but for what tells it from its like."""
+    own = {"id", "address", "address_ordinal", "created_at", "updated_at", "expires_at", "rate_expires_at"}
+    row = {name: value for name, value in vars(invoices.reread(of.id)).items() if name not in own}
+    told = rows("SELECT event, detail FROM invoice_events WHERE invoice_id = %s ORDER BY id", (of.id,))
+    sent = rows(
+        "SELECT event, url, request_id, replace(body, %s, 'uuid') FROM webhook_deliveries WHERE object_id = %s",
+        (str(of.id), of.id),
+    )
+    return row, told, sent
+
+
+@pytest.mark.parametrize("make", [chosen, unchosen])
+def test_a_page_writes_what_settlement_writes(shop: UUID, chain: Chain, make: Callable[[UUID], InvoiceRow]) -> None:
+    endpoint(shop)
+    alone, in_page = make(shop), make(shop)
+    pass_by(chain, in_page)
+    settlement.settle(CATALOGUE, alone.id)
+
+    assert endings.end_unpaid(CATALOGUE, limit=9) == 1
+
+    assert written(in_page) == written(alone)
+    assert events(in_page) == ["invoice.expired"]
+    assert_sound()
+
+
+def test_pages_are_bounded_and_the_oldest_come_first(shop: UUID, chain: Chain) -> None:
+    mine = [invoice(shop, lifetime_s=lifetime_s) for lifetime_s in (900, 300, 600)]
+    pass_by(chain, mine[0])
+
+    assert [endings.end_unpaid(CATALOGUE, limit=2) for _ in range(3)] == [2, 1, 0]
+
+    ended = column("SELECT i.id FROM invoice_events e JOIN invoices i ON i.id = e.invoice_id ORDER BY e.id")
+    assert ended == [mine[1].id, mine[2].id, mine[0].id]
+
+
+def reversed_deposit(chain: Chain, to: InvoiceRow) -> None:
+    chain.pay(to, PRICE)
+    chain.reorg(1)
+
+
+def gone(_: Chain, to: InvoiceRow) -> None:
+    seen(to)
+    execute("UPDATE sightings SET gone_at = app_now()")
+
+
+HAS_SOMETHING: Final[dict[str, Callable[[Chain, InvoiceRow], object]]] = {
+    "a deposit": lambda chain, to: chain.pay(to, PRICE),
+    "dust": lambda chain, to: chain.pay(to, 1, stray="dust"),
+    "a stray": lambda chain, to: chain.pay(to, USDT, stray="asset"),
+    "a deposit that a reorg took": reversed_deposit,
+    "a sighting": lambda _, to: seen(to),
+    "a sighting that is gone": gone,
+    "growth to announce": lambda _, to: execute("UPDATE invoices SET is_growth_due = true WHERE id = %s", (to.id,)),
+    "a sum": lambda _, to: execute(
+        "UPDATE invoices SET confirmed_units = 1, detected_units = 1 WHERE id = %s", (to.id,)
+    ),
+}
+
+
+@pytest.mark.parametrize("cause", HAS_SOMETHING)
+def test_an_invoice_that_something_came_to_is_left_alone(shop: UUID, chain: Chain, cause: str) -> None:
+    mine = invoice(shop)
+    HAS_SOMETHING[cause](chain, mine)
+    pass_by(chain, mine)
+
+    assert endings.end_unpaid(CATALOGUE, limit=9) == 0
+    assert invoices.reread(mine.id).status == "check"
+
+
+def test_money_that_comes_while_the_page_is_taken_up_is_seen(
+    monkeypatch: pytest.MonkeyPatch, shop: UUID, chain: Chain
+) -> None:
+    lucky, other = invoice(shop), invoice(shop)
+    pass_by(chain, other)
+    claim_due = invoices.claim_due
+
+    def claim_and_be_paid(limit: int, *, further: str) -> list[UUID]:
+        found = claim_due(limit, further=further)
+        assert at_once(1, lambda _: chain.find_late(lucky, PRICE, at=lucky.created_at)) == [None]
+        return found
+
+    monkeypatch.setattr(invoices, "claim_due", claim_and_be_paid)
+    assert endings.end_unpaid(CATALOGUE, limit=9) == 2
+
+    assert [invoices.reread(of.id).status for of in (lucky, other)] == ["check", "expired"]
+
+
+def test_threads_share_what_is_due_and_none_is_ended_twice(shop: UUID, chain: Chain) -> None:
+    endpoint(shop)
+    mine = [invoice(shop) for _ in range(12)]
+    pass_by(chain, mine[-1])
+
+    def run(_: int) -> int:
+        return sum(iter(lambda: endings.end_unpaid(CATALOGUE, limit=2), 0))
+
+    assert at_once(4, run).count(0) < 4
+    assert [events(of) for of in mine] == [["invoice.expired"]] * 12
+
+
+def test_a_page_that_fails_at_its_end_leaves_nothing(monkeypatch: pytest.MonkeyPatch, shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    endpoint(shop)
+    pass_by(chain, mine)
+    monkeypatch.setattr(endings.outbox, "emit_all", lambda _: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        endings.end_unpaid(CATALOGUE, limit=9)
+
+    assert (invoices.reread(mine.id).status, events(mine)) == ("check", [])
+    assert rows("SELECT 1 FROM invoice_events") == []
+
+
+def test_what_waits_for_a_scan_that_does_not_move_is_in_nobodys_way(shop: UUID, chain: Chain) -> None:
+    for lifetime_s in (300, 301, 302):
+        invoice(shop, lifetime_s=lifetime_s, network="bsc")
+    mine = invoice(shop)
+    Chain("bsc")
+    pass_by(chain, mine)
+
+    assert endings.end_unpaid(CATALOGUE, limit=1) == 1
+    assert invoices.reread(mine.id).status == "expired"
+
+
+def test_a_claim_needs_the_transaction_that_ends_it() -> None:
+    with pytest.raises(RuntimeError, match="in the transaction"):
+        invoices.claim_due(1, further="true")
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_what_is_due_is_settled_by_one_thread_alone(shop: UUID, chain: Chain, is_held: bool) -> None:  # noqa: FBT001
+    mine = invoice(shop)
+    pass_by(chain, mine)
+    if not is_held:
+        settlement.settle(CATALOGUE, mine.id)
+    with transaction():
+        if is_held:
+            invoices.lock(mine.id)
+        assert at_once(1, lambda _: settlement.settle_due(CATALOGUE, mine.id)) == [None]
+
+    status = "check" if is_held else "expired"
+    assert invoices.reread(mine.id).status == status
+    settlement.settle_due(CATALOGUE, mine.id)
+    assert invoices.reread(mine.id).status == "expired"
