@@ -15,8 +15,6 @@ from models.merchants import allowlists, term_changes
 from models.merchants import rows as merchants
 from models.merchants.rows import LIST_MAX, KeyKind, Merchant
 from models.outcomes import disowned
-from models.payout_links import rows as payout_links
-from models.payouts import withdrawals
 
 FEE_FIXED_MAX_CENTS: Final = 1_000_000
 # What ends a fee of a merchant's own.
@@ -117,10 +115,9 @@ def create_key(
 def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
     """Revoke an API key for good; its rules, funded cheques and unsigned payouts end with it."""
     with database() as settings:
-        was_active = merchants.revoke_key(public_id)
-        stopped = withdrawals.named_by(public_id)
-        cheques, kept_cheques = payout_links.cancel_of_key(public_id)
-        given_back = disowned.cancel_all(load_catalogue(settings.environment), public_id)
+        was_active, stopped, cheques, kept_cheques, given_back = disowned.revoke(
+            load_catalogue(settings.environment), public_id
+        )
     lines = [f"{public_id} is revoked" if was_active else f"{public_id} was revoked before"]
     if stopped:
         lines.append(f"not sent by itself until another key names its address: {', '.join(stopped)}")

@@ -40,7 +40,31 @@ def _change(ctx: Context, merchant_id: UUID, wanted: SetAutoWithdraw, *, princip
         # Whatever became of its network and its address.
         withdrawals.switch_off(before)
     else:
-        withdrawals.put(_rule(ctx, merchant_id, before, wanted, principal=principal))
+        new = _rule(ctx, merchant_id, before, wanted, principal=principal)
+        if payout_rules.read_terms(merchant_id).is_cosign_required:
+            new = _cosigned(before, new, wanted, principal=principal)
+        withdrawals.put(new)
+
+
+def _cosigned(
+    before: WithdrawalRule | None, new: WithdrawalRule, wanted: SetAutoWithdraw, *, principal: str
+) -> WithdrawalRule:
+    """Return a rule of a merchant that requires co-signing: it waits until another principal names all of it, too.
+
+    Raises autowithdraw.bad_address for a change that does not name the address: nobody agrees to one unseen.
+    """
+    if before is None or not before.is_vouched or _terms(before) != _terms(new):
+        if wanted.address is None:
+            raise AutowithdrawBadAddress("Your shop requires co-signing: name the address with every change.")
+        return new.but(is_pending=new.is_enabled, set_by=principal)
+    is_named = wanted.address is not None and wanted.threshold is not None
+    if before.is_enabled and not before.cosigned_by and is_named and principal != before.set_by:
+        return new.but(set_by=before.set_by, cosigned_by=principal)
+    return new.but(set_by=before.set_by, is_pending=before.is_pending, cosigned_by=before.cosigned_by)
+
+
+def _terms(rule: WithdrawalRule) -> tuple[str, str, int, bool]:
+    return rule.network, rule.address, rule.threshold_units, rule.is_enabled
 
 
 def _rule(

@@ -29,7 +29,9 @@ from core.errors import (
 from core.ids import uuid7
 from core.money import round_down
 from core.net.requests import read_request
-from core.payouts.states import PayoutKind, PayoutStatus
+from core.payouts import ways_out
+from core.payouts.states import PayoutKind
+from core.payouts.ways_out import Way
 from core.rates.pricing import Method
 from core.refunds.schemas import CreateRefund
 from models.invoices import rows as invoices
@@ -55,9 +57,9 @@ class Destination:
     address: str
     is_payer: bool
 
-    def status(self, merchant_id: UUID) -> PayoutStatus:
-        """Return the status in which a merchant's refund to it begins."""
-        return payout_rules.read_terms(merchant_id).first_status if self.is_payer else "pending"
+    def way(self, kind: PayoutKind) -> Way:
+        """Return the way out that a refund to it takes."""
+        return ways_out.of(kind, is_elsewhere=not self.is_payer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +108,15 @@ def destination(ctx: Context, *, network: str, address: str | None, payer: str) 
         raise RefundBadAddress(str(refusal)) from None
 
 
-def check_destination(ctx: Context, *, merchant_id: UUID, currency: str, network: str, address: str) -> None:
+def check_destination(ctx: Context, *, merchant_id: UUID, method: Method, to: Destination, kind: PayoutKind) -> None:
     """Refuse to send a coin there now.
 
     Raises payout.frozen, refund.bad_address, payout.destination_internal and compliance.address_blocked.
     """
-    freezes.check(merchant_id, network, currency, is_refund=True)
+    currency, network = method
+    freezes.check(merchant_id, network, currency, way=to.way(kind))
     payout_rules.check_destination(
-        ctx.catalogue, ctx.deny_list, network=network, address=address, errors=REFUND_DESTINATION
+        ctx.catalogue, ctx.deny_list, network=network, address=to.address, errors=REFUND_DESTINATION
     )
 
 
@@ -123,6 +126,7 @@ def planned(
 ) -> PayoutRow:  # fmt: skip
     """Return the payout that sends so much there; its fee comes on top."""
     refund_id = uuid7()
+    needs_approval = to.way(purpose.kind).cosign == "approval"
     return PayoutRow(
         id=refund_id,
         merchant_id=asker.merchant_id,
@@ -138,8 +142,8 @@ def planned(
         fee_units=fee_units,
         to_units=units,
         is_fee_on_top=True,
-        status=to.status(asker.merchant_id),
-        is_approval_required=not to.is_payer,
+        status="pending" if needs_approval else payout_rules.read_terms(asker.merchant_id).first_status,
+        is_approval_required=needs_approval,
         created_by=asker.principal,
         request_id=asker.request_id,
     )
@@ -182,7 +186,7 @@ def _make(
 ) -> PayoutRow:
     """Check what may stop money from leaving, hold it, and write the refund."""
     currency, network = method
-    check_destination(ctx, merchant_id=asker.merchant_id, currency=currency, network=network, address=to.address)
+    check_destination(ctx, merchant_id=asker.merchant_id, method=method, to=to, kind=purpose.kind)
     payout_rules.check_carried(ctx.catalogue, method, address=to.address, units=units, error=RefundBadAmount)
     signer_policy.check_size(ctx, currency, units, error=RefundBadAmount)
     fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)

@@ -116,9 +116,7 @@ def _planned(
 ) -> tuple[PayoutRow, Sequence[Deposit]]:
     """Return the refund of what can leave at once of a coin, and what it sends back."""
     currency, network = method
-    refund_orders.check_destination(
-        ctx, merchant_id=asker.merchant_id, currency=currency, network=network, address=to.address
-    )
+    refund_orders.check_destination(ctx, merchant_id=asker.merchant_id, method=method, to=to, kind=purpose.kind)
     fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
     parts = _fitting(ctx, currency, found, fee_units) or found
     held_units = round_down(sum(d.amount_units for d in parts), payout_rules.step(ctx.catalogue, currency))

@@ -157,7 +157,7 @@ def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
     try:
         ready = _ready(ctx, network, payout)
         # Before any node is asked: what may not leave anyway costs no requests.
-        if freezes.is_frozen(payout.merchant_id, network.code, payout.currency, is_refund=payout.kind == "refund"):
+        if freezes.is_frozen(payout.merchant_id, network.code, payout.currency, way=payout.way):
             payout_queue.postpone(payout.id, seconds=PAUSE_S, reason="frozen", waiting_for="freeze")
             return False
         signer_policy.check(
@@ -338,7 +338,7 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
     payout = payouts.lock(ready.payout_id)
     if payout is None or payout.status != "approved":
         return False
-    if freezes.is_frozen(payout.merchant_id, network.code, payout.currency, is_refund=payout.kind == "refund"):
+    if freezes.is_frozen(payout.merchant_id, network.code, payout.currency, way=payout.way):
         return False
     if payout.currency in signing.doubted_coins(ctx.catalogue, ctx.available, but=network.code):
         # Another network was stopped meanwhile.

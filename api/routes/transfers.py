@@ -19,7 +19,7 @@ ENDPOINTS: Final = (
             " A repeat of an order_id moves nothing and gets the first answer, whatever else it says. So does the very"
             " same request, signature included, whatever Idempotency-Key it comes with: whoever moves the same amount"
             " twice within a second needs two order_ids. Not while payouts of the merchant are frozen, nor while it"
-            " owes the gateway in that coin."
+            " owes the gateway in any coin."
         ),
         rights=PAYOUT_KEYS,
         request=ToPersonal,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -79,6 +79,10 @@ class AutoWithdrawRule(Answer, kw_only=True):
     ]
     enabled: Annotated[
         bool, Meta(description="Whether it is sent; false, too, once the key that named the address is revoked.")
+    ]
+    status: Annotated[
+        Literal["active", "awaiting_cosign", "off"],
+        Meta(description="awaiting_cosign: sends nothing until another principal sends the same rule."),
     ]
 
 

@@ -80,6 +80,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
         "r",
     ),
     "network_fees": ("r", "riu", "r"),
+    "owner_emails": ("", "r", ""),
     "owners": ("", "", ""),
     "payment_links": ("r", "riu(is_active,updated_at)", "r"),
     "payout_approvals": ("r", "ri", ""),

@@ -71,7 +71,8 @@ SPLIT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         "SELECT recipient_id, currency, m.units, e.units FROM"
         f" (SELECT c.holder AS recipient_id, t.currency, sum(t.units) AS units FROM {MOVES} t"
         "   JOIN accounts d ON d.id = t.debit_account JOIN accounts c ON c.id = t.credit_account"
-        "   WHERE d.kind = 'hold' AND c.kind IN ('available', 'debt') GROUP BY c.holder, t.currency) m"
+        "   WHERE d.kind = 'hold' AND c.kind IN ('available', 'debt') AND c.holder <> d.holder"
+        "   GROUP BY c.holder, t.currency) m"
         " FULL JOIN split_earnings e USING (recipient_id, currency) WHERE COALESCE(m.units, 0) <> COALESCE(e.units, 0)",
     ),
 }

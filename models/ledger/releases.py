@@ -1,7 +1,7 @@
 """Gives shares that waited long enough to their recipients, and tells what those received.
 
 Called by actors.merchants.shares. A share is due once its hold is over and its credit is mature, while its merchant is
-not frozen.
+not frozen and owes nothing. A share whose key is revoked by then returns to its merchant.
 """
 
 from __future__ import annotations
@@ -15,19 +15,29 @@ from models.db.base import execute, rows, transaction
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, HOLD, Account, Transfer
 from models.ledger.rows import SplitEarnings, SplitShare
+from models.ledger.shares import VOUCHED
 
-# Out of a frozen merchant's hold nothing goes to others: by rules of his it would leave as well as by payouts.
+# Out of the hold of a frozen merchant, or of a debtor, nothing goes to others: its rules would lead around both.
 _WAITING: Final = "s.left_units > 0 AND s.is_mature"
 _IS_DUE: Final = "s.release_at <= (SELECT app_now())"
-_NOT_FROZEN: Final = (
+_NOT_STOPPED: Final = (
     "NOT EXISTS (SELECT 1 FROM payout_freezes f"
     " WHERE f.scope = 'all' OR (f.scope = 'merchant' AND f.name = {merchant}::text))"
+    f" AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.holder = {{merchant}} AND a.kind = '{DEBT}'"
+    f" AND {ledger.OWED} > 0)"
+)
+# What a lost key ordered must not outlive it, unless another key has made the same rule.
+_RECEIVER: Final = (
+    "CASE WHEN EXISTS (SELECT 1 FROM api_keys k WHERE k.public_id = s.set_by AND k.revoked_at IS NOT NULL)"
+    " AND NOT EXISTS (SELECT 1 FROM split_rules r WHERE (r.merchant_id, r.recipient_id, r.percent_ppm)"
+    f" = (s.merchant_id, s.recipient_id, s.percent_ppm) AND NOT r.is_pending AND {VOUCHED})"
+    " THEN s.merchant_id ELSE s.recipient_id END"
 )
 _NOT_DOUBTED: Final = "NOT EXISTS (SELECT 1 FROM deposits d WHERE d.id = s.deposit_id AND d.network = ANY(%(but_for)s))"
 
 
 class Receipt(NamedTuple):
-    """Who is to receive shares, and of which coin."""
+    """Who is to receive shares, and of which coin. Shares of recipient_id's own hold return to it."""
 
     recipient_id: UUID
     currency: str
@@ -40,7 +50,7 @@ def due(limit: int, *, but_for: Collection[str] = ()) -> dict[Receipt, list[UUID
     """
     found: dict[Receipt, list[UUID]] = {}
     for share_id, *receipt in rows(
-        f"SELECT s.id, s.recipient_id, s.currency FROM split_shares s WHERE s.id = ANY(ARRAY({_due(but_for)}))"
+        f"SELECT s.id, {_RECEIVER}, s.currency FROM split_shares s WHERE s.id = ANY(ARRAY({_due(but_for)}))"
         " ORDER BY s.release_at, s.id",
         {"limit": limit, "but_for": list(but_for)},
     ):
@@ -49,14 +59,14 @@ def due(limit: int, *, but_for: Collection[str] = ()) -> dict[Receipt, list[UUID
 
 
 def _due(but_for: Collection[str]) -> str:
-    """Return the statement that picks due shares, merchant by merchant: a frozen merchant's crowd costs one look."""
+    """Return the statement that picks due shares, merchant by merchant: a stopped merchant's crowd costs one look."""
     return turns.fair(
         "split_shares s",
         _WAITING,
         due=f"{_IS_DUE} AND {_NOT_DOUBTED}" if but_for else _IS_DUE,
         order="s.release_at, s.id",
         since="release_at",
-        whose=_NOT_FROZEN.format(merchant="walk.merchant_id"),
+        whose=_NOT_STOPPED.format(merchant="walk.merchant_id"),
     )
 
 
@@ -67,8 +77,8 @@ def release(receipt: Receipt, share_ids: Sequence[UUID]) -> int:
     """
     with transaction():
         found = SplitShare.read(
-            f"s.id = ANY(%s) AND {_WAITING} AND {_IS_DUE} AND {_NOT_FROZEN.format(merchant='s.merchant_id')}"
-            " AND (s.recipient_id, s.currency) = (%s, %s) ORDER BY s.release_at, s.id FOR UPDATE OF s SKIP LOCKED",
+            f"s.id = ANY(%s) AND {_WAITING} AND {_IS_DUE} AND {_NOT_STOPPED.format(merchant='s.merchant_id')}"
+            f" AND ({_RECEIVER}, s.currency) = (%s, %s) ORDER BY s.release_at, s.id FOR UPDATE OF s SKIP LOCKED",
             (list(share_ids), *receipt),
         )
         if found:
@@ -85,18 +95,23 @@ def _book(receipt: Receipt, released: Sequence[SplitShare]) -> None:
         owed -= repaid
         hold = Account(share.merchant_id, HOLD, share.currency)
         # What is released is never the same twice: it only grows.
-        reference = f"split:{share.id}:{share.released_units}:release"
+        reference = f"split:{share.id}:{share.released_units + share.returned_units}:release"
         entries.append(
             (reference, [Transfer(hold, debt, repaid), Transfer(hold, available, share.left_units - repaid)])
         )
     ledger.post_all(entries)
-    execute(
-        "UPDATE split_shares SET released_units = released_units + left_units, left_units = 0 WHERE id = ANY(%s)",
-        ([share.id for share in released],),
-    )
-    SplitEarnings(**receipt._asdict(), units=sum(share.left_units for share in released)).write(
-        "ON CONFLICT (recipient_id, currency) DO UPDATE SET units = e.units + EXCLUDED.units"
-    )
+    earned = [share for share in released if share.merchant_id != receipt.recipient_id]
+    returned = [share for share in released if share.merchant_id == receipt.recipient_id]
+    for place, moved in (("released_units", earned), ("returned_units", returned)):
+        if moved:
+            execute(
+                f"UPDATE split_shares SET {place} = {place} + left_units, left_units = 0 WHERE id = ANY(%s)",
+                ([share.id for share in moved],),
+            )
+    if earned:
+        SplitEarnings(**receipt._asdict(), units=sum(share.left_units for share in earned)).write(
+            "ON CONFLICT (recipient_id, currency) DO UPDATE SET units = e.units + EXCLUDED.units"
+        )
 
 
 def earnings(recipient_id: UUID) -> dict[str, int]:

@@ -81,6 +81,10 @@ class SplitShare(Table, table="split_shares s"):
     created_at: datetime
     # Its credit waits for no depth any more.
     is_mature: bool
+    # The principal that set its rule; empty for older ones.
+    set_by: str
+    # Given back to its merchant, since that key is revoked.
+    returned_units: Units
 
 
 class SplitTake(Table, table="split_takes"):

@@ -107,6 +107,13 @@ class Owner(Table, table="owners"):
     created_at: datetime = BY_DATABASE
 
 
+class OwnerEmail(Table, table="owner_emails"):
+    """Where security notices about an owner's merchants go."""
+
+    owner_id: UUID
+    email: str
+
+
 class IssuedKey(NamedTuple):
     """A new key's two halves; the secret exists in clear only here."""
 

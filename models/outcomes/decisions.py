@@ -43,7 +43,7 @@ def approve(catalogue: Catalogue, deny_list: DenyList, found: PayoutRow, *, prin
     # The list may have grown since the payout was made.
     if deny_list.blocks(before.address):
         raise ComplianceAddressBlocked
-    freezes.check(before.merchant_id, before.network, before.currency, is_refund=before.kind == "refund")
+    freezes.check(before.merchant_id, before.network, before.currency, way=before.way)
     PayoutApproval(payout_id=before.id, principal=principal).write()
     after = payouts.move(catalogue, before, _next(before))
     if after is None:

@@ -1,19 +1,42 @@
-"""Cancels unsigned payouts that a revoked key ordered: by itself, by a rule or by a claimed cheque.
+"""Revokes keys, and cancels unsigned payouts that a revoked key ordered: by itself, by a rule or by a claimed cheque.
 
-Called when a key is revoked, and by actors.signer.broadcast for what was made beside that or kept by a freeze.
+Called by cli.merchants, and by actors.signer.broadcast for what was made beside that or kept by a freeze.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from models.db.base import repeat_on_deadlock, transaction
+from models.merchants import rows as merchants
 from models.outcomes import endings
+from models.payout_links import rows as payout_links
 from models.payouts import withdrawals
 
 REASON: Final = "The key that ordered this payout is revoked."
+
+
+class Revoked(NamedTuple):
+    """How a revocation ended a key's orders. kept_cheques: those whose claim the database may lack."""
+
+    was_active: bool
+    stopped_withdrawals: list[str]
+    cheques: int
+    kept_cheques: int
+    payouts: int
+
+
+def revoke(catalogue: Catalogue, public_id: str) -> Revoked:
+    """Revoke a key and cancel its funded cheques and unsigned payouts, in a transaction each. Idempotent.
+
+    Its rules, and the shares that they made, ask by themselves whether it is revoked. Raises UnknownKeyError.
+    """
+    was_active = merchants.revoke_key(public_id)
+    stopped = withdrawals.named_by(public_id)
+    cheques, kept_cheques = payout_links.cancel_of_key(public_id)
+    return Revoked(was_active, stopped, cheques, kept_cheques, cancel_all(catalogue, public_id))
 
 
 def cancel(catalogue: Catalogue, payout_id: UUID) -> bool:

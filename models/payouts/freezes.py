@@ -12,6 +12,8 @@ from typing import Final, Literal, get_args
 from uuid import UUID
 
 from core.errors import PayoutConvertFrozen, PayoutFrozen
+from core.payouts import ways_out
+from core.payouts.ways_out import Way
 from core.rates.pricing import Method
 from models.db.base import column, execute, is_true, rows
 from models.db.table import Table
@@ -41,21 +43,21 @@ class Freeze(Table, table="payout_freezes"):
     frozen_at: datetime
 
 
-def check(merchant_id: UUID, network: str, currency: str, *, is_refund: bool = False) -> None:
+def check(merchant_id: UUID, network: str, currency: str, *, way: Way = ways_out.PAYOUT) -> None:
     """Refuse what would let a merchant's money leave by a network now. Raises PayoutFrozen.
 
-    Frozen are all, the network, the coin on it or the merchant; or the merchant owes the gateway in any coin, until
-    that is repaid. is_refund: a buyer gets it back, which only a debt in the same coin stops.
+    Frozen are all, the network, the coin on it or the merchant; or the merchant owes the gateway, until that is repaid:
+    in any coin or in the same one, as the way out says.
     """
-    if is_refused(merchant_id, network, currency, is_refund=is_refund):
+    if is_refused(merchant_id, network, currency, way=way):
         raise PayoutFrozen
 
 
-def is_refused(merchant_id: UUID, network: str, currency: str, *, is_refund: bool = False) -> bool:
+def is_refused(merchant_id: UUID, network: str, currency: str, *, way: Way = ways_out.PAYOUT) -> bool:
     """Return whether check() would refuse."""
     if _stands(network, merchant_id, currency):
         return True
-    return ledger.debt(merchant_id, currency) > 0 if is_refund else ledger.has_debt(merchant_id)
+    return ledger.debt(merchant_id, currency) > 0 if way.debt == "own coin" else ledger.has_debt(merchant_id)
 
 
 def check_merchant(merchant_id: UUID, currency: str) -> None:
@@ -63,9 +65,9 @@ def check_merchant(merchant_id: UUID, currency: str) -> None:
     check(merchant_id, "", currency)
 
 
-def is_frozen(merchant_id: UUID, network: str, currency: str, *, is_refund: bool = False) -> bool:
+def is_frozen(merchant_id: UUID, network: str, currency: str, *, way: Way = ways_out.PAYOUT) -> bool:
     """Return whether check() would refuse, or nothing is signed for the network."""
-    return is_network_frozen(network) or is_refused(merchant_id, network, currency, is_refund=is_refund)
+    return is_network_frozen(network) or is_refused(merchant_id, network, currency, way=way)
 
 
 def is_network_frozen(network: str, *, but_by: str = "") -> bool:

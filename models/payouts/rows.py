@@ -14,7 +14,9 @@ import msgspec
 
 from core.catalogue.catalogue import Catalogue
 from core.invoices.states import check_transition
+from core.payouts import ways_out
 from core.payouts.states import PAYOUT_TRANSITIONS, PayoutKind, PayoutStatus, WaitingFor, payout_event
+from core.payouts.ways_out import Way
 from models.db.base import execute
 from models.db.bells import Bell, ring
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
@@ -83,6 +85,11 @@ class PayoutRow(Table, table="payouts p", joins="LEFT JOIN chain_cursors c ON c.
     def held(self) -> Account:
         """Return the account in which its money waits."""
         return Account(self.merchant_id, PAYOUT_HELD, self.currency)
+
+    @property
+    def way(self) -> Way:
+        """Return the way out that it takes. Of refunds, those to other addresses than the payer's need an approval."""
+        return ways_out.of(self.kind, is_elsewhere=self.is_approval_required)
 
 
 class PayoutApproval(Table, table="payout_approvals"):

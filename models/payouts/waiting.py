@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.payouts.states import WaitingFor
+from core.payouts.ways_out import TO_PAYER_KINDS
 from models.db.base import execute
 from models.ledger import ledger
 from models.ledger.ledger import DEBT
@@ -22,10 +23,11 @@ _FROZEN: Final = (
     "FROM payout_freezes f WHERE (f.scope, f.name) IN (('all', ''), ('network', p.network),"
     " ('merchant', p.merchant_id::text), ('coin', p.currency || ':' || p.network))"
 )
-# As freezes.is_refused(): only a debt in its own coin stops a refund.
+# As freezes.is_refused(): only a debt in its own coin stops a refund to the payer.
 _IN_DEBT: Final = (
     f"SELECT 1 FROM accounts a WHERE a.holder = p.merchant_id AND a.kind = '{DEBT}'"
-    f" AND (p.kind <> 'refund' OR a.currency = p.currency) AND {ledger.OWED} > 0"
+    f" AND (p.is_approval_required OR p.kind NOT IN {TO_PAYER_KINDS} OR a.currency = p.currency)"
+    f" AND {ledger.OWED} > 0"
 )
 
 WAITING_FOR: Final = (

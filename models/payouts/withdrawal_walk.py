@@ -24,7 +24,9 @@ _OPEN: Final = (
     "EXISTS (SELECT 1 FROM payouts p WHERE p.merchant_id = r.merchant_id AND p.currency = r.currency"
     " AND p.kind = 'autowithdraw' AND p.status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent'))"
 )
-_IS_READY: Final = f"r.is_enabled AND k.revoked_at IS NULL AND r.due_at <= (SELECT app_now()) AND NOT {_OPEN}"
+_IS_READY: Final = (
+    f"r.is_enabled AND NOT r.is_pending AND k.revoked_at IS NULL AND r.due_at <= (SELECT app_now()) AND NOT {_OPEN}"
+)
 _REACHED: Final = (
     "WITH page AS MATERIALIZED (SELECT * FROM withdrawal_rules WHERE (merchant_id, currency) > (%s, %s)"
     "  ORDER BY merchant_id, currency LIMIT %s)"

@@ -32,6 +32,9 @@ class WithdrawalRule(Table, table="withdrawal_rules r", joins="LEFT JOIN api_key
     failures: int = 0
     due_at: datetime = BY_DATABASE
     wait_reason: str = ""
+    # It makes nothing before another principal sends the same rule, where the merchant requires co-signing.
+    is_pending: bool = False
+    cosigned_by: str = ""
     # What a lost key named must not outlive the key.
     is_vouched: bool = derived("k.revoked_at IS NULL")
 
@@ -98,6 +101,7 @@ def put(rule: WithdrawalRule) -> None:
     rule.write(
         "ON CONFLICT (merchant_id, currency) DO UPDATE SET network = EXCLUDED.network, address = EXCLUDED.address,"
         " threshold_units = EXCLUDED.threshold_units, is_enabled = EXCLUDED.is_enabled, set_by = EXCLUDED.set_by,"
+        " is_pending = EXCLUDED.is_pending, cosigned_by = EXCLUDED.cosigned_by,"
         " payout_id = NULL, failures = 0, due_at = EXCLUDED.due_at, wait_reason = ''"
     )
 
@@ -118,4 +122,11 @@ def shown(catalogue: Catalogue, rule: WithdrawalRule) -> dict[str, Any]:
         "address": display(catalogue.networks[rule.network], rule.address),
         "threshold": coin_text(catalogue, rule.currency, rule.threshold_units),
         "enabled": rule.is_enabled and rule.is_vouched,
+        "status": _status(rule),
     }
+
+
+def _status(rule: WithdrawalRule) -> str:
+    if not (rule.is_enabled and rule.is_vouched):
+        return "off"
+    return "awaiting_cosign" if rule.is_pending else "active"

@@ -25,7 +25,8 @@ ENDPOINTS: Final = (
             "One rule a coin: as soon as the available balance has come to the threshold, all of it is sent to the"
             " address, less the network fee, as a payout with source manual and an order_id that begins with"
             " autowithdraw:. There is one such payout of a coin at a time, none while payouts are frozen or something"
-            " is owed. With co-signing it waits for another key than the one that named the address. What is left out"
+            " is owed. Where the merchant requires co-signing, a new or changed rule is awaiting_cosign and sends"
+            " nothing until another principal of the merchant sends the same address and threshold. What is left out"
             " stays as it was; naming another network makes a new rule in place of the old one. An empty body reads"
             " all rules, a currency alone that of the coin."
         ),
@@ -39,6 +40,9 @@ ENDPOINTS: Final = (
             errors.AutowithdrawBadThreshold,
             errors.ComplianceAddressBlocked,
         ),
-        examples={"request": _RULE | {"enabled": True}, "result": {"items": [_RULE | {"enabled": True}]}},
+        examples={
+            "request": _RULE | {"enabled": True},
+            "result": {"items": [_RULE | {"enabled": True, "status": "active"}]},
+        },
     ),
 )

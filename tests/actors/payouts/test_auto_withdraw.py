@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import pytest
@@ -19,6 +19,7 @@ from core.errors import (
 )
 from core.money import format_coin
 from models.db.base import execute
+from models.merchants import rows as merchants
 from models.payouts import withdrawals
 from models.payouts.withdrawals import WithdrawalRule
 from tests.actors.asking import configure
@@ -29,6 +30,8 @@ from tests.models.payouts.builders import RECIPIENT, USDT, charge
 
 # One step less than the smallest payout.
 LEAST = format_coin(CATALOGUE.pairs["USDT", "ethereum"].min_payout_units - 1, 6)
+ON: Final[dict[str, Any]] = {"enabled": True, "status": "active"}
+OFF: Final[dict[str, Any]] = {"enabled": False, "status": "off"}
 ELSEWHERE = "0x8617E340B3D01FA5F11F306F4090FD50E238070D"
 
 
@@ -51,9 +54,9 @@ def rule(merchant_id: UUID) -> WithdrawalRule:
 def test_a_rule_is_set_told_and_kept(shop: UUID) -> None:
     assert set_rule(shop, {}) == []
 
-    assert set_rule(shop) == [RULE | {"enabled": True}]
+    assert set_rule(shop) == [RULE | ON]
 
-    assert set_rule(shop, {}) == [RULE | {"enabled": True}]
+    assert set_rule(shop, {}) == [RULE | ON]
     found = rule(shop)
     assert (found.address, found.threshold_units, found.set_by) == (RECIPIENT.lower(), 50 * USDT, KEY)
 
@@ -64,14 +67,16 @@ def test_a_rule_is_set_told_and_kept(shop: UUID) -> None:
 def test_what_is_left_out_stays_as_it_was(shop: UUID, change: dict[str, Any]) -> None:
     set_rule(shop)
 
-    assert set_rule(shop, {"currency": "USDT"} | change) == [RULE | {"enabled": True} | change]
+    assert set_rule(shop, {"currency": "USDT"} | change) == [
+        RULE | (OFF if change.get("enabled") is False else ON) | change
+    ]
 
 
 def test_each_coin_has_a_rule_of_its_own_and_may_be_asked_for_alone(shop: UUID) -> None:
     set_rule(shop)
-    ether = {"currency": "ETH", "network": "ethereum", "address": ELSEWHERE, "threshold": "1", "enabled": False}
+    ether = {"currency": "ETH", "network": "ethereum", "address": ELSEWHERE, "threshold": "1"} | OFF
 
-    assert set_rule(shop, ether) == [ether, RULE | {"enabled": True}]
+    assert set_rule(shop, ether) == [ether, RULE | ON]
     assert set_rule(shop, {"currency": "ETH"}) == [ether]
     assert set_rule(shop, {"currency": "DAI"}) == []
 
@@ -83,7 +88,7 @@ def test_another_network_makes_a_new_rule_in_place_of_the_old_one(shop: UUID) ->
         with pytest.raises(error):
             set_rule(shop, {name: text for name, text in moved.items() if name != missing})
 
-    assert set_rule(shop, moved) == [moved | {"enabled": True}]
+    assert set_rule(shop, moved) == [moved | ON]
 
 
 def test_the_network_of_a_coin_that_has_one_is_filled_in(shop: UUID) -> None:
@@ -94,7 +99,7 @@ def test_the_network_of_a_coin_that_has_one_is_filled_in(shop: UUID) -> None:
     )
     body = {"currency": currency, "address": RECIPIENT, "threshold": "1000"}
 
-    assert set_rule(shop, body) == [body | {"network": network, "enabled": True}]
+    assert set_rule(shop, body) == [body | {"network": network, **ON}]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +165,7 @@ def test_a_blocked_address_is_refused_also_where_it_only_stays(shop: UUID, datab
     for body in (RULE, {"currency": "USDT", "threshold": "60"}, {"currency": "USDT", "enabled": True}):
         with pytest.raises(ComplianceAddressBlocked):
             set_rule(shop, body)
-    assert set_rule(shop, {"currency": "USDT", "enabled": False}) == [RULE | {"enabled": False}]
+    assert set_rule(shop, {"currency": "USDT", "enabled": False}) == [RULE | OFF]
 
 
 def test_a_rule_can_be_switched_off_when_its_network_is_gone(shop: UUID, database: str) -> None:
@@ -169,7 +174,7 @@ def test_a_rule_can_be_switched_off_when_its_network_is_gone(shop: UUID, databas
 
     with pytest.raises(AutowithdrawUnknownCurrency):
         set_rule(shop, {"currency": "USDT", "threshold": "60"})
-    assert set_rule(shop, {"currency": "USDT", "enabled": False}) == [RULE | {"enabled": False}]
+    assert set_rule(shop, {"currency": "USDT", "enabled": False}) == [RULE | OFF]
 
 
 def test_whoever_names_the_address_answers_for_it(shop: UUID) -> None:
@@ -186,11 +191,11 @@ def test_a_revoked_keys_address_is_to_be_named_again(shop: UUID) -> None:
     set_rule(shop)
     execute("UPDATE api_keys SET revoked_at = app_now()")
 
-    assert set_rule(shop, {}) == [RULE | {"enabled": False}]
+    assert set_rule(shop, {}) == [RULE | OFF]
     with pytest.raises(AutowithdrawBadAddress):
         set_rule(shop, {"currency": "USDT", "enabled": True}, by="pk_second")
 
-    assert set_rule(shop, RULE, by="pk_second") == [RULE | {"enabled": True}]
+    assert set_rule(shop, RULE, by="pk_second") == [RULE | ON]
 
 
 def test_a_merchant_has_its_own_rules_alone(shop: UUID) -> None:
@@ -200,4 +205,31 @@ def test_a_merchant_has_its_own_rules_alone(shop: UUID) -> None:
     assert set_rule(other, {}) == []
     set_rule(other, RULE | {"threshold": "9"})
     set_rule(other, {"currency": "USDT", "enabled": False})
-    assert set_rule(shop, {}) == [RULE | {"enabled": True}]
+    assert set_rule(shop, {}) == [RULE | ON]
+
+
+def test_a_rule_of_a_co_signing_merchant_waits_until_another_principal_sends_it_too(shop: UUID) -> None:
+    set_rule(shop)
+    merchants.set_cosign(shop, is_required=True)
+    assert set_rule(shop) == [RULE | ON], "who set it is no second voice, and changes nothing"
+    assert rule(shop).cosigned_by == ""
+    set_rule(shop, by="pk_second")
+    assert rule(shop).cosigned_by == "pk_second", "a rule of one principal becomes one of two"
+
+    waits = {"enabled": True, "status": "awaiting_cosign"}
+    changed = RULE | {"address": ELSEWHERE}
+    for change in ({"threshold": "60"}, {"enabled": False, "threshold": "60"}):
+        with pytest.raises(AutowithdrawBadAddress):
+            set_rule(shop, {"currency": "USDT"} | change)
+    assert set_rule(shop, changed) == [changed | waits]
+    assert set_rule(shop, changed) == [changed | waits]
+    assert set_rule(shop, {"currency": "USDT", "address": ELSEWHERE}, by="pk_second") == [changed | waits], "not all"
+    other = changed | {"threshold": "60"}
+    assert set_rule(shop, other, by="pk_second") == [other | waits], "another rule is no co-signature"
+
+    assert set_rule(shop, other) == [other | ON]
+    assert (rule(shop).set_by, rule(shop).cosigned_by) == ("pk_second", KEY)
+    assert set_rule(shop, {"currency": "USDT", "enabled": False}) == [other | OFF]
+    assert set_rule(shop, other | {"enabled": True}) == [other | waits], "what one ended, two begin"
+    add_key(shop, is_revoked=True)
+    assert set_rule(shop, other, by="pk_second") == [other | waits], "a revoked key is no first voice"

@@ -27,7 +27,7 @@ from core.errors import (
 )
 from core.payouts.schemas import Payout
 from models.db.base import execute, transaction
-from models.ledger.ledger import DEBT, EQUITY, GATEWAY, MATURING, PAYOUT_HELD, Account, Transfer, post
+from models.ledger.ledger import MATURING, PAYOUT_HELD
 from models.payouts import freezes
 from models.wallets.rows import WalletRow
 from tests.actors.asking import ask, configure
@@ -141,18 +141,12 @@ def freeze_dai(_shop: UUID) -> None:
     freezes.freeze("coin", "DAI:ethereum", reason="test", frozen_by="test")
 
 
-def owe_dai(shop: UUID) -> None:
-    debt, equity = Account(shop, DEBT, "DAI"), Account(GATEWAY, EQUITY, "DAI")
-    with transaction():
-        post("loan", [Transfer(debt, equity, USDT)])
-
-
 def forget_what_dai_costs(_shop: UUID) -> None:
     execute("DELETE FROM network_fees WHERE currency = 'DAI'")
     context.context().market.forget()
 
 
-@pytest.mark.parametrize("hinder", [freeze_dai, owe_dai, forget_what_dai_costs])
+@pytest.mark.parametrize("hinder", [freeze_dai, forget_what_dai_costs])
 def test_a_coin_that_cannot_leave_now_stays_and_keeps_no_other(
     shop: UUID, chain: Chain, hinder: Callable[[UUID], None]
 ) -> None:

@@ -287,7 +287,8 @@ class SplitMachine(RuleBasedStateMachine):
             for share in self.shares:
                 share.is_held = False
         release_splits()
-        for sale in self.sales:
+        # Out of a debtor's hold nothing goes to others.
+        for sale in self.sales if self.free >= 0 else ():
             for share in sale.shares if sale.is_mature else ():
                 if not share.is_held:
                     self.received[share.recipient] += share.left

@@ -24,9 +24,9 @@ def share_with(shop: UUID, percent: float, recipient: UUID | None = None) -> UUI
     return recipient_id
 
 
-def add_rule(shop: UUID, recipient_id: UUID, percent: float) -> SplitRuleRow:
+def add_rule(shop: UUID, recipient_id: UUID, percent: float, *, by: str = "") -> SplitRuleRow:
     with transaction():
-        return splits.add(shop, recipient_id, percent_ppm=split_ppm(percent), title="")
+        return splits.add(shop, recipient_id, percent_ppm=split_ppm(percent), title="", principal=by)
 
 
 def hold_for(shop: UUID, hours: int = HOLD_HOURS) -> None:

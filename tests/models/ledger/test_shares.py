@@ -25,6 +25,7 @@ from models.payouts import queue as payout_queue
 from models.payouts.freezes import Scope
 from models.spends import signing
 from models.wallets import settlement as wallet_settlement
+from tests.actors.payouts.withdrawals import add_key
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
 from tests.models.invoices.builders import PRICE, invoice, paid, settled
@@ -340,6 +341,64 @@ def test_nothing_is_released_out_of_a_frozen_merchant_s_hold(shop: UUID, chain: 
     freezes.unfreeze(scope, name)
     release()
     assert (in_hold(shop), held(recipient)) == (0, {AVAILABLE: PRICE * 4 // 5})
+
+
+def test_nothing_is_released_out_of_a_debtor_s_hold(shop: UUID, chain: Chain) -> None:
+    recipient = share_with(shop, 40)
+    sale(chain, shop)
+    mature(chain)
+    lend(shop, 5, "ETH")
+
+    release()
+    assert (in_hold(shop), held(recipient)) == (PRICE * 2 // 5, {}), "a debt in another coin stops it, too"
+
+    lend(shop, -5, "ETH")
+    release()
+    assert (in_hold(shop), held(recipient)) == (0, {AVAILABLE: PRICE * 2 // 5})
+
+
+def test_a_share_of_a_revoked_key_returns_to_its_merchant_however_often(shop: UUID, chain: Chain) -> None:
+    recipient = merchant()
+    rule = add_rule(shop, recipient, 50, by="pk_lost")
+    hold_for(shop)
+    sold = sale(chain, shop)
+    mature(chain)
+    splits.delete(shop, rule.id)
+    add_key(shop, "pk_lost", is_revoked=True)
+    made = refund(sold, 4 * USDT)
+    release()
+    assert places(shop) == [(HALF - 2 * USDT, 2 * USDT, 0, 0)], "not before its time"
+
+    hours_pass()
+    release()
+    assert places(shop) == [(0, 2 * USDT, 0, 0)]
+    end(made, "failed")
+    release()
+
+    assert held(shop) == {AVAILABLE: PRICE}
+    assert held(recipient) == {}
+    assert (releases.earnings(recipient), releases.earnings(shop)) == ({}, {})
+    assert rows("SELECT returned_units FROM split_shares") == [(HALF,)]
+    lose_all(chain)
+    assert_sound()
+    assert held(shop) == {}
+
+
+def test_a_share_of_a_revoked_key_goes_its_way_where_another_key_made_the_rule_again(shop: UUID, chain: Chain) -> None:
+    recipient, other = merchant(), merchant()
+    add_rule(shop, recipient, 30, by="pk_lost")
+    add_rule(shop, other, 20, by="pk_lost")
+    sale(chain, shop)
+    mature(chain)
+    add_key(shop, "pk_lost", is_revoked=True)
+    add_rule(shop, recipient, 30, by="pk_second")
+    add_rule(shop, other, 10, by="pk_second")
+
+    release()
+
+    assert held(recipient) == {AVAILABLE: PRICE * 3 // 10}
+    assert held(other) == {}, "another percentage is another rule"
+    assert held(shop) == {AVAILABLE: PRICE * 7 // 10}
 
 
 def test_a_frozen_recipient_receives_all_the_same(shop: UUID, chain: Chain) -> None:

@@ -44,11 +44,12 @@ def _lend(credit: Account, units: int) -> None:
         ledger.post(f"test:{uuid7()}", [Transfer(Account(uuid7(), DEBT, credit.currency), credit, units)])
 
 
-def lend(merchant_id: UUID, units: int) -> None:
-    """Let a merchant owe the gateway."""
-    debt, equity = Account(merchant_id, DEBT, "USDT"), Account(GATEWAY, EQUITY, "USDT")
+def lend(merchant_id: UUID, units: int, currency: str = "USDT") -> None:
+    """Let a merchant owe the gateway; less than nothing repays."""
+    debt, equity = Account(merchant_id, DEBT, currency), Account(GATEWAY, EQUITY, currency)
+    leg = Transfer(debt, equity, units) if units > 0 else Transfer(equity, debt, -units)
     with transaction():
-        ledger.post(f"loan:{merchant_id}", [Transfer(debt, equity, units)])
+        ledger.post(f"loan:{uuid7()}", [leg])
 
 
 def charge(currency: str = "USDT", network: str = "ethereum", units: int = CHAIN_FEE) -> None:

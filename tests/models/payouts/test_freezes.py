@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from core.errors import PayoutConvertFrozen, PayoutFrozen
+from core.payouts import ways_out
 from models.db.base import rows, transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, Account, Transfer, post
 from models.payouts import freezes
@@ -87,8 +88,9 @@ def test_a_debt_in_any_coin_stops_payouts_in_every_coin_until_it_is_repaid(shop:
         post("reversal", [Transfer(debt, custody, 5)])
     assert frozen(shop) == {"ethereum": True, "bsc": True, "other": False, "balance": True}
     assert freezes.is_frozen(shop, "ethereum", "USDC"), "a debt in one coin stops every coin"
-    assert not freezes.is_frozen(shop, "ethereum", "USDC", is_refund=True), "but no refund to a buyer"
-    assert freezes.is_frozen(shop, "ethereum", "USDT", is_refund=True)
+    assert not freezes.is_frozen(shop, "ethereum", "USDC", way=ways_out.TO_PAYER), "but no refund to a buyer"
+    assert freezes.is_frozen(shop, "ethereum", "USDC", way=ways_out.ELSEWHERE), "as that of an accomplice would be"
+    assert freezes.is_frozen(shop, "ethereum", "USDT", way=ways_out.TO_PAYER)
 
     with transaction():
         post("repayment", [Transfer(custody, debt, 5), Transfer(custody, Account(shop, AVAILABLE, "USDT"), 2)])

@@ -63,11 +63,14 @@ def test_who_has_to_decide_what_is_frozen_and_what_is_owed_shows_at_once() -> No
     assert said(order) == "approval"
     assert said(payout(merchant_id, status="awaiting_cosign")) == "cosign"
     execute("UPDATE payouts SET status = 'approved' WHERE id = %s", (order.id,))
-    refund = payout(merchant_id, kind="refund", status="approved")
+    refund = payout(merchant_id, kind="refund", status="approved", is_approval_required=False)
     lend(merchant_id, 1)
     assert said(order) == "debt"
     execute("UPDATE accounts SET currency = 'ETH' WHERE holder = %s AND kind = 'debt'", (merchant_id,))
-    assert (said(order), said(refund)) == ("debt", None), "a debt in another coin stops no refund"
+    assert (said(order), said(refund)) == ("debt", None), "a debt in another coin stops no refund to the payer"
+    execute("UPDATE payouts SET is_approval_required = true WHERE id = %s", (refund.id,))
+    assert said(refund) == "debt", "but one to another address"
+    execute("UPDATE payouts SET is_approval_required = false WHERE id = %s", (refund.id,))
     freezes.freeze("network", "ethereum", reason="a test", frozen_by=freezes.RECOVERY)
     assert said(refund) == "network", "nothing is signed, by nobody's decision"
     for scope, name in (

@@ -24,9 +24,9 @@ def rules(live: Live, body: object = None, **options: Any) -> Any:
 
 
 def test_a_rule_is_set_by_one_key_and_read_by_another(live: Live) -> None:
-    assert rules(live, RULE) == [RULE | {"enabled": True}]
+    assert rules(live, RULE) == [RULE | {"enabled": True, "status": "active"}]
 
-    assert rules(live, public_id="pk_payout") == [RULE | {"enabled": True}]
+    assert rules(live, public_id="pk_payout") == [RULE | {"enabled": True, "status": "active"}]
     assert rules(live, public_id="pk_stranger") == []
 
 
@@ -92,7 +92,7 @@ def test_what_is_no_rule_is_refused(live: Live, code: str) -> None:
 def test_fields_that_nobody_knows_are_ignored(live: Live) -> None:
     foreign = {"merchant_id": str(live.stranger), "set_by": "pk_stranger", "order_id": "autowithdraw:1", "uuid": "x"}
 
-    assert rules(live, RULE | foreign) == [RULE | {"enabled": True}]
+    assert rules(live, RULE | foreign) == [RULE | {"enabled": True, "status": "active"}]
     assert rules(live, public_id="pk_stranger") == []
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from falcon import testing
 
+from core.ids import uuid7
 from models.db import base
 from models.ledger.ledger import AVAILABLE
 from tests.api.live import Live
@@ -47,7 +48,7 @@ def blocked_wallet(live: Live, units: int = 5 * UNIT) -> dict[str, Any]:
     """Create a blocked wallet that holds USDT; return how to ask for it back."""
     made = live.post("/v1/wallet", {"currency": "USDT", "network": "ethereum"}).json["result"]
     live.post("/v1/wallet/block", {"address": made["address"]})
-    deposit = {"currency": "USDT", "amount_units": units, "stray_reason": None}
+    deposit = {"currency": "USDT", "amount_units": units, "stray_reason": None, "txid": f"0x{uuid7()}"}
     add_deposit(live.shop, made["uuid"], owner_kind="wallet", **deposit)
     return {"uuid": made["uuid"], "refund_address": ELSEWHERE}
 
