@@ -136,7 +136,7 @@ def test_a_threshold_that_would_not_arrive_is_refused(shop: UUID, monkeypatch: p
 
     with pytest.raises(AutowithdrawBadThreshold, match="does not carry"):
         set_rule(shop)
-    assert set_rule(shop, RULE | {"threshold": "51.2"}) == [RULE | {"threshold": "51.2", "enabled": True}]
+    assert set_rule(shop, RULE | {"threshold": "51.2"}) == [RULE | {"threshold": "51.2"} | ON]
 
 
 def test_a_change_without_a_coin_is_refused(shop: UUID) -> None:
