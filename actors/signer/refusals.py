@@ -7,17 +7,23 @@ payout of that coin can leave, and none is to fail for it: the coin is frozen un
 from __future__ import annotations
 
 from typing import Final, cast
+from uuid import UUID
 
 import structlog
 
 from actors.context import Context
 from actors.signer import spend as spending
+from actors.signer.intents import intent_of
 from chains.base import ProviderError
 from chains.family import TokenSpender
-from chains.spending import Intent, Output, SpendRefusedError
+from chains.spending import InsufficientCoinError, Intent, Output, SpendRefusedError
 from core.catalogue.catalogue import Network, Pair
+from core.payouts.states import WaitingFor
 from models.db.base import transaction
 from models.payouts import freezes
+from models.payouts import queue as payout_queue
+from models.spends import rows as spends
+from models.spends.rows import SpendRow
 
 log = structlog.get_logger()
 
@@ -26,6 +32,9 @@ NEUTRAL_ORDINAL: Final = 2**31 - 1
 # The least that a token can move: neither what the wallet lacks nor what a token calls too much refuses it.
 NEUTRAL_UNITS: Final = 1
 REASON: Final = "the token refuses whatever leaves the hot wallet: its issuer has frozen the wallet or paused the token"
+# Why payouts wait that had no effect in a block: until it lies deep enough, and until providers agree.
+OWN: Final = "the token refused the hot wallet; it is signed anew once that lies deep enough"
+UNTRACED: Final = "the transfer had no effect, and providers do not agree whether the token refuses the hot wallet"
 
 
 class OwnRefusalError(Exception):
@@ -48,6 +57,40 @@ def traced(ctx: Context, network: Network, pair: Pair, error: Exception) -> Exce
         return error
     freeze(network, pair.currency, problem=str(error))
     return OwnRefusalError(str(error))
+
+
+def is_traced(ctx: Context, network: Network, spend_id: UUID) -> bool:
+    """Return whether a payout's spend in a block may end: one without effect only once it is known who is refused.
+
+    That is tried as soon as the block is seen, and noted with it. If it is our own wallet, the coin is frozen.
+    """
+    spend = spends.find(spend_id)
+    if spend is None or (spend.purpose, spend.state, spend.effect) != ("payout", "mined", "none"):
+        return True
+    pair = intent_of(spend).pair
+    if pair is None or spend.is_own_refusal is not None:
+        return True
+    try:
+        is_own = is_own_refusal(ctx, network, pair)
+    except InsufficientCoinError:
+        # The wallet is empty, which is why.
+        is_own = False
+    except ProviderError as failure:
+        log.warning("spend.refusal_untraced", spend=str(spend.id), network=network.code, error=str(failure))
+        _explain(spend, UNTRACED, "network")
+        return False
+    if not spends.note_refusal(spend, is_own=is_own):
+        return False
+    if is_own:
+        freeze(network, pair.currency, problem=spend.problem)
+    _explain(spend, OWN if is_own else "", "freeze")
+    return True
+
+
+def _explain(spend: SpendRow, reason: str, waiting_for: WaitingFor) -> None:
+    for output in spend.outputs:
+        if output.payout_id is not None:
+            payout_queue.explain(output.payout_id, reason=reason, waiting_for=waiting_for)
 
 
 def is_own_refusal(ctx: Context, network: Network, pair: Pair) -> bool:

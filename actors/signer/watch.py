@@ -15,6 +15,7 @@ import structlog
 from actors.context import Context
 from actors.queue.isolated import isolated
 from actors.signer import limits as signer_policy
+from actors.signer import refusals
 from actors.signer.funding import fund
 from actors.signer.intents import as_meant, case_of, nothing_of, wallet_of
 from actors.signer.replacing import replaced
@@ -117,7 +118,7 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
         reached("watch.told")
         match fate.kind:
             case FateKind.INCLUDED:
-                _included(ctx, spend, as_meant(network, spend, fate, attempts))
+                _included(ctx, network, spend, as_meant(network, spend, fate, attempts))
             case FateKind.DEAD:
                 _dead(ctx, spend, attempts, "expired" if fate.cause == "expired" else "stranger")
             case FateKind.WAITING:
@@ -141,14 +142,14 @@ def _sound(network: Network, fate: Fate) -> Fate:
     return fate
 
 
-def _included(ctx: Context, spend: SpendRow, fate: Fate) -> None:
+def _included(ctx: Context, network: Network, spend: SpendRow, fate: Fate) -> None:
     found = _inclusion(fate)
     is_noted = spends.is_noted(spend, found)
     if not is_noted:
         with transaction():
             spend_tracking.note_mined(ctx.catalogue, spend.id, found)
     reached("watch.mined")
-    if not _is_believed(ctx, spend, fate):
+    if not _is_believed(ctx, spend, fate) or not refusals.is_traced(ctx, network, spend.id):
         return
     if not is_noted or spend_tracking.is_ripe(ctx.catalogue, spend):
         _ripen(ctx, spend)

@@ -17,6 +17,7 @@ from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 from models.spends import bookings, outputs
 from models.spends import counters as signer_counters
+from models.spends import rows as spends
 from models.spends.hooks import Hooks, register
 from models.spends.outputs import OutputRow
 from models.spends.rows import SpendRow
@@ -72,12 +73,19 @@ def _confirmed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None
 
 
 def _failed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
-    """End the payout, less its share of what the chain took; what is given back may leave again within the limits."""
+    """End the payout, less its share of what the chain took; what is given back may leave again within the limits.
+
+    If the token refused our own wallet, and not the recipient, it is taken up anew, and the gas is the gateway's.
+    """
     if output.payout_id is None:
+        return
+    signer_counters.give_back(spend.id, output.place)
+    if spend.is_own_refusal:
+        _take_up(catalogue, output)
+        spends.give_up(spend.id)
         return
     payout = payout_queue.read(output.payout_id)
     fee_units = bookings.fee_share(catalogue, spend, output)
-    signer_counters.give_back(spend.id, output.place)
     payout_endings.end(
         catalogue,
         output.payout_id,
@@ -114,6 +122,11 @@ def _failed_anew(_catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> N
 def _dead(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     """Let the payout be taken up anew: nothing that was signed for it can ever be included."""
     signer_counters.give_back(spend.id, output.place)
+    _take_up(catalogue, output)
+
+
+def _take_up(catalogue: Catalogue, output: OutputRow) -> None:
+    """Let a payout whose transaction moved nothing, and never will, be signed anew."""
     payout = _lock(output, "broadcasting", "sent")
     if payout is None:
         return

@@ -159,9 +159,9 @@ def explain_doubted(network: str, coins: Collection[str]) -> None:
     )
 
 
-def explain(payout_id: UUID, *, reason: str) -> None:
+def explain(payout_id: UUID, *, reason: str, waiting_for: WaitingFor = "network") -> None:
     """Note why a payout that was sent does not end; '' if it may again."""
-    waiting.write("id = %s", (payout_id,), reason=reason, waiting_for="network")
+    waiting.write("id = %s", (payout_id,), reason=reason, waiting_for=waiting_for)
 
 
 def refuse(payout_id: UUID, *, reason: str) -> bool:

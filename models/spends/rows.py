@@ -60,6 +60,8 @@ class SpendRow(Table, table="spends s"):
     chain_fee_units: Units | None = BY_DATABASE
     booked_fee_units: Units = BY_DATABASE
     problem: str = BY_DATABASE
+    # Of a payout without effect: whether the token refuses whatever leaves its sender; None until that was tried.
+    is_own_refusal: bool | None = BY_DATABASE
     check_at: datetime = BY_DATABASE
     signed_height: Big | None = BY_DATABASE
     created_at: datetime = BY_DATABASE
@@ -259,7 +261,7 @@ def mark_mined(before: SpendRow, found: Inclusion) -> bool:
     is_new = touched(
         "UPDATE spends SET state = CASE WHEN state IN ('signed', 'sent') THEN 'mined' ELSE state END,"
         " mined_txid = %s, mined_height = %s, mined_hash = %s, chain_fee_units = %s, effect = %s, left_units = %s,"
-        " arrived_units = %s, problem = %s, is_success = %s, mined_at = app_now()"
+        " arrived_units = %s, problem = %s, is_success = %s, is_own_refusal = NULL, mined_at = app_now()"
         " WHERE id = %s AND settled_at IS NULL AND ((mined_txid, mined_height, mined_hash, chain_fee_units)"
         "   IS DISTINCT FROM (%s, %s::bigint, %s, %s::numeric) OR EXISTS (SELECT FROM unnest(%s::text[],"
         "   %s::numeric[], %s::numeric[]) WITH ORDINALITY AS f (effect, left_units, arrived_units, nth)"
@@ -270,6 +272,24 @@ def mark_mined(before: SpendRow, found: Inclusion) -> bool:
     if is_new:
         spend_outputs.note_moved(before.id, found.outputs)
     return is_new
+
+
+def note_refusal(spend: SpendRow, *, is_own: bool) -> bool:
+    """Note for whose sake a spend had no effect in the block in which it was read; False if it stands elsewhere now."""
+    return touched(
+        "UPDATE spends SET is_own_refusal = %s WHERE id = %s AND state = 'mined'"
+        " AND (mined_txid, mined_hash) = (%s, %s)",
+        (is_own, spend.id, spend.mined_txid, spend.mined_hash),
+    )
+
+
+def give_up(spend_id: UUID) -> None:
+    """Let a locked spend that moved nothing pay no payout any more: what it was signed for is signed anew.
+
+    It is a lost one then. If a reorg beyond its maturity lets it move something after all, the gateway bears that.
+    """
+    execute("UPDATE spend_outputs SET payout_id = NULL WHERE spend_id = %s", (spend_id,))
+    execute("UPDATE spends SET purpose = 'lost', payout_id = NULL WHERE id = %s", (spend_id,))
 
 
 def is_noted(spend: SpendRow, found: Inclusion) -> bool:
@@ -285,7 +305,7 @@ def take_out(spend_id: UUID) -> bool:
     is_out = touched(
         "UPDATE spends SET state = CASE WHEN state = 'mined' THEN 'sent' ELSE state END, mined_txid = NULL,"
         " mined_height = NULL, mined_hash = NULL, is_success = NULL, effect = NULL, left_units = NULL,"
-        " arrived_units = NULL, chain_fee_units = NULL, problem = '', mined_at = NULL"
+        " arrived_units = NULL, chain_fee_units = NULL, problem = '', is_own_refusal = NULL, mined_at = NULL"
         " WHERE id = %s AND mined_txid IS NOT NULL AND settled_at IS NULL",
         (spend_id,),
     )

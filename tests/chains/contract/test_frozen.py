@@ -94,6 +94,39 @@ def test_where_the_issuer_freezes_our_own_wallet_the_coin_is_frozen_and_its_payo
 
 
 @pytest.mark.needs("freeze")
+def test_what_our_own_wallet_was_refused_in_a_block_is_signed_anew_when_that_is_over(rich: Rig) -> None:
+    fee_units = 20 * 10 ** rich.catalogue.scale(rich.currency)
+    order = rich.order(rich.recipient(), fee_units=fee_units)
+    before = rich.holding()
+    rich.sign()
+    rich.forget_waiting()
+    rich.freeze(rich.hot)
+    rich.pass_time(RESEND_S)
+    rich.sign()
+    rich.advance()
+    rich.sign()
+    assert [each.frozen_by for each in freezes.listing()] == [freezes.REFUSAL], "before it fails"
+    found = payouts.find(rich.shop, order.id)
+    assert found is not None
+    assert (found.status, found.waiting_for) == ("sent", "freeze")
+    rich.follow()
+    assert (status(order), rich.holding()) == ("approved", before)
+    rich.sign()
+
+    rich.melt()
+    freezes.unfreeze("coin", freezes.coin(rich.currency, rich.code))
+    rich.pass_time(RESEND_S)
+    rich.advance()
+    rich.sign()
+    rich.follow()
+    assert (status(order), rich.held(order.address)) == ("confirmed", rich.price)
+    assert rows("SELECT purpose, state, count(*) FROM spends GROUP BY 1, 2 ORDER BY 1") == [
+        ("lost", "failed", 1), ("payout", "confirmed", 1),
+    ]  # fmt: skip
+    assert rich.findings() == []
+
+
+@pytest.mark.needs("freeze")
 def test_one_of_two_providers_freezes_no_coin_and_fails_no_payout(start: Callable[..., Rig]) -> None:
     rig = start(2)
     rig.enrich()
