@@ -88,9 +88,8 @@ def is_traced(ctx: Context, network: Network, spend_id: UUID) -> bool:
 
 
 def _explain(spend: SpendRow, reason: str, waiting_for: WaitingFor) -> None:
-    for output in spend.outputs:
-        if output.payout_id is not None:
-            payout_queue.explain(output.payout_id, reason=reason, waiting_for=waiting_for)
+    for payout_id in filter(None, (output.payout_id for output in spend.outputs)):
+        payout_queue.explain(payout_id, reason=reason, waiting_for=waiting_for)
 
 
 def is_own_refusal(ctx: Context, network: Network, pair: Pair) -> bool:

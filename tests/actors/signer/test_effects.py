@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
+from unittest.mock import Mock
 
 import pytest
 import structlog
 
 from actors.signer import broadcast
+from chains.base import ProviderError
+from chains.spending import InsufficientCoinError, Intent
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.tokens import install_code
 from core.ids import uuid7
@@ -21,6 +24,7 @@ from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
+from models.spends import counters as signer_counters
 from models.treasury import sweeps
 from tests.actors.signer.world import SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
@@ -180,6 +184,107 @@ def test_what_is_paid_or_failed_by_the_chain_is_nothing_to_settle(world: SpendWo
     world.step()
     world.advance()
     assert payout_settlements.listing(CATALOGUE) == []
+
+
+# Refused to ourselves -----------------------------------------------------------------------------------------------
+
+
+def refused_in_a_block(world: SpendWorld) -> PayoutRow:
+    """Return a payout that was included without effect, since the issuer had frozen our own wallet by then."""
+    order = world.order()
+    world.step()
+    world.chain.frozen.add(world.hot)
+    world.advance()
+    assert [each.frozen_by for each in freezes.listing()] == [freezes.REFUSAL]
+    return order
+
+
+def freed(world: SpendWorld) -> None:
+    world.chain.frozen.clear()
+    freezes.unfreeze("coin", "USDT:ethereum")
+
+
+def test_what_a_reorg_lets_leave_our_wallet_after_all_is_paid_once(world: SpendWorld) -> None:
+    order = refused_in_a_block(world)
+    freed(world)
+    world.reorg(1)
+    world.step()
+    assert (world.payout(order).waiting_for, world.spend(order).is_own_refusal) == (None, None)
+    world.confirm_sent()
+    world.mature()
+    assert (world.payout(order).status, world.paid(order), world.count("spends")) == ("confirmed", 1, 1)
+
+
+def test_a_payout_that_is_signed_anew_costs_its_merchant_nothing_and_its_limits_once(world: SpendWorld) -> None:
+    order = refused_in_a_block(world)
+    world.mature()
+    assert (world.payout(order).status, world.payout(order).txid, world.held(order)) == ("approved", "", 11 * USDT)
+    assert signer_counters.spent().day == 0
+    freed(world)
+    world.step()
+    world.confirm_sent()
+    assert (world.payout(order).status, world.paid(order), world.held(order)) == ("confirmed", 1, 0)
+    assert net_of(Account(GATEWAY, NETWORK_FEES, "USDT")) == USDT
+
+
+def test_what_a_reorg_beyond_maturity_lets_leave_a_second_time_is_the_gateways_loss(world: SpendWorld) -> None:
+    order = refused_in_a_block(world)
+    world.mature()
+    freed(world)
+    world.step()
+    world.confirm_sent()
+    available = world.available(order)
+    depth = len(world.chain.blocks) - 1
+    world.reorg(depth)
+    world.mine(depth)
+    world.step(2)
+    world.settle()
+    assert (world.payout(order).status, world.paid(order), world.available(order)) == ("confirmed", 2, available)
+    assert net_of(Account(GATEWAY, EQUITY, "USDT")) == -10 * USDT
+
+
+def test_while_providers_disagree_whose_refusal_it_was_nothing_is_given_back(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = world.order()
+    world.chain.reverting.add(order.address)
+    world.step()
+    with monkeypatch.context() as patch:
+        patch.setattr(world.chain, "refuses", Mock(side_effect=ProviderError("one says so, one does not")))
+        world.advance()
+        world.mature()
+        assert (world.payout(order).status, world.payout(order).waiting_for) == ("sent", "network")
+    world.step()
+    assert (world.payout(order).status, world.held(order), freezes.listing()) == ("failed", 0, [])
+
+
+def test_a_wallet_that_is_empty_was_short_and_not_refused(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = world.order()
+    world.step()
+    world.chain.reverting.add(order.address)
+    monkeypatch.setattr(world.chain, "refuses", Mock(side_effect=InsufficientCoinError("no tokens")))
+    world.advance()
+    world.mature()
+    assert (world.payout(order).status, freezes.listing()) == ("failed", [])
+
+
+def test_a_refusal_in_a_block_that_went_while_it_was_traced_is_traced_again(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = world.order()
+    world.step()
+    world.chain.reverting.add(order.address)
+
+    def moved(_intent: Intent) -> bool:
+        execute("UPDATE spends SET mined_hash = '0xother'")
+        return True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.chain, "refuses", moved)
+        world.advance()
+    assert (world.spend(order).is_own_refusal, freezes.listing()) == (None, [])
+    world.step()
+    assert world.spend(order).is_own_refusal is False
 
 
 # Frozen networks ----------------------------------------------------------------------------------------------------
