@@ -330,10 +330,11 @@ def _retention() -> Iterator[tuple[str, Callable[[], object]]]:
 
 def _invariants(count: int, shops: int) -> Iterator[Step]:
     """Yield each as the audit of every minute asks it: of what is young or open, and of all accounts."""
-    since = audit_scope.young_since()
+    since, new = audit_scope.young_since(), audit_scope.new_since(60.0)
     looked_at = count // 60 + 8 * shops + 10_000
     for name, (_, query) in money_in.INVARIANTS.items():
-        asked = partial(_must_hold, name, f"{audit_scope.narrowed(name, query, since)} LIMIT {money_in.ROWS_SHOWN_MAX}")
+        narrowed = audit_scope.narrowed(name, query, since=since, new=new)
+        asked = partial(_must_hold, name, f"{narrowed} LIMIT {money_in.ROWS_SHOWN_MAX}")
         yield Step(name=f"invariant: {name}", run=asked, adds_up=looked_at, exempt=EXEMPT.get(name, ""))
     yield Step(name="how old the last audit is", run=checkpoint.passed_age_s)
 

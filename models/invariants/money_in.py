@@ -255,16 +255,18 @@ def named(*, is_full: bool) -> dict[str, tuple[str, str]]:
 def check(*, is_full: bool = False, since: UUID | None = None) -> list[Violation]:
     """Return what does not hold, all judged on one snapshot; empty is sound.
 
-    The ledger is taken from its checkpoint and what came since, single objects where they are young or open; since is
-    the identifier from which on they are young. A full audit compares the checkpoint with the ledger and looks at all.
+    The ledger is taken from its checkpoint and what came since, single objects where they are new, young or open; since
+    is the identifier from which on they are new and young. A full audit compares the checkpoint with the ledger and
+    looks at all.
     """
     found = []
     young = since or audit_scope.young_since()
+    new = since or audit_scope.new_since(checkpoint.passed_age_s())
     with transaction():
         execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         with long_statements(STATEMENT_TIMEOUT_MS):
             for name, (meaning, query) in named(is_full=is_full).items():
-                looked_at = query if is_full else audit_scope.narrowed(name, query, young)
+                looked_at = query if is_full else audit_scope.narrowed(name, query, since=young, new=new)
                 broken = rows(f"{looked_at} LIMIT {ROWS_SHOWN_MAX}")
                 if broken:
                     found.append(Violation(name, meaning, broken))

@@ -1,4 +1,4 @@
-"""Tells which objects an audit between two full ones looks at: the young, the open, and what belongs to them.
+"""Tells which objects an audit between two full ones looks at: the new, the young, the open, and what belongs to them.
 
 There are millions of them, and what ended long ago changes no more: a full audit looks at all, once a day. Books and
 balances are always judged as a whole; only the invariants named here are narrowed. Used by models.invariants.money_in.
@@ -16,9 +16,12 @@ from core.ids import least_id
 
 # Twice as long as it takes until the next full audit.
 YOUNG_S: Final = 2 * 86_400
+# An identifier is made before its row is committed, by a machine whose clock may be behind the database's.
+COMMITTED_WITHIN_S: Final = 600
 
 # Each puts a part of some tables in front of their names; what a query compares with the part is in it too. An invoice
-# is looked at when it is young or a young deposit came to it. OFFSET 0 has every row looked up by its key: the planner
+# is looked at when it was made since the last audit or a young deposit came to it: most are never paid, and nothing
+# changes them but their end. OFFSET 0 has every row looked up by its key: the planner
 # does not know how small the parts are, and would rather read a whole table.
 _ADDRESSES: Final = """
     address_owners AS MATERIALIZED (SELECT o.* FROM {holders} h CROSS JOIN unnest('{families}'::text[]) AS f (name)
@@ -30,7 +33,7 @@ _ADDRESSES: Final = """
 _SALES: Final = """
     WITH young AS MATERIALIZED (SELECT id, owner_id FROM public.deposits WHERE id >= '{since}'),
     invoices AS MATERIALIZED (SELECT i.* FROM
-        (SELECT id FROM public.invoices WHERE id >= '{since}' UNION SELECT owner_id FROM young) y
+        (SELECT id FROM public.invoices WHERE id >= '{new}' UNION SELECT owner_id FROM young) y
         CROSS JOIN LATERAL (SELECT * FROM public.invoices WHERE id = y.id OFFSET 0) i),
     deposits AS MATERIALIZED (SELECT d.* FROM
         (SELECT id FROM young UNION SELECT o.id FROM invoices i
@@ -120,10 +123,16 @@ def young_since() -> UUID:
     return least_id(time.time() - YOUNG_S)
 
 
-def narrowed(name: str, query: str, since: UUID) -> str:
-    """Return an invariant's query for what is young or open; one that is not narrowed as it is."""
-    return (
-        f"{_SCOPES[name].format(since=since, families='{' + ','.join(sorted(SERVED_FAMILIES)) + '}')} {query}"
-        if name in _SCOPES
-        else query
-    )
+def new_since(passed_age_s: float | None) -> UUID:
+    """Return the least identifier of what the last audit, which passed so long ago, may not have seen."""
+    if passed_age_s is None:
+        return young_since()
+    return max(young_since(), least_id(time.time() - passed_age_s - COMMITTED_WITHIN_S))
+
+
+def narrowed(name: str, query: str, *, since: UUID, new: UUID) -> str:
+    """Return an invariant's query for what is new, young or open; one that is not narrowed as it is."""
+    if name not in _SCOPES:
+        return query
+    families = "{" + ",".join(sorted(SERVED_FAMILIES)) + "}"
+    return f"{_SCOPES[name].format(since=since, new=new, families=families)} {query}"

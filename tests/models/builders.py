@@ -31,8 +31,10 @@ USDT: Final = 10**18
 STANDARD: Final = StandardTerms(fee_ppm=15_000, fee_fixed_usd_cents=30, price_max_usd=10_000_000)
 SENDER: Final = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
 # Whoever is young now is so until the tests end.
+_YOUNG: Final = scope.young_since()
 _LOOKED_AT: Final = tuple(
-    scope.narrowed(name, query, scope.young_since()) for name, (_, query) in invariants.named(is_full=False).items()
+    scope.narrowed(name, query, since=_YOUNG, new=_YOUNG)
+    for name, (_, query) in invariants.named(is_full=False).items()
 )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 from uuid import UUID
 
 import pytest
 
-from core.ids import uuid7
+from core.ids import least_id, uuid7
 from models.db import base
 from models.db.base import app_now, column, execute, in_transaction, rows, transaction
 from models.deposits import crediting
@@ -406,6 +407,23 @@ def test_a_young_deposit_makes_its_old_invoice_be_looked_at() -> None:
     corrupt(f"UPDATE invoices SET confirmed_units = confirmed_units + 1 WHERE id = '{owner_id}'")
 
     assert "sums_are_kept" in {violation.name for violation in check(since=deposit_id)}
+
+
+@pytest.mark.usefixtures("shop")
+def test_an_unpaid_invoice_is_looked_at_until_an_audit_has_passed() -> None:
+    sql = "SELECT id FROM invoices i WHERE NOT EXISTS (SELECT 1 FROM deposits WHERE owner_id = i.id) LIMIT 1"
+    unpaid, an_hour_old = rows(sql)[0][0], least_id(time.time() - 3600)
+    for table, name in (("quotes", "invoice_id"), ("address_owners", "owner_id"), ("invoices", "id")):
+        corrupt(f"UPDATE {table} SET {name} = '{an_hour_old}' WHERE {name} = '{unpaid}'")
+    assert check() == []
+    corrupt(f"UPDATE invoices SET confirmed_units = 1 WHERE id = '{an_hour_old}'")
+
+    def is_seen_after(passed_s: int | None) -> bool:
+        execute("UPDATE audit_checkpoint SET passed_at = app_now() - make_interval(secs => %s)", (passed_s,))
+        return "sums_are_kept" in {violation.name for violation in check()}
+
+    assert [is_seen_after(passed_s) for passed_s in (None, 7200, 60)] == [True, True, False]
+    assert "sums_are_kept" in {violation.name for violation in check(is_full=True)}
 
 
 @pytest.mark.usefixtures("shop")
