@@ -225,7 +225,8 @@ def _prices(written: Iterable[tuple[str, Raw]]) -> Prices:
 
 def _is_near(unix_s: int, at: datetime, age_max: timedelta) -> bool:
     """Return whether a moment is close to the present; one in the future speaks of a broken clock, theirs or ours."""
-    return abs(at.timestamp() - unix_s) <= age_max.total_seconds()
+    # Whole numbers: one of four hundred digits is no float.
+    return abs(int(at.timestamp()) - unix_s) <= age_max.total_seconds()
 
 
 SHAPES: Final[Mapping[str, Callable[[bytes, datetime], Prices]]] = {

@@ -82,7 +82,11 @@ def read_prices(source: Source, body: bytes, *, at: datetime) -> Prices:
     at: the real time, to refuse prices of long ago. Raises SourceRefused where nothing of it can be used, and
     SymbolRefused where one symbol was the reason.
     """
-    return SHAPES[source.shape](body, at)
+    try:
+        return SHAPES[source.shape](body, at)
+    except (ArithmeticError, ValueError):
+        # A number that no shape foresees must not keep the other sources from being read.
+        raise SourceRefused("the answer has an impossible number") from None
 
 
 def quotes_of(source: Source, prices: Prices) -> Quotes:

@@ -1,7 +1,8 @@
 """What the public sources' answers are read as, and what is refused."""
 
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
+from typing import cast
 from urllib.parse import unquote
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.catalogue.catalogue import load_catalogue
-from core.rates.shapes import SourceRefused, SymbolRefused, price_of
+from core.rates.shapes import SHAPES, Prices, SourceRefused, SymbolRefused, price_of
 from core.rates.sources import Quotes, address, load_sources, quotes_of, read_prices
 from tests.peers.rate_server import DOLLARS, RateMarket
 
@@ -196,6 +197,26 @@ def test_a_coin_whose_price_is_of_another_moment_is_left_out(age_s: int) -> None
     moment = int(NOW.timestamp())
     body = coingecko(bitcoin=("2", moment - 600), dai=("1", moment - age_s))
     assert read("coingecko", body) == {"BTC": Decimal(2)}
+
+
+@pytest.mark.parametrize("moment", [10**400, -(10**400), 2**64], ids=["far", "long ago", "64 bits"])
+def test_a_moment_beyond_all_times_is_none(moment: int) -> None:
+    body = coingecko(bitcoin=("2", int(NOW.timestamp())), dai=("1", moment))
+    assert read("coingecko", body) == {"BTC": Decimal(2)}
+    with pytest.raises(SourceRefused):
+        read("erapi", erapi('{"EUR":1}').replace(str(int(NOW.timestamp())), str(moment)))
+
+
+@pytest.mark.parametrize("error", [OverflowError, InvalidOperation, ValueError])
+def test_a_number_that_no_shape_foresees_is_that_sources_alone(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def fail(_body: bytes, _at: datetime) -> Prices:
+        raise error
+
+    monkeypatch.setitem(cast("dict[str, object]", SHAPES), "kraken", fail)
+    with pytest.raises(SourceRefused):
+        read("kraken", b"{}")
 
 
 # --- answers that do not count
