@@ -65,12 +65,17 @@ class Node(Generic[C]):
         self._foreign_chain = ""
         self._refused_until = 0.0
         self._latency_s = 0.0
-        self._measured_at = 0.0
+        self._measured_at = float("-inf")
 
     @property
     def latency_s(self) -> float:
         """Return what its last heads took; 0 if that is not known."""
-        return self._latency_s if time.monotonic() - self._measured_at < MEASURED_S else 0.0
+        return self._latency_s if self.is_measured else 0.0
+
+    @property
+    def is_measured(self) -> bool:
+        """Return whether it told its head a short time ago."""
+        return time.monotonic() - self._measured_at < MEASURED_S
 
     def identify(self) -> str:
         """Ask which chain it serves, whatever is known of it."""

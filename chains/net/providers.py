@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
-from chains.base import MissingLogsError, NotYetError, ProviderError
+from chains.base import WITNESSES_MIN, MissingLogsError, NotYetError, ProviderError
 from chains.net import budget
 from chains.net.http import RateLimitedError, RefusedError
 from chains.net.json_rpc import JsonRpc
@@ -77,6 +77,16 @@ class Providers(Generic[C]):
         """
         heads = [node.head for node in self._nodes if node.head is not None]
         return median_low(heads) if heads else None
+
+    def common_head(self, *, ask: bool = False) -> int | None:
+        """Return the middle of the heads that nodes told within the last minute, of two the lower; None of fewer.
+
+        ask: every node is asked now.
+        """
+        if ask:
+            self._each(lambda node: node.ask_head(self._tolerance))
+        heads = [node.head for node in self._nodes if node.head is not None and node.is_measured]
+        return median_low(heads) if len(heads) >= WITNESSES_MIN else None
 
     def attempt(self, question: Callable[[C], T], *, second: bool = False, but_by: str = "") -> T:
         """Put one question, which may be several calls, to one node after the other until one answers it.

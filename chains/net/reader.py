@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from chains.base import WITNESSES_MIN, Agreement, Block, BlockScan, NotYetError, ProviderError, Recorded
-from chains.net.budget import budget
+from chains.net.budget import BudgetSpentError, budget
 from chains.net.providers import Providers
 
 C = TypeVar("C")
@@ -38,8 +38,16 @@ class NodesReader(ABC, Generic[C]):
         return self._providers.identities()
 
     def head(self) -> int:
-        """Return the height of the newest block."""
-        return self._providers.head()
+        """Return the height of the newest block.
+
+        A head that is ahead of what the others told counts once a node shows its block: one that a node makes up would
+        let the scan look late for as long as that goes on, with no sale and no payout.
+        """
+        told, common = self._providers.head(), self._providers.common_head()
+        if common is None or told <= common or self._is_shown(told):
+            return told
+        common = self._providers.common_head(ask=True)
+        return told if common is None else min(told, common)
 
     def block(self, height: int) -> Block | None:
         """Return a header, or None if the chain has no such block yet."""
@@ -83,6 +91,14 @@ class NodesReader(ABC, Generic[C]):
         if not self._is_shape_unknown:
             raise ProviderError(f"the header of block {block.height} does not have its hash, and nobody else tells it")
         return block
+
+    def _is_shown(self, height: int) -> bool:
+        try:
+            return self.block(height) is not None
+        except BudgetSpentError:
+            raise
+        except ProviderError:
+            return False
 
     @abstractmethod
     def _header(self, node: C, height: int) -> Block:

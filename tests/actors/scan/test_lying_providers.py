@@ -14,7 +14,7 @@ from chains.net import node as chain_node
 from chains.net import providers as chain_providers
 from chains.registry import reader
 from cli.embedded.evm.anvil import Anvil
-from models.db.base import rows
+from models.db.base import execute, rows
 from tests.actors.scan.world import ETHER, World
 from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import DOWN, GARBAGE, HTML, LyingRpc
@@ -157,6 +157,18 @@ def test_a_head_that_is_made_up_does_not_lead_the_scan_astray(world: World) -> N
 
     assert pay_and_scan(world) == "paid"
     assert world.cursor()[0] == world.node.height()
+
+
+@pytest.mark.parametrize("ahead", [1, 10**9])
+def test_a_head_that_is_made_up_stops_neither_sales_nor_payouts(world: World, ahead: int) -> None:
+    world.providers[0].lies["eth_blockNumber"] = lambda truth, _params: hex(int(truth, 16) + ahead)
+    execute("UPDATE chain_cursors SET head_reached_at = NULL")
+    world.mine()
+    world.poll(2)
+
+    assert rows("SELECT head_height - height, head_reached_at > app_now() - interval '1 minute' FROM chain_cursors") == [
+        (0, True)
+    ]
 
 
 def test_a_node_of_another_chain_is_refused_until_it_is_right_again(

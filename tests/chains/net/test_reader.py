@@ -1,0 +1,150 @@
+"""What readers of every family do alike: whom they ask again, what they note of who told, and which head they believe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from chains.base import Block, BlockScan, MissingLogsError, ProviderError
+from chains.bitcoin.reader import BitcoinReader
+from chains.evm import wire
+from chains.evm.nodes import evm_providers
+from chains.evm.reader import EvmReader
+from chains.net import providers as chain_providers
+from chains.net.budget import BudgetSpentError, budget
+from chains.net.reader import NodesReader
+from chains.tron.reader import TronReader
+from tests.chains.conftest import CATALOGUE
+from tests.peers.json_rpc_node import JsonRpcNode, Raw
+from tests.peers.ours import Finds
+
+NOBODY = Finds(lambda _seen: ())
+BLOCK = Block(height=8, hash="0x8", parent_height=7, parent_hash="0x7", time=datetime(2026, 1, 1, tzinfo=UTC))
+SCAN = BlockScan(block=BLOCK, transfers=())
+PARENT = dict.fromkeys(("parentHash", "sha3Uncles", "stateRoot", "transactionsRoot", "receiptsRoot"), "0x" + "00" * 32)
+PARENT |= dict.fromkeys(("difficulty", "gasLimit", "gasUsed", "timestamp"), "0x1")
+PARENT |= dict.fromkeys(("miner", "logsBloom", "extraData", "mixHash", "nonce"), "0x")
+
+
+class Asked:
+    """Providers that note how they are asked, and answer what they are given."""
+
+    count = 2
+    answered_by = "first"
+
+    def __init__(self, *answers: object) -> None:
+        self.answers, self.how = list(answers), list[dict[str, object]]()
+
+    def attempt(self, _question: object, **how: object) -> object:
+        self.how.append(how)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def made(network: str, providers: Asked) -> NodesReader[Any]:
+    kind = {"ethereum": EvmReader, "tron": TronReader, "bitcoin": BitcoinReader}[network]
+    build = cast("Callable[..., NodesReader[Any]]", kind)
+    reader = build(CATALOGUE.networks[network], CATALOGUE.pairs_on(network), providers)
+    if isinstance(reader, EvmReader):
+        cast("Any", reader)._ranges.scan = lambda *_args, **_kwargs: [SCAN]
+    return reader
+
+
+@pytest.mark.parametrize(
+    ("network", "answers"),
+    [
+        ("ethereum", [ProviderError()]),
+        ("ethereum", [MissingLogsError(), ProviderError()]),
+        ("tron", [ProviderError()]),
+        ("bitcoin", [ProviderError()]),
+    ],
+)
+def test_a_block_is_read_again_by_whoever_did_not_tell_it(network: str, answers: list[Exception]) -> None:
+    asked = Asked(*answers)
+    with pytest.raises(ProviderError):
+        cast("Any", made(network, asked)).reread(8, NOBODY, but_by="first")
+    assert asked.how == [{"second": True, "but_by": "first"}] * len(answers)
+
+
+@pytest.mark.parametrize(
+    ("network", "head", "answer"),
+    [("ethereum", 8, SCAN), ("ethereum", 100, [SCAN]), ("tron", 8, SCAN), ("bitcoin", 8, [SCAN])],
+)
+def test_a_scan_notes_who_told_it(network: str, head: int, answer: object) -> None:
+    (scan,) = cast("Any", made(network, Asked(answer))).scan(7, head, NOBODY)
+    assert scan.read_by == "first"
+
+
+def header(height: int) -> dict[str, str]:
+    """Return a header that proves itself, and nothing more."""
+    told = PARENT | {"number": hex(height), "hash": ""}
+    return told | {"hash": wire.proved_hash(msgspec.convert(told, wire.Header)) or ""}
+
+
+class Node(JsonRpcNode):
+    """A node that has blocks up to one height, whatever it says of its head."""
+
+    def __init__(self, head: int) -> None:
+        super().__init__({"eth_chainId": "0x1"}, key=f"node-{head}")
+        self.says(head, has=head)
+
+    def says(self, head: int, *, has: int) -> None:
+        self.answers |= {
+            "eth_blockNumber": hex(head),
+            "eth_getBlockByNumber": lambda height, _full: header(int(height, 16)) if int(height, 16) <= has else None,
+        }
+
+
+@pytest.fixture
+def both(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Node, Node, EvmReader]]:
+    monkeypatch.setattr(chain_providers, "HEADS_EVERY_S", 0.0)
+    with Node(100) as first, Node(100) as second:
+        providers = evm_providers(CATALOGUE.networks["ethereum"], [first.url, second.url], timeout_s=1.0)
+        yield first, second, EvmReader(CATALOGUE.networks["ethereum"], (), providers)
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 1_000, 10**9])
+def test_a_head_whose_block_nobody_shows_is_what_the_others_tell(
+    both: tuple[Node, Node, EvmReader], ahead: int
+) -> None:
+    first, second, reader = both
+    first.says(100 + ahead, has=100)
+    assert reader.head() == 100
+    first.answers["eth_getBlockByNumber"] = Raw(status=502)
+    assert reader.head() == 100, "it cannot show the block either"
+
+def test_a_head_whose_block_another_node_shows_is_believed(both: tuple[Node, Node, EvmReader]) -> None:
+    first, second, reader = both
+    first.says(101, has=100)
+    second.says(100, has=101)
+    assert reader.head() == 101
+
+
+def test_who_is_ahead_of_one_that_stands_still_is_believed(both: tuple[Node, Node, EvmReader]) -> None:
+    first, second, reader = both
+    first.says(180, has=180)
+    assert reader.head() == 180
+    second.says(181, has=181)
+    first.says(90, has=90)
+    assert reader.head() == 181
+
+
+def test_a_head_is_one_node_s_word_where_no_other_answers(both: tuple[Node, Node, EvmReader]) -> None:
+    first, second, reader = both
+    second.answers["eth_blockNumber"] = Raw(status=502)
+    first.says(10**9, has=100)
+    assert reader.head() == 10**9
+
+
+def test_a_step_without_budget_asks_for_no_block_of_a_head(both: tuple[Node, Node, EvmReader]) -> None:
+    first, _, reader = both
+    reader.head()
+    first.says(180, has=100)
+    with budget(seconds=9, requests=3), pytest.raises(BudgetSpentError):
+        reader.head()
