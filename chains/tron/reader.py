@@ -6,7 +6,7 @@ chain says itself: the solidified head, some nineteen blocks back.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median_high, median_low
+from statistics import median_low
 from typing import Final
 
 from chains.base import (
@@ -91,8 +91,7 @@ class TronReader(NodesReader[RestNode]):
 
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
         """Return what moving each coin costs now, in sun, nothing staked: the recipient has had none of it before."""
-        told = self._providers.answers(accounts.prices)
-        prices = max(told, key=lambda each: each.energy == median_high(one.energy for one in told))
+        prices = fees.agreed_prices(self._providers, self._providers.answers(accounts.prices))
         return {pair.currency: fees.cost(pair, prices, self._parameters, cap_units) for pair in self._pairs}
 
     def _read(self, node: RestNode, height: int, ours: Ours) -> BlockScan | None:

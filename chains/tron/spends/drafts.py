@@ -5,7 +5,7 @@ Called by chains.tron.spends.spender and chains.tron.treasurer.
 
 import time
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from chains.base import Block, ProviderError
@@ -25,7 +25,7 @@ AHEAD_MAX: Final = LIFE / 2
 def verdict(providers: TronProviders, intent: Intent) -> Verdict:
     """Return what all providers say of a spend; see chains.tron.spends.trial.judge."""
     views: Sequence[trial.View] = providers.answers(lambda node: trial.look(node, intent))
-    return trial.judge(views, intent, providers.count)
+    return trial.judge(views, intent, providers)
 
 
 def refuses(providers: TronProviders, intent: Intent) -> bool:
@@ -39,9 +39,12 @@ def window_of(solid: Block, scanned: Scanned | None) -> Window:
 
     It never ends later than LIFE after the last block that our scan has recorded: a node that answers alone could name
     a block of a century to come, and the payout would wait until then. Raises ProviderError where the block is far
-    ahead of the scan.
+    ahead of the scan, or both of them of this machine's clock: what a node answers alone, the scan may have read of it.
     """
     since = solid.time if scanned is None else min(solid.time, scanned.time)
+    now = datetime.now(UTC)
+    if since - now > AHEAD_MAX:
+        raise ProviderError(f"the chain's newest blocks are of {since:%F %T}, and this machine's clock says {now:%F %T}")
     if solid.time - since > AHEAD_MAX:
         raise ProviderError(f"an irreversible block of {solid.time:%F %T}, and the scan is at {since:%F %T}")
     return Window(reference=solid.hash, ends_at=(since + LIFE).replace(microsecond=0))

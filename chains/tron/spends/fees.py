@@ -3,11 +3,14 @@
 Called by the reader for what merchants are charged, and by the drafts for what is offered.
 """
 
+from collections.abc import Sequence
+from statistics import median_high, median_low
 from typing import Final
 
 from chains.base import Cost
 from chains.spending import FeeTooHighError, Offer
 from chains.tron.accounts import Prices
+from chains.tron.nodes import TronProviders
 from core.catalogue.catalogue import Pair
 from core.catalogue.families import TronParameters
 
@@ -28,6 +31,24 @@ def cost(pair: Pair, prices: Prices, parameters: TronParameters, cap_units: int)
     # Home it comes to a wallet that holds the token; what it is paid with comes before.
     sweep_units = parameters.sweep_energy[pair.currency] * prices.energy + bytes_units
     return Cost(payout_units=min(payout_units, cap_units), sweep_units=min(sweep_units, cap_units) + coin_units)
+
+
+def agreed_prices(providers: TronProviders, told: Sequence[Prices]) -> Prices:
+    """Return each price as the middle of what nodes tell, of two the higher: too low a limit fails a transfer.
+
+    The chain has one price, which honest nodes tell alike. What one of several tells alone is bounded by what two told
+    last: it neither holds up payouts nor is charged for.
+    """
+    energy, byte, activation = (
+        _agreed(providers, name, [getattr(each, name) for each in told]) for name in ("energy", "byte", "activation")
+    )
+    free_bytes = median_low(each.free_bytes for each in told)
+    return Prices(energy=energy, byte=byte, activation=activation, free_bytes=free_bytes)
+
+
+def _agreed(providers: TronProviders, name: str, told: Sequence[int]) -> int:
+    price = median_high(told)
+    return providers.bounded(name, price, voices=told.count(price))
 
 
 def energy_limit(energy: int) -> int:

@@ -16,6 +16,8 @@ from chains.one_transfer import only_output
 from chains.spending import InsufficientCoinError, Intent, SpendRefusedError
 from chains.tron import accounts, nodes, scan, transactions, wire
 from chains.tron.accounts import Call, Prices
+from chains.tron.nodes import TronProviders
+from chains.tron.spends.fees import agreed_prices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +84,14 @@ def look(node: RestNode, intent: Intent) -> View:
     )
 
 
-def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
+def judge(views: Sequence[View], intent: Intent, providers: TronProviders) -> Verdict:
     """Return what holds of what the nodes say.
 
     Raises ForeignKeyError where others may sign for the wallet, SpendRefusedError where most refuse it,
     InsufficientCoinError where there is too little of the token, ProviderError where one alone says so.
     """
     foreign = sum(view.is_foreign for view in views)
-    if foreign >= witnesses_needed(providers):
+    if foreign >= witnesses_needed(providers.count):
         raise ForeignKeyError(f"others than its own key may sign for {intent.wallet.address}")
     if 2 * foreign >= len(views):
         raise ProviderError(f"one provider alone says that others may sign for {intent.wallet.address}")
@@ -97,7 +99,7 @@ def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
     good = [view for view in views if not view.refusal]
     refusals = [view.refusal for view in views if view.refusal]
     if len(refusals) > len(good):
-        if len(refusals) < witnesses_needed(providers):
+        if len(refusals) < witnesses_needed(providers.count):
             raise ProviderError(f"one provider alone refuses it: {refusals[0]}")
         raise SpendRefusedError(refusals[0])
     # Of two the higher: too little of it burns what it takes.
@@ -105,7 +107,7 @@ def judge(views: Sequence[View], intent: Intent, providers: int) -> Verdict:
     if _is_token(intent) and energy <= 0:
         raise ProviderError("no call of a token takes no energy")
     return Verdict(
-        prices=_prices(good),
+        prices=agreed_prices(providers, [view.prices for view in good]),
         solid=_solid([view.solid for view in good]),
         sun=median_low(view.sun for view in views),
         token_units=held,
@@ -148,16 +150,6 @@ def _solid(told: Sequence[Block]) -> Block:
     middle = sorted(told, key=lambda block: block.height)[(len(told) - 1) // 2]
     chosen = most if count > 1 else middle
     return replace(chosen, time=min(chosen.time, median_low(block.time for block in told)))
-
-
-def _prices(views: Sequence[View]) -> Prices:
-    """Return each price as the middle of what is told, of two the higher."""
-    return Prices(
-        energy=median_high(view.prices.energy for view in views),
-        byte=median_high(view.prices.byte for view in views),
-        activation=median_high(view.prices.activation for view in views),
-        free_bytes=median_low(view.prices.free_bytes for view in views),
-    )
 
 
 def _refusal(tried: Call, intent: Intent) -> str:

@@ -6,14 +6,18 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from chains.base import DisownedError, ForeignKeyError, NotYetError, ProviderError
 from chains.spending import SpendRefusedError, Window
 from chains.tron import wire
+from chains.tron.accounts import Prices
+from chains.tron.nodes import tron_providers
+from chains.tron.spends.fees import agreed_prices
 from cli.embedded.tron.shapes import block_json
 from tests.chains.tron.twists import SILENT, Twist, one_of, twisting
 from tests.chains.tron.world import OURS, USDT_PAIR, World, payment, world
-from tests.peers.tron import BUYER, USDT
+from tests.peers.tron import BUYER, NETWORK, USDT
 
 DAY_MS = 20 * 3_600_000
 
@@ -54,6 +58,33 @@ def test_what_no_chain_tells_is_nobody_s_word(chain: World, path: str, lie: Twis
     with one_of(3, chain, path, lie) as outvoted:
         told = outvoted.drafted(intent)
     assert told.offer.terms["fee_limit"] == chain.drafted(intent).offer.terms["fee_limit"]
+
+
+def test_a_price_that_one_of_two_makes_up_is_at_most_twice_what_both_told() -> None:
+    told = Prices(energy=210, byte=1_000, activation=1_100_000, free_bytes=600)
+    most = Prices(energy=420, byte=2_000, activation=2_200_000, free_bytes=600)
+    lie = Prices(energy=10**8, byte=10**8, activation=10**8, free_bytes=10**8)
+    two = tron_providers(NETWORK, [SILENT, f"{SILENT}/other"], timeout_s=1)
+    assert agreed_prices(two, [told, told]) == told
+    for voices in ([told, lie], [lie, told]):
+        assert agreed_prices(two, voices) == most
+    assert agreed_prices(two, [lie]) == replace(most, free_bytes=10**8)
+    assert agreed_prices(two, [told, told, lie]) == told
+
+
+@pytest.mark.parametrize("providers", [2, 3])
+def test_no_liar_raises_what_payouts_are_charged_or_holds_them_up(chain: World, providers: int) -> None:
+    is_lying = []
+
+    def lie(told: Any) -> object:
+        return _parameter("getEnergyFee", 10**8)(told) if is_lying else told
+
+    with one_of(providers, chain, "wallet/getchainparameters", lie) as some:
+        honest = some.reader.costs(cap_units=10**9)["USDT"].payout_units
+        some.drafted(payment(1, pair=USDT_PAIR))
+        is_lying.append(True)
+        assert some.reader.costs(cap_units=10**9)["USDT"].payout_units <= 2 * honest
+        some.drafted(payment(1, pair=USDT_PAIR))
 
 
 def _shared(told: Any) -> object:
