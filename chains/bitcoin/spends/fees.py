@@ -69,8 +69,12 @@ def asked_rate(providers: Providers[JsonRpc]) -> int:
 
 
 def asked_increment(providers: Providers[JsonRpc]) -> int:
-    """Return what is paid above all that it replaces, for a thousand virtual bytes. Raises ProviderError."""
-    return max(INCREMENT_MIN, median_low(providers.answers(lambda node: _rate(_pool(node).incrementalrelayfee))))
+    """Return what is paid above all that it replaces, for a thousand virtual bytes; bounded as the rate is.
+
+    Raises ProviderError.
+    """
+    voices = providers.answers(lambda node: max(INCREMENT_MIN, _rate(_pool(node).incrementalrelayfee)))
+    return providers.bounded("increment", median_low(voices), voices=len(voices))
 
 
 def passes_truc(providers: Providers[JsonRpc]) -> bool:

@@ -42,11 +42,13 @@ def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str],
     return _inclusion(node, intent, txids) or Fate(kind=FateKind.DEAD, cause="stranger")
 
 
-def judge(fates: Sequence[Fate], providers: int) -> Fate:
-    """Return what holds of what nodes tell. Raises ProviderError if they contradict each other."""
+def judge(fates: Sequence[Fate], providers: int, *, is_fee_one: bool) -> Fate:
+    """Return what holds of what nodes tell. Raises ProviderError if they contradict each other.
+
+    is_fee_one: all nodes tell the same fee. On rollups some leave out what data costs, and the higher one counts.
+    """
     needed = witnesses_needed(providers)
-    # Of the fee nodes may tell different things: some leave out what a rollup adds.
-    found = living(fates, needed=needed, is_fee_one=False)
+    found = living(fates, needed=needed, is_fee_one=is_fee_one)
     if found is None and len(fates) < needed:
         raise ProviderError("one provider alone says that another transaction took the spend's place")
     return found or Fate(kind=FateKind.DEAD, cause="stranger")

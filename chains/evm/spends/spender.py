@@ -149,7 +149,7 @@ class EvmSpender:
         told = self.providers.answers(
             lambda node: evm_fate.testimony(node, case.intent, slot=slot, txids=case.txids, depth=case.depth)
         )
-        fate = evm_fate.judge(told, self.providers.count)
+        fate = evm_fate.judge(told, self.providers.count, is_fee_one=self._parameters.data_fee_oracle is None)
         if fate.kind is not FateKind.INCLUDED:
             return fate
         return replace(fate, movements=movements(fate, case.intent, self._network))

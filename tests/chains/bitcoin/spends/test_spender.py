@@ -379,6 +379,18 @@ def test_a_replacement_pays_what_nodes_ask_for_the_bytes_of_one(trio: World) -> 
         trio.dearer(before, cap=14)
 
 
+def test_what_one_asks_alone_for_the_bytes_of_a_replacement_is_bounded_by_what_all_asked(trio: World) -> None:
+    trio.fund(COIN)
+    before = trio.draft(intent(1_000_000))
+    trio.dearer(before)
+    trio.providers[0].lies["getmempoolinfo"] = pool(incrementalrelayfee=0.002)
+    for peer in trio.providers[1:]:
+        peer.failure = DOWN
+
+    # Twice what all asked for before is less than a quarter more.
+    assert trio.dearer(before).offer.terms["rate"] <= 7_000
+
+
 def test_a_pool_that_fills_before_a_transaction_is_sent_has_it_offer_what_is_taken(alone: World) -> None:
     alone.fund(COIN)
     before = alone.draft(intent(1_000_000))

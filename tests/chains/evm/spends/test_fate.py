@@ -365,8 +365,18 @@ def test_of_the_cost_that_is_told_the_commonest_counts() -> None:
     ]
 
     # As many say either: one of them left out what a rollup adds.
-    assert judge(fates, 4).fee_units == 7
-    assert judge(fates[:3], 3).fee_units == 5
+    assert judge(fates, 4, is_fee_one=False).fee_units == 7
+    assert judge(fates[:3], 3, is_fee_one=False).fee_units == 5
+
+
+def test_a_cost_that_one_of_two_makes_up_is_not_booked(pair: World) -> None:
+    """Once the spend is settled nobody asks again, and the books would lack it for good."""
+    intent, attempt = included(pair)
+    pair.providers[1].lies["eth_getTransactionReceipt"] = lambda truth, _: (
+        truth and truth | {"effectiveGasPrice": hex(10**15)}
+    )
+    with pytest.raises(ProviderError, match="disagree"):
+        pair.fate(intent, attempt)
 
 
 def test_the_key_is_that_of_the_sender() -> None:

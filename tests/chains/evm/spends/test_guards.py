@@ -175,7 +175,7 @@ FATES = (WAITING, DEAD, *UNLIKE)
 def verdict(told: Sequence[Fate], providers: int) -> Fate | None:
     """Return what is believed; None where nothing is."""
     try:
-        return judge(told, providers)
+        return judge(told, providers, is_fee_one=True)
     except ProviderError:
         return None
 
