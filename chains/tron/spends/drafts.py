@@ -44,7 +44,7 @@ def window_of(solid: Block, scanned: Scanned | None) -> Window:
     since = solid.time if scanned is None else min(solid.time, scanned.time)
     now = datetime.now(UTC)
     if since - now > AHEAD_MAX:
-        raise ProviderError(f"the chain's newest blocks are of {since:%F %T}, and this machine's clock says {now:%F %T}")
+        raise ProviderError(f"the newest blocks are of {since:%F %T}, and this machine's clock says {now:%F %T}")
     if solid.time - since > AHEAD_MAX:
         raise ProviderError(f"an irreversible block of {solid.time:%F %T}, and the scan is at {since:%F %T}")
     return Window(reference=solid.hash, ends_at=(since + LIFE).replace(microsecond=0))

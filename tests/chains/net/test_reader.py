@@ -1,4 +1,4 @@
-"""What readers of every family do alike: whom they ask again, what they note of who told, and which head they believe."""
+"""What readers of every family do alike: whom they ask again, whom they note, and which head they believe."""
 
 from __future__ import annotations
 
@@ -113,11 +113,12 @@ def both(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Node, Node, EvmReade
 def test_a_head_whose_block_nobody_shows_is_what_the_others_tell(
     both: tuple[Node, Node, EvmReader], ahead: int
 ) -> None:
-    first, second, reader = both
+    first, _, reader = both
     first.says(100 + ahead, has=100)
     assert reader.head() == 100
     first.answers["eth_getBlockByNumber"] = Raw(status=502)
     assert reader.head() == 100, "it cannot show the block either"
+
 
 def test_a_head_whose_block_another_node_shows_is_believed(both: tuple[Node, Node, EvmReader]) -> None:
     first, second, reader = both
