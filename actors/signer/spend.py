@@ -44,8 +44,9 @@ from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from core.ids import uuid7
 from core.logs.checkpoints import reached
-from models.db.base import in_transaction, repeat_on_deadlock, transaction
+from models.db.base import app_now, in_transaction, repeat_on_deadlock, transaction
 from models.deposits import cursors
+from models.deposits.cursors import Cursor
 from models.payouts import freezes
 from models.spends import coins, signing
 from models.spends import reads as spend_reads
@@ -227,7 +228,15 @@ def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, p
 def scanned(network: Network) -> Scanned | None:
     """Return the last block that the scan has recorded; None before its first."""
     cursor = cursors.read(network.code)
-    return None if cursor is None else Scanned(height=cursor.height, time=cursor.block_time)
+    return None if cursor is None else scanned_at(cursor)
+
+
+def scanned_at(cursor: Cursor) -> Scanned:
+    """Return a recorded block for a draft, its time no later than the clock's.
+
+    A node that answers alone shows the scan its blocks too, and no hash denies a time of a century to come.
+    """
+    return Scanned(height=cursor.height, time=min(cursor.block_time, app_now()))
 
 
 def free_coins(network: Network, currency: str) -> tuple[Coin, ...]:

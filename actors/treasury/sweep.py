@@ -33,7 +33,6 @@ from chains.spending import (
     KeyRef,
     Lying,
     Output,
-    Scanned,
     SpendRefusedError,
     Step,
     Sweep,
@@ -194,7 +193,7 @@ class _Keeper:
             is_rest=not found.units,
             height=self._cursor.height,
             block_hash=self._cursor.hash,
-            scanned=Scanned(height=self._cursor.height, time=self._cursor.block_time),
+            scanned=spending.scanned_at(self._cursor),
         )
 
     def _explained_units(self, found: Unswept) -> int:

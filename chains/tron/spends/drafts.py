@@ -5,7 +5,7 @@ Called by chains.tron.spends.spender and chains.tron.treasurer.
 
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from chains.base import Block, ProviderError
@@ -39,12 +39,9 @@ def window_of(solid: Block, scanned: Scanned | None) -> Window:
 
     It never ends later than LIFE after the last block that our scan has recorded: a node that answers alone could name
     a block of a century to come, and the payout would wait until then. Raises ProviderError where the block is far
-    ahead of the scan, or both of them of this machine's clock: what a node answers alone, the scan may have read of it.
+    ahead of the scan.
     """
     since = solid.time if scanned is None else min(solid.time, scanned.time)
-    now = datetime.now(UTC)
-    if since - now > AHEAD_MAX:
-        raise ProviderError(f"the newest blocks are of {since:%F %T}, and this machine's clock says {now:%F %T}")
     if solid.time - since > AHEAD_MAX:
         raise ProviderError(f"an irreversible block of {solid.time:%F %T}, and the scan is at {since:%F %T}")
     return Window(reference=solid.hash, ends_at=(since + LIFE).replace(microsecond=0))

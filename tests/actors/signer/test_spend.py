@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -24,8 +25,9 @@ from chains.spending import (
 )
 from core.ids import uuid7
 from core.logs import checkpoints
-from models.db.base import column, execute, rows, transaction
+from models.db.base import app_now, column, execute, rows, transaction
 from models.deposits import cursors
+from models.deposits.cursors import Cursor
 from models.ledger.ledger import GAS, GATEWAY, Account
 from models.payouts import freezes
 from models.payouts.rows import PayoutRow
@@ -122,6 +124,14 @@ def test_a_draft_and_a_dearer_one_know_the_last_block_of_the_scan(
     found = replaced(world.network, world.chain, spend, spends.attempts_of(spend.id))
     assert found is not None
     assert [*seen, found.purse.scanned] == [Scanned(height=cursor.height, time=cursor.block_time)] * 2
+
+
+@pytest.mark.usefixtures("database")
+def test_a_recorded_block_is_never_of_the_future() -> None:
+    """One provider that answers alone shows the scan a block of any time, and a draft would live as long."""
+    now = app_now()
+    told = Cursor(height=7, hash="0x7", block_time=now + timedelta(days=36_500))
+    assert now <= spending.scanned_at(told).time <= app_now()
 
 
 def test_slots_follow_each_other_from_what_the_chain_has_used(world: SpendWorld, told: Told) -> None:

@@ -1,6 +1,5 @@
 """A window ends by the scan's clock, whatever one provider says of the irreversible block."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -34,20 +33,6 @@ def test_a_window_ends_its_life_after_the_earlier_of_both_blocks(ahead: timedelt
 def test_a_block_far_ahead_of_the_scan_makes_no_window(ahead: timedelta) -> None:
     with pytest.raises(ProviderError, match="the scan is at"):
         window_of(solid(ahead), Scanned(height=119, time=NOW))
-
-
-@pytest.mark.parametrize("is_scanned", [True, False])
-def test_blocks_of_the_future_make_no_window_though_the_scan_has_read_them(*, is_scanned: bool) -> None:
-    """A node that answers alone has shown the scan its blocks too, and no hash denies their time."""
-    now = datetime.now(UTC)
-    for ahead, is_late in ((AHEAD_MAX - timedelta(minutes=1), False), (AHEAD_MAX + timedelta(minutes=1), True)):
-        block = replace(solid(timedelta(0)), time=now + ahead)
-        scanned = Scanned(height=100, time=block.time) if is_scanned else None
-        if is_late:
-            with pytest.raises(ProviderError, match="this machine's clock"):
-                window_of(block, scanned)
-        else:
-            assert window_of(block, scanned).ends_at == (block.time + LIFE).replace(microsecond=0)
 
 
 def test_before_the_first_scan_there_is_only_the_nodes_word() -> None:
