@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from chains.spending import Fund, Lying, Offer, Sweep, Wait
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from chains.base import ProviderError
+from chains.net.rest import RestNode
+from chains.spending import Fund, Lying, Offer, Purse, Scanned, Sweep, Wait
+from chains.tron import nodes
+from chains.tron.spends.drafts import AHEAD_MAX, LIFE
 from core.catalogue.catalogue import Pair
-from tests.chains.tron.world import CAP, HOT_KEY, KEYRING, OURS, USDT_PAIR, World, case
+from tests.chains.tron.world import CAP, HOT_KEY, KEYRING, OURS, USDT_PAIR, World, case, payment
 from tests.peers.tron import TRX
 
 
@@ -44,6 +53,26 @@ def test_what_the_chain_does_not_show_is_not_swept(chain: World) -> None:
     chain.tron.mine()
 
     assert chain.treasurer.step(lying(10, USDT_PAIR), HOT_KEY, cap_units=CAP) == Wait(reason="short")
+
+
+@pytest.mark.parametrize("pair", [USDT_PAIR, None], ids=["token", "coin"])
+def test_no_draft_lives_longer_than_the_scan_says(chain: World, pair: Pair | None) -> None:
+    chain.tron.send(chain.tron.transfer(OURS.address, 90 * TRX))
+    chain.tron.send(chain.tron.token(OURS.address, 9 * TRX))
+    chain.tron.mine(30)
+    solid = nodes.solid(RestNode(chain.tron.url, timeout_s=5))
+    for ago, is_late in ((timedelta(seconds=60), False), (AHEAD_MAX + timedelta(seconds=1), True)):
+        scanned = Scanned(height=1, time=solid.time - ago)
+        found = replace(lying(9 * TRX, pair), scanned=scanned)
+        for drafted in (
+            lambda found=found: chain.treasurer.step(found, HOT_KEY, cap_units=CAP).draft,
+            lambda scanned=scanned: chain.spender.draft(payment(1, pair=pair), Purse(scanned=scanned), cap_units=CAP),
+        ):
+            if is_late:
+                with pytest.raises(ProviderError, match="the scan is at"):
+                    drafted()
+            else:
+                assert drafted().claim.ends_at == (scanned.time + LIFE).replace(microsecond=0)
 
 
 def test_trx_leaves_less_the_bytes_that_it_takes(chain: World) -> None:
