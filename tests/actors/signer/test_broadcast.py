@@ -18,6 +18,7 @@ from chains.base import ProviderError
 from chains.net.budget import BudgetSpentError
 from core.catalogue.families import traits_of
 from core.errors import PayoutFrozen
+from core.payouts import ways_out
 from models.db.base import column, execute, rows, transaction
 from models.ledger.ledger import CUSTODY, GAS, GATEWAY, NETWORK_FEES, Account, Transfer, post
 from models.outcomes import endings as payout_endings
@@ -341,7 +342,7 @@ def test_what_was_refused_before_our_own_wallet_was_does_not_count_afterwards(wo
     world.step(2)
     assert [(each.name, each.frozen_by) for each in freezes.listing()] == [("USDT:ethereum", freezes.REFUSAL)]
     with pytest.raises(PayoutFrozen):
-        freezes.check(shop, "ethereum", "USDT", is_refund=True)
+        freezes.check(shop, "ethereum", "USDT", way=ways_out.TO_PAYER)
 
     world.pass_time(HALF_AN_HOUR_S)
     world.chain.frozen.clear()
