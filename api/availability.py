@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from core.catalogue.catalogue import Catalogue
-from core.rates.pricing import Method
+from core.rates.pricing import Market, Method
 from models.addresses import reservations
 from models.db.ahead import ahead
 from models.deposits import scans
@@ -32,6 +32,8 @@ class Usable:
     payouts: frozenset[Method]
     # What more payouts can take from each network, in the ledger's units.
     room: Mapping[Method, int] = field(default_factory=dict)
+    # The quotes by which that was told.
+    market: Market = field(default_factory=lambda: Market(rates={}, network_fees={}))
 
 
 def read_usable(catalogue: Catalogue, served: frozenset[str], *, fee_max_percent: int = 0) -> Usable:
@@ -52,7 +54,8 @@ def read_usable(catalogue: Catalogue, served: frozenset[str], *, fee_max_percent
     payments = frozenset(m for m in catalogue.pairs if m[1] in current and m[0] in market.rates)
     payouts = payments & market.network_fees.keys()
     room = liquidity.room(catalogue, market, current, fee_max_percent=fee_max_percent)
-    return Usable(payments=payments, payouts=payouts - freezes.frozen_methods(payouts), room=room)
+    payouts -= freezes.frozen_methods(payouts)
+    return Usable(payments=payments, payouts=payouts, room=room, market=market)
 
 
 class Availability:

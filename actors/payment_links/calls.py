@@ -11,10 +11,12 @@ from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import (
     InvoiceQuoteFailed,
     PaylinkBadAmount,
+    PaylinkBadMax,
     PaylinkBadMin,
     PaylinkBadPin,
     PaylinkNotFound,
     PaymentBadAmount,
+    PaymentBelowMinimum,
 )
 from core.ids import uuid7
 from core.payment_links.amounts import Bounds, read_bounds
@@ -34,7 +36,9 @@ def create_payment_link(info: CallInfo, body: CreatePaymentLink) -> CallReply:
     require_enabled(ctx)
     bounds = read_bounds(ctx.catalogue, body)
     _check_limit(ctx, bounds)
-    pin_currency, pin_network = _pin(ctx, body) or (None, None)
+    pin = _pin(ctx, body)
+    _check_payable(ctx, info.merchant(), bounds, pin)
+    pin_currency, pin_network = pin or (None, None)
     with recorded(info) as record:
         now = app_now()
         new = PaymentLinkRow(
@@ -70,6 +74,24 @@ def _check_limit(ctx: Context, bounds: Bounds) -> None:
         raise error(str(refusal)) from None
     except InvoiceQuoteFailed:
         pass
+
+
+def _check_payable(ctx: Context, merchant_id: UUID, bounds: Bounds, pin: Method | None) -> None:
+    """Refuse a link whose price, or whose highest, no coin can carry that it may be paid in.
+
+    Raises paylink.bad_amount, .bad_max. Without a rate it is told to its buyers alone.
+    """
+    price = bounds.highest
+    if price is None:
+        return
+    # Not from the cache: a coin accepted just now may be the one.
+    terms = ctx.terms.refresh(merchant_id)
+    methods = [pin] if pin else pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read())
+    try:
+        pricing.require_payable(ctx.catalogue, ctx.market.read(), methods, price=price, terms=terms)
+    except (PaymentBelowMinimum, PaymentBadAmount) as refusal:
+        error = PaylinkBadMax if bounds.fixed_units is None else PaylinkBadAmount
+        raise error(str(refusal)) from None
 
 
 def _pin(ctx: Context, body: CreatePaymentLink) -> Method | None:

@@ -27,7 +27,9 @@ from core.invoices.schemas import CreatePayment
 from core.payment_links.amounts import buyers_price
 from core.payment_links.schemas import CheckOut
 from core.rates import pricing
-from core.rates.pricing import Terms
+from core.rates.pricing import Method, Terms
+from models.invoices import plan as invoice_plan
+from models.invoices.rows import InvoiceRow
 from models.payment_links.rows import PaymentLinkRow
 
 
@@ -48,8 +50,14 @@ def make_ready(ctx: Context, link: PaymentLinkRow, wanted: CheckOut, terms: Term
     is_chosen = bool(planned.family)
     if is_chosen and not ctx.spare.allows(planned.family):
         raise InvoiceAddressFailed
-    methods = [] if is_chosen else pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read())
+    methods = [] if is_chosen else _offered(ctx, planned.invoice, terms)
     return invoice_orders.make_ready(ctx, planned, terms_version=terms.version, methods=methods, public=True)
+
+
+def _offered(ctx: Context, invoice: InvoiceRow, terms: Terms) -> list[Method]:
+    """Return what the buyer of a payment may choose from."""
+    methods = pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read())
+    return invoice_plan.payable_methods(ctx.catalogue, ctx.market.read(), invoice, methods, terms)
 
 
 def _payment(ctx: Context, link: PaymentLinkRow, wanted: CheckOut) -> CreatePayment:

@@ -12,7 +12,7 @@ from core.catalogue.catalogue import Catalogue
 from core.money import parse_units, rescale
 from core.net.render import price_text
 from core.payment_links.schemas import AmountMode, CreatePaymentLink, read_amount
-from core.rates.pricing import price_digits
+from core.rates.pricing import Price, price_digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,12 @@ class Bounds:
     fixed_units: int | None = None
     min_units: int | None = None
     max_units: int | None = None
+
+    @property
+    def highest(self) -> Price | None:
+        """Return the price, or the highest that a buyer may name; None for no limit."""
+        units = self.fixed_units if self.fixed_units is not None else self.max_units
+        return None if units is None else Price(currency=self.currency, units=units)
 
 
 def read_bounds(catalogue: Catalogue, body: CreatePaymentLink) -> Bounds:

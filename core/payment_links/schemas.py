@@ -49,7 +49,9 @@ def _amount(description: str) -> Meta:
     return Meta(description=description, examples=["25.00"], extra_json_schema=either)
 
 
-AmountFixed = Annotated[Any, _amount("The price; mode fixed needs it, the others ignore it.")]
+AmountFixed = Annotated[
+    Any, _amount("The price, which a coin has to carry; mode fixed needs it, the others ignore it.")
+]
 AmountMin = Annotated[Any, _amount("The least that a buyer may pay; mode range needs it, open may have it.")]
 AmountMax = Annotated[Any, _amount("The most that a buyer may pay; mode range needs it, the others ignore it.")]
 BuyersAmount = Annotated[Any, _amount("What the buyer pays, in the link's currency; no matter where that has a price.")]

@@ -7,8 +7,9 @@ Rates are US dollars per unit of a currency, as integers scaled by 10**RATE_DIGI
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from core import errors
@@ -189,6 +190,55 @@ def quote(
     if is_limited:
         _check_limits(catalogue, market.rates, pair, payer_units, max_usd=terms.price_max_usd)
     return Quote(payer_units=payer_units, fee_fixed_units=fee_fixed_units, discount_ppm=discount_ppm)
+
+
+def payable_methods(
+    catalogue: Catalogue,
+    market: Market,
+    methods: Iterable[Method],
+    *,
+    price: Price,
+    terms: Terms,
+    subtract_percent: int = 0,
+) -> list[Method]:
+    """Return the methods whose coin can carry a price, in their order; also one of which that is not known."""
+    refusal = partial(_refusal, catalogue, market, price, terms, subtract_percent)
+    return [method for method in methods if refusal(method) is None]
+
+
+def require_payable(
+    catalogue: Catalogue,
+    market: Market,
+    methods: Iterable[Method],
+    *,
+    price: Price,
+    terms: Terms,
+    subtract_percent: int = 0,
+) -> None:
+    """Refuse a price that no coin among some can carry; what is not known refuses nothing.
+
+    Raises payment.below_minimum, payment.bad_amount.
+    """
+    refusal: errors.DomainError | None = None
+    for method in methods:
+        refusal = _refusal(catalogue, market, price, terms, subtract_percent, method)
+        if refusal is None:
+            return
+    if refusal is not None:
+        raise refusal
+
+
+def _refusal(
+    catalogue: Catalogue, market: Market, price: Price, terms: Terms, subtract_percent: int, method: Method
+) -> errors.DomainError | None:
+    """Return why a price cannot be paid by a method; None if it can, or nobody knows now."""
+    try:
+        quote(catalogue, market, price=price, method=method, terms=terms, subtract_percent=subtract_percent)
+    except (errors.PaymentBelowMinimum, errors.PaymentBadAmount) as refusal:
+        return refusal
+    except (errors.InvoiceQuoteFailed, errors.InvoiceFeeQuoteFailed):
+        return None
+    return None
 
 
 def check_price(catalogue: Catalogue, market: Market, price: Price, *, max_usd: int) -> None:

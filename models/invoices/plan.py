@@ -6,6 +6,7 @@ Source: API reference, "Invoices" and "Payments".
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
@@ -71,6 +72,9 @@ def plan_invoice(
     lifetime_s = clamp_lifetime(body.lifetime)
     if method is None:
         pricing.check_price(catalogue, market, price, max_usd=terms.price_max_usd)
+        pricing.require_payable(
+            catalogue, market, methods, price=price, terms=terms, subtract_percent=invoice.subtract_percent
+        )
         return Plan(invoice=invoice, lifetime_s=lifetime_s, quote_s=None, network=None)
     quote = pricing.quote(
         catalogue, market, price=price, method=method, terms=terms, subtract_percent=invoice.subtract_percent
@@ -81,6 +85,20 @@ def plan_invoice(
         lifetime_s=lifetime_s,
         quote_s=quote_lifetime_s(price.currency, method),
         network=catalogue.networks[method[1]],
+    )
+
+
+def payable_methods(
+    catalogue: Catalogue, market: Market, invoice: InvoiceRow, methods: Iterable[Method], terms: Terms
+) -> list[Method]:
+    """Return those of some methods that can carry an invoice's price, by the discounts and rates of this moment."""
+    return pricing.payable_methods(
+        catalogue,
+        market,
+        methods,
+        price=pricing.Price(currency=invoice.price_currency, units=invoice.price_units),
+        terms=replace(terms, fee_fixed_usd_cents=invoice.fee_fixed_usd_cents),
+        subtract_percent=invoice.subtract_percent,
     )
 
 

@@ -26,6 +26,7 @@ from core.secrets.secretbox import SecretBox
 from core.secrets.signing import sign_request
 from core.settings.settings import Settings, load_settings
 from models.merchants.rows import ApiKeyRow, KeyKind
+from models.rates.rates import load_market
 
 if TYPE_CHECKING:
     from tests.api.live import Live
@@ -197,7 +198,7 @@ def make_settings(**env: str) -> Settings:
 def all_usable(catalogue: Catalogue, served: frozenset[str], *, fee_max_percent: int = 0) -> Usable:  # noqa: ARG001
     """Tell of every method of the served networks that it works, as PostgreSQL would while all is well."""
     methods = frozenset(method for method in catalogue.pairs if method[1] in served)
-    return Usable(payments=methods, payouts=methods)
+    return Usable(payments=methods, payouts=methods, market=load_market())
 
 
 @pytest.fixture

@@ -467,7 +467,7 @@ CASES: Final[dict[tuple[str, str], Case]] = {
             "paylink.above_max": {"of": RANGE, "amount": "9.01"},
             "pay.unknown_currency": {"currency": "DOGE"},
             "pay.method_not_accepted": {"currency": "DAI", "network": "bsc"},
-            "pay.below_minimum": {"of": {"amount_fixed": "0.01"}} | IN_USDT,
+            "pay.below_minimum": {"of": OPEN | {"amount_min": None}, "amount": "0.01"},
             "payment.bad_amount": {"of": OPEN, "amount": "10000001"},
             "invoice.quote_failed": {"sql": "DELETE FROM rates"} | IN_USDT,
             "invoice.fee_quote_failed": {

@@ -85,7 +85,8 @@ ENDPOINTS: Final = (
         summary="Create a payment",
         description=(
             "Prices an invoice and gives it a deposit address. With neither to_currency nor network the buyer picks the"
-            " coin on the hosted page. A repeat with the order_id of a live payment returns that payment; one with the"
+            " coin on the hosted page, out of those that can carry the price; one that none can carry is"
+            " payment.below_minimum. A repeat with the order_id of a live payment returns that payment; one with the"
             " same Idempotency-Key returns the stored answer."
         ),
         rights=PAYMENT_KEYS,

@@ -14,6 +14,7 @@ from core import errors
 from core.ids import is_uuid
 from core.invoices.schemas import MethodChoice, PublicPayment, SelectMethod
 from core.rates import pricing
+from models.invoices import plan as invoice_plan
 from models.invoices import rows as invoices
 from models.invoices import views
 from models.invoices.rows import InvoiceRow
@@ -42,8 +43,9 @@ def public_view(gateway: Gateway, row: InvoiceRow) -> dict[str, Any]:
     """Return the public payment object, with what may be chosen while nothing is."""
     methods: list[tuple[str, str]] = []
     if row.status == "select":
-        accepted = load_terms(row.merchant_id, gateway.settings.standard_terms).accepted
-        methods = pricing.offered_methods(gateway.catalogue, accepted, gateway.availability.read().payments)
+        terms, usable = load_terms(row.merchant_id, gateway.settings.standard_terms), gateway.availability.read()
+        methods = pricing.offered_methods(gateway.catalogue, terms.accepted, usable.payments)
+        methods = invoice_plan.payable_methods(gateway.catalogue, usable.market, row, methods, terms)
     return views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=True, methods=methods)
 
 

@@ -16,6 +16,7 @@ from core.ids import is_uuid
 from core.invoices.schemas import PublicPayment
 from core.payment_links.schemas import BuyersOrder, CheckOut, PublicPaymentLink
 from core.rates import pricing
+from models.merchants.terms import load_terms
 from models.payment_links import rows as payment_links
 from models.payment_links import views as payment_link_views
 from models.payment_links.rows import PaymentLinkRow
@@ -43,9 +44,14 @@ def find(gateway: Gateway, text: str) -> PaymentLinkRow:
 
 def public_view(gateway: Gateway, row: PaymentLinkRow) -> dict[str, Any]:
     """Return a link as its buyers see it, with what they may pay in."""
-    methods = pricing.offered_methods(gateway.catalogue, row.accepted_methods, gateway.availability.read().payments)
+    usable = gateway.availability.read()
+    methods = pricing.offered_methods(gateway.catalogue, row.accepted_methods, usable.payments)
     if row.pinned_currency is not None:
         methods = [method for method in methods if method == (row.pinned_currency, row.pinned_network)]
+    price = row.bounds.highest
+    if price is not None:
+        terms = load_terms(row.merchant_id, gateway.settings.standard_terms)
+        methods = pricing.payable_methods(gateway.catalogue, usable.market, methods, price=price, terms=terms)
     return payment_link_views.public(gateway.catalogue, row, methods, pay_url=gateway.settings.pay_url)
 
 

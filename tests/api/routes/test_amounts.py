@@ -42,12 +42,12 @@ def test_what_is_no_amount_is_refused_with_the_domains_code(live: Live, currency
 def test_more_fractional_digits_than_a_currency_has_are_refused_even_if_they_are_zeros(
     live: Live, currency: str, digits: int
 ) -> None:
-    finest = "100." + "0" * (digits - 1) + "1" if digits else "100"
+    finest = "100." + "0" * (digits - 1) + "1" if digits else "100000"
 
     assert priced(live, finest, currency).json["result"]["amount"] == finest
     # A currency without fractional digits takes zeros there: shops write 1000.00 in every currency.
     for more in ("0", "1") if digits else ("1", "01"):
-        finer = (finest if digits else "100.") + more
+        finer = (finest if digits else "100000.") + more
         assert code_of(priced(live, finer, currency)) == "payment.bad_amount"
 
 
@@ -64,6 +64,29 @@ def test_the_minimum_is_exact(live: Live, amount: str, status: int) -> None:
     assert answer.status_code == status
     if status == 400:
         assert code_of(answer) == "payment.below_minimum"
+
+
+@pytest.mark.parametrize(("amount", "status"), [("0.80", 200), ("0.79", 400)])
+def test_a_price_that_no_coin_can_carry_is_refused_before_a_coin_is_chosen(
+    live: Live, amount: str, status: int
+) -> None:
+    # POL's smallest deposit is worth the least of all.
+    answer = priced(live, amount)
+
+    assert answer.status_code == status
+    if status == 400:
+        assert code_of(answer) == "payment.below_minimum"
+        assert base.one("SELECT count(*) FROM invoices") == (0,)
+
+
+def test_coins_that_cannot_carry_the_price_are_not_offered(live: Live) -> None:
+    agnostic = priced(live, "0.99").json["result"]["uuid"]
+    answer = live.client.simulate_get(f"/v1/pay/{agnostic}")
+
+    offered = {method["currency"] for method in answer.json["result"]["accepted"]}
+    assert (offered & {"USDT", "USDC", "DAI"}, "BNB" in offered) == (set(), True)
+    assert code_of(live.choose(agnostic)) == "pay.below_minimum"
+    assert live.choose(agnostic, "BNB", "bsc").status_code == 200
 
 
 def test_the_payer_owes_no_less_than_the_price(live: Live) -> None:

@@ -36,10 +36,12 @@ from core.rates.pricing import (
     check_price,
     choose_method,
     only_network,
+    payable_methods,
     price_digits,
     quote,
     rate_of,
     require_acceptable,
+    require_payable,
     split_credit,
 )
 from tests.core.rates.builders import TERMS
@@ -292,6 +294,46 @@ def test_an_agnostic_price_has_the_same_limit(currency: str, highest: int) -> No
     check_price(CATALOGUE, MARKET, Price(currency=currency, units=highest), max_usd=10_000_000)
     with pytest.raises(PaymentBadAmount):
         check_price(CATALOGUE, MARKET, Price(currency=currency, units=highest + 1), max_usd=10_000_000)
+
+
+OFFERED: Final = [("USDT", "ethereum"), ("USDT", "bsc"), ("BTC", "bitcoin"), ("SOL", "solana")]
+
+
+@pytest.mark.parametrize(
+    ("cents", "payable"),
+    [(500, OFFERED), (499, OFFERED[1:]), (474, OFFERED[1::2]), (100, OFFERED[1:2]), (99, [])],
+)
+def test_only_coins_that_carry_a_price_are_offered(cents: int, payable: list[Method]) -> None:
+    price = Price(currency="USD", units=cents)
+
+    assert payable_methods(CATALOGUE, MARKET, OFFERED, price=price, terms=TERMS) == payable
+    if payable:
+        require_payable(CATALOGUE, MARKET, OFFERED, price=price, terms=TERMS)
+    else:
+        with pytest.raises(PaymentBelowMinimum):
+            require_payable(CATALOGUE, MARKET, OFFERED, price=price, terms=TERMS)
+
+
+def test_a_surcharge_and_a_discount_decide_what_a_coin_carries() -> None:
+    price, usdt = Price(currency="USD", units=499), OFFERED[:1]
+    dearer = replace(TERMS, discounts_ppm={OFFERED[0]: -10_000})
+
+    assert payable_methods(CATALOGUE, MARKET, usdt, price=price, terms=dearer) == usdt
+    assert payable_methods(CATALOGUE, MARKET, usdt, price=price, terms=TERMS, subtract_percent=1) == usdt
+    too_dear = replace(dearer, price_max_usd=5)
+    assert payable_methods(CATALOGUE, MARKET, usdt, price=price, terms=too_dear) == []
+    with pytest.raises(PaymentBadAmount):
+        require_payable(CATALOGUE, MARKET, usdt, price=price, terms=too_dear)
+
+
+@pytest.mark.parametrize("missing", ["USD", "USDT"])
+def test_what_no_rate_tells_refuses_no_coin(missing: str) -> None:
+    market = replace(MARKET, rates={code: usd for code, usd in RATES.items() if code != missing})
+    price = Price(currency="USD", units=1)
+
+    assert payable_methods(CATALOGUE, market, OFFERED[:1], price=price, terms=TERMS) == OFFERED[:1]
+    require_payable(CATALOGUE, market, OFFERED[:1], price=price, terms=TERMS)
+    require_payable(CATALOGUE, MARKET, [], price=price, terms=TERMS)
 
 
 def test_the_largest_price_is_the_gateways_to_say() -> None:

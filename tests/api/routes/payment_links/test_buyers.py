@@ -53,6 +53,19 @@ def test_what_can_be_paid_in_is_what_the_merchant_accepts_at_this_moment(live: L
     assert result(shown(live, pinned))["accepted"] == [{"currency": "ETH", "network": "ethereum"}]
 
 
+@pytest.mark.parametrize(
+    "link", [{"amount_fixed": "0.99"}, {"amount_mode": "range", "amount_min": "0.01", "amount_max": "0.99"}]
+)
+def test_coins_that_cannot_carry_a_links_price_are_not_offered(live: Live, link: Any) -> None:
+    link_id = opened(live, **link)
+    bought = result(checked_out(live, link_id, amount="0.99"))
+
+    for offered in (result(shown(live, link_id))["accepted"], bought["accepted"]):
+        assert {"currency": "BNB", "network": "bsc"} in offered
+        assert IN_USDT not in offered
+    assert IN_USDT in result(shown(live, opened(live, **OPEN)))["accepted"]
+
+
 def test_whoever_has_a_links_answer_is_not_sent_it_again(live: Live) -> None:
     link_id = opened(live)
     first = shown(live, link_id)
@@ -179,7 +192,8 @@ def test_an_amount_that_is_not_positive_is_refused_where_it_is_read(live: Live) 
     [
         (OPEN, None, "paylink.amount_required"),
         (RANGE, None, "paylink.amount_required"),
-        (OPEN, "0.01", "0.01"),
+        (OPEN, "0.01", "pay.below_minimum"),
+        (OPEN, "1", "1.00"),
         (OPEN, "10000000", "10000000.00"),
         (OPEN, "10000000.01", "payment.bad_amount"),
         (OPEN | {"amount_min": "5"}, "4.99", "paylink.below_min"),
@@ -188,7 +202,7 @@ def test_an_amount_that_is_not_positive_is_refused_where_it_is_read(live: Live) 
         (RANGE, "5.00", "5.00"),
         (RANGE, "9.5", "9.50"),
         (RANGE, "9.51", "paylink.above_max"),
-        (OPEN | {"currency": "JPY"}, "100", "100"),
+        (OPEN | {"currency": "JPY"}, "1000", "1000"),
         (OPEN | {"currency": "JPY"}, "100.5", "paylink.not_positive"),
     ],
 )

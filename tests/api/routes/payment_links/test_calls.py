@@ -14,7 +14,8 @@ from tests.api.routes.payment_links.rows import FIXED, IN_USDT, checked_out, inf
 CREATE = "/v1/payment/link"
 OPEN = {"amount_mode": "open", "currency": "USD"}
 RANGE = {"amount_mode": "range", "currency": "USD", "amount_min": "5", "amount_max": "500"}
-YEN = {"currency": "JPY", "amount_fixed": "100"}
+YEN = {"currency": "JPY", "amount_fixed": "1000"}
+PINNED = {"pinned_currency": "USDT", "pinned_network": "ethereum"}
 TEN_YEARS_S = 315_360_000
 NO_AMOUNTS = [
     10, 1e3, True, [], {}, "1e3", " 5", "5 ", "", "-1", "+1", "0", "0.00", "1.001", "\u0663", "9" * 31, "\ud800", "NaN",
@@ -36,10 +37,10 @@ def create(live: Live, **body: Any) -> Any:
         pytest.param(OPEN | {"amount_min": "5"}, {"amount_min": "5.00"}, id="open with a floor"),
         pytest.param(RANGE, {"amount_min": "5.00", "amount_max": "500.00"}, id="range"),
         pytest.param(RANGE | {"amount_max": "5.00"}, {"amount_min": "5.00", "amount_max": "5.00"}, id="a single sum"),
-        pytest.param(FIXED | YEN, {"amount_fixed": "100"}, id="no fractional digits"),
+        pytest.param(FIXED | YEN, {"amount_fixed": "1000"}, id="no fractional digits"),
         pytest.param(
-            FIXED | {"currency": "ETH", "amount_fixed": "0.000000000000000001"},
-            {"amount_fixed": "0.000000000000000001"},
+            FIXED | {"currency": "ETH", "amount_fixed": "0.100000000000000001"},
+            {"amount_fixed": "0.100000000000000001"},
             id="all digits of a coin",
         ),
         pytest.param(
@@ -130,6 +131,20 @@ def test_an_amount_is_a_positive_decimal_string(live: Live, body: Any, field: st
 def test_a_link_that_cannot_be(live: Live, body: Any, code: str) -> None:
     assert code_of(create(live, **body)) == code
     assert base.value("SELECT count(*) FROM payment_links") == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (FIXED | {"amount_fixed": "0.01"}, "paylink.bad_amount"),
+        (FIXED | {"amount_fixed": "0.99"} | PINNED, "paylink.bad_amount"),
+        (RANGE | {"amount_min": "0.01", "amount_max": "0.02"}, "paylink.bad_max"),
+    ],
+)
+def test_a_link_that_no_coin_can_pay_is_refused(live: Live, body: Any, code: str) -> None:
+    assert code_of(create(live, **body)) == code
+    live.forget_rates("currency <> 'USD'")
+    assert create(live, **body).status_code == 200
 
 
 @pytest.mark.parametrize(("expires_in", "ends"), [(1, True), (TEN_YEARS_S, True), (0, False)])
