@@ -50,6 +50,7 @@ from core.logs.checkpoints import reached
 from core.money import rescale_down
 from core.rates.pricing import CENTS
 from models.db.base import transaction
+from models.db.clock import FUTURE_MAX_S
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.spends import held_coins
@@ -236,7 +237,9 @@ def _waiting(ctx: Context, network: Network, spender: Spender, spend: SpendRow, 
         _bump(ctx, network, spender, spend, attempts)
         return
     resend_s = max(RESEND_MIN_S, min(RESEND_MAX_S, RESEND_BLOCKS * network.block_time_ms // 1000))
-    if attempts[0].seconds_silent is None or attempts[0].seconds_silent >= resend_s:
+    silent_s = attempts[0].seconds_silent
+    # A time in the future was written before the clock was set back.
+    if silent_s is None or not -FUTURE_MAX_S <= silent_s < resend_s:
         give(ctx, network, spend, attempts)
     if spend.is_waiting and spend_reads.is_stuck(spend, patience_s=_patience_s(network)):
         _unstick(ctx, network, spender, spend, attempts)

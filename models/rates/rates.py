@@ -172,13 +172,14 @@ class LastFee(NamedTuple):
 def last_network_fee(currency: str, network: str, *, stale_since: datetime) -> LastFee | None:
     """Return the last quote of a payout's network fee, however old; None if there never was one.
 
-    stale_since: when an order was made, whose own quote holds for STALE_AFTER_S.
+    stale_since: when an order was made, whose own quote holds for STALE_AFTER_S. One of the future is older than a
+    clock that was set back.
     """
     found = rows_as(
         LastFee,
-        "SELECT units, %s < app_now() - make_interval(secs => %s) AS is_outlived FROM network_fees"
-        " WHERE (currency, network) = (%s, %s)",
-        (stale_since, STALE_AFTER_S, currency, network),
+        "SELECT units, %s NOT BETWEEN app_now() - make_interval(secs => %s) AND app_now() + make_interval(secs => %s)"
+        " AS is_outlived FROM network_fees WHERE (currency, network) = (%s, %s)",
+        (stale_since, STALE_AFTER_S, FUTURE_MAX_S, currency, network),
     )
     return found[0] if found else None
 

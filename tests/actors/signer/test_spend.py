@@ -627,6 +627,17 @@ def test_a_clock_that_was_set_back_keeps_no_spend_unwatched_nor_unbumped(world: 
     assert not spend_reads.is_stuck(_found(spend_id), patience_s=PATIENCE_S), "it was bumped a moment ago"
 
 
+def test_a_clock_that_was_set_back_keeps_no_bytes_from_being_sent_again(world: SpendWorld) -> None:
+    start(world)
+    for ahead, more in (("1 day", 1), ("30 seconds", 0)):
+        world.chain.forget()
+        execute(f"UPDATE spend_attempts SET sent_at = app_now() + interval '{ahead}'")
+        execute("UPDATE spends SET check_at = app_now()")
+        before = len(world.chain.sent)
+        world.step()
+        assert len(world.chain.sent) == before + more
+
+
 # Steps --------------------------------------------------------------------------------------------------------------
 
 

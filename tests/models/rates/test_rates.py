@@ -241,3 +241,13 @@ def test_the_second_counts_from_before_quotes_are_read(monkeypatch: pytest.Monke
     clock[0] += 0.5
 
     assert board.read().rates.keys() == {"ETH"}
+
+
+@pytest.mark.parametrize(
+    ("age_s", "is_outlived"), [(0, False), (290, False), (301, True), (-30, False), (-3_600, True)]
+)
+def test_an_order_outlives_its_quote_also_where_the_clock_was_set_back(age_s: int, *, is_outlived: bool) -> None:
+    rates.store_network_fee("USDT", "ethereum", 7)
+    made_at = app_now() - timedelta(seconds=age_s)
+    assert rates.last_network_fee("USDT", "ethereum", stale_since=made_at) == (7, is_outlived)
+    assert rates.last_network_fee("USDT", "bsc", stale_since=made_at) is None
