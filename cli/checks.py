@@ -1,10 +1,12 @@
 """Checks what can be wrong with an installation, one thing after another. Called by cli.doctor."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import redis
 from redis.backoff import NoBackoff
@@ -18,6 +20,7 @@ from chains.base import ProviderError
 from core.catalogue.catalogue import Network, load_catalogue
 from core.payouts.deny_list import DenyList
 from core.settings import signer_rates
+from core.settings.node_urls import read_node_url
 from core.settings.rules import Role
 from core.settings.settings import Settings
 from models.addresses.reservations import SEQUENCES, level
@@ -33,6 +36,8 @@ REDIS_MIN: Final = (6, 2)
 REDIS_TIMEOUT_S: Final = 3
 # A signature is good for five minutes either way; half a minute of that is already somebody's.
 SKEW_WARN_S: Final = 2
+# Of a host's name; what comes before them is the same company's.
+DOMAIN_LABELS: Final = 2
 SKEW_FAIL_S: Final = 30
 # Miners and validators may date a block ahead: by two hours on bitcoin, which is twelve blocks.
 BLOCKS_AHEAD_MAX: Final = 12
@@ -161,6 +166,7 @@ def check_providers(settings: Settings) -> Iterator[Finding]:
         chain = registry.reader(networks[code], settings)
         answers = [_judged(networks[code], answer) for answer in chain.identify()]
         yield from _judge_providers(networks[code], answers)
+        yield from _name_one_voice(code, settings.rpc_urls[code])
         lacking = zip(answers, chain.lacking(), strict=True)
         for number, ((is_good, _), lines) in enumerate(lacking, start=1):
             if is_good:
@@ -274,6 +280,21 @@ def _judge_providers(network: Network, answers: list[tuple[bool, str]]) -> Itera
     bad = Verdict.WARN if fallback else Verdict.FAIL
     for number, (is_good, text) in enumerate(answers, start=1):
         yield Finding(f"{network.code} provider {number}", Verdict.OK if is_good else bad, text)
+
+
+def _name_one_voice(code: str, urls: Sequence[str]) -> Iterator[Finding]:
+    """Name providers of one domain: two keys of one company count as two, though one lie is told by both."""
+    hosts = [urlsplit(address).hostname or "" for address in {read_node_url(url).address for url in urls}]
+    domains = Counter(".".join(host.split(".")[-DOMAIN_LABELS:]) for host in hosts if not _is_number(host))
+    for domain, count in sorted(domains.items()):
+        if count > 1 and "." in domain:
+            text = f"{count} of one domain, {domain}, count as {count}: two that agree may be one company"
+            yield Finding(f"{code} providers", Verdict.WARN, text)
+
+
+def _is_number(host: str) -> bool:
+    """Return whether a host is an address and no name."""
+    return ":" in host or host.replace(".", "").isdecimal()
 
 
 def _bad_if(is_bad: bool) -> Verdict:  # noqa: FBT001 - one question, one answer
