@@ -13,7 +13,7 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import ClassVar, Final, NamedTuple
 
-from models.db.base import is_true, rows_as, value
+from models.db.base import rows_as, value
 from models.deposits import cursors
 from models.deposits.cursors import Look
 
@@ -77,11 +77,6 @@ def obstacle(network: str) -> str:
     if found is None:
         return UNREAD if running_s < HEAD_MAX_S else STALE
     return found
-
-
-def precedes_server(network: str) -> bool:
-    """Return whether the scan has not been at the head since the database's server was started."""
-    return is_true(f"SELECT 1 FROM chain_cursors c WHERE c.network = %s AND {_PRECEDES_SERVER}", (network,))
 
 
 class Wait(NamedTuple):

@@ -18,6 +18,7 @@ from core.catalogue.catalogue import Catalogue
 from models.addresses import reservations
 from models.db.base import column, execute, is_true, one_as, touched, transaction, value
 from models.db.table import BY_DATABASE, Big, Table, derived
+from models.deposits import cursors
 from models.payouts import freezes, waiting
 from models.payouts.freezes import RECOVERY
 from models.spends import freshness
@@ -79,19 +80,6 @@ def obstacle(network: str) -> str:
     For the signer's process: it counts what the scan has read since that began.
     """
     return _stopped_for(network) or freshness.obstacle(network)
-
-
-def is_stopped(network: str) -> bool:
-    """Return whether the rows of a network may lack what left it: nothing that pays may be decided by them.
-
-    A transfer that a backup has forgotten may be on its way, or done. Any process may ask, in its own transaction. A
-    scan that is halted or late does not count: what is signed already has its row.
-    """
-    is_marked = (
-        "SELECT 1 FROM signing_stops WHERE network = %s UNION ALL SELECT 1 FROM database_marks m"
-        f" WHERE m.network = %s AND (m.system_identifier, m.timeline) NOT IN ({_IDENTITY}) LIMIT 1"
-    )
-    return is_true(is_marked, (network, network)) or freshness.precedes_server(network)
 
 
 def look(network: str) -> datetime | None:
@@ -255,16 +243,17 @@ def listing() -> list[Stop]:
 
 
 def doubtful() -> set[str]:
-    """Return the networks whose rows may lack what left there: those stopped, and those the signer will stop.
+    """Return the networks whose rows may lack what left there: those stopped, and those that will be.
 
-    Until it has stopped them, only another identity of the database tells. Asked before value leaves a balance by
-    another way than a payout of that network.
+    Until the signer and the scan have stopped them, another identity of the database tells, or a server that was
+    started since the scan's last look. Asked before value leaves a balance by another way than a payout of that
+    network.
     """
     return set(
         column(
             "SELECT network FROM signing_stops UNION SELECT m.network FROM database_marks m"
             " WHERE NOT starts_with(m.network, 'pool:')"
-            f" AND (m.system_identifier, m.timeline) NOT IN ({_IDENTITY})"
+            f" AND (m.system_identifier, m.timeline) NOT IN ({_IDENTITY}) UNION {cursors.UNSEEN}"
         )
     )
 

@@ -91,6 +91,7 @@ def test_a_machine_that_goes_back_as_a_whole_pays_nobody_twice_wherever_its_sign
     assert sum(paid) > 0
 
     rich.go_back_unnoticed(backup)
+    assert signing.doubtful() == {rich.code}, "no other door is open before the scan's first look"
     later = rich.recipient()
     orders.append(rich.order(later))
     sign(rich, 3)

@@ -36,11 +36,11 @@ def head(moment: str) -> None:
 
 def test_a_network_is_signed_for_while_its_scan_reaches_the_head() -> None:
     assert (freshness.obstacle("ethereum"), freshness.waits(["ethereum"])) == ("", [])
-    assert not signing.is_stopped("ethereum"), "nothing was ever signed"
+    assert signing.doubtful() == set(), "nothing was ever signed"
     assert signing.watch("ethereum") is None
-    assert (signing.obstacle("ethereum"), signing.is_stopped("ethereum")) == ("", False)
+    assert (signing.obstacle("ethereum"), signing.doubtful()) == ("", set())
     execute("UPDATE database_marks SET timeline = '00000000'")
-    assert (signing.obstacle("ethereum"), signing.is_stopped("ethereum")) == (signing.ANOTHER_DATABASE, True)
+    assert (signing.obstacle("ethereum"), signing.doubtful()) == (signing.ANOTHER_DATABASE, {"ethereum"})
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_scan_that_is_halted_or_has_not_begun_is_waited_for() -> None:
     cursors.halt("ethereum", "a test")
     assert freshness.obstacle("ethereum") == f"{freshness.HALTED}a test"
     assert freshness.obstacle("bsc") == freshness.STALE
-    assert not signing.is_stopped("ethereum"), "what was signed has its rows"
+    assert signing.doubtful() == set(), "what was signed has its rows"
 
 
 def test_what_was_read_before_the_signer_began_or_its_child_counts_for_nothing() -> None:
@@ -83,9 +83,18 @@ def test_what_was_read_before_the_signer_began_or_its_child_counts_for_nothing()
 def test_what_was_read_before_the_database_s_server_began_counts_for_nothing() -> None:
     execute(f"UPDATE app_clock SET ahead = {LONG_AGO} - clock_timestamp()")
     reach_head()
-    assert (freshness.obstacle("ethereum"), signing.is_stopped("ethereum")) == (freshness.UNREAD, True)
-    head("NULL")
-    assert not signing.is_stopped("ethereum"), "nobody said so"
+    assert freshness.obstacle("ethereum") == freshness.UNREAD
+
+
+def test_rows_are_doubted_from_the_start_of_the_database_s_server_until_the_scan_has_looked() -> None:
+    """A cheque that was paid in the lost time may be due for expiry before the scan looks."""
+    for looked_at, moved_at in ((LONG_AGO, "app_now()"), ("NULL", LONG_AGO)):
+        execute(f"UPDATE chain_cursors SET looked_at = {looked_at}, moved_at = {moved_at}")
+        assert signing.doubtful() == {"ethereum"}
+        assert signing.look("ethereum") is not None
+        assert signing.doubtful() == {"ethereum"}, "it found a gap"
+        execute("DELETE FROM signing_stops")
+        assert signing.doubtful() == set()
 
 
 def test_payouts_that_waited_for_the_scan_are_due_when_it_has_read_on() -> None:
@@ -136,7 +145,7 @@ def test_a_note_that_is_older_than_what_this_process_knows_came_back_with_its_da
     freshness.begin()
     execute("UPDATE chain_cursors SET looked_at = app_now() - interval '63 seconds'")
     assert signing.look("ethereum") is not None
-    assert signing.is_stopped("ethereum"), "so also one that has just begun"
+    assert signing.doubtful() == {"ethereum"}, "so also one that has just begun"
 
 
 def test_before_the_first_look_of_this_version_the_last_move_counts() -> None:
@@ -169,5 +178,5 @@ def test_after_a_gap_a_network_stops_and_a_stop_that_came_back_begins_again() ->
         execute("UPDATE signing_stops SET is_caught_up = true, stopped_at = stopped_at - interval '1 day'")
     assert signing.look("ethereum") is not None
     assert rows("SELECT is_caught_up FROM signing_stops") == [(True,)], "it was no gap"
-    assert signing.is_stopped("ethereum")
+    assert signing.doubtful() == {"ethereum"}
     assert signing.look("bsc") is None
