@@ -101,11 +101,9 @@ def _scan_on(
     first, ours = cursor.height, Matching(network)
     while cursor.height - first < BLOCKS_PER_STEP:
         if cursor.height >= head:
-            if is_stopped:
-                signing.note_caught_up(network.code, window_s=traits_of(network).window_s)
             more = _check_tip(ctx, network, chain, cursor, head)
-            if looked_at is not None and not more:
-                cursors.reach_head(network.code, asked_at=looked_at, age_max_s=_head_age_max_s(network))
+            if not more:
+                _note_head(network, looked_at, is_stopped=is_stopped)
             return more
         moved = _scan_next(ctx, network, chain, cursor, head, ours, whole=is_stopped)
         if moved is not None:
@@ -116,6 +114,21 @@ def _scan_on(
         else:
             return False
     return cursor.height < head
+
+
+def _note_head(network: Network, looked_at: datetime | None, *, is_stopped: bool) -> None:
+    """Note that all is read that the chain has, unless its newest block is too old for that.
+
+    Blocks of bitcoin are hours apart at times, so that its nodes may have gone back by hours with the database and look
+    well: where coins are claimed a stop lasts until a block was made after it.
+    """
+    traits, age_max_s = traits_of(network), _head_age_max_s(network)
+    if is_stopped:
+        signing.note_caught_up(
+            network.code, window_s=traits.window_s, age_max_s=age_max_s, needs_new_block=traits.claim == "coins"
+        )
+    if looked_at is not None:
+        cursors.reach_head(network.code, asked_at=looked_at, age_max_s=age_max_s)
 
 
 def _head_age_max_s(network: Network) -> int:

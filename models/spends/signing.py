@@ -267,17 +267,25 @@ def doubted_coins(catalogue: Catalogue, served: Collection[str], *, but: str = "
     return {pair.currency for code in found for pair in catalogue.pairs_on(code)}
 
 
-def note_caught_up(network: str, *, window_s: int = 0) -> None:
+def note_caught_up(
+    network: str, *, window_s: int = 0, age_max_s: int | None = None, needs_new_block: bool = False
+) -> None:
     """Note that the scan stands at the chain's head, told after the stop was seen.
 
     window_s: for so long after the stop, by the chain's clock and by ours, what was signed before it and is known to no
-    row may still come into a block; nothing is noted before.
+    row may still come into a block; nothing is noted before. age_max_s: nor while the newest block is older, as it is
+    with nodes that went back together with the database. needs_new_block: nor while it is older than the stop. Blocks
+    follow the real clock.
     """
     execute(
-        "UPDATE signing_stops s SET is_caught_up = true WHERE s.network = %s AND NOT s.is_caught_up"
-        " AND (%s = 0 OR s.stopped_at + make_interval(secs => %s)"
-        "   < (SELECT LEAST(c.block_time, app_now()) FROM chain_cursors c WHERE c.network = s.network))",
-        (network, window_s, window_s),
+        "UPDATE signing_stops s SET is_caught_up = true WHERE s.network = %(network)s AND NOT s.is_caught_up"
+        " AND (%(window_s)s = 0 OR s.stopped_at + make_interval(secs => %(window_s)s)"
+        "   < (SELECT LEAST(c.block_time, app_now()) FROM chain_cursors c WHERE c.network = s.network))"
+        " AND (%(age_max_s)s::int IS NULL OR EXISTS (SELECT FROM chain_cursors c WHERE c.network = s.network"
+        "   AND c.block_time > clock_timestamp() - CASE WHEN %(needs_new_block)s"
+        "     THEN LEAST(make_interval(secs => %(age_max_s)s), app_now() - s.stopped_at)"
+        "     ELSE make_interval(secs => %(age_max_s)s) END))",
+        {"network": network, "window_s": window_s, "age_max_s": age_max_s, "needs_new_block": needs_new_block},
     )
 
 

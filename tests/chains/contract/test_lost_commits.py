@@ -111,6 +111,22 @@ def test_a_machine_that_goes_back_as_a_whole_pays_nobody_twice_wherever_its_sign
     assert rich.findings() == []
 
 
+@pytest.mark.rigs("toycounter", "toycoins")
+def test_a_stop_lasts_while_the_nodes_have_gone_back_with_the_machine(rich: Rig) -> None:
+    rich.go_back_unnoticed(rich.copy())
+    execute("UPDATE chain_cursors SET block_time = block_time - interval '1 day'")
+    rich.poll(2)
+    sign(rich)
+    assert rows("SELECT is_caught_up FROM signing_stops") == [(False,)], "the chain has no block of today"
+    execute("UPDATE chain_cursors SET block_time = clock_timestamp() - interval '100 seconds'")
+    rich.poll()
+    is_counted = rich.claim == "counter"
+    assert rows("SELECT is_caught_up FROM signing_stops") == [(is_counted,)], "the block may be of before the stop"
+    rich.outlast()
+    sign(rich)
+    assert signing.read(rich.code) is None
+
+
 @pytest.mark.rigs("tron")
 def test_a_signer_that_begins_signs_once_the_scan_has_looked_and_stops_while_it_is_halted(rich: Rig) -> None:
     order = rich.order(rich.recipient())

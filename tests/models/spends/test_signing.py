@@ -115,6 +115,34 @@ def test_what_lives_in_a_window_is_waited_for_by_our_clock_and_by_the_chain_s(
     assert [each.is_caught_up for each in signing.listing()] == [is_over]
 
 
+@pytest.mark.parametrize(
+    ("block_age_s", "needs_new_block", "is_over"),
+    [(100, False, True), (130, False, False), (100, True, False), (30, True, True)],
+)
+def test_the_newest_block_of_nodes_that_may_have_gone_back_ends_no_stop(
+    database: str,
+    block_age_s: int,
+    needs_new_block: bool,  # noqa: FBT001
+    is_over: bool,  # noqa: FBT001
+) -> None:
+    del database
+    with transaction():
+        assert signing.stop("ethereum", reason="a test")
+    # Blocks follow the real clock, ours may be moved.
+    execute("UPDATE app_clock SET ahead = interval '1 day'")
+    execute("UPDATE signing_stops SET stopped_at = app_now() - interval '60 seconds'")
+    signing.note_caught_up("ethereum", age_max_s=120, needs_new_block=needs_new_block)
+    assert [each.is_caught_up for each in signing.listing()] == [False], "nothing is scanned yet"
+    block_time = value("SELECT clock_timestamp()") - timedelta(seconds=block_age_s)
+    cursors.start(
+        ChainBlock(
+            network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0", block_time=block_time
+        )
+    )
+    signing.note_caught_up("ethereum", age_max_s=120, needs_new_block=needs_new_block)
+    assert [each.is_caught_up for each in signing.listing()] == [is_over]
+
+
 def test_what_is_unknown_is_read_as_it_was_noted(database: str) -> None:
     del database
     with transaction():
