@@ -135,9 +135,7 @@ def test_the_newest_block_of_nodes_that_may_have_gone_back_ends_no_stop(
     assert [each.is_caught_up for each in signing.listing()] == [False], "nothing is scanned yet"
     block_time = value("SELECT clock_timestamp()") - timedelta(seconds=block_age_s)
     cursors.start(
-        ChainBlock(
-            network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0", block_time=block_time
-        )
+        ChainBlock(network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0", block_time=block_time)
     )
     signing.note_caught_up("ethereum", age_max_s=120, needs_new_block=needs_new_block)
     assert [each.is_caught_up for each in signing.listing()] == [is_over]
