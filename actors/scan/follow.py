@@ -111,6 +111,9 @@ def _scan_on(
         elif head - cursor.height <= HOLE_MAX and _is_hole(chain, cursor.height, head):
             # The chain ends with heights that it skipped: the cursor stands at its end.
             head = cursor.height
+        elif chain.block(cursor.height + 1) is None:
+            # A node names a head that neither it nor another one can show: it must not hold up the signing.
+            head = cursor.height
         else:
             return False
     return cursor.height < head

@@ -51,12 +51,17 @@ class TronReader(NodesReader[RestNode]):
     def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
         """Return the scan of the next block; see chains.family."""
         del head, whole
-        found = self._providers.attempt(lambda node: self._read(node, after + 1, ours))
-        return () if found is None else self._marked([found])
+        try:
+            return self._marked([self._providers.attempt(lambda node: self._read(node, after + 1, ours))])
+        except NotYetError:
+            return ()
 
     def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
         """Return a block as another provider tells it, or None if it has no such block yet."""
-        return self._providers.attempt(lambda node: self._read(node, height, ours), second=True, but_by=but_by)
+        try:
+            return self._providers.attempt(lambda node: self._read(node, height, ours), second=True, but_by=but_by)
+        except NotYetError:
+            return None
 
     def final_height(self) -> int | None:
         """Return the solidified height that nodes agree on: the middle of what they tell, of two the lower."""
@@ -94,10 +99,12 @@ class TronReader(NodesReader[RestNode]):
         prices = fees.agreed_prices(self._providers, self._providers.answers(accounts.prices))
         return {pair.currency: fees.cost(pair, prices, self._parameters, cap_units) for pair in self._pairs}
 
-    def _read(self, node: RestNode, height: int, ours: Ours) -> BlockScan | None:
+    def _read(self, node: RestNode, height: int, ours: Ours) -> BlockScan:
         found = scan.read(node, height, self._assets, ours.addresses)
-        if found is not None:
-            self._witnessed(found.block)
+        if found is None:
+            # Another node may have it.
+            raise NotYetError(f"no block {height} yet")
+        self._witnessed(found.block)
         return found
 
     def _header(self, node: RestNode, height: int) -> Block:

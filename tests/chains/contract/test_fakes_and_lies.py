@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from chains.net.node import Node
+from models.db.base import execute
+from models.spends import freshness
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, stored
 
@@ -51,6 +56,29 @@ def test_one_liar_of_three_neither_takes_a_payment_nor_makes_one(start: Start, l
 
     assert (rig.credited(mine), rig.credited(invented)) == (rig.price, 0)
     assert rig.status(mine) == "paid"
+
+
+@pytest.mark.rigs("ethereum", "tron")
+@pytest.mark.parametrize("ahead", [5, 1_000])
+def test_a_head_that_no_provider_can_show_holds_up_neither_the_scan_nor_the_signing(
+    start: Start, monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    rig = start(2)
+    honest = Node.ask_head
+
+    def ask_head(node: Node[Any], tolerance: int) -> int:
+        told = honest(node, tolerance)
+        node.head = told if node.number else rig.tip() + ahead
+        return node.head
+
+    monkeypatch.setattr(Node, "ask_head", ask_head)
+    rig.lies()["stuck"](0, "")
+    rig.restart()
+    execute("UPDATE chain_cursors SET head_reached_at = NULL")
+    rig.mine(2)
+    rig.poll(3)
+    assert rig.scanned() == rig.tip()
+    assert freshness.obstacle(rig.code) == ""
 
 
 @pytest.mark.parametrize("failure", FAILURES)
