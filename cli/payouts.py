@@ -11,9 +11,14 @@ from uuid import UUID
 import structlog
 import typer
 
+from actors import context as process
+from actors.context import Context
+from actors.signer import recovery
+from chains.base import ProviderError
+from chains.net.budget import budget
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
-from core.catalogue.catalogue import Catalogue, load_catalogue
+from core.catalogue.catalogue import Catalogue, Network, load_catalogue
 from core.errors import PayoutFrozen, PayoutNotPending
 from core.money import format_coin
 from core.settings.settings import Settings
@@ -25,6 +30,7 @@ from models.outcomes.settlements import SettleError, Unclear
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.freezes import Freeze, Scope
+from models.payouts.rows import PayoutRow
 from models.treasury import reconciliation
 
 log = structlog.get_logger()
@@ -118,13 +124,29 @@ def cancel(
         except PayoutNotPending:
             raise CommandError(f"{_status(payout_id)}: only what nothing is signed for is cancelled") from None
         except PayoutFrozen:
-            with transaction():
-                kept = payout_decisions.cancel_stopped(catalogue, found, by=OPERATOR)
-            if kept:
-                raise CommandError(kept) from None
+            _cancel_stopped(process.configure(settings), found)
     log.warning("payout.cancelled_by_operator", payout=str(payout_id), merchant=str(found.merchant_id))
     document = {"payout": str(payout_id), "merchant": str(found.merchant_id), "status": "cancelled"}
     show(document, [f"payout {payout_id} of merchant {found.merchant_id}: cancelled"], as_json=as_json)
+
+
+def _cancel_stopped(ctx: Context, found: PayoutRow) -> None:
+    """Cancel a payout of a network that is not signed for. Raises CommandError where something may have paid it."""
+    # Asked first: what is in a block by then, the scan has to have read.
+    if found.network in ctx.available and _is_awaited(ctx, ctx.catalogue.networks[found.network]):
+        raise CommandError("a transaction that no row knows waits for a block and may pay this; try again later")
+    with transaction():
+        kept = payout_decisions.cancel_stopped(ctx.catalogue, found, by=OPERATOR)
+    if kept:
+        raise CommandError(kept)
+
+
+def _is_awaited(ctx: Context, network: Network) -> bool:
+    try:
+        with budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
+            return recovery.is_awaited(ctx, network)
+    except ProviderError as error:
+        raise CommandError(f"the providers of {network.code} failed: {error}") from None
 
 
 def _status(payout_id: UUID) -> str:

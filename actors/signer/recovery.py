@@ -152,6 +152,20 @@ def _is_awaited(network: Network, holder: CoinSpender, *, cautious: bool) -> boo
     return bool(unknown)
 
 
+def is_awaited(ctx: Context, network: Network) -> bool:
+    """Return whether a transaction that no row knows may wait for a block, or stand in one that is not scanned yet.
+
+    For an operator who gives money back while the network is not signed for. Of a window, the scan's word that it has
+    caught up tells. Raises ProviderError.
+    """
+    spender = spending.spender_of(ctx, network)
+    counter, holder = spending.counting(network, spender), spending.holding(network, spender)
+    if holder is not None:
+        return _is_awaited(network, holder, cautious=True)
+    hot = treasury.address(network.code, "hot")
+    return counter is not None and hot is not None and _agreed_slot(network, counter, hot, cautious=True) is None
+
+
 def check_pools(network: Network, spender: Spender, sender: str) -> bool:
     """Return whether every transaction of a sender that waits with the nodes has a row; signing stops if one has none.
 

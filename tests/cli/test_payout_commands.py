@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from actors.signer import recovery
 from cli import session
 from models.db import base
 from models.db.base import one, transaction
@@ -26,6 +27,7 @@ from tests.cli.conftest import CommandLine, Outcome
 from tests.models.builders import USDT, Chain, assert_sound
 from tests.models.ledger.figures import held
 from tests.models.payouts.held import funded, payout, reread, taken
+from tests.models.treasury.builders import pin_hot
 
 REASON = ("--reason", "a leak")
 
@@ -191,7 +193,9 @@ def test_every_command_of_the_page_for_operators_works(sluice_db: CommandLine, m
         assert (outcome.code, outcome.err) == (0, ""), command
 
 
-def test_an_operator_cancels_an_approved_payout_whoevers_it_is(sluice_db: CommandLine) -> None:
+def test_an_operator_cancels_an_approved_payout_whoevers_it_is(
+    sluice_db: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with connected(sluice_db):
         shop = funded()
         order, gone = payout(shop, status="approved"), taken(payout(shop), "approved", "broadcasting")
@@ -213,6 +217,12 @@ def test_an_operator_cancels_an_approved_payout_whoevers_it_is(sluice_db: Comman
     assert "caught up" in sluice_db("payouts", "cancel", str(kept.id)).err
     with connected(sluice_db):
         signing.note_caught_up("ethereum")
+        pin_hot()
+    sluice_db.env["ETHEREUM_RPC_URLS"] = "http://127.0.0.1:1"
+    assert "the providers of ethereum failed" in sluice_db("payouts", "cancel", str(kept.id)).err
+    monkeypatch.setattr(recovery, "is_awaited", lambda *_: True)
+    assert "waits for a block" in sluice_db("payouts", "cancel", str(kept.id)).err
+    monkeypatch.setattr(recovery, "is_awaited", lambda *_: False)
     assert sluice_db("payouts", "cancel", str(kept.id), "--json").json["status"] == "cancelled"
 
 

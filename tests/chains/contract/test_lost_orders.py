@@ -9,6 +9,7 @@ import pytest
 
 from actors import context
 from actors.payout_links.checks import check_unpaid
+from actors.signer import recovery
 from core.errors import DomainError, PayoutFrozen
 from models.db.base import execute, rows, transaction
 from models.outcomes import decisions
@@ -149,3 +150,21 @@ def claims_again(rig: Rig, link: PayoutLinkRow, to: str) -> UUID | None:
     """Return the payout that a repeated claim finds."""
     claim(rig, link, to)
     return payout_links.reread(link.id).payout_id
+
+
+@pytest.mark.rigs("ethereum", "bitcoind", "tron")
+def test_an_operator_is_shown_what_waits_for_a_block_and_may_have_paid_what_he_cancels(rich: Rig) -> None:
+    to = rich.recipient()
+    pending = rich.order(to, status="pending")
+    backup = rich.copy()
+    assert not recovery.is_awaited(context.context(), rich.network)
+    with transaction():
+        payouts.move(rich.catalogue, pending, "approved")
+    sign(rich)
+
+    rich.go_back_to(backup)
+    rich.catch_up()
+    sign(rich)
+    # What lives in a window is waited for by time.
+    is_window = rich.claim == "window"
+    assert recovery.is_awaited(context.context(), rich.network) != is_window
