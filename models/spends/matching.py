@@ -24,7 +24,7 @@ from psycopg2.extras import Json
 from core.addresses.addresses import stored_form
 from core.catalogue.catalogue import Catalogue
 from core.money import PrecisionLostError
-from core.payouts.states import UNSIGNED_PAYOUTS
+from core.payouts.states import FINAL_PAYOUTS, PAYOUT_TRANSITIONS, UNSIGNED_PAYOUTS
 from models.db.base import column, is_true, rows_as, value
 from models.payouts.rows import PayoutRow
 from models.spends.unknown import Part, UnknownRow
@@ -106,7 +106,10 @@ def _is_alone(catalogue: Catalogue, unknown: UnknownRow, part: Part, order: Orde
 
 
 def rivals(catalogue: Catalogue, unknown: UnknownRow, part: Part) -> list[Order]:
-    """Return the open orders that an output may have paid, whatever their fee was: signed later, they pay it again."""
+    """Return the open orders that an output may have paid, whatever their fee was: signed later, they pay it again.
+
+    One that is sent as well: what it was sent with may have expired, and been signed anew in what the database lost.
+    """
     units = ledger_units(catalogue, unknown, part.units)
     if not units or not unknown.is_transfer or unknown.key_ordinal is not None or not part.has_effect:
         return []
@@ -131,7 +134,7 @@ def _orders(
         {
             "network": unknown.network, "currency": unknown.currency, "address": part.recipient, "memo": part.memo,
             "units": units, "taken": list(taken), "limit": ORDERS_MAX,
-            "statuses": list(UNSIGNED_PAYOUTS) if is_possible_enough else ["approved"],
+            "statuses": list(PAYOUT_TRANSITIONS.keys() - FINAL_PAYOUTS) if is_possible_enough else ["approved"],
         },
     )  # fmt: skip
 

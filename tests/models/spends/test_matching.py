@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from core.ids import uuid7
+from core.payouts.states import PayoutStatus
 from models.db.base import execute, rows, transaction
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
@@ -17,6 +18,7 @@ from models.spends.unknown import Part, UnknownRow
 from tests.models.builders import CATALOGUE, merchant
 from tests.models.payout_links.builders import new_link
 from tests.models.payouts.builders import fund
+from tests.models.payouts.held import taken
 from tests.models.spends.test_signing import unknown
 
 TO = "0x" + "51" * 20
@@ -167,6 +169,17 @@ def test_a_named_order_is_paid_at_whatever_fee_but_of_that_sum_at_most(shop: UUI
     assert not matching.is_paid_by(made, found, found.parts[0], GROSS + 1)
     assert not matching.is_paid_by(made.but(is_fee_on_top=True), found, found.parts[0], 1)
     assert not matching.is_paid_by(made.but(memo="7"), found, found.parts[0], 1)
+
+
+def test_an_order_that_was_sent_may_have_been_signed_anew_in_what_was_lost(shop: UUID) -> None:
+    made = order(shop)
+    found = left(GROSS - FEE)
+    path: tuple[tuple[PayoutStatus, list[UUID]], ...] = (
+        ("broadcasting", [made.id]), ("sent", [made.id]), ("confirmed", []),
+    )  # fmt: skip
+    for status, rivals in path:
+        taken(made, status)
+        assert [each.id for each in matching.rivals(CATALOGUE, found, found.parts[0])] == rivals
 
 
 def test_the_cheques_of_a_sum_are_found(shop: UUID) -> None:
