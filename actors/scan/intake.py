@@ -44,18 +44,24 @@ SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
 
 
 class Matching:
-    """Finds what is ours, as chains.base.Ours, and remembers whose they are. Made anew for every step of a scan."""
+    """Finds what is ours, as chains.base.Ours, and remembers whose they are. Made anew for every step of a scan.
+
+    Where the claim is coins, addresses that were given out to nobody count too. A database that lost its last commits
+    has forgotten to whom it gave them, and what was paid out of the coins there is found by these alone.
+    """
 
     def __init__(self, network: Network) -> None:
         self._code, self._family = network.code, network.family
+        self._counts_unowned = traits_of(network).claim == "coins"
         self.hot = treasury.address(network.code, "hot")
         self.owners: dict[str, Owner] = {}
 
     def addresses(self, seen: Collection[str]) -> Collection[str]:
         """Return those of the addresses that are ours."""
-        found = deposits.match(self._family, seen)
+        found, unowned = deposits.matched(self._family, seen)
         self.owners.update(found)
-        return [*found, self.hot] if self.hot is not None and self.hot in seen else found.keys()
+        mine = [*found, *unowned] if self._counts_unowned else [*found]
+        return [*mine, self.hot] if self.hot is not None and self.hot in seen else mine
 
     def coins(self, seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
         """Return those of the coins that are ours."""
@@ -63,7 +69,7 @@ class Matching:
 
     def of(self, transfers: Iterable[Transfer]) -> set[tuple[OwnerKind, UUID]]:
         """Return whom these transfers came to, the gateway itself left out."""
-        owners = [self.owners[t.recipient] for t in transfers if t.recipient != self.hot]
+        owners = [self.owners[t.recipient] for t in transfers if t.recipient in self.owners]
         return {(owner.kind, owner.id) for owner in owners}
 
 
@@ -135,9 +141,10 @@ def take_transfer(
     sender = transfer.sender if traits_of(network).has_sender else None
     if treasury.is_own_move(network.code, transfer.mark or transfer.txid, sender):
         return False
-    if transfer.recipient == ours.hot:
+    owner = ours.owners.get(transfer.recipient)
+    if owner is None:
         return _take_topup(ctx, chain, _topup(ctx, network, block, transfer))
-    return take(ctx, chain, found_in(ctx, network, block, transfer, ours.owners[transfer.recipient]))
+    return take(ctx, chain, found_in(ctx, network, block, transfer, owner))
 
 
 def _take_topup(ctx: Context, chain: Reader, new: Topup) -> bool:

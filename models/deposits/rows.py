@@ -169,12 +169,18 @@ _IS_THE_SAME: Final = (
 
 
 def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
-    """Return the owners of those addresses that are ours: one indexed query, however many are watched.
+    """Return the owners of those addresses that are ours."""
+    return matched(family, addresses)[0]
 
-    Each is looked up on its own: of a block with thousands of them the planner would rather read the whole pool.
+
+def matched(family: str, addresses: Collection[str]) -> tuple[dict[str, Owner], set[str]]:
+    """Return the owners of those addresses that are ours, and those of the pool that were given out to nobody.
+
+    One indexed query, however many are watched. Each is looked up on its own: of a block with thousands of them the
+    planner would rather read the whole pool.
     """
     if not addresses:
-        return {}
+        return {}, set()
     found = rows_as(
         Owner,
         "SELECT p.address, o.owner_kind AS kind, o.owner_id AS id,"
@@ -184,13 +190,14 @@ def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
         " FROM unnest(string_to_array(%s, ',')) AS seen (address)"
         " CROSS JOIN LATERAL"
         " (SELECT a.* FROM pool_addresses a WHERE a.family = %s AND a.address = seen.address LIMIT 1) p"
-        " JOIN address_owners o ON o.family = p.family AND o.ordinal = p.ordinal"
+        " LEFT JOIN address_owners o ON o.family = p.family AND o.ordinal = p.ordinal"
         " LEFT JOIN invoices i ON o.owner_kind = 'invoice' AND i.id = o.owner_id"
         " LEFT JOIN wallets w ON o.owner_kind = 'wallet' AND w.id = o.owner_id"
-        " WHERE i.id IS NOT NULL OR w.id IS NOT NULL",
+        " WHERE i.id IS NOT NULL OR w.id IS NOT NULL OR o.owner_id IS NULL",
         (",".join(addresses), family),
     )
-    return {owner.address: owner for owner in found}
+    owners = {owner.address: owner for owner in found if owner.id is not None}
+    return owners, {owner.address for owner in found} - owners.keys()
 
 
 def record(found: Deposit) -> bool:

@@ -8,13 +8,14 @@ from actors import context
 from actors.signer import broadcast, recovery
 from actors.signer import spend as spending
 from chains.spending import Fate, FateKind
-from models.db.base import execute, rows
+from models.db.base import execute, rows, transaction
 from models.deposits import cursors
+from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.spends import signing, tracking
 from models.treasury import writeoffs
 from models.treasury.writeoffs import RecoveryError
-from tests.chains.contract.rig import Rig, dies_at, status, stored
+from tests.chains.contract.rig import PRICE, Rig, dies_at, status, stored
 
 pytestmark = pytest.mark.fresh_database
 
@@ -26,6 +27,10 @@ def sign(rig: Rig, times: int = 2) -> None:
     for _ in range(times):
         execute("UPDATE payouts SET due_at = app_now() WHERE status = 'approved'")
         rig.sign()
+
+
+def whole(rig: Rig) -> int:
+    return int(10 ** rig.catalogue.scale(rig.currency))
 
 
 def pay_order(rig: Rig, of: PayoutRow, txid: str, place: int | None = None) -> tuple[PayoutRow, int]:
@@ -298,6 +303,41 @@ def test_what_still_waits_in_the_pools_is_waited_for_before_anybody_is_paid_agai
     assert signing.read(rich.code) is None
     assert (rich.held(to), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT txid FROM spend_attempts") == [(txid,)]
+    assert rich.findings() == []
+
+
+@pytest.mark.rigs("bitcoind")
+def test_what_was_paid_out_of_coins_that_came_in_the_lost_time_is_found_too(rich: Rig) -> None:
+    """The restored pool has the address at which they came, and does not know that anybody was shown it."""
+    to, dollars = rich.recipient(), 47
+    sum_of = {"amount_units": dollars * whole(rich), "to_units": dollars * whole(rich)}
+    order = rich.order(to, status="pending", **sum_of)
+    backup = rich.copy()
+    lost = rich.invoice()
+    # Worth more than any coin of the hot wallet: it alone pays the order.
+    came = rich.price * (dollars + 2) // PRICE
+    rich.pay(stored(lost), came)
+    rich.advance(rich.network.maturity)
+    pooled = rows("SELECT family, ordinal, address FROM pool_addresses")
+    with transaction():
+        payouts.move(rich.catalogue, order, "approved")
+    sign(rich)
+    rich.follow()
+    assert rows("SELECT address FROM coins WHERE spent_by_txid IS NOT NULL") == [(stored(lost),)]
+    paid = rich.held(to)
+
+    rich.go_back_to(backup)
+    for row in pooled:
+        execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES (%s, %s, %s)", row)
+    with transaction():
+        payouts.move(rich.catalogue, order, "approved")
+    rich.catch_up()
+    rich.outlast()
+    sign(rich)
+    rich.follow()
+    assert signing.read(rich.code) is None
+    assert (rich.held(to), status(order)) == (paid, "confirmed")
+    assert rows("SELECT units FROM treasury_topups WHERE status = 'booked' ORDER BY units DESC LIMIT 1") == [(came,)]
     assert rich.findings() == []
 
 

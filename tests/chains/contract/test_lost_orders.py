@@ -22,14 +22,10 @@ from models.spends import signing
 from models.spends import unknown as unknown_spends
 from models.treasury import writeoffs
 from tests.chains.contract.rig import PRICE, Rig, status
-from tests.chains.contract.test_lost_commits import sign
+from tests.chains.contract.test_lost_commits import sign, whole
 from tests.models.payout_links.builders import new_link
 
 pytestmark = pytest.mark.fresh_database
-
-
-def whole(rig: Rig) -> int:
-    return int(10 ** rig.catalogue.scale(rig.currency))
 
 
 def fee_out(rig: Rig, fee: int) -> dict[str, Any]:

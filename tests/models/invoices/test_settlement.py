@@ -901,6 +901,10 @@ def test_addresses_are_matched_in_their_stored_form(shop: UUID, chain: Chain) ->
     assert deposits.match("evm", ["0xnobody", pooled]) == {
         pooled: deposits.Owner(pooled, "invoice", mine.id, shop, "USDT", "ethereum")
     }
+    execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', 77777, '0xfree')")
+    assert deposits.match("evm", ["0xfree"]) == {}
+    owners, unowned = deposits.matched("evm", ["0xfree", pooled])
+    assert (owners.keys(), unowned) == ({pooled}, {"0xfree"})
 
 
 def test_a_full_blocks_addresses_are_looked_up_and_the_pool_is_not_read(shop: UUID) -> None:
