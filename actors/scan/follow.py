@@ -98,12 +98,12 @@ def _scan_on(
     looked_at: datetime | None,
     is_stopped: bool,
 ) -> bool:
-    first, ours, is_shown = cursor.height, Matching(network), True
+    first, ours = cursor.height, Matching(network)
     while cursor.height - first < BLOCKS_PER_STEP:
         if cursor.height >= head:
             more = _check_tip(ctx, network, chain, cursor, head)
             if not more:
-                _note_head(network, looked_at, is_stopped=is_stopped, is_shown=is_shown)
+                _note_head(network, looked_at, is_stopped=is_stopped)
             return more
         moved = _scan_next(ctx, network, chain, cursor, head, ours, whole=is_stopped)
         if moved is not None:
@@ -111,27 +111,22 @@ def _scan_on(
         elif head - cursor.height <= HOLE_MAX and _is_hole(chain, cursor.height, head):
             # The chain ends with heights that it skipped: the cursor stands at its end.
             head = cursor.height
-        elif chain.block(cursor.height + 1) is None:
-            # A node names a head that neither it nor another one can show: it must not hold up the signing.
-            head, is_shown = cursor.height, False
         else:
             return False
     return cursor.height < head
 
 
-def _note_head(network: Network, looked_at: datetime | None, *, is_stopped: bool, is_shown: bool) -> None:
+def _note_head(network: Network, looked_at: datetime | None, *, is_stopped: bool) -> None:
     """Note that all is read that the chain has, unless its newest block is too old for that.
 
     Blocks of bitcoin are hours apart at times, so that its nodes may have gone back by hours with the database and look
-    well: where coins are claimed a stop lasts until a block was made after it. So it does where nodes name a head that
-    none of them shows.
+    well: where coins are claimed a stop lasts until a block was made after it.
     """
     traits, age_max_s = traits_of(network), _head_age_max_s(network)
     if is_stopped:
         signing.note_caught_up(
-            network.code, window_s=traits.window_s, age_max_s=age_max_s,
-            needs_new_block=traits.claim == "coins" or not is_shown,
-        )  # fmt: skip
+            network.code, window_s=traits.window_s, age_max_s=age_max_s, needs_new_block=traits.claim == "coins"
+        )
     if looked_at is not None:
         cursors.reach_head(network.code, asked_at=looked_at, age_max_s=age_max_s)
 
