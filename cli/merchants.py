@@ -3,15 +3,17 @@
 from typing import Annotated, Any, Final
 from uuid import UUID
 
+import msgspec
 import typer
 
 from cli.output import JsonFlag, show
 from cli.session import database
 from core.catalogue.catalogue import load_catalogue
 from core.money import CENT_DIGITS, PPM, PPM_DIGITS, format_coin, parse_units
+from core.net.requests import Email
 from core.secrets.secretbox import SecretBox
 from models.db.base import transaction
-from models.merchants import allowlists, term_changes
+from models.merchants import allowlists, notices, term_changes
 from models.merchants import rows as merchants
 from models.merchants.rows import LIST_MAX, KeyKind, Merchant
 from models.outcomes import disowned
@@ -19,6 +21,8 @@ from models.outcomes import disowned
 FEE_FIXED_MAX_CENTS: Final = 1_000_000
 # What ends a fee of a merchant's own.
 DEFAULT: Final = "default"
+# What ends security notices.
+NONE: Final = "none"
 
 merchant_app = typer.Typer(no_args_is_help=True, help="Merchants and their owners.")
 key_app = typer.Typer(no_args_is_help=True, help="API keys of merchants.")
@@ -63,25 +67,35 @@ def set_merchant(
     fee_fixed_usd: Annotated[
         str | None, typer.Option(help="Its fixed part, in US dollars for a payment; default: FEE_FIXED_USD.")
     ] = None,
+    owner_email: Annotated[
+        str | None, typer.Option(help=f"Where security notices to its owner go, for all the owner's merchants; {NONE}.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Change a merchant's terms. Payouts that wait already, and payments and wallets that are there, keep theirs."""
     ppm = _own_fee(fee_percent, digits=PPM_DIGITS, highest=PPM)
     cents = _own_fee(fee_fixed_usd, digits=CENT_DIGITS, highest=FEE_FIXED_MAX_CENTS)
     lines = []
-    if cosign is None and fee_percent is None and fee_fixed_usd is None:
+    address = _address(owner_email)
+    if cosign is None and fee_percent is None and fee_fixed_usd is None and owner_email is None:
         raise typer.BadParameter("say what to set")
     with database(), transaction():
         if cosign is not None:
             merchants.set_cosign(merchant_id, is_required=cosign)
             lines.append("payouts need a second approval" if cosign else "payouts made with a key are sent at once")
+            notices.write(merchant_id, f"Co-signing is {'required' if cosign else 'not required'}.", by="operator")
         if fee_percent is not None:
             term_changes.set_fee_percent(merchant_id, ppm)
             lines.append(f"fee: {fee_percent} percent")
         if fee_fixed_usd is not None:
             term_changes.set_fee_fixed(merchant_id, cents)
             lines.append(f"fixed fee: {fee_fixed_usd} USD")
-    said = {"cosign": cosign, "fee_percent": fee_percent, "fee_fixed_usd": fee_fixed_usd}
+        if owner_email is not None:
+            notices.set_address(merchant_id, address)
+            lines.append(f"security notices: {owner_email}")
+    said = {
+        "cosign": cosign, "fee_percent": fee_percent, "fee_fixed_usd": fee_fixed_usd, "owner_email": owner_email,
+    }  # fmt: skip
     changed = {name: value for name, value in said.items() if value is not None}
     show({"merchant_id": str(merchant_id), **changed}, lines, as_json=as_json)
 
@@ -91,6 +105,7 @@ def unlock_merchant(merchant_id: UUID, *, as_json: JsonFlag = False) -> None:
     """End a merchant's IP allowlist, for one that has locked itself out; its keys then sign from anywhere."""
     with database(), transaction():
         ended = allowlists.end(merchant_id)
+        notices.write(merchant_id, "API keys may sign from anywhere.", by="operator")
     line = f"allowed so far: {', '.join(ended)}" if ended else "there was no list"
     show({"merchant_id": str(merchant_id), "ended": ended}, [line], as_json=as_json)
 
@@ -104,8 +119,9 @@ def create_key(
     as_json: JsonFlag = False,
 ) -> None:
     """Create an API key. Its secret is shown now and never again."""
-    with database() as settings:
+    with database() as settings, transaction():
         key = merchants.create_key(merchant_id, kind, label, SecretBox(settings.secret_keys))
+        notices.write(merchant_id, f"A new API key of kind {kind}: {key.public_id}", by="operator")
     document = {"merchant_id": str(merchant_id), "public_id": key.public_id, "secret": key.secret, "kind": kind}
     lines = [f"public id  {key.public_id}", f"secret     {key.secret}   (not shown again)"]
     show(document, lines, as_json=as_json)
@@ -130,6 +146,16 @@ def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
     told = {"public_id": public_id, "revoked": True, "changed": was_active, "stopped_withdrawals": stopped,
             "cancelled_payouts": given_back, "cancelled_cheques": cheques, "kept_cheques": kept_cheques}  # fmt: skip
     show(told, lines, as_json=as_json)
+
+
+def _address(text: str | None) -> str | None:
+    """Read the address of an owner; None where it is none."""
+    if text is None or text == NONE:
+        return None
+    try:
+        return msgspec.convert(text, Email) or None
+    except msgspec.ValidationError:
+        raise typer.BadParameter("this is no e-mail address") from None
 
 
 def _own_fee(text: str | None, *, digits: int, highest: int) -> int | None:

@@ -8,7 +8,7 @@ from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import AllowlistLocksYouOut
 from core.merchants.schemas import IpAllowlist, SetAllowlist
 from core.net import allowlist
-from models.merchants import allowlists
+from models.merchants import allowlists, notices
 
 
 @call_actor(queue="invoices", body=SetAllowlist)
@@ -20,4 +20,6 @@ def set_allowlist(info: CallInfo, wanted: SetAllowlist) -> CallReply:
             if not allowlist.admits(networks, None if wanted.source is None else ip_address(wanted.source)):
                 raise AllowlistLocksYouOut
             allowlists.replace(info.merchant(), allowlist.texts(networks))
+            sources = ", ".join(allowlist.texts(networks)) or "anywhere"
+            notices.write(info.merchant(), f"API keys may sign from: {sources}", by=info.principal())
         return record.store(IpAllowlist(ips=allowlists.read(info.merchant())))

@@ -8,7 +8,7 @@ from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import SplitRuleNotFound
 from core.merchants.split_schemas import AddRule, DeletedRule, RuleLookup, SetSplits
 from core.merchants.terms_rules import split_ppm
-from models.merchants import splits
+from models.merchants import notices, splits
 
 
 @call_actor(queue="payouts", body=AddRule)
@@ -24,7 +24,10 @@ def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
             title=wanted.title or "",
             principal=info.principal(),
         )
-        return record.store(splits.show_rule(made))
+        shown = splits.show_rule(made)
+        to = f"{shown.percent} percent to merchant {recipient_id}"
+        notices.write(info.merchant(), f"Split rule, {shown.status}: {to}.", by=info.principal())
+        return record.store(shown)
 
 
 @call_actor(queue="payouts", body=RuleLookup)
@@ -33,6 +36,7 @@ def delete_split_rule(info: CallInfo, wanted: RuleLookup) -> CallReply:
     with recorded(info) as record:
         if not splits.delete(info.merchant(), UUID(wanted.rule_id)):
             raise SplitRuleNotFound
+        notices.write(info.merchant(), f"The split rule {wanted.rule_id} ended.", by=info.principal())
         return record.store(DeletedRule(rule_id=str(UUID(wanted.rule_id)), deleted=True))
 
 
@@ -41,4 +45,9 @@ def set_splits(info: CallInfo, wanted: SetSplits) -> CallReply:
     """Change how rules apply to whatever is credited from now on, and return that."""
     with recorded(info) as record:
         splits.set_config(info.merchant(), enabled=wanted.enabled, hold_hours=wanted.refund_hold_hours)
-        return record.store(splits.show_config(info.merchant()))
+        shown = splits.show_config(info.merchant())
+        state = "on" if shown.enabled else "off"
+        notices.write(
+            info.merchant(), f"Splits are {state}; shares wait {shown.refund_hold_hours} hours.", by=info.principal()
+        )
+        return record.store(shown)

@@ -11,6 +11,7 @@ from core.errors import PayoutFrozen, TransferBadAmount, TransferUnknownCurrency
 from core.merchants.transfer_schemas import ToPersonal
 from core.money import parse_units, rescale
 from models.db import locks
+from models.merchants import notices
 from models.merchants import transfers as personal
 from models.merchants.transfers import TransferRow
 from models.payouts import freezes
@@ -43,7 +44,9 @@ def _transfer(catalogue: Catalogue, merchant_id: UUID, body: ToPersonal, *, prin
     # Nor does what a restore brought back, though it has left.
     if body.currency in signing.doubted_coins(catalogue, context().available):
         raise PayoutFrozen
-    return personal.transfer(merchant_id, body.order_id, body.currency, units, created_by=principal)
+    made = personal.transfer(merchant_id, body.order_id, body.currency, units, created_by=principal)
+    notices.write(merchant_id, f"{body.amount} {body.currency} went to the owner's personal wallet.", by=principal)
+    return made
 
 
 def _units(catalogue: Catalogue, body: ToPersonal) -> int:

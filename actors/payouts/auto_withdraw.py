@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Final
 from uuid import UUID
 
 from actors.context import Context, context
@@ -11,9 +12,12 @@ from core.addresses.addresses import display
 from core.catalogue.catalogue import Pair
 from core.errors import AutowithdrawBadAddress, AutowithdrawBadThreshold, AutowithdrawUnknownCurrency
 from core.payouts.withdrawal_schemas import SetAutoWithdraw
+from models.merchants import notices
 from models.payouts import rules as payout_rules
 from models.payouts import withdrawals
 from models.payouts.withdrawals import WithdrawalRule
+
+_NOTICE: Final = "Automatic withdrawal of {currency} on {network}, {status}: to {address} from {threshold} on."
 
 
 @call_actor(queue="payouts", body=SetAutoWithdraw)
@@ -28,6 +32,9 @@ def set_auto_withdraw(info: CallInfo, wanted: SetAutoWithdraw) -> CallReply:
         else:
             among = wanted.currency
         items = [withdrawals.shown(ctx.catalogue, rule) for rule in withdrawals.listing(merchant_id, among)]
+        if wanted.is_change:
+            [changed] = [item for item in items if item["currency"] == wanted.currency]
+            notices.write(merchant_id, _NOTICE.format(**changed), by=info.principal())
         return record.store({"items": items})
 
 

@@ -19,6 +19,7 @@ from core.net.egress import EgressRefused, check_public_url, with_ascii_host
 from core.secrets.secretbox import SecretBox
 from core.webhooks.schemas import Redeliver, RegisterWebhook, WebhookEndpoint
 from models.db.base import in_transaction
+from models.merchants import notices
 from models.webhooks import deliveries, outbox, redelivery
 from models.webhooks import views as webhook_views
 
@@ -41,6 +42,7 @@ def register_webhook(info: CallInfo, body: RegisterWebhook) -> CallReply:
     with recorded(info) as record:
         url, box = with_ascii_host(body.url), SecretBox(settings.secret_keys)
         endpoint = outbox.register_endpoint(info.merchant(), url, box=box)
+        notices.write(info.merchant(), f"Webhooks go to {endpoint.url}, signed with a new secret.", by=info.principal())
         answer = WebhookEndpoint(endpoint_id=str(endpoint.id), url=endpoint.url, secret=endpoint.secret)
         return record.store(answer)
 

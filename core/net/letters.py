@@ -1,6 +1,6 @@
 """Lays out what an e-mail says, as text and as HTML, in one form for all of them.
 
-Used by core.net.mail for cheques and by core.invoices.letters for payments.
+Used by core.net.mail for cheques and security notices, and by core.invoices.letters for payments.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class Letter(msgspec.Struct, frozen=True, kw_only=True):
     said: tuple[str, ...] = ()
     # Names and values, one below the other.
     facts: tuple[tuple[str, str], ...] = ()
-    button: str
-    url: str
+    # Without a URL there is no button.
+    button: str = ""
+    url: str = ""
     closing: str
 
 

@@ -1,18 +1,24 @@
-"""Composes e-mails. Used by actors: what a cheque's says, and any as it is handed over (actors.upkeep.mail_server).
+"""Composes e-mails: what a cheque's and a security notice's say, and any as actors.upkeep.mail_server hands it over.
 
 Nothing that a merchant wrote stands in a header; in the body it is escaped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE_POLICY
 from email.utils import localtime
+from typing import Final
 from uuid import UUID
 
-from core.net.letters import Body, Letter, laid_out
+import msgspec
+
+from core.net.letters import Body, Letter, laid_out, one_line
+
+NOTICE_SUBJECT: Final = "Security notice: changes at your shop"
 
 
 class MailRefusedError(Exception):
@@ -39,6 +45,28 @@ def cheque_body(
             button="Claim it",
             url=claim_url,
             closing=f"Open until {until}. Whoever has this link can have the money: do not pass it on.",
+        )
+    )
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that a security notice names: when, by which principal, and what, as text."""
+
+    at: str
+    by: str
+    text: str
+
+
+def notice_body(merchant: str, changes: Sequence[Change], *, left_out: int) -> Body:
+    """Return the e-mail about changes of who can move a merchant's money, or where it goes."""
+    said = [f"{change.at}, by {change.by}\n{one_line(change.text)}" for change in changes]
+    if left_out:
+        said.append(f"And {left_out} more changes.")
+    return laid_out(
+        Letter(
+            lead=f"Changes at {merchant}:",
+            said=tuple(said),
+            closing="If you did not expect a change, ask the operator of your gateway to revoke the key that made it.",
         )
     )
 

@@ -57,7 +57,7 @@ TRANSFER: Final = _way(
     "Transfer to the personal wallet", ("/v1/transfer/to-personal",), ("one", "refused", "stays", "any coin")
 )
 APPROVAL: Final = _way("Approval of a payout", ("/v1/payout/approve",), ("one", "refused", "stays", "any coin"))
-# They move nothing, and decide who can.
+# They move nothing, and decide who can: models.merchants.notices tells the owner.
 SPLIT_SETTINGS: Final = _way("Split settings", ("/v1/split/config/set",), ("one", "goes on", "stays", "none"))
 ALLOWLIST: Final = _way("IP allowlist", ("/v1/ip-allowlist",), ("one", "goes on", "stays", "none"))
 WEBHOOK: Final = _way("Webhook endpoint", ("/v1/webhooks",), ("one", "goes on", "stays", "none"))

@@ -20,6 +20,7 @@ class LockSeed(IntEnum):
     SINGLE_FLIGHT = 3
     MONEY_OUT_ORDER = 4
     SIGNER_LIMITS = 5
+    NOTICES = 6
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
-"""Keeps e-mails that wait to be sent, best effort: what merchants' buyers and recipients are told.
+"""Keeps e-mails that wait to be sent, best effort: to merchants' buyers and recipients, and to their owners.
 
-Written with what they tell of (cheques, and models.invoices.receipts); actors.upkeep.emails leases and sends them.
+Written with what they tell of (cheques, models.invoices.receipts, models.merchants.notices); actors.upkeep.emails
+leases and sends them.
 An e-mail is pending, then sent or dead, and in both cases empty: what a cheque's holds is as good as money.
 """
 
@@ -32,10 +33,11 @@ LEASE_S: Final = 300
 ERROR_CHARS_MAX: Final = 200
 KEPT_DAYS: Final = 30
 
-Kind = Literal["cheque", "receipt", "payment"]
+Kind = Literal["cheque", "receipt", "payment", "notice"]
 
 _FREE: Final = "(e.leased_until IS NULL OR e.leased_until <= app_now())"
-_TODAY: Final = "created_at > app_now() - interval '24 hours'"
+# Security notices count for no cap, as none holds them back.
+_TODAY: Final = "kind <> 'notice' AND created_at > app_now() - interval '24 hours'"
 _DUE: Final = turns.fair(
     "emails e",
     "e.status = 'pending'",
@@ -125,6 +127,25 @@ def add(merchant_id: UUID, drafts: Sequence[Draft], *, kind: Kind, box: SecretBo
     EmailRow.write_all(new)
     ring(Bell.DELIVER_EMAILS)
     return [email.id for email in new]
+
+
+def add_uncapped(
+    merchant_id: UUID, recipient: str, *, subject: str, body: bytes, kind: Kind, due_at: datetime, box: SecretBox
+) -> None:
+    """Write an e-mail that no cap holds back, in the caller's transaction; it is sent from due_at on."""
+    email_id = uuid7()
+    EmailRow(
+        id=email_id, merchant_id=merchant_id, object_id=merchant_id, kind=kind, recipient=recipient, subject=subject,
+        body_box=box.seal(body, bound_to=_binding(email_id)), next_attempt_at=due_at,
+    ).write()  # fmt: skip
+    ring(Bell.DELIVER_EMAILS)
+
+
+def rewrite(waiting: EmailRow, body: bytes, *, box: SecretBox) -> None:
+    """Replace the body of a locked e-mail that no worker has begun to send."""
+    execute(
+        "UPDATE emails SET body_box = %s WHERE id = %s", (box.seal(body, bound_to=_binding(waiting.id)), waiting.id)
+    )
 
 
 def _within_caps(merchant_id: UUID, drafts: Sequence[Draft]) -> Sequence[Draft]:

@@ -193,6 +193,12 @@ def revoke_key(public_id: str) -> bool:
     return False
 
 
+def merchant_of(public_id: str) -> UUID:
+    """Return the merchant of a key that exists."""
+    found: UUID = value("SELECT merchant_id FROM api_keys WHERE public_id = %s", (public_id,))
+    return found
+
+
 def find_key(public_id: str) -> ApiKeyRow | None:
     """Return the key of that public id if it is in force; unknown and revoked keys look alike."""
     if _PUBLIC_ID.fullmatch(public_id) is None:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from models.db.base import repeat_on_deadlock, transaction
+from models.merchants import notices
 from models.merchants import rows as merchants
 from models.outcomes import endings
 from models.payout_links import rows as payout_links
@@ -33,7 +34,10 @@ def revoke(catalogue: Catalogue, public_id: str) -> Revoked:
 
     Its rules, and the shares that they made, ask by themselves whether it is revoked. Raises UnknownKeyError.
     """
-    was_active = merchants.revoke_key(public_id)
+    with transaction():
+        was_active = merchants.revoke_key(public_id)
+        if was_active:
+            notices.write(merchants.merchant_of(public_id), f"The API key {public_id} is revoked.", by="operator")
     stopped = withdrawals.named_by(public_id)
     cheques, kept_cheques = payout_links.cancel_of_key(public_id)
     return Revoked(was_active, stopped, cheques, kept_cheques, cancel_all(catalogue, public_id))

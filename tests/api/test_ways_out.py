@@ -20,11 +20,14 @@ from core.ids import uuid7
 from core.payout_links.tokens import ClaimTokens
 from core.payouts import ways_out
 from core.payouts.ways_out import WAYS, Way
+from core.secrets.secretbox import SecretBox
 from models.db import base
 from models.invoices import rows as invoices
 from models.ledger import ledger
 from models.ledger.ledger import DEBT, HOLD, Account, Transfer
+from models.merchants import notices
 from models.merchants import rows as merchants
+from models.merchants.emails import EmailRow
 from models.outcomes import disowned
 from models.payouts import freezes
 from tests.api.conftest import code_of
@@ -376,6 +379,33 @@ def check_revocation(shop: Shop, way: Way, case: Case) -> None:
     if way in {ways_out.SPLIT, ways_out.WITHDRAWAL}:
         assert shop.post("/v1/split/rule/list", {}, SECOND)["items"] == []
         assert not [r for r in shop.post("/v1/auto-withdraw", {}, SECOND)["items"] if r["status"] != "off"]
+
+
+def test_the_owner_is_told_of_each_change_that_one_key_makes(shop: Shop) -> None:
+    shop.live.configure(SMTP_URL="smtp://127.0.0.1:1")
+    with base.transaction():
+        notices.set_address(shop.id, "owner@mail.example")
+    told = (
+        (ways_out.SPLIT, "Split rule, active: 1 percent to merchant"),
+        (ways_out.WITHDRAWAL, f"USDT on ethereum, active: to {ANN} from 20 on."),
+        (ways_out.TRANSFER, "1 USDT went to the owner's personal wallet."),
+        (ways_out.SPLIT_SETTINGS, "Splits are on; shares wait 0 hours."),
+        (ways_out.ALLOWLIST, "API keys may sign from: 127.0.0.1"),
+        (ways_out.WEBHOOK, "Webhooks go to https://1.1.1.1/hook, signed with a new secret."),
+    )
+    for way, _ in told:
+        assert CASES[way, way.routes[0]](shop)(FIRST) == ""
+    [rule] = shop.post("/v1/split/rule/list", {})["items"]
+    assert shop.post("/v1/split/rule/delete", {"rule_id": rule["rule_id"]})["deleted"]
+    for path in ("/v1/auto-withdraw", "/v1/ip-allowlist"):
+        assert isinstance(shop.post(path, {}), dict), "who only reads changes nothing"
+
+    [email] = EmailRow.read("e.kind = 'notice'")
+    content = notices._decode.decode(email.open(SecretBox(shop.live.settings.secret_keys)))
+    assert [change.by for change in content.changes] == [FIRST] * 7
+    texts = [change.text for change in content.changes]
+    assert [expected in text for text, (_, expected) in zip(texts, told, strict=False)] == [True] * 6
+    assert texts[-1] == f"The split rule {rule['rule_id']} ended."
 
 
 def test_every_route_that_changes_something_is_a_way_out_or_moves_nothing() -> None:

@@ -9,6 +9,8 @@ from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.db import base
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, Account
+from models.merchants import notices
+from models.merchants.emails import EmailRow
 from models.merchants.rows import find_key, open_secret
 from models.outcomes import disowned
 from models.payout_links import rows as payout_links
@@ -147,6 +149,34 @@ def test_revoking_keeps_cheques_that_a_lost_claim_may_have_paid(sluice_db: Comma
 
     base.execute("DELETE FROM signing_stops")
     assert "cheques that are cancelled: 1" in sluice_db("key", "revoke", key).out
+
+
+def test_the_owner_is_told_of_keys_co_signing_and_allowlists(sluice_db: CommandLine) -> None:
+    sluice_db.env["SMTP_URL"] = "smtp://127.0.0.1:1"
+    shop = sluice_db("merchant", "create", "Shop", "--json").json["merchant_id"]
+    assert (
+        "security notices: o@mail.example" in sluice_db("merchant", "set", shop, "--owner-email", "o@mail.example").out
+    )
+    key = sluice_db("key", "create", shop, "--json").json["public_id"]
+    for words in (
+        ("merchant", "set", shop, "--cosign"), ("merchant", "set", shop, "--no-cosign"), ("merchant", "unlock", shop),
+        ("key", "revoke", key), ("key", "revoke", key), ("merchant", "set", shop, "--owner-email", "none"),
+    ):  # fmt: skip
+        sluice_db(*words)
+
+    base.connect(sluice_db.env["DATABASE_URL"])
+    [email] = EmailRow.read("true")
+    content = notices._decode.decode(email.open(SecretBox(DEVELOPMENT_SECRET_KEYS)))
+    assert [(change.by, change.text) for change in content.changes] == [
+        ("operator", f"A new API key of kind unified: {key}"),
+        ("operator", "Co-signing is required."),
+        ("operator", "Co-signing is not required."),
+        ("operator", "API keys may sign from anywhere."),
+        ("operator", f"The API key {key} is revoked."),
+        ("operator", "Security notices go to another address, or end."),
+    ]
+    refused = sluice_db("merchant", "set", shop, "--owner-email", "a@b@c")
+    assert (refused.code, "this is no e-mail address" in refused.err) == (2, True)
 
 
 def test_mistakes_are_answered_in_a_line(sluice_db: CommandLine) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from actors.upkeep import emails as emails_actor
 from actors.upkeep.emails import deliver_emails
+from core.net.mail import NOTICE_SUBJECT
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.db.base import execute, one, rows, transaction
-from models.merchants import emails
+from models.merchants import emails, notices
 from tests.actors.payout_links.world import ROTATED_AWAY, configure, create
 from tests.models.builders import Chain
 from tests.models.db.collisions import at_once
@@ -42,6 +43,21 @@ def write(merchant_id: UUID, recipient: str = "ann@mail.example", body: bytes = 
     with transaction():
         draft = emails.Draft(object_id=merchant_id, recipient=recipient, subject="S", body=body)
         return emails.add(merchant_id, [draft], kind="cheque", box=SecretBox(DEVELOPMENT_SECRET_KEYS))[0]
+
+
+def test_a_security_notice_reaches_the_owner_without_a_button(shop: UUID, peer: SmtpServer) -> None:
+    with transaction():
+        notices.set_address(shop, "owner@mail.example")
+        notices.write(shop, "A new API key.", by="operator")
+
+    deliver_emails()
+
+    (message,) = peer.messages
+    assert (message["To"], message["Subject"]) == ("owner@mail.example", NOTICE_SUBJECT)
+    page = message.get_body(("html",))
+    assert page is not None
+    assert "A new API key." in page.get_content()
+    assert "href" not in page.get_content()
 
 
 def state() -> list[tuple[Any, ...]]:

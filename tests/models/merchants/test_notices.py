@@ -1,0 +1,133 @@
+"""An owner is told of each change of who moves money, at once or gathered; nobody else is, and nobody is flooded."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+import pytest
+
+from core.secrets.secretbox import SecretBox
+from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from models.db.base import app_now, execute, one, rows, transaction
+from models.merchants import emails, notices
+from models.merchants.emails import EmailRow, Post
+from models.merchants.notices import CHANGES_MAX, PAUSE_S
+from tests.models.builders import merchant
+
+BOX = SecretBox(DEVELOPMENT_SECRET_KEYS)
+OWNER = "owner@mail.example"
+
+
+@pytest.fixture
+def shop(database: str, monkeypatch: pytest.MonkeyPatch) -> UUID:
+    """A merchant whose owner has an address, where one e-mail a day may be sent to anybody else."""
+    del database
+    post = Post(box=BOX, pay_url="https://pay.example", recipient_day_max=1, merchant_day_max=1)
+    monkeypatch.setattr("models.merchants.emails._Process.post", post)
+    shop = merchant()
+    with transaction():
+        notices.set_address(shop, OWNER)
+    return shop
+
+
+def write(shop: UUID, *changes: str) -> None:
+    for change in changes:
+        with transaction():
+            notices.write(shop, change, by="pk_test")
+
+
+def written() -> list[tuple[str, str, datetime]]:
+    """Return all e-mails, oldest first: recipient, text, when it is due."""
+    found = EmailRow.read("true ORDER BY e.id")
+    return [(e.recipient, notices._decode.decode(e.open(BOX)).text, e.next_attempt_at) for e in found]
+
+
+def later(seconds: int) -> None:
+    """Let what is there be so much older, and be sent where it is due by then."""
+    execute(
+        "UPDATE emails SET created_at = created_at - make_interval(secs => %(s)s),"
+        " next_attempt_at = next_attempt_at - make_interval(secs => %(s)s)",
+        {"s": seconds},
+    )
+    execute("UPDATE emails SET status = 'sent', attempts = 1 WHERE next_attempt_at <= app_now()")
+
+
+def test_the_first_is_due_at_once_and_what_follows_is_gathered(shop: UUID) -> None:
+    write(shop, "The first <change>.\r\nX: y")
+
+    [(recipient, text, due_at)] = written()
+    assert (recipient, due_at <= app_now()) == (OWNER, True)
+    assert "by pk_test\nThe first <change>. X: y\n" in text
+    [email] = EmailRow.read("true")
+    assert "&lt;change&gt;" in notices._decode.decode(email.open(BOX)).html
+
+    later(0)
+    write(shop, "The second.", "The third.")
+
+    _, (_, text, due_at) = written()
+    assert "The second." in text
+    assert "The third." in text
+    assert PAUSE_S - 60 < (due_at - app_now()).total_seconds() <= PAUSE_S
+    later(PAUSE_S)
+    write(shop, "The fourth.")
+    assert PAUSE_S - 60 < (written()[2][2] - app_now()).total_seconds() <= PAUSE_S, "a pause after each"
+    later(2 * PAUSE_S)
+    write(shop, "The fifth.")
+    assert written()[3][2] <= app_now()
+
+
+def test_an_e_mail_names_so_many_changes_and_counts_the_rest(shop: UUID) -> None:
+    write(shop, *(f"Change {number}." for number in range(CHANGES_MAX + 2)))
+
+    [(_, text, _)] = written()
+    assert text.count("by pk_test") == CHANGES_MAX
+    assert "And 2 more changes." in text
+
+
+def test_what_somebody_is_sending_is_left_as_it_is(shop: UUID) -> None:
+    write(shop, "The first.")
+    emails.lease_due(1)
+
+    write(shop, "The second.")
+
+    assert ["The second" in text for _, text, _ in written()] == [False, True]
+
+
+def test_caps_neither_hold_notices_back_nor_count_them(shop: UUID) -> None:
+    write(shop, "A change.")
+    draft = emails.Draft(object_id=shop, recipient=OWNER, subject="S", body=b"{}")
+    with transaction():
+        assert len(emails.add(shop, [draft], kind="cheque", box=BOX)) == 1
+        assert emails.add(shop, [draft], kind="cheque", box=BOX) == []
+    later(0)
+
+    write(shop, "Another one.")
+
+    assert rows("SELECT kind FROM emails ORDER BY id") == [("notice",), ("cheque",), ("notice",)]
+
+
+def test_the_address_before_is_told_of_the_new_one(shop: UUID) -> None:
+    with transaction():
+        notices.set_address(shop, "thief@mail.example")
+    write(shop, "A change.")
+    with transaction():
+        notices.set_address(shop, None)
+    write(shop, "Not told.")
+
+    (first, text, _), (second, _, _) = written()
+    assert (first, second) == (OWNER, "thief@mail.example")
+    assert "go to another address" in text
+    assert one("SELECT count(*) FROM owner_emails") == (0,)
+
+
+def test_nothing_is_written_without_an_address_a_mail_server_or_a_transaction(
+    shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(RuntimeError):
+        notices.write(shop, "A change.", by="pk_test")
+    write(merchant(), "A change.")
+    monkeypatch.setattr("models.merchants.emails._Process.post", None)
+    write(shop, "A change.")
+
+    assert written() == []
