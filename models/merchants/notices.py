@@ -26,7 +26,7 @@ PAUSE_S: Final = 900
 CHANGES_MAX: Final = 50
 
 
-class _Content(Body, kw_only=True):
+class _Content(Body, frozen=True, kw_only=True):
     """An e-mail's body with what it was made of, so that a change can be added."""
 
     changes: list[Change]
