@@ -6,11 +6,13 @@ import functools
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from typing import Final
 
 import falcon
 import msgspec
 from falcon import App, Request, Response
 
+from actors.queue.shares import Shares
 from api import availability, openapi
 from api.availability import Availability, Usable
 from api.endpoints import Endpoint
@@ -39,6 +41,10 @@ from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
 from models.merchants import rows as merchants
 from models.merchants.rows import ApiKeyRow
+
+# Large requests of one merchant that wait for its turn, each in a thread, and how long they do.
+LARGE_WAITING_MAX: Final = 4
+LARGE_PATIENCE_S: Final = 2.0
 
 
 def create_app(
@@ -134,6 +140,7 @@ def _gateway(
         clock=GatewayClock(),
         limiter=limiter,
         reads=reads,
+        large=Shares(1, waiting_max=LARGE_WAITING_MAX, patience_s=LARGE_PATIENCE_S),
         readiness=Readiness(store_checks(queues)),
         attention=Attention(settings, queues.signs),
         metrics=metrics,

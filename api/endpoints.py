@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import UUID
 
 import msgspec
 
@@ -79,6 +80,11 @@ class Call:
     params: Mapping[str, str]
     # Tells where the request came from; reading it costs something, and few ask.
     source: Callable[[], Address | None]
+
+    @property
+    def merchant_id(self) -> UUID | None:
+        """Return whose request it is; None for a public one."""
+        return None if self.principal is None else self.principal.merchant_id
 
     def merchant(self) -> Principal:
         """Return who signed. Only signed endpoints may ask."""

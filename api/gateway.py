@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from actors.queue.broker import Backlog
 from actors.queue.caller import CallInfo, CallReply
+from actors.queue.shares import Shares
 from api.availability import Availability
 from api.limits.limits import Limiter
 from core.catalogue.catalogue import Catalogue
@@ -73,6 +74,8 @@ class Gateway:
     limiter: Limiter
     # What reads PostgreSQL takes one of these.
     reads: Slots
+    # What takes a processor for long: large bodies and large answers, one of a merchant at a time.
+    large: Shares
     readiness: Readiness
     attention: Attention
     metrics: Metrics

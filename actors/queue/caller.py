@@ -30,6 +30,7 @@ from actors.queue.messages import (
     answer_key,
     bound_to,
 )
+from actors.queue.shares import Shares
 from actors.queue.wire import Envelope, encode
 from core.errors import ERRORS, DomainError, GatewayBusy, IdempotencyUnavailable, TooManyRequestsError
 from core.secrets.secretbox import SecretBoxError
@@ -43,6 +44,8 @@ log = structlog.get_logger()
 
 # Calls that may wait longer than usual, for a stranger, take at most one slot in so many: they must not stop the sales.
 LONG_SHARE: Final = 6
+# One slot in so many is kept from each merchant, for the others and for buyers.
+KEPT_SHARE: Final = 4
 
 
 class Caller:
@@ -54,16 +57,19 @@ class Caller:
         self._slots = threading.BoundedSemaphore(settings.call_slots)
         # Counts answers that somebody else wrote: Redis is open to a stranger, or processes differ in SECRET_KEYS.
         self._forged = itertools.count(1)
+        self._shares = Shares(settings.call_slots - settings.call_slots // KEPT_SHARE)
         self._long_slots = threading.BoundedSemaphore(max(1, settings.call_slots // LONG_SHARE))
 
     def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
         """Have an actor do something and return its answer.
 
-        Raises the actor's DomainError or TooManyRequestsError; GatewayBusy where no slot is free or no answer came:
-        then nothing happened, nor will; IdempotencyUnavailable instead where a key was given and PostgreSQL is away.
+        Raises the actor's DomainError or TooManyRequestsError; GatewayBusy where the merchant has no slot free or no
+        answer came: then nothing happened, nor will; IdempotencyUnavailable instead where a key was given and
+        PostgreSQL is away.
         """
         longest_s = self._wait_s if wait_s is None else wait_s
         with contextlib.ExitStack() as held:
+            held.enter_context(self._shares.taken(info.merchant_id))
             for slots in (self._long_slots, self._slots) if longest_s > self._wait_s else (self._slots,):
                 if not slots.acquire(blocking=False):
                     raise GatewayBusy

@@ -39,6 +39,8 @@ from core.net.requests import read_request
 from models.db.base import StoreUnavailableError
 
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
+# To read a body of a megabyte takes a processor for a tenth of a second: all threads at once would stop the sales.
+LARGE_BYTES: Final = 16 * 1024
 # What the key of a request without one begins with: no header can carry a line feed.
 SIGNATURE_KEY: Final = "\n"
 
@@ -109,15 +111,17 @@ class Operation:
 
     def _answer(self, req: Request, resp: Response, params: dict[str, str]) -> None:
         endpoint = self._endpoint
-        call, body = self._read(req, params)
-        if endpoint.actor is not None:
-            resp.data = self._ask(req, resp, endpoint.actor, call, body)
-        elif endpoint.reader is not None:
-            with self._gateway.reads.taken() if endpoint.takes_slot else contextlib.nullcontext():
-                reply = endpoint.reader(self._gateway, call)
-            self._send(req, resp, reply)
+        with contextlib.ExitStack() as held:
+            call, body = self._read(req, params, held)
+            if endpoint.actor is not None:
+                resp.data = self._ask(req, resp, endpoint.actor, call, body)
+            elif endpoint.reader is not None:
+                if endpoint.takes_slot:
+                    held.enter_context(self._gateway.reads.taken(call.merchant_id))
+                self._send(req, resp, endpoint.reader(self._gateway, call))
 
-    def _read(self, req: Request, params: dict[str, str]) -> tuple[Call, bytes]:
+    def _read(self, req: Request, params: dict[str, str], held: contextlib.ExitStack) -> tuple[Call, bytes]:
+        """Read and authenticate a request. A large one has its merchant's turn until `held` ends."""
         endpoint, settings = self._endpoint, self._gateway.settings
         if endpoint.limit is not None:
             self._admit_source(req, endpoint.limit, params)
@@ -127,6 +131,8 @@ class Operation:
             check_content_type(req.env)
             body = read_body(req.env, length)
         principal = None if endpoint.rights is None else self._authenticate(req, body)
+        if principal is not None and len(body) > LARGE_BYTES:
+            held.enter_context(self._gateway.large.taken(principal.merchant_id))
         request = None
         if endpoint.request is not None:
             request = read_request(endpoint.request, read_json(body), own_hosts=self._gateway.own_hosts)
@@ -180,7 +186,7 @@ class Operation:
         key, signature_key = self._idempotency_key(req), self._signature_key(req, call)
         info = CallInfo(
             call_id=uuid7(),
-            merchant_id=None if call.principal is None else call.principal.merchant_id,
+            merchant_id=call.merchant_id,
             principal_id=None if call.principal is None else call.principal.public_id,
             request_id=call.request_id,
             idem_key=signature_key if key is None else key,

@@ -26,6 +26,7 @@ from core.errors import (
     BatchTooLarge,
     BatchTooManyOpen,
 )
+from core.net.requests import PAGE_MAX
 from models.batches import items as batch_items
 from models.batches import rows as batches
 from models.batches import views as batch_views
@@ -38,14 +39,15 @@ def batch_message(call: Call) -> batch_schemas.NewBatch:
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
     """Return one batch with its items; another merchant's is as absent as a missing one."""
-    del gateway
     lookup = cast("BatchLookup", call.body)
     batch = batches.find(call.merchant().merchant_id, UUID(lookup.batch_id))
     if batch is None:
         raise BatchNotFound
-    # After the batch: what it calls completed has no item that still waits.
-    items = batch_items.page(batch.id, limit=lookup.size, offset=lookup.offset)
-    return answered(batch_views.info(batch, items))
+    is_large = min(lookup.size, batch.count - lookup.offset) > PAGE_MAX
+    with gateway.large.taken(batch.merchant_id if is_large else None):
+        # After the batch: what it calls completed has no item that still waits.
+        items = batch_items.page(batch.id, limit=lookup.size, offset=lookup.offset)
+        return answered(batch_views.info(batch, items))
 
 
 _ID: Final = "0190b3c6-9e10-7b20-8d3c-6f5e4d3c2b1a"

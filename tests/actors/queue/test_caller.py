@@ -258,7 +258,7 @@ def test_a_key_in_use_is_refused_at_once(
 
 def test_a_hundred_at_once_with_one_key_take_effect_once(broker: SluiceBroker, redis_url: str) -> None:
     declare_call(broker, take_effect)
-    caller = Caller(broker, make_settings(redis_url, call_slots=31))
+    caller = Caller(broker, make_settings(redis_url, call_slots=40, web_threads=60))
 
     def attempt(_: int) -> bytes | type[DomainError]:
         try:
@@ -476,6 +476,20 @@ def test_calls_that_wait_for_strangers_leave_most_slots_to_others(broker: Sluice
     with pytest.raises(GatewayBusy):
         ask(caller, wait_s=0.3)
     assert broker.backlog(QUEUE).waiting == 3, "the slot was free again"
+
+
+def test_calls_of_one_merchant_leave_slots_to_others(broker: SluiceBroker, redis_url: str) -> None:
+    caller = Caller(broker, make_settings(redis_url, call_wait_s=0.05, call_slots=calls.KEPT_SHARE))
+    mine = call_info()
+    with contextlib.ExitStack() as held:
+        for _ in range(calls.KEPT_SHARE - 1):
+            held.enter_context(caller._shares.taken(mine.merchant_id))
+        with pytest.raises(GatewayBusy):
+            ask(caller, mine)
+        assert broker.backlog(QUEUE).waiting == 0
+        with pytest.raises(GatewayBusy):
+            ask(caller, replace(call_info(), merchant_id=None))
+        assert broker.backlog(QUEUE).waiting == 1, "a buyer's call was sent"
 
 
 def test_slots_are_free_again_after_every_outcome(broker: SluiceBroker, redis_url: str) -> None:

@@ -60,7 +60,7 @@ def test_every_answer_is_true(redis_url: str, database: str, duration_s: float) 
 
 
 def keep_calling(broker: SluiceBroker, stopping: threading.Event, answers: dict[str, bool], caller_number: int) -> None:
-    caller = Caller(broker, make_settings(call_wait_s=1.0, call_slots=CALLERS))
+    caller = Caller(broker, make_settings(call_wait_s=1.0, call_slots=2 * CALLERS))
     for number in itertools.count():
         if stopping.is_set():
             break

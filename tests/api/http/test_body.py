@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from api.http.body import DEPTH_MAX, check_content_type, content_length, read_body, read_json
+from api.http.body import (
+    CONTAINERS_MAX,
+    DEPTH_MAX,
+    VALUES_MAX,
+    check_content_type,
+    content_length,
+    read_body,
+    read_json,
+)
 from core.errors import (
     AuthBodyRead,
     RequestBadContentType,
@@ -62,6 +70,15 @@ def test_nesting_is_allowed_up_to_the_limit_and_not_past_it() -> None:
         read_json(nested(DEPTH_MAX + 1, b'{"a":', b"}").replace(b"{}", b"1"))
 
 
+def test_as_many_values_as_items_need_are_read_and_no_more() -> None:
+    items = b",".join([b'{"a":[' + b"0," * 38 + b'"1,2"]}'] * 5000)
+    assert len(read_json(b'{"a":[%b]}' % items)["a"]) == 5000
+    with pytest.raises(RequestBadJson, match="too many values"):
+        read_json(b'{"a":[' + b"0," * VALUES_MAX + b"0,0]}")
+    with pytest.raises(RequestBadJson, match="too many values"):
+        read_json(b'{"a":[' + b"[]," * CONTAINERS_MAX + b"[]]}")
+
+
 def test_many_brackets_side_by_side_or_inside_texts_are_not_depth() -> None:
     assert len(read_json(b'{"a":[' + b"[]," * 999 + b"[]]}")["a"]) == 1000
     assert read_json(b'{"a":"' + b"[" * 999 + rb"\"" + b"{" * 999 + b'"}')["a"].count("[") == 999
@@ -76,6 +93,9 @@ def test_many_brackets_side_by_side_or_inside_texts_are_not_depth() -> None:
         b"[" * 100 + b'"\\' * (LIMIT // 2),
         b"[" * 100 + b'"' * LIMIT,
         (b"[" * 60 + b"]" * 60 + b",") * 8000,
+        # Well formed, and a quarter of a second of the parser's time.
+        b'{"a":[' + b"[]," * 349_000 + b"[]]}",
+        b'{"a":[' + b"0," * 520_000 + b"0]}",
     ],
 )
 def test_hostile_bodies_of_the_largest_size_are_refused_in_a_moment(body: bytes) -> None:

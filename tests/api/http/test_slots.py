@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import pytest
 
+from api.app import LARGE_WAITING_MAX
+from api.http.dispatch import LARGE_BYTES
 from api.http.slots import Slots
 from core.errors import GatewayBusy
+from core.ids import uuid7
 from core.settings.settings import SettingsError
 from models.merchants.rows import ApiKeyRow
-from tests.api.conftest import Client, Keys, code_of, make_settings
+from tests.api.conftest import Client, FakeCaller, Keys, code_of, make_settings
 
 SLOTS = 2
 INFO = {"order_id": "nobody"}
@@ -72,6 +75,47 @@ def test_a_slot_is_free_again_whatever_happened_in_it() -> None:
             raise LookupError
     with slots.taken(), pytest.raises(GatewayBusy), slots.taken():
         pass
+
+
+def test_one_merchant_s_reads_leave_half_of_the_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.http.slots.PATIENCE_S", 0.01)
+    slots, mine = Slots(4), uuid7()
+    with slots.taken(mine), slots.taken(mine):
+        with pytest.raises(GatewayBusy), slots.taken(mine):
+            pytest.fail("it has half of them")
+        with slots.taken(uuid7()), slots.taken():
+            pass
+
+
+def test_large_requests_of_a_merchant_are_worked_on_one_by_one(
+    make_client: Callable[..., Client], caller: FakeCaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As patient as a busy machine takes.
+    monkeypatch.setattr("api.app.LARGE_PATIENCE_S", 60)
+    client = make_client()
+    reached, go_on = threading.Semaphore(0), threading.Event()
+
+    def wait(_: object) -> dict[str, str]:
+        reached.release()
+        go_on.wait(60)
+        return {"uuid": "sold"}
+
+    monkeypatch.setattr(caller, "result", wait)
+    large = {"amount": "1", "currency": "USD", "more": "x" * LARGE_BYTES}
+    with ThreadPoolExecutor(LARGE_WAITING_MAX + 4) as pool:
+        mine = [pool.submit(client.post, "/v1/payment", large) for _ in range(LARGE_WAITING_MAX + 2)]
+        assert reached.acquire(timeout=60)
+        refused = next(as_completed(mine)).result()
+        assert code_of(refused) == "gateway.busy"
+        others = [
+            pool.submit(client.post, "/v1/payment", large, public_id="pk_payment"),
+            pool.submit(client.post, "/v1/payment", large | {"more": ""}),
+        ]
+        for _ in others:
+            assert reached.acquire(timeout=60)
+        go_on.set()
+        assert [answer.result().status_code for answer in others] == [200, 200]
+        assert [answer.result().status_code for answer in mine].count(200) == LARGE_WAITING_MAX + 1
 
 
 def test_there_are_fewer_slots_than_threads() -> None:

@@ -8,13 +8,17 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from gunicorn.config import Config  # type: ignore[import-untyped]
 
 from api.http.arrival import BODY_MAX, Verdict
 from api.http.connection import Connection
+from api.http.crowd import Crowd
+from api.http.long_bodies import LongBodies
 from api.http.staying import STAY_MS, Staying
 from api.http.worker import BoundedThreadWorker
 from tests.actors.queue.workers import eventually
@@ -151,6 +155,9 @@ class Answers:
         monkeypatch.setattr(self.worker, "handle", self._handle)
         monkeypatch.setattr(self.worker.method_queue, "defer", lambda _finish, _conn, kept: self.finished.append(kept))
         self.worker._staying = self
+        self.worker._crowd = Crowd()
+        serve = partial(self.worker.tpool.submit, self.worker._serve)
+        self.worker._long_bodies = LongBodies(self.worker._crowd, threads=1, serve=serve, ended=Mock(), refuse=Mock())
 
     def _handle(self, _conn: object) -> bool:
         answer = self.kept.pop(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 from typing import Any, Final
 from uuid import UUID
 
@@ -11,6 +12,7 @@ import pytest
 from falcon import testing
 
 from actors.batches import ticks as batch_runs
+from actors.queue.shares import Shares
 from core.batches.schemas import ITEMS_MAX, BatchCreated, BatchInfo
 from models.db.base import execute, one, rows
 from tests.api.conftest import Client, FakeCaller, code_of
@@ -132,6 +134,25 @@ def test_a_batch_is_read_before_while_and_after_it_is_done(live: Live) -> None:
     assert (made["status"], made["error"]) == ("success", None)
     assert (failed["status"], failed["order_id"], failed["result"]) == ("error", "order-2", None)
     assert (failed["error"]["code"], set(failed["error"])) == ("payment.bad_amount", {"code", "message"})
+
+
+def test_a_large_answer_waits_for_its_merchant_s_turn(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_id = take(live, [PAYMENT] * 3)
+    monkeypatch.setattr("api.routes.batches.PAGE_MAX", 2)
+    turns: list[UUID | None] = []
+    taken = Shares.taken
+
+    def note(shares: Shares, merchant_id: UUID | None) -> AbstractContextManager[None]:
+        if shares._most == 1:
+            turns.append(merchant_id)
+        return taken(shares, merchant_id)
+
+    monkeypatch.setattr(Shares, "taken", note)
+    read(live, batch_id)
+    read(live, batch_id, limit=2)
+    read(live, batch_id, offset=1)
+
+    assert turns == [live.shop, None, None]
 
 
 def test_items_are_read_by_the_page(live: Live) -> None:
