@@ -111,7 +111,9 @@ def rivals(catalogue: Catalogue, unknown: UnknownRow, part: Part) -> list[Order]
     One that is sent as well: what it was sent with may have expired, and been signed anew in what the database lost.
     """
     units = ledger_units(catalogue, unknown, part.units)
-    if not units or not unknown.is_transfer or unknown.key_ordinal is not None or not part.has_effect:
+    # Coins of ours beside others may be ours all: of addresses that the restored pool does not have.
+    is_payment = unknown.is_transfer or bool(unknown.spends)
+    if not units or not is_payment or unknown.key_ordinal is not None or not part.has_effect:
         return []
     return _orders(unknown, part, units, is_possible_enough=True)
 

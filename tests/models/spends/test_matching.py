@@ -157,6 +157,8 @@ def test_what_is_no_payout_of_an_offered_coin_matches_nothing(shop: UUID) -> Non
     assert asker(gone) is None
     assert matching.rivals(CATALOGUE, found.but(key_ordinal=4), found.parts[0]) == []
     assert matching.rivals(CATALOGUE, found.but(is_transfer=False), found.parts[0]) == []
+    mixed = found.but(is_transfer=False, spends=[["0xcoin", 0]])
+    assert [each.id for each in matching.rivals(CATALOGUE, mixed, mixed.parts[0])] == [made.id]
     assert matching.rivals(CATALOGUE, found, found.parts[0]._replace(has_effect=False)) == []
     assert matching.payers(CATALOGUE, made.but(currency="BTC")) == []
     assert matching.ledger_units(CATALOGUE, found.but(currency="BTC"), 1) is None
