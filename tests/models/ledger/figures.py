@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from typing import Final
 from uuid import UUID
 
 from models.db.base import one
 from models.ledger.ledger import DEBT, Account, holdings
+
+_NET: Final = (
+    "(SELECT COALESCE(sum(CASE WHEN t.credit_account = a.id THEN t.units ELSE -t.units END), 0) FROM accounts a"
+    " JOIN ledger_transfers t ON a.id IN (t.credit_account, t.debit_account)"
+    " WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, %s))"
+)
 
 
 def held(merchant_id: UUID, currency: str = "USDT") -> dict[str, int]:
@@ -15,13 +23,14 @@ def held(merchant_id: UUID, currency: str = "USDT") -> dict[str, int]:
 
 def net_of(account: Account) -> int:
     """Return what came to an account less what left it."""
-    row = one(
-        "SELECT COALESCE(sum(CASE WHEN t.credit_account = a.id THEN t.units ELSE -t.units END), 0) FROM accounts a"
-        " JOIN ledger_transfers t ON a.id IN (t.credit_account, t.debit_account)"
-        " WHERE (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, %s)",
-        account,
-    )
-    return int(row[0]) if row else 0
+    (net,) = nets_of(account)
+    return net
+
+
+def nets_of(*accounts: Account) -> list[int]:
+    """Return the same of several accounts, in one statement."""
+    found = one(f"SELECT {', '.join([_NET] * len(accounts))}", tuple(chain.from_iterable(accounts)))
+    return list(map(int, found or ()))
 
 
 def owes(merchant_id: UUID, currency: str = "USDT") -> int:
