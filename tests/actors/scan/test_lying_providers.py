@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -20,6 +20,9 @@ from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import DOWN, GARBAGE, HTML, LyingRpc
 
 
+TIMEOUT_S, SILENCE_S = 1.0, 0.05
+
+
 @pytest.fixture(autouse=True)
 def _heads_are_compared_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chain_providers, "HEADS_EVERY_S", 0.0)
@@ -28,7 +31,7 @@ def _heads_are_compared_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[World]:
     """Two providers of one chain, the first of which is preferred."""
-    with World(database, anvil, RPC_TIMEOUT_S="1").served_by(2) as made:
+    with World(database, anvil, RPC_TIMEOUT_S=str(TIMEOUT_S)).served_by(2) as made:
         yield made
         made.assert_sound()
 
@@ -46,20 +49,33 @@ def pay_and_scan(world: World) -> str:
     return world.status(mine)
 
 
+def nodes(world: World) -> Sequence[Any]:
+    found: Sequence[Any] = reader(world.network, context().settings)._providers._nodes  # type: ignore[attr-defined]
+    return found
+
+
+def fail(world: World, failure: Raw | Refusal | None, *, count: int) -> None:
+    """Let so many providers fail from now on. One that is silent is waited for a moment only, though many times."""
+    is_silent = isinstance(failure, Raw) and failure.pause_s > 0
+    for provider, node in zip(world.providers[:count], nodes(world), strict=False):
+        provider.failure = failure
+        node.client._http._timeout_s = SILENCE_S if is_silent else TIMEOUT_S
+
+
 FAILURES: dict[str, Raw | Refusal] = {
     "hangs up": DOWN,
     "html with 200": HTML,
     "garbage": GARBAGE,
     "429": Raw(status=429, retry_after="2"),
     "502": Raw(status=502),
-    "silence": Raw(b"{}", pause_s=1.5),
+    "silence": Raw(b"{}", pause_s=0.2),
     "refusal": Refusal(-32005, "daily request count exceeded, request rate limited"),
 }
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
 def test_a_payment_is_credited_by_way_of_the_other_provider(world: World, failure: Raw | Refusal) -> None:
-    world.providers[0].failure = failure
+    fail(world, failure, count=1)
 
     assert pay_and_scan(world) == "paid"
 
@@ -67,14 +83,12 @@ def test_a_payment_is_credited_by_way_of_the_other_provider(world: World, failur
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
 def test_while_all_fail_the_scan_stands_and_afterwards_goes_on(world: World, failure: Raw | Refusal) -> None:
     before = world.cursor()
-    for provider in world.providers:
-        provider.failure = failure
+    fail(world, failure, count=2)
     assert pay_and_scan(world) == "check"
     assert world.cursor() == before
 
-    for provider in world.providers:
-        provider.failure = None
-    for node in reader(world.network, context().settings)._providers._nodes:  # type: ignore[attr-defined]
+    fail(world, None, count=2)
+    for node in nodes(world):
         node.barred_until = 0.0
     world.catch_up()
 
