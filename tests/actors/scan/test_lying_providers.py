@@ -19,7 +19,6 @@ from tests.actors.scan.world import ETHER, World
 from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import DOWN, GARBAGE, HTML, LyingRpc
 
-
 TIMEOUT_S, SILENCE_S = 1.0, 0.05
 
 
