@@ -7,6 +7,7 @@ An e-mail is pending, then sent or dead, and in both cases empty: what a cheque'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +38,9 @@ Kind = Literal["cheque", "receipt", "payment", "notice"]
 
 _FREE: Final = "(e.leased_until IS NULL OR e.leased_until <= app_now())"
 # Security notices count for no cap, as none holds them back.
+# What follows a plus in an address chooses no other mailbox. In SQL as the index has it.
+_TAG: Final = re.compile(r"\+[^@]*@")
+_MAILBOX: Final = r"regexp_replace(lower(recipient), '\+[^@]*@', '@')"
 _TODAY: Final = "kind <> 'notice' AND created_at > app_now() - interval '24 hours'"
 _DUE: Final = turns.fair(
     "emails e",
@@ -149,29 +153,34 @@ def rewrite(waiting: EmailRow, body: bytes, *, box: SecretBox) -> None:
 
 
 def _within_caps(merchant_id: UUID, drafts: Sequence[Draft]) -> Sequence[Draft]:
-    """Return the drafts that one address, and one merchant, may be sent within 24 hours."""
+    """Return the drafts that one mailbox, and one merchant, may be sent within 24 hours."""
     post = _Process.post
     if post is None:
         return drafts
-    addresses = {draft.recipient.lower() for draft in drafts}
+    mailboxes = {_mailbox(draft.recipient) for draft in drafts}
     sent = dict(
         rows(
-            "SELECT lower(recipient), count(*) FROM emails WHERE merchant_id = %s AND lower(recipient) = ANY(%s)"
-            f" AND {_TODAY} GROUP BY 1",
-            (merchant_id, list(addresses)),
+            f"SELECT {_MAILBOX}, count(*) FROM emails WHERE merchant_id = %s AND {_MAILBOX} = ANY(%s) AND {_TODAY}"
+            " GROUP BY 1",
+            (merchant_id, list(mailboxes)),
         )
     )
     of_merchant = value(f"SELECT count(*) FROM emails WHERE merchant_id = %s AND {_TODAY}", (merchant_id,))
     room = post.merchant_day_max - int(of_merchant)
     allowed: list[Draft] = []
     for draft in drafts:
-        address = draft.recipient.lower()
-        if len(allowed) < room and sent.get(address, 0) < post.recipient_day_max:
-            sent[address] = sent.get(address, 0) + 1
+        mailbox = _mailbox(draft.recipient)
+        if len(allowed) < room and sent.get(mailbox, 0) < post.recipient_day_max:
+            sent[mailbox] = sent.get(mailbox, 0) + 1
             allowed.append(draft)
     if len(allowed) < len(drafts):
         log.warning("email.capped", merchant_id=str(merchant_id), left_out=len(drafts) - len(allowed))
     return allowed
+
+
+def _mailbox(recipient: str) -> str:
+    """Return the mailbox of an address: without the tag that most servers take (ann+shop@) and in lower case."""
+    return _TAG.sub("@", recipient.lower(), count=1)
 
 
 def _binding(email_id: UUID) -> str:

@@ -214,10 +214,13 @@ def test_what_a_merchant_wrote_stands_in_no_header_and_in_no_markup(shop: UUID, 
 def test_one_address_is_sent_no_more_than_a_days_cap_for_one_merchant(shop: UUID) -> None:
     emails.use(load_settings(ENV | {"SMTP_URL": "smtp://127.0.0.1:1", "EMAIL_RECIPIENT_DAY_MAX": "2"}))
     ask(invoice(shop), "Ann@mail.example")
-    ask(invoice(shop))
+    ask(invoice(shop), "ann+2@mail.example")
 
     with pytest.raises(EmailTooMany):
         ask(invoice(shop))
+    # The same mailbox again.
+    with pytest.raises(EmailTooMany):
+        ask(invoice(shop), "ann+1+x@mail.example")
     ask(invoice(shop), "bob@mail.example")
     ask(invoice(merchant()))
     execute("UPDATE emails SET created_at = created_at - interval '1 day'")
