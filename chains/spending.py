@@ -21,6 +21,10 @@ class SpendRefusedError(Exception):
     """Nodes say, more than say otherwise, that this would have no effect: a token refuses it. Nothing was signed."""
 
 
+class LoneRefusalError(ProviderError):
+    """One provider alone says that this would have no effect, and the others say nothing. Nothing was signed."""
+
+
 class FeeTooHighError(ProviderError):
     """Sending now would cost more than the cap allows; wait."""
 

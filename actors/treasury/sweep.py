@@ -15,8 +15,9 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue import watermark
 from actors.queue.broker import ring
-from actors.signer import funding
+from actors.signer import funding, refusals
 from actors.signer import spend as spending
+from actors.signer.refusals import OwnRefusalError
 from actors.treasury.join import join
 from chains import registry
 from chains.base import DisagreementError, ForeignKeyError, Place
@@ -31,6 +32,7 @@ from chains.spending import (
     InsufficientCoinError,
     Intent,
     KeyRef,
+    LoneRefusalError,
     Lying,
     Output,
     SpendRefusedError,
@@ -107,6 +109,7 @@ class _Keeper:
         self._hot, self._cold = hot, cold
         self._is_coins = traits_of(network).claim == "coins"
         self._is_hot_dry = False
+        self._frozen = freezes.frozen_coins(network.code)
         self._cap_units = fee_cap_units(network, ctx.settings)
         self.started = 0
 
@@ -128,11 +131,11 @@ class _Keeper:
         page = sweeps.walk(self._network.code, "sweep", family=self._network.family, limit=JUDGED_PER_STEP)
         policy = treasury_plan.policy_of(self._ctx.settings)
         market = self._ctx.market.read()
-        busy, frozen = sweeps.busy_addresses(self._network.code), freezes.frozen_coins(self._network.code)
+        busy = sweeps.busy_addresses(self._network.code)
         for planned in treasury_plan.judged(self._ctx.catalogue, market, policy, self._network, page):
             if self.started >= STARTED_PER_STEP:
                 break
-            if planned.found.currency in frozen:
+            if planned.found.currency in self._frozen:
                 continue
             if planned.verdict == "sweep" and planned.found.address not in busy:
                 busy.add(planned.found.address)
@@ -157,7 +160,7 @@ class _Keeper:
         try:
             treasurer = registry.treasurer(self._network, self._ctx.settings)
             return self._take_step(found, treasurer.step(lying, self._hot, cap_units=self._cap_units))
-        except (SpendRefusedError, InsufficientCoinError, DisagreementError) as error:
+        except (SpendRefusedError, LoneRefusalError, InsufficientCoinError, DisagreementError) as error:
             log.warning(
                 "sweep.refused",
                 network=self._network.code,
@@ -165,7 +168,13 @@ class _Keeper:
                 currency=found.currency,
                 reason=str(error),
             )
+            self._trace(lying.pair, error)
         return 0
+
+    def _trace(self, pair: Pair | None, error: Exception) -> None:
+        """Freeze a token that lets nothing leave the hot wallet, which is then tried no more in this step."""
+        if pair is not None and isinstance(refusals.traced(self._ctx, self._network, pair, error), OwnRefusalError):
+            self._frozen.add(pair.currency)
 
     def _take_step(self, found: Unswept, step: Step) -> int:
         match step:
@@ -255,7 +264,7 @@ class _Keeper:
         code, catalogue, market = self._network.code, self._ctx.catalogue, self._ctx.market.read()
         # What is signed for holds its coins, which are not among the free ones.
         needed = sweeps.open_payout_units(code, is_signed_too=not self._is_coins)
-        on_its_way = sweeps.cooling(code) | freezes.frozen_coins(code)
+        on_its_way = sweeps.cooling(code) | self._frozen
         for pair in catalogue.pairs_on(code):
             if pair.currency in on_its_way:
                 continue
@@ -294,8 +303,9 @@ class _Keeper:
             intent = Intent(wallet=self._hot, pair=moved, outputs=(Output(recipient=cold, units=units // part),))
             try:
                 spending.start(self._ctx, self._network, purpose="cold", intent=intent)
-            except (CoinsTooSmallError, InsufficientCoinError, SpendRefusedError) as error:
+            except (CoinsTooSmallError, InsufficientCoinError, LoneRefusalError, SpendRefusedError) as error:
                 log.warning("treasury.cooling_refused", network=code, currency=pair.currency, reason=str(error))
+                self._trace(moved, error)
                 continue
             self.started += 1
             log.info("treasury.cooling_started", network=code, currency=pair.currency, units=units // part)

@@ -15,7 +15,7 @@ from chains.evm.spends.gas import AbsurdFeeError, Bid
 from chains.evm.spends.library import ask_contract, calldata, eth, spelled
 from chains.evm.spends.tx import Spend
 from chains.net.json_rpc import JsonRpc, RpcError
-from chains.spending import InsufficientCoinError, Intent, SpendRefusedError
+from chains.spending import InsufficientCoinError, Intent, LoneRefusalError, SpendRefusedError
 from core.catalogue.catalogue import Network
 from core.catalogue.families import evm_parameters
 
@@ -121,12 +121,12 @@ def judge(trials: Sequence[Trial], providers: int) -> Trial:
     """Return what holds of what the nodes say.
 
     Raises SpendRefusedError where all refuse it, InsufficientCoinError where as many find it short as find it good,
-    ProviderError where one alone refuses it and the others are silent.
+    LoneRefusalError where one alone refuses it and the others are silent.
     """
     good = _good(trials)
     if not good:
         if len(trials) < witnesses_needed(providers):
-            raise ProviderError(f"one provider alone refuses it: {trials[0].refusal}")
+            raise LoneRefusalError(f"one provider alone refuses it: {trials[0].refusal}")
         raise SpendRefusedError(trials[0].refusal)
     # Of two the higher: too little gas would fail the payout, and none of them is more than was charged for or, of a
     # token, than its code makes use of.

@@ -13,7 +13,7 @@ from chains import one_transfer
 from chains.base import Block, ForeignKeyError, ProviderError, witnesses_needed
 from chains.net.rest import RestNode
 from chains.one_transfer import only_output
-from chains.spending import InsufficientCoinError, Intent, SpendRefusedError
+from chains.spending import InsufficientCoinError, Intent, LoneRefusalError, SpendRefusedError
 from chains.tron import accounts, nodes, scan, transactions, wire
 from chains.tron.accounts import Call, Prices
 from chains.tron.nodes import TronProviders
@@ -88,7 +88,8 @@ def judge(views: Sequence[View], intent: Intent, providers: TronProviders) -> Ve
     """Return what holds of what the nodes say.
 
     Raises ForeignKeyError where others may sign for the wallet, SpendRefusedError where most refuse it,
-    InsufficientCoinError where there is too little of the token, ProviderError where one alone says so.
+    InsufficientCoinError where there is too little of the token, LoneRefusalError where one alone refuses it, and
+    ProviderError where one alone says that others may sign.
     """
     foreign = sum(view.is_foreign for view in views)
     if foreign >= witnesses_needed(providers.count):
@@ -100,7 +101,7 @@ def judge(views: Sequence[View], intent: Intent, providers: TronProviders) -> Ve
     refusals = [view.refusal for view in views if view.refusal]
     if len(refusals) > len(good):
         if len(refusals) < witnesses_needed(providers.count):
-            raise ProviderError(f"one provider alone refuses it: {refusals[0]}")
+            raise LoneRefusalError(f"one provider alone refuses it: {refusals[0]}")
         raise SpendRefusedError(refusals[0])
     # Of two the higher: too little of it burns what it takes.
     energy = median_high(view.energy for view in good)

@@ -14,7 +14,7 @@ from actors.signer import funding
 from actors.signer import spend as spending
 from actors.treasury import comparison
 from chains.base import ProviderError
-from chains.spending import FeeTooHighError, InsufficientCoinError, SpendRefusedError
+from chains.spending import FeeTooHighError, InsufficientCoinError, LoneRefusalError, SpendRefusedError
 from cli.embedded.evm.anvil import Anvil
 from core.catalogue.families import traits_of
 from core.ids import uuid7
@@ -82,11 +82,12 @@ def test_an_address_of_another_wallet_gets_no_gas_and_holds_up_no_other(world: T
     assert world.spends("purpose", "recipient") == [("gas", mine.address.lower())]
 
 
+@pytest.mark.parametrize("error", [LoneRefusalError, SpendRefusedError])
 def test_an_address_whose_sweep_is_refused_holds_up_no_other(
-    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     both = {world.paid_invoice(ETHER, currency="ETH").address.lower() for _ in range(2)}
-    refusing(monkeypatch, SpendRefusedError("the coin's contract does not want it"), purpose="sweep", times=1)
+    refusing(monkeypatch, error("the coin's contract does not want it"), purpose="sweep", times=1)
     world.keep()
     assert len(world.spends()) == 1
     world.keep()
@@ -143,7 +144,7 @@ def test_what_open_payouts_take_stays_in_the_hot_wallet(cooled: TreasuryWorld) -
     assert cooled.spends("purpose", "token_units") == [("cold", 147_000_000)]
 
 
-@pytest.mark.parametrize("error", [InsufficientCoinError, SpendRefusedError])
+@pytest.mark.parametrize("error", [InsufficientCoinError, LoneRefusalError, SpendRefusedError])
 def test_an_excess_that_cannot_leave_stays(
     cooled: TreasuryWorld, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:

@@ -66,6 +66,8 @@ def test_where_the_issuer_freezes_our_own_wallet_the_coin_is_frozen_and_its_payo
     rich.freeze(rich.hot)
     rich.keep_and_follow()
     assert rows("SELECT count(*) FROM spends") == [(0,)], "no gas is sent for what cannot come home"
+    assert [each.frozen_by for each in freezes.listing()] == [freezes.REFUSAL], "a refused sweep tells it too"
+    freezes.unfreeze("coin", freezes.coin(rich.currency, rich.code))
 
     # Charged for what TRON's fee is when it leaves.
     fee_units = 20 * 10 ** rich.catalogue.scale(rich.currency)
