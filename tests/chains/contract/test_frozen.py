@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from actors import context
+from actors.rates import network_fees
 from actors.treasury import sweep
 from models.db.base import rows, value
 from models.payouts import freezes
@@ -93,6 +95,31 @@ def test_where_the_issuer_freezes_our_own_wallet_the_coin_is_frozen_and_its_payo
     assert rows("SELECT purpose, count(*) FROM spends WHERE purpose = 'payout' GROUP BY 1") == [("payout", 2)]
     assert freezes.listing() == []
     assert rich.findings() == []
+
+
+@pytest.mark.needs("freeze")
+def test_a_sweep_from_an_address_that_was_frozen_under_way_is_tried_no_more_at_a_price(rich: Rig) -> None:
+    invoice = rich.invoice()
+    rich.pay(stored(invoice), rich.price)
+    rich.bury()
+    network_fees.refresh_network_fees(rich.code)
+    context.context().market.forget()
+    sweep.keep_treasury(rich.code)
+    rich.follow(1)
+    sweep.keep_treasury(rich.code)
+    rich.sign()
+    rich.forget_waiting()
+    rich.freeze(stored(invoice))
+    rich.pass_time(RESEND_S)
+    rich.sign()
+    rich.follow()
+    before = rows("SELECT purpose, state FROM spends ORDER BY created_at")
+    assert before[-1] == ("sweep", "failed")
+
+    for _ in range(2):
+        rich.keep_and_follow()
+    assert rows("SELECT purpose, state FROM spends ORDER BY created_at") == before
+    assert (freezes.listing(), rich.findings()) == ([], [])
 
 
 @pytest.mark.needs("freeze")
