@@ -62,12 +62,13 @@ def test_whoever_paid_alone_is_the_payer(shop: UUID, chain: Chain) -> None:
     assert pay(chain, mine, PRICE - USDT, SENDER).payer_address == checksum_evm(SENDER)
 
 
-def test_nobody_is_the_payer_once_a_stranger_sent_a_speck(shop: UUID, chain: Chain) -> None:
+def test_nobody_is_the_payer_once_a_stranger_sent_more_than_a_speck(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     pay(chain, mine, PRICE, SENDER)
     chain.mine(10)
 
-    assert pay(chain, mine, 1, STRANGER).payer_address == ""
+    assert pay(chain, mine, 1, STRANGER).payer_address == checksum_evm(SENDER)
+    assert pay(chain, mine, USDT, STRANGER).payer_address == ""
 
     chain.reorg(1)
     assert settled(mine).payer_address == checksum_evm(SENDER)
