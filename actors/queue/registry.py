@@ -51,6 +51,7 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
         "actors.payout_links.ticks",
         "actors.payouts.ticks",
         "actors.rates.refresh",
+        "actors.treasury.liquidity",
         "actors.upkeep.prune",
         "actors.wallets.ticks",
     ),

@@ -94,6 +94,7 @@ _ROWS: Final = (
     Doorbell(actor="expire_payout_links", queue="maintenance", every_ms=60_000),
     Doorbell(actor="reap_claims", queue="maintenance", every_ms=60_000),
     Doorbell(actor="reclaim_addresses", queue="maintenance", every_ms=60_000),
+    Doorbell(actor="watch_liquidity", queue="maintenance", every_ms=60_000),
     Doorbell(actor="audit_ledger", queue="maintenance", every_ms=60_000),
     Doorbell(actor="prune", queue="maintenance", every_ms=600_000),
 )

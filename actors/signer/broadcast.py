@@ -106,6 +106,7 @@ def _take_up(ctx: Context, network: Network) -> int:
     doubted = signing.doubted_coins(ctx.catalogue, ctx.available, but=network.code)
     if doubted:
         payout_queue.explain_doubted(network.code, doubted)
+    payout_queue.explain_immature(network)
     due = payout_queue.due(network, limit=max(TAKEN_PER_STEP, traits_of(network).outputs_max), doubted=doubted)
     if not due:
         return 0

@@ -26,16 +26,19 @@ from models.invariants import checkpoint
 from models.invariants.money_in import INVARIANTS
 from models.payouts import freezes, withdrawal_walk
 from models.payouts import queue as payout_queue
+from models.rates.rates import load_market
 from models.spends import freshness, signing
 from models.spends import reads as spend_reads
 from models.spends import unknown as unknown_spends
-from models.treasury import reconciliation
+from models.treasury import liquidity, reconciliation
 from models.webhooks import outbox
 
 log = structlog.get_logger("sluice.api")
 
 # A scrape more often than this is answered from the last one.
 SCRAPE_S: Final = 1.0
+# What lies at deposit addresses is summed up for this.
+LIQUIDITY_SCRAPE_S: Final = 15.0
 # These sum up the whole ledger.
 LEDGER_SCRAPE_S: Final = 60.0
 LEDGER_INVARIANTS: Final = (
@@ -234,6 +237,22 @@ def treasury_gauges() -> Iterator[Metric]:
     )
 
 
+def liquidity_gauges(settings: Settings) -> Iterator[Metric]:
+    """Read what queued payouts lack, by network and coin."""
+    catalogue = load_catalogue(settings.environment)
+    lacking = GaugeMetricFamily(
+        "sluice_liquidity_missing",
+        "Coins that queued payouts lack on a network; `sluice treasury liquidity` shows what lies where.",
+        labels=["network", "currency"],
+    )
+    found = liquidity.missing(
+        catalogue, load_market(), settings.rpc_urls, fee_max_percent=settings.sweep_fee_max_percent
+    )
+    for (currency, network), units in found.items():
+        lacking.add_metric([network, currency], units / 10 ** catalogue.scale(currency))
+    yield lacking
+
+
 def pool_gauges(settings: Settings) -> Iterator[Metric]:
     """Read how many deposit addresses are left, of the families whose networks are served here."""
     networks = load_catalogue(settings.environment).networks
@@ -325,6 +344,7 @@ def gauges(queues: Queues, settings: Settings) -> Gauges:
             "freezes": (SCRAPE_S, functools.partial(freeze_gauges, settings)),
             "payouts": (SCRAPE_S, payout_gauges),
             "treasury": (SCRAPE_S, treasury_gauges),
+            "liquidity": (LIQUIDITY_SCRAPE_S, functools.partial(liquidity_gauges, settings)),
             "address_pool": (SCRAPE_S, functools.partial(pool_gauges, settings)),
             "rates": (SCRAPE_S, functools.partial(rate_gauges, settings)),
             "ledger": (LEDGER_SCRAPE_S, ledger_gauges),

@@ -72,6 +72,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     # Written once and never changed: not by the signer, nor by anybody else.
     "ledger_scales": ("r", "ri", "ri"),
     "ledger_transfers": ("r", "ri", "ri"),
+    "liquidity_alarms": ("", "riu", ""),
     "maturing_credits": ("r", "rid", "ri"),
     "merchants": (
         "r",

@@ -26,6 +26,8 @@ from models.payouts.rows import PayoutRow, SanctionVerdict
 SHORT_OF_COIN: Final = "the hot wallet holds too little"
 COINS_TOO_SMALL: Final = "the hot wallet's coins are too small for today's network fee"
 FEE_RISEN: Final = "the network's fee has risen above what was charged for it"
+# Why a refund waits whose deposits, or the shares that pay it, a reorg could still take.
+IMMATURE: Final = "what it sends back is not deep enough in the chain yet"
 # Neither a sweep nor a join waits for payouts that wait for one of these.
 _PASSED_BY: Final = (SHORT_OF_COIN, COINS_TOO_SMALL, FEE_RISEN)
 # Why a payout waits whose merchant may have spent its balance by another network, in what the database has lost.
@@ -159,6 +161,16 @@ def explain_doubted(network: str, coins: Collection[str]) -> None:
     )
 
 
+def explain_immature(network: Network) -> None:
+    """Let approved refunds say that what they send back could still be taken by a reorg."""
+    execute(
+        "UPDATE payouts p SET wait_reason = %(reason)s, wait_kind = 'network' WHERE p.network = %(network)s"
+        " AND p.status = 'approved' AND (p.kind = 'refund' OR p.funded_from = 'suspense')"
+        f" AND (p.wait_reason, p.wait_kind) <> (%(reason)s, 'network') AND NOT ({_HERE})",
+        maturity.bounds(network) | {"network": network.code, "reason": IMMATURE},
+    )
+
+
 def explain(payout_id: UUID, *, reason: str, waiting_for: WaitingFor = "network") -> None:
     """Note why a payout that was sent does not end; '' if it may again."""
     waiting.write("id = %s", (payout_id,), reason=reason, waiting_for=waiting_for)
@@ -185,10 +197,11 @@ def backlog() -> list[tuple[str, int, float]]:
 
 
 def kept_back() -> list[tuple[str, int]]:
-    """Return, by network, how many approved payouts something keeps from being signed."""
+    """Return, by network, how many approved payouts something keeps from being signed, but for their maturity."""
     return rows(
-        "SELECT network, count(*) FILTER (WHERE wait_reason <> '') FROM payouts WHERE status = 'approved'"
-        " GROUP BY network"
+        "SELECT network, count(*) FILTER (WHERE wait_reason NOT IN ('', %s)) FROM payouts WHERE status = 'approved'"
+        " GROUP BY network",
+        (IMMATURE,),
     )
 
 

@@ -1,27 +1,33 @@
 """Reckons what can leave each network: what the hot wallet holds of a coin and no payout has claimed yet.
 
-Read by the API and by automatic withdrawals, from rows alone. It is what the rows say at this moment, and no promise:
-another payout may be first. Units are the ledger's.
+Read by the API and by automatic withdrawals, and by operators with what is missing, from rows alone. It is what the
+rows say at this moment, and no promise: another payout may be first. Units are the ledger's.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
 from core.money import rescale_down
 from core.rates.pricing import PERCENT, Market, Method
-from models.db.base import rows
+from models.db.base import execute, rows, transaction
+from models.db.clock import FUTURE_MAX_S
+from models.ledger.ledger import OWED, SUSPENSE
 from models.spends import coins
+from models.treasury.rows import LiquidityAlarm
 from models.treasury.topup_doubts import OPEN
 
-# What payouts take that is still in the balance: signed ones until their block is known.
+# What payouts take that is still in the balance: signed ones until their block is known, where no coins are held for
+# them. A signed payout's coins are free no more.
 _QUEUED: Final = (
-    "SELECT currency, network, sum(to_units) FROM payouts WHERE network = ANY(%s)"
-    " AND (status IN ('approved', 'broadcasting') OR status = 'sent' AND block_height IS NULL)"
+    "SELECT currency, network, sum(to_units) FROM payouts WHERE network = ANY(%(networks)s)"
+    " AND (status = 'approved' OR NOT network = ANY(%(by_coins)s)"
+    "   AND (status = 'broadcasting' OR status = 'sent' AND block_height IS NULL))"
     " GROUP BY currency, network"
 )
 # From the last comparison with the chain on, what spends and top-ups have done to the hot wallet since. Without
@@ -50,6 +56,51 @@ _SWEPT_SOON: Final = (
     "   GROUP BY d.currency, d.network, d.address, w.least HAVING sum(d.amount_units) >= w.least) a"
     " GROUP BY currency, network"
 )
+# Deposits at their own addresses.
+_UNSWEPT: Final = (
+    "SELECT d.currency, d.network, sum(d.amount_units) FROM deposits d WHERE d.network = ANY(%s)"
+    " AND d.sweep_id IS NULL AND d.status IN ('confirmed', 'credited') GROUP BY d.currency, d.network"
+)
+# What went to the cold address, less what came back from there.
+_COLD: Final = (
+    "SELECT m.currency, m.network, m.decimals, sum(m.units) FROM spends s JOIN spend_outputs o ON o.spend_id = s.id"
+    "   JOIN spend_movements m ON m.spend_id = s.id AND m.address = o.recipient AND m.currency = s.currency"
+    "   WHERE s.network = ANY(%(networks)s) AND s.purpose = 'cold' GROUP BY m.currency, m.network, m.decimals"
+    " UNION ALL SELECT currency, network, NULL, -sum(units) FROM treasury_topups WHERE network = ANY(%(networks)s)"
+    "   AND status <> 'reversed' AND origin = 'cold' GROUP BY currency, network"
+)
+_OWED: Final = (
+    "SELECT currency, sum(units) FROM ("
+    "  SELECT a.currency, b.units FROM accounts a JOIN balances b ON b.account_id = a.id"
+    f"  UNION ALL SELECT a.currency, -({OWED}) FROM accounts a WHERE a.kind = '{SUSPENSE}'"
+    "  UNION ALL SELECT currency, -held_units FROM payouts WHERE status = 'sent' AND block_height IS NOT NULL"
+    " ) o GROUP BY currency"
+)
+# A lack of coin is logged once in so long.
+ALARM_EVERY_S: Final = 3_600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stock:
+    """What our wallets hold of a coin on a network, and what payouts ask of it."""
+
+    currency: str
+    network: str
+    hot_units: int
+    deposit_units: int
+    cold_units: int
+    usable_units: int
+    queued_units: int
+
+    @property
+    def held_units(self) -> int:
+        """Return all that the gateway's keys move: without the cold address."""
+        return self.hot_units + self.deposit_units
+
+    @property
+    def missing_units(self) -> int:
+        """Return what queued payouts lack."""
+        return max(0, self.queued_units - self.usable_units)
 
 
 def room(catalogue: Catalogue, market: Market, networks: Collection[str], *, fee_max_percent: int) -> dict[Method, int]:
@@ -58,27 +109,130 @@ def room(catalogue: Catalogue, market: Market, networks: Collection[str], *, fee
     fee_max_percent: what of a deposit its sweep may cost; no deposit counts that costs more. Where money lies in coins
     it is the free ones.
     """
+    usable = _usable(catalogue, market, networks, fee_max_percent)
+    queued = _queued(catalogue, networks)
+    return {method: max(0, usable.get(method, 0) - queued.get(method, 0)) for method in usable.keys() | queued.keys()}
+
+
+def missing(
+    catalogue: Catalogue, market: Market, networks: Collection[str], *, fee_max_percent: int
+) -> dict[Method, int]:
+    """Return what queued payouts lack by coin and network, for each method that the catalogue has there.
+
+    fee_max_percent: as for room().
+    """
+    usable = _usable(catalogue, market, networks, fee_max_percent)
+    queued = _queued(catalogue, networks)
+    return {
+        method: max(0, queued.get(method, 0) - usable.get(method, 0))
+        for method in catalogue.pairs
+        if method[1] in networks
+    }
+
+
+def stocks(catalogue: Catalogue, market: Market, networks: Collection[str], *, fee_max_percent: int) -> list[Stock]:
+    """Return what each network has of each coin, in the catalogue's order, all of one moment.
+
+    fee_max_percent: as for room().
+    """
+    with transaction():
+        execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        usable = _usable(catalogue, market, networks, fee_max_percent)
+        queued = _queued(catalogue, networks)
+        hot, cold = _hot(catalogue, networks), _scaled(catalogue, rows(_COLD, {"networks": list(networks)}))
+        # Where money lies in coins, deposits are among those.
+        deposits = _summed(rows(_UNSWEPT, (sorted(set(networks) - _by_coins(catalogue, networks)),)))
+    return [
+        Stock(
+            currency=method[0], network=method[1], hot_units=hot.get(method, 0), deposit_units=deposits.get(method, 0),
+            cold_units=cold.get(method, 0), usable_units=usable.get(method, 0), queued_units=queued.get(method, 0),
+        )
+        for method in catalogue.pairs
+        if method[1] in networks
+    ]  # fmt: skip
+
+
+def owed() -> dict[str, int]:
+    """Return, by coin, what merchants and owners of personal wallets could ask for, funded cheques among it.
+
+    Money in suspense counts, since refunds give it back. Payouts that are in a block have left.
+    """
+    return dict(rows(_OWED))
+
+
+def note_missing(currency: str, network: str) -> bool:
+    """Note that a coin's lack is logged now; False if that was done within the last hour, by any process."""
+    written = LiquidityAlarm(network=network, currency=currency).write(
+        "ON CONFLICT (network, currency) DO UPDATE SET logged_at = app_now()"
+        # In the future: the clock was set back since.
+        f" WHERE l.logged_at NOT BETWEEN app_now() - interval '{ALARM_EVERY_S} s' AND app_now()"
+        f" + interval '{FUTURE_MAX_S} s'"
+    )
+    return written > 0
+
+
+def _usable(catalogue: Catalogue, market: Market, networks: Collection[str], fee_max_percent: int) -> dict[Method, int]:
+    """Return what payouts can take: the hot wallet's coin and what is worth a sweep, or the free coins."""
     found: defaultdict[Method, int] = defaultdict(int)
-    by_coins = {code for code in networks if traits_of(catalogue.networks[code]).claim == "coins"}
+    by_coins = _by_coins(catalogue, networks)
     for code in by_coins:
         network = catalogue.networks[code]
         found[network.gas_currency, code] += _free_units(catalogue, network)
     others = sorted(set(networks) - by_coins)
-    for currency, code, decimals, units in rows(_HELD, {"networks": others}):
-        if (currency, code) in catalogue.pairs:
-            scale = catalogue.scale(currency)
-            found[currency, code] += rescale_down(int(units), scale if decimals is None else decimals, scale)
+    for method, units in _held(catalogue, others).items():
+        found[method] += units
     for currency, code, units in _swept_soon(market, others, fee_max_percent):
         found[currency, code] += int(units)
-    for currency, code, units in rows(_QUEUED, (list(networks),)):
-        # Signed ones hold their coins already, which are not counted as free.
-        found[currency, code] -= int(units)
-    return {method: max(0, units) for method, units in found.items()}
+    return found
+
+
+def _queued(catalogue: Catalogue, networks: Collection[str]) -> dict[Method, int]:
+    by_coins = sorted(_by_coins(catalogue, networks))
+    return _summed(rows(_QUEUED, {"networks": list(networks), "by_coins": by_coins}))
+
+
+def _summed(found: Iterable[tuple[str, str, int]]) -> dict[Method, int]:
+    return {(currency, code): int(units) for currency, code, units in found}
+
+
+def _by_coins(catalogue: Catalogue, networks: Collection[str]) -> set[str]:
+    return {code for code in networks if traits_of(catalogue.networks[code]).claim == "coins"}
+
+
+def _held(catalogue: Catalogue, networks: Sequence[str]) -> dict[Method, int]:
+    return _scaled(catalogue, rows(_HELD, {"networks": list(networks)}))
+
+
+def _scaled(catalogue: Catalogue, found: Iterable[tuple[str, str, int | None, int]]) -> dict[Method, int]:
+    """Return rows of (currency, network, decimals, units) as the ledger's units, of what the catalogue has."""
+    scaled: defaultdict[Method, int] = defaultdict(int)
+    for currency, code, decimals, units in found:
+        if (currency, code) in catalogue.pairs:
+            scale = catalogue.scale(currency)
+            scaled[currency, code] += rescale_down(int(units), scale if decimals is None else decimals, scale)
+    return scaled
+
+
+def _hot(catalogue: Catalogue, networks: Collection[str]) -> dict[Method, int]:
+    by_coins = _by_coins(catalogue, networks)
+    found = _held(catalogue, sorted(set(networks) - by_coins))
+    for code in sorted(by_coins):
+        network = catalogue.networks[code]
+        for heap in coins.heaps(code):
+            units = _ledger_units(catalogue, network, heap.units)
+            found[heap.currency, code] = found.get((heap.currency, code), 0) + units
+    return found
 
 
 def _free_units(catalogue: Catalogue, network: Network) -> int:
+    return _ledger_units(
+        catalogue, network, coins.free_units(network.code, network.gas_currency, depth=network.maturity)
+    )
+
+
+def _ledger_units(catalogue: Catalogue, network: Network, units: int) -> int:
+    """Return token units of a network's own coin as the ledger's; 0 where the catalogue does not have it."""
     pair = catalogue.pair(network.gas_currency, network.code)
-    units = coins.free_units(network.code, network.gas_currency, depth=network.maturity)
     return 0 if pair is None else pair.to_ledger(units, catalogue.scale(pair.currency))
 
 

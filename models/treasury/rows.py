@@ -101,3 +101,11 @@ class Writeoff(Table, table="treasury_writeoffs"):
     reason: str
     written_by: str
     created_at: datetime = BY_DATABASE
+
+
+class LiquidityAlarm(Table, table="liquidity_alarms l"):
+    """A coin that a network's payouts lacked, and when that was last logged."""
+
+    network: str
+    currency: str
+    logged_at: datetime = BY_DATABASE

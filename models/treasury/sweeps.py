@@ -14,6 +14,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from models.db.base import column, execute, rows, rows_as, value
+from models.payouts import queue as payout_queue
 from models.spends import hooks as spend_hooks
 from models.spends.hooks import Hooks
 from models.spends.outputs import OutputRow
@@ -197,8 +198,9 @@ def open_payout_units(network: str, *, is_signed_too: bool = True) -> dict[str, 
 def wanted_currencies(network: str) -> set[str]:
     """Return the coins in which approved payouts were put off, so that even small deposits are worth a sweep."""
     found = column(
-        "SELECT DISTINCT currency FROM payouts WHERE network = %s AND status = 'approved' AND wait_reason <> ''",
-        (network,),
+        "SELECT DISTINCT currency FROM payouts WHERE network = %s AND status = 'approved'"
+        " AND wait_reason NOT IN ('', %s)",
+        (network, payout_queue.IMMATURE),
     )
     return set(found)
 

@@ -1,0 +1,72 @@
+"""Declares `sluice treasury liquidity`: what is owed of each coin, and what each network has of it.
+
+Added to the group by cli.treasury.commands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors import context as process
+from actors.context import Context
+from cli.output import JsonFlag, show
+from cli.session import database
+from core.money import format_coin
+from models.treasury import liquidity as treasury_liquidity
+from models.treasury.liquidity import Stock
+
+
+def liquidity(*, as_json: JsonFlag = False) -> None:
+    """Show by coin what is owed and held, and by network what payouts queue for and what they lack."""
+    with database() as settings:
+        ctx = process.configure(settings)
+        stocks = treasury_liquidity.stocks(
+            ctx.catalogue, ctx.market.read(), ctx.available, fee_max_percent=settings.sweep_fee_max_percent
+        )
+        owed = treasury_liquidity.owed()
+    found = [
+        _coin(ctx, currency, owed.get(currency, 0), [each for each in stocks if each.currency == currency])
+        for currency in ctx.catalogue.assets
+        if owed.get(currency, 0) or any(each.currency == currency for each in stocks)
+    ]
+    show({"coins": found}, [line for each in found for line in _lines(each)], as_json=as_json)
+
+
+def _coin(ctx: Context, currency: str, owed_units: int, stocks: list[Stock]) -> dict[str, Any]:
+    def amount(units: int) -> str:
+        shown = format_coin(abs(units), ctx.catalogue.scale(currency))
+        return f"-{shown}" if units < 0 else shown
+
+    held_units = sum(each.held_units for each in stocks)
+    return {
+        "currency": currency,
+        "owed": amount(owed_units),
+        "held": amount(held_units),
+        "short": amount(max(0, owed_units - held_units)),
+        "networks": [
+            {
+                "network": each.network,
+                "held": amount(each.held_units),
+                "hot": amount(each.hot_units),
+                "deposits": amount(each.deposit_units),
+                "cold": amount(each.cold_units),
+                "queued": amount(each.queued_units),
+                "usable": amount(each.usable_units),
+                "missing": amount(each.missing_units),
+            }
+            for each in stocks
+        ],
+    }
+
+
+def _lines(coin: dict[str, Any]) -> list[str]:
+    short = "" if coin["short"] == "0" else f", {coin['short']} short"
+    return [
+        f"{coin['currency']}: {coin['owed']} owed, {coin['held']} held{short}",
+        *(
+            f"  {each['network']}: {each['held']} held ({each['hot']} hot, {each['deposits']} at deposit addresses),"
+            f" {each['cold']} cold, {each['queued']} queued, {each['usable']} usable"
+            + ("" if each["missing"] == "0" else f": {each['missing']} MISSING")
+            for each in coin["networks"]
+        ),
+    ]
