@@ -13,6 +13,9 @@ from models.spends import rows as spends
 from tests.actors.scan.world import USDT_UNITS
 from tests.actors.treasury.world import TreasuryWorld
 from tests.cli.conftest import CommandLine
+from tests.models.builders import USDT, merchant
+from tests.models.payouts.builders import fund
+from tests.models.payouts.held import payout
 from tests.models.treasury.builders import topup_rows
 
 
@@ -38,6 +41,28 @@ def test_status_shows_addresses_and_what_agrees(world: TreasuryWorld, sluice: Co
     lines = sluice("treasury", "status").out
     assert "ethereum hot: 5 ETH" in lines
     assert "10 USDT at deposit addresses" in lines
+
+
+def test_liquidity_shows_what_is_owed_held_and_missing(
+    world: TreasuryWorld, sluice: CommandLine, database: str
+) -> None:
+    world.paid_invoice()
+    shop = merchant()
+    fund(shop, 5 * USDT)
+    payout(shop, to=3 * USDT, status="approved", is_approval_required=False)
+    world.reconcile()
+    execute("DELETE FROM network_fees")
+    found = {coin["currency"]: coin for coin in sluice("treasury", "liquidity", "--json").json["coins"]}
+    lines = sluice("treasury", "liquidity").out
+
+    base.connect(database)
+    [network] = found["USDT"]["networks"]
+    assert network == {
+        "network": "ethereum", "held": "10", "hot": "0", "deposits": "10", "cold": "0", "queued": "3", "usable": "0",
+        "missing": "3",
+    }  # fmt: skip
+    assert (found["USDT"]["owed"], found["USDT"]["held"], found["USDT"]["short"]) == ("14.55", "10", "4.55")
+    assert "  ethereum: 10 held (0 hot, 10 at deposit addresses), 0 cold, 3 queued, 0 usable: 3 MISSING\n" in lines
 
 
 def test_plan_and_a_dry_run_do_nothing(world: TreasuryWorld, sluice: CommandLine, database: str) -> None:

@@ -16,6 +16,7 @@ from models.invoices.rows import InvoiceRow
 from models.ledger.maturity import FINALITY_PATIENCE
 from models.payouts import queue as payout_queue
 from models.payouts.rows import PayoutRow
+from models.treasury import sweeps
 from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import WalletRow
 from tests.actors.signer.world import SpendWorld
@@ -71,10 +72,12 @@ def test_a_refund_out_of_suspense_waits_for_the_maturity_of_its_deposits(world: 
     for _ in range(world.network.maturity - world.network.confirmations):
         world.step()
         assert (order.kind, world.payout(order).status, world.chain.quoted) == (kind, "approved", [])
+        assert world.payout(order).waiting_for == "network"
+        assert (payout_queue.kept_back(), sweeps.wanted_currencies("ethereum")) == ([("ethereum", 0)], set())
         world.mine()
     world.step()
 
-    assert world.payout(order).status == "sent"
+    assert (world.payout(order).status, world.payout(order).waiting_for) == ("sent", None)
 
 
 @pytest.mark.parametrize("kind", KINDS)

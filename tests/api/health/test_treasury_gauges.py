@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Iterable
 
-from api.health.gauges import treasury_gauges
+import pytest
+from prometheus_client.core import Metric
+
+from api.health.gauges import liquidity_gauges, treasury_gauges
 from core.catalogue.catalogue import load_catalogue
 from models.db import scales
 from models.db.base import execute
 from models.treasury import reconciliation
 from models.treasury.reconciliation import Finding
+from tests.api.conftest import make_settings
+from tests.models.builders import USDT
+from tests.models.payouts.held import funded, payout
+from tests.models.treasury.builders import hold
 
 
-def shown(name: str) -> dict[tuple[str, ...], float]:
+def shown(name: str, metrics: Iterable[Metric] | None = None) -> dict[tuple[str, ...], float]:
     return {
         tuple(sample.labels.values()): sample.value
-        for metric in treasury_gauges()
+        for metric in (treasury_gauges() if metrics is None else metrics)
         if metric.name == name
         for sample in metric.samples
     }
@@ -39,3 +46,13 @@ def test_balances_misses_and_age_show_by_network_and_coin() -> None:
     ages = shown("sluice_reconciliation_age_seconds")
     assert ages.keys() == {("ethereum",)}
     assert ages["ethereum",] >= 60
+
+
+@pytest.mark.usefixtures("database")
+def test_what_payouts_lack_shows_in_whole_coins_and_nothing_as_zero() -> None:
+    payout(funded(), status="approved")
+    hold("USDT", "ethereum", 75 * USDT // 10)
+    found = shown("sluice_liquidity_missing", liquidity_gauges(make_settings()))
+    assert found["ethereum", "USDT"] == 2.5
+    assert found["ethereum", "ETH"] == 0
+    assert {network for network, _ in found} == {"ethereum", "bsc"}, "those that are served"

@@ -9,16 +9,20 @@ import pytest
 from core.ids import uuid7
 from core.rates.pricing import Market
 from models.db.base import execute, transaction
+from models.spends import coins
+from models.spends.coins import CoinRow
 from models.treasury import liquidity, topups
 from models.treasury.rows import Topup
-from tests.models.builders import CATALOGUE, USDT
+from tests.models.builders import CATALOGUE, USDT, begin_scan
+from tests.models.payout_links import builders as cheques
 from tests.models.payouts.builders import RECIPIENT
 from tests.models.payouts.held import funded, payout
-from tests.models.treasury.builders import ETHER, HOT, hold, pin_hot, spend
+from tests.models.treasury.builders import COLD, ETHER, HOT, hold, pin_hot, spend
 
 pytestmark = pytest.mark.usefixtures("database")
 
 METHOD: Final = ("USDT", "ethereum")
+SATOSHI: Final = 10**6
 
 
 def priced(sweep_fee_units: int | None = None) -> Market:
@@ -77,6 +81,70 @@ def test_deposits_count_that_a_waiting_payout_makes_worth_a_sweep() -> None:
     assert room(priced(5 * USDT), percent=0) == 0
 
 
-def test_where_money_lies_in_coins_the_free_ones_count() -> None:
+def test_where_money_lies_in_coins_the_free_ones_count_and_signed_payouts_hold_theirs() -> None:
     found = liquidity.room(CATALOGUE, priced(), {"bitcoin"}, fee_max_percent=5)
     assert found == {("BTC", "bitcoin"): 0}
+    begin_scan("bitcoin", height=200)
+    network = CATALOGUE.networks["bitcoin"]
+    made = [
+        CoinRow(
+            network="bitcoin", txid=txid, vout=0, address="bc1", currency="BTC", units=units, created_height=1,
+            created_hash="0x1",
+        )
+        for txid, units in (("a", 7 * SATOSHI), ("b", 5 * SATOSHI))
+    ]  # fmt: skip
+    with transaction():
+        coins.note("bitcoin", made, [], height=1, block_hash="0x1")
+        held_by = spend(network="bitcoin", recipient=RECIPIENT, currency="BTC", token_units=1)
+        execute("UPDATE coins SET held_by = %s WHERE txid = 'b'", (held_by,))
+    merchant_id = funded()
+    orders = [payout(merchant_id, status="approved"), payout(merchant_id, status="approved")]
+    execute(
+        "UPDATE payouts SET network = 'bitcoin', currency = 'BTC', fee_units = 0, amount_units = 2000000,"
+        " to_units = 2000000, held_units = 2000000"
+    )
+    free = coins.free_units("bitcoin", "BTC", depth=network.maturity)
+    assert free == 7 * SATOSHI
+    for status, expected in (("approved", 3), ("broadcasting", 5), ("sent", 5)):
+        execute("UPDATE payouts SET status = %s WHERE id = %s", (status, orders[0].id))
+        found = liquidity.room(CATALOGUE, priced(), {"bitcoin"}, fee_max_percent=5)
+        assert found == {("BTC", "bitcoin"): expected * SATOSHI}, status
+    [stock] = liquidity.stocks(CATALOGUE, priced(), {"bitcoin"}, fee_max_percent=5)
+    assert (stock.held_units, stock.usable_units, stock.queued_units) == (12 * SATOSHI, 7 * SATOSHI, 2 * SATOSHI)
+
+
+def test_what_queued_payouts_lack_is_missing_on_their_network_alone() -> None:
+    merchant_id = funded()
+    pin_hot()
+    hold("USDT", "ethereum", 4 * USDT, height=10)
+    order = payout(merchant_id, status="approved")
+    networks = {"ethereum", "bsc"}
+    found = liquidity.missing(CATALOGUE, priced(), networks, fee_max_percent=5)
+    assert {method: units for method, units in found.items() if units} == {METHOD: 6 * USDT}
+    assert found["USDT", "bsc"] == 0, "what has enough is told too"
+    spend(purpose="cold", recipient=COLD, currency="USDT", token_units=9 * USDT, mined=(10, "0xa"))
+    with transaction():
+        topups.record(
+            Topup(
+                id=uuid7(), network="ethereum", txid="0x1", ordinal="1", currency="USDT", units=USDT,
+                sender=COLD, origin="cold", block_height=10, block_hash="0xa",
+            )
+        )  # fmt: skip
+    stocks = liquidity.stocks(CATALOGUE, priced(5 * USDT), networks, fee_max_percent=5)
+    mine = next(each for each in stocks if (each.currency, each.network) == METHOD)
+    assert {each.network for each in stocks} == networks
+    assert (mine.hot_units, mine.deposit_units, mine.cold_units) == (4 * USDT, 100 * USDT, 8 * USDT)
+    assert (mine.usable_units, mine.queued_units, mine.missing_units) == (104 * USDT, 10 * USDT, 0)
+    assert liquidity.owed() == {"USDT": 100 * USDT}
+    execute("UPDATE payouts SET status = 'sent', block_height = 11 WHERE id = %s", (order.id,))
+    assert liquidity.owed() == {"USDT": 89 * USDT}, "it has left, with its fee"
+    cheques.funded(merchant_id)
+    assert liquidity.owed() == {"USDT": 89 * USDT}, "a cheque can still be asked for"
+
+
+def test_a_lack_is_logged_once_an_hour_whatever_the_clock_does() -> None:
+    assert [liquidity.note_missing("USDT", "ethereum") for _ in range(2)] == [True, False]
+    assert liquidity.note_missing("USDT", "bsc")
+    for shift, expected in (("59 minutes", False), ("2 minutes", True), ("-1 day", True)):
+        execute(f"UPDATE app_clock SET ahead = ahead + interval '{shift}'")
+        assert liquidity.note_missing("USDT", "ethereum") is expected, shift

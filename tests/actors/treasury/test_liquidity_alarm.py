@@ -1,0 +1,39 @@
+"""A coin that queued payouts lack is an error in the log, once an hour, whichever process looks."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from structlog.testing import capture_logs
+
+from actors.treasury import liquidity as ticks
+from actors.treasury.liquidity import watch_liquidity
+from models.db.base import execute
+from tests.actors.asking import configure
+from tests.models.builders import USDT
+from tests.models.payouts.held import funded, payout
+from tests.models.treasury.builders import hold
+
+
+def logged() -> list[dict[str, object]]:
+    with capture_logs() as lines:
+        watch_liquidity()
+    return [dict(line) for line in lines if line["event"] == "liquidity.missing"]
+
+
+def test_what_payouts_lack_is_logged_once_an_hour(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    configure(database)
+    assert logged() == []
+    hold("USDT", "ethereum", 4 * USDT)
+    payout(funded(), status="approved")
+    [line] = logged()
+    assert line == {
+        "event": "liquidity.missing", "log_level": "error", "currency": "USDT", "network": "ethereum", "amount": "6",
+    }  # fmt: skip
+    assert logged() == []
+    with monkeypatch.context() as patch:
+        patch.setattr(ticks, "single_flight", lambda _name: contextlib.nullcontext(enter_result=False))
+        assert logged() == [], "another process looks"
+    execute("UPDATE app_clock SET ahead = ahead + interval '61 minutes'")
+    assert len(logged()) == 1
