@@ -18,7 +18,7 @@ from actors.queue.isolated import isolated
 from actors.scan import departures, missing, outflow
 from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
 from actors.scan.outflow import NOTHING, Left
-from chains.base import SKIPPED, Block, BlockScan, ProviderError, Skipped
+from chains.base import SKIPPED, WITNESSES_MIN, Block, BlockScan, ProviderError, Skipped
 from chains.family import CounterReader, DepartureReader, Reader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
@@ -239,14 +239,15 @@ def _walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor) ->
     """Find the last kept block that the chain still has, take back what came after it, and resume there.
 
     None where there is nothing to go on with: what the node lacks it may not have seen yet, so that only another block
-    in the place of ours proves a reorg; and while as many providers keep our block as have another, nobody knows.
+    in the place of ours proves a reorg; and while as many providers keep our block as have another, nobody knows. What
+    may have been credited is not taken back on one provider's word alone, where there are more.
     """
     kept = cursors.kept_blocks(network.code)
     fork = _fork(chain, kept)
     if fork is None:
         return _from_the_start(ctx, network, chain, cursor, kept)
     height, replaced = fork
-    if replaced is None or _is_disputed(network, chain, replaced):
+    if replaced is None or _is_disputed(network, chain, replaced, depth=cursor.height - height):
         return None
     _check_upon(chain, (height, dict(kept)[height]), replaced[0])
     log.warning("scan.reorg", network=network.code, depth=cursor.height - height, fork_height=height)
@@ -306,15 +307,22 @@ def _is_same(found: Block | Skipped | None, block_hash: str) -> bool:
     return isinstance(found, Block) and found.hash == block_hash
 
 
-def _is_disputed(network: Network, chain: Reader, replaced: tuple[int, str]) -> bool:
-    """Return whether as many providers still have our block as have another in its place."""
+def _is_disputed(network: Network, chain: Reader, replaced: tuple[int, str], *, depth: int) -> bool:
+    """Return whether as many providers still have our block as have another in its place, or one alone tells of that.
+
+    One alone is believed while nothing that it takes back may have been credited.
+    """
     if chain.providers == 1:
         return False
     ours = chain.agreement(*replaced)
-    if ours.same == 0 or ours.same < ours.other:
+    if ours.same and ours.same >= ours.other:
+        if cursors.halt(network.code, "providers disagree about a block"):
+            log.error("scan.providers_disagree", network=network.code, height=replaced[0])
+        return True
+    if ours.other >= WITNESSES_MIN or depth < network.confirmations:
         return False
-    if cursors.halt(network.code, "providers disagree about a block"):
-        log.error("scan.providers_disagree", network=network.code, height=replaced[0])
+    if cursors.halt(network.code, "one provider alone shows that credited blocks were replaced"):
+        log.error("scan.reorg_of_one_provider", network=network.code, height=replaced[0], depth=depth)
     return True
 
 
@@ -330,7 +338,7 @@ def _from_the_start(
         if cursors.halt(network.code, "a reorg deeper than the kept blocks"):
             log.error("scan.halted", network=network.code)
         return None
-    if _is_disputed(network, chain, kept[-1]):
+    if _is_disputed(network, chain, kept[-1], depth=cursor.height - kept[-1][0] + 1):
         return None
     log.warning("scan.reorg_below_start", network=network.code, height=block.height)
     with transaction():

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.usefixtures("sound")
 
 ETHEREUM = CATALOGUE.networks["ethereum"]
 TEN = 10_000_000
+ALONE = "one provider alone shows that credited blocks were replaced"
 
 
 def transfer(to: InvoiceRow, units: int = TEN, *, txid: str = "0xaa", currency: str = "USDT") -> Transfer:
@@ -183,7 +184,7 @@ def test_a_node_in_two_minds_stops_the_step(node: PaperReader, rung: list[str]) 
 def test_what_stands_on_no_block_of_ours_takes_nothing_back(node: PaperReader, shop: UUID, providers: int) -> None:
     """Whoever makes up a block in the place of ours has to find one that its parent allows."""
     mine = paid_invoice(node, shop)
-    truth, node.providers = dict(node.scans), providers
+    truth, node.providers, node.agree = dict(node.scans), providers, Agreement(same=0, other=2)
     for height in (3, 4):
         made_up = replace(truth[height].block, hash=f"0xlie-{height}", parent_hash="0xeasy")
         node.scans[height] = replace(truth[height], block=made_up)
@@ -301,17 +302,18 @@ def test_a_reorg_below_the_first_scanned_block_is_followed(node: PaperReader, sh
 
 
 @pytest.mark.parametrize(
-    ("same", "other", "goes_back"),
+    ("same", "other", "reason"),
     [
-        pytest.param(0, 2, True, id="all have the other block"),
-        pytest.param(1, 2, True, id="most have the other block"),
-        pytest.param(1, 1, False, id="as many have ours"),
-        pytest.param(2, 1, False, id="most have ours"),
-        pytest.param(0, 0, True, id="the others cannot tell"),
+        pytest.param(0, 2, "", id="all have the other block"),
+        pytest.param(1, 2, "", id="most have the other block"),
+        pytest.param(1, 1, "providers disagree about a block", id="as many have ours"),
+        pytest.param(2, 1, "providers disagree about a block", id="most have ours"),
+        pytest.param(0, 1, ALONE, id="one alone has the other block"),
+        pytest.param(0, 0, ALONE, id="the others cannot tell"),
     ],
 )
 def test_providers_at_odds_about_a_block_take_nothing_back(
-    node: PaperReader, shop: UUID, same: int, other: int, *, goes_back: bool
+    node: PaperReader, shop: UUID, same: int, other: int, reason: str
 ) -> None:
     mine = paid_invoice(node, shop)
     node.reorg(node.tip - 2)
@@ -319,8 +321,18 @@ def test_providers_at_odds_about_a_block_take_nothing_back(
     node.providers, node.agree = 3, Agreement(same=same, other=other)
     poll()
 
-    assert status(mine) == ("check" if goes_back else "paid")
-    assert halted() == ("" if goes_back else "providers disagree about a block")
+    assert status(mine) == ("paid" if reason else "check")
+    assert halted() == reason
+
+
+def test_one_provider_alone_takes_back_what_is_not_credited_yet(node: PaperReader, shop: UUID) -> None:
+    mine = paid_invoice(node, shop, ETHEREUM.confirmations - 1)
+    node.reorg(node.tip - ETHEREUM.confirmations + 1)
+    node.mine(count=4)
+    node.providers, node.agree = 3, Agreement(same=0, other=1)
+    poll()
+    assert (status(mine), cursor(), halted()) == ("check", (node.head(), f"0x1-{node.head()}"), "")
+    assert rows("SELECT status FROM deposits") == [("reversed",)]
 
 
 def test_what_is_final_is_noted_and_never_taken_back(node: PaperReader) -> None:

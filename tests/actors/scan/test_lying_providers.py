@@ -262,7 +262,15 @@ def test_a_provider_on_a_fork_of_its_own_takes_nothing_back(world: World, anvil:
         "providers disagree about a block",
     )
 
+    world.providers[1].failure = DOWN
+    world.poll(3)
+    assert (rows("SELECT status FROM deposits"), world.halted()) == (
+        [("credited",)],
+        "one provider alone shows that credited blocks were replaced",
+    )
+
     forked.lies.clear()
+    world.providers[1].failure = None
     assert pay_and_scan(world) == "paid"
     assert world.halted() == ""
 
