@@ -13,6 +13,7 @@ from cli.output import CommandError, JsonFlag, show
 from cli.session import bell, database
 from cli.treasury.comparison import compared_now
 from cli.treasury.liquidity import liquidity
+from cli.treasury.moves import move
 from cli.treasury.recovery import dismiss, recover, skip_addresses, writeoff
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
@@ -30,6 +31,7 @@ from models.treasury.rows import Reconciliation
 app = typer.Typer(no_args_is_help=True, help="The gateway's own wallets: balances, sweeps, surplus.")
 
 app.command()(liquidity)
+app.command()(move)
 app.command()(recover)
 app.command()(writeoff)
 app.command()(dismiss)

@@ -59,7 +59,7 @@ def recover(
     """
     with database() as settings:
         ctx = process.configure(settings)
-        known = _network(ctx, network)
+        known = known_network(ctx, network)
         if adopt is None and merchant is None and order_id is None and output is None:
             _list(ctx, known, as_json=as_json)
             return
@@ -85,8 +85,8 @@ def writeoff(
     _check_reason(reason)
     with database() as settings:
         ctx = process.configure(settings)
-        known = _network(ctx, network)
-        units = _units(ctx, currency, amount)
+        known = known_network(ctx, network)
+        units = units_of(ctx, currency, amount)
         moved, waiting = writeoffs.explained(ctx.catalogue, network, currency)
         if units < moved:
             raise CommandError(f"unknown transactions moved {_amount(ctx, currency, moved)} {currency}: all or none")
@@ -99,7 +99,7 @@ def writeoff(
         if not yes:
             question = f"Give up {amount} {currency} on {network}, {len(waiting)} transactions with it, as lost?"
             typer.confirm(question, abort=True, err=True)
-        by = _operator()
+        by = operator()
         try:
             done, txids = writeoffs.write_off(
                 ctx.catalogue, network, currency, units, reason=reason, by=by, despite=despite or []
@@ -129,21 +129,24 @@ def _check_reason(reason: str) -> None:
         raise CommandError(f"a reason is 1 to {REASON_CHARS_MAX} printable characters")
 
 
-def _network(ctx: Context, code: str) -> Network:
+def known_network(ctx: Context, code: str) -> Network:
+    """Return a network of the catalogue. Raises CommandError."""
     known = ctx.catalogue.networks.get(code)
     if known is None:
         raise CommandError(f"the catalogue has no network {code!r}")
     return known
 
 
-def _operator() -> str:
+def operator() -> str:
+    """Return who runs the command."""
     try:
         return f"operator {getpass.getuser()}"
     except (KeyError, OSError):
         return "operator"
 
 
-def _units(ctx: Context, currency: str, amount: str) -> int:
+def units_of(ctx: Context, currency: str, amount: str) -> int:
+    """Return an amount in the ledger's units. Raises CommandError."""
     if currency not in ctx.catalogue.assets:
         raise CommandError(f"the catalogue has no coin {currency!r}")
     try:
@@ -266,7 +269,7 @@ def _adopt(
     if not yes:
         what = f"output {place} of {txid}" if place is not None else f"{amount} {found.currency} to {found.recipient}"
         typer.confirm(f"Book {what} as order {order_id!r} of {merchant_id}?", abort=True, err=True)
-    by = _operator()
+    by = operator()
     try:
         payout, left = writeoffs.pay_order(
             ctx.catalogue, network.code, txid, merchant_id=merchant_id, order_id=order_id, by=by, place=place,
@@ -296,7 +299,7 @@ def dismiss(
     """
     _check_reason(reason)
     with database() as settings:
-        known = _network(process.configure(settings), network)
+        known = known_network(process.configure(settings), network)
         wanted = stored_txid(known, txid)
         unread = strangers.unread(network, limit=LISTED_MAX)
         claimed = next((each for each in unread if each.txid == wanted), None)
@@ -308,7 +311,7 @@ def dismiss(
             is_dismissed = strangers.disown(claimed)
         if not is_dismissed:
             raise CommandError(f"{txid} has been found in another block since: look again")
-        by = _operator()
+        by = operator()
         log.warning("treasury.dismissed", network=network, txid=wanted, height=claimed.block_height, by=by,
                     reason=reason)  # fmt: skip
     show({"network": network, "txid": wanted}, [f"{wanted} counts for nothing on {network}"], as_json=as_json)
@@ -325,5 +328,5 @@ def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = Fal
         typer.confirm(f"Skip ahead in the addresses of {family}?", abort=True, err=True)
     with database(), transaction():
         first = reservations.skip_ahead(family)
-    log.warning("treasury.addresses_skipped", family=family, first=first, by=_operator())
+    log.warning("treasury.addresses_skipped", family=family, first=first, by=operator())
     show({"family": family, "first": first}, [f"the next address of {family} is number {first}"], as_json=as_json)

@@ -117,6 +117,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "split_takes": ("r", "ri", "r"),
     "stranger_spends": ("r", "riu", "r"),
     "treasury_addresses": ("r", "r", "riu"),
+    "treasury_moves": ("r", "r", "r"),
     "treasury_topups": ("r", "riu", "r"),
     "treasury_walks": ("", "riu", "riu"),
     # An operator's word on what was lost.

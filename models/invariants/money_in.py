@@ -61,7 +61,8 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " JOIN accounts c ON c.id = t.credit_account WHERE d.currency <> t.currency OR c.currency <> t.currency",
     ),
     "custody_equals_what_came_and_left": (
-        "custody per network and coin is what deposits and top-ups brought, less payouts, losses, write-offs and gas",
+        "custody per network and coin is what deposits and top-ups brought, less payouts, losses, write-offs,"
+        " what was carried off and gas",
         f"SELECT network, currency, c.units, e.units FROM"
         f" (SELECT network, currency, -sum(units) AS units FROM ({_NET}) n WHERE kind = 'custody'"
         "   GROUP BY network, currency) c"
@@ -73,6 +74,7 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         "   UNION ALL SELECT network, currency, -lost_units FROM spends WHERE lost_units <> 0"
         f"  UNION ALL SELECT network, currency, -units FROM ({_GAS}) g"
         "   UNION ALL SELECT network, currency, -unexplained_units FROM treasury_writeoffs"
+        "   UNION ALL SELECT from_network, currency, -units FROM treasury_moves"
         "   ) moves GROUP BY network, currency) e USING (network, currency)"
         " WHERE COALESCE(c.units, 0) <> COALESCE(e.units, 0)",
     ),

@@ -6,6 +6,7 @@ has it, wherever its row is in the meantime.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Final, Literal, get_args
@@ -15,8 +16,8 @@ from models.db.base import execute, is_true, rows, rows_as, transaction, value
 from models.deposits import cursors
 from models.deposits.cursors import Cursor
 from models.spends.rows import SpendRow
+from models.treasury import moves, topups, writeoffs
 from models.treasury import own_addresses as treasury
-from models.treasury import topups, writeoffs
 from models.treasury.rows import Origin, Place, Reconciliation, Topup
 from models.treasury.topup_doubts import OPEN
 
@@ -46,7 +47,8 @@ class Books:
     doubted_units: Mapping[str, int]
     # What an operator gave up that no transaction explains, by coin, in the ledger's units.
     written_off_units: Mapping[str, int]
-    # What went to the cold address, by flows that are more than nothing; and what came back from there.
+    # What went to the cold address, by flows that are more than nothing; and what came back from there, or was carried
+    # on to another network.
     cooled: list[Flow]
     returned_units: Mapping[str, int]
     flows: list[Flow]
@@ -85,7 +87,7 @@ def read_books(network: str, *, at: Cursor | None = None) -> Books | None:
             doubted_units=_topups(network, cursor.height, is_doubted=True),
             written_off_units=writeoffs.unexplained_units(network),
             cooled=_cooled(network, cursor.height),
-            returned_units=_topups(network, cursor.height, origins=("cold",)),
+            returned_units=_returned(network, cursor.height),
             flows=_flows(network, hot, cursor.height),
             open=_open(network, hot, cursor.height),
         )
@@ -100,6 +102,10 @@ def _topups(
         (network, height, list(origins), is_doubted),
     )
     return dict(found)
+
+
+def _returned(network: str, height: int) -> Counter[str]:
+    return Counter(_topups(network, height, origins=("cold",))) + Counter(moves.moved_units(network))
 
 
 def _cooled(network: str, height: int) -> list[Flow]:

@@ -90,6 +90,20 @@ class TreasuryWalk(Table, table="treasury_walks"):
     address: str
 
 
+class Move(Table, table="treasury_moves"):
+    """What an operator carried from a cold address to another network."""
+
+    id: UUID
+    currency: str
+    from_network: str
+    to_network: str
+    # The transaction by which it left the cold address.
+    txid: str
+    units: Units
+    moved_by: str
+    created_at: datetime = BY_DATABASE
+
+
 class Writeoff(Table, table="treasury_writeoffs"):
     """What an operator wrote off."""
 

@@ -424,7 +424,7 @@ def test_what_only_reads_asks_no_actor_that_writes() -> None:
 
 
 def test_the_documentation_has_the_table() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "payouts-operations.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "payouts-operations.md").read_text(encoding="utf-8")
     section = page.partition("## Ways out")[2].partition("\n## ")[0]
     shown = re.findall(
         r"^\| ([A-Z][^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", section, re.MULTILINE

@@ -1,0 +1,55 @@
+"""Books what an operator carried from one network to another by hand. Called by `sluice treasury move`.
+
+It left the cold address of the first, by a transaction that is not the gateway's, and comes to the hot wallet of the
+second as a top-up, which is booked as the gateway's own. Without this the books would have it twice.
+"""
+
+from __future__ import annotations
+
+from core.catalogue.catalogue import Catalogue
+from core.ids import uuid7
+from models.db.base import execute, rows, transaction
+from models.ledger import ledger
+from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account, Transfer
+from models.treasury import liquidity
+from models.treasury.rows import Move
+
+
+class MoveError(Exception):
+    """What the operator says does not fit the books; in his words. Nothing was changed."""
+
+
+def move(
+    catalogue: Catalogue, *, currency: str, units: int, from_network: str, to_network: str, txid: str, by: str
+) -> bool:
+    """Book once what left a cold address for another network, in a transaction of its own.
+
+    units: the ledger's. txid: the transaction by which it left, in the stored form. Returns whether it is new. Raises
+    MoveError where the books have less in the cold address, or another sum for it.
+    """
+    with transaction():
+        # One after the other: each is bounded by what those before it left.
+        execute("LOCK TABLE treasury_moves IN SHARE ROW EXCLUSIVE MODE")
+        known = Move.first("from_network = %s AND txid = %s AND currency = %s", (from_network, txid, currency))
+        if known is not None:
+            if (known.units, known.to_network) != (units, to_network):
+                raise MoveError(f"{txid} is booked already, with another amount or to another network")
+            return False
+        if units > liquidity.cold_units(catalogue, currency, from_network):
+            raise MoveError(f"by the books the cold address of {from_network} holds less {currency} than that")
+        new = Move(
+            id=uuid7(), currency=currency, from_network=from_network, to_network=to_network, txid=txid, units=units,
+            moved_by=by,
+        )  # fmt: skip
+        new.write()
+        equity, custody = Account(GATEWAY, EQUITY, currency), Account(GATEWAY, CUSTODY, currency, from_network)
+        ledger.post(f"move:{new.id}", [Transfer(equity, custody, units)])
+    return True
+
+
+def moved_units(network: str) -> dict[str, int]:
+    """Return what was carried away from the cold addresses of a network, by coin, in the ledger's units."""
+    found = rows(
+        "SELECT currency, sum(units) FROM treasury_moves WHERE from_network = %s GROUP BY currency", (network,)
+    )
+    return {currency: int(units) for currency, units in found}

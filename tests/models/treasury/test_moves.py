@@ -1,0 +1,83 @@
+"""What an operator carries from a cold address to another network is in the books once, and is nobody's to sell."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from models.db.base import execute, rows
+from models.ledger import ledger
+from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
+from models.treasury import liquidity, moves, reconciliation
+from models.treasury import own_addresses as treasury
+from models.treasury.moves import MoveError
+from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
+from tests.models.db.collisions import at_once
+from tests.models.payouts.held import funded
+from tests.models.treasury.builders import COLD, pin_hot, spend
+
+TXID: Final = "0x" + "ab" * 32
+
+
+@pytest.fixture(autouse=True)
+def _cooled(chain: Chain) -> None:
+    """Let ten of a hundred USDT lie in the cold address."""
+    pin_hot()
+    assert treasury.set_cold("ethereum", COLD)
+    funded(100 * USDT)
+    here = (chain.height, chain._hash())
+    spend_id = spend(purpose="cold", recipient=COLD, currency="USDT", token_units=10_000_000, mined=here, decimals=6)
+    execute("UPDATE spends SET state = 'confirmed' WHERE id = %s", (spend_id,))
+
+
+def move(units: int = 4 * USDT, *, from_network: str = "ethereum", to_network: str = "bsc", txid: str = TXID) -> bool:
+    return moves.move(
+        CATALOGUE,
+        currency="USDT",
+        units=units,
+        from_network=from_network,
+        to_network=to_network,
+        txid=txid,
+        by="operator",
+    )
+
+
+def held(network: str = "ethereum") -> tuple[int, int]:
+    """Return what a network's custody holds, and what the gateway owns."""
+    custody = ledger.credited([Account(GATEWAY, CUSTODY, "USDT", network)])
+    return -custody, ledger.credited([Account(GATEWAY, EQUITY, "USDT")])
+
+
+def test_what_was_carried_off_has_left_custody_and_is_not_owned_twice() -> None:
+    custody, equity = held()
+    assert liquidity.cold_units(CATALOGUE, "USDT", "ethereum") == 10 * USDT
+
+    assert move()
+
+    assert held() == (custody - 4 * USDT, equity - 4 * USDT)
+    assert liquidity.cold_units(CATALOGUE, "USDT", "ethereum") == 6 * USDT
+    books = reconciliation.read_books("ethereum")
+    assert books is not None
+    assert books.returned_units["USDT"] == 4 * USDT
+    assert_sound()
+
+
+def test_it_is_booked_once_however_often_it_is_told_and_by_how_many() -> None:
+    assert sorted(map(repr, at_once(3, lambda _: move()))) == ["False", "False", "True"]
+    assert rows("SELECT units FROM treasury_moves") == [(4 * USDT,)]
+
+
+@pytest.mark.parametrize("other", [{"units": 5 * USDT}, {"to_network": "polygon"}])
+def test_the_same_transaction_with_something_else_is_refused(other: dict[str, Any]) -> None:
+    assert move()
+    with pytest.raises(MoveError, match="booked already"):
+        move(**other)
+
+
+def test_no_more_leaves_than_the_books_have_in_the_cold_address() -> None:
+    assert move(10 * USDT)
+    with pytest.raises(MoveError, match="holds less"):
+        move(1, txid="0xother")
+    with pytest.raises(MoveError, match="holds less"):
+        move(1, from_network="bsc", to_network="ethereum", txid="0xother")
