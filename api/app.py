@@ -45,6 +45,9 @@ from models.merchants.rows import ApiKeyRow
 # Large requests of one merchant that wait for its turn, each in a thread, and how long they do.
 LARGE_WAITING_MAX: Final = 4
 LARGE_PATIENCE_S: Final = 2.0
+# A merchant's lists that are read at once, each by a session of PostgreSQL, and those that wait for them.
+SEARCHES_MAX: Final = 2
+SEARCHES_WAITING_MAX: Final = 8
 
 
 def create_app(
@@ -140,6 +143,7 @@ def _gateway(
         clock=GatewayClock(),
         limiter=limiter,
         reads=reads,
+        searches=Shares(SEARCHES_MAX, waiting_max=SEARCHES_WAITING_MAX, patience_s=LARGE_PATIENCE_S),
         large=Shares(1, waiting_max=LARGE_WAITING_MAX, patience_s=LARGE_PATIENCE_S),
         readiness=Readiness(store_checks(queues)),
         attention=Attention(settings, queues.signs),

@@ -152,6 +152,8 @@ class Endpoint:
     limit: LimitName | None = None
     # Its reader waits for PostgreSQL in one of the slots for that; not what operators ask when there is none.
     takes_slot: bool = True
+    # Its reader goes through a list, which may be long, and few of a merchant's do so at once.
+    is_search: bool = False
     # Asks for METRICS_TOKEN: for machines of the operator's.
     is_guarded: bool = False
     # The limit holds for each payment of the path and source by itself: the path has {invoice_id}.

@@ -76,6 +76,8 @@ class Gateway:
     reads: Slots
     # What takes a processor for long: large bodies and large answers, one of a merchant at a time.
     large: Shares
+    # Lists that PostgreSQL goes through, two of a merchant at a time.
+    searches: Shares
     readiness: Readiness
     attention: Attention
     metrics: Metrics

@@ -116,6 +116,8 @@ class Operation:
             if endpoint.actor is not None:
                 resp.data = self._ask(req, resp, endpoint.actor, call, body)
             elif endpoint.reader is not None:
+                if endpoint.is_search:
+                    held.enter_context(self._gateway.searches.taken(call.merchant_id))
                 if endpoint.takes_slot:
                     held.enter_context(self._gateway.reads.taken(call.merchant_id))
                 self._send(req, resp, endpoint.reader(self._gateway, call))

@@ -105,6 +105,7 @@ ENDPOINTS: Final = (
         request=WalletLookup,
         result=WalletInfo,
         reader=read_info,
+        is_search=True,
         errors=(errors.WalletBadUuid, errors.WalletNoAddress, errors.WalletStaticNotFound),
         examples={
             "request": {"uuid": _UUID},

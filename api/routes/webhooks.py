@@ -99,6 +99,7 @@ ENDPOINTS: Final = (
         request=ListDeliveries,
         result=DeliveryPage,
         reader=read_deliveries,
+        is_search=True,
         errors=(WebhookBadCursor,),
         examples={"request": {"status": "retrying"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
     ),

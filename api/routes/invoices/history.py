@@ -77,6 +77,7 @@ ENDPOINTS: Final = (
         request=PaymentHistory,
         result=PaymentPage,
         reader=read_history,
+        is_search=True,
         errors=(errors.PaymentBadCursor, errors.PaymentBadDate),
         examples={"request": {"limit": 50, "status": "paid"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
     ),

@@ -102,6 +102,7 @@ ENDPOINTS: Final = (
         request=PaymentLinkPage,
         result=PaymentLinks,
         reader=read_list,
+        is_search=True,
         examples={"request": {"limit": 50, "offset": 0}, "result": {"items": [EXAMPLE]}},
     ),
     Endpoint(
@@ -114,6 +115,7 @@ ENDPOINTS: Final = (
         request=PaymentLinkInfo,
         result=PaymentLinkWithPayments,
         reader=read_info,
+        is_search=True,
         errors=(errors.PaylinkBadId, errors.PaylinkNotFound),
         examples={
             "request": {"link_id": LINK_ID, "limit": 50, "offset": 0},

@@ -179,6 +179,7 @@ ENDPOINTS: Final = (
         request=PayoutLinkPage,
         result=PayoutLinks,
         reader=read_list,
+        is_search=True,
         examples={"request": {"limit": 50, "offset": 0}, "result": {"links": [EXAMPLE]}},
     ),
     Endpoint(

@@ -87,6 +87,7 @@ ENDPOINTS: Final = (
         request=PayoutHistory,
         result=PayoutPage,
         reader=read_history,
+        is_search=True,
         errors=(PayoutBadCursor, PayoutBadDate),
         examples={"request": {"limit": 50, "status": "process"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
     ),

@@ -12,9 +12,13 @@ import pytest
 from api.app import LARGE_WAITING_MAX
 from api.http.dispatch import LARGE_BYTES
 from api.http.slots import Slots
+from api.routes import ENDPOINTS
 from core.errors import GatewayBusy
 from core.ids import uuid7
 from core.settings.settings import SettingsError
+from models.db.paging import Page
+from models.invoices import history as invoice_history
+from models.invoices.rows import InvoiceRow
 from models.merchants.rows import ApiKeyRow
 from tests.api.conftest import Client, FakeCaller, Keys, code_of, make_settings
 
@@ -116,6 +120,36 @@ def test_large_requests_of_a_merchant_are_worked_on_one_by_one(
         go_on.set()
         assert [answer.result().status_code for answer in others] == [200, 200]
         assert [answer.result().status_code for answer in mine].count(200) == LARGE_WAITING_MAX + 1
+
+
+def test_a_merchant_goes_through_few_lists_at_once(
+    make_client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.app.SEARCHES_MAX", 1)
+    monkeypatch.setattr("api.app.SEARCHES_WAITING_MAX", 0)
+    client, reached, go_on = make_client(), threading.Event(), threading.Event()
+
+    def wait(*_: object, **__: object) -> Page[InvoiceRow]:
+        reached.set()
+        go_on.wait(60)
+        return Page(items=[], next_cursor=None)
+
+    monkeypatch.setattr(invoice_history, "read_page", wait)
+    with ThreadPoolExecutor(2) as pool:
+        mine = pool.submit(client.post, "/v1/payment/history", {})
+        assert reached.wait(60)
+        assert code_of(client.post("/v1/payment/history", {})) == "gateway.busy"
+        other = pool.submit(client.post, "/v1/payment/history", {}, public_id="pk_payment")
+        go_on.set()
+        assert [answer.result().status_code for answer in (mine, other)] == [200, 200]
+
+
+def test_every_list_is_bounded_by_merchant() -> None:
+    paged = {"limit", "offset", "cursor"}
+    lists = {e.path for e in ENDPOINTS if e.request is not None and paged & set(e.request.__struct_fields__)}
+
+    # Its items are found by their place, and many of them have their merchant's turn.
+    assert lists - {e.path for e in ENDPOINTS if e.is_search} == {"/v1/batch/info"}
 
 
 def test_there_are_fewer_slots_than_threads() -> None:
