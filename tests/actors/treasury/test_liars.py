@@ -117,6 +117,23 @@ def test_a_provider_that_answers_alone_freezes_no_payouts(duo: TreasuryWorld) ->
         provider.lies.clear()
 
 
+def test_what_one_told_before_two_were_asked_freezes_no_payouts(
+    duo: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Balances that wait for the scan were asked of one, and are the third miss only when they are compared."""
+    monkeypatch.setattr(reconciliation, "is_near_freeze", lambda _network: False)
+    duo.advance()
+    duo.providers[1].lies |= {"eth_call": DOWN, "eth_getBalance": DOWN}
+    duo.providers[0].lies["eth_getBalance"] = "0x0"
+    for _ in range(MISSES_MAX):
+        duo.advance()
+        duo.reconcile()
+    assert ("ETH", "hot", MISSES_MAX) in duo.findings()
+    assert duo.frozen() == []
+    for provider in duo.providers:
+        provider.lies.clear()
+
+
 def test_no_funding_is_above_the_operators_limit(database: str, anvil: Callable[..., Anvil]) -> None:
     """Whatever all of them say: an address is sent no more than GAS_FUNDING_MAX_USD at once."""
     world = TreasuryWorld(database, anvil, GAS_FUNDING_MAX_USD="0")
