@@ -24,7 +24,7 @@ from psycopg2.extras import Json
 from core.addresses.addresses import stored_form
 from core.catalogue.catalogue import Catalogue
 from core.money import PrecisionLostError
-from core.payouts.states import FINAL_PAYOUTS, PAYOUT_TRANSITIONS, UNSIGNED_PAYOUTS
+from core.payouts.states import UNSIGNED_PAYOUTS
 from models.db.base import column, is_true, rows_as, value
 from models.payouts.rows import PayoutRow
 from models.spends.unknown import Part, UnknownRow
@@ -39,6 +39,13 @@ ORDERS_MAX: Final = 100
 
 # Of a payout: whether the network's fee comes out of its sum. A refund out of suspense sends what is left after it.
 _IS_FEE_OUT: Final = "(NOT is_fee_on_top OR funded_from = 'suspense')"
+# Of a payout: whether it is sent with what lives in a window, of which no block is known.
+_MAY_EXPIRE: Final = (
+    "status IN ('broadcasting', 'sent') AND EXISTS (SELECT FROM spend_outputs o JOIN spend_attempts a USING (spend_id)"
+    " WHERE o.payout_id = payouts.id AND a.expires_at IS NOT NULL"
+    " AND NOT EXISTS (SELECT FROM attempts_seen s WHERE (s.network, s.txid) = (a.network, a.txid))"
+    " AND NOT EXISTS (SELECT FROM unknown_spends u WHERE (u.network, u.txid) = (a.network, a.txid)))"
+)
 # What open outputs of the hot wallet brought to one recipient with one memo, in the token's own units.
 _OUTPUTS: Final = (
     "SELECT u.txid, (part ->> 'units')::numeric AS units, part ->> 'payout_id' AS payout_id FROM unknown_spends u,"
@@ -108,7 +115,8 @@ def _is_alone(catalogue: Catalogue, unknown: UnknownRow, part: Part, order: Orde
 def rivals(catalogue: Catalogue, unknown: UnknownRow, part: Part) -> list[Order]:
     """Return the open orders that an output may have paid, whatever their fee was: signed later, they pay it again.
 
-    One that is sent as well: what it was sent with may have expired, and been signed anew in what the database lost.
+    One that is sent as well, while no block is known to hold what may expire of it: that may have been signed anew in
+    what the database lost.
     """
     units = ledger_units(catalogue, unknown, part.units)
     # Coins of ours beside others may be ours all: of addresses that the restored pool does not have.
@@ -129,14 +137,16 @@ def _orders(
     return rows_as(
         Order,
         "SELECT id, merchant_id, order_id, held_units, fee_units, to_units = %(units)s AS is_exact FROM payouts"
-        " WHERE network = %(network)s AND status = ANY(%(statuses)s) AND currency = %(currency)s"
+        f" WHERE network = %(network)s AND (status = ANY(%(statuses)s) OR %(is_possible)s AND {_MAY_EXPIRE})"
+        " AND currency = %(currency)s"
         " AND address = %(address)s AND memo = %(memo)s"
         f" AND (to_units = %(units)s OR ({_IS_FEE_OUT} AND held_units - %(units)s {fee}))"
         " AND id <> ALL(%(taken)s::uuid[]) ORDER BY to_units <> %(units)s, created_at, id LIMIT %(limit)s",
         {
             "network": unknown.network, "currency": unknown.currency, "address": part.recipient, "memo": part.memo,
             "units": units, "taken": list(taken), "limit": ORDERS_MAX,
-            "statuses": list(PAYOUT_TRANSITIONS.keys() - FINAL_PAYOUTS) if is_possible_enough else ["approved"],
+            "statuses": list(UNSIGNED_PAYOUTS) if is_possible_enough else ["approved"],
+            "is_possible": is_possible_enough,
         },
     )  # fmt: skip
 

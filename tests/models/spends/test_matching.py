@@ -8,11 +8,10 @@ from uuid import UUID
 import pytest
 
 from core.ids import uuid7
-from core.payouts.states import PayoutStatus
 from models.db.base import execute, rows, transaction
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import matching, signing
+from models.spends import matching, seen, signing
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import Part, UnknownRow
 from tests.models.builders import CATALOGUE, merchant
@@ -176,12 +175,24 @@ def test_a_named_order_is_paid_at_whatever_fee_but_of_that_sum_at_most(shop: UUI
 def test_an_order_that_was_sent_may_have_been_signed_anew_in_what_was_lost(shop: UUID) -> None:
     made = order(shop)
     found = left(GROSS - FEE)
-    path: tuple[tuple[PayoutStatus, list[UUID]], ...] = (
-        ("broadcasting", [made.id]), ("sent", [made.id]), ("confirmed", []),
-    )  # fmt: skip
-    for status, rivals in path:
-        taken(made, status)
-        assert [each.id for each in matching.rivals(CATALOGUE, found, found.parts[0])] == rivals
+
+    def rivals() -> list[UUID]:
+        return [each.id for each in matching.rivals(CATALOGUE, found, found.parts[0])]
+
+    taken(made, "broadcasting")
+    assert rivals() == [], "it has a slot, which nothing else can have"
+    execute(
+        "INSERT INTO spend_attempts (spend_id, number, network, txid, raw, ceiling_units, terms, expires_at)"
+        " SELECT id, 0, network, '0xours', '\\x00', 1, '{}', app_now() FROM spends"
+    )
+    assert rivals() == [made.id]
+    taken(made, "sent")
+    assert rivals() == [made.id]
+    seen.note("ethereum", ["0xours"], height=1, block_hash="0x1")
+    assert rivals() == [], "the scan has seen it in a block"
+    execute("DELETE FROM attempts_seen")
+    taken(made, "confirmed")
+    assert rivals() == []
 
 
 def test_the_cheques_of_a_sum_are_found(shop: UUID) -> None:
