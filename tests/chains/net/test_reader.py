@@ -149,3 +149,40 @@ def test_a_step_without_budget_asks_for_no_block_of_a_head(both: tuple[Node, Nod
     first.says(180, has=100)
     with budget(seconds=9, requests=3), pytest.raises(BudgetSpentError):
         reader.head()
+
+
+def told(**changes: str) -> Callable[[str, bool], dict[str, str]]:
+    """Return what shows headers that do not have their hash."""
+    return lambda height, _full: header(int(height, 16)) | changes
+
+
+def test_a_header_without_its_hash_is_not_believed_where_another_proves_it(both: tuple[Node, Node, EvmReader]) -> None:
+    first, second, reader = both
+    first.answers["eth_getBlockByNumber"] = told(timestamp="0x9")
+    found = reader.block(50)
+    assert (found and found.time.timestamp()) == 1
+    second.answers["eth_getBlockByNumber"] = Raw(status=502)
+    with pytest.raises(ProviderError):
+        reader.block(50)
+
+
+def test_who_spoils_a_header_that_another_proves_makes_no_shape_known(both: tuple[Node, Node, EvmReader]) -> None:
+    """Else one that answers alone could tell any time from then on."""
+    first, second, reader = both
+    first.answers["eth_getBlockByNumber"] = told(miner="0x01")
+    assert reader.block(50)
+    first.answers["eth_getBlockByNumber"] = told(timestamp="0x9")
+    second.answers["eth_getBlockByNumber"] = Raw(status=502)
+    with pytest.raises(ProviderError):
+        reader.block(50)
+
+
+def test_headers_without_their_hash_are_believed_where_two_tell_the_same(both: tuple[Node, Node, EvmReader]) -> None:
+    first, second, reader = both
+    first.answers["eth_getBlockByNumber"] = told(timestamp="0x9")
+    second.answers["eth_getBlockByNumber"] = told(timestamp="0x8")
+    with pytest.raises(ProviderError, match="different headers"):
+        reader.block(50)
+    second.answers["eth_getBlockByNumber"] = told(timestamp="0x9")
+    found = reader.block(50)
+    assert (found and found.time.timestamp()) == 9

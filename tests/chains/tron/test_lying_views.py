@@ -216,6 +216,20 @@ def test_what_two_lack_was_never_there_and_what_one_lacks_nobody_knows(chain: Wo
     assert not isinstance(told.value, DisownedError)
 
 
+def test_one_provider_alone_dates_no_block(chain: World) -> None:
+    chain.tron.mine()
+
+    def later(told: Any) -> object:
+        if told["block_header"]["raw_data"].get("number"):
+            told["block_header"]["raw_data"]["timestamp"] += DAY_MS
+        return told
+
+    with twisting(chain, getblockbynum=later) as liar:
+        with pytest.raises(ProviderError, match="nobody else tells it"):
+            world(chain.tron, [f"{liar}/other", liar]).scan()
+        assert world(chain.tron, [liar]).scan().block.time > chain.scan().block.time, "who is alone is believed"
+
+
 def test_a_block_s_time_is_within_its_id(chain: World) -> None:
     def later(told: Any) -> object:
         raw = told["block_header"]["raw_data"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chains.base import BlockScan, ProviderError
+from chains.base import Block, BlockScan, ProviderError
 from chains.evm.nodes import evm_providers
 from chains.evm.reader import CATCH_UP_FROM, EvmReader
 from chains.evm.scan.range import FULL_BLOCKS_MAX, RANGE_MAX, RANGE_START, RangeSize
@@ -77,6 +77,24 @@ def test_a_range_of_full_blocks_is_consecutive_and_complete(ethereum: HandMined)
     assert all(b.block.parent_hash == a.block.hash for a, b in itertools.pairwise(scans))
     single = [scan_of(evm_reader(ethereum.url), height, ours) for height in range(first, head + 1)]
     assert list(scans) == single
+
+
+@pytest.mark.parametrize("network", ["ethereum", "base"])
+def test_no_header_of_a_range_is_believed_that_nothing_proves(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, network: str
+) -> None:
+    node: HandMined = request.getfixturevalue(network)
+    node.ask("anvil_mine", hex(8))
+    ranges, asked = evm_reader(node.url, network=network)._ranges, []
+
+    def refuse(block: Block) -> Block:
+        asked.append(block.height)
+        raise ProviderError("nobody else tells it")
+
+    monkeypatch.setattr(ranges, "_witnessed", refuse)
+    with pytest.raises(ProviderError, match="nobody else"):
+        ranges.scan(1, node.height(), ours.addresses)
+    assert asked == [1]
 
 
 def test_near_the_head_blocks_are_read_one_by_one(ethereum: HandMined) -> None:
