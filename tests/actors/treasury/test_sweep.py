@@ -14,6 +14,8 @@ from actors.signer import funding, held_keys
 from actors.signer import spend as spending
 from chains import registry
 from chains.base import ForeignKeyError
+from chains.evm.treasurer import EvmTreasurer
+from chains.spending import KeyRef, Lying, Step
 from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows
 from models.deposits import cursors
@@ -63,6 +65,19 @@ def test_a_token_deposit_gets_gas_and_is_swept_to_the_last_unit(world: TreasuryW
     assert len(topup_rows()) == 1
     assert len(world.deposits()) == 1
     world.assert_agreed()
+
+
+def test_each_step_home_knows_the_last_block_of_the_scan(world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.paid_invoice()
+    seen, real = [], EvmTreasurer.step
+
+    def noting(treasurer: EvmTreasurer, lying: Lying, hot: KeyRef, *, cap_units: int) -> Step:
+        seen.append(lying.scanned)
+        return real(treasurer, lying, hot, cap_units=cap_units)
+
+    monkeypatch.setattr(EvmTreasurer, "step", noting)
+    world.keep()
+    assert seen == [spending.scanned(world.network)]
 
 
 def test_coin_is_swept_less_its_fee_and_nothing_is_invented(world: TreasuryWorld) -> None:
