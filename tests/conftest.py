@@ -30,6 +30,7 @@ from cli.embedded.servers.postgres import Postgres
 from cli.embedded.servers.valkey import Valkey
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
+from models.addresses import pool as address_pool
 from tests import coverage
 from tests.models.builders import Chain
 from tests.peers.databases.worker_database import WorkerDatabase, admin, copy_database, drop_database
@@ -77,6 +78,12 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("models.db.bells._Process.quiet_until", 0.0)
     monkeypatch.setattr("models.db.bells._Process.send", lambda *bell: bells.append(":".join(bell)))
     return bells
+
+
+@pytest.fixture(autouse=True)
+def _no_signer_fills_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody wait for addresses that no signer makes."""
+    monkeypatch.setattr(address_pool, "WAIT_S", 0.0)
 
 
 @pytest.fixture(autouse=True)

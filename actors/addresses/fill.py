@@ -1,5 +1,10 @@
 """Keeps the pool of deposit addresses filled. Rung by the scheduler; runs in the signer process, which has the keys."""
 
+from __future__ import annotations
+
+from time import monotonic
+from typing import Final
+
 import structlog
 
 from actors.context import context
@@ -9,15 +14,42 @@ from actors.signer.held_keys import keys
 from chains.keys import Keys
 from core.catalogue.catalogue import Network
 from models.addresses.pool import chunk_message, fill
-from models.addresses.reservations import CHUNK, level, next_chunk
+from models.addresses.reservations import CHUNK, last_reserved, level, next_chunk
 from models.spends import signing
 
 log = structlog.get_logger()
 
+# The pool is filled below what this many seconds take at the pace of now, up to what twice as many take.
+AHEAD_S: Final = 5
+AHEAD_MAX: Final = 50_000
+# What is kept of a faster pace at each look, about once a second.
+PACE_KEPT: Final = 0.9
+
+
+class _Demand:
+    """How fast a family's addresses are taken, by looks of this process."""
+
+    def __init__(self) -> None:
+        self._looks: dict[str, tuple[float, int]] = {}
+        self._paces: dict[str, float] = {}
+
+    def look(self, family: str) -> int:
+        """Return how many addresses the next AHEAD_S seconds will take."""
+        now, taken = monotonic(), last_reserved(family)
+        before, taken_before = self._looks.get(family, (now, taken))
+        self._looks[family] = now, taken
+        if now > before:
+            pace = max(0.0, taken - taken_before) / (now - before)
+            self._paces[family] = max(pace, PACE_KEPT * self._paces.get(family, 0.0))
+        return min(AHEAD_MAX, int(AHEAD_S * self._paces.get(family, 0.0)))
+
+
+_demand: Final = _Demand()
+
 
 @doorbell(queue="signer", arguments="families")
 def fill_address_pool(family: str) -> None:
-    """Fill a family's pool up to the high-water mark once it is below the low one."""
+    """Fill a family's pool up to the high-water mark once it is below the low one; further where much is taken."""
     settings = context().settings
     held = keys()
     if settings.address_public_key not in {"", held.pool_public_key}:
@@ -28,7 +60,8 @@ def fill_address_pool(family: str) -> None:
     signing.renew_pool(family)
     # Networks of a family share their addresses.
     network = next(network for network in context().catalogue.networks.values() if network.family == family)
-    made = fill_pool(network, held, low=settings.pool_low, high=settings.pool_high)
+    ahead = _demand.look(family)
+    made = fill_pool(network, held, low=max(settings.pool_low, ahead), high=max(settings.pool_high, 2 * ahead))
     if made:
         log.info("address_pool.filled", family=family, addresses=made)
 

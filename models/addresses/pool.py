@@ -35,6 +35,10 @@ STASH: Final = 64
 # Well before reclaim_addresses could give them to another process.
 STASH_S: Final = reservations.RECLAIM_AFTER_S / 2
 VERIFIED_CHUNKS_MAX: Final = 64
+# The signer looks at the pool every second. Whom it keeps waiting for longer is told that there is no address.
+WAIT_S: Final = 1.5
+POLL_S: Final = 0.05
+HOPELESS_S: Final = 30.0
 
 
 def chunk_message(family: str, chunk: int, addresses: Sequence[str]) -> bytes:
@@ -88,6 +92,8 @@ class AddressStash:
         self._ready: defaultdict[str, deque[tuple[float, tuple[int, str]]]] = defaultdict(deque)
         self._undrawn: deque[tuple[str, str]] = deque(maxlen=STASH)
         self._wanted = threading.Event()
+        # The pool was empty for WAIT_S: nobody waits for it until then.
+        self._hopeless_until = 0.0
         self._verified: OrderedDict[tuple[str, int], tuple[str, ...]] = OrderedDict()
 
     def fill_ahead(self) -> None:
@@ -105,7 +111,7 @@ class AddressStash:
         found = self._next(family)
         if found is None:
             with self._reserving:
-                found = self._next(family) or self._refill(family)
+                found = self._next(family) or self._refill_soon(family)
         if found is None:
             log.error("address_pool.empty", family=family)
             raise InvoiceAddressFailed
@@ -134,6 +140,20 @@ class AddressStash:
         with self._lock:
             self._ready[family].extend((stale_at, each) for each in fresh)
         self._undrawn.extend((family, address) for _, address in fresh)
+        return found
+
+    def _refill_soon(self, family: str) -> tuple[int, str] | None:
+        """Return the first of what is reserved; wait a moment for the signer where it has made none yet.
+
+        One caller waits, so that a pool that nobody fills keeps no other from its answer.
+        """
+        found = self._refill(family)
+        until = monotonic() + WAIT_S
+        while found is None and monotonic() < until and monotonic() >= self._hopeless_until:
+            time.sleep(POLL_S)
+            found = self._refill(family)
+        if found is None and monotonic() >= self._hopeless_until:
+            self._hopeless_until = monotonic() + HOPELESS_S
         return found
 
     def _fill_ahead(self) -> None:

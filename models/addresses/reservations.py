@@ -43,12 +43,17 @@ def next_chunk(family: str) -> int:
 def level(family: str) -> int:
     """Return how many addresses can still be handed out."""
     free = _number(f"SELECT count(*) FROM address_returns r WHERE r.family = %s AND {_IS_FREE}", family)
-    return next_chunk(family) * CHUNK - 1 - _last_reserved(family) + free
+    return next_chunk(family) * CHUNK - 1 - last_reserved(family) + free
+
+
+def last_reserved(family: str) -> int:
+    """Return the newest ordinal that was reserved, -1 before the first."""
+    return _number(f"SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM {SEQUENCES[family]}")
 
 
 def is_any_left(family: str) -> bool:
     """Return whether an address can still be handed out; a family whose pool nobody fills has none."""
-    has_new = next_chunk(family) * CHUNK - 1 > _last_reserved(family)
+    has_new = next_chunk(family) * CHUNK - 1 > last_reserved(family)
     return has_new or is_true(f"SELECT 1 FROM address_returns r WHERE r.family = %s AND {_IS_FREE} LIMIT 1", (family,))
 
 
@@ -57,7 +62,7 @@ def reserve(family: str, limit: int) -> list[int]:
     with transaction():
         taken = _reserve_returned(family, limit)
         pool_end = next_chunk(family) * CHUNK
-        room = min(limit - len(taken), pool_end - 1 - _last_reserved(family))
+        room = min(limit - len(taken), pool_end - 1 - last_reserved(family))
         fresh = column(f"SELECT nextval('{SEQUENCES[family]}') FROM generate_series(1, %s)", (room,))
         # Processes that reserve at once may together reach beyond the end; those ordinals wait for their chunk.
         _give_back(family, [ordinal for ordinal in fresh if ordinal >= pool_end])
@@ -79,7 +84,7 @@ def reclaim(family: str) -> int:
             return 0
         execute(
             "INSERT INTO address_marks (family, marked_at, ordinal) VALUES (%s, clock_timestamp(), %s)",
-            (family, _last_reserved(family)),
+            (family, last_reserved(family)),
         )
         execute(
             "DELETE FROM address_returns r USING address_owners o"
@@ -97,7 +102,7 @@ def skip_ahead(family: str) -> int:
     """
     for name in (f"address_pool:{family}", f"address_reclaim:{family}"):
         locks.wait_turn(name, seed=LockSeed.ADDRESSES)
-    last = max(_last_reserved(family), next_chunk(family) * CHUNK - 1) + SKIPPED
+    last = max(last_reserved(family), next_chunk(family) * CHUNK - 1) + SKIPPED
     execute(f"SELECT setval('{SEQUENCES[family]}', %s)", (last,))
     execute("UPDATE address_returns SET taken_at = 'infinity' WHERE family = %s", (family,))
     execute("DELETE FROM address_marks WHERE family = %s AND marked_at <> 'epoch'", (family,))
@@ -142,11 +147,6 @@ def _give_back(family: str, ordinals: Sequence[int]) -> None:
             " ON CONFLICT (family, ordinal) DO UPDATE SET taken_at = NULL",
             (family, list(ordinals)),
         )
-
-
-def _last_reserved(family: str) -> int:
-    """Return the newest ordinal that was reserved, -1 before the first."""
-    return _number(f"SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM {SEQUENCES[family]}")
 
 
 def _number(sql: str, *params: str) -> int:

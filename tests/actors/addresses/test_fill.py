@@ -78,6 +78,31 @@ def test_a_pool_below_the_low_mark_is_filled_again() -> None:
     assert 200 <= level("evm") < 200 + CHUNK
 
 
+def test_a_pool_is_filled_further_the_faster_it_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(address_pool, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(address_pool, "_demand", address_pool._Demand())
+    fill_address_pool("evm")
+    reserve("evm", 150)
+    clock[0] += 1
+
+    fill_address_pool("evm")
+
+    # 150 a second: what ten seconds take, after five of which it is filled again.
+    assert 1500 <= level("evm") < 1500 + CHUNK
+    reserve("evm", level("evm") - 749)
+    clock[0] += 1000
+    fill_address_pool("evm")
+    assert level("evm") >= 749
+    for _ in range(100):
+        clock[0] += 1
+        fill_address_pool("evm")
+    reserve("evm", level("evm") - 100)
+    clock[0] += 1_000_000
+    fill_address_pool("evm")
+    assert level("evm") == 100, "what was taken long ago counts no more"
+
+
 def test_filling_twice_at_once_leaves_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     # Another signer writes the second chunk while this one derives it.
     def interrupted(family: str, chunk: int, addresses: tuple[str, ...], signature: bytes) -> bool:

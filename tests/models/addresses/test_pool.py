@@ -161,7 +161,7 @@ def test_a_race_beyond_the_end_loses_no_ordinal(monkeypatch: pytest.MonkeyPatch)
     # Both read the sequence before either moved it.
     add_chunk(0)
     reserve("evm", CHUNK - 2)
-    monkeypatch.setattr(reservations, "_last_reserved", lambda _: CHUNK - 6)
+    monkeypatch.setattr(reservations, "last_reserved", lambda _: CHUNK - 6)
 
     assert reserve("evm", 5) == [CHUNK - 2, CHUNK - 1]
     assert returned() == [CHUNK, CHUNK + 1, CHUNK + 2]
@@ -407,6 +407,36 @@ def test_an_empty_pool_fails_the_invoice_and_recovers() -> None:
     add_chunk(0)
 
     assert stash.take("evm") == (0, f"0x{0:040x}")
+
+
+def test_a_call_waits_for_the_chunk_that_is_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address_pool, "WAIT_S", 30.0)
+    monkeypatch.setattr(address_pool.time, "sleep", lambda _: add_chunk(0))
+
+    assert AddressStash(PUBLIC_KEY).take("evm") == (0, f"0x{0:040x}")
+
+
+def test_nobody_waits_again_at_once_for_a_pool_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, slept = [100.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock[0] += seconds
+
+    monkeypatch.setattr(address_pool, "WAIT_S", 0.2)
+    monkeypatch.setattr(address_pool, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(address_pool.time, "sleep", sleep)
+    stash = AddressStash(PUBLIC_KEY)
+
+    def waits() -> bool:
+        slept.clear()
+        with pytest.raises(InvoiceAddressFailed):
+            stash.take("evm")
+        return bool(slept)
+
+    assert [waits(), waits()] == [True, False]
+    clock[0] += address_pool.HOPELESS_S
+    assert [waits(), waits()] == [True, False]
 
 
 def test_an_address_that_was_not_needed_is_given_out_again() -> None:
