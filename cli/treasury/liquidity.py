@@ -29,7 +29,8 @@ def liquidity(*, as_json: JsonFlag = False) -> None:
         for currency in ctx.catalogue.assets
         if owed.get(currency, 0) or any(each.currency == currency for each in stocks)
     ]
-    show({"coins": found}, [line for each in found for line in _lines(each)], as_json=as_json)
+    lines = [line for each in found if _is_any(each) for line in _lines(each)]
+    show({"coins": found}, lines or ["nothing is owed, held or queued"], as_json=as_json)
 
 
 def _coin(ctx: Context, currency: str, owed_units: int, stocks: list[Stock]) -> dict[str, Any]:
@@ -57,6 +58,12 @@ def _coin(ctx: Context, currency: str, owed_units: int, stocks: list[Stock]) -> 
             for each in stocks
         ],
     }
+
+
+def _is_any(coin: dict[str, Any]) -> bool:
+    """Return whether a coin has a figure to show to a person."""
+    figures = [coin["owed"], coin["held"], *(each[name] for each in coin["networks"] for name in ("cold", "queued"))]
+    return any(figure != "0" for figure in figures)
 
 
 def _lines(coin: dict[str, Any]) -> list[str]:

@@ -63,6 +63,7 @@ def test_liquidity_shows_what_is_owed_held_and_missing(
     }  # fmt: skip
     assert (found["USDT"]["owed"], found["USDT"]["held"], found["USDT"]["short"]) == ("14.55", "10", "4.55")
     assert "  ethereum: 10 held (0 hot, 10 at deposit addresses), 0 cold, 3 queued, 0 usable: 3 MISSING\n" in lines
+    assert ("ETH: 0 owed, 5 held\n" in lines, "DAI" in found, "DAI" in lines) == (True, True, False)
 
 
 def test_plan_and_a_dry_run_do_nothing(world: TreasuryWorld, sluice: CommandLine, database: str) -> None:
