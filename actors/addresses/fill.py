@@ -22,7 +22,9 @@ log = structlog.get_logger()
 # The pool is filled below what this many seconds take at the pace of now, up to what twice as many take.
 AHEAD_S: Final = 5
 AHEAD_MAX: Final = 50_000
-# What is kept of a faster pace at each look, about once a second.
+# A shorter time tells no pace: a process reserves dozens at once.
+LOOK_MIN_S: Final = 0.9
+# What is kept of a faster pace at each look.
 PACE_KEPT: Final = 0.9
 
 
@@ -36,10 +38,10 @@ class _Demand:
     def look(self, family: str) -> int:
         """Return how many addresses the next AHEAD_S seconds will take."""
         now, taken = monotonic(), last_reserved(family)
-        before, taken_before = self._looks.get(family, (now, taken))
-        self._looks[family] = now, taken
-        if now > before:
-            pace = max(0.0, taken - taken_before) / (now - before)
+        before, taken_before = self._looks.setdefault(family, (now, taken))
+        if now - before >= LOOK_MIN_S:
+            self._looks[family] = now, taken
+            pace = max(0, taken - taken_before) / (now - before)
             self._paces[family] = max(pace, PACE_KEPT * self._paces.get(family, 0.0))
         return min(AHEAD_MAX, int(AHEAD_S * self._paces.get(family, 0.0)))
 

@@ -121,8 +121,8 @@ class WalletDeposit(Answer, kw_only=True):
         Literal["pending", "awaiting_quorum", "credited", "dust", "blocked", "refunding", "refunded", "reversed"],
         Meta(
             description=(
-                "awaiting_quorum: a second provider has yet to tell the same of it; dust: not credited,"
-                " below bitcoin's smallest amount; blocked: held, the wallet is blocked; refunding and refunded: it is"
+                "awaiting_quorum: a second provider has yet to tell the same of it; dust: not credited, below the"
+                " network's smallest amount; blocked: held, the wallet is blocked; refunding and refunded: it is"
                 " being sent back, or was; reversed: its block left the chain."
             )
         ),

@@ -6,6 +6,7 @@ deposits and moves the cursor in one transaction, as actors.scan.follow does.
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any, Final
@@ -23,6 +24,7 @@ from models.invariants import money_in as invariants
 from models.invariants import scope
 from models.invoices.rows import InvoiceRow
 from models.outcomes import reversals
+from models.spends import freshness
 from models.wallets.rows import WalletRow
 from tests.peers.databases.worker_database import WorkerDatabase
 
@@ -201,5 +203,9 @@ def _is_seen_to_be_sound() -> bool:
 
 
 def reach_head() -> None:
-    """Let every scan have been at its chain's head just now, as one that runs is."""
+    """Let every scan have been at its chain's head just now, as one that runs is, and since this process began.
+
+    That is told by how long the process runs, plus the time that the question takes: a moment is too little.
+    """
     execute("UPDATE chain_cursors SET looked_at = app_now(), head_reached_at = app_now()")
+    freshness._Process.began_s = min(freshness._Process.began_s, time.monotonic() - 1)
