@@ -31,7 +31,7 @@ def settle_due_invoices() -> None:
     ended = _end_unpaid(ctx)
     due = invoices.due_for_settlement(DUE_PER_STEP) if ended < DUE_PER_STEP else []
     for i in due:
-        isolated(i, settlement.settle_due, ctx.catalogue, i)
+        isolated(i, settlement.settle, ctx.catalogue, i, is_due=True)
     for i in invoices.credit_due(CROWDED_PER_STEP):
         isolated(i, settlement.settle, ctx.catalogue, i)
     if DUE_PER_STEP in (ended, len(due)):

@@ -103,8 +103,7 @@ def stray_reason(catalogue: Catalogue, owner: Owner, network: Network, transfer:
     pair = catalogue.pairs[transfer.currency, network.code]
     is_small = transfer.units < pair.min_deposit_units
     if owner.kind == "wallet" or (owner.network, owner.pay_currency) == (network.code, transfer.currency):
-        small_below = pair.to_ledger(pair.min_deposit_units, catalogue.scale(pair.currency))
-        return "dust" if is_small and _is_dear(owner, network, small_below=small_below) else None
+        return "dust" if is_small and _is_dear(owner, network, small_below=catalogue.smallest_deposit(pair)) else None
     if is_small:
         return "dust"
     return "network" if owner.network != network.code else "asset"

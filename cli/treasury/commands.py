@@ -15,9 +15,9 @@ from cli.treasury.comparison import compared_now
 from cli.treasury.liquidity import liquidity
 from cli.treasury.moves import move
 from cli.treasury.recovery import dismiss, recover, skip_addresses, writeoff
+from cli.treasury.words import YesFlag, amount_of
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
-from core.money import format_coin
 from core.rates.pricing import CENTS
 from models.payouts import freezes
 from models.spends import coins
@@ -85,7 +85,7 @@ def adopt(
     network: str,
     currency: str,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Book what the hot wallet holds of a coin beyond the books as the operator's own. Lifts no freeze.
@@ -98,7 +98,7 @@ def adopt(
         surplus = hot.chain_units - hot.expected_units
         if surplus <= 0:
             raise CommandError(f"the hot wallet of {network} holds no {currency} beyond the books")
-        amount = _amount(ctx.catalogue, currency, surplus)
+        amount = amount_of(ctx.catalogue, currency, surplus)
         if not yes:
             typer.confirm(f"Book {amount} {currency} on {network} as the gateway's own?", abort=True, err=True)
         if not reconciliation.adopt(network, currency, surplus, cursor, origin="adopted"):
@@ -113,11 +113,6 @@ def _networks(ctx: Context, network: str | None) -> list[str]:
     return [code for code in ctx.catalogue.networks if code in ctx.available and network in {None, code}]
 
 
-def _amount(catalogue: Catalogue, currency: str, units: int) -> str:
-    scale = catalogue.scale(currency)
-    return f"-{format_coin(-units, scale)}" if units < 0 else format_coin(units, scale)
-
-
 def _status(ctx: Context, code: str) -> dict[str, Any]:
     network = ctx.catalogue.networks[code]
     lying: dict[str, int] = {}
@@ -130,10 +125,10 @@ def _status(ctx: Context, code: str) -> dict[str, Any]:
         "cold_address": treasury.address(code, "cold"),
         "frozen": [f.reason for f in freezes.listing() if f.scope == "network" and f.name == code],
         "compared": [comparison(ctx.catalogue, kept) for kept in reconciliation.listing(code)],
-        "unswept": {currency: _amount(ctx.catalogue, currency, units) for currency, units in sorted(lying.items())},
+        "unswept": {currency: amount_of(ctx.catalogue, currency, units) for currency, units in sorted(lying.items())},
         "coins": [_heap(ctx, network, each) for each in coins.heaps(code)] if is_coins else [],
         "open_payouts": {
-            currency: _amount(ctx.catalogue, currency, units)
+            currency: amount_of(ctx.catalogue, currency, units)
             for currency, units in sweeps.open_payout_units(code).items()
         },
     }
@@ -142,7 +137,7 @@ def _status(ctx: Context, code: str) -> dict[str, Any]:
 def _heap(ctx: Context, network: Network, heap: Heap) -> dict[str, Any]:
     pair, scale = ctx.catalogue.pair(heap.currency, network.code), ctx.catalogue.scale(heap.currency)
     units = heap.units if pair is None else pair.to_ledger(heap.units, scale)
-    amount = _amount(ctx.catalogue, heap.currency, units)
+    amount = amount_of(ctx.catalogue, heap.currency, units)
     return {"currency": heap.currency, "held": heap.is_held, "coins": heap.coins, "amount": amount}
 
 
@@ -153,8 +148,8 @@ def comparison(catalogue: Catalogue, kept: Reconciliation) -> dict[str, Any]:
         "currency": kept.currency,
         "place": kept.place,
         "height": kept.height,
-        "chain": _amount(catalogue, kept.currency, kept.chain_units),
-        "expected": _amount(catalogue, kept.currency, kept.expected_units),
+        "chain": amount_of(catalogue, kept.currency, kept.chain_units),
+        "expected": amount_of(catalogue, kept.currency, kept.expected_units),
         "ok": kept.is_sound,
         "misses": kept.misses,
         "detail": kept.detail,
@@ -200,9 +195,9 @@ def _planned(ctx: Context, network: str, each: Planned) -> dict[str, Any]:
         "network": network,
         "address": found.address,
         "currency": found.currency,
-        "amount": _amount(ctx.catalogue, found.currency, found.units),
+        "amount": amount_of(ctx.catalogue, found.currency, found.units),
         "usd": None if each.usd_cents is None else f"{each.usd_cents // CENTS}.{each.usd_cents % CENTS:02}",
-        "cost": None if each.cost_units is None else _amount(ctx.catalogue, found.currency, each.cost_units),
+        "cost": None if each.cost_units is None else amount_of(ctx.catalogue, found.currency, each.cost_units),
         "verdict": each.verdict,
     }
 

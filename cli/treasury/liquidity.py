@@ -5,13 +5,14 @@ Added to the group by cli.treasury.commands.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from actors import context as process
 from actors.context import Context
 from cli.output import JsonFlag, show
 from cli.session import database
-from core.money import format_coin
+from cli.treasury.words import amount_of
 from models.treasury import liquidity as treasury_liquidity
 from models.treasury.liquidity import Stock
 
@@ -34,10 +35,7 @@ def liquidity(*, as_json: JsonFlag = False) -> None:
 
 
 def _coin(ctx: Context, currency: str, owed_units: int, stocks: list[Stock]) -> dict[str, Any]:
-    def amount(units: int) -> str:
-        shown = format_coin(abs(units), ctx.catalogue.scale(currency))
-        return f"-{shown}" if units < 0 else shown
-
+    amount = partial(amount_of, ctx.catalogue, currency)
     held_units = sum(each.held_units for each in stocks)
     return {
         "currency": currency,

@@ -8,7 +8,7 @@ import typer
 from actors import context as process
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
-from cli.treasury.recovery import YesFlag, known_network, operator, units_of
+from cli.treasury.words import YesFlag, known_network, operator, units_of
 from core.catalogue.families import stored_txid
 from models.treasury import moves
 from models.treasury.moves import MoveError

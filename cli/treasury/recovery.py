@@ -4,7 +4,6 @@ For after a database lost its last commits; docs/backup.md tells the whole way. 
 cli.treasury.commands.
 """
 
-import getpass
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -16,10 +15,10 @@ from actors.context import Context
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from cli.treasury.comparison import compared_now
+from cli.treasury.words import YesFlag, amount_of, known_network, operator, units_of
 from core.catalogue.catalogue import Network
 from core.catalogue.families import SERVED_FAMILIES, stored_txid
-from core.errors import RequestBadField
-from core.money import format_coin, parse_units
+from core.money import format_coin
 from models.addresses import reservations
 from models.db.base import transaction
 from models.merchants import rows as merchants
@@ -38,7 +37,6 @@ CHEQUES_MAX: Final = 5
 DespiteOption = Annotated[
     list[UUID] | None, typer.Option("--despite", help="An open payout that it did not pay, by its uuid; repeatable.")
 ]
-YesFlag = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 def recover(
@@ -89,7 +87,8 @@ def writeoff(
         units = units_of(ctx, currency, amount)
         moved, waiting = writeoffs.explained(ctx.catalogue, network, currency)
         if units < moved:
-            raise CommandError(f"unknown transactions moved {_amount(ctx, currency, moved)} {currency}: all or none")
+            shown = amount_of(ctx.catalogue, currency, moved)
+            raise CommandError(f"unknown transactions moved {shown} {currency}: all or none")
         if units == 0 and not waiting:
             raise CommandError("there is nothing to write off")
         if units > moved:
@@ -129,36 +128,6 @@ def _check_reason(reason: str) -> None:
         raise CommandError(f"a reason is 1 to {REASON_CHARS_MAX} printable characters")
 
 
-def known_network(ctx: Context, code: str) -> Network:
-    """Return a network of the catalogue. Raises CommandError."""
-    known = ctx.catalogue.networks.get(code)
-    if known is None:
-        raise CommandError(f"the catalogue has no network {code!r}")
-    return known
-
-
-def operator() -> str:
-    """Return who runs the command."""
-    try:
-        return f"operator {getpass.getuser()}"
-    except (KeyError, OSError):
-        return "operator"
-
-
-def units_of(ctx: Context, currency: str, amount: str) -> int:
-    """Return an amount in the ledger's units. Raises CommandError."""
-    if currency not in ctx.catalogue.assets:
-        raise CommandError(f"the catalogue has no coin {currency!r}")
-    try:
-        return parse_units(amount, digits=ctx.catalogue.scale(currency), error=RequestBadField)
-    except RequestBadField as error:
-        raise CommandError(f"not an amount of {currency}: {error}") from None
-
-
-def _amount(ctx: Context, currency: str, units: int) -> str:
-    return format_coin(units, ctx.catalogue.scale(currency))
-
-
 def _check_missing(ctx: Context, network: Network, currency: str, units: int) -> None:
     """Refuse to write off more than the chain lacks: a slip would be the next difference. Raises CommandError."""
     hot, _ = compared_now(ctx, network.code, currency)
@@ -167,7 +136,7 @@ def _check_missing(ctx: Context, network: Network, currency: str, units: int) ->
     missing = hot.expected_units - hot.chain_units - moved
     if units > missing:
         raise CommandError(
-            f"the hot wallet of {network.code} lacks {_amount(ctx, currency, max(0, missing))} {currency}"
+            f"the hot wallet of {network.code} lacks {amount_of(ctx.catalogue, currency, max(0, missing))} {currency}"
             " beside the unknown transactions"
         )
 

@@ -132,6 +132,10 @@ class Catalogue:
         """Return the ledger's scale of a coin; KeyError if unknown."""
         return self.assets[code].scale
 
+    def smallest_deposit(self, pair: Pair) -> int:
+        """Return the smallest amount of a coin on a network, in the ledger's units."""
+        return pair.to_ledger(pair.min_deposit_units, self.scale(pair.currency))
+
     def ledger_scales(self) -> Mapping[str, int]:
         """Return every coin's scale. Rows are stored in it, so a start-up check compares it with the database's."""
         return MappingProxyType({code: asset.scale for code, asset in self.assets.items()})

@@ -278,10 +278,9 @@ def _step(catalogue: Catalogue, price: Price, currency: str) -> int:
 
 
 def _check_limits(catalogue: Catalogue, rates: Rates, pair: Pair, payer_units: int, *, max_usd: int) -> None:
-    scale = catalogue.scale(pair.currency)
-    if payer_units < pair.to_ledger(pair.min_deposit_units, scale):
+    if payer_units < catalogue.smallest_deposit(pair):
         raise errors.PaymentBelowMinimum
-    if payer_units * rate_of(rates, pair.currency) > max_usd * 10 ** (scale + RATE_DIGITS):
+    if payer_units * rate_of(rates, pair.currency) > max_usd * 10 ** (catalogue.scale(pair.currency) + RATE_DIGITS):
         raise errors.PaymentBadAmount("The amount is above the limit of this gateway.")
 
 

@@ -148,11 +148,13 @@ class AddressStash:
         One caller waits, so that a pool that nobody fills keeps no other from its answer.
         """
         found = self._refill(family)
+        if found is not None or monotonic() < self._hopeless_until:
+            return found
         until = monotonic() + WAIT_S
-        while found is None and monotonic() < until and monotonic() >= self._hopeless_until:
+        while found is None and monotonic() < until:
             time.sleep(POLL_S)
             found = self._refill(family)
-        if found is None and monotonic() >= self._hopeless_until:
+        if found is None:
             self._hopeless_until = monotonic() + HOPELESS_S
         return found
 

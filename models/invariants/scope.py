@@ -21,8 +21,8 @@ COMMITTED_WITHIN_S: Final = 600
 
 # Each puts a part of some tables in front of their names; what a query compares with the part is in it too. An invoice
 # is looked at when it was made since the last audit or a young deposit came to it: most are never paid, and nothing
-# changes them but their end. OFFSET 0 has every row looked up by its key: the planner
-# does not know how small the parts are, and would rather read a whole table.
+# changes them but their end. OFFSET 0 has every row looked up by its key: the planner does not know how small the parts
+# are, and would rather read a whole table.
 _ADDRESSES: Final = """
     address_owners AS MATERIALIZED (SELECT o.* FROM {holders} h CROSS JOIN unnest('{families}'::text[]) AS f (name)
         CROSS JOIN LATERAL (SELECT * FROM public.address_owners

@@ -8,15 +8,12 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
-import msgspec
-
 from core.catalogue.catalogue import Catalogue
 from core.invoices.states import INVOICE_EVENTS
 from models.db.base import column, transaction
 from models.invoices import events, rows, views
 from models.invoices.rows import InvoiceRow
 from models.webhooks import outbox
-from models.webhooks.outbox import Webhook
 
 # Deposits and sightings of every kind count, reversed ones and dust included: only settlement weighs them.
 _UNTOUCHED: Final = (
@@ -36,7 +33,7 @@ def end_unpaid(catalogue: Catalogue, *, limit: int) -> int:
         # A statement of its own sees what was committed before the rows were locked.
         ended = _end(claimed)
         events.note_unpaid(catalogue, ended)
-        outbox.emit_all([_webhook(catalogue, invoice) for invoice in ended])
+        outbox.emit_all([views.payment_event(catalogue, each, INVOICE_EVENTS[each.status]) for each in ended])
     return len(claimed)
 
 
@@ -49,14 +46,3 @@ def _end(claimed: list[UUID]) -> list[InvoiceRow]:
         (claimed,),
     )
     return InvoiceRow.read("i.id = ANY(%s::uuid[]) ORDER BY i.expires_at, i.id", (ended,))
-
-
-def _webhook(catalogue: Catalogue, invoice: InvoiceRow) -> Webhook:
-    return Webhook(
-        merchant_id=invoice.merchant_id,
-        event=INVOICE_EVENTS[invoice.status],
-        object_id=invoice.id,
-        body=msgspec.json.encode(views.payment_webhook(catalogue, invoice)).decode(),
-        url_callback=invoice.url_callback,
-        request_id=invoice.request_id or "",
-    )

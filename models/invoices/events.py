@@ -71,22 +71,22 @@ def note_expired(catalogue: Catalogue, invoice: InvoiceRow, *, before: InvoiceSt
     """Note that an invoice's time was over before it was paid, and what it lacks; nothing where it is not so."""
     if before not in _ENDINGS.get(invoice.status, ()):
         return
-    detail: dict[str, Any] = {"status": invoice.status, "reason": _shortcoming(invoice)}
-    note(invoice.id, "expired", detail | sums(catalogue, invoice))
+    note(invoice.id, "expired", _ending(catalogue, invoice))
 
 
 def note_unpaid(catalogue: Catalogue, ended: Sequence[InvoiceRow]) -> None:
     """Note that the time of invoices was over before anything came; by one statement."""
-    details = [
-        msgspec.json.encode({"status": i.status, "reason": _shortcoming(i)} | sums(catalogue, i)).decode()
-        for i in ended
-    ]
+    details = [msgspec.json.encode(_ending(catalogue, invoice)).decode() for invoice in ended]
     execute(
         "INSERT INTO invoice_events (invoice_id, id, event, detail)"
         " SELECT invoice_id, id, 'expired', detail::jsonb"
         " FROM unnest(%s::uuid[], %s::uuid[], %s::text[]) AS e (invoice_id, id, detail)",
-        ([i.id for i in ended], [uuid7() for _ in ended], details),
+        ([invoice.id for invoice in ended], [uuid7() for _ in ended], details),
     )
+
+
+def _ending(catalogue: Catalogue, invoice: InvoiceRow) -> dict[str, str]:
+    return {"status": invoice.status, "reason": _shortcoming(invoice)} | sums(catalogue, invoice)
 
 
 def _shortcoming(invoice: InvoiceRow) -> str:

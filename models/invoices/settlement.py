@@ -13,8 +13,6 @@ from itertools import pairwise
 from typing import Final
 from uuid import UUID
 
-import msgspec
-
 from core.addresses.addresses import AddressError, display, parse
 from core.catalogue.catalogue import Catalogue, Network
 from core.invoices import states
@@ -105,21 +103,15 @@ class _Standing:
         return senders.pop() if len(senders) == 1 else ""
 
 
-def settle(catalogue: Catalogue, invoice_id: UUID) -> None:
+def settle(catalogue: Catalogue, invoice_id: UUID, *, is_due: bool = False) -> None:
     """Settle one invoice in pages, each a transaction of its own.
 
     It is judged once all that is deep enough is confirmed. What this step leaves, the next one finds: pending deposits
-    that are deep enough, or an invoice whose row says that credits are due.
+    that are deep enough, or an invoice whose row says that credits are due. is_due: only if it is open still, and no
+    other thread is at it.
     """
     for _ in range(PAGES_PER_STEP):
-        if repeat_on_deadlock(_settle_page, catalogue, invoice_id):
-            return
-
-
-def settle_due(catalogue: Catalogue, invoice_id: UUID) -> None:
-    """Settle one invoice that is due, unless another thread is at it or has done it."""
-    for _ in range(PAGES_PER_STEP):
-        if repeat_on_deadlock(_settle_page, catalogue, invoice_id, is_open=True):
+        if repeat_on_deadlock(_settle_page, catalogue, invoice_id, is_due=is_due):
             return
 
 
@@ -145,10 +137,10 @@ def subtract(invoice_id: UUID, reversed_one: Deposit) -> None:
     )
 
 
-def _settle_page(catalogue: Catalogue, invoice_id: UUID, *, is_open: bool = False) -> bool:
-    """Settle one page; return whether it was the last one. is_open: only of an open invoice that is free."""
+def _settle_page(catalogue: Catalogue, invoice_id: UUID, *, is_due: bool) -> bool:
+    """Settle one page; return whether it was the last one."""
     with transaction():
-        invoice = invoices.lock_open(invoice_id) if is_open else invoices.lock(invoice_id)
+        invoice = invoices.lock_open(invoice_id) if is_due else invoices.lock(invoice_id)
         if invoice is None:
             return True
         confirmed = _confirm_some(catalogue, invoice)
@@ -224,8 +216,7 @@ def _smallest(catalogue: Catalogue, invoice: InvoiceRow) -> int:
     """Return the smallest amount of an invoice's coin on its network, in the ledger's units; 0 without a coin."""
     if invoice.pay_currency is None or invoice.network is None:
         return 0
-    pair = catalogue.pairs[invoice.pay_currency, invoice.network]
-    return pair.to_ledger(pair.min_deposit_units, catalogue.scale(invoice.pay_currency))
+    return catalogue.smallest_deposit(catalogue.pairs[invoice.pay_currency, invoice.network])
 
 
 def _quote_held(quotes: Sequence[QuoteRow], moments: Sequence[datetime], in_time: Sequence[Tally]) -> QuoteRow | None:
@@ -412,11 +403,4 @@ def _emit(catalogue: Catalogue, before: InvoiceRow, status: InvoiceStatus, *, ha
 
 def tell(catalogue: Catalogue, invoice: InvoiceRow, event: str) -> None:
     """Write an event of an invoice as it is now, in the caller's transaction."""
-    outbox.emit(
-        invoice.merchant_id,
-        event,
-        invoice.id,
-        msgspec.json.encode(views.payment_webhook(catalogue, invoice)).decode(),
-        url_callback=invoice.url_callback,
-        request_id=invoice.request_id or "",
-    )
+    outbox.emit_all([views.payment_event(catalogue, invoice, event)])

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from core.catalogue.catalogue import Catalogue
 from core.net.qr import qr_data_uri
 from core.net.render import coin_text, iso_time, price_text
 from models.invoices.rows import InvoiceRow
+from models.webhooks.outbox import Webhook
 
 
 def remaining_units(invoice: InvoiceRow) -> int | None:
@@ -84,6 +87,18 @@ def payment(
 def accepted(methods: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
     """Return what a buyer may choose from."""
     return [{"currency": currency, "network": network} for currency, network in methods]
+
+
+def payment_event(catalogue: Catalogue, invoice: InvoiceRow, event: str) -> Webhook:
+    """Return an invoice.* event of a payment as it is now, to be written to the outbox."""
+    return Webhook(
+        merchant_id=invoice.merchant_id,
+        event=event,
+        object_id=invoice.id,
+        body=msgspec.json.encode(payment_webhook(catalogue, invoice)).decode(),
+        url_callback=invoice.url_callback,
+        request_id=invoice.request_id or "",
+    )
 
 
 def payment_webhook(catalogue: Catalogue, invoice: InvoiceRow) -> dict[str, Any]:

@@ -37,10 +37,10 @@ KEPT_DAYS: Final = 30
 Kind = Literal["cheque", "receipt", "payment", "notice"]
 
 _FREE: Final = "(e.leased_until IS NULL OR e.leased_until <= app_now())"
-# Security notices count for no cap, as none holds them back.
 # What follows a plus in an address chooses no other mailbox. In SQL as the index has it.
 _TAG: Final = re.compile(r"\+[^@]*@")
 _MAILBOX: Final = r"regexp_replace(lower(recipient), '\+[^@]*@', '@')"
+# Security notices count for no cap, as none holds them back.
 _TODAY: Final = "kind <> 'notice' AND created_at > app_now() - interval '24 hours'"
 _DUE: Final = turns.fair(
     "emails e",

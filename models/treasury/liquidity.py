@@ -61,11 +61,16 @@ _UNSWEPT: Final = (
     "SELECT d.currency, d.network, sum(d.amount_units) FROM deposits d WHERE d.network = ANY(%s)"
     " AND d.sweep_id IS NULL AND d.status IN ('confirmed', 'credited') GROUP BY d.currency, d.network"
 )
+# What spends brought to the cold address, by their movements m.
+COOLED: Final = (
+    "spends s JOIN spend_outputs o ON o.spend_id = s.id"
+    " JOIN spend_movements m ON m.spend_id = s.id AND m.address = o.recipient AND m.currency = s.currency"
+    " AND s.purpose = 'cold'"
+)
 # What went to the cold address, less what came back from there and what was carried on to another network.
 _COLD: Final = (
-    "SELECT m.currency, m.network, m.decimals, sum(m.units) FROM spends s JOIN spend_outputs o ON o.spend_id = s.id"
-    "   JOIN spend_movements m ON m.spend_id = s.id AND m.address = o.recipient AND m.currency = s.currency"
-    "   WHERE s.network = ANY(%(networks)s) AND s.purpose = 'cold' GROUP BY m.currency, m.network, m.decimals"
+    f"SELECT m.currency, m.network, m.decimals, sum(m.units) FROM {COOLED}"
+    "   WHERE s.network = ANY(%(networks)s) GROUP BY m.currency, m.network, m.decimals"
     " UNION ALL SELECT currency, network, NULL, -sum(units) FROM treasury_topups WHERE network = ANY(%(networks)s)"
     "   AND status <> 'reversed' AND origin = 'cold' GROUP BY currency, network"
     " UNION ALL SELECT currency, from_network, NULL, -sum(units) FROM treasury_moves"

@@ -18,6 +18,7 @@ from models.deposits.cursors import Cursor
 from models.spends.rows import SpendRow
 from models.treasury import moves, topups, writeoffs
 from models.treasury import own_addresses as treasury
+from models.treasury.liquidity import COOLED
 from models.treasury.rows import Origin, Place, Reconciliation, Topup
 from models.treasury.topup_doubts import OPEN
 
@@ -111,9 +112,8 @@ def _returned(network: str, height: int) -> Counter[str]:
 def _cooled(network: str, height: int) -> list[Flow]:
     return rows_as(
         Flow,
-        "SELECT m.currency, m.decimals, sum(m.units) AS units FROM spends s JOIN spend_outputs o ON o.spend_id = s.id"
-        " JOIN spend_movements m ON m.spend_id = s.id AND m.address = o.recipient AND m.currency = s.currency"
-        " WHERE s.network = %s AND s.purpose = 'cold' AND m.height <= %s GROUP BY m.currency, m.decimals",
+        f"SELECT m.currency, m.decimals, sum(m.units) AS units FROM {COOLED}"
+        " WHERE s.network = %s AND m.height <= %s GROUP BY m.currency, m.decimals",
         (network, height),
     )
 

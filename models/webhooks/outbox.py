@@ -84,6 +84,17 @@ class Backlog(NamedTuple):
     oldest_s: float
 
 
+class Webhook(NamedTuple):
+    """A webhook that is to be written: see emit()."""
+
+    merchant_id: UUID
+    event: str
+    object_id: UUID
+    body: str
+    url_callback: str | None
+    request_id: str
+
+
 class Attempt(NamedTuple):
     """The outcome of one attempt. It succeeded if there is no error."""
 
@@ -101,26 +112,7 @@ def emit(
     Nothing is written where the merchant has no endpoint: there is no secret to sign with, not for a url_callback
     either.
     """
-    if not in_transaction():
-        raise RuntimeError("a webhook is written in the transaction of its event")
-    if execute(
-        "INSERT INTO webhook_deliveries (id, merchant_id, event, object_id, url, body, request_id)"
-        " SELECT %s, merchant_id, %s, %s, %s, %s, %s FROM webhook_endpoints"
-        " WHERE merchant_id = %s AND replaced_at IS NULL",
-        (uuid7(), event, object_id, url_callback or None, body, request_id, merchant_id),
-    ):
-        ring(Bell.DELIVER_WEBHOOKS)
-
-
-class Webhook(NamedTuple):
-    """A webhook that is to be written: see emit."""
-
-    merchant_id: UUID
-    event: str
-    object_id: UUID
-    body: str
-    url_callback: str | None
-    request_id: str
+    emit_all([Webhook(merchant_id, event, object_id, body, url_callback, request_id)])
 
 
 def emit_all(webhooks: Sequence[Webhook]) -> None:

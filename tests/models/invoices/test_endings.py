@@ -173,9 +173,9 @@ def test_what_is_due_is_settled_by_one_thread_alone(shop: UUID, chain: Chain, is
     with transaction():
         if is_held:
             invoices.lock(mine.id)
-        assert at_once(1, lambda _: settlement.settle_due(CATALOGUE, mine.id)) == [None]
+        assert at_once(1, lambda _: settlement.settle(CATALOGUE, mine.id, is_due=True)) == [None]
 
     status = "check" if is_held else "expired"
     assert invoices.reread(mine.id).status == status
-    settlement.settle_due(CATALOGUE, mine.id)
+    settlement.settle(CATALOGUE, mine.id, is_due=True)
     assert invoices.reread(mine.id).status == "expired"

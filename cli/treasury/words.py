@@ -1,0 +1,46 @@
+"""Reads what operators write, and writes amounts for them. Used by the commands of `sluice treasury`."""
+
+import getpass
+from typing import Annotated
+
+import typer
+
+from actors.context import Context
+from cli.output import CommandError
+from core.catalogue.catalogue import Catalogue, Network
+from core.errors import RequestBadField
+from core.money import format_coin, parse_units
+
+YesFlag = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def known_network(ctx: Context, code: str) -> Network:
+    """Return a network of the catalogue. Raises CommandError."""
+    known = ctx.catalogue.networks.get(code)
+    if known is None:
+        raise CommandError(f"the catalogue has no network {code!r}")
+    return known
+
+
+def operator() -> str:
+    """Return who runs the command."""
+    try:
+        return f"operator {getpass.getuser()}"
+    except (KeyError, OSError):
+        return "operator"
+
+
+def units_of(ctx: Context, currency: str, amount: str) -> int:
+    """Return an amount in the ledger's units. Raises CommandError."""
+    if currency not in ctx.catalogue.assets:
+        raise CommandError(f"the catalogue has no coin {currency!r}")
+    try:
+        return parse_units(amount, digits=ctx.catalogue.scale(currency), error=RequestBadField)
+    except RequestBadField as error:
+        raise CommandError(f"not an amount of {currency}: {error}") from None
+
+
+def amount_of(catalogue: Catalogue, currency: str, units: int) -> str:
+    """Return an amount of the ledger's units as it is shown; it may be below zero."""
+    scale = catalogue.scale(currency)
+    return f"-{format_coin(-units, scale)}" if units < 0 else format_coin(units, scale)
