@@ -129,14 +129,14 @@ def create_key(
 
 @key_app.command("revoke")
 def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
-    """Revoke an API key for good; its rules, funded cheques and unsigned payouts end with it."""
+    """Revoke an API key for good; its rules, co-signatures, cheques and unsigned payouts end with it."""
     with database() as settings:
         was_active, stopped, cheques, kept_cheques, given_back = disowned.revoke(
             load_catalogue(settings.environment), public_id
         )
     lines = [f"{public_id} is revoked" if was_active else f"{public_id} was revoked before"]
     if stopped:
-        lines.append(f"not sent by itself until another key names its address: {', '.join(stopped)}")
+        lines.append(f"not sent by itself until its address is named again: {', '.join(stopped)}")
     if given_back:
         lines.append(f"unsigned payouts that are given back: {given_back}")
     if cheques:

@@ -64,7 +64,7 @@ def _cosigned(
         if wanted.address is None:
             raise AutowithdrawBadAddress("Your shop requires co-signing: name the address with every change.")
         return new.but(is_pending=new.is_enabled, set_by=principal)
-    is_named = wanted.address is not None and wanted.threshold is not None
+    is_named = None not in (wanted.network, wanted.address, wanted.threshold)
     if before.is_enabled and not before.cosigned_by and is_named and principal != before.set_by:
         return new.but(set_by=before.set_by, cosigned_by=principal)
     return new.but(set_by=before.set_by, is_pending=before.is_pending, cosigned_by=before.cosigned_by)
@@ -105,13 +105,13 @@ def _rule(
 
 
 def _address(ctx: Context, before: WithdrawalRule | None, wanted: SetAutoWithdraw) -> str:
-    """Return the address that is named, or else the one there is, if its key still vouches for it."""
+    """Return the address that is named, or else the one there is, if its keys still vouch for it."""
     if wanted.address is not None:
         return wanted.address
     if before is None:
         raise AutowithdrawBadAddress("address: is missing")
     if not before.is_vouched:
-        raise AutowithdrawBadAddress("The key that named the address is revoked: name the address again.")
+        raise AutowithdrawBadAddress("A key that named or co-signed the address is revoked: name the address again.")
     return display(ctx.catalogue.networks[before.network], before.address)
 
 

@@ -24,7 +24,7 @@ from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, Account
 from models.payouts import freezes, withdrawal_walk
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
-from models.payouts.rows import PayoutRow
+from models.payouts.rows import PayoutApproval, PayoutRow
 from models.payouts.rules import DestinationErrors, MethodErrors
 from models.payouts.withdrawals import Key, WithdrawalRule
 from models.spends import signing
@@ -104,6 +104,8 @@ def _order(ctx: Context, rule: WithdrawalRule) -> bool:
     payout_rules.check_carried(catalogue, pair.method, address=address, units=amounts.to_units)
     new = _planned(rule, address, amounts)
     payouts.insert(catalogue, new)
+    if rule.cosigned_by:
+        PayoutApproval(payout_id=new.id, principal=rule.cosigned_by).write()
     withdrawal_walk.note_made(rule, new.id)
     return True
 

@@ -153,7 +153,7 @@ def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
     if refunds.is_lost(payout):
         # A reorg came while bytes that are dead now might still have arrived.
         return repeat_on_deadlock(reversals.stop_lost, ctx.catalogue, payout_id)
-    if withdrawals.is_disowned(payout):
+    if withdrawals.revoked_voice(payout):
         return disowned.cancel(ctx.catalogue, payout_id)
     try:
         ready = _ready(ctx, network, payout)
@@ -347,7 +347,7 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
     if refunds.is_lost(payout) or not payout_queue.is_here(network, payout.id):
         # A reorg took what it sends back, or put that into a newer block.
         return False
-    if withdrawals.is_disowned(payout):
+    if withdrawals.revoked_voice(payout):
         return False
     if _ready(ctx, network, payout) != ready:
         raise _UnsoundError("the payout changed while it was quoted")

@@ -1,4 +1,4 @@
-"""Lists the ways by which money leaves a merchant: who signs, and what a freeze, a revoked key and a debt do.
+"""Lists the ways by which money leaves a merchant: who signs, and what freezes, revoked keys and debts do.
 
 The guards read the debt and the signatures here (models.payouts.freezes, actors.refunds.service). tests/api walks the
 table through the API, and finds each route that changes something in it or in MOVES_NOTHING_OUT.
@@ -20,6 +20,8 @@ Freeze = Literal["refused", "waits", "goes on"]
 # cancelled: what is not signed returns to the balance. ends: the rule moves nothing more, and what waits for its hold
 # returns. stays: it is done at once, or is no order.
 Revocation = Literal["cancelled", "ends", "stays"]
+# The same for the key that gave the second voice: that co-signed the rule, or approved the payout. none: no way has it.
+SecondVoice = Literal["cancelled", "ends", "none"]
 # Which debts of the merchant stop it, as a freeze does.
 Debt = Literal["any coin", "own coin", "none"]
 
@@ -33,34 +35,46 @@ class Way:
     cosign: Cosign
     freeze: Freeze
     revocation: Revocation
+    cosigner_revoked: SecondVoice
     debt: Debt
 
 
-_ORDER: Final = "each", "refused", "cancelled", "any coin"
+_ORDER: Final = "each", "refused", "cancelled", "cancelled", "any coin"
 _BY_PAYMENT: Final = ("/v1/payment/refund", "/v1/refund/batch", "/v1/payment/resolve")
 
 
-def _way(title: str, routes: tuple[str, ...], does: tuple[Cosign, Freeze, Revocation, Debt] = _ORDER) -> Way:
-    cosign, freeze, revocation, debt = does
-    return Way(title=title, routes=routes, cosign=cosign, freeze=freeze, revocation=revocation, debt=debt)
+def _way(
+    title: str, routes: tuple[str, ...], does: tuple[Cosign, Freeze, Revocation, SecondVoice, Debt] = _ORDER
+) -> Way:
+    cosign, freeze, revocation, second, debt = does
+    return Way(
+        title=title, routes=routes, cosign=cosign, freeze=freeze, revocation=revocation, cosigner_revoked=second,
+        debt=debt,
+    )  # fmt: skip
 
 
 PAYOUT: Final = _way("Payout", ("/v1/payout", "/v1/payout/mass", "/v1/payout/batch"))
 CHEQUE: Final = _way("Cheque", ("/v1/payout/link", "/v1/payout/link/batch", "/v1/claim/{token}"))
 # The buyer did not make the debt; that in the same coin is one of the very money.
-TO_PAYER: Final = _way("Refund to the payer", _BY_PAYMENT, ("each", "refused", "cancelled", "own coin"))
-ELSEWHERE: Final = _way("Refund to another address", _BY_PAYMENT, ("approval", "refused", "cancelled", "any coin"))
-BLOCKED_WALLET: Final = _way("Refund of a blocked wallet", ("/v1/wallet/blocked-address-refund",))
-SPLIT: Final = _way("Split rule", ("/v1/split/rule",), ("twice", "waits", "ends", "any coin"))
-WITHDRAWAL: Final = _way("Automatic withdrawal", ("/v1/auto-withdraw",), ("twice", "waits", "cancelled", "any coin"))
-TRANSFER: Final = _way(
-    "Transfer to the personal wallet", ("/v1/transfer/to-personal",), ("one", "refused", "stays", "any coin")
+TO_PAYER: Final = _way("Refund to the payer", _BY_PAYMENT, ("each", "refused", "cancelled", "cancelled", "own coin"))
+ELSEWHERE: Final = _way(
+    "Refund to another address", _BY_PAYMENT, ("approval", "refused", "cancelled", "cancelled", "any coin")
 )
-APPROVAL: Final = _way("Approval of a payout", ("/v1/payout/approve",), ("one", "refused", "stays", "any coin"))
+BLOCKED_WALLET: Final = _way("Refund of a blocked wallet", ("/v1/wallet/blocked-address-refund",))
+SPLIT: Final = _way("Split rule", ("/v1/split/rule",), ("twice", "waits", "ends", "ends", "any coin"))
+WITHDRAWAL: Final = _way(
+    "Automatic withdrawal", ("/v1/auto-withdraw",), ("twice", "waits", "cancelled", "cancelled", "any coin")
+)
+TRANSFER: Final = _way(
+    "Transfer to the personal wallet", ("/v1/transfer/to-personal",), ("one", "refused", "stays", "none", "any coin")
+)
+APPROVAL: Final = _way(
+    "Approval of a payout", ("/v1/payout/approve",), ("one", "refused", "cancelled", "none", "any coin")
+)
 # They move nothing, and decide who can: models.merchants.notices tells the owner.
-SPLIT_SETTINGS: Final = _way("Split settings", ("/v1/split/config/set",), ("one", "goes on", "stays", "none"))
-ALLOWLIST: Final = _way("IP allowlist", ("/v1/ip-allowlist",), ("one", "goes on", "stays", "none"))
-WEBHOOK: Final = _way("Webhook endpoint", ("/v1/webhooks",), ("one", "goes on", "stays", "none"))
+SPLIT_SETTINGS: Final = _way("Split settings", ("/v1/split/config/set",), ("one", "goes on", "stays", "none", "none"))
+ALLOWLIST: Final = _way("IP allowlist", ("/v1/ip-allowlist",), ("one", "goes on", "stays", "none", "none"))
+WEBHOOK: Final = _way("Webhook endpoint", ("/v1/webhooks",), ("one", "goes on", "stays", "none", "none"))
 
 WAYS: Final = (
     PAYOUT, CHEQUE, TO_PAYER, ELSEWHERE, BLOCKED_WALLET, SPLIT, WITHDRAWAL, TRANSFER, APPROVAL, SPLIT_SETTINGS,

@@ -78,7 +78,8 @@ class AutoWithdrawRule(Answer, kw_only=True):
         str, Meta(description="The available balance from which on it is sent, in currency.", examples=["500"])
     ]
     enabled: Annotated[
-        bool, Meta(description="Whether it is sent; false, too, once the key that named the address is revoked.")
+        bool,
+        Meta(description="Whether it is sent; false, too, once a key that named or co-signed the address is revoked."),
     ]
     status: Annotated[
         Literal["active", "awaiting_cosign", "off"],

@@ -84,7 +84,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "owner_emails": ("", "r", ""),
     "owners": ("", "", ""),
     "payment_links": ("r", "riu(is_active,updated_at)", "r"),
-    "payout_approvals": ("r", "ri", ""),
+    # The signer reads whose word a payout has.
+    "payout_approvals": ("r", "ri", "r(payout_id,principal)"),
     "payout_freezes": ("r", "riu", "riud"),
     "payout_links": ("r", "riud", ""),
     # An operator's word on how a payout ended.

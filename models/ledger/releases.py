@@ -1,7 +1,8 @@
 """Gives shares that waited long enough to their recipients, and tells what those received.
 
 Called by actors.merchants.shares. A share is due once its hold is over and its credit is mature, while its merchant is
-not frozen and owes nothing. A share whose key is revoked by then returns to its merchant.
+not frozen and owes nothing. A share returns to its merchant if the key that set its rule, or the one
+that co-signed it, is revoked by then.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from uuid import UUID
 
 from models.db import turns
 from models.db.base import execute, rows, transaction
+from models.db.voices import VOUCHED, revoked
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, HOLD, Account, Transfer
 from models.ledger.rows import SplitEarnings, SplitShare
-from models.ledger.shares import VOUCHED
 
 # Out of the hold of a frozen merchant, or of a debtor, nothing goes to others: its rules would lead around both.
 _WAITING: Final = "s.left_units > 0 AND s.is_mature"
@@ -26,9 +27,9 @@ _NOT_STOPPED: Final = (
     f" AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.holder = {{merchant}} AND a.kind = '{DEBT}'"
     f" AND {ledger.OWED} > 0)"
 )
-# What a lost key ordered must not outlive it, unless another key has made the same rule.
+# What a lost key ordered must not outlive it, unless other keys have made the same rule.
 _RECEIVER: Final = (
-    "CASE WHEN EXISTS (SELECT 1 FROM api_keys k WHERE k.public_id = s.set_by AND k.revoked_at IS NOT NULL)"
+    f"CASE WHEN {revoked('s.set_by', 's.cosigned_by')}"
     " AND NOT EXISTS (SELECT 1 FROM split_rules r WHERE (r.merchant_id, r.recipient_id, r.percent_ppm)"
     f" = (s.merchant_id, s.recipient_id, s.percent_ppm) AND NOT r.is_pending AND {VOUCHED})"
     " THEN s.merchant_id ELSE s.recipient_id END"

@@ -83,8 +83,10 @@ class SplitShare(Table, table="split_shares s"):
     is_mature: bool
     # The principal that set its rule; empty for older ones.
     set_by: str
-    # Given back to its merchant, since that key is revoked.
+    # Given back to its merchant, since one of its rule's keys is revoked.
     returned_units: Units
+    # The principal that co-signed its rule; empty if none had to.
+    cosigned_by: str
 
 
 class SplitTake(Table, table="split_takes"):

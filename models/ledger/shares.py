@@ -14,17 +14,16 @@ from uuid import UUID
 from core.ids import uuid7
 from core.money import PPM, mul_div_down, round_down
 from models.db.base import execute, rows, rows_as, value
+from models.db.voices import VOUCHED
 from models.ledger.rows import SplitTake
 
 # Of more shares than this a refund takes nothing, the smallest first left out; the merchant's own money pays for them.
 TAKEN_FROM_MAX: Final = 1_000
 
-# True for a split rule r unless its key is revoked: what a lost key ordered must not outlive the key.
-VOUCHED: Final = "NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.public_id = r.set_by AND k.revoked_at IS NOT NULL)"
 # The rules of the merchant of a deposit d, as JSON for rules_of(); read by the statement that credits it.
 IN_FORCE: Final = (
-    "COALESCE((SELECT json_agg(json_build_array(r.id, r.recipient_id, r.percent_ppm, m.split_hold_hours, r.set_by)"
-    " ORDER BY r.id) FROM split_rules r JOIN merchants m ON m.id = r.merchant_id AND m.is_split_enabled"
+    "COALESCE((SELECT json_agg(json_build_array(r.id, r.recipient_id, r.percent_ppm, m.split_hold_hours, r.set_by,"
+    " r.cosigned_by) ORDER BY r.id) FROM split_rules r JOIN merchants m ON m.id = r.merchant_id AND m.is_split_enabled"
     f" WHERE r.merchant_id = d.merchant_id AND NOT r.is_pending AND {VOUCHED}), '[]')"
 )
 
@@ -37,6 +36,7 @@ class Rule(NamedTuple):
     percent_ppm: int
     hold_hours: int
     set_by: str = ""
+    cosigned_by: str = ""
 
 
 class Credit(NamedTuple):
@@ -60,9 +60,12 @@ class Part(NamedTuple):
     units: int
 
 
-def rules_of(found: Sequence[tuple[str, str, int, int, str]]) -> list[Rule]:
+def rules_of(found: Sequence[tuple[str, str, int, int, str, str]]) -> list[Rule]:
     """Read what IN_FORCE gave."""
-    return [Rule(UUID(rule_id), UUID(recipient_id), ppm, hours, by) for rule_id, recipient_id, ppm, hours, by in found]
+    return [
+        Rule(UUID(rule_id), UUID(recipient_id), ppm, hours, set_by, cosigned_by)
+        for rule_id, recipient_id, ppm, hours, set_by, cosigned_by in found
+    ]
 
 
 def put_aside(credit: Credit, rules: Sequence[Rule], units: int) -> int:
@@ -75,11 +78,11 @@ def put_aside(credit: Credit, rules: Sequence[Rule], units: int) -> int:
     if made:
         execute(
             "INSERT INTO split_shares (deposit_id, round, merchant_id, currency, is_mature, id, rule_id, recipient_id,"
-            " percent_ppm, release_at, set_by, units, left_units) SELECT %s, %s, %s, %s, %s, id, rule, recipient, ppm,"
-            " app_now() + make_interval(hours => hours), set_by, units, units FROM unnest(%s::uuid[], %s::uuid[],"
-            " %s::uuid[], %s::integer[], %s::integer[], %s::text[], %s::numeric[])"
-            " AS made (id, rule, recipient, ppm, hours, set_by, units)",
-            (*credit[:4], not credit.matures, *([row[place] for row in made] for place in range(7))),
+            " percent_ppm, release_at, set_by, cosigned_by, units, left_units) SELECT %s, %s, %s, %s, %s, id, rule,"
+            " recipient, ppm, app_now() + make_interval(hours => hours), set_by, cosigned_by, units, units"
+            " FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::integer[], %s::integer[], %s::text[], %s::text[],"
+            " %s::numeric[]) AS made (id, rule, recipient, ppm, hours, set_by, cosigned_by, units)",
+            (*credit[:4], not credit.matures, *([row[place] for row in made] for place in range(8))),
         )
     return sum(part for _, part in parts)
 

@@ -17,8 +17,8 @@ from core.money import PPM
 from core.net.render import iso_time
 from models.db.base import execute, is_true, one_as, rows, touched
 from models.db.table import BY_DATABASE, Table
+from models.db.voices import VOUCHED
 from models.ledger import releases
-from models.ledger.shares import VOUCHED
 
 
 class SplitRuleRow(Table, table="split_rules r"):

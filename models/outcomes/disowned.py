@@ -1,4 +1,4 @@
-"""Revokes keys, and cancels unsigned payouts that a revoked key ordered: by itself, by a rule or by a claimed cheque.
+"""Revokes keys, and cancels unsigned payouts that a revoked key ordered or approved, by a rule or a cheque, too.
 
 Called by cli.merchants, and by actors.signer.broadcast for what was made beside that or kept by a freeze.
 """
@@ -15,8 +15,11 @@ from models.merchants import rows as merchants
 from models.outcomes import endings
 from models.payout_links import rows as payout_links
 from models.payouts import withdrawals
+from models.payouts.withdrawals import Voice
 
 REASON: Final = "The key that ordered this payout is revoked."
+UNAPPROVED: Final = "A key that approved this payout is revoked."
+_REASONS: Final[dict[Voice, str]] = {"order": REASON, "approval": UNAPPROVED}
 
 
 class Revoked(NamedTuple):
@@ -44,18 +47,19 @@ def revoke(catalogue: Catalogue, public_id: str) -> Revoked:
 
 
 def cancel(catalogue: Catalogue, payout_id: UUID) -> bool:
-    """Cancel one payout of a revoked key; False if it is signed or ended already, or its key is in force."""
+    """Cancel one payout of a revoked key; False if it is signed or ended already, or its keys are in force."""
     return repeat_on_deadlock(_cancel, catalogue, payout_id)
 
 
 def cancel_all(catalogue: Catalogue, public_id: str) -> int:
-    """Cancel all unsigned payouts of a revoked key; return their number."""
+    """Cancel all unsigned payouts that a revoked key ordered or approved; return their number."""
     return sum(cancel(catalogue, payout_id) for payout_id in withdrawals.unsigned_of(public_id))
 
 
 def _cancel(catalogue: Catalogue, payout_id: UUID) -> bool:
     with transaction():
         payout = endings.lock(payout_id)
-        if payout is None or not withdrawals.is_disowned(payout):
+        voice = None if payout is None else withdrawals.revoked_voice(payout)
+        if voice is None:
             return False
-        return endings.cancel_unsigned(catalogue, payout_id, error=REASON) is not None
+        return endings.cancel_unsigned(catalogue, payout_id, error=_REASONS[voice]) is not None

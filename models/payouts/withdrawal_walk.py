@@ -10,6 +10,7 @@ from typing import Final
 
 from core.ids import NIL
 from models.db.base import execute, is_true, one, rows, rows_as
+from models.db.voices import VOUCHED
 from models.payouts.withdrawals import Key, WithdrawalRule
 
 # How many rules a step looks at.
@@ -24,13 +25,11 @@ _OPEN: Final = (
     "EXISTS (SELECT 1 FROM payouts p WHERE p.merchant_id = r.merchant_id AND p.currency = r.currency"
     " AND p.kind = 'autowithdraw' AND p.status IN ('pending', 'awaiting_cosign', 'approved', 'broadcasting', 'sent'))"
 )
-_IS_READY: Final = (
-    f"r.is_enabled AND NOT r.is_pending AND k.revoked_at IS NULL AND r.due_at <= (SELECT app_now()) AND NOT {_OPEN}"
-)
+_IS_READY: Final = f"r.is_enabled AND NOT r.is_pending AND {VOUCHED} AND r.due_at <= (SELECT app_now()) AND NOT {_OPEN}"
 _REACHED: Final = (
     "WITH page AS MATERIALIZED (SELECT * FROM withdrawal_rules WHERE (merchant_id, currency) > (%s, %s)"
     "  ORDER BY merchant_id, currency LIMIT %s)"
-    " SELECT r.merchant_id, r.currency FROM page r LEFT JOIN api_keys k ON k.public_id = r.set_by"
+    " SELECT r.merchant_id, r.currency FROM page r"
     " JOIN accounts a ON (a.holder, a.kind, a.currency, a.network) = (r.merchant_id, 'available', r.currency, '')"
     " JOIN balances b ON b.account_id = a.id"
     f" WHERE b.units >= r.threshold_units AND {_IS_READY} ORDER BY r.merchant_id, r.currency LIMIT %s"

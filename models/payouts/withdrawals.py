@@ -7,18 +7,22 @@ its merchant's balances. Source: API reference, "Other endpoints".
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.net.render import coin_text
-from models.db.base import column, execute, is_true
+from models.db.base import column, execute
 from models.db.table import BY_DATABASE, Table, Units, derived
+from models.db.voices import VOUCHED
 from models.payouts.rows import PayoutRow
 
+# A key orders a payout, or approves it: by co-signing the rule that made it, too.
+Voice = Literal["order", "approval"]
 
-class WithdrawalRule(Table, table="withdrawal_rules r", joins="LEFT JOIN api_keys k ON k.public_id = r.set_by"):
+
+class WithdrawalRule(Table, table="withdrawal_rules r"):
     """One coin of a merchant, to be sent as soon as enough is available. The address is in the stored form."""
 
     merchant_id: UUID
@@ -35,8 +39,8 @@ class WithdrawalRule(Table, table="withdrawal_rules r", joins="LEFT JOIN api_key
     # It makes nothing before another principal sends the same rule, where the merchant requires co-signing.
     is_pending: bool = False
     cosigned_by: str = ""
-    # What a lost key named must not outlive the key.
-    is_vouched: bool = derived("k.revoked_at IS NULL")
+    # What a lost key named, or agreed to, must not outlive the key.
+    is_vouched: bool = derived(VOUCHED)
 
     @property
     def key(self) -> Key:
@@ -68,27 +72,33 @@ def listing(merchant_id: UUID, currency: str | None = None) -> list[WithdrawalRu
 
 
 def named_by(public_id: str) -> list[str]:
-    """Return the coins whose rules stand on a key's word: they make nothing once it is revoked."""
+    """Return the coins whose rules a key has set or co-signed: they make nothing once it is revoked."""
     return column(
-        "SELECT currency FROM withdrawal_rules WHERE is_enabled AND set_by = %s AND merchant_id ="
+        "SELECT currency FROM withdrawal_rules WHERE is_enabled AND %s IN (set_by, cosigned_by) AND merchant_id ="
         " (SELECT merchant_id FROM api_keys WHERE public_id = %s) ORDER BY currency",
         (public_id, public_id),
     )
 
 
 def unsigned_of(public_id: str) -> list[UUID]:
-    """Return the payouts that were ordered in a key's name, by a rule too, and that the signer has not taken."""
+    """Return the payouts that a key ordered, by a rule too, or approved, and that the signer has not taken."""
     return column(
-        "SELECT id FROM payouts WHERE merchant_id = (SELECT merchant_id FROM api_keys WHERE public_id = %s)"
-        " AND status IN ('pending', 'awaiting_cosign', 'approved') AND created_by = %s"
-        " ORDER BY id",
-        (public_id, public_id),
+        "SELECT id FROM payouts p WHERE merchant_id = (SELECT merchant_id FROM api_keys WHERE public_id = %(key)s)"
+        " AND status IN ('pending', 'awaiting_cosign', 'approved') AND (created_by = %(key)s OR EXISTS"
+        " (SELECT 1 FROM payout_approvals a WHERE a.payout_id = p.id AND a.principal = %(key)s)) ORDER BY id",
+        {"key": public_id},
     )
 
 
-def is_disowned(payout: PayoutRow) -> bool:
-    """Return whether the key in whose name a payout was ordered is revoked."""
-    return is_true("SELECT 1 FROM api_keys WHERE public_id = %s AND revoked_at IS NOT NULL", (payout.created_by,))
+def revoked_voice(payout: PayoutRow) -> Voice | None:
+    """Return what a revoked key did for a payout, which must not leave then; None while its keys are in force."""
+    found = column(
+        "SELECT CASE WHEN public_id = %s THEN 'order' ELSE 'approval' END FROM api_keys"
+        " WHERE revoked_at IS NOT NULL AND (public_id = %s"
+        "  OR public_id IN (SELECT principal FROM payout_approvals WHERE payout_id = %s)) ORDER BY 1 DESC LIMIT 1",
+        (payout.created_by, payout.created_by, payout.id),
+    )
+    return found[0] if found else None
 
 
 def lock(merchant_id: UUID, currency: str) -> WithdrawalRule | None:

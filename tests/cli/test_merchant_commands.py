@@ -92,9 +92,11 @@ def test_revoking_names_the_coins_that_are_not_sent_by_themselves_any_more(sluic
         )
         assert rule.write()
 
+    base.execute("UPDATE withdrawal_rules SET cosigned_by = %s WHERE currency = 'USDC'", (keys[0],))
+
     told = sluice_db("key", "revoke", keys[0], "--json").json
-    assert (told["stopped_withdrawals"], told["cancelled_payouts"]) == (["ETH", "USDT"], 0)
-    assert "its address: USDC" in sluice_db("key", "revoke", keys[1]).out
+    assert (told["stopped_withdrawals"], told["cancelled_payouts"]) == (["ETH", "USDC", "USDT"], 0)
+    assert "its address is named again: USDC" in sluice_db("key", "revoke", keys[1]).out
 
 
 def test_revoking_gives_back_what_a_rule_of_the_key_is_about_to_send(sluice_db: CommandLine) -> None:

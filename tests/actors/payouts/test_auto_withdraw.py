@@ -233,3 +233,31 @@ def test_a_rule_of_a_co_signing_merchant_waits_until_another_principal_sends_it_
     assert set_rule(shop, other | {"enabled": True}) == [other | waits], "what one ended, two begin"
     add_key(shop, is_revoked=True)
     assert set_rule(shop, other, by="pk_second") == [other | waits], "a revoked key is no first voice"
+
+
+def test_a_rule_ends_with_the_key_that_co_signed_it(shop: UUID) -> None:
+    merchants.set_cosign(shop, is_required=True)
+    set_rule(shop)
+    assert set_rule(shop, by="pk_lost") == [RULE | ON]
+    add_key(shop, "pk_lost", is_revoked=True)
+
+    assert set_rule(shop, {}) == [RULE | OFF]
+    with pytest.raises(AutowithdrawBadAddress):
+        set_rule(shop, {"currency": "USDT", "enabled": True})
+    assert withdrawals.named_by("pk_lost") == ["USDT"]
+
+    assert set_rule(shop) == [RULE | {"enabled": True, "status": "awaiting_cosign"}]
+    assert set_rule(shop, by="pk_third") == [RULE | ON]
+    assert withdrawals.named_by("pk_lost") == []
+
+
+def test_a_second_voice_names_the_network_as_well(shop: UUID) -> None:
+    merchants.set_cosign(shop, is_required=True)
+    set_rule(shop)
+    waits = RULE | {"enabled": True, "status": "awaiting_cosign"}
+
+    for left_out in ("network", "address", "threshold"):
+        body = {name: text for name, text in RULE.items() if name != left_out}
+        assert set_rule(shop, body, by="pk_second") == [waits], "it has not named all"
+
+    assert set_rule(shop, by="pk_second") == [RULE | ON]

@@ -32,7 +32,7 @@ from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import held
 from tests.models.payout_links.builders import advance
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, lend, rich_shop, trade
-from tests.models.payouts.held import payout, require_cosign, taken
+from tests.models.payouts.held import approvers, payout, require_cosign, taken
 from tests.models.queue.builders import info
 from tests.models.treasury.builders import hold
 
@@ -218,6 +218,22 @@ def test_what_a_revoked_key_s_rule_has_open_is_given_back_with_the_key(shop: UUI
         set_rule(shop, by="pk_third")
     withdraw_balances()
     assert [row.status for row in made(shop)] == ["cancelled", "approved"], "two principals have signed the rule"
+
+
+def test_a_rule_that_a_revoked_key_co_signed_sends_nothing_and_its_payout_is_given_back(shop: UUID) -> None:
+    require_cosign(shop)
+    set_rule(shop, by="pk_lost")
+    withdraw_balances()
+    assert [(row.status, approvers(row)) for row in made(shop)] == [("approved", {"pk_lost"})]
+    add_key(shop, "pk_lost", is_revoked=True)
+
+    assert disowned.cancel_all(CATALOGUE, "pk_lost") == 1
+    assert [(row.status, row.error) for row in made(shop)] == [("cancelled", disowned.UNAPPROVED)]
+
+    execute("UPDATE withdrawal_rules SET due_at = app_now(), payout_id = NULL")
+    withdraw_balances()
+    assert not withdrawing.withdraw(context.context(), Key(shop, "USDT"))
+    assert (len(made(shop)), held(shop)) == (1, {AVAILABLE: 100 * USDT})
 
 
 def freeze_all(shop: UUID) -> None:

@@ -1,4 +1,4 @@
-"""What a rule of automatic withdrawal made is not signed once the key that named the rule's address is revoked."""
+"""Nothing is signed once a key that ordered it, or approved it, is revoked."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from core.ids import uuid7
 from core.logs import checkpoints
 from models.db.base import execute
 from models.outcomes import disowned
-from models.payouts.rows import PayoutRow
+from models.payouts.rows import PayoutApproval, PayoutRow
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT
 
 KEY = "pk_" + "a" * 24
+APPROVER = "pk_" + "b" * 24
 
 
 @pytest.fixture
@@ -25,8 +26,8 @@ def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld
     made.close()
 
 
-def revoke() -> None:
-    execute("UPDATE api_keys SET revoked_at = app_now()")
+def revoke(key: str | None = None) -> None:
+    execute("UPDATE api_keys SET revoked_at = app_now() WHERE public_id = COALESCE(%s, public_id)", (key,))
 
 
 def made_by_rule(world: SpendWorld, **more: object) -> PayoutRow:
@@ -37,12 +38,20 @@ def made_by_rule(world: SpendWorld, **more: object) -> PayoutRow:
     return world.order(shop, id=payout_id, created_by=KEY, **rule | {"amount_units": 11 * USDT} | more)
 
 
-def _add_key(shop: UUID) -> None:
+def _add_key(shop: UUID, key: str = KEY) -> None:
     execute(
         "INSERT INTO api_keys (id, public_id, merchant_id, kind, label, secret_box) VALUES (%s, %s, %s, 'payout', '',"
         " 'kid:none')",
-        (uuid7(), KEY, shop),
+        (uuid7(), key, shop),
     )
+
+
+def approved(world: SpendWorld) -> PayoutRow:
+    """Return a payout that another key has approved; both keys are in force."""
+    order = made_by_rule(world, kind="payout", order_id="order-1", source="api")
+    _add_key(order.merchant_id, APPROVER)
+    assert PayoutApproval(payout_id=order.id, principal=APPROVER).write()
+    return order
 
 
 def test_what_a_revoked_key_s_rule_made_is_given_back(world: SpendWorld) -> None:
@@ -76,6 +85,35 @@ def test_an_order_of_a_revoked_key_is_given_back(world: SpendWorld, kind: str) -
 
 def test_what_the_rule_of_a_key_in_force_made_is_sent(world: SpendWorld) -> None:
     order = made_by_rule(world)
+
+    world.step()
+
+    assert world.payout(order).status == "sent"
+
+
+def test_what_a_revoked_key_approved_is_given_back(world: SpendWorld) -> None:
+    order = approved(world)
+    revoke(APPROVER)
+
+    world.step()
+
+    assert (world.payout(order).status, world.payout(order).error) == ("cancelled", disowned.UNAPPROVED)
+    assert (world.held(order), world.available(order), world.count("spends")) == (0, 1_000 * USDT, 0)
+
+
+def test_an_approver_who_is_revoked_between_the_quote_and_the_signature_is_seen(world: SpendWorld) -> None:
+    order = approved(world)
+    checkpoints.listen(lambda label: revoke(APPROVER) if label == "spending.quoted" else None)
+
+    world.step()
+
+    assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
+
+
+def test_what_keys_in_force_approved_is_sent(world: SpendWorld) -> None:
+    order = approved(world)
+    _add_key(order.merchant_id, "pk_" + "c" * 24)
+    revoke("pk_" + "c" * 24)
 
     world.step()
 

@@ -16,6 +16,7 @@ from models.ledger.rows import SplitEarnings
 from models.ledger.shares import IN_FORCE, rules_of
 from models.merchants import rows as merchants
 from models.merchants import splits
+from tests.actors.payouts.withdrawals import add_key
 from tests.api.conftest import code_of
 from tests.api.live import Live
 from tests.models.db.collisions import at_once
@@ -84,6 +85,16 @@ def test_a_rule_ends_with_the_key_that_made_it(live: Live) -> None:
     assert [str(rule.id) for rule in splits.listing(live.shop)] == [str(made.id)] != [pending["rule_id"]]
     execute("UPDATE split_rules SET is_pending = false")  # as if both had come into force
     assert in_force(live) == [300_000]
+
+
+def test_a_rule_ends_with_the_key_that_co_signed_it(live: Live) -> None:
+    merchants.set_cosign(live.shop, is_required=True)
+    add(live, 30)
+    second_voice(live, 300_000)
+    add_key(live.shop, "pk_second", is_revoked=True)
+
+    assert (listed(live), in_force(live)) == ([], [])
+    assert add(live, 30).json["result"]["status"] == "awaiting_cosign", "two begin it again"
 
 
 def second_voice(live: Live, percent_ppm: int) -> splits.SplitRuleRow:

@@ -117,10 +117,12 @@ def test_who_only_reads_sees_no_sealed_secret_and_no_answer() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_the_signer_reads_which_keys_are_revoked_and_no_secret_of_theirs() -> None:
+def test_the_signer_reads_whose_keys_are_revoked_and_who_approved_and_no_secret() -> None:
     with acting_as(SIGNER):
         base.rows("SELECT public_id, revoked_at FROM api_keys")
+        base.rows("SELECT payout_id, principal FROM payout_approvals")
     refused(SIGNER, "SELECT * FROM api_keys", "SELECT secret_box FROM api_keys")
+    refused(SIGNER, "INSERT INTO payout_approvals SELECT * FROM payout_approvals", "DELETE FROM payout_approvals")
 
 
 @pytest.mark.usefixtures("database")

@@ -207,3 +207,39 @@ def test_a_fee_that_was_a_merchants_own_stays_so(url: str, files: Files) -> None
 
     own = query(url, "SELECT own_fee_ppm, own_fee_fixed_usd_cents FROM merchants ORDER BY name")
     assert own == [(None, 0), (None, None), (7, None)]
+
+
+def test_what_a_co_signer_agreed_to_before_names_him(url: str, files: Files) -> None:
+    files.extend(until("0100"))
+    migrate(url)
+    with closing(psycopg2.connect(url)) as session, session, session.cursor() as cursor:
+        cursor.execute(
+            """
+            SET session_replication_role = replica;
+            INSERT INTO split_rules (id, merchant_id, recipient_id, percent_ppm, title, set_by, cosigned_by)
+                SELECT md5(set_by)::uuid, md5('m')::uuid, md5('r')::uuid, 100, '', set_by, cosigned_by
+                FROM (VALUES ('one', ''), ('two', 'second'), ('spent', 'second')) AS r (set_by, cosigned_by);
+            INSERT INTO split_shares (id, deposit_id, round, rule_id, merchant_id, recipient_id, currency, percent_ppm,
+                    units, left_units, released_units, release_at, is_mature, set_by)
+                SELECT gen_random_uuid(), gen_random_uuid(), 0, md5(set_by)::uuid, md5('m')::uuid, md5('r')::uuid,
+                    'USDT', 100, 1, left_units, 1 - left_units, now(), true, set_by
+                FROM (VALUES ('one', 1), ('two', 1), ('spent', 0), ('deleted', 1)) AS s (set_by, left_units);
+            INSERT INTO payouts (id, merchant_id, order_id, kind, hold_reference, currency, network, address,
+                    amount_units, fee_units, to_units, held_units, is_fee_on_top, status, source, created_by)
+                SELECT md5(status)::uuid, md5('m')::uuid, 'autowithdraw:' || md5(status)::uuid, 'autowithdraw', status,
+                    status, 'ethereum', '0x1', 1, 0, 1, 1, false, status, 'manual', 'pk_first'
+                FROM unnest(ARRAY['approved', 'sent', 'cancelled', 'awaiting_cosign']) AS p (status);
+            INSERT INTO withdrawal_rules (merchant_id, currency, network, address, threshold_units, is_enabled, set_by,
+                    cosigned_by, payout_id)
+                SELECT merchant_id, currency, network, address, 1, true, created_by,
+                    CASE status WHEN 'awaiting_cosign' THEN '' ELSE 'pk_second' END, id FROM payouts;
+            """
+        )
+    files[:] = until("0101")
+
+    migrate(url)
+
+    shares = query(url, "SELECT set_by, cosigned_by FROM split_shares ORDER BY set_by")
+    assert shares == [("deleted", ""), ("one", ""), ("spent", ""), ("two", "second")]
+    approvals = "SELECT p.status, a.principal FROM payout_approvals a JOIN payouts p ON p.id = a.payout_id ORDER BY 1"
+    assert query(url, approvals) == [("approved", "pk_second"), ("sent", "pk_second")]

@@ -9,6 +9,7 @@ from core.merchants.terms_rules import split_ppm
 from models.db.base import execute, rows, transaction
 from models.deposits import crediting
 from models.ledger.ledger import HOLD
+from models.merchants import rows as merchants
 from models.merchants import splits
 from models.merchants.splits import SplitRuleRow
 from tests.models.builders import Chain, assert_sound, merchant
@@ -27,6 +28,15 @@ def share_with(shop: UUID, percent: float, recipient: UUID | None = None) -> UUI
 def add_rule(shop: UUID, recipient_id: UUID, percent: float, *, by: str = "") -> SplitRuleRow:
     with transaction():
         return splits.add(shop, recipient_id, percent_ppm=split_ppm(percent), title="", principal=by)
+
+
+def cosigned_rule(shop: UUID, recipient_id: UUID, percent: float, *, by: str, cosigner: str) -> SplitRuleRow:
+    """Let a merchant that requires co-signing share with another one, as two keys want."""
+    merchants.set_cosign(shop, is_required=True)
+    add_rule(shop, recipient_id, percent, by=by)
+    rule = add_rule(shop, recipient_id, percent, by=cosigner)
+    assert (rule.is_pending, rule.cosigned_by) == (False, cosigner)
+    return rule
 
 
 def hold_for(shop: UUID, hours: int = HOLD_HOURS) -> None:

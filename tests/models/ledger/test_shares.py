@@ -33,6 +33,7 @@ from tests.models.ledger.figures import held, owes
 from tests.models.ledger.sharing import (
     HOLD_HOURS,
     add_rule,
+    cosigned_rule,
     hold_for,
     hours_pass,
     in_hold,
@@ -399,6 +400,39 @@ def test_a_share_of_a_revoked_key_goes_its_way_where_another_key_made_the_rule_a
     assert held(recipient) == {AVAILABLE: PRICE * 3 // 10}
     assert held(other) == {}, "another percentage is another rule"
     assert held(shop) == {AVAILABLE: PRICE * 7 // 10}
+
+
+def test_a_share_returns_once_the_key_that_co_signed_its_rule_is_revoked(shop: UUID, chain: Chain) -> None:
+    recipient = merchant()
+    rule = cosigned_rule(shop, recipient, 50, by="pk_first", cosigner="pk_lost")
+    sale(chain, shop)
+    mature(chain)
+    splits.delete(shop, rule.id)
+    add_key(shop, "pk_lost", is_revoked=True)
+
+    release()
+
+    assert (held(shop), held(recipient)) == ({AVAILABLE: PRICE}, {})
+    assert rows("SELECT returned_units FROM split_shares") == [(HALF,)]
+
+
+def test_a_rule_that_a_revoked_key_co_signed_shares_no_credit_and_vouches_for_no_share(
+    shop: UUID, chain: Chain
+) -> None:
+    recipient = merchant()
+    add_rule(shop, recipient, 50, by="pk_gone")
+    sale(chain, shop)
+    mature(chain)
+    cosigned_rule(shop, recipient, 50, by="pk_first", cosigner="pk_lost")
+    for key in ("pk_gone", "pk_lost"):
+        add_key(shop, key, is_revoked=True)
+    sale(chain, shop)
+    mature(chain)
+
+    release()
+
+    assert held(recipient) == {}
+    assert rows("SELECT returned_units FROM split_shares") == [(HALF,)], "and of the second sale there is none"
 
 
 def test_a_frozen_recipient_receives_all_the_same(shop: UUID, chain: Chain) -> None:

@@ -23,6 +23,7 @@ from models.db.base import close, execute, one, transaction
 from models.deposits import crediting
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PAYOUT_HELD, Account, Transfer, post
 from models.outcomes import decisions as payout_decisions
+from models.outcomes import disowned
 from models.outcomes import endings as payout_endings
 from models.outcomes import spends as payout_spends
 from models.payouts import freezes
@@ -30,6 +31,7 @@ from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow, find_by_order
 from models.spends import signing, strangers
 from models.spends import unknown as unknown_spends
+from tests.actors.payouts.withdrawals import add_key
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
 from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
@@ -103,6 +105,27 @@ def test_the_creator_does_not_approve_nor_does_anybody_twice(shop: UUID) -> None
     assert approve(order, "user:7").status == "approved"
     assert approvers(order) == {"pk_second", "user:7"}
     assert told(order) == ["payout.pending", "payout.awaiting_cosign", "payout.approved"]
+
+
+@pytest.mark.parametrize(
+    ("approved_by", "status"),
+    [(("pk_lost",), "approved"), (("pk_lost",), "awaiting_cosign"), (("pk_lost", "pk_third"), "approved")],
+)
+def test_what_a_revoked_key_approved_ends_with_it(shop: UUID, approved_by: tuple[str, ...], status: str) -> None:
+    require_cosign(shop, is_required=status == "awaiting_cosign" or len(approved_by) > 1)
+    order, other = payout(shop), payout(shop)
+    add_key(shop, "pk_lost", is_revoked=True)
+    for principal in approved_by:
+        approve(order, principal)
+    approve(other, "pk_second")
+    assert reread(order).status == status
+
+    assert disowned.cancel_all(CATALOGUE, "pk_second") == 0, "that key is in force"
+    assert disowned.cancel_all(CATALOGUE, "pk_lost") == 1
+
+    assert (reread(order).status, reread(order).error) == ("cancelled", disowned.UNAPPROVED)
+    assert (held(shop)[PAYOUT_HELD], reread(other).status == "cancelled") == (11 * USDT, False)
+    assert disowned.cancel_all(CATALOGUE, "pk_lost") == 0
 
 
 def test_one_other_releases_what_awaits_a_cosignature_from_the_start(shop: UUID) -> None:

@@ -43,6 +43,7 @@ from tests.models.treasury.builders import hold
 
 FIRST: Final = "pk_" + "a" * 24
 SECOND: Final = "pk_" + "b" * 24
+THIRD: Final = "pk_" + "c" * 24
 FROZEN: Final = "payout.frozen"
 
 # Routes that change something, and by which no money leaves sooner or elsewhere.
@@ -79,7 +80,7 @@ READS: Final = {
 
 @dataclass
 class Shop:
-    """A merchant with two keys, and what was asked of it last."""
+    """A merchant with three keys, and what was asked of it last."""
 
     live: Live
     number: int = 0
@@ -231,7 +232,7 @@ def shop(live: Live, monkeypatch: pytest.MonkeyPatch) -> Shop:
     """A rich merchant, and a gateway that has what it owes."""
     monkeypatch.setattr("actors.batches.ticks._round._reached", UUID(int=0))
     monkeypatch.setattr("models.queue.calls.BUSY_S", 0, raising=False)
-    for key in (FIRST, SECOND):
+    for key in (FIRST, SECOND, THIRD):
         live.keys.add(key, "unified", live.shop)
         base.execute(
             "INSERT INTO api_keys (id, public_id, merchant_id, kind, label, secret_box)"
@@ -246,8 +247,8 @@ def shop(live: Live, monkeypatch: pytest.MonkeyPatch) -> Shop:
     return Shop(live)
 
 
-def put_share(shop: Shop) -> UUID:
-    """Let a share by a rule of the first key wait, due."""
+def put_share(shop: Shop, *, cosigner: str = "") -> UUID:
+    """Let a share by a rule of the first key wait, due. cosigner: of that rule."""
     deposit_id, share_id = uuid7(), uuid7()
     add_deposit(shop.id, uuid7(), id=deposit_id, status="credited", txid=f"0x{deposit_id.hex}")
     with base.transaction():
@@ -257,9 +258,9 @@ def put_share(shop: Shop) -> UUID:
         )
         base.execute(
             "INSERT INTO split_shares (id, deposit_id, round, rule_id, merchant_id, recipient_id, currency,"
-            " percent_ppm, units, left_units, release_at, is_mature, set_by)"
-            " VALUES (%s, %s, 0, %s, %s, %s, 'USDT', 10000, %s, %s, app_now(), true, %s)",
-            (share_id, deposit_id, uuid7(), shop.id, shop.live.stranger, UNIT, UNIT, FIRST),
+            " percent_ppm, units, left_units, release_at, is_mature, set_by, cosigned_by)"
+            " VALUES (%s, %s, 0, %s, %s, %s, 'USDT', 10000, %s, %s, app_now(), true, %s, %s)",
+            (share_id, deposit_id, uuid7(), shop.id, shop.live.stranger, UNIT, UNIT, FIRST, cosigner),
         )
     return share_id
 
@@ -320,13 +321,13 @@ def test_a_way_out_does_as_the_table_says(shop: Shop, way: Way, route: str) -> N
     assert owing == {"own coin": way.debt != "none", "any coin": way.debt == "any coin"}
 
     check_signers(shop, way, case)
+    check_second_voice(shop, way, case)
     check_revocation(shop, way, case)
 
 
 def check_signers(shop: Shop, way: Way, case: Case) -> None:
     merchants.set_cosign(shop.id, is_required=True)
-    base.execute("DELETE FROM split_rules")
-    base.execute("DELETE FROM withdrawal_rules")
+    _forget_rules()
     ask = case(shop)
     assert ask(FIRST) == ""
     if way.cosign == "twice":
@@ -347,6 +348,49 @@ def check_signers(shop: Shop, way: Way, case: Case) -> None:
     merchants.set_cosign(shop.id, is_required=False)
 
 
+def check_second_voice(shop: Shop, way: Way, case: Case) -> None:
+    """Let a key agree to what another one ordered, revoke it, and see that this ends."""
+    if way.cosigner_revoked == "none":
+        assert way.cosign == "one", "there is no second voice"
+        return
+    merchants.set_cosign(shop.id, is_required=True)
+    _forget_rules()
+    ask = case(shop)
+    assert ask(FIRST) == ""
+    share = put_share(shop, cosigner=THIRD)
+    if way.cosign == "twice":
+        assert ask(THIRD) == ""
+        assert rules_in_force(shop) == [way]
+        assert way is ways_out.SPLIT or leaves(shop, way), "by the word of two"
+    else:
+        _claim(shop, way)
+        assert _code(shop.post("/v1/payout/approve", {"uuid": str(shop.newest()[0])}, THIRD)) == ""
+    agreed = shop.newest() if way.cosigner_revoked == "cancelled" else None
+    assert agreed is None or agreed[1] in {"awaiting_cosign", "approved"}
+
+    disowned.revoke(CATALOGUE, THIRD)
+    release_splits()
+
+    assert where(share) == "returned", "whichever way is walked"
+    assert agreed is None or shop.newest() == (agreed[0], "cancelled")
+    if way.cosign == "twice":
+        assert rules_in_force(shop) == []
+        assert way is ways_out.SPLIT or not leaves(shop, way)
+    merchants.set_cosign(shop.id, is_required=False)
+
+
+def rules_in_force(shop: Shop) -> list[Way]:
+    """Return the ways for which the merchant is shown a rule that is active."""
+    lists = {ways_out.SPLIT: "/v1/split/rule/list", ways_out.WITHDRAWAL: "/v1/auto-withdraw"}
+    shown = {way: shop.post(path, {}, SECOND)["items"] for way, path in lists.items()}
+    return [way for way, items in shown.items() if any(item["status"] == "active" for item in items)]
+
+
+def _forget_rules() -> None:
+    base.execute("DELETE FROM split_rules")
+    base.execute("DELETE FROM withdrawal_rules")
+
+
 def _claim(shop: Shop, way: Way) -> None:
     """Claim the newest cheque, unless that was the order."""
     found = base.one(
@@ -359,8 +403,7 @@ def _claim(shop: Shop, way: Way) -> None:
 
 
 def check_revocation(shop: Shop, way: Way, case: Case) -> None:
-    base.execute("DELETE FROM split_rules")
-    base.execute("DELETE FROM withdrawal_rules")
+    _forget_rules()
     assert case(shop)(FIRST) == ""
     share = put_share(shop)
     if way is ways_out.WITHDRAWAL:
@@ -374,6 +417,8 @@ def check_revocation(shop: Shop, way: Way, case: Case) -> None:
     statuses = {status for (status,) in base.rows("SELECT status FROM payouts WHERE created_by = %s", (FIRST,))}
     assert not statuses & {"pending", "awaiting_cosign", "approved"}
     assert not base.rows("SELECT 1 FROM payout_links WHERE status = 'funded'")
+    if way is ways_out.APPROVAL:
+        assert shop.newest() == (UUID(before), "cancelled"), "nor goes what it approved"
     if way.revocation == "stays":
         assert base.value("SELECT max(id::text) FROM payouts") == before
     if way in {ways_out.SPLIT, ways_out.WITHDRAWAL}:
@@ -427,10 +472,18 @@ def test_the_documentation_has_the_table() -> None:
     page = (Path(__file__).parents[4] / "docs" / "payouts-operations.md").read_text(encoding="utf-8")
     section = page.partition("## Ways out")[2].partition("\n## ")[0]
     shown = re.findall(
-        r"^\| ([A-Z][^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", section, re.MULTILINE
+        r"^\| ([A-Z][^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", section, re.MULTILINE
     )
 
     assert shown[1:] == [
-        (way.title, ", ".join(f"`{r}`" for r in way.routes), way.cosign, way.freeze, way.revocation, way.debt)
+        (
+            way.title,
+            ", ".join(f"`{r}`" for r in way.routes),
+            way.cosign,
+            way.freeze,
+            way.revocation,
+            way.cosigner_revoked,
+            way.debt,
+        )
         for way in WAYS
     ]
