@@ -94,6 +94,8 @@ def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread
     if isinstance(scan, Skipped):
         return Reread(height=height, block_hash="" if kept is None else None)
     if scan is None or kept not in {None, scan.block.hash} or (kept is None and cursors.is_hole(network.code, height)):
+        if scan is not None and kept is not None:
+            _note_split(network, chain, height, kept)
         return Reread(height=height, block_hash=None)
     found = take_late(ctx, network, chain, scan, ours, departures.left_in(ctx, network, chain, [scan]))
     if found:
@@ -101,6 +103,15 @@ def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread
     settle_owners(ctx, ours.of(scan.transfers))
     doubted = _doubt_absent(network, chain, scan)
     return Reread(height=height, block_hash=scan.block.hash, found=found, doubted=doubted)
+
+
+def _note_split(network: Network, chain: Reader, height: int, kept: str) -> None:
+    """Let the scan wait where another provider has another block than ours, unless more of them have ours."""
+    if chain.providers == 1:
+        return
+    ours = chain.agreement(height, kept)
+    if ours.other and ours.other >= ours.same:
+        cursors.note_split(network.code, height)
 
 
 def _doubt_absent(network: Network, chain: Reader, scan: BlockScan) -> int:

@@ -55,6 +55,7 @@ class Node(Generic[C]):
         self._dialect, self._identity = dialect, identity
         self.client = dialect.open(url, timeout_s)
         self.head: int | None = None
+        self._head_since = 0.0
         self.rests_until = 0.0
         # Set by the node's own wish; it is not asked at all before.
         self.barred_until = 0.0
@@ -76,6 +77,11 @@ class Node(Generic[C]):
     def is_measured(self) -> bool:
         """Return whether it told its head a short time ago."""
         return time.monotonic() - self._measured_at < MEASURED_S
+
+    @property
+    def stood_s(self) -> float:
+        """Return for how long it has told the same head; 0 if that is not known."""
+        return self._measured_at - self._head_since if self.is_measured else 0.0
 
     def identify(self) -> str:
         """Ask which chain it serves, whatever is known of it."""
@@ -106,6 +112,8 @@ class Node(Generic[C]):
         self._measure(time.monotonic() - began)
         if self.head is not None and head < self.head - tolerance:
             self.unsteady_until = time.monotonic() + UNSTEADY_S
+        if head != self.head:
+            self._head_since = self._measured_at
         self.head = head
         return head
 

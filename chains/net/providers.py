@@ -31,6 +31,9 @@ HEADS_EVERY_S: Final = 5.0
 # A node may be this much behind the others, in time or in blocks, before it counts as lagging.
 LAG_MS: Final = 15_000
 LAG_BLOCKS_MIN: Final = 2
+# A node that is behind and has told the same head for so long, in time or in blocks, is stuck.
+STUCK_S: Final = 120.0
+STUCK_BLOCKS: Final = 24
 # So much slower than the fastest is slow, from this latency on.
 SLOW_FACTOR: Final = 4
 SLOW_FROM_S: Final = 0.3
@@ -54,6 +57,7 @@ class Providers(Generic[C]):
             for number, url in enumerate(distinct.values())
         )
         self._tolerance = max(LAG_BLOCKS_MIN, LAG_MS // network.block_time_ms)
+        self._stuck_s = max(STUCK_S, STUCK_BLOCKS * network.block_time_ms / 1000)
         self._looked_at = float("-inf")
         self._agreed = AgreedFigures()
         self._local = threading.local()
@@ -131,13 +135,14 @@ class Providers(Generic[C]):
         return self._agreed.bounded(name, figure, voices=voices, providers=self.count)
 
     def compare(self, question: Callable[[C], T], expected: T) -> tuple[int, int]:
-        """Return how many nodes that keep up give the expected answer, and how many another one.
+        """Return how many nodes give the expected answer, and how many another one.
 
-        A minority is wrong, or on a fork that nobody follows, and has to rest.
+        A node that is stuck has no voice. One that only lags has: how far it is behind is the others' word, and one
+        that makes its head up would silence it. A minority is wrong, or on a fork that nobody follows, and has to rest.
         """
         same: list[Node[C]] = []
         other: list[Node[C]] = []
-        for node in (node for node in self._askable() if not self._lags(node)):
+        for node in (node for node in self._askable() if not self._is_stuck(node)):
             try:
                 (same if node.ask(question) == expected else other).append(node)
             except ProviderError as error:
@@ -195,6 +200,10 @@ class Providers(Generic[C]):
         # Of three or more, one alone may be ahead of everybody because it makes its head up.
         reference = heads[-2] if len(heads) > 2 else heads[-1]  # noqa: PLR2004
         return node.head < reference - self._tolerance
+
+    def _is_stuck(self, node: Node[C]) -> bool:
+        """Return whether its own heads, beside those of the others, show that it does not follow the chain."""
+        return self._lags(node) and node.stood_s >= self._stuck_s
 
     def _is_slow(self, node: Node[C]) -> bool:
         known = [other.latency_s for other in self._nodes if other.latency_s]

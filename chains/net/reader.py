@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from chains.base import WITNESSES_MIN, Agreement, Block, BlockScan, NotYetError, ProviderError, Recorded
-from chains.net.budget import BudgetSpentError, budget
+from chains.net.budget import budget
 from chains.net.providers import Providers
 
 C = TypeVar("C")
@@ -41,7 +41,8 @@ class NodesReader(ABC, Generic[C]):
         """Return the height of the newest block.
 
         A head that is ahead of what the others told counts once a node shows its block: one that a node makes up would
-        let the scan look late for as long as that goes on, with no sale and no payout.
+        let the scan look late for as long as that goes on, with no sale and no payout. Raises ProviderError where a
+        node cannot say whether it has that block: the chain may have come so far.
         """
         told, common = self._providers.head(), self._providers.common_head()
         if common is None or told <= common or self._is_shown(told):
@@ -63,7 +64,7 @@ class NodesReader(ABC, Generic[C]):
         return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
 
     def agreement(self, height: int, block_hash: str) -> Agreement:
-        """Ask every provider that keeps up whether it has this block at its height; a minority has to rest."""
+        """Ask every provider that is not stuck whether it has this block at its height; a minority has to rest."""
         same, other = self._providers.compare(lambda node: self._hash(node, height), block_hash)
         return Agreement(same=same, other=other)
 
@@ -93,12 +94,25 @@ class NodesReader(ABC, Generic[C]):
         return block
 
     def _is_shown(self, height: int) -> bool:
+        """Return whether a node shows a block. Raises the ProviderError of one that failed where none does."""
+        failures: list[ProviderError] = []
+
+        def shown(node: C) -> Block:
+            try:
+                return self._witnessed(self._header(node, height))
+            except NotYetError:
+                raise
+            except ProviderError as error:
+                failures.append(error)
+                raise
+
         try:
-            return self.block(height) is not None
-        except BudgetSpentError:
-            raise
-        except ProviderError:
+            self._providers.attempt(shown)
+        except NotYetError:
+            if failures:
+                raise failures[0] from None
             return False
+        return True
 
     @abstractmethod
     def _header(self, node: C, height: int) -> Block:

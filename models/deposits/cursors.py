@@ -66,7 +66,7 @@ def start(block: ChainBlock) -> None:
 
 def advance(block: ChainBlock, *, expected: Cursor, head: int) -> bool:
     """Move the cursor to the next block if nobody moved it; call inside the transaction of that block's deposits."""
-    moved = _move(block, expected, head)
+    moved = _move(block, expected, head, is_agreed=False)
     if moved:
         _keep(block)
         execute(
@@ -75,12 +75,16 @@ def advance(block: ChainBlock, *, expected: Cursor, head: int) -> bool:
     return moved
 
 
-def _move(block: ChainBlock, expected: Cursor, head: int | None) -> bool:
+def _move(block: ChainBlock, expected: Cursor, head: int | None, *, is_agreed: bool) -> bool:
     return touched(
         "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, moved_at = app_now(),"
+        " peak_height = CASE WHEN %s THEN %s ELSE GREATEST(peak_height, height, %s) END,"
         " head_height = COALESCE(%s, head_height) WHERE network = %s AND height = %s AND hash = %s",
-        (block.height, block.hash, block.block_time, head, block.network, expected.height, expected.hash),
-    )
+        (
+            block.height, block.hash, block.block_time, is_agreed, block.height, block.height, head, block.network,
+            expected.height, expected.hash,
+        ),
+    )  # fmt: skip
 
 
 def _keep(block: ChainBlock) -> None:
@@ -95,32 +99,71 @@ def kept_blocks(network: str) -> list[tuple[int, str]]:
     return rows("SELECT height, hash FROM chain_blocks WHERE network = %s ORDER BY height DESC", (network,))
 
 
-def retreat(network: str, *, expected: Cursor, to_height: int) -> bool:
+def retreat(network: str, *, expected: Cursor, to_height: int, is_agreed: bool) -> bool:
     """Move the cursor back to a kept block after its successors left the chain; call inside a transaction.
 
-    The deposits above it are taken back after that, and before the scan goes on: settlement.reverse_orphans.
+    The deposits above it are taken back after that, and before the scan goes on: settlement.reverse_orphans. The head
+    of the chain counts as not reached. is_agreed: two providers tell of it, or the only one does.
     """
     moved = touched(
-        "UPDATE chain_cursors c SET height = b.height, hash = b.hash, block_time = b.block_time, moved_at = app_now()"
+        "UPDATE chain_cursors c SET height = b.height, hash = b.hash, block_time = b.block_time, moved_at = app_now(),"
+        " head_reached_at = NULL, peak_height = CASE WHEN %s THEN b.height ELSE GREATEST(c.peak_height, c.height) END"
         " FROM chain_blocks b WHERE b.network = c.network AND b.height = %s"
         " AND c.network = %s AND c.height = %s AND c.hash = %s",
-        (to_height, network, expected.height, expected.hash),
+        (is_agreed, to_height, network, expected.height, expected.hash),
     )
     if moved:
         execute("DELETE FROM chain_blocks WHERE network = %s AND height > %s", (network, to_height))
     return moved
 
 
-def restart(block: ChainBlock, *, expected: Cursor) -> bool:
+def restart(block: ChainBlock, *, expected: Cursor, is_agreed: bool) -> bool:
     """Begin again at another block of the height where the scan once began: the chain was replaced below it.
 
-    Nothing was lost: no deposit is looked for in that block or before. Call inside a transaction.
+    Nothing was lost: no deposit is looked for in that block or before. Call inside a transaction. is_agreed: as with
+    retreat().
     """
-    moved = _move(block, expected, None)
+    moved = _move(block, expected, None, is_agreed=is_agreed)
     if moved:
+        execute("UPDATE chain_cursors SET head_reached_at = NULL WHERE network = %s", (block.network,))
         execute("DELETE FROM chain_blocks WHERE network = %s", (block.network,))
         _keep(block)
     return moved
+
+
+def peak_height(network: str) -> int:
+    """Return the highest block that the scan ever stood on, as far as two providers do not deny it; 0 before any."""
+    sql = "SELECT GREATEST(peak_height, height) FROM chain_cursors WHERE network = %s"
+    return cast("int", value(sql, (network,)) or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A block some way below the cursor, and the database's time: how fast blocks come is measured from them."""
+
+    height: int
+    block_time: datetime
+    now: datetime
+
+
+def pace(network: str, *, above: int) -> Pace | None:
+    """Return the lowest kept block from a height on."""
+    return one_as(
+        Pace,
+        "SELECT height, block_time, app_now() AS now FROM chain_blocks WHERE network = %s AND height >= %s"
+        " ORDER BY height LIMIT 1",
+        (network, above),
+    )
+
+
+def split_height(network: str) -> int | None:
+    """Return where providers are known to have different blocks, None for nowhere."""
+    return cast("int | None", value("SELECT split_height FROM chain_cursors WHERE network = %s", (network,)))
+
+
+def note_split(network: str, height: int | None) -> None:
+    """Note where providers have different blocks, None for nowhere."""
+    execute("UPDATE chain_cursors SET split_height = %s WHERE network = %s", (height, network))
 
 
 def started_height(network: str) -> int | None:
@@ -236,10 +279,11 @@ def note_looks() -> None:
 def reach_head(network: str, *, asked_at: datetime, age_max_s: int) -> None:
     """Note that all is read that the chain had at a moment; not where the newest block is older than age_max_s.
 
-    Such a chain, or what nodes tell of it, went back itself, or stands still. Blocks follow the real clock.
+    Nor while the scan is halted. A chain whose newest block is older, or what nodes tell of it, went back itself, or
+    stands still. Blocks follow the real clock.
     """
     execute(
-        "UPDATE chain_cursors SET head_reached_at = %(asked_at)s WHERE network = %(network)s"
+        "UPDATE chain_cursors SET head_reached_at = %(asked_at)s WHERE network = %(network)s AND halted_reason = ''"
         " AND block_time > clock_timestamp() - %(age_max)s"
         " AND (head_reached_at IS NULL OR head_reached_at NOT BETWEEN"
         "   GREATEST(%(asked_at)s - %(often)s, pg_postmaster_start_time()) AND %(asked_at)s)",

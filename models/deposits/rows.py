@@ -114,6 +114,10 @@ class ChainCursor(Table, table="chain_cursors"):
     # When the scan last looked at its chain, and when it last asked for the head and came to it.
     looked_at: datetime | None = BY_DATABASE
     head_reached_at: datetime | None = BY_DATABASE
+    # The highest block that it ever stood on, as far as two providers do not deny it.
+    peak_height: Big | None = BY_DATABASE
+    # Where providers are known to have different blocks.
+    split_height: Big | None = BY_DATABASE
 
 
 class BalanceProbe(Table, table="balance_probes"):

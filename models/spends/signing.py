@@ -220,11 +220,16 @@ def stop(network: str, *, reason: str, sender: str = "") -> bool:
     A stop that stands begins anew: the scan has to catch up once more.
     """
     if not Stop(network=network, reason=reason, sender=sender).write("ON CONFLICT DO NOTHING"):
-        execute("UPDATE signing_stops SET is_caught_up = false WHERE network = %s AND is_caught_up", (network,))
+        fall_behind(network)
         return False
     freezes.freeze("network", network, reason=reason, frozen_by=RECOVERY)
     log.critical("signing.stopped", network=network, reason=reason)
     return True
+
+
+def fall_behind(network: str) -> None:
+    """Note that the scan has to catch up once more before a network that is stopped may be signed for."""
+    execute("UPDATE signing_stops SET is_caught_up = false WHERE network = %s AND is_caught_up", (network,))
 
 
 def read(network: str) -> Stop | None:
@@ -270,7 +275,7 @@ def doubted_coins(catalogue: Catalogue, served: Collection[str], *, but: str = "
 def note_caught_up(
     network: str, *, window_s: int = 0, age_max_s: int | None = None, needs_new_block: bool = False
 ) -> None:
-    """Note that the scan stands at the chain's head, told after the stop was seen.
+    """Note that the scan, unless it is halted, stands at the chain's head, told after the stop was seen.
 
     window_s: for so long after the stop, by the chain's clock and by ours, what was signed before it and is known to no
     row may still come into a block; nothing is noted before. age_max_s: nor while the newest block is older, as it is
@@ -281,6 +286,7 @@ def note_caught_up(
         "UPDATE signing_stops s SET is_caught_up = true WHERE s.network = %(network)s AND NOT s.is_caught_up"
         " AND (%(window_s)s = 0 OR s.stopped_at + make_interval(secs => %(window_s)s)"
         "   < (SELECT LEAST(c.block_time, app_now()) FROM chain_cursors c WHERE c.network = s.network))"
+        " AND NOT EXISTS (SELECT FROM chain_cursors c WHERE c.network = s.network AND c.halted_reason <> '')"
         " AND (%(age_max_s)s::int IS NULL OR EXISTS (SELECT FROM chain_cursors c WHERE c.network = s.network"
         "   AND c.block_time > clock_timestamp() - CASE WHEN %(needs_new_block)s"
         "     THEN LEAST(make_interval(secs => %(age_max_s)s), app_now() - s.stopped_at)"

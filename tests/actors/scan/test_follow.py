@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
@@ -12,13 +13,14 @@ import pytest
 import structlog
 
 from actors.scan import follow as polling
-from chains.base import Agreement, Block, ProviderError, Transfer
+from chains.base import WITNESSES_MIN, Agreement, Block, ProviderError, Transfer
 from models.db.base import app_now, execute, rows
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger import debts
 from models.ledger.ledger import AVAILABLE, MATURING
 from models.outcomes import reversals
+from models.spends import signing
 from tests.actors.scan.paper import begin, cursor, poll
 from tests.models.builders import CATALOGUE, SENDER, Chain, merchant
 from tests.models.invoices.builders import invoice, paid
@@ -333,6 +335,95 @@ def test_one_provider_alone_takes_back_what_is_not_credited_yet(node: PaperReade
     poll()
     assert (status(mine), cursor(), halted()) == ("check", (node.head(), f"0x1-{node.head()}"), "")
     assert rows("SELECT status FROM deposits") == [("reversed",)]
+
+
+def test_one_provider_alone_takes_credited_blocks_back_in_no_number_of_steps(node: PaperReader, shop: UUID) -> None:
+    """Each step alone reaches only blocks that nothing was credited by, counted from where the step before ended."""
+    mine = paid_invoice(node, shop, ETHEREUM.confirmations)
+    assert status(mine) == "paid"
+    node.providers, node.agree = 3, Agreement(same=0, other=1)
+    for _ in range(ETHEREUM.confirmations):
+        fork = cursor()[0] - 1
+        node.reorg(fork)
+        node.mine()
+        poll()
+
+    assert (status(mine), halted()) == ("paid", ALONE)
+    node.agree = Agreement(same=0, other=2)
+    poll(2)
+    assert (status(mine), halted()) == ("check", ""), "two may, and from then on it is counted from there"
+    assert rows("SELECT peak_height = height FROM chain_cursors") == [(True,)]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_what_went_back_has_to_come_to_the_head_again(node: PaperReader, depth: int) -> None:
+    node.mine(count=3)
+    poll()
+    signing.stop("ethereum", reason="restored")
+    poll()
+    assert heads() == (True, True)
+    node.reorg(node.tip - depth)
+    node.mine(count=depth)
+    # A step ends with the way back.
+    poll()
+    assert heads() == (False, False)
+    poll()
+    assert heads() == (True, True)
+
+
+def test_a_tip_that_is_disputed_is_no_head(node: PaperReader) -> None:
+    node.mine(count=3)
+    poll()
+    signing.stop("ethereum", reason="restored")
+    execute("UPDATE chain_cursors SET head_reached_at = NULL")
+    node.reorg(node.tip - 1)
+    node.mine()
+    node.providers, node.agree = 2, Agreement(same=1, other=1)
+    poll(2)
+    assert (heads(), halted()) == ((False, False), "providers disagree about a block")
+
+    # The other one gives in: the scanned tip is the chain's again, without a new block.
+    node.scans[node.tip] = replace(node.scans[node.tip], block=replace(node.scans[node.tip].block, hash=cursor()[1]))
+    poll()
+    assert (heads(), halted()) == ((True, True), "")
+
+
+def heads() -> tuple[bool, bool]:
+    """Return whether the scan is at its chain's head for the signer, and for what ends a stop."""
+    found = rows(
+        "SELECT c.head_reached_at IS NOT NULL, s.is_caught_up FROM chain_cursors c JOIN signing_stops s USING (network)"
+    )
+    return (found[0][0], found[0][1])
+
+
+@pytest.mark.parametrize("same", [1, 2])
+def test_blocks_that_come_too_soon_count_once_two_providers_have_them(node: PaperReader, same: int) -> None:
+    """One that makes them up must not lead the scan further than the kept blocks go back."""
+    node.providers, node.agree = 2, Agreement(same=same, other=0)
+    before = cursor()[0]
+    for _ in range(600):
+        # All in the same second.
+        node.began -= timedelta(seconds=1)
+        node.mine()
+    poll(20)
+    scanned = cursor()[0] - before
+    assert scanned == 600 if same == WITNESSES_MIN else scanned < 2 * polling.PACE_SLACK_BLOCKS
+
+
+def test_blocks_that_come_in_time_are_one_provider_s_word(node: PaperReader) -> None:
+    node.providers, node.agree = 2, Agreement(same=1, other=0)
+    execute("UPDATE app_clock SET ahead = interval '1 hour'")
+    node.mine(count=200)
+    poll(5)
+    assert cursor()[0] == node.head()
+
+
+def test_times_in_the_future_make_no_block_come_in_time(node: PaperReader) -> None:
+    node.providers, node.agree = 2, Agreement(same=1, other=0)
+    node.began += timedelta(days=1)
+    node.mine(count=200)
+    poll(5)
+    assert cursor()[0] < node.head() - 100
 
 
 def test_what_is_final_is_noted_and_never_taken_back(node: PaperReader) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from actors.scan import follow
+from actors.scan import follow, reorgs
 from actors.scan.rescan import Reread, reread
 from chains.base import Agreement
 from chains.family import Reader
@@ -185,7 +185,7 @@ def test_a_scan_begins_at_the_last_block_below_a_hole(chain: PaperReader) -> Non
     assert (cursor(), cursors.started_height("ethereum")) == ((5, "0x0-5"), 5)
 
 
-@pytest.mark.parametrize("holes", [follow.HOLE_MAX, 10**6])
+@pytest.mark.parametrize("holes", [reorgs.HOLE_MAX, 10**6])
 def test_a_scan_waits_for_a_block_where_there_are_holes_alone(chain: PaperReader, holes: int) -> None:
     execute("DELETE FROM chain_blocks")
     execute("DELETE FROM chain_cursors")
@@ -199,7 +199,7 @@ def test_a_scan_waits_for_a_block_where_there_are_holes_alone(chain: PaperReader
 
 
 def test_more_holes_than_are_gone_over_at_once_are_waited_out(chain: PaperReader) -> None:
-    chain.skip(follow.HOLE_MAX + 1)
+    chain.skip(reorgs.HOLE_MAX + 1)
     chain.asked.clear()
     poll()
     assert (cursor()[0], chain.asked) == (5, [])

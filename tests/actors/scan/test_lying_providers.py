@@ -146,6 +146,7 @@ def test_lost_transactions_are_found_out_by_the_gas_that_they_used(world: World)
 
 
 def test_a_node_that_lags_does_not_hold_the_scan_back(world: World) -> None:
+    world.pass_time(60)
     world.advance(40)
     world.providers[0].lag(20)
 
@@ -181,6 +182,29 @@ def test_a_head_that_is_made_up_stops_neither_sales_nor_payouts(world: World, ah
 
     found = rows("SELECT head_height - height, head_reached_at > app_now() - interval '1 minute' FROM chain_cursors")
     assert found == [(0, True)]
+
+
+def test_a_head_that_is_made_up_silences_nobody(world: World) -> None:
+    """It makes the others look late. What they have in the place of a block is heard nevertheless."""
+    mine = world.invoice()
+    world.pay(mine)
+    world.mine()
+    world.poll(2)
+    assert rows("SELECT status FROM deposits") == [("pending",)]
+    liar = world.providers[0]
+    liar.lies["eth_blockNumber"] = hex(10**9)
+    liar.lies["eth_getBlockByNumber"] = other_hash
+    for _ in range(3):
+        reader(world.network, context().settings)._providers._looked_at = float("-inf")  # type: ignore[attr-defined]
+        world.poll()
+    assert rows("SELECT status FROM deposits") == [("pending",)]
+    assert world.halted() == "providers disagree about a block"
+
+
+def other_hash(truth: Any, _params: list[Any]) -> Any:
+    """Tell a block of another chain in the place of each. A header of its own proves itself, and no more than that."""
+    told = truth and truth | {"parentHash": "0x" + "cc" * 32, "transactions": []}
+    return told and told | {"hash": wire.proved_hash(msgspec.convert(told, wire.Header))}
 
 
 def test_a_node_of_another_chain_is_refused_until_it_is_right_again(
@@ -248,12 +272,6 @@ def test_a_provider_on_a_fork_of_its_own_takes_nothing_back(world: World, anvil:
     """Two providers at odds: the scan waits for an operator, or for one of them to give in."""
     assert pay_and_scan(world) == "paid"
     forked = world.providers[0]
-
-    def other_hash(truth: Any, _params: list[Any]) -> Any:
-        told = truth and truth | {"parentHash": "0x" + "cc" * 32, "transactions": []}
-        # A header of its own proves itself, and no more than that.
-        return told and told | {"hash": wire.proved_hash(msgspec.convert(told, wire.Header))}
-
     del anvil
     forked.lies["eth_getBlockByNumber"] = other_hash
     world.poll(3)

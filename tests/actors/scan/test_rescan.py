@@ -17,6 +17,7 @@ from chains.registry import reader
 from core.catalogue.catalogue import load_catalogue
 from models.db.base import one, rows
 from models.deposits import cursors
+from tests.actors.scan.test_lying_providers import other_hash
 from tests.actors.scan.world import USDT_UNITS, World
 from tests.models.builders import USDT
 from tests.models.invoices.builders import requote
@@ -83,23 +84,42 @@ def test_a_block_that_no_other_provider_has_yet_is_read_again_later(start: Calla
 
 
 def test_what_no_other_provider_shows_in_time_is_given_up_counted_and_told(start: Callable[..., World]) -> None:
-    world = start(2, RESCAN_S="20")
+    world = start(2, RESCAN_S="15")
     world.advance(DEEP)
     world.rescan()
     reached = cursors.reread_height("ethereum")
     assert reached is not None
     world.providers[1].failure = DOWN
-    world.advance(40)
+    world.advance(14)
     with capture_logs() as lines:
         world.rescan()
 
-    first, last = reached + 1, world.cursor()[0] - 21
+    first, last = reached + 1, world.cursor()[0] - 16
     assert rows("SELECT unread_blocks, reread_height FROM chain_cursors") == [(last - reached, last)]
     (told,) = [line for line in lines if line["event"] == "rescan.blocks_given_up"]
     assert (told["first"], told["last"]) == (first, last)
     world.providers[1].failure = None
     world.rescan()
     assert cursors.reread_height("ethereum") == world.cursor()[0] - rescan.BEHIND
+
+
+def test_blocks_that_another_provider_has_otherwise_let_the_scan_wait(start: Callable[..., World]) -> None:
+    """One that puts its own chain upon ours is found out at the first block that another one shows."""
+    world = start(2)
+    world.advance(DEEP)
+    world.rescan()
+    world.providers[1].lies["eth_getBlockByNumber"] = other_hash
+    world.advance(DEEP)
+    world.rescan()
+    world.mine()
+    before = world.cursor()
+    world.poll(3)
+    assert (world.cursor(), world.halted()) == (before, "providers disagree about a block")
+
+    world.providers[1].lies.clear()
+    world.poll(3)
+    assert (world.cursor()[0], world.halted()) == (world.node.height(), "")
+    assert rows("SELECT split_height FROM chain_cursors") == [(None,)]
 
 
 @pytest.mark.usefixtures("database")

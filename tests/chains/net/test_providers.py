@@ -12,7 +12,7 @@ from chains.evm.nodes import evm_providers
 from chains.net import providers as chain_providers
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.http import RateLimitedError, _patience_s
-from chains.net.providers import RpcProviders
+from chains.net.providers import STUCK_S, RpcProviders
 from cli.embedded.supervise.ports import free_port
 from tests.chains.conftest import CATALOGUE
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
@@ -328,6 +328,26 @@ def test_a_minority_has_to_rest_and_a_tie_blames_nobody() -> None:
         two = providers(first.url, second.url)
         assert two.compare(lambda rpc: rpc.call("eth_blockNumber", [], str), "0x2") == (1, 1)
         assert [node.rests_until for node in two._nodes] == [0.0, 0.0]
+
+
+def test_who_makes_its_head_up_silences_nobody_but_who_is_stuck_has_no_voice() -> None:
+    with answering("0x64") as honest, answering(hex(10**9)) as boaster:
+        nodes = providers(honest.url, boaster.url)
+
+        def compared() -> tuple[int, int]:
+            return nodes.compare(lambda rpc: rpc.call("eth_blockNumber", [], str), "0x64")
+
+        for _ in range(2):
+            nodes._looked_at = float("-inf")
+            nodes.head()
+        assert compared() == (1, 1)
+
+        nodes._nodes[0]._head_since -= STUCK_S
+        assert compared() == (0, 1)
+        honest.answers["eth_blockNumber"] = "0x65"
+        nodes._looked_at = float("-inf")
+        nodes.head()
+        assert compared() == (0, 2), "it moves again"
 
 
 def test_a_second_reading_asks_the_usual_node_last(second: JsonRpcNode) -> None:

@@ -116,8 +116,16 @@ def test_a_head_whose_block_nobody_shows_is_what_the_others_tell(
     first, _, reader = both
     first.says(100 + ahead, has=100)
     assert reader.head() == 100
+
+
+def test_a_node_that_fails_at_its_own_head_is_asked_last_then(both: tuple[Node, Node, EvmReader]) -> None:
+    """The chain may have come so far: all that it has is not read before somebody says that it has not."""
+    first, _, reader = both
+    first.says(101, has=100)
     first.answers["eth_getBlockByNumber"] = Raw(status=502)
-    assert reader.head() == 100, "it cannot show the block either"
+    with pytest.raises(ProviderError):
+        reader.head()
+    assert reader.head() == 100, "the other one is asked first now"
 
 
 def test_a_head_whose_block_another_node_shows_is_believed(both: tuple[Node, Node, EvmReader]) -> None:

@@ -48,7 +48,7 @@ def after(cursor: Cursor, block_hash: str | None, height: int) -> ChainBlock:
 
 def back(expected: Cursor, to_height: int) -> bool:
     with transaction():
-        return retreat(ETHEREUM, expected=expected, to_height=to_height)
+        return retreat(ETHEREUM, expected=expected, to_height=to_height, is_agreed=True)
 
 
 def test_there_is_no_cursor_before_the_first_scan() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox, SecretBoxError
-from models.db import base
+from models.db import base, clock
 from models.db.base import execute, one, rows, transaction, value
 from models.merchants.rows import create_merchant
 from models.webhooks import outbox
@@ -204,6 +204,16 @@ def test_an_outcome_counts_only_under_the_lease_it_was_made_with() -> None:
     assert row("status", first.id) == "pending"
     assert row("lease::text", first.id) == second.lease
     assert record(second) == "delivered"
+
+
+def test_a_delivery_that_is_tried_again_is_due_after_the_clock_was_set_back() -> None:
+    emit(merchant())
+    (delivery,) = leased()
+    assert record(delivery, error="timeout") == "retrying"
+    move_clock(-7_200)
+    assert leased() == []
+    assert clock.release_waits() == 1
+    assert [again.id for again in leased()] == [delivery.id]
 
 
 def test_an_outcome_counts_once() -> None:

@@ -1,0 +1,216 @@
+"""Goes back where a chain was replaced, and waits where its providers disagree. Used by actors.scan.follow.
+
+One provider of several takes back nothing that may have been credited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import structlog
+
+from actors.context import Context
+from actors.scan import outflow
+from chains.base import SKIPPED, WITNESSES_MIN, Agreement, Block, ProviderError, Skipped
+from chains.family import Reader
+from core.catalogue.catalogue import Network
+from models.db.base import transaction
+from models.deposits import cursors
+from models.deposits.cursors import Cursor
+from models.deposits.rows import ChainBlock
+from models.outcomes import reversals
+from models.spends import signing
+from models.spends import unknown as unknown_spends
+from models.treasury import topups
+
+log = structlog.get_logger()
+
+# So many heights in a row that a chain skips are gone over in search of a block; with more, the next step looks again.
+HOLE_MAX: Final = 64
+
+
+def at_or_below(chain: Reader, height: int) -> Block | None:
+    """Return the newest block up to a height; None if the chain has not come there, or skips too many heights."""
+    for at in range(height, max(height - HOLE_MAX, -1), -1):
+        found = chain.block(at)
+        if found is not SKIPPED:
+            return found if isinstance(found, Block) else None
+    return None
+
+
+def row(network: Network, block: Block, *, read_by: str = "") -> ChainBlock:
+    """Return a block as the scan keeps it. read_by: the mark of the provider that told it."""
+    return ChainBlock(
+        network=network.code,
+        height=block.height,
+        hash=block.hash,
+        parent_height=block.parent_height,
+        parent_hash=block.parent_hash,
+        block_time=block.time,
+        read_by=read_by,
+    )
+
+
+def walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor) -> Cursor | None:
+    """Find the last kept block that the chain still has, take back what came after it, and resume there.
+
+    None where there is nothing to go on with: what the node lacks it may not have seen yet, so that only another block
+    in the place of ours proves a reorg; and while as many providers keep our block as have another, nobody knows. What
+    may have been credited is not taken back on one provider's word alone, where there are more.
+    """
+    kept = cursors.kept_blocks(network.code)
+    fork = _fork(chain, kept)
+    if fork is None:
+        return _from_the_start(ctx, network, chain, cursor, kept)
+    height, replaced = fork
+    if replaced is None:
+        return None
+    depth = cursors.peak_height(network.code) - height
+    is_agreed = _agreed(network, chain, replaced, depth=depth)
+    if is_agreed is None:
+        return None
+    _check_upon(chain, (height, dict(kept)[height]), replaced[0])
+    log.warning("scan.reorg", network=network.code, depth=cursor.height - height, fork_height=height)
+    return _go_on(
+        ctx,
+        network,
+        lambda: cursors.retreat(network.code, expected=cursor, to_height=height, is_agreed=is_agreed),
+    )
+
+
+def _fork(chain: Reader, kept: Sequence[tuple[int, str]]) -> tuple[int, tuple[int, str] | None] | None:
+    """Return the newest kept height that the chain still has, and the kept block above it that it replaced.
+
+    None where it has none of them. Ours are a chain and so are theirs, so that a bisection finds where they part; what
+    is above the chain's own end is lacking there, not replaced; what it skipped is replaced by what follows.
+    """
+    ended = 0
+    while ended < len(kept) and chain.block(kept[ended][0]) is None:
+        ended += 1
+    low, high = ended, len(kept)
+    while low < high:
+        middle = (low + high) // 2
+        if is_same(chain.block(kept[middle][0]), kept[middle][1]):
+            high = middle
+        else:
+            low = middle + 1
+    if low == len(kept):
+        return None
+    return kept[low][0], kept[low - 1] if low > ended else None
+
+
+def _check_upon(chain: Reader, fork: tuple[int, str], height: int) -> None:
+    """Refuse a chain whose first block above the fork does not stand upon it. height: of a block that was replaced.
+
+    Where blocks prove their work, another chain is put beside ours by whoever works alone. Raises ProviderError.
+    """
+    for at in range(fork[0] + 1, height + HOLE_MAX):
+        found = chain.block(at)
+        if isinstance(found, Block):
+            if (found.parent_height, found.parent_hash) == fork:
+                return
+            if chain.providers > 1:
+                # Whoever is alone with it is asked last from now on.
+                chain.agreement(found.height, found.hash)
+            raise ProviderError(f"block {at} does not stand upon block {fork[0]}")
+        if found is None:
+            if at <= height:
+                raise ProviderError(f"block {at} was there and is not any more")
+            return
+
+
+def is_same(found: Block | Skipped | None, block_hash: str) -> bool:
+    """Return whether a chain's answer is the block of this hash."""
+    return isinstance(found, Block) and found.hash == block_hash
+
+
+def _agreed(network: Network, chain: Reader, replaced: tuple[int, str], *, depth: int) -> bool | None:
+    """Return whether two providers, or the only one, have another block in the place of ours; False for one of several.
+
+    One of several is believed while nothing that it takes back may have been credited. None, which halts the scan,
+    where it is not, or where as many providers still have our block. depth: from the highest block that deposits were
+    ever credited by, so that going back in small steps is no way round it.
+    """
+    if chain.providers == 1:
+        return True
+    ours = chain.agreement(*replaced)
+    if _is_disputed(ours):
+        _halt_disputed(network, replaced[0])
+        return None
+    if ours.other >= WITNESSES_MIN:
+        return True
+    if depth < network.confirmations:
+        return False
+    if cursors.halt(network.code, "one provider alone shows that credited blocks were replaced"):
+        log.error("scan.reorg_of_one_provider", network=network.code, height=replaced[0], depth=depth)
+    return None
+
+
+def _is_disputed(ours: Agreement) -> bool:
+    """Return whether as many providers have our block as have another, of those that have one of them."""
+    return ours.same > 0 and ours.same >= ours.other
+
+
+def _halt_disputed(network: Network, height: int) -> None:
+    if cursors.halt(network.code, "providers disagree about a block"):
+        log.error("scan.providers_disagree", network=network.code, height=height)
+
+
+def is_split(network: Network, chain: Reader) -> bool:
+    """Return whether providers still have different blocks where the second reading found that; the scan waits then.
+
+    It begins again once they agree, whichever block it is: another one than ours is a reorg like any.
+    """
+    height = cursors.split_height(network.code)
+    if height is None:
+        return False
+    kept = cursors.kept_hash(network.code, height)
+    ours = Agreement(same=0, other=0) if kept is None else chain.agreement(height, kept)
+    if ours.other and _is_disputed(ours):
+        _halt_disputed(network, height)
+        return True
+    cursors.note_split(network.code, None)
+    return False
+
+
+def _from_the_start(
+    ctx: Context, network: Network, chain: Reader, cursor: Cursor, kept: Sequence[tuple[int, str]]
+) -> Cursor | None:
+    """Go on after a reorg that reaches below all kept blocks: possible only if the scan itself began there."""
+    started = cursors.started_height(network.code)
+    block = at_or_below(chain, kept[-1][0]) if kept else None
+    if block is None:
+        return None
+    if started is None or kept[-1][0] > started:
+        if cursors.halt(network.code, "a reorg deeper than the kept blocks"):
+            log.error("scan.halted", network=network.code)
+        return None
+    depth = cursors.peak_height(network.code) - kept[-1][0] + 1
+    is_agreed = _agreed(network, chain, kept[-1], depth=depth)
+    if is_agreed is None:
+        return None
+    log.warning("scan.reorg_below_start", network=network.code, height=block.height)
+    first = row(network, block)
+    return _go_on(ctx, network, lambda: cursors.restart(first, expected=cursor, is_agreed=is_agreed))
+
+
+def _go_on(ctx: Context, network: Network, move: Callable[[], bool]) -> Cursor | None:
+    """Move the cursor back, and take back what came in blocks that it leaves; None if somebody else moved it."""
+    with transaction():
+        moved = move()
+        if moved:
+            outflow.take_back(network)
+            signing.fall_behind(network.code)
+    if not moved:
+        return None
+    cursors.resume(network.code)
+    reverse_orphans(ctx, network)
+    return cursors.read(network.code)
+
+
+def reverse_orphans(ctx: Context, network: Network) -> None:
+    """Take back what came in blocks that the cursor no longer stands on. Safe to run any number of times."""
+    topups.reverse_orphans(network.code)
+    unknown_spends.take_out(network.code)
+    reversals.reverse_orphans(ctx.catalogue, network.code)
