@@ -1,6 +1,7 @@
 """Makes a transfer on a chain a deposit, and settles it with whom it concerns. Shared by the actors that read chains.
 
-What we move ourselves, gas and sweeps, is nobody's payment; what others send to the hot wallet is a top-up.
+What we move ourselves, gas and sweeps, is nobody's payment; what others send to the hot wallet is a top-up. Where
+money lies in coins, so is what they send to an address that was given out to nobody, but it is not the gateway's own.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
+
+import structlog
 
 from actors.context import Context
 from actors.queue.isolated import isolated
@@ -19,6 +22,7 @@ from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
 from core.ids import uuid7
+from core.money import format_coin
 from core.rates.pricing import CENTS, usd_cents
 from models.db.base import transaction
 from models.deposits import balances as probes
@@ -30,8 +34,10 @@ from models.invoices import settlement
 from models.spends import coins
 from models.treasury import own_addresses as treasury
 from models.treasury import topup_doubts, topups
-from models.treasury.rows import Topup
+from models.treasury.rows import Origin, Topup
 from models.wallets import settlement as wallet_settlement
+
+log = structlog.get_logger()
 
 # So many coins below the smallest amount count towards an invoice.
 SMALL_MAX: Final = 3
@@ -142,20 +148,25 @@ def take_transfer(
         return False
     owner = ours.owners.get(transfer.recipient)
     if owner is None:
-        return _take_topup(ctx, chain, _topup(ctx, network, block, transfer))
+        return _take_topup(ctx, chain, _topup(ctx, network, block, transfer, ours))
     return take(ctx, chain, found_in(ctx, network, block, transfer, owner))
 
 
 def _take_topup(ctx: Context, chain: Reader, new: Topup) -> bool:
-    """Record a top-up as take() records a deposit: conversions will sell it."""
+    """Record a top-up as take() records a deposit: conversions may sell it, and payouts spend it."""
     if not topups.record(new):
         return False
+    if new.origin == "unowned":
+        log.error(
+            "deposit.unowned", network=new.network, txid=new.txid, ordinal=new.ordinal, address=new.address,
+            currency=new.currency, amount=format_coin(new.units, ctx.catalogue.scale(new.currency)),
+        )  # fmt: skip
     if chain.providers > 1:
         topup_doubts.guard(new, usd_cents=_usd_cents(ctx, new.currency, new.units), policy=_policy(ctx))
     return True
 
 
-def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer) -> Topup:
+def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer, ours: Matching) -> Topup:
     pair = ctx.catalogue.pairs[transfer.currency, network.code]
     return Topup(
         id=uuid7(),
@@ -165,11 +176,19 @@ def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer) -> 
         currency=transfer.currency,
         units=pair.to_ledger(transfer.units, ctx.catalogue.scale(transfer.currency)),
         sender=transfer.sender,
-        origin="cold" if treasury.is_cold(network.code, transfer.sender) else "transfer",
+        address=transfer.recipient,
+        origin=_origin(network, transfer, ours),
         block_height=block.height,
         block_hash=block.hash,
         depth_min=transfer.depth_min,
     )
+
+
+def _origin(network: Network, transfer: Transfer, ours: Matching) -> Origin:
+    """Return whose a transfer is that came to no invoice and no wallet: by where it came to, and from."""
+    if transfer.recipient != ours.hot:
+        return "unowned"
+    return "cold" if treasury.is_cold(network.code, transfer.sender) else "transfer"
 
 
 def take_late(

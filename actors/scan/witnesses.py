@@ -1,6 +1,6 @@
 """Asks other providers for what one alone is not believed for. Rung by the scheduler, network by network.
 
-A deposit, or what came to the hot wallet, is agreed on when two providers at least tell the same of it, and more do so
+A deposit or a top-up is agreed on when two providers at least tell the same of it, and more do so
 than tell something else. Until then it waits, a deposit is shown as awaiting_quorum, and it is asked about again ever
 more rarely; the scan goes on meanwhile. Where the others agree on another transfer in a deposit's place, that takes it.
 """
@@ -23,7 +23,6 @@ from models.deposits import cursors
 from models.deposits import witnesses as quorum
 from models.deposits.rows import Deposit, OwnerKind
 from models.outcomes import reversals
-from models.treasury import own_addresses as treasury
 from models.treasury import topup_doubts
 from models.treasury.rows import Topup
 
@@ -38,17 +37,15 @@ def seek_second_opinions(ctx: Context, network: Network, chain: Reader) -> None:
     quorum.forget_hours()
     code = network.code
     due = quorum.due(code, limit=ASKED_PER_STEP)
-    hot = treasury.address(code, "hot")
     for asked in due:
         settle_owners(ctx, _settled(ctx, network, chain, asked))
-    if hot is not None:
-        for topup in topup_doubts.due(code, limit=ASKED_PER_STEP):
-            _judge(ctx.catalogue, chain, topup, hot)
+    for topup in topup_doubts.due(code, limit=ASKED_PER_STEP):
+        _judge(ctx.catalogue, chain, topup)
 
 
 def _settled(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> set[tuple[OwnerKind, UUID]]:
     """Agree on a deposit, put another in its place, or ask again later; return whom that concerns."""
-    answer = chain.second_opinion(_recorded(ctx.catalogue, asked, units=asked.amount_units, recipient=asked.address))
+    answer = chain.second_opinion(_recorded(ctx.catalogue, asked, units=asked.amount_units))
     if _is_firm(answer):
         return {(asked.owner_kind, asked.owner_id)} if quorum.agree(asked) else set()
     if answer.other >= WITNESSES_MIN and answer.other > answer.same:
@@ -96,22 +93,22 @@ def _replace(
         )
 
 
-def _judge(catalogue: Catalogue, chain: Reader, asked: Topup, hot: str) -> None:
-    answer = chain.second_opinion(_recorded(catalogue, asked, units=asked.units, recipient=hot))
+def _judge(catalogue: Catalogue, chain: Reader, asked: Topup) -> None:
+    answer = chain.second_opinion(_recorded(catalogue, asked, units=asked.units))
     if _is_firm(answer):
         topup_doubts.agree(asked)
     else:
         topup_doubts.put_off(asked, _problem(answer, chain, asked))
 
 
-def _recorded(catalogue: Catalogue, asked: Deposit | Topup, *, units: int, recipient: str) -> Recorded:
+def _recorded(catalogue: Catalogue, asked: Deposit | Topup, *, units: int) -> Recorded:
     pair = catalogue.pairs[asked.currency, asked.network]
     return Recorded(
         txid=asked.txid,
         ordinal=asked.ordinal,
         currency=asked.currency,
         units=pair.from_ledger(units, catalogue.scale(asked.currency)),
-        recipient=recipient,
+        recipient=asked.address,
         height=asked.block_height,
         block_hash=asked.block_hash,
     )

@@ -15,6 +15,7 @@ from cli.treasury.comparison import compared_now
 from cli.treasury.liquidity import liquidity
 from cli.treasury.moves import move
 from cli.treasury.recovery import dismiss, recover, skip_addresses, writeoff
+from cli.treasury.unowned import keep, unowned
 from cli.treasury.words import YesFlag, amount_of
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
@@ -25,6 +26,7 @@ from models.spends.coins import Heap
 from models.treasury import own_addresses as treasury
 from models.treasury import plan as treasury_plan
 from models.treasury import reconciliation, sweeps
+from models.treasury import unowned as treasury_unowned
 from models.treasury.plan import Planned
 from models.treasury.rows import Reconciliation
 
@@ -32,6 +34,8 @@ app = typer.Typer(no_args_is_help=True, help="The gateway's own wallets: balance
 
 app.command()(liquidity)
 app.command()(move)
+app.command()(unowned)
+app.command()(keep)
 app.command()(recover)
 app.command()(writeoff)
 app.command()(dismiss)
@@ -127,6 +131,10 @@ def _status(ctx: Context, code: str) -> dict[str, Any]:
         "compared": [comparison(ctx.catalogue, kept) for kept in reconciliation.listing(code)],
         "unswept": {currency: amount_of(ctx.catalogue, currency, units) for currency, units in sorted(lying.items())},
         "coins": [_heap(ctx, network, each) for each in coins.heaps(code)] if is_coins else [],
+        "unowned": {
+            currency: amount_of(ctx.catalogue, currency, units)
+            for currency, units in sorted(treasury_unowned.units(code).items())
+        },
         "open_payouts": {
             currency: amount_of(ctx.catalogue, currency, units)
             for currency, units in sweeps.open_payout_units(code).items()
@@ -166,6 +174,10 @@ def _status_lines(found: dict[str, Any]) -> list[str]:
         f"  {each['coins']} coins worth {each['amount']} {each['currency']}"
         f" {'that transactions in no block hold' if each['held'] else 'that none holds'}"
         for each in found["coins"]
+    ]
+    lines += [
+        f"  {amount} {currency} at addresses of nobody: sluice treasury unowned"
+        for currency, amount in found["unowned"].items()
     ]
     lines += [f"  {amount} {currency} in open payouts" for currency, amount in found["open_payouts"].items()]
     return lines

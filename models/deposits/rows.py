@@ -178,7 +178,7 @@ def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
 
 
 def matched(family: str, addresses: Collection[str]) -> tuple[dict[str, Owner], set[str]]:
-    """Return the owners of those addresses that are ours, and those of the pool that were given out to nobody.
+    """Return the owners of those addresses that are ours, and those of the pool that are nobody's.
 
     One indexed query, however many are watched. Each is looked up on its own: of a block with thousands of them the
     planner would rather read the whole pool.
@@ -196,11 +196,10 @@ def matched(family: str, addresses: Collection[str]) -> tuple[dict[str, Owner], 
         " (SELECT a.* FROM pool_addresses a WHERE a.family = %s AND a.address = seen.address LIMIT 1) p"
         " LEFT JOIN address_owners o ON o.family = p.family AND o.ordinal = p.ordinal"
         " LEFT JOIN invoices i ON o.owner_kind = 'invoice' AND i.id = o.owner_id"
-        " LEFT JOIN wallets w ON o.owner_kind = 'wallet' AND w.id = o.owner_id"
-        " WHERE i.id IS NOT NULL OR w.id IS NOT NULL OR o.owner_id IS NULL",
+        " LEFT JOIN wallets w ON o.owner_kind = 'wallet' AND w.id = o.owner_id",
         (",".join(addresses), family),
     )
-    owners = {owner.address: owner for owner in found if owner.id is not None}
+    owners = {owner.address: owner for owner in found if owner.merchant_id is not None}
     return owners, {owner.address for owner in found} - owners.keys()
 
 

@@ -94,6 +94,14 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         "   WHERE status = 'confirmed' AND refund_id IS NULL GROUP BY merchant_id, currency) d USING (holder, currency)"
         " WHERE COALESCE(s.units, 0) <> COALESCE(d.units, 0)",
     ),
+    "unowned_equals_what_came": (
+        "what is held for nobody known is what came to addresses of nobody, less what an operator made the gateway's",
+        f"SELECT u.currency, u.units, t.units FROM"
+        f" (SELECT currency, sum(units) AS units FROM ({_NET}) n WHERE kind = 'unowned' GROUP BY currency) u"
+        " FULL JOIN (SELECT currency, sum(units) AS units FROM treasury_topups"
+        "   WHERE status = 'booked' AND origin = 'unowned' GROUP BY currency) t USING (currency)"
+        " WHERE COALESCE(u.units, 0) <> COALESCE(t.units, 0)",
+    ),
     "credits_add_up": (
         "a credited deposit is divided without rest",
         "SELECT id, amount_units FROM deposits WHERE status = 'credited'"

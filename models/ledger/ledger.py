@@ -32,6 +32,8 @@ GAS: Final = "gas"
 # What the gateway took and gave in conversions, and what its operator brought in.
 CONVERSION: Final = "conversion"
 EQUITY: Final = "equity"
+# What came to addresses that were given out to nobody: it may be a buyer's, and is nobody's yet.
+UNOWNED: Final = "unowned"
 
 
 # What has left an account less what came to it.

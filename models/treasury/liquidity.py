@@ -17,7 +17,7 @@ from core.money import rescale_down
 from core.rates.pricing import PERCENT, Market, Method
 from models.db.base import execute, rows, transaction
 from models.db.clock import FUTURE_MAX_S
-from models.ledger.ledger import OWED, SUSPENSE
+from models.ledger.ledger import OWED, SUSPENSE, UNOWNED
 from models.spends import coins
 from models.treasury.rows import LiquidityAlarm
 from models.treasury.topup_doubts import OPEN
@@ -79,7 +79,7 @@ _COLD: Final = (
 _OWED: Final = (
     "SELECT currency, sum(units) FROM ("
     "  SELECT a.currency, b.units FROM accounts a JOIN balances b ON b.account_id = a.id"
-    f"  UNION ALL SELECT a.currency, -({OWED}) FROM accounts a WHERE a.kind = '{SUSPENSE}'"
+    f"  UNION ALL SELECT a.currency, -({OWED}) FROM accounts a WHERE a.kind IN ('{SUSPENSE}', '{UNOWNED}')"
     "  UNION ALL SELECT currency, -held_units FROM payouts WHERE status = 'sent' AND block_height IS NOT NULL"
     " ) o GROUP BY currency"
 )
@@ -167,7 +167,8 @@ def cold_units(catalogue: Catalogue, currency: str, network: str) -> int:
 def owed() -> dict[str, int]:
     """Return, by coin, what merchants and owners of personal wallets could ask for, funded cheques among it.
 
-    Money in suspense counts, since refunds give it back. Payouts that are in a block have left.
+    Money in suspense counts, since refunds give it back, and what came to addresses of nobody. Payouts that are in a
+    block have left.
     """
     return dict(rows(_OWED))
 

@@ -221,6 +221,7 @@ def adopt(network: str, currency: str, units: int, cursor: Cursor, *, origin: Li
                 currency=currency,
                 units=units,
                 sender="",
+                address=treasury.address(network, "hot") or "",
                 origin=origin,
                 block_height=cursor.height,
                 block_hash=cursor.hash,

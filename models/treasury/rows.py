@@ -9,7 +9,7 @@ from uuid import UUID
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 
 Place = Literal["hot", "deposits", "cold"]
-Origin = Literal["transfer", "balance", "adopted", "cold"]
+Origin = Literal["transfer", "balance", "adopted", "cold", "unowned"]
 
 
 class Reconciliation(Table, table="reconciliations r"):
@@ -56,7 +56,10 @@ class TreasuryAddress(Table, table="treasury_addresses t"):
 
 
 class Topup(Table, table="treasury_topups t"):
-    """A transfer to the hot wallet. Units are the ledger's; where only the balance shows it, it has no txid."""
+    """A transfer to the hot wallet, or to an address of nobody. Units are the ledger's.
+
+    Where only the balance shows it, it has no txid.
+    """
 
     id: UUID
     network: str
@@ -65,6 +68,8 @@ class Topup(Table, table="treasury_topups t"):
     currency: str
     units: Units
     sender: str
+    # Where it came to, in the stored form.
+    address: str
     origin: Origin
     block_height: Big
     block_hash: str

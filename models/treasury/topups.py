@@ -1,6 +1,8 @@
 """Books money that came to the hot wallet other than by a sweep. Called by actors.scan.intake.
 
-It belongs to the gateway, whose operator brings in gas; what comes back from the cold address was never gone.
+It belongs to the gateway, whose operator brings in gas; what comes back from the cold address was never gone. What came
+to an address that was given out to nobody is held for whom it belongs to, in an account of its own: conversions do not
+sell it. See models.treasury.unowned.
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ from uuid import UUID
 from core.catalogue.catalogue import Network
 from models.db.base import column, execute, is_true, repeat_on_deadlock, rows, transaction
 from models.ledger import ledger
-from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account, Transfer
+from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, UNOWNED, Account, Transfer
 from models.treasury.rows import Topup
 from models.treasury.topup_doubts import OPEN
 
 # What comes back from the cold address is in custody already.
-BOOKED_ORIGINS: Final = ("transfer", "balance", "adopted")
+BOOKED_ORIGINS: Final = ("transfer", "balance", "adopted", "unowned")
 BALANCE: Final = "balance:"
 
 
@@ -35,8 +37,8 @@ def record(new: Topup) -> bool:
     written = new.write(
         "ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = t.round + 1,"
         " currency = EXCLUDED.currency, units = EXCLUDED.units, sender = EXCLUDED.sender,"
-        " origin = EXCLUDED.origin, depth_min = EXCLUDED.depth_min, block_height = EXCLUDED.block_height,"
-        " block_hash = EXCLUDED.block_hash,"
+        " address = EXCLUDED.address, origin = EXCLUDED.origin, depth_min = EXCLUDED.depth_min,"
+        " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash,"
         # What a reorg brought back has to be witnessed anew.
         " doubted_for = NULL, agreed_at = NULL, attempts = 0, problem = ''"
         " WHERE t.status = 'reversed'"
@@ -52,8 +54,8 @@ def _covers(new: Topup) -> bool:
         return False
     later = rows(
         "SELECT id, units FROM treasury_topups WHERE network = %s AND currency = %s AND status <> 'reversed'"
-        " AND txid = '' AND block_height >= %s ORDER BY block_height",
-        (new.network, new.currency, new.block_height),
+        " AND txid = '' AND address = %s AND block_height >= %s ORDER BY block_height",
+        (new.network, new.currency, new.address, new.block_height),
     )
     same = [topup_id for topup_id, units in later if units == new.units]
     if same:
@@ -113,10 +115,11 @@ def _reverse(topup_id: UUID) -> bool:
             return False
         execute("UPDATE treasury_topups SET status = 'reversed' WHERE id = %s", (topup_id,))
         if topup.status == "booked" and topup.origin in BOOKED_ORIGINS:
-            custody, equity = _accounts(topup)
-            ledger.post(f"topup:{topup_id}:{topup.round}:reverse", [Transfer(equity, custody, topup.units)])
+            custody, owner = _accounts(topup)
+            ledger.post(f"topup:{topup_id}:{topup.round}:reverse", [Transfer(owner, custody, topup.units)])
     return True
 
 
 def _accounts(topup: Topup) -> tuple[Account, Account]:
-    return Account(GATEWAY, CUSTODY, topup.currency, topup.network), Account(GATEWAY, EQUITY, topup.currency)
+    owner = UNOWNED if topup.origin == "unowned" else EQUITY
+    return Account(GATEWAY, CUSTODY, topup.currency, topup.network), Account(GATEWAY, owner, topup.currency)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from chains.base import SKIPPED, Agreement, Block, BlockScan, Ours, ProviderError, Skipped, Transfer
+from chains.base import SKIPPED, Agreement, Block, BlockScan, Ours, ProviderError, Recorded, Skipped, Transfer
 from chains.spending import Departure
 
 
@@ -37,6 +37,8 @@ class PaperReader:
     is_silent: bool = False
     # What is told of transactions that left without a row.
     departures: dict[str, Departure] = field(default_factory=dict)
+    # Transactions that one provider alone shows.
+    invented: Collection[str] = ()
     # The heights whose headers were asked for.
     asked: list[int] = field(default_factory=list)
 
@@ -86,6 +88,17 @@ class PaperReader:
     def agreement(self, height: int, block_hash: str) -> Agreement:
         self.asked_about.append((height, block_hash))
         return self.agree
+
+    def second_opinion(self, recorded: Recorded) -> Agreement:
+        scan = self.scans.get(recorded.height)
+        shown = scan.transfers if scan and scan.block.hash == recorded.block_hash else ()
+        has_it = any(
+            (each.txid, each.ordinal, each.currency, each.units, each.recipient)
+            == (recorded.txid, recorded.ordinal, recorded.currency, recorded.units, recorded.recipient)
+            for each in shown
+        )
+        same = 0 if not has_it else 1 if recorded.txid in self.invented else self.providers
+        return Agreement(same=same, other=self.providers - same)
 
     def block(self, height: int) -> Block | Skipped | None:
         self.asked.append(height)

@@ -73,7 +73,7 @@ def move_coins(chain: Chain) -> None:
             assert topups.record(
                 Topup(
                     id=uuid7(), network="ethereum", txid=each.txid, ordinal="0", currency="ETH", units=5, sender="",
-                    origin="transfer", block_height=chain.height, block_hash=f"0x{chain.height}",
+                    address=each.address, origin="transfer", block_height=chain.height, block_hash=f"0x{chain.height}",
                 )
             )  # fmt: skip
         coins.note("ethereum", made, [], **at)

@@ -66,6 +66,11 @@ CORRUPTIONS: Final[dict[str, list[str]]] = {
         "DELETE FROM ledger_transfers WHERE reference LIKE '%:credit'",
         "UPDATE deposits SET refund_id = NULL, refund_units = NULL WHERE refund_id IS NOT NULL",
     ],
+    "unowned_equals_what_came": [
+        "UPDATE treasury_topups SET origin = 'adopted' WHERE origin = 'unowned'",
+        "UPDATE treasury_topups SET origin = 'unowned' WHERE origin = 'transfer' AND currency = 'ETH'",
+        "UPDATE accounts SET kind = 'equity', network = 'x' WHERE kind = 'unowned'",
+    ],
     "credits_add_up": ["UPDATE deposits SET net_units = net_units + 1 WHERE status = 'credited'"],
     "maturing_equals_waiting": [
         "DELETE FROM maturing_credits",
@@ -220,6 +225,7 @@ def sell_by_links(merchant_id: UUID) -> None:
 def fill_treasury(chain: Chain) -> None:
     """Book a top-up of the hot wallet, and what the chain took for a spend."""
     topup(chain, 10**18)
+    topup(chain, 10**17, origin="unowned")
     spend(recipient="0xdeposit", token_units=1, booked_fee_units=21_000)
     with transaction():
         custody, gas = Account(GATEWAY, CUSTODY, "ETH", "ethereum"), Account(GATEWAY, GAS, "ETH")

@@ -90,6 +90,7 @@ def topup(chain: Chain, units: int, *, currency: str = "ETH", origin: str = "tra
         currency=currency,
         units=units,
         sender="0xoperator",
+        address=HOT,
         origin=origin,  # type: ignore[arg-type]
         block_height=chain.height,
         block_hash=chain._hash(),

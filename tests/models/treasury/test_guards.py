@@ -43,6 +43,7 @@ def seen(chain: Chain, units: int, *, txid: str = "", **fields: Any) -> Topup:
         "currency": "ETH",
         "units": units,
         "sender": "0xoperator" if txid else "",
+        "address": HOT,
         "origin": "transfer" if txid else "balance",
         "block_height": chain.height,
         "block_hash": chain._hash(),

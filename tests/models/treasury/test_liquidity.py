@@ -65,7 +65,7 @@ def test_what_came_and_left_after_the_last_comparison_counts_once() -> None:
             topups.record(
                 Topup(
                     id=uuid7(), network="ethereum", txid="0x1", ordinal=ordinal, currency="USDT", units=ETHER,
-                    sender="", origin="transfer", block_height=height, block_hash="0x2",
+                    sender="", address=HOT, origin="transfer", block_height=height, block_hash="0x2",
                 )
             )  # fmt: skip
     assert room() == 52_500_000 * 10**12
@@ -127,7 +127,7 @@ def test_what_queued_payouts_lack_is_missing_on_their_network_alone() -> None:
         topups.record(
             Topup(
                 id=uuid7(), network="ethereum", txid="0x1", ordinal="1", currency="USDT", units=USDT,
-                sender=COLD, origin="cold", block_height=10, block_hash="0xa",
+                sender=COLD, address=HOT, origin="cold", block_height=10, block_hash="0xa",
             )
         )  # fmt: skip
     stocks = liquidity.stocks(CATALOGUE, priced(5 * USDT), networks, fee_max_percent=5)

@@ -273,6 +273,7 @@ def unnamed(chain: Chain, units: int) -> Topup:
         currency="ETH",
         units=units,
         sender="",
+        address=HOT,
         origin="balance",
         block_height=chain.height,
         block_hash=chain._hash(),

@@ -1,0 +1,88 @@
+"""Declares `sluice treasury unowned` and `keep`: what came to addresses of nobody, and what became of it.
+
+Added to the group by cli.treasury.commands.
+"""
+
+from typing import Annotated, Any, Final
+
+import structlog
+import typer
+
+from actors import context as process
+from actors.context import Context
+from cli.output import CommandError, JsonFlag, show
+from cli.session import database
+from cli.treasury.words import YesFlag, amount_of, known_network, operator
+from core.catalogue.families import stored_txid
+from models.treasury import unowned as treasury_unowned
+from models.treasury.rows import Topup
+
+log = structlog.get_logger()
+
+SHOWN_MAX: Final = 1_000
+
+
+def unowned(
+    network: Annotated[str | None, typer.Option("--network", help="This network alone.")] = None,
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """List payments to addresses that were given out to nobody, oldest first."""
+    with database() as settings:
+        ctx = process.configure(settings)
+        code = None if network is None else known_network(ctx, network).code
+        found = [_shown(ctx, each) for each in treasury_unowned.listing(code, limit=SHOWN_MAX)]
+    show({"unowned": found}, [_line(each) for each in found] or ["nothing came to addresses of nobody"],
+         as_json=as_json)  # fmt: skip
+
+
+def keep(
+    network: str,
+    txid: str,
+    *,
+    output: Annotated[int | None, typer.Option("--output", help="Which of its outputs, if several are listed.")] = None,
+    yes: YesFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a payment to nobody's address the gateway's own, once its payer has got what is due to him."""
+    with database() as settings:
+        ctx = process.configure(settings)
+        known = known_network(ctx, network)
+        listed = treasury_unowned.listing(known.code, limit=SHOWN_MAX, txid=stored_txid(known, txid))
+        meant = [each for each in listed if output is None or each.ordinal == str(output)]
+        if not meant:
+            raise CommandError(f"no payment of {txid} on {network} is listed by `sluice treasury unowned`")
+        if len(meant) > 1:
+            raise CommandError(f"{txid} paid {len(meant)} addresses of nobody: say which with --output")
+        [found] = meant
+        amount = amount_of(ctx.catalogue, found.currency, found.units)
+        if not yes:
+            typer.confirm(f"Make {amount} {found.currency} at {found.address} the gateway's own?", abort=True, err=True)
+        kept = treasury_unowned.keep(found)
+        if not kept:
+            raise CommandError("it is not booked yet, or a reorganisation took it; try again later")
+        by = operator()
+        log.warning("treasury.kept", network=found.network, txid=found.txid, ordinal=found.ordinal,
+                    address=found.address, currency=found.currency, amount=amount, by=by)  # fmt: skip
+    document = {**_shown(ctx, found), "status": "kept"}
+    show(document, [f"{amount} {found.currency} on {network} is the gateway's own"], as_json=as_json)
+
+
+def _shown(ctx: Context, each: Topup) -> dict[str, Any]:
+    return {
+        "network": each.network,
+        "txid": each.txid,
+        "output": each.ordinal,
+        "address": each.address,
+        "currency": each.currency,
+        "amount": amount_of(ctx.catalogue, each.currency, each.units),
+        "height": each.block_height,
+        "status": each.status,
+    }
+
+
+def _line(each: dict[str, Any]) -> str:
+    return (
+        f"{each['network']} {each['address']}: {each['amount']} {each['currency']} by {each['txid']} output"
+        f" {each['output']} in block {each['height']}, {each['status']}"
+    )

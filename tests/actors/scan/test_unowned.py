@@ -1,0 +1,147 @@
+"""What comes to an address that was given out to nobody, where money lies in coins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+import pytest
+import structlog
+
+from actors.scan import witnesses
+from actors.scan.rescan import reread
+from chains.base import Transfer
+from chains.family import Reader
+from core.catalogue import families
+from models.db.base import execute, rows
+from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, UNOWNED, Account
+from models.payouts import conversion
+from models.spends import coins
+from models.treasury import liquidity, own_addresses
+from tests.actors.scan import paper
+from tests.actors.scan.paper import CTX, begin, poll
+from tests.models.builders import CATALOGUE, assert_sound
+from tests.models.ledger.figures import nets_of
+from tests.peers.paper_reader import PaperReader
+
+pytestmark = pytest.mark.usefixtures("sound")
+
+ETHEREUM = CATALOGUE.networks["ethereum"]
+HOT: Final = "0x" + "aa" * 20
+FREE: Final = "0x" + "bb" * 20
+UNITS: Final = 10_000_000
+OWNED: Final = Account(GATEWAY, EQUITY, "ETH")
+NOBODYS: Final = Account(GATEWAY, UNOWNED, "ETH")
+HELD: Final = Account(GATEWAY, CUSTODY, "ETH", "ethereum")
+
+
+@pytest.fixture
+def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
+    """Two providers of a chain of coins, and an address of the pool that was given out to nobody."""
+    del database
+    other = replace(families.TRAITS["evm"], claim=cast("Any", "coins"), has_sender=False)
+    monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": other}))
+    own_addresses.pin_hot("ethereum", HOT)
+    execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', 7, %s)", (FREE,))
+    made = begin(monkeypatch)
+    made.providers = 2
+    made.mine()
+    poll()
+    return made
+
+
+def to(address: str, **more: Any) -> Transfer:
+    return replace(paper.to(address, **more), currency="ETH")
+
+
+def mature(chain: PaperReader) -> None:
+    """Bury the newest block, and read all a second time."""
+    chain.mine(count=ETHEREUM.maturity)
+    poll(ETHEREUM.maturity + 1)
+    for height in range(2, chain.tip + 1):
+        reread(CTX, ETHEREUM, cast("Reader", chain), height)
+    execute("UPDATE chain_cursors SET reread_height = height")
+    poll()
+
+
+def witness() -> None:
+    execute("UPDATE treasury_topups SET next_attempt_at = app_now()")
+    witnesses.seek_second_opinions("ethereum")
+
+
+def statuses() -> list[tuple[str, str, str]]:
+    return rows("SELECT txid, status, origin FROM treasury_topups ORDER BY txid")
+
+
+def free_units() -> int:
+    return coins.free_units("ethereum", "ETH", depth=ETHEREUM.maturity)
+
+
+def test_a_payment_to_nobodys_address_is_agreed_on_by_its_own_address_and_booked(chain: PaperReader) -> None:
+    chain.mine(to(FREE), to(HOT, txid="0xtop"))
+    mature(chain)
+    assert rows("SELECT DISTINCT doubted_for FROM treasury_topups") == [("unpriced",)]
+    assert ([status for _, status, _ in statuses()], free_units()) == (["pending", "pending"], 0)
+
+    witness()
+    poll()
+
+    assert rows("SELECT address, problem FROM treasury_topups ORDER BY txid") == [(FREE, ""), (HOT, "")]
+    assert ([status for _, status, _ in statuses()], free_units()) == (["booked", "booked"], 2 * UNITS)
+    assert_sound()
+
+
+def test_what_one_provider_invents_at_nobodys_address_is_neither_booked_nor_spent(chain: PaperReader) -> None:
+    chain.invented = ("0xaa",)
+    chain.mine(to(FREE))
+    mature(chain)
+    witness()
+    poll()
+
+    assert ([status for _, status, _ in statuses()], free_units()) == (["pending"], 0)
+    assert nets_of(OWNED, NOBODYS, HELD) == [0, 0, 0]
+
+
+def test_what_is_nobodys_is_said_once_held_and_never_sold(chain: PaperReader) -> None:
+    chain.providers = 1
+    with structlog.testing.capture_logs() as logs:
+        chain.mine(to(FREE), to(HOT, txid="0xtop"))
+        mature(chain)
+
+    assert [line for line in logs if line["event"] == "deposit.unowned"] == [
+        {
+            "event": "deposit.unowned", "log_level": "error", "network": "ethereum", "txid": "0xaa", "ordinal": "0",
+            "address": FREE, "currency": "ETH", "amount": "0.00000000001",
+        }
+    ]  # fmt: skip
+    assert statuses() == [("0xaa", "booked", "unowned"), ("0xtop", "booked", "transfer")]
+    # It is in custody, as the chain has it, and conversions sell the other one alone.
+    assert nets_of(OWNED, NOBODYS, HELD) == [UNITS, UNITS, -2 * UNITS]
+    assert conversion.owned_units("ETH") == UNITS
+    assert liquidity.owed() == {"ETH": UNITS}
+    assert_sound()
+
+
+def test_a_reorg_takes_back_what_was_nobodys(chain: PaperReader) -> None:
+    chain.providers = 1
+    chain.mine(to(FREE))
+    mature(chain)
+    chain.reorg(1)
+    chain.mine(count=ETHEREUM.maturity + 3)
+    poll(ETHEREUM.maturity + 5)
+
+    assert statuses() == [("0xaa", "reversed", "unowned")]
+    assert nets_of(OWNED, NOBODYS, HELD) == [0, 0, 0]
+    assert_sound()
+
+
+def test_an_address_whose_owner_is_gone_is_nobodys(chain: PaperReader) -> None:
+    chain.providers = 1
+    execute(
+        "INSERT INTO address_owners (family, ordinal, owner_kind, owner_id)"
+        " VALUES ('evm', 7, 'invoice', gen_random_uuid())"
+    )
+    chain.mine(to(FREE))
+    poll()
+    assert statuses() == [("0xaa", "pending", "unowned")]
