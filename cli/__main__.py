@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 refused or found wrong, 2 used wrongly."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        build()(args=arguments)
+        build()(args=arguments, prog_name="sluice")
     except _EXPECTED as error:
         print(f"sluice: {error}", file=sys.stderr)
         if "--json" in arguments:

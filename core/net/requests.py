@@ -5,6 +5,7 @@ drift. Read by api (bodies) and actors (messages). Source: API reference, "Endpo
 """
 
 import functools
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, NoReturn, TypeVar
@@ -81,6 +82,11 @@ Cursor = Annotated[str, Meta(max_length=128, description="next_cursor of the pag
 
 # What msgspec raises for a value of the wrong kind, and for text with unpaired surrogates where it wanted another kind.
 _NOT_CONVERTED: Final = (msgspec.ValidationError, UnicodeEncodeError)
+
+
+# How msgspec quotes kinds of values, and how JSON names them.
+_KINDS: Final = re.compile(r"`([a-z]+(?: \| [a-z]+)*)`")
+_JSON_NAMES: Final = MappingProxyType({"str": "string", "int": "integer", "float": "number", "bool": "boolean"})
 
 
 class Request(Struct, kw_only=True, omit_defaults=True):
@@ -192,13 +198,14 @@ def _refuse(schema: type[Request], given: Mapping[str, Any], error: Exception) -
 def _reason(fault: str) -> str:
     """Say in an answer what msgspec says, but for a pattern, which tells a caller nothing, and the value that he sent.
 
-    The field's description in the OpenAPI document shows both.
+    The field's description in the OpenAPI document shows both. Kinds of values have JSON's names, not Python's.
     """
     if "matching regex" in fault:
         return "does not have the form that it must have"
     if fault.startswith("Invalid enum value"):
         return "is none of the values that it may have"
-    return fault
+    told = _KINDS.sub(lambda found: " or ".join(_JSON_NAMES.get(kind, kind) for kind in found[1].split(" | ")), fault)
+    return told[:1].lower() + told[1:]
 
 
 def _refusal(schema: type[Request], name: str, why: str) -> errors.DomainError:

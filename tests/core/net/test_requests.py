@@ -337,3 +337,15 @@ def test_a_value_that_is_none_of_those_allowed_is_not_shown_again() -> None:
     error = refused(CreatePayment, GOOD | {"theme": "x" * 70_000})
 
     assert error.message == "theme: is none of the values that it may have"
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "message"),
+    [
+        ("amount", 25.5, "expected string, got number"),
+        ("order_id", True, "expected string or null, got boolean"),
+        ("lifetime", "60", "expected integer or null, got string"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_in_json_s_words(field: str, given: Any, message: str) -> None:
+    assert refused(CreatePayment, GOOD | {field: given}).message == f"{field}: {message}"
