@@ -218,7 +218,7 @@ def _payouts_of(ctx: Context, each: UnknownRow) -> list[UUID | None]:
     spend = None if each.spend_id is None else spends.find(each.spend_id)
     if spend is not None and len(spend.outputs) == len(each.parts):
         return [output.payout_id for output in spend.outputs]
-    if each.status != "open" or not each.is_transfer:
+    if each.status != "open":
         return [None] * len(each.parts)
     return [None if payout is None else payout.id for payout in adoption.asked_by(ctx.catalogue, each)]
 

@@ -46,12 +46,14 @@ _MAY_EXPIRE: Final = (
     " AND NOT EXISTS (SELECT FROM attempts_seen s WHERE (s.network, s.txid) = (a.network, a.txid))"
     " AND NOT EXISTS (SELECT FROM unknown_spends u WHERE (u.network, u.txid) = (a.network, a.txid)))"
 )
-# What open outputs of the hot wallet brought to one recipient with one memo, in the token's own units.
+# What open outputs of the hot wallet brought to one recipient with one memo, in the token's own units; as UnknownRow's
+# may_pay says.
 _OUTPUTS: Final = (
     "SELECT u.txid, (part ->> 'units')::numeric AS units, part ->> 'payout_id' AS payout_id FROM unknown_spends u,"
     " jsonb_array_elements(CASE WHEN u.outputs = '[]' THEN jsonb_build_array(jsonb_build_object("
     "   'recipient', u.recipient, 'units', u.token_units, 'has_effect', u.is_success)) ELSE u.outputs END) part"
-    " WHERE u.network = %s AND u.status = 'open' AND u.is_transfer AND u.key_ordinal IS NULL AND u.currency = %s"
+    " WHERE u.network = %s AND u.status = 'open' AND (u.is_transfer OR u.spends <> '[]') AND u.key_ordinal IS NULL"
+    " AND u.currency = %s"
     " AND part ->> 'recipient' = %s AND COALESCE(part ->> 'memo', '') = %s"
 )
 
@@ -119,9 +121,7 @@ def rivals(catalogue: Catalogue, unknown: UnknownRow, part: Part) -> list[Order]
     what the database lost.
     """
     units = ledger_units(catalogue, unknown, part.units)
-    # Coins of ours beside others may be ours all: of addresses that the restored pool does not have.
-    is_payment = unknown.is_transfer or bool(unknown.spends)
-    if not units or not is_payment or unknown.key_ordinal is not None or not part.has_effect:
+    if not units or not unknown.may_pay or unknown.key_ordinal is not None or not part.has_effect:
         return []
     return _orders(unknown, part, units, is_possible_enough=True)
 

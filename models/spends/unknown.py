@@ -103,6 +103,14 @@ class UnknownRow(Table, table="unknown_spends"):
         return tuple(Part.told(each) for each in self.outputs)
 
     @property
+    def may_pay(self) -> bool:
+        """Return whether its outputs may be what orders asked for.
+
+        Coins of ours beside others may be ours all: of addresses that a restored pool does not have.
+        """
+        return self.is_transfer or bool(self.spends)
+
+    @property
     def outpoints(self) -> list[Outpoint]:
         """Return the coins of ours that it spends."""
         return [(txid, vout) for txid, vout in self.spends]

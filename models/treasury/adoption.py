@@ -191,7 +191,7 @@ def _attempt(unknown: UnknownRow, spend_id: UUID, *, number: int = 0) -> Attempt
 def asked_by(catalogue: Catalogue, unknown: UnknownRow) -> list[PayoutRow | None]:
     """Return, locked, the approved payout that each output pays: the one that an operator named, or that matches it.
 
-    Each is one output's at most; only the hot wallet pays any.
+    Each is one output's at most; only the hot wallet pays any. What is no plain transfer matches none by itself.
     """
     found = [None if payout_id is None else _approved(payout_id, unknown) for payout_id in _askers(catalogue, unknown)]
     return found if unknown.key_ordinal is None else [None] * len(found)
@@ -202,7 +202,9 @@ def _askers(catalogue: Catalogue, unknown: UnknownRow) -> list[UUID | None]:
     taken |= {part.payout_id for part in unknown.parts if part.payout_id is not None}
     found: list[UUID | None] = []
     for part in unknown.parts:
-        payout_id = part.payout_id or matching.asker(catalogue, unknown, part, taken)
+        payout_id = part.payout_id
+        if payout_id is None and unknown.is_transfer:
+            payout_id = matching.asker(catalogue, unknown, part, taken)
         if payout_id is not None:
             taken.add(payout_id)
         found.append(payout_id)

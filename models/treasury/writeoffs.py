@@ -70,7 +70,7 @@ def pay_order(
         unknown = _lock(network, txid)
         at = _chosen(catalogue, unknown, place)
         units = matching.ledger_units(catalogue, unknown, unknown.parts[at].units)
-        if not unknown.is_transfer or not units or unknown.key_ordinal is not None:
+        if not unknown.may_pay or not units or unknown.key_ordinal is not None:
             raise RecoveryError("this is no payout: it is no transfer of an offered coin out of the hot wallet")
         _check_free(catalogue, unknown)
         locks.wait_order("payout", merchant_id, order_id)
@@ -224,7 +224,7 @@ def explained(catalogue: Catalogue, network: str, currency: str) -> tuple[int, l
     """
     moved, waiting = 0, []
     for each in unknown_spends.open_ones(network):
-        asked = adoption.asked_by(catalogue, each) if each.is_transfer else [None] * len(each.parts)
+        asked = adoption.asked_by(catalogue, each)
         if each.currency != currency or all(asked):
             continue
         lost = sum(part.units for part, payout in zip(each.parts, asked, strict=True)
@@ -257,8 +257,7 @@ def write_off(
         for each in waiting:
             unknown = _lock(network, each.txid)
             _check_free(catalogue, unknown)
-            nobodys: list[PayoutRow | None] = [None] * len(unknown.parts)
-            payouts_of = adoption.asked_by(catalogue, unknown) if unknown.is_transfer else nobodys
+            payouts_of = adoption.asked_by(catalogue, unknown)
             lost = [part for part, payout in zip(unknown.parts, payouts_of, strict=True) if payout is None]
             _check_rivals(catalogue, unknown, lost, despite)
             purpose: Purpose = "payout" if any(payouts_of) else "lost"

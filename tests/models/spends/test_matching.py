@@ -160,6 +160,11 @@ def test_what_is_no_payout_of_an_offered_coin_matches_nothing(shop: UUID) -> Non
     assert [each.id for each in matching.rivals(CATALOGUE, mixed, mixed.parts[0])] == [made.id]
     assert matching.rivals(CATALOGUE, found, found.parts[0]._replace(has_effect=False)) == []
     assert matching.payers(CATALOGUE, made.but(currency="BTC")) == []
+    assert matching.payers(CATALOGUE, made) == ["0xlost"]
+    execute("UPDATE unknown_spends SET is_transfer = false")
+    assert matching.payers(CATALOGUE, made) == []
+    execute("UPDATE unknown_spends SET spends = '[[\"0xcoin\", 0]]'")
+    assert matching.payers(CATALOGUE, made) == ["0xlost"], "coins of others beside ours may be ours too"
     assert matching.ledger_units(CATALOGUE, found.but(currency="BTC"), 1) is None
 
 

@@ -13,6 +13,7 @@ from models.ledger.ledger import PAYOUT_HELD
 from models.payout_links import claims
 from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
+from models.spends import matching
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import Part, UnknownRow
 from models.treasury import adoption, writeoffs
@@ -20,6 +21,7 @@ from models.treasury.writeoffs import RecoveryError
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.ledger.figures import held
 from tests.models.payout_links.builders import AMOUNT, ANN, BOB, new_link, rich_merchant
+from tests.models.payouts.held import payout
 from tests.models.refunds.builders import FEE, reread, send_back, short
 from tests.models.spends.test_signing import unknown
 from tests.models.treasury.builders import pin_hot
@@ -35,12 +37,12 @@ def shop(database: str) -> Iterator[UUID]:
     assert_sound()
 
 
-def left(to: str, units: int) -> UnknownRow:
+def left(to: str, units: int, **columns: Any) -> UnknownRow:
     """Note an unknown transfer of USDT; units: the ledger's."""
     token_units = units // 10**12
     new = unknown(
         recipient=to, token_units=token_units, outputs=[Part(to, token_units).tells()], currency="USDT",
-        contract=CONTRACT, decimals=6,
+        contract=CONTRACT, decimals=6, **columns,
     )  # fmt: skip
     with transaction():
         assert unknown_spends.note(new)
@@ -101,3 +103,25 @@ def test_a_cheque_that_cannot_be_the_one_is_refused(shop: UUID) -> None:
     with pytest.raises(RecoveryError, match="is cancelled"):
         adopt(shop, f"payoutlink:{link.id}")
     assert rows("SELECT count(*) FROM payouts") == [(0,)]
+
+
+def test_what_mixes_coins_of_ours_with_others_pays_the_order_that_an_operator_names(shop: UUID) -> None:
+    """Those others may be ours as well. Nothing is matched by itself; nothing that it may have paid is given back."""
+    order = payout(shop)
+    mixed = left(order.address, order.to_units, is_transfer=False, spends=[["0xcoin", 0]])
+    with transaction():
+        assert not adoption.adopt(CATALOGUE, mixed.id)
+    assert matching.payers(CATALOGUE, order) == ["0xlost"], "it is not cancelled either"
+    with pytest.raises(RecoveryError, match="would be paid again"):
+        writeoffs.write_off(CATALOGUE, "ethereum", "USDT", order.to_units, reason="lost", by="operator")
+
+    booked = adopt(shop, order.order_id)
+    assert (booked.id, booked.status) == (order.id, "sent")
+    assert rows("SELECT status FROM unknown_spends") == [("order",)]
+
+
+def test_what_is_no_transfer_of_ours_pays_no_order(shop: UUID) -> None:
+    order = payout(shop)
+    left(order.address, order.to_units, is_transfer=False)
+    with pytest.raises(RecoveryError, match="this is no payout"):
+        adopt(shop, order.order_id)
