@@ -6,7 +6,7 @@ money lies in coins, so is what they send to an address that was given out to no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
@@ -30,7 +30,7 @@ from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.deposits import witnesses as quorum
 from models.deposits.rows import Deposit, Owner, OwnerKind
-from models.invoices import settlement
+from models.invoices import settlement, tallies
 from models.spends import coins
 from models.treasury import own_addresses as treasury
 from models.treasury import topup_doubts, topups
@@ -39,8 +39,10 @@ from models.wallets import settlement as wallet_settlement
 
 log = structlog.get_logger()
 
-# So many coins below the smallest amount count towards an invoice.
+# So many coins below the smallest amount count towards an invoice, and beyond them the one that completes its price.
 SMALL_MAX: Final = 3
+
+Waiting = Callable[[], Sequence[int]]
 
 SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
     "invoice": settlement.settle,
@@ -101,28 +103,42 @@ def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, o
     )
 
 
-def stray_reason(catalogue: Catalogue, owner: Owner, network: Network, transfer: Transfer) -> str | None:
+def stray_reason(
+    catalogue: Catalogue, owner: Owner, network: Network, transfer: Transfer, *, waiting: Waiting = tuple
+) -> str | None:
     """Say why a deposit does not count; the right asset counts, however small, but for a crowd of small coins.
 
     A wallet takes every asset, over every network on which its address is watched.
+
+    waiting: returns, in the ledger's units, other payments to the same owner that count and that no block has yet. For
+    sightings alone: a block judges by deposits.
     """
     pair = catalogue.pairs[transfer.currency, network.code]
     is_small = transfer.units < pair.min_deposit_units
     if owner.kind == "wallet" or (owner.network, owner.pay_currency) == (network.code, transfer.currency):
-        return "dust" if is_small and _is_dear(owner, network, small_below=catalogue.smallest_deposit(pair)) else None
+        units = pair.to_ledger(transfer.units, catalogue.scale(transfer.currency))
+        small_below = catalogue.smallest_deposit(pair)
+        return "dust" if is_small and _is_dear(owner, network, units, small_below, waiting) else None
     if is_small:
         return "dust"
     return "network" if owner.network != network.code else "asset"
 
 
-def _is_dear(owner: Owner, network: Network, *, small_below: int) -> bool:
+def _is_dear(owner: Owner, network: Network, units: int, small_below: int, waiting: Waiting) -> bool:
     """Return whether one more small deposit costs more than a few per cent to spend: on networks of coins.
 
-    An invoice takes some, so that a buyer can complete a price; a wallet takes none.
+    An invoice takes some, so that a buyer can complete a price, and beyond them the one that completes it: strangers
+    may have sent the others. A wallet takes none.
     """
     if traits_of(network).claim != "coins":
         return False
-    return owner.kind == "wallet" or deposits.are_small(owner.id, units_below=small_below, count=SMALL_MAX)
+    if owner.kind == "wallet":
+        return True
+    others = waiting()
+    count = deposits.small_count(owner.id, units_below=small_below, limit=SMALL_MAX)
+    if count + sum(each < small_below for each in others) < SMALL_MAX:
+        return False
+    return not tallies.is_completed_by(owner.id, units, waiting_units=sum(others))
 
 
 def take(ctx: Context, chain: Reader, found: Deposit) -> bool:

@@ -6,15 +6,17 @@ one that dies in between has written nothing, and the next is told the same agai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import cast
+from uuid import UUID
 
 import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan.intake import stray_reason
-from chains.base import Sighting, Sightings
+from chains.base import Sighting, Sightings, Transfer
 from chains.family import MempoolReader, Reader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
@@ -74,6 +76,7 @@ def _write(ctx: Context, network: Network, ours: _Awaited, told: Sightings, head
 
 
 def _rows(ctx: Context, network: Network, ours: _Awaited, seen: Collection[Sighting]) -> Iterator[sightings.Sighting]:
+    before: list[sightings.Sighting] = []
     for found in seen:
         transfer = found.transfer
         pair = ctx.catalogue.pairs[transfer.currency, network.code]
@@ -82,7 +85,9 @@ def _rows(ctx: Context, network: Network, ours: _Awaited, seen: Collection[Sight
         sender = transfer.sender if traits_of(network).has_sender else None
         if units <= 0 or treasury.is_own_move(network.code, transfer.mark or transfer.txid, sender):
             continue
-        yield sightings.Sighting(
+        spends = [f"{txid}:{vout}" for txid, vout in found.spends]
+        others = partial(_others, owner.id, transfer, spends, before)
+        new = sightings.Sighting(
             network=network.code,
             txid=transfer.txid,
             ordinal=transfer.ordinal,
@@ -92,7 +97,30 @@ def _rows(ctx: Context, network: Network, ours: _Awaited, seen: Collection[Sight
             owner_kind=owner.kind,
             owner_id=owner.id,
             merchant_id=owner.merchant_id,
-            stray_reason=stray_reason(ctx.catalogue, owner, network, transfer),
-            spends=[f"{txid}:{vout}" for txid, vout in found.spends],
+            stray_reason=stray_reason(ctx.catalogue, owner, network, transfer, waiting=others),
+            spends=spends,
             is_soon=found.is_soon,
         )
+        before.append(new)
+        yield new
+
+
+def _others(
+    owner_id: UUID, transfer: Transfer, spends: Sequence[str], before: Sequence[sightings.Sighting]
+) -> list[int]:
+    """Return the units of an owner's other sightings that count: noted ones, and those before it in this portion.
+
+    A transaction that spends the same takes the place of another; its own outputs are told apart by their ordinals.
+    """
+    found = {
+        (txid, ordinal): units
+        for txid, ordinal, units in sightings.counting(owner_id, besides=spends, txid=transfer.txid)
+    }
+    found |= {
+        (each.txid, each.ordinal): each.units
+        for each in before
+        if each.owner_id == owner_id and each.stray_reason is None
+        and (each.txid == transfer.txid or not set(each.spends) & set(spends))
+    }  # fmt: skip
+    found.pop((transfer.txid, transfer.ordinal), None)
+    return list(found.values())

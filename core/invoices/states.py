@@ -106,7 +106,7 @@ def _judge_expired(facts: InvoiceFacts) -> InvoiceStatus:
 
 
 def _judge_wrong_amount(facts: InvoiceFacts) -> InvoiceStatus:
-    if facts.accepted_units is not None and facts.confirmed_units >= facts.accepted_units:
+    if _is_accepted(facts):
         return "paid"
     # Found late, as above; but where money went back the merchant has settled it otherwise.
     if facts.target_units is not None and not facts.has_refund:
@@ -123,6 +123,9 @@ def _judge_check(facts: InvoiceFacts) -> InvoiceStatus:
     decided = _paid_in_time(facts, facts.target_units)
     if decided is not None:
         return decided
+    # A reorg took only what came after the acceptance. Where it takes more, the acceptance ends with the sum.
+    if _is_accepted(facts):
+        return "paid"
     if not facts.expiry_passed or facts.pending_in_time > 0:
         return "check"
     return "wrong_amount" if facts.confirmed_units > 0 or facts.resolvable_strays > 0 else "expired"
@@ -133,6 +136,11 @@ def _paid_in_time(facts: InvoiceFacts, target_units: int) -> InvoiceStatus | Non
     if _is_short_in_time(facts, target_units):
         return None
     return "paid_over" if _is_over(facts, target_units) else "paid"
+
+
+def _is_accepted(facts: InvoiceFacts) -> bool:
+    """Return whether the sum that the merchant accepted is still there."""
+    return facts.accepted_units is not None and facts.confirmed_units >= facts.accepted_units
 
 
 def _is_short_in_time(facts: InvoiceFacts, target_units: int) -> bool:

@@ -299,14 +299,14 @@ def is_refund_under_way(owner_id: UUID) -> bool:
     )
 
 
-def are_small(owner_id: UUID, *, units_below: int, count: int) -> bool:
-    """Return whether so many deposits below a sum count already towards an owner."""
+def small_count(owner_id: UUID, *, units_below: int, limit: int) -> int:
+    """Return how many deposits below a sum count already towards an owner, the limit at most."""
     found: int = value(
         "SELECT count(*) FROM (SELECT 1 FROM deposits WHERE owner_id = %s AND stray_reason IS NULL"
         " AND status <> 'reversed' AND amount_units < %s LIMIT %s) s",
-        (owner_id, units_below, count),
+        (owner_id, units_below, limit),
     )
-    return found == count
+    return found
 
 
 def is_any_of(owner_id: UUID) -> bool:

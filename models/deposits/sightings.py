@@ -19,6 +19,8 @@ COUNTED_S: Final = 86_400
 # Whoever tells the chain's head may be a block behind whoever lost a transaction to it.
 BEHIND_BLOCKS: Final = 1
 KEPT_DAYS: Final = 30
+# Of an owner's sightings, no more are looked at to judge another one.
+COUNTING_MAX: Final = 100
 
 _HAS_DEPOSIT: Final = (
     "EXISTS (SELECT 1 FROM deposits d WHERE d.network = s.network AND d.txid = s.txid AND d.ordinal = s.ordinal"
@@ -87,6 +89,7 @@ def note(found: Sequence[Sighting], *, now: datetime) -> int:
         "ON CONFLICT (network, txid, ordinal) DO UPDATE SET is_soon = EXCLUDED.is_soon, lost_height = NULL,"
         " seen_at = CASE WHEN s.gone_at IS NULL THEN s.seen_at ELSE EXCLUDED.seen_at END,"
         " soon_at = CASE WHEN s.gone_at IS NULL THEN COALESCE(s.soon_at, EXCLUDED.soon_at) ELSE EXCLUDED.soon_at END,"
+        " stray_reason = CASE WHEN s.gone_at IS NULL THEN s.stray_reason ELSE EXCLUDED.stray_reason END,"
         " replaced_by = CASE WHEN s.gone_at IS NULL THEN s.replaced_by END, gone_at = NULL",
     )
     _replace([new.txid for new in seen.values()], network=found[0].network if found else "")
@@ -157,6 +160,19 @@ def awaited(invoice_id: UUID) -> int:
         (invoice_id,),
     )
     return int(found[0]) if found else 0
+
+
+def counting(owner_id: UUID, *, txid: str, besides: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Return (txid, ordinal, units) of an owner's sightings that count; of those that spend some of these, only txid's.
+
+    In the order in which they were seen.
+    """
+    return rows(
+        "SELECT s.txid, s.ordinal, s.units FROM sightings s WHERE s.owner_id = %s AND s.stray_reason IS NULL"
+        f" AND s.replaced_by IS NULL AND (s.txid = %s OR NOT s.spends && %s::text[]) AND {OPEN}"
+        " ORDER BY s.seen_at, s.txid, s.ordinal LIMIT %s",
+        (owner_id, txid, list(besides), COUNTING_MAX),
+    )
 
 
 def note_look(network: str) -> bool:

@@ -1,6 +1,6 @@
 """Adds up an invoice's deposits, in PostgreSQL: a crowd of specks is not read one by one.
 
-Called by models.invoices.settlement, which judges by these sums.
+Called by models.invoices.settlement, which judges by these sums, and by actors.scan.intake.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from core.invoices.states import is_short
 from models.db.base import one, rows_as
 
 
@@ -72,4 +73,24 @@ def newest_counted(invoice_id: UUID, *, units_min: int) -> tuple[str, str] | Non
         "SELECT network, txid FROM deposits WHERE owner_id = %s AND stray_reason IS NULL AND status <> 'reversed'"
         " AND amount_units >= %s ORDER BY seen_at DESC, id DESC LIMIT 1",
         (invoice_id, units_min),
+    )
+
+
+def is_completed_by(invoice_id: UUID, units: int, *, waiting_units: int) -> bool:
+    """Return whether an unpaid invoice lacks just a deposit of this sum: it is short without it, and not with it.
+
+    So it is for one deposit at most. waiting_units: what counts of payments that no block has yet.
+    """
+    found = one(
+        "SELECT i.payer_units, i.accuracy_ppm, (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d"
+        " WHERE d.owner_id = i.id AND d.stray_reason IS NULL AND d.status <> 'reversed') FROM invoices i"
+        " WHERE i.id = %s AND i.payer_units IS NOT NULL AND i.accepted_units IS NULL",
+        (invoice_id,),
+    )
+    if found is None:
+        return False
+    target_units, accuracy_ppm, counted_units = found
+    before_units = int(counted_units) + waiting_units
+    return is_short(before_units, target_units, accuracy_ppm) and not is_short(
+        before_units + units, target_units, accuracy_ppm
     )

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from actors.queue import schedule
-from actors.scan import balances, departures, follow
+from actors.scan import balances, departures, follow, sightings
 from actors.scan.rescan import reread
-from chains.base import SpentCoin, Transfer
+from chains.base import Sighting, Sightings, SpentCoin, Transfer
 from chains.family import Reader
 from chains.spending import Departure, Offer, Output, Window
 from core.catalogue import families
@@ -122,17 +122,12 @@ def test_what_comes_to_us_is_a_coin_and_what_our_spend_makes_too(chain: PaperRea
 def test_a_crowd_of_small_coins_becomes_no_balance_and_a_few_complete_a_price(
     chain: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pairs = dict(Process.catalogue.pairs)
-    pairs["USDT", "ethereum"] = replace(pairs["USDT", "ethereum"], min_deposit_units=USDT)
-    monkeypatch.setattr(Process, "catalogue", replace(CATALOGUE, pairs=MappingProxyType(pairs)))
+    dear_below(monkeypatch, USDT)
     small = USDT - USDT // 10**6
     mine = invoice(shop, payer_units=3 * small, fee_ppm=0, fee_fixed_units=0)
     kept = wallet(shop, fee_ppm=0)
 
-    def paying(address: str, *units: int) -> list[Transfer]:
-        return [replace(paper.to(address, txid=f"{address}{n}"), units=each) for n, each in enumerate(units)]
-
-    chain.mine(*paying(mine.address, *[small] * 5), *paying(kept.address, *[small] * 4, USDT))
+    chain.mine(*paying(mine.address, *[small] * 5), *paying(kept.address, *[small] * 4, USDT, name="0xkept"))
     chain.mine()
     poll()
 
@@ -149,6 +144,68 @@ def test_a_crowd_of_small_coins_becomes_no_balance_and_a_few_complete_a_price(
     assert column("SELECT event FROM webhook_deliveries ORDER BY 1") == ["invoice.paid", "wallet.paid"]
     shown = views.info(CATALOGUE, kept, wallet_deposits.page(kept.id, limit=9, offset=0))
     assert sorted(each["status"] for each in shown["deposits"]) == ["credited", *["dust"] * 4]
+
+
+def dear_below(monkeypatch: pytest.MonkeyPatch, token_units: int) -> None:
+    """Let the network's smallest deposit be so much."""
+    pairs = dict(Process.catalogue.pairs)
+    pairs["USDT", "ethereum"] = replace(pairs["USDT", "ethereum"], min_deposit_units=token_units)
+    monkeypatch.setattr(Process, "catalogue", replace(CATALOGUE, pairs=MappingProxyType(pairs)))
+
+
+def paying(address: str, *units: int, name: str = "0x") -> list[Transfer]:
+    return [replace(paper.to(address, txid=f"{name}{n}"), units=each) for n, each in enumerate(units)]
+
+
+@pytest.mark.usefixtures("shop_endpoint")
+@pytest.mark.parametrize(("rest", "is_paid"), [(USDT // 2, True), (USDT // 2 - 1, False)])
+def test_strangers_specks_do_not_cost_a_buyer_the_coin_that_completes_his_price(
+    chain: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch, rest: int, *, is_paid: bool
+) -> None:
+    """Three specks use up the small coins that an invoice takes; the one that completes it counts beyond them."""
+    dear_below(monkeypatch, USDT)
+    price = 5 * USDT
+    mine = invoice(shop, payer_units=price, fee_ppm=0, fee_fixed_units=0)
+
+    chain.mine(*paying(mine.address, 1, 1, 1, name="0xspeck"))
+    chain.mine(*paying(mine.address, price - USDT // 2 - 3, name="0xmain"))
+    chain.mine(*paying(mine.address, USDT // 4, rest, *[USDT // 2] * 5 * is_paid, name="0xrest"))
+    chain.mine()
+    poll()
+
+    # A coin that completes nothing does not count, and none does that comes after it.
+    dust = 6 if is_paid else 2
+    assert rows("SELECT count(*) FROM deposits WHERE stray_reason = 'dust'") == [(dust,)]
+    assert invoices.reread(mine.id).status == ("paid" if is_paid else "check")
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_small_coins_in_a_pool_count_as_the_block_will_judge_them(
+    chain: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch, *, at_once: bool
+) -> None:
+    dear_below(monkeypatch, USDT)
+    mine = invoice(shop, payer_units=5 * USDT, fee_ppm=0, fee_fixed_units=0)
+    coins = paying(mine.address, *[USDT - 1] * 5, USDT * 2 + 2)
+    found = [Sighting(transfer=coin, spends=(("0xf", n),), is_soon=True) for n, coin in enumerate(coins)]
+
+    def seen(*some: Sighting) -> None:
+        ours = sightings._Awaited(ETHEREUM)
+        ours.addresses([mine.address.lower()])
+        told = Sightings(seen=some, unseen=frozenset(), gone=frozenset(), is_more=False)
+        sightings._write(CTX, ETHEREUM, ours, told, 0)
+
+    for part in [found] if at_once else [[each] for each in found]:
+        seen(*part)
+    before = invoices.reread(mine.id).sighted_units
+    # The same told again changes nothing; another that spends the same as a small one takes its place.
+    seen(*found)
+    seen(replace(found[0], transfer=replace(coins[0], txid="0xdearer", units=USDT - 2)))
+    after = invoices.reread(mine.id).sighted_units
+    chain.mine(replace(coins[0], txid="0xdearer", units=USDT - 2), *coins[1:])
+    poll()
+
+    assert (before, after) == (5 * USDT - 1, 5 * USDT - 2)
+    assert rows("SELECT sum(amount_units)::bigint FROM deposits WHERE stray_reason IS NULL") == [(after,)]
 
 
 def test_a_coin_may_be_made_and_spent_in_one_block(chain: PaperReader) -> None:

@@ -121,6 +121,12 @@ def facts(
         pytest.param(facts("paid_over", confirmed=TARGET + 1), "paid_over", id="paid_over stays"),
         pytest.param(facts("paid_over", confirmed=TARGET - 1), "check", id="a reorg takes paid_over back to check"),
         pytest.param(facts("paid_over", confirmed=TARGET), "check", id="also where what is left is the exact sum"),
+        pytest.param(
+            facts("check", confirmed=1, accepted_units=1), "paid", id="a reorg took what came after an acceptance"
+        ),
+        pytest.param(
+            facts("check", confirmed=1, accepted_units=2), "check", id="it took part of what was accepted"
+        ),
         pytest.param(facts("wrong_amount", confirmed=1), "wrong_amount", id="wrong_amount stays"),
         pytest.param(
             facts("wrong_amount", confirmed=2 * TARGET, in_time=1), "wrong_amount", id="nor does more money decide it"

@@ -71,6 +71,22 @@ def test_a_reorg_takes_an_accepted_part_back_and_its_acceptance_with_it(shop: UU
     assert held(shop).get(MATURING, 0) == held(shop).get(AVAILABLE, 0) == 0
 
 
+def test_a_reorg_of_what_came_after_an_acceptance_leaves_the_acceptance(shop: UUID, chain: Chain) -> None:
+    """It takes the expiry's block as well, so that the invoice would be open again by what was asked."""
+    mine = invoice(shop)
+    paid(chain, mine, HALF)
+    height = chain.height
+    chain.pass_by(mine.expires_at)
+    accept(settled(mine))
+    chain.pay_and_confirm(mine, 2 * PRICE)
+    assert settled(mine).status == "paid_over"
+
+    chain.reorg(chain.height - height)
+    got = settled(mine)
+
+    assert (got.status, got.accepted_units, got.confirmed_units) == ("paid", HALF, HALF)
+
+
 @pytest.mark.parametrize("state", ["check", "paid", "expired", "final"])
 def test_nothing_else_can_be_accepted(shop: UUID, chain: Chain, state: str) -> None:
     mine = invoice(shop)
