@@ -23,7 +23,9 @@ def move(
     amount: str,
     *,
     from_network: Annotated[str, typer.Option("--from", help="The network whose cold address it left.")],
-    to_network: Annotated[str, typer.Option("--to", help="The network to whose hot wallet it goes.")],
+    to_network: Annotated[
+        str, typer.Option("--to", help="The network to whose hot wallet it goes, not by its cold address.")
+    ],
     txid: Annotated[str, typer.Option("--txid", help="The transaction by which it left the cold address.")],
     yes: YesFlag = False,
     as_json: JsonFlag = False,
@@ -46,12 +48,14 @@ def move(
         if not units:
             raise CommandError("nothing was carried")
         if not yes:
-            question = f"Book {amount} {currency} as carried from {origin.code} to {target.code}?"
+            question = (
+                f"Book {amount} {currency} as carried from {origin.code} to the hot address of {target.code}?"
+                " What goes to its cold address is booked only when it comes back from there."
+            )
             typer.confirm(question, abort=True, err=True)
         by = operator()
         try:
             is_new = moves.move(
-                ctx.catalogue,
                 currency=currency,
                 units=units,
                 from_network=origin.code,

@@ -21,6 +21,7 @@ class LockSeed(IntEnum):
     MONEY_OUT_ORDER = 4
     SIGNER_LIMITS = 5
     NOTICES = 6
+    COLD_BOOKS = 7
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from models.db.base import execute, rows, transaction
 from models.db.clock import FUTURE_MAX_S
 from models.ledger.ledger import OWED, SUSPENSE, UNOWNED
 from models.spends import coins
+from models.treasury.cold_books import COOLED, RETURNED
 from models.treasury.rows import LiquidityAlarm
 from models.treasury.topup_doubts import OPEN
 
@@ -61,18 +62,12 @@ _UNSWEPT: Final = (
     "SELECT d.currency, d.network, sum(d.amount_units) FROM deposits d WHERE d.network = ANY(%s)"
     " AND d.sweep_id IS NULL AND d.status IN ('confirmed', 'credited') GROUP BY d.currency, d.network"
 )
-# What spends brought to the cold address, by their movements m.
-COOLED: Final = (
-    "spends s JOIN spend_outputs o ON o.spend_id = s.id"
-    " JOIN spend_movements m ON m.spend_id = s.id AND m.address = o.recipient AND m.currency = s.currency"
-    " AND s.purpose = 'cold'"
-)
 # What went to the cold address, less what came back from there and what was carried on to another network.
 _COLD: Final = (
     f"SELECT m.currency, m.network, m.decimals, sum(m.units) FROM {COOLED}"
     "   WHERE s.network = ANY(%(networks)s) GROUP BY m.currency, m.network, m.decimals"
-    " UNION ALL SELECT currency, network, NULL, -sum(units) FROM treasury_topups WHERE network = ANY(%(networks)s)"
-    "   AND status <> 'reversed' AND origin = 'cold' GROUP BY currency, network"
+    f" UNION ALL SELECT currency, network, NULL, -sum({RETURNED}) FROM treasury_topups t"
+    "   WHERE network = ANY(%(networks)s) AND status <> 'reversed' AND origin = 'cold' GROUP BY currency, network"
     " UNION ALL SELECT currency, from_network, NULL, -sum(units) FROM treasury_moves"
     "   WHERE from_network = ANY(%(networks)s) GROUP BY currency, from_network"
 )
@@ -157,11 +152,6 @@ def stocks(catalogue: Catalogue, market: Market, networks: Collection[str], *, f
         for method in catalogue.pairs
         if method[1] in networks
     ]  # fmt: skip
-
-
-def cold_units(catalogue: Catalogue, currency: str, network: str) -> int:
-    """Return what the cold addresses of a network hold of a coin by the books."""
-    return _scaled(catalogue, rows(_COLD, {"networks": [network]})).get((currency, network), 0)
 
 
 def owed() -> dict[str, int]:

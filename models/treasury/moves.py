@@ -6,12 +6,11 @@ second as a top-up, which is booked as the gateway's own. Without this the books
 
 from __future__ import annotations
 
-from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account, Transfer
-from models.treasury import liquidity
+from models.treasury import cold_books
 from models.treasury.rows import Move
 
 
@@ -19,9 +18,7 @@ class MoveError(Exception):
     """What the operator says does not fit the books; in his words. Nothing was changed."""
 
 
-def move(
-    catalogue: Catalogue, *, currency: str, units: int, from_network: str, to_network: str, txid: str, by: str
-) -> bool:
+def move(*, currency: str, units: int, from_network: str, to_network: str, txid: str, by: str) -> bool:
     """Book once what left a cold address for another network, in a transaction of its own.
 
     units: the ledger's. txid: the transaction by which it left, in the stored form. Returns whether it is new. Raises
@@ -35,7 +32,8 @@ def move(
             if (known.units, known.to_network) != (units, to_network):
                 raise MoveError(f"{txid} is booked already, with another amount or to another network")
             return False
-        if units > liquidity.cold_units(catalogue, currency, from_network):
+        cold_books.wait_turn(from_network)
+        if units > cold_books.units(from_network, currency, with_pending=True):
             raise MoveError(f"by the books the cold address of {from_network} holds less {currency} than that")
         new = Move(
             id=uuid7(), currency=currency, from_network=from_network, to_network=to_network, txid=txid, units=units,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from core.ids import uuid7
 from models.db.base import execute, is_true, rows, rows_as, transaction, value
@@ -18,13 +18,12 @@ from models.deposits.cursors import Cursor
 from models.spends.rows import SpendRow
 from models.treasury import moves, topups, writeoffs
 from models.treasury import own_addresses as treasury
-from models.treasury.liquidity import COOLED
-from models.treasury.rows import Origin, Place, Reconciliation, Topup
+from models.treasury.cold_books import COOLED, RETURNED
+from models.treasury.rows import Place, Reconciliation, Topup
 from models.treasury.topup_doubts import OPEN
 
 # Wrong so many times in a row is no lagging answer.
 MISSES_MAX: Final = 3
-ORIGINS: Final = get_args(Origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +93,22 @@ def read_books(network: str, *, at: Cursor | None = None) -> Books | None:
         )
 
 
-def _topups(
-    network: str, height: int, *, origins: tuple[str, ...] = ORIGINS, is_doubted: bool = False
-) -> dict[str, int]:
+def _topups(network: str, height: int, *, is_doubted: bool = False) -> dict[str, int]:
     found = rows(
         "SELECT currency, sum(units) FROM treasury_topups t WHERE network = %s AND status <> 'reversed'"
-        f" AND block_height <= %s AND origin = ANY(%s) AND {OPEN} = %s GROUP BY currency",
-        (network, height, list(origins), is_doubted),
+        f" AND block_height <= %s AND {OPEN} = %s GROUP BY currency",
+        (network, height, is_doubted),
     )
     return dict(found)
 
 
 def _returned(network: str, height: int) -> Counter[str]:
-    return Counter(_topups(network, height, origins=("cold",))) + Counter(moves.moved_units(network))
+    back = rows(
+        f"SELECT currency, sum({RETURNED}) FROM treasury_topups t WHERE network = %s AND status <> 'reversed'"
+        f" AND block_height <= %s AND origin = 'cold' AND NOT {OPEN} GROUP BY currency",
+        (network, height),
+    )
+    return Counter(dict(back)) + Counter(moves.moved_units(network))
 
 
 def _cooled(network: str, height: int) -> list[Flow]:

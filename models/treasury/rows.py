@@ -73,6 +73,9 @@ class Topup(Table, table="treasury_topups t"):
     origin: Origin
     block_height: Big
     block_hash: str
+    # Of what came back from the cold address, once it is booked: what the books had there, and what is beyond that.
+    known_units: Units = BY_DATABASE
+    excess_units: Units = BY_DATABASE
     # So many confirmations it takes at least, whatever the network's maturity is.
     depth_min: int = 0
     status: str = BY_DATABASE

@@ -1,8 +1,9 @@
 """Books money that came to the hot wallet other than by a sweep. Called by actors.scan.intake.
 
-It belongs to the gateway, whose operator brings in gas; what comes back from the cold address was never gone. What came
-to an address that was given out to nobody is held for whom it belongs to, in an account of its own: conversions do not
-sell it. See models.treasury.unowned.
+It belongs to the gateway, whose operator brings in gas. What comes back from the cold address was never gone, as far as
+the books have it there; what is beyond that an operator has brought. What came to an address that was given out to
+nobody is held for whom it belongs to, in an account of its own: conversions do not sell it. See
+models.treasury.cold_books and unowned.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from core.catalogue.catalogue import Network
 from models.db.base import column, execute, is_true, repeat_on_deadlock, rows, transaction
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, UNOWNED, Account, Transfer
+from models.treasury import cold_books
 from models.treasury.rows import Topup
 from models.treasury.topup_doubts import OPEN
 
-# What comes back from the cold address is in custody already.
-BOOKED_ORIGINS: Final = ("transfer", "balance", "adopted", "unowned")
 BALANCE: Final = "balance:"
 
 
@@ -38,7 +38,7 @@ def record(new: Topup) -> bool:
         "ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = t.round + 1,"
         " currency = EXCLUDED.currency, units = EXCLUDED.units, sender = EXCLUDED.sender,"
         " address = EXCLUDED.address, origin = EXCLUDED.origin, depth_min = EXCLUDED.depth_min,"
-        " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash,"
+        " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, known_units = 0, excess_units = 0,"
         # What a reorg brought back has to be witnessed anew.
         " doubted_for = NULL, agreed_at = NULL, attempts = 0, problem = ''"
         " WHERE t.status = 'reversed'"
@@ -85,17 +85,41 @@ def book_matured(network: Network, *, limit: int, after_rereading: bool = False)
 
 
 def _book(topup_id: UUID) -> bool:
-    """Book a top-up once; False if that is done, or while it waits for a second opinion."""
+    """Book a top-up once; False if that is done, or while it waits for a second opinion.
+
+    What came back from the cold address waits too while it is unknown what lay there.
+    """
     with transaction():
+        if not _may_be_split(topup_id):
+            return False
         booked = Topup.rows_of(
             f"UPDATE treasury_topups t SET status = 'booked' WHERE id = %s AND status = 'pending' AND NOT {OPEN}"
             f" RETURNING {Topup.LIST}",
             (topup_id,),
         )
         for topup in booked:
-            if topup.origin in BOOKED_ORIGINS:
-                ledger.post(f"topup:{topup_id}:{topup.round}", [Transfer(*_accounts(topup), topup.units)])
+            units = _split(topup) if topup.origin == "cold" else topup.units
+            ledger.post(f"topup:{topup_id}:{topup.round}", [Transfer(*_accounts(topup), units)])
     return bool(booked)
+
+
+def _may_be_split(topup_id: UUID) -> bool:
+    """Return False for what came back from the cold address while it is unknown what lay there; wait for one's turn."""
+    found = Topup.first("id = %s", (topup_id,))
+    if found is None or found.origin != "cold":
+        return found is not None
+    cold_books.wait_turn(found.network)
+    return not cold_books.is_open(found.network, found.currency)
+
+
+def _split(topup: Topup) -> int:
+    """Divide a top-up that is just booked by what the cold books have; return what is beyond them."""
+    known = min(topup.units, cold_books.units(topup.network, topup.currency, with_pending=False))
+    execute(
+        "UPDATE treasury_topups SET known_units = %s, excess_units = %s WHERE id = %s",
+        (known, topup.units - known, topup.id),
+    )
+    return topup.units - known
 
 
 def reverse_orphans(network: str) -> int:
@@ -114,9 +138,10 @@ def _reverse(topup_id: UUID) -> bool:
         if topup is None:
             return False
         execute("UPDATE treasury_topups SET status = 'reversed' WHERE id = %s", (topup_id,))
-        if topup.status == "booked" and topup.origin in BOOKED_ORIGINS:
+        if topup.status == "booked":
             custody, owner = _accounts(topup)
-            ledger.post(f"topup:{topup_id}:{topup.round}:reverse", [Transfer(owner, custody, topup.units)])
+            units = topup.excess_units if topup.origin == "cold" else topup.units
+            ledger.post(f"topup:{topup_id}:{topup.round}:reverse", [Transfer(owner, custody, units)])
     return True
 
 

@@ -6,12 +6,12 @@ import io
 
 import pytest
 
-from models.db import base
+from models.db import base, scales
 from models.db.base import execute
 from models.invariants.money_in import check
 from models.treasury import own_addresses as treasury
 from tests.cli.conftest import CommandLine
-from tests.models.builders import USDT, Chain
+from tests.models.builders import CATALOGUE, USDT, Chain
 from tests.models.payouts.held import funded, payout
 from tests.models.treasury.builders import COLD, hold, pin_hot, spend
 
@@ -24,6 +24,7 @@ def _gateway(sluice: CommandLine, database: str, chain: Chain) -> None:
     """Let 10 of 100 USDT lie in the cold address, 4 in the hot wallet, and a payout of 10 wait."""
     sluice.env["DATABASE_URL"] = database
     sluice.env["ETHEREUM_RPC_URLS"] = "http://127.0.0.1:1"
+    scales.keep(CATALOGUE.ledger_scales())
     pin_hot()
     assert treasury.set_cold("ethereum", COLD)
     order = payout(funded(100 * USDT))

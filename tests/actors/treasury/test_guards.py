@@ -19,17 +19,21 @@ from cli.embedded.evm.anvil import Anvil
 from core.catalogue.families import traits_of
 from core.ids import uuid7
 from models.db.base import execute, rows
+from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
+from models.treasury import cold_books, reconciliation
 from models.treasury import own_addresses as treasury
-from models.treasury import reconciliation
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.actors.treasury.world import TreasuryWorld
-from tests.models.builders import merchant
+from tests.models.builders import USDT, merchant
+from tests.models.ledger.figures import nets_of
 from tests.models.treasury.builders import COLD, topup_rows
 from tests.peers.anvil import calldata
 from tests.peers.paper_chain import transfer
 
+EQUITY_USDT = Account(GATEWAY, EQUITY, "USDT")
+CUSTODY_USDT = Account(GATEWAY, CUSTODY, "USDT", "ethereum")
 STRANGER = "0x" + "66" * 20
 
 
@@ -162,16 +166,55 @@ def test_a_cold_address_that_is_the_hot_one_gets_nothing(
     assert cooled.spends() == []
 
 
+def come_back(world: TreasuryWorld, units: int) -> None:
+    """Send USDT from the cold address to the hot wallet, and bury that; the signer sees nothing meanwhile."""
+    contract = context.context().catalogue.pairs["USDT", "ethereum"].contract
+    world.node.ask("anvil_setBalance", COLD, hex(ETHER))
+    world.node.send(contract, data=calldata("transfer(address,uint256)", world.hot, units), sender=COLD)
+    world.advance(world.network.maturity + 1)
+
+
 def test_what_comes_back_from_the_cold_address_is_missed_nowhere(cooled: TreasuryWorld) -> None:
     cooled.keep_and_follow()
     cooled.bury()
     cooled.reconcile()
-    contract = context.context().catalogue.pairs["USDT", "ethereum"].contract
-    cooled.node.ask("anvil_setBalance", COLD, hex(ETHER))
-    back = calldata("transfer(address,uint256)", cooled.hot, USDT_UNITS)
-    cooled.node.send(contract, data=back, sender=COLD)
-    cooled.advance()
+    before = nets_of(EQUITY_USDT, CUSTODY_USDT)
+    come_back(cooled, USDT_UNITS)
     cooled.assert_agreed()
+    assert nets_of(EQUITY_USDT, CUSTODY_USDT) == before
+    assert cold_books.units("ethereum", "USDT", with_pending=True) == 187 * USDT
+
+
+def test_what_is_carried_in_by_the_cold_address_is_booked_beyond_its_books(cooled: TreasuryWorld) -> None:
+    """An operator's 100 pass an address that has 197: all of it comes home, and no more of it is his than that."""
+    cooled.keep_and_follow()
+    cooled.bury()
+    own, held = nets_of(EQUITY_USDT, CUSTODY_USDT)
+    cooled.send(COLD, 10 * USDT_UNITS)
+    execute("UPDATE treasury_addresses SET is_current = false WHERE role = 'cold'")
+    come_back(cooled, 200_000_000)
+    come_back(cooled, 97_000_000)
+
+    split = rows("SELECT known_units, excess_units FROM treasury_topups WHERE origin = 'cold' ORDER BY block_height")
+    assert split == [(197 * USDT, 3 * USDT), (0, 97 * USDT)]
+    assert nets_of(EQUITY_USDT, CUSTODY_USDT) == [own + 100 * USDT, held - 100 * USDT]
+    assert cold_books.units("ethereum", "USDT", with_pending=True) == 0
+    cooled.assert_agreed()
+    cooled.assert_sound()
+
+
+def test_what_came_back_waits_while_a_spend_to_the_cold_address_is_in_no_known_block(cooled: TreasuryWorld) -> None:
+    """The signer was away: the books do not have there yet what has come back already."""
+    cooled.keep()
+    cooled.mine()
+    come_back(cooled, USDT_UNITS)
+    assert rows("SELECT status FROM treasury_topups WHERE origin = 'cold'") == [("pending",)]
+
+    cooled.watch()
+    cooled.poll()
+    assert rows("SELECT status, excess_units FROM treasury_topups WHERE origin = 'cold'") == [("booked", 0)]
+    # What the operator brought at the beginning.
+    assert nets_of(EQUITY_USDT) == [200 * USDT]
 
 
 # Comparisons ------------------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def test_a_top_up_that_a_reorg_takes_is_taken_back_and_may_come_again(world: Wor
     assert net_of(EQUITY_ETH) == ETHER
 
 
-def test_what_comes_back_from_the_cold_address_was_never_gone(world: World) -> None:
+def test_what_an_operator_sends_by_the_cold_address_is_booked_as_it_was_in_no_books(world: World) -> None:
     assert treasury.set_cold("ethereum", COLD)
     world.node.ask("anvil_setBalance", COLD, hex(10 * ETHER))
     world.node.send(HOT, value=3 * ETHER, sender=COLD)
@@ -98,6 +98,9 @@ def test_what_comes_back_from_the_cold_address_was_never_gone(world: World) -> N
     mature(world)
 
     assert topup_rows() == [(3 * ETHER, "booked", "cold")]
+    assert (net_of(EQUITY_ETH), net_of(CUSTODY_ETH)) == (3 * ETHER, -3 * ETHER)
+    world.reorg(world.network.maturity + 1)
+    world.advance()
     assert (net_of(EQUITY_ETH), net_of(CUSTODY_ETH)) == (0, 0)
 
 

@@ -14,6 +14,7 @@ from actors.treasury import reconcile
 from actors.treasury import sweep as treasury
 from cli.embedded.evm.anvil import Anvil
 from core.addresses.evm import checksum_evm
+from models.db import scales
 from models.db.base import column, execute, rows
 from models.invoices.rows import InvoiceRow
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
@@ -35,6 +36,7 @@ class TreasuryWorld(World):
     def opened(self, *, gas_wei: int = 5 * ETHER, providers: int = 1) -> Iterator[TreasuryWorld]:
         """Serve with providers and a hot wallet that has gas; what must always hold is checked at the end."""
         with self.served_by(providers):
+            scales.keep(context.context().catalogue.ledger_scales())
             self.keep()
             if gas_wei:
                 self.send(self.hot, gas_wei, currency="ETH")

@@ -49,7 +49,8 @@ CORRUPTIONS: Final[dict[str, list[str]]] = {
     ],
     "custody_equals_what_came_and_left": [
         "UPDATE treasury_topups SET units = units + 1",
-        "UPDATE treasury_topups SET origin = 'cold'",
+        "UPDATE treasury_topups SET origin = 'cold', known_units = units",
+        "UPDATE treasury_topups SET origin = 'cold', excess_units = units - 1",
         "DELETE FROM ledger_transfers WHERE reference LIKE 'topup:%'",
         "UPDATE deposits SET amount_units = amount_units + 1 WHERE status = 'confirmed'",
         "UPDATE deposits SET status = 'pending' WHERE status = 'confirmed'",

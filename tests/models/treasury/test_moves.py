@@ -6,10 +6,11 @@ from typing import Any, Final
 
 import pytest
 
+from models.db import scales
 from models.db.base import execute, rows
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
-from models.treasury import liquidity, moves, reconciliation
+from models.treasury import cold_books, moves, reconciliation
 from models.treasury import own_addresses as treasury
 from models.treasury.moves import MoveError
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
@@ -23,6 +24,7 @@ TXID: Final = "0x" + "ab" * 32
 @pytest.fixture(autouse=True)
 def _cooled(chain: Chain) -> None:
     """Let ten of a hundred USDT lie in the cold address."""
+    scales.keep(CATALOGUE.ledger_scales())
     pin_hot()
     assert treasury.set_cold("ethereum", COLD)
     funded(100 * USDT)
@@ -33,7 +35,6 @@ def _cooled(chain: Chain) -> None:
 
 def move(units: int = 4 * USDT, *, from_network: str = "ethereum", to_network: str = "bsc", txid: str = TXID) -> bool:
     return moves.move(
-        CATALOGUE,
         currency="USDT",
         units=units,
         from_network=from_network,
@@ -51,12 +52,12 @@ def held(network: str = "ethereum") -> tuple[int, int]:
 
 def test_what_was_carried_off_has_left_custody_and_is_not_owned_twice() -> None:
     custody, equity = held()
-    assert liquidity.cold_units(CATALOGUE, "USDT", "ethereum") == 10 * USDT
+    assert cold_books.units("ethereum", "USDT", with_pending=True) == 10 * USDT
 
     assert move()
 
     assert held() == (custody - 4 * USDT, equity - 4 * USDT)
-    assert liquidity.cold_units(CATALOGUE, "USDT", "ethereum") == 6 * USDT
+    assert cold_books.units("ethereum", "USDT", with_pending=True) == 6 * USDT
     books = reconciliation.read_books("ethereum")
     assert books is not None
     assert books.returned_units["USDT"] == 4 * USDT
