@@ -13,7 +13,7 @@ from cli.output import CommandError, JsonFlag, show
 from cli.session import bell, database
 from cli.treasury.comparison import compared_now
 from cli.treasury.liquidity import liquidity
-from cli.treasury.moves import move
+from cli.treasury.moves import move, returned
 from cli.treasury.recovery import dismiss, recover, skip_addresses, writeoff
 from cli.treasury.unowned import keep, unowned
 from cli.treasury.words import YesFlag, amount_of
@@ -34,6 +34,7 @@ app = typer.Typer(no_args_is_help=True, help="The gateway's own wallets: balance
 
 app.command()(liquidity)
 app.command()(move)
+app.command()(returned)
 app.command()(unowned)
 app.command()(keep)
 app.command()(recover)

@@ -1,4 +1,4 @@
-"""Declares `sluice treasury move`, which books what an operator carried to another network."""
+"""Declares `sluice treasury move` and `returned`: what an operator carried from a cold address, and to where."""
 
 from typing import Annotated, Final
 
@@ -8,9 +8,9 @@ import typer
 from actors import context as process
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
-from cli.treasury.words import YesFlag, known_network, operator, units_of
+from cli.treasury.words import YesFlag, amount_of, known_network, operator, units_of
 from core.catalogue.families import stored_txid
-from models.treasury import moves
+from models.treasury import moves, topups
 from models.treasury.moves import MoveError
 
 log = structlog.get_logger()
@@ -34,8 +34,7 @@ def move(
 
     The difference of both is what the way cost. Run it once the coin has left; running it again changes nothing.
     """
-    if not txid or len(txid) > TXID_CHARS_MAX or not txid.isascii() or not txid.isalnum():
-        raise CommandError("--txid is a transaction's hash")
+    _check_txid(txid)
     with database() as settings:
         ctx = process.configure(settings)
         origin, target = known_network(ctx, from_network), known_network(ctx, to_network)
@@ -73,3 +72,45 @@ def move(
     }  # fmt: skip
     line = f"{amount} {currency} left {origin.code} for {target.code}"
     show(document, [line if is_new else f"{line}: booked before"], as_json=as_json)
+
+
+def returned(
+    network: str,
+    txid: str,
+    *,
+    output: Annotated[str | None, typer.Option("--output", help="Which of its transfers, if several.")] = None,
+    yes: YesFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Book a top-up as come back from the cold address, where the scan could not tell where it came from.
+
+    As far as the books have it there it was never the gateway's own; what is beyond that stays so.
+    """
+    _check_txid(txid)
+    with database() as settings:
+        ctx = process.configure(settings)
+        known = known_network(ctx, network)
+        booked = topups.find(known.code, stored_txid(known, txid))
+        meant = [each for each in booked if output in {None, each.ordinal}]
+        if not meant:
+            raise CommandError(f"{txid} on {network} is no top-up that is booked as the gateway's own")
+        if len(meant) > 1:
+            raise CommandError(f"say which with --output: {', '.join(each.ordinal for each in meant)}")
+        [found] = meant
+        amount = amount_of(ctx.catalogue, found.currency, found.units)
+        if not yes:
+            question = f"Book {amount} {found.currency} on {network} as come back from the cold address?"
+            typer.confirm(question, abort=True, err=True)
+        back_units = topups.take_as_returned(found)
+        if back_units is None:
+            raise CommandError("what lay in the cold address is not known yet, or the top-up changed; try again later")
+        back, by = amount_of(ctx.catalogue, found.currency, back_units), operator()
+        log.warning("treasury.returned", network=network, txid=found.txid, currency=found.currency, amount=amount,
+                    known=back, by=by)  # fmt: skip
+    document = {"network": network, "txid": found.txid, "currency": found.currency, "amount": amount, "known": back}
+    show(document, [f"{back} of {amount} {found.currency} came back from the cold address"], as_json=as_json)
+
+
+def _check_txid(txid: str) -> None:
+    if not txid or len(txid) > TXID_CHARS_MAX or not txid.isascii() or not txid.isalnum():
+        raise CommandError("--txid is a transaction's hash")

@@ -122,6 +122,38 @@ def _split(topup: Topup) -> int:
     return topup.units - known
 
 
+def find(network: str, txid: str) -> list[Topup]:
+    """Return what a transaction brought to the hot wallet that is booked as the gateway's own."""
+    return Topup.read(
+        "network = %s AND txid = %s AND txid <> '' AND origin = 'transfer' AND status = 'booked' ORDER BY ordinal",
+        (network, txid),
+    )
+
+
+def take_as_returned(found: Topup) -> int | None:
+    """Take a booked top-up for what came back from the cold address, in a transaction of its own.
+
+    Returns what the books had there, in the ledger's units: it is the gateway's own no more. None while it is unknown
+    what lay there, if another call was first, or if a reorg took this life of it.
+    """
+    with transaction():
+        cold_books.wait_turn(found.network)
+        if cold_books.is_open(found.network, found.currency):
+            return None
+        taken = Topup.rows_of(
+            "UPDATE treasury_topups t SET origin = 'cold' WHERE id = %s AND round = %s AND origin = 'transfer'"
+            f" AND status = 'booked' RETURNING {Topup.LIST}",
+            (found.id, found.round),
+        )
+        if not taken:
+            return None
+        [topup] = taken
+        known = topup.units - _split(topup)
+        custody, equity = _accounts(topup)
+        ledger.post(f"topup:{topup.id}:{topup.round}:returned", [Transfer(equity, custody, known)])
+    return known
+
+
 def reverse_orphans(network: str) -> int:
     """Take back the top-ups in blocks above the cursor, from where a reorg moved it; return how many."""
     orphans = column(

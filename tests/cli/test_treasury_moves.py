@@ -10,10 +10,11 @@ from models.db import base, scales
 from models.db.base import execute
 from models.invariants.money_in import check
 from models.treasury import own_addresses as treasury
+from models.treasury import topups
 from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE, USDT, Chain
 from tests.models.payouts.held import funded, payout
-from tests.models.treasury.builders import COLD, hold, pin_hot, spend
+from tests.models.treasury.builders import COLD, hold, pin_hot, spend, topup
 
 TXID = "0x" + "ab" * 32
 MOVE = ("treasury", "move", "USDT", "4", "--from", "ethereum", "--to", "bsc", "--txid", TXID.replace("ab", "AB"))
@@ -73,3 +74,24 @@ def test_no_confirmation_books_nothing(sluice: CommandLine, database: str, monke
     assert sluice(*MOVE).code == 1
     base.connect(database)
     assert base.rows("SELECT 1 FROM treasury_moves") == []
+
+
+def test_what_came_back_is_booked_once_as_such(
+    sluice: CommandLine, database: str, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base.connect(database)
+    back = topup(chain, 4 * USDT, currency="USDT")
+    assert "no top-up that is booked" in sluice("treasury", "returned", "ethereum", back.txid, "--yes").err
+    base.connect(database)
+    chain.mature()
+    topups.book_matured(chain.network, limit=9)
+    execute("UPDATE treasury_topups SET ordinal = '7'")
+    assert "no top-up" in sluice("treasury", "returned", "ethereum", back.txid, "--output", "1", "--yes").err
+    assert "hash" in sluice("treasury", "returned", "ethereum", "0x; DROP", "--yes").err
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    first = sluice("treasury", "returned", "ethereum", back.txid)
+
+    assert (first.code, first.out.strip()) == (0, "4 of 4 USDT came back from the cold address")
+    assert sluice("treasury", "returned", "ethereum", back.txid, "--yes").code == 1
+    base.connect(database)
+    assert base.rows("SELECT origin, known_units FROM treasury_topups") == [("cold", 4 * USDT)]

@@ -10,13 +10,14 @@ from models.db import scales
 from models.db.base import execute, rows
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
-from models.treasury import cold_books, moves, reconciliation
+from models.treasury import cold_books, moves, reconciliation, topups
 from models.treasury import own_addresses as treasury
 from models.treasury.moves import MoveError
+from models.treasury.rows import Topup
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.db.collisions import at_once
 from tests.models.payouts.held import funded
-from tests.models.treasury.builders import COLD, pin_hot, spend
+from tests.models.treasury.builders import COLD, pin_hot, spend, topup
 
 TXID: Final = "0x" + "ab" * 32
 
@@ -82,3 +83,42 @@ def test_no_more_leaves_than_the_books_have_in_the_cold_address() -> None:
         move(1, txid="0xother")
     with pytest.raises(MoveError, match="holds less"):
         move(1, from_network="bsc", to_network="ethereum", txid="0xother")
+
+
+def came(chain: Chain, units: int) -> Topup:
+    """Book a top-up of which the chain does not say where it came from."""
+    made = topup(chain, units, currency="USDT")
+    chain.mature()
+    topups.book_matured(chain.network, limit=9)
+    return made
+
+
+def test_a_top_up_that_came_from_the_cold_address_is_owned_as_far_as_its_books_lack_it(chain: Chain) -> None:
+    custody, equity = held()
+    back = came(chain, 12 * USDT)
+    assert held() == (custody + 12 * USDT, equity + 12 * USDT)
+
+    found = topups.find("ethereum", back.txid)
+    assert [each.id for each in found] == [back.id]
+    assert sorted(map(repr, at_once(3, lambda _: topups.take_as_returned(found[0])))) == [
+        repr(10 * USDT), "None", "None",
+    ]  # fmt: skip
+
+    assert held() == (custody + 2 * USDT, equity + 2 * USDT)
+    assert (topups.find("ethereum", back.txid), topups.take_as_returned(found[0])) == ([], None)
+    assert cold_books.units("ethereum", "USDT", with_pending=True) == 0
+    assert_sound()
+
+    execute("UPDATE chain_cursors SET height = %s", (back.block_height - 1,))
+    topups.reverse_orphans("ethereum")
+    assert held() == (custody, equity)
+    assert cold_books.units("ethereum", "USDT", with_pending=True) == 10 * USDT
+
+
+def test_nothing_is_taken_as_returned_while_it_is_unknown_what_lay_there(chain: Chain) -> None:
+    came_txid = came(chain, 4 * USDT).txid
+    [back] = topups.find("ethereum", came_txid)
+    waiting = spend(purpose="cold", recipient=COLD, currency="USDT", token_units=1)
+    assert topups.take_as_returned(back) is None
+    execute("UPDATE spends SET state = 'dead', settled_at = app_now() WHERE id = %s", (waiting,))
+    assert topups.take_as_returned(back) == 4 * USDT
