@@ -98,6 +98,10 @@ class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]
         head, end, _ = self.buf.getvalue().partition(b"\r\n\r\n")
         return bytes(head + end)
 
+    def has_last_chunk(self) -> bool:
+        """Return whether a body of chunks may have ended in what has come."""
+        return b"0\r\n\r\n" in self.buf.getvalue()
+
     def chunk(self, size_hint: int | None = None) -> bytes:
         """Return more from the socket, or nothing as if the client had closed."""
         self.is_short = self.is_whole

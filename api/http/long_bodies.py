@@ -1,7 +1,8 @@
-"""Requests that a thread has to read the rest of. Used by api.http.worker in its one loop.
+"""Requests whose bodies nobody waits for. Used by api.http.worker in its one loop.
 
-Their bodies are too long or of no announced length, so that the loop cannot tell their end. Few threads may wait for
-such bodies; the other requests wait here, counted by source, and each source has one turn after the other.
+Their bodies are too long or of no announced length, so that the loop cannot tell their end, and they are refused by
+what has come. Few threads do that; the other requests wait here, counted by source, and each source has one turn after
+the other.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from api.http.crowd import Crowd
 from api.http.turns import Turns
 from api.limits.sources import Source
 
-# One thread in so many may wait for such a body.
+# One thread in so many may refuse such bodies.
 LONG_SHARE: Final = 4
 
 

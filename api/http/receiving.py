@@ -28,7 +28,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Doors:
     """Where a connection goes from here; its receiver has it alone."""
 
-    # A request that is there, or one that a thread has to read the rest of.
+    # A request that is there, or one that is refused whatever its rest says.
     arrived: Callable[[Connection, Verdict], None]
     refused: Callable[[Connection, DomainError], None]
     dropped: Callable[[Connection], None]
@@ -149,7 +149,8 @@ class Receiving:
             self._answering[conn] = len(arrival.data)
             self._held_bytes += len(arrival.data)
         conn.is_long = verdict is Verdict.LONG
-        conn.unreader.hold(bytes(arrival.data), is_whole=not conn.is_long)
+        # Of a long body, too, the parser gets what is there: it is refused, whatever its rest says.
+        conn.unreader.hold(bytes(arrival.data), is_whole=True)
         self._doors.arrived(conn, verdict)
 
     def _drop(self, conn: Connection) -> None:

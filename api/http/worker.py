@@ -44,7 +44,7 @@ REQUEST_S: Final = 15.0
 # To answer a request in a thread; and again for the client to take what did not fit into its socket. Above the longest
 # wait for a call, and what routers in front allow.
 EXCHANGE_S: Final = 35.0
-# Of a body that the application refused unread, gunicorn discards so much; where more comes it closes the connection.
+# Of a body that the application refused unread, so much is discarded at once.
 DISCARDED_MAX: Final = 64 * 1024
 # Health checks that their one thread has ahead. The others wait where they are counted, so that a full process ends
 # one of a flood of them, and not the connection of a source that has just one.
@@ -151,7 +151,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         self._receiving.begin(conn)
 
     def _answer(self, conn: Connection, verdict: Verdict) -> None:
-        """Give a request to a thread; one with a long body waits for one of the few that may wait for it."""
+        """Give a request to a thread; one with a long body takes one of few."""
         if verdict is Verdict.LONG:
             self._long_bodies.add(conn, self._head_source(conn))
         elif verdict is Verdict.HEALTH:
@@ -219,10 +219,8 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             self._started_at.pop(conn, None)
 
     def handle_request(self, req: Any, conn: Connection) -> Any:
-        """Answer one request. After a long body the connection may have to end, and the answer has to say so."""
-        if conn.is_long and any(
-            name == "CONTENT-LENGTH" and int(value) >= DISCARDED_MAX for name, value in req.headers
-        ):
+        """Answer one request. Where the rest of a long body is to come the connection ends, and the answer says so."""
+        if conn.is_long and not conn.unreader.has_last_chunk():
             req.force_close()
         is_kept = super().handle_request(req, conn)
         # Before the rest of a body is waited for.
@@ -317,9 +315,6 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         for conn, started_at in list(self._started_at.items()):
             if now - started_at > EXCHANGE_S:
                 conn.shut(socket.SHUT_RDWR)
-            elif conn.is_long and now - conn.began_at > REQUEST_S:
-                # Reading ends, as if the client had closed; a thread that is busy answering does not notice.
-                conn.shut(socket.SHUT_RD)
 
 
 def _queued(pool: ThreadPoolExecutor) -> int:

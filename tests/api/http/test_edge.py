@@ -235,6 +235,24 @@ def test_long_bodies_that_stall_delay_no_other_s_long_body(server: Server, clien
     assert time.monotonic() - began_at < SOON_S
 
 
+@pytest.mark.parametrize("begun", [b"", b"5", b"5\r\n{", b"5\r\n{    \r\n", b"0\r\n"])
+def test_chunked_bodies_that_stall_from_many_sources_delay_no_other_s_refusal(
+    server: Server, clients: Clients, begun: bytes
+) -> None:
+    """Whatever comes of such a body, it is refused: no thread waits for its end."""
+    head = b"POST /v1/payment/info HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    stalled = [clients.send(head + begun, source=f"127.0.1.{number + 1}") for number in range(4 * THREADS)]
+    began_at = time.monotonic()
+
+    answer = server.talk(head + b"0\r\n\r\n" + HEALTH)
+
+    assert (code_of(answer), answer.count(b"HTTP/1.1 ")) == ((411, "request.length_required"), 2)
+    assert time.monotonic() - began_at < SOON_S / 2
+    for client in stalled:
+        told = b"".join(iter(lambda client=client: client.recv(65536), b""))  # type: ignore[misc]
+        assert (told.count(b"HTTP/1.1 "), split(told)[1]["connection"]) == (1, "close")
+
+
 def test_open_requests_are_bounded_by_source_and_the_oldest_end(server: Server, clients: Clients) -> None:
     stranger = clients.send(b"GET", source="127.0.0.2")
     mine = [clients.send(b"GET") for _ in range(OPEN_MAX + 5)]
