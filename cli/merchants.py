@@ -81,9 +81,11 @@ def set_merchant(
         raise typer.BadParameter("say what to set")
     with database(), transaction():
         if cosign is not None:
-            merchants.set_cosign(merchant_id, is_required=cosign)
+            is_changed = merchants.set_cosign(merchant_id, is_required=cosign)
             lines.append("payouts need a second approval" if cosign else "payouts made with a key are sent at once")
-            notices.write(merchant_id, f"Co-signing is {'required' if cosign else 'not required'}.", by="operator")
+            if is_changed:
+                change = f"Co-signing is {'required' if cosign else 'not required'}."
+                notices.write(merchant_id, change, topic="cosign", by="operator")
         if fee_percent is not None:
             term_changes.set_fee_percent(merchant_id, ppm)
             lines.append(f"fee: {fee_percent} percent")
@@ -105,7 +107,8 @@ def unlock_merchant(merchant_id: UUID, *, as_json: JsonFlag = False) -> None:
     """End a merchant's IP allowlist, for one that has locked itself out; its keys then sign from anywhere."""
     with database(), transaction():
         ended = allowlists.end(merchant_id)
-        notices.write(merchant_id, "API keys may sign from anywhere.", by="operator")
+        if ended:
+            notices.write(merchant_id, "API keys may sign from anywhere.", topic="allowlist", by="operator")
     line = f"allowed so far: {', '.join(ended)}" if ended else "there was no list"
     show({"merchant_id": str(merchant_id), "ended": ended}, [line], as_json=as_json)
 
@@ -121,7 +124,7 @@ def create_key(
     """Create an API key. Its secret is shown now and never again."""
     with database() as settings, transaction():
         key = merchants.create_key(merchant_id, kind, label, SecretBox(settings.secret_keys))
-        notices.write(merchant_id, f"A new API key of kind {kind}: {key.public_id}", by="operator")
+        notices.write(merchant_id, f"A new API key of kind {kind}: {key.public_id}", topic="keys", by="operator")
     document = {"merchant_id": str(merchant_id), "public_id": key.public_id, "secret": key.secret, "kind": kind}
     lines = [f"public id  {key.public_id}", f"secret     {key.secret}   (not shown again)"]
     show(document, lines, as_json=as_json)

@@ -17,6 +17,7 @@ def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
     percent_ppm = split_ppm(wanted.percent)
     with recorded(info) as record:
         recipient_id = UUID(wanted.recipient_merchant_id)
+        before = splits.listing(info.merchant())
         made = splits.add(
             info.merchant(),
             recipient_id,
@@ -25,8 +26,9 @@ def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
             principal=info.principal(),
         )
         shown = splits.show_rule(made)
-        to = f"{shown.percent} percent to merchant {recipient_id}"
-        notices.write(info.merchant(), f"Split rule, {shown.status}: {to}.", by=info.principal())
+        if shown not in [splits.show_rule(rule) for rule in before]:
+            to = f"{shown.percent} percent to merchant {recipient_id}"
+            notices.write(info.merchant(), f"Split rule, {shown.status}: {to}.", topic="splits", by=info.principal())
         return record.store(shown)
 
 
@@ -36,7 +38,7 @@ def delete_split_rule(info: CallInfo, wanted: RuleLookup) -> CallReply:
     with recorded(info) as record:
         if not splits.delete(info.merchant(), UUID(wanted.rule_id)):
             raise SplitRuleNotFound
-        notices.write(info.merchant(), f"The split rule {wanted.rule_id} ended.", by=info.principal())
+        notices.write(info.merchant(), f"The split rule {wanted.rule_id} ended.", topic="splits", by=info.principal())
         return record.store(DeletedRule(rule_id=str(UUID(wanted.rule_id)), deleted=True))
 
 
@@ -44,10 +46,10 @@ def delete_split_rule(info: CallInfo, wanted: RuleLookup) -> CallReply:
 def set_splits(info: CallInfo, wanted: SetSplits) -> CallReply:
     """Change how rules apply to whatever is credited from now on, and return that."""
     with recorded(info) as record:
+        before = splits.show_config(info.merchant())
         splits.set_config(info.merchant(), enabled=wanted.enabled, hold_hours=wanted.refund_hold_hours)
         shown = splits.show_config(info.merchant())
-        state = "on" if shown.enabled else "off"
-        notices.write(
-            info.merchant(), f"Splits are {state}; shares wait {shown.refund_hold_hours} hours.", by=info.principal()
-        )
+        if shown != before:
+            change = f"Splits are {'on' if shown.enabled else 'off'}; shares wait {shown.refund_hold_hours} hours."
+            notices.write(info.merchant(), change, topic="splits", by=info.principal())
         return record.store(shown)

@@ -45,7 +45,12 @@ def _transfer(catalogue: Catalogue, merchant_id: UUID, body: ToPersonal, *, prin
     if body.currency in signing.doubted_coins(catalogue, context().available):
         raise PayoutFrozen
     made = personal.transfer(merchant_id, body.order_id, body.currency, units, created_by=principal)
-    notices.write(merchant_id, f"{body.amount} {body.currency} went to the owner's personal wallet.", by=principal)
+    notices.write(
+        merchant_id,
+        f"{body.amount} {body.currency} went to the owner's personal wallet.",
+        topic="transfers",
+        by=principal,
+    )
     return made
 
 

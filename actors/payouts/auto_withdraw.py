@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 from uuid import UUID
 
 from actors.context import Context, context
@@ -27,15 +28,26 @@ def set_auto_withdraw(info: CallInfo, wanted: SetAutoWithdraw) -> CallReply:
     with recorded(info) as record:
         if wanted.currency is not None and wanted.currency not in ctx.catalogue.assets:
             raise AutowithdrawUnknownCurrency
+        before = ""
         if wanted.is_change:
+            before = _told(_items(ctx, merchant_id, wanted.currency))
             _change(ctx, merchant_id, wanted, principal=info.principal())
         else:
             among = wanted.currency
-        items = [withdrawals.shown(ctx.catalogue, rule) for rule in withdrawals.listing(merchant_id, among)]
+        items = _items(ctx, merchant_id, among)
         if wanted.is_change:
-            [changed] = [item for item in items if item["currency"] == wanted.currency]
-            notices.write(merchant_id, _NOTICE.format(**changed), by=info.principal())
+            after = _told(item for item in items if item["currency"] == wanted.currency)
+            if after != before:
+                notices.write(merchant_id, after, topic="withdrawals", by=info.principal())
         return record.store({"items": items})
+
+
+def _items(ctx: Context, merchant_id: UUID, currency: str | None) -> list[dict[str, Any]]:
+    return [withdrawals.shown(ctx.catalogue, rule) for rule in withdrawals.listing(merchant_id, currency)]
+
+
+def _told(items: Iterable[dict[str, Any]]) -> str:
+    return " ".join(_NOTICE.format(**item) for item in items)
 
 
 def _change(ctx: Context, merchant_id: UUID, wanted: SetAutoWithdraw, *, principal: str) -> None:

@@ -42,7 +42,12 @@ def register_webhook(info: CallInfo, body: RegisterWebhook) -> CallReply:
     with recorded(info) as record:
         url, box = with_ascii_host(body.url), SecretBox(settings.secret_keys)
         endpoint = outbox.register_endpoint(info.merchant(), url, box=box)
-        notices.write(info.merchant(), f"Webhooks go to {endpoint.url}, signed with a new secret.", by=info.principal())
+        notices.write(
+            info.merchant(),
+            f"Webhooks go to {endpoint.url}, signed with a new secret.",
+            topic="webhooks",
+            by=info.principal(),
+        )
         answer = WebhookEndpoint(endpoint_id=str(endpoint.id), url=endpoint.url, secret=endpoint.secret)
         return record.store(answer)
 

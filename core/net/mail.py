@@ -55,13 +55,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     by: str
     text: str
+    # Changes of one topic leave no room for themselves at another's cost.
+    topic: str = ""
 
 
 def notice_body(merchant: str, changes: Sequence[Change], *, left_out: int) -> Body:
     """Return the e-mail about changes of who can move a merchant's money, or where it goes."""
     said = [f"{change.at}, by {change.by}\n{one_line(change.text)}" for change in changes]
     if left_out:
-        said.append(f"And {left_out} more changes.")
+        said.append(f"{left_out} earlier changes are left out.")
     return laid_out(
         Letter(
             lead=f"Changes at {merchant}:",

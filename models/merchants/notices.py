@@ -6,14 +6,18 @@ next PAUSE_S are gathered in one e-mail, so that repeated changes flood nobody, 
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 import msgspec
+import structlog
 
 from core.net import mail
 from core.net.letters import Body
 from core.net.mail import Change
+from core.secrets.secretbox import SecretBoxError
 from models.db import locks
 from models.db.base import app_now, execute, in_transaction, value
 from models.db.locks import LockSeed
@@ -21,9 +25,13 @@ from models.merchants import emails
 from models.merchants import rows as merchants
 from models.merchants.emails import EmailRow, Post
 
+log = structlog.get_logger()
+
 PAUSE_S: Final = 900
-# An e-mail names as many changes and counts the rest.
+# An e-mail names as many changes and counts the rest: those left out are the oldest of the topic that has the most, so
+# that no number of other changes hides the one that matters.
 CHANGES_MAX: Final = 50
+_LOST: Final = "Changes before these cannot be read any more: the gateway's key for them was dropped."
 
 
 class _Content(Body, frozen=True, kw_only=True):
@@ -36,11 +44,12 @@ class _Content(Body, frozen=True, kw_only=True):
 _decode: Final = msgspec.json.Decoder(_Content)
 
 
-def write(merchant_id: UUID, change: str, *, by: str) -> None:
+def write(merchant_id: UUID, change: str, *, topic: str, by: str) -> None:
     """Write or extend the notice about a change, in the caller's transaction. by: the principal.
 
-    Does nothing where the gateway sends no e-mail, or the owner has no address. Takes a lock of the merchant's notices
-    until the transaction ends: call it last.
+    topic: of which kind the change is. Not to be called where nothing changed. Does nothing where the gateway sends no
+    e-mail, or the owner has no address. Takes a lock of the merchant's notices until the transaction ends: call it
+    last.
     """
     if not in_transaction():
         raise RuntimeError("a notice is written in the transaction of its change")
@@ -48,14 +57,14 @@ def write(merchant_id: UUID, change: str, *, by: str) -> None:
     if post is None or recipient is None:
         return
     locks.wait_turn(str(merchant_id), seed=LockSeed.NOTICES)
-    new = Change(at=f"{app_now():%d %B %Y, %H:%M:%S} UTC", by=by, text=change)
+    new = Change(at=f"{app_now():%d %B %Y, %H:%M:%S} UTC", by=by, text=change, topic=topic)
     waiting = EmailRow.first(
         "e.merchant_id = %s AND e.kind = 'notice' AND e.recipient = %s AND e.status = 'pending' AND e.attempts = 0"
         " AND e.lease IS NULL ORDER BY e.id DESC LIMIT 1 FOR UPDATE",
         (merchant_id, recipient),
     )
     if waiting is None:
-        _start(merchant_id, recipient, new, post)
+        _start(merchant_id, recipient, [new], post, due_at=_due_at(merchant_id))
     else:
         _extend(waiting, new, post)
 
@@ -66,7 +75,9 @@ def set_address(merchant_id: UUID, address: str | None) -> None:
     Inside the caller's transaction. Raises merchants.UnknownMerchantError.
     """
     merchants.check_exists(merchant_id)
-    write(merchant_id, "Security notices go to another address, or end.", by="operator")
+    if address == _recipient(merchant_id):
+        return
+    write(merchant_id, "Security notices go to another address, or end.", topic="address", by="operator")
     owner_id = value("SELECT owner_id FROM merchants WHERE id = %s", (merchant_id,))
     execute("DELETE FROM owner_emails WHERE owner_id = %s", (owner_id,))
     if address is not None:
@@ -80,22 +91,36 @@ def _recipient(merchant_id: UUID) -> str | None:
     return found
 
 
-def _start(merchant_id: UUID, recipient: str, change: Change, post: Post) -> None:
-    content = _content(merchant_id, [change], left_out=0)
-    due_at = value(
-        "SELECT GREATEST(app_now(), (SELECT GREATEST(created_at, next_attempt_at) + make_interval(secs => %s)"
-        " FROM emails WHERE merchant_id = %s AND kind = 'notice' ORDER BY id DESC LIMIT 1))",
-        (PAUSE_S, merchant_id),
-    )
+def _start(merchant_id: UUID, recipient: str, changes: list[Change], post: Post, *, due_at: datetime) -> None:
+    content = _content(merchant_id, changes, left_out=0)
     emails.add_uncapped(
         merchant_id, recipient, subject=mail.NOTICE_SUBJECT, body=content, kind="notice", due_at=due_at, box=post.box
     )
 
 
+def _due_at(merchant_id: UUID) -> datetime:
+    found: datetime = value(
+        "SELECT GREATEST(app_now(), (SELECT GREATEST(created_at, next_attempt_at) + make_interval(secs => %s)"
+        " FROM emails WHERE merchant_id = %s AND kind = 'notice' ORDER BY id DESC LIMIT 1))",
+        (PAUSE_S, merchant_id),
+    )
+    return found
+
+
 def _extend(waiting: EmailRow, change: Change, post: Post) -> None:
-    before = _decode.decode(waiting.open(post.box))
-    is_full = len(before.changes) >= CHANGES_MAX
-    changes = before.changes if is_full else [*before.changes, change]
+    try:
+        before = _decode.decode(waiting.open(post.box))
+    except SecretBoxError:
+        # The change goes through: it may be the revocation of a key.
+        log.exception("notice.not_opened", merchant_id=str(waiting.merchant_id), email_id=str(waiting.id))
+        lost = Change(at=change.at, by="gateway", text=_LOST)
+        _start(waiting.merchant_id, waiting.recipient, [lost, change], post, due_at=waiting.next_attempt_at)
+        return
+    changes = [*before.changes, change]
+    is_full = len(changes) > CHANGES_MAX
+    if is_full:
+        [(crowd, _)] = Counter(each.topic for each in changes).most_common(1)
+        changes.remove(next(each for each in changes if each.topic == crowd))
     content = _content(waiting.merchant_id, changes, left_out=before.left_out + is_full)
     emails.rewrite(waiting, content, box=post.box)
 

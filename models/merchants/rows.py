@@ -9,7 +9,7 @@ from uuid import UUID
 
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
-from models.db.base import column, execute, is_true, transaction, value
+from models.db.base import column, execute, is_true, touched, transaction, value
 from models.db.table import BY_DATABASE, Table, derived
 
 KeyKind = Literal["unified", "payment", "payout"]
@@ -153,13 +153,16 @@ def check_exists(merchant_id: UUID) -> None:
         raise UnknownMerchantError(f"there is no merchant {merchant_id}")
 
 
-def set_cosign(merchant_id: UUID, *, is_required: bool) -> None:
-    """Decide whether a merchant's payouts need a second principal; those that wait already go on as they began.
+def set_cosign(merchant_id: UUID, *, is_required: bool) -> bool:
+    """Decide whether a merchant's payouts need a second principal; return whether that is new.
 
-    Raises UnknownMerchantError.
+    Those that wait already go on as they began. Raises UnknownMerchantError.
     """
-    if not execute("UPDATE merchants SET is_cosign_required = %s WHERE id = %s", (is_required, merchant_id)):
-        raise UnknownMerchantError(f"there is no merchant {merchant_id}")
+    check_exists(merchant_id)
+    return touched(
+        "UPDATE merchants SET is_cosign_required = %s WHERE id = %s AND is_cosign_required <> %s",
+        (is_required, merchant_id, is_required),
+    )
 
 
 def create_key(merchant_id: UUID, kind: KeyKind, label: str, box: SecretBox) -> IssuedKey:

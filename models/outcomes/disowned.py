@@ -40,7 +40,8 @@ def revoke(catalogue: Catalogue, public_id: str) -> Revoked:
     with transaction():
         was_active = merchants.revoke_key(public_id)
         if was_active:
-            notices.write(merchants.merchant_of(public_id), f"The API key {public_id} is revoked.", by="operator")
+            merchant_id = merchants.merchant_of(public_id)
+            notices.write(merchant_id, f"The API key {public_id} is revoked.", topic="keys", by="operator")
     stopped = withdrawals.named_by(public_id)
     cheques, kept_cheques = payout_links.cancel_of_key(public_id)
     return Revoked(was_active, stopped, cheques, kept_cheques, cancel_all(catalogue, public_id))

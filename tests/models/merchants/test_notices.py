@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import datetime
 from uuid import UUID
 
 import pytest
+from structlog.testing import capture_logs
 
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.db.base import app_now, execute, one, rows, transaction
 from models.merchants import emails, notices
+from models.merchants import rows as merchants
 from models.merchants.emails import EmailRow, Post
 from models.merchants.notices import CHANGES_MAX, PAUSE_S
-from tests.models.builders import merchant
+from models.outcomes import disowned
+from tests.actors.payouts.withdrawals import add_key
+from tests.models.builders import CATALOGUE, merchant
 
 BOX = SecretBox(DEVELOPMENT_SECRET_KEYS)
 OWNER = "owner@mail.example"
@@ -31,10 +36,10 @@ def shop(database: str, monkeypatch: pytest.MonkeyPatch) -> UUID:
     return shop
 
 
-def write(shop: UUID, *changes: str) -> None:
+def write(shop: UUID, *changes: str, topic: str = "test") -> None:
     for change in changes:
         with transaction():
-            notices.write(shop, change, by="pk_test")
+            notices.write(shop, change, topic=topic, by="pk_test")
 
 
 def written() -> list[tuple[str, str, datetime]]:
@@ -77,12 +82,50 @@ def test_the_first_is_due_at_once_and_what_follows_is_gathered(shop: UUID) -> No
     assert written()[3][2] <= app_now()
 
 
-def test_an_e_mail_names_so_many_changes_and_counts_the_rest(shop: UUID) -> None:
+def test_an_e_mail_names_the_newest_changes_and_counts_the_rest(shop: UUID) -> None:
     write(shop, *(f"Change {number}." for number in range(CHANGES_MAX + 2)))
 
     [(_, text, _)] = written()
     assert text.count("by pk_test") == CHANGES_MAX
-    assert "And 2 more changes." in text
+    assert [f"Change {number}." in text for number in (0, 1, 2, CHANGES_MAX + 1)] == [False, False, True, True]
+    assert "2 earlier changes are left out." in text
+
+
+def test_many_changes_of_one_kind_hide_none_of_another(shop: UUID) -> None:
+    write(shop, "The address is a thief's.", topic="address")
+    write(shop, *(f"Change {number}." for number in range(CHANGES_MAX)))
+    write(shop, "A key is new.", topic="keys")
+    write(shop, *(f"Another change {number}." for number in range(CHANGES_MAX)))
+
+    [(_, text, _)] = written()
+    assert text.count("by pk_test") == CHANGES_MAX
+    assert ("a thief's" in text, "A key is new." in text) == (True, True)
+
+
+def test_a_revocation_goes_through_where_the_waiting_notice_does_not_open(
+    shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(shop, "The first.")
+    later(0)
+    key = "pk_" + "a" * 24
+    add_key(shop, key)
+    dropped = SecretBox(f"dropped:{base64.b64encode(bytes(32)).decode()}")
+    used = emails._Process.post
+    assert used is not None
+    monkeypatch.setattr("models.merchants.emails._Process.post", used._replace(box=dropped))
+    write(shop, "Sealed with a key that the operator drops.")
+    monkeypatch.setattr("models.merchants.emails._Process.post", used)
+
+    with capture_logs() as logs:
+        assert disowned.revoke(CATALOGUE, key).was_active
+        write(shop, "Another change.")
+
+    assert merchants.find_key(key) is None
+    _, closed, opened = EmailRow.read("true ORDER BY e.id")
+    text = notices._decode.decode(opened.open(BOX)).text
+    assert [part in text for part in (f"{key} is revoked", "Another change.", "cannot be read")] == [True] * 3
+    assert opened.next_attempt_at == closed.next_attempt_at, "no later than the other would have been sent"
+    assert [(entry["event"], entry["log_level"]) for entry in logs] == [("notice.not_opened", "error")]
 
 
 def test_what_somebody_is_sending_is_left_as_it_is(shop: UUID) -> None:
@@ -108,8 +151,9 @@ def test_caps_neither_hold_notices_back_nor_count_them(shop: UUID) -> None:
 
 
 def test_the_address_before_is_told_of_the_new_one(shop: UUID) -> None:
-    with transaction():
-        notices.set_address(shop, "thief@mail.example")
+    for _ in range(2):
+        with transaction():
+            notices.set_address(shop, "thief@mail.example")
     write(shop, "A change.")
     with transaction():
         notices.set_address(shop, None)
@@ -118,6 +162,7 @@ def test_the_address_before_is_told_of_the_new_one(shop: UUID) -> None:
     (first, text, _), (second, _, _) = written()
     assert (first, second) == (OWNER, "thief@mail.example")
     assert "go to another address" in text
+    assert text.count("go to another address") == 1
     assert one("SELECT count(*) FROM owner_emails") == (0,)
 
 
@@ -125,7 +170,7 @@ def test_nothing_is_written_without_an_address_a_mail_server_or_a_transaction(
     shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(RuntimeError):
-        notices.write(shop, "A change.", by="pk_test")
+        notices.write(shop, "A change.", topic="test", by="pk_test")
     write(merchant(), "A change.")
     monkeypatch.setattr("models.merchants.emails._Process.post", None)
     write(shop, "A change.")

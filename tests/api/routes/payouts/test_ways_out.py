@@ -195,6 +195,7 @@ def resolved(shop: Shop, **fields: Any) -> dict[str, Any]:
 
 
 RULE: Final = {"currency": "USDT", "network": "ethereum", "address": ANN, "threshold": "20"}
+_WITHOUT_COIN: Final = {"network": "ethereum", "address": ANN, "threshold": "1"}
 CASES: Final[dict[tuple[Way, str], Case]] = {
     (ways_out.PAYOUT, "/v1/payout"): plain("/v1/payout", Shop.order),
     (ways_out.PAYOUT, "/v1/payout/mass"): mass,
@@ -439,6 +440,7 @@ def test_the_owner_is_told_of_each_change_that_one_key_makes(shop: Shop) -> None
         (ways_out.WEBHOOK, "Webhooks go to https://1.1.1.1/hook, signed with a new secret."),
     )
     for way, _ in told:
+        base.execute("UPDATE merchants SET is_split_enabled = %s", (way is not ways_out.SPLIT_SETTINGS,))
         assert CASES[way, way.routes[0]](shop)(FIRST) == ""
     [rule] = shop.post("/v1/split/rule/list", {})["items"]
     assert shop.post("/v1/split/rule/delete", {"rule_id": rule["rule_id"]})["deleted"]
@@ -451,6 +453,38 @@ def test_the_owner_is_told_of_each_change_that_one_key_makes(shop: Shop) -> None
     texts = [change.text for change in content.changes]
     assert [expected in text for text, (_, expected) in zip(texts, told, strict=False)] == [True] * 6
     assert texts[-1] == f"The split rule {rule['rule_id']} ended."
+
+
+def test_the_owner_is_told_nothing_where_nothing_changes(shop: Shop) -> None:
+    shop.live.configure(SMTP_URL="smtp://127.0.0.1:1")
+    base.execute("UPDATE merchants SET ip_allowlist = '{10.0.0.1,127.0.0.1}', is_split_enabled = true")
+    merchants.set_cosign(shop.id, is_required=True)
+    rule = CASES[ways_out.SPLIT, "/v1/split/rule"](shop)
+    for key in (FIRST, SECOND):
+        shop.post("/v1/auto-withdraw", RULE, key)
+    shop.post("/v1/auto-withdraw", {"currency": "ETH", **_WITHOUT_COIN})
+    shop.post("/v1/auto-withdraw", {"currency": "ETH", "enabled": False})
+    assert rule(FIRST) == ""
+    with base.transaction():
+        notices.set_address(shop.id, "owner@mail.example")
+
+    for _ in range(2):
+        assert rule(FIRST) == "", "it waits already"
+        for path, body in (
+            ("/v1/auto-withdraw", RULE), ("/v1/auto-withdraw", {"currency": "ETH", "enabled": False}),
+            ("/v1/auto-withdraw", {"currency": "USDT", "enabled": True, "address": ANN}),
+            ("/v1/split/config/set", {"enabled": True}), ("/v1/split/config/set", {"refund_hold_hours": 0}),
+            ("/v1/ip-allowlist", {"ips": ["127.0.0.1", "10.0.0.1"]}),
+        ):  # fmt: skip
+            assert isinstance(shop.post(path, body), dict)
+
+    assert EmailRow.read("true") == []
+    assert rule(SECOND) == ""
+    for body in (RULE | {"threshold": "21"}, {"currency": "USDT", "enabled": False}):
+        shop.post("/v1/auto-withdraw", body)
+    [email] = EmailRow.read("true")
+    content = notices._decode.decode(email.open(SecretBox(shop.live.settings.secret_keys)))
+    assert len(content.changes) == 3
 
 
 def test_every_route_that_changes_something_is_a_way_out_or_moves_nothing() -> None:
