@@ -7,7 +7,7 @@ that a chain skips are gone over; one that is not there yet is waited for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import Final, cast
 
@@ -176,7 +176,7 @@ def _check_tip(ctx: Context, network: Network, chain: Reader, cursor: Cursor, he
         return Tip.UNKNOWN
     if reorgs.is_same(block, kept[1]):
         return Tip.OURS
-    return Tip.UNKNOWN if reorgs.walk_back(ctx, network, chain, cursor) is None else Tip.REPLACED
+    return Tip.UNKNOWN if reorgs.walk_back(ctx, network, chain, cursor, head) is None else Tip.REPLACED
 
 
 def _scan_next(
@@ -189,7 +189,11 @@ def _scan_next(
     pace = cursors.pace(network.code, above=cursor.height - PACE_OVER_BLOCKS) if chain.providers > 1 else None
     for scan in scans:
         if not _follows(scan.block, at, head, whole=whole):
-            return reorgs.walk_back(ctx, network, chain, at)
+            back = reorgs.walk_back(ctx, network, chain, at, head)
+            if back is None and chain.providers > 1:
+                # Whoever shows our block and another one upon what it does not have rests, if the others do not agree.
+                chain.agreement(scan.block.height, scan.block.hash)
+            return back
         if pace is not None:
             _check_pace(network, chain, scan.block, pace)
         if not repeat_on_deadlock(_record, ctx, network, chain, at, scan, ours, head, left):
@@ -220,7 +224,8 @@ def _check_pace(network: Network, chain: Reader, block: Block, since: Pace) -> N
     One that makes blocks up could otherwise lead the scan further from the chain than it may be taken back. A time in
     the future does not count. Raises ProviderError.
     """
-    passed = min(block.time, since.now + CLOCK_SKEW) - since.block_time
+    now = max(since.now, datetime.now(UTC))
+    passed = min(block.time, now + CLOCK_SKEW) - since.block_time
     fair = PACE_SLACK_BLOCKS + PACE_FACTOR * passed / timedelta(milliseconds=network.block_time_ms)
     if block.height - since.height <= fair:
         return

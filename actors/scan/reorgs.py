@@ -52,7 +52,7 @@ def row(network: Network, block: Block, *, read_by: str = "") -> ChainBlock:
     )
 
 
-def walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor) -> Cursor | None:
+def walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor, head: int) -> Cursor | None:
     """Find the last kept block that the chain still has, take back what came after it, and resume there.
 
     None where there is nothing to go on with: what the node lacks it may not have seen yet, so that only another block
@@ -60,7 +60,7 @@ def walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor) -> 
     may have been credited is not taken back on one provider's word alone, where there are more.
     """
     kept = cursors.kept_blocks(network.code)
-    fork = _fork(chain, kept)
+    fork = _fork(chain, kept, head)
     if fork is None:
         return _from_the_start(ctx, network, chain, cursor, kept)
     height, replaced = fork
@@ -72,20 +72,19 @@ def walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor) -> 
         return None
     _check_upon(chain, (height, dict(kept)[height]), replaced[0])
     log.warning("scan.reorg", network=network.code, depth=cursor.height - height, fork_height=height)
-    return _go_on(
-        ctx,
-        network,
-        lambda: cursors.retreat(network.code, expected=cursor, to_height=height, is_agreed=is_agreed),
-    )
+    # Below the fork, credits were counted from so high at most.
+    peak = height + network.confirmations - 1 if is_agreed else None
+    return _go_on(ctx, network, lambda: cursors.retreat(network.code, expected=cursor, to_height=height, peak=peak))
 
 
-def _fork(chain: Reader, kept: Sequence[tuple[int, str]]) -> tuple[int, tuple[int, str] | None] | None:
+def _fork(chain: Reader, kept: Sequence[tuple[int, str]], head: int) -> tuple[int, tuple[int, str] | None] | None:
     """Return the newest kept height that the chain still has, and the kept block above it that it replaced.
 
     None where it has none of them. Ours are a chain and so are theirs, so that a bisection finds where they part; what
-    is above the chain's own end is lacking there, not replaced; what it skipped is replaced by what follows.
+    is above the chain's own end is lacking there, not replaced; what it skipped is replaced by what follows. Above the
+    head nobody is asked: only one that made those blocks up would answer.
     """
-    ended = 0
+    ended = sum(height > head for height, _ in kept)
     while ended < len(kept) and chain.block(kept[ended][0]) is None:
         ended += 1
     low, high = ended, len(kept)
@@ -136,7 +135,9 @@ def _agreed(network: Network, chain: Reader, replaced: tuple[int, str], *, depth
         return True
     ours = chain.agreement(*replaced)
     if _is_disputed(ours):
-        _halt_disputed(network, replaced[0])
+        # Most have our block: the next step asks them, since the others rest.
+        if ours.same < WITNESSES_MIN or ours.same == ours.other:
+            _halt_disputed(network, replaced[0])
         return None
     if ours.other >= WITNESSES_MIN:
         return True
@@ -167,7 +168,7 @@ def is_split(network: Network, chain: Reader) -> bool:
         return False
     kept = cursors.kept_hash(network.code, height)
     ours = Agreement(same=0, other=0) if kept is None else chain.agreement(height, kept)
-    if ours.other and _is_disputed(ours):
+    if ours.other and ours.same == ours.other:
         _halt_disputed(network, height)
         return True
     cursors.note_split(network.code, None)
@@ -192,7 +193,8 @@ def _from_the_start(
         return None
     log.warning("scan.reorg_below_start", network=network.code, height=block.height)
     first = row(network, block)
-    return _go_on(ctx, network, lambda: cursors.restart(first, expected=cursor, is_agreed=is_agreed))
+    peak = first.height + network.confirmations - 1 if is_agreed else None
+    return _go_on(ctx, network, lambda: cursors.restart(first, expected=cursor, peak=peak))
 
 
 def _go_on(ctx: Context, network: Network, move: Callable[[], bool]) -> Cursor | None:

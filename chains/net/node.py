@@ -117,9 +117,9 @@ class Node(Generic[C]):
         self.head = head
         return head
 
-    def blame(self) -> None:
-        """Let it rest: it failed, or said what cannot be."""
-        self.rests_until = time.monotonic() + min(REST_S * 2**self._failures, REST_MAX_S)
+    def blame(self, *, rest_s: float = REST_S) -> None:
+        """Let it rest, at least so long: it failed, or said what cannot be."""
+        self.rests_until = time.monotonic() + max(rest_s, min(REST_S * 2**self._failures, REST_MAX_S))
         self._failures = min(self._failures + 1, 16)
         # Behind the same address may stand another node when it is back.
         self._verified_until = 0.0

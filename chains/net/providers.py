@@ -31,9 +31,12 @@ HEADS_EVERY_S: Final = 5.0
 # A node may be this much behind the others, in time or in blocks, before it counts as lagging.
 LAG_MS: Final = 15_000
 LAG_BLOCKS_MIN: Final = 2
-# A node that is behind and has told the same head for so long, in time or in blocks, is stuck.
+# A node that is behind and has told the same head for so long, in time or in blocks up to a time, is stuck.
 STUCK_S: Final = 120.0
 STUCK_BLOCKS: Final = 24
+STUCK_MAX_S: Final = 1_800.0
+# A node that contradicts most of the others rests longer than the scan waits between two steps.
+CONTRADICTION_S: Final = 60.0
 # So much slower than the fastest is slow, from this latency on.
 SLOW_FACTOR: Final = 4
 SLOW_FROM_S: Final = 0.3
@@ -57,7 +60,7 @@ class Providers(Generic[C]):
             for number, url in enumerate(distinct.values())
         )
         self._tolerance = max(LAG_BLOCKS_MIN, LAG_MS // network.block_time_ms)
-        self._stuck_s = max(STUCK_S, STUCK_BLOCKS * network.block_time_ms / 1000)
+        self._stuck_s = max(STUCK_S, min(STUCK_BLOCKS * network.block_time_ms / 1000, STUCK_MAX_S))
         self._looked_at = float("-inf")
         self._agreed = AgreedFigures()
         self._local = threading.local()
@@ -104,6 +107,10 @@ class Providers(Generic[C]):
             order = [node for node in order if node.mark != but_by]
         return self._first(order, lambda node: node.ask(question))
 
+    def ask_one(self, mark: str, question: Callable[[C], T]) -> T:
+        """Put a question to the node with this mark. Raises its ProviderError."""
+        return next(node for node in self._nodes if node.mark == mark).ask(question)
+
     @property
     def answered_by(self) -> str:
         """Return the mark of the node that answered this thread's last attempt; '' if none did."""
@@ -149,7 +156,7 @@ class Providers(Generic[C]):
                 budget.check()
                 self._note(error)
         for node in min(same, other, key=len) if len(same) != len(other) else ():
-            node.blame()
+            node.blame(rest_s=CONTRADICTION_S)
         return len(same), len(other)
 
     def _each(self, ask: Callable[[Node[C]], T]) -> list[T | ProviderError]:

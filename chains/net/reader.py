@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from chains.base import WITNESSES_MIN, Agreement, Block, BlockScan, NotYetError, ProviderError, Recorded
-from chains.net.budget import budget
+from chains.net.budget import BudgetSpentError, budget
 from chains.net.providers import Providers
 
 C = TypeVar("C")
@@ -41,11 +41,11 @@ class NodesReader(ABC, Generic[C]):
         """Return the height of the newest block.
 
         A head that is ahead of what the others told counts once a node shows its block: one that a node makes up would
-        let the scan look late for as long as that goes on, with no sale and no payout. Raises ProviderError where a
-        node cannot say whether it has that block: the chain may have come so far.
+        let the scan look late for as long as that goes on, with no sale and no payout. Raises ProviderError where the
+        node that told it cannot say whether it has that block: the chain may have come so far.
         """
-        told, common = self._providers.head(), self._providers.common_head()
-        if common is None or told <= common or self._is_shown(told):
+        told, teller, common = self._providers.head(), self._providers.answered_by, self._providers.common_head()
+        if common is None or told <= common or self._is_shown(told, teller):
             return told
         common = self._providers.common_head(ask=True)
         return told if common is None else min(told, common)
@@ -93,25 +93,17 @@ class NodesReader(ABC, Generic[C]):
             raise ProviderError(f"the header of block {block.height} does not have its hash, and nobody else tells it")
         return block
 
-    def _is_shown(self, height: int) -> bool:
-        """Return whether a node shows a block. Raises the ProviderError of one that failed where none does."""
-        failures: list[ProviderError] = []
-
-        def shown(node: C) -> Block:
-            try:
-                return self._witnessed(self._header(node, height))
-            except NotYetError:
-                raise
-            except ProviderError as error:
-                failures.append(error)
-                raise
-
+    def _is_shown(self, height: int, teller: str) -> bool:
+        """Return whether a node shows the block of a head. Raises the ProviderError of the one that told the head."""
         try:
-            self._providers.attempt(shown)
+            self._providers.ask_one(teller, lambda node: self._witnessed(self._header(node, height)))
         except NotYetError:
-            if failures:
-                raise failures[0] from None
-            return False
+            try:
+                return self.block(height) is not None
+            except BudgetSpentError:
+                raise
+            except ProviderError:
+                return False
         return True
 
     @abstractmethod

@@ -12,6 +12,8 @@ from models.deposits.rows import ChainBlock, ChainCursor
 
 # Blocks kept for walking back; deeper reorgs than this stop the scan with an alarm instead of guessing.
 BLOCKS_KEPT: Final = 512
+# Blocks that another provider has not shown yet are kept longer, up to so many: those that one alone made up lead back.
+BLOCKS_UNREAD_MAX: Final = 20_000
 # A catch-up leaves out blocks from this depth on, so that one that is not kept may still be a scanned one.
 BLOCKS_SETTLED: Final = 256
 # Between two looks of a scan that runs there is less than this.
@@ -66,23 +68,25 @@ def start(block: ChainBlock) -> None:
 
 def advance(block: ChainBlock, *, expected: Cursor, head: int) -> bool:
     """Move the cursor to the next block if nobody moved it; call inside the transaction of that block's deposits."""
-    moved = _move(block, expected, head, is_agreed=False)
+    moved = _move(block, expected, head, peak=None)
     if moved:
         _keep(block)
         execute(
-            "DELETE FROM chain_blocks WHERE network = %s AND height < %s", (block.network, block.height - BLOCKS_KEPT)
+            "DELETE FROM chain_blocks b USING chain_cursors c WHERE c.network = b.network AND b.network = %s"
+            " AND b.height < LEAST(%s, GREATEST(COALESCE(c.reread_height, %s), %s))",
+            (block.network, block.height - BLOCKS_KEPT, block.height, block.height - BLOCKS_UNREAD_MAX),
         )
     return moved
 
 
-def _move(block: ChainBlock, expected: Cursor, head: int | None, *, is_agreed: bool) -> bool:
+def _move(block: ChainBlock, expected: Cursor, head: int | None, *, peak: int | None) -> bool:
     return touched(
         "UPDATE chain_cursors SET height = %s, hash = %s, block_time = %s, moved_at = app_now(),"
-        " peak_height = CASE WHEN %s THEN %s ELSE GREATEST(peak_height, height, %s) END,"
+        " peak_height = LEAST(GREATEST(peak_height, height, %s), %s),"
         " head_height = COALESCE(%s, head_height) WHERE network = %s AND height = %s AND hash = %s",
         (
-            block.height, block.hash, block.block_time, is_agreed, block.height, block.height, head, block.network,
-            expected.height, expected.hash,
+            block.height, block.hash, block.block_time, block.height, peak, head, block.network, expected.height,
+            expected.hash,
         ),
     )  # fmt: skip
 
@@ -99,33 +103,39 @@ def kept_blocks(network: str) -> list[tuple[int, str]]:
     return rows("SELECT height, hash FROM chain_blocks WHERE network = %s ORDER BY height DESC", (network,))
 
 
-def retreat(network: str, *, expected: Cursor, to_height: int, is_agreed: bool) -> bool:
+def retreat(network: str, *, expected: Cursor, to_height: int, peak: int | None) -> bool:
     """Move the cursor back to a kept block after its successors left the chain; call inside a transaction.
 
     The deposits above it are taken back after that, and before the scan goes on: settlement.reverse_orphans. The head
-    of the chain counts as not reached. is_agreed: two providers tell of it, or the only one does.
+    of the chain counts as not reached. peak: where two providers tell of it, or the only one, the highest block that
+    credits which stay can have been counted from; None for one of several.
     """
     moved = touched(
         "UPDATE chain_cursors c SET height = b.height, hash = b.hash, block_time = b.block_time, moved_at = app_now(),"
-        " head_reached_at = NULL, peak_height = CASE WHEN %s THEN b.height ELSE GREATEST(c.peak_height, c.height) END"
+        " head_reached_at = NULL, peak_height = LEAST(GREATEST(c.peak_height, c.height), %s),"
+        " reread_height = LEAST(c.reread_height, b.height)"
         " FROM chain_blocks b WHERE b.network = c.network AND b.height = %s"
         " AND c.network = %s AND c.height = %s AND c.hash = %s",
-        (is_agreed, to_height, network, expected.height, expected.hash),
+        (peak, to_height, network, expected.height, expected.hash),
     )
     if moved:
         execute("DELETE FROM chain_blocks WHERE network = %s AND height > %s", (network, to_height))
     return moved
 
 
-def restart(block: ChainBlock, *, expected: Cursor, is_agreed: bool) -> bool:
+def restart(block: ChainBlock, *, expected: Cursor, peak: int | None) -> bool:
     """Begin again at another block of the height where the scan once began: the chain was replaced below it.
 
-    Nothing was lost: no deposit is looked for in that block or before. Call inside a transaction. is_agreed: as with
+    Nothing was lost: no deposit is looked for in that block or before. Call inside a transaction. peak: as with
     retreat().
     """
-    moved = _move(block, expected, None, is_agreed=is_agreed)
+    moved = _move(block, expected, None, peak=peak)
     if moved:
-        execute("UPDATE chain_cursors SET head_reached_at = NULL WHERE network = %s", (block.network,))
+        execute(
+            "UPDATE chain_cursors SET head_reached_at = NULL, reread_height = LEAST(reread_height, height)"
+            " WHERE network = %s",
+            (block.network,),
+        )
         execute("DELETE FROM chain_blocks WHERE network = %s", (block.network,))
         _keep(block)
     return moved

@@ -170,7 +170,7 @@ class Chain:
         expected = cursors.read(self.network.code)
         assert expected is not None
         with transaction():
-            assert cursors.retreat(self.network.code, expected=expected, to_height=self.height - depth, is_agreed=True)
+            assert cursors.retreat(self.network.code, expected=expected, to_height=self.height - depth, peak=None)
         self.height -= depth
         self._branch += 1
         moved = cursors.read(self.network.code)

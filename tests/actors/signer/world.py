@@ -185,7 +185,7 @@ class SpendWorld:
             kept = [height for height, block_hash in cursors.kept_blocks(self.network.code)
                     if height in blocks and blocks[height].hash == block_hash]  # fmt: skip
             with transaction():
-                assert cursors.retreat(self.network.code, expected=cursor, to_height=max(kept), is_agreed=True)
+                assert cursors.retreat(self.network.code, expected=cursor, to_height=max(kept), peak=None)
                 unknown_spends.take_out(self.network.code)
         cursor = cursors.read(self.network.code)
         assert cursor is not None

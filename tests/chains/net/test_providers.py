@@ -12,7 +12,7 @@ from chains.evm.nodes import evm_providers
 from chains.net import providers as chain_providers
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.http import RateLimitedError, _patience_s
-from chains.net.providers import STUCK_S, RpcProviders
+from chains.net.providers import CONTRADICTION_S, STUCK_S, RpcProviders
 from cli.embedded.supervise.ports import free_port
 from tests.chains.conftest import CATALOGUE
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
@@ -325,6 +325,7 @@ def test_a_minority_has_to_rest_and_a_tie_blames_nobody() -> None:
         three = providers(first.url, second.url, third.url)
         assert three.compare(lambda rpc: rpc.call("eth_blockNumber", [], str), "0x2") == (2, 1)
         assert preferred(three) == 1
+        assert three._nodes[0].rests_until - time.monotonic() > CONTRADICTION_S - 5, "longer than a step waits"
         two = providers(first.url, second.url)
         assert two.compare(lambda rpc: rpc.call("eth_blockNumber", [], str), "0x2") == (1, 1)
         assert [node.rests_until for node in two._nodes] == [0.0, 0.0]

@@ -128,6 +128,19 @@ def test_a_node_that_fails_at_its_own_head_is_asked_last_then(both: tuple[Node, 
     assert reader.head() == 100, "the other one is asked first now"
 
 
+def test_a_node_that_is_down_makes_no_head_believed_that_its_teller_does_not_show(
+    both: tuple[Node, Node, EvmReader],
+) -> None:
+    first, second, _ = both
+    with Node(100) as third:
+        network = CATALOGUE.networks["ethereum"]
+        three = EvmReader(network, (), evm_providers(network, [first.url, second.url, third.url], timeout_s=1.0))
+        assert three.head() == 100
+        third.answers |= {"eth_getBlockByNumber": Raw(status=502), "eth_blockNumber": Raw(status=502)}
+        first.says(101, has=100)
+        assert [three.head() for _ in range(3)] == [100] * 3
+
+
 def test_a_head_whose_block_another_node_shows_is_believed(both: tuple[Node, Node, EvmReader]) -> None:
     first, second, reader = both
     first.says(101, has=100)

@@ -48,7 +48,7 @@ def after(cursor: Cursor, block_hash: str | None, height: int) -> ChainBlock:
 
 def back(expected: Cursor, to_height: int) -> bool:
     with transaction():
-        return retreat(ETHEREUM, expected=expected, to_height=to_height, is_agreed=True)
+        return retreat(ETHEREUM, expected=expected, to_height=to_height, peak=None)
 
 
 def test_there_is_no_cursor_before_the_first_scan() -> None:
@@ -121,6 +121,34 @@ def test_a_cursor_retreats_to_a_kept_block_and_forgets_its_successors() -> None:
 
     assert step(first, "0xb101")
     assert kept_blocks(ETHEREUM) == [(101, "0xb101"), (100, "0xa100")]
+
+
+def test_blocks_that_no_other_provider_has_shown_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One alone may have made them up: the scan has to find the way back."""
+    monkeypatch.setattr(cursors, "BLOCKS_KEPT", 2)
+    monkeypatch.setattr(cursors, "BLOCKS_UNREAD_MAX", 6)
+    begin()
+    step(current())
+    cursors.reread_to(ETHEREUM, 101)
+    for lowest in (100, 101, 101, 101, 101, 101, 102, 103):
+        step(current())
+        assert min(height for height, _ in kept_blocks(ETHEREUM)) == lowest, current()
+    cursors.reread_to(ETHEREUM, 109)
+    step(current())
+    assert [height for height, _ in kept_blocks(ETHEREUM)] == [110, 109, 108]
+
+
+def test_a_way_back_is_read_again_and_says_from_where_credits_were_counted() -> None:
+    begin()
+    for _ in range(4):
+        step(current())
+    cursors.reread_to(ETHEREUM, 103)
+    with transaction():
+        assert retreat(ETHEREUM, expected=current(), to_height=102, peak=None)
+    assert (cursors.reread_height(ETHEREUM), cursors.peak_height(ETHEREUM)) == (102, 104)
+    with transaction():
+        assert retreat(ETHEREUM, expected=current(), to_height=101, peak=103)
+    assert (cursors.reread_height(ETHEREUM), cursors.peak_height(ETHEREUM)) == (101, 103)
 
 
 def test_a_cursor_does_not_retreat_to_a_block_that_was_not_kept() -> None:
