@@ -237,21 +237,6 @@ def read(network: str) -> Stop | None:
     return Stop.first("network = %s", (network,))
 
 
-def surely_known_s(network: str) -> int | None:
-    """Return how many seconds ago a stopped network's rows surely lacked nothing; None if they do not tell.
-
-    That is its last signing before the stop, or its database mark: what was lost was signed later. Nothing is signed
-    between a restore and the stop.
-    """
-    found: int | None = value(
-        "SELECT extract(epoch FROM app_now() - GREATEST(m.noted_at, (SELECT max(a.created_at) FROM spend_attempts a"
-        "   WHERE a.network = m.network AND a.created_at < COALESCE(s.stopped_at, app_now()))))::bigint"
-        " FROM database_marks m LEFT JOIN signing_stops s USING (network) WHERE m.network = %s",
-        (network,),
-    )
-    return None if found is None else int(found)
-
-
 def is_caught_up(network: str) -> bool:
     """Lock what stops a network until the transaction ends; return whether the scan has stood at the head since."""
     return is_true("SELECT is_caught_up FROM signing_stops WHERE network = %s FOR UPDATE", (network,))

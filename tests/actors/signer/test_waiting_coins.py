@@ -71,30 +71,6 @@ def test_one_nodes_word_is_enough_for_half_an_hour(world: SpendWorld, paper: Pap
     assert [cautious for _, _, cautious in spender.asked] == [True, False]
 
 
-@pytest.mark.parametrize("has_signed", [True, False])
-def test_a_node_has_to_have_run_since_the_rows_surely_lacked_nothing(
-    world: SpendWorld, paper: Paper, *, has_signed: bool
-) -> None:
-    """Since the last signing before the stop, or the mark of the database: what was lost was signed later."""
-    spender = paper("coins")
-    world.pass_time(1_000)
-    if has_signed:
-        coin(world, "c", height=48)
-        world.order()
-        world.step()
-    world.pass_time(500)
-    stopped(world, spender)
-    spender.waiting["a", 0] = "lost"
-    world.pass_time(60)
-    step(world)
-    assert spender.up_s is not None
-    assert 560 <= spender.up_s - 1_000 * (not has_signed) < 660
-
-    world.pass_time(recovery.CAUTIOUS_S)
-    step(world)
-    assert spender.up_s is None
-
-
 def test_where_no_pool_can_be_asked_the_network_stays_stopped(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     order = stopped(world, spender)
