@@ -49,6 +49,7 @@ bench: $(STAMP) ## measure against the frozen baselines
 	$(BIN)/python -m bench.credits $(ARGS)
 	$(BIN)/python -m bench.audit $(ARGS)
 	$(BIN)/python -m bench.scale $(ARGS)
+	$(BIN)/python -m bench.idle $(ARGS)
 
 .PHONY: lint
 lint: $(STAMP) ## check style, types, who may import whom, and that no code stands twice

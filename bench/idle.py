@@ -1,0 +1,155 @@
+"""What a gateway costs while nobody calls it: `python -m bench.idle`, with `--quick` for a shorter look.
+
+Starts every process of the Procfile with servers and a chain of their own, lets them settle, and prints over a minute
+the processor time, the memory (shared pages divided among their users) and the connections to PostgreSQL and Redis.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psycopg2
+import redis
+
+from bench.measuring.cpu import tree_cpu_ms
+from bench.measuring.quiet import beside
+from bench.measuring.report import Figure, show
+from cli.embedded.plan import Plan
+from cli.embedded.stack import Stack
+from cli.embedded.story.console import Console
+from cli.embedded.supervise.procfile import read_procfile
+
+PROCFILE: Final = Path(__file__).parents[1] / "Procfile"
+SETTLE_S: Final = 45.0
+WATCH_S: Final = 60.0
+QUICK_SHARE: Final = 3
+GOAL_MS_A_SECOND: Final = 38.0
+GOAL_MB: Final = 600.0
+GOAL_CONNECTIONS: Final = 40
+# The stack's own connection is none of the gateway's.
+_CONNECTIONS: Final = """
+    SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = current_database()
+        AND pid <> pg_backend_pid() AND application_name <> 'sluice-dev'
+"""
+_PSS: Final = re.compile(r"^Pss:\s+(\d+) kB$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """One process of the Procfile with its children: milliseconds of processor a second, and megabytes."""
+
+    cpu_ms: float
+    memory_mb: float
+
+
+def pss_mb(pids: Sequence[int]) -> float:
+    """Return the memory of these processes in megabytes; 0 for one that has ended."""
+    return sum(map(_pss_kb, pids)) / 1024
+
+
+def _pss_kb(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        found = _PSS.search(Path(f"/proc/{pid}/smaps_rollup").read_text())
+        return int(found[1]) if found else 0
+    return 0
+
+
+def running(folder: Path) -> dict[str, list[int]]:
+    """Return the process ids of each line of the Procfile, from a stack's folder."""
+    pids = json.loads((folder / "pids.json").read_text())
+    return {name: pids[name] for name in read_procfile(PROCFILE) if pids.get(name)}
+
+
+def usages(before: Mapping[str, float], after: Mapping[str, float], mb: Mapping[str, float], s: float) -> list[Usage]:
+    """Return what each process used between two readings that lie `s` seconds apart."""
+    return [Usage(cpu_ms=(after[name] - before[name]) / s, memory_mb=mb[name]) for name in before]
+
+
+def connections(database_url: str, redis_url: str) -> tuple[int, int]:
+    """Return the gateway's connections to PostgreSQL and to Redis."""
+    with contextlib.closing(psycopg2.connect(database_url)) as connection, connection.cursor() as cursor:
+        cursor.execute(_CONNECTIONS)
+        (to_postgres,) = cursor.fetchone() or (0,)
+    with contextlib.closing(redis.Redis.from_url(redis_url)) as client:
+        return to_postgres, len(client.client_list()) - 1
+
+
+def main() -> None:
+    """Boot a stack, watch it and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="watch a third of the time")
+    share = QUICK_SHARE if parser.parse_args().quick else 1
+    with _stack() as stack, beside():
+        _watch(stack, settle_s=SETTLE_S / share, watch_s=WATCH_S / share)
+
+
+@contextlib.contextmanager
+def _stack() -> Iterator[Stack]:
+    folder = Path(tempfile.mkdtemp(prefix="sluice-bench-"))
+    # Not under a private home: PostgreSQL's own account has to reach it.
+    folder.chmod(0o711)
+    plan = Plan(data=folder, networks=("ethereum",), port=0)
+    stack = Stack(plan, inherited={"PATH": os.environ["PATH"]}, console=Console({}))
+    try:
+        stack.boot()
+        yield stack
+    finally:
+        stack.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _watch(stack: Stack, *, settle_s: float, watch_s: float) -> None:
+    _pass_time(stack, settle_s)
+    pids, began_at = running(stack.plan.data), time.monotonic()
+    before = _cpu(pids)
+    _pass_time(stack, watch_s)
+    watched_s, after = time.monotonic() - began_at, _cpu(pids)
+    found = usages(before, after, {name: pss_mb(each) for name, each in pids.items()}, watched_s)
+    _print(dict(zip(pids, found, strict=True)), *connections(stack.database_url, stack.redis_url))
+
+
+def _cpu(pids: Mapping[str, Sequence[int]]) -> dict[str, float]:
+    return {name: tree_cpu_ms(each[0]) for name, each in pids.items()}
+
+
+def _pass_time(stack: Stack, seconds: float) -> None:
+    ends_at = time.monotonic() + seconds
+    stack.run_until(lambda: time.monotonic() >= ends_at)
+
+
+def _print(found: Mapping[str, Usage], to_postgres: int, to_redis: int) -> None:
+    print("\n  process        ms/s      MB")
+    for name, usage in found.items():
+        print(f"  {name:<12}{usage.cpu_ms:7.1f} {usage.memory_mb:7.1f}")
+    cpu_ms = sum(usage.cpu_ms for usage in found.values())
+    memory_mb = sum(usage.memory_mb for usage in found.values())
+    by_server = f"{to_postgres} to PostgreSQL, {to_redis} to Redis"
+    show(
+        "A quiet gateway",
+        [
+            Figure(name="processor, ms a second", ratio=cpu_ms, goal=GOAL_MS_A_SECOND, better="at most"),
+            Figure(name="memory, MB", ratio=memory_mb, goal=GOAL_MB, better="at most"),
+            Figure(
+                name="connections",
+                ratio=to_postgres + to_redis,
+                goal=GOAL_CONNECTIONS,
+                better="at most",
+                detail=by_server,
+            ),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()
