@@ -67,7 +67,8 @@ class _Awaited:
 
 def _write(ctx: Context, network: Network, ours: _Awaited, told: Sightings, head: int) -> None:
     with transaction():
-        sightings.doubt(network.code, told.unseen)
+        # A block that the scan has not read yet may have those that are in no pool: they are lost, not doubted.
+        sightings.doubt(network.code, told.unseen - told.gone)
         sightings.lose(network.code, told.gone, height=head)
         noted = sightings.note(list(_rows(ctx, network, ours, told.seen)), now=app_now())
         gone = sightings.forget_lost(network.code)

@@ -33,9 +33,13 @@ AWAITED: Final = f"s.owner_id = i.id AND s.seen_at <= i.expires_at AND {OPEN}"
 SHOWN: Final = f"{AWAITED} AND s.stray_reason IS NULL AND s.replaced_by IS NULL"
 """Of those, what an invoice shows as paid: of several that spend the same, the newest."""
 HOLDING: Final = (
-    f"{AWAITED} AND s.stray_reason IS NULL AND s.is_soon AND s.lost_height IS NULL AND s.soon_at <= i.rate_expires_at"
+    f"{AWAITED} AND s.stray_reason IS NULL AND s.is_soon AND (s.lost_height IS NULL OR s.replaced_by IS NULL)"
+    " AND s.soon_at <= i.rate_expires_at"
 )
-"""Of those, what keeps an invoice from being quoted anew: seen before its rate ran out, and about to be included."""
+"""Of those, what keeps an invoice from being quoted anew: seen before its rate ran out, and about to be included.
+
+One that left the pools may be in a block that the scan has not read yet, unless another has replaced it.
+"""
 
 
 class Sighting(Table, table="sightings s"):

@@ -203,6 +203,18 @@ def test_what_is_lost_to_a_block_keeps_its_moment_until_the_scan_has_seen_it(rig
 
 
 @pytest.mark.needs("offer")
+def test_what_is_lost_to_a_block_is_soon_until_the_scan_has_seen_it(rig: Rig) -> None:
+    mine = rig.invoice()
+    paid = rig.offer(stored(mine), rig.price)
+    rig.look()
+    rig.take_in(paid)
+    rig.mine()
+    rig.look()
+
+    assert rows("SELECT is_soon, lost_height IS NOT NULL, gone_at FROM sightings") == [(True, True, None)]
+
+
+@pytest.mark.needs("offer")
 def test_a_reorg_gives_it_back_to_those_that_wait(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)

@@ -86,6 +86,37 @@ def test_only_what_was_soon_before_the_rate_ran_out_holds_the_quote(shop: UUID, 
     assert invoices.lock_for_requote(mine.id) is not None
 
 
+def test_what_left_the_pools_for_a_block_holds_the_quote_until_the_scan_has_read_it(shop: UUID, chain: Chain) -> None:
+    """Or the page asks for another price, and the deposit is judged by the first one all the same."""
+    mine = invoice(shop)
+    seen(mine)
+    pass_time(1_000)
+    chain.pass_by(mine.rate_expires_at)
+    sightings.lose("ethereum", ["0xwaits"], height=chain.height + 1)
+    pass_time(2)
+    assert (invoices.due_for_requote(9), invoices.lock_for_requote(mine.id)) == ([], None)
+
+    chain.pay(mine, PRICE, txid="0xwaits")
+    chain.confirm()
+    got = settled(mine)
+    assert (got.status, got.generation) == ("paid", 1)
+
+
+def test_what_left_the_pools_for_good_holds_the_quote_no_longer_than_until_it_is_forgotten(
+    shop: UUID, chain: Chain
+) -> None:
+    mine = invoice(shop)
+    seen(mine)
+    pass_time(1_000)
+    chain.pass_by(mine.rate_expires_at)
+    sightings.lose("ethereum", ["0xwaits"], height=chain.height)
+    chain.mine()
+    assert sightings.forget_lost("ethereum") == ["0xwaits"]
+
+    assert invoices.due_for_requote(9) == [mine.id]
+    assert invoices.lock_for_requote(mine.id) is not None
+
+
 @pytest.mark.parametrize(("units", "is_due"), [(PRICE // 10, False), (PRICE // 10 - 1, True)])
 def test_specks_that_wait_hold_no_quote(shop: UUID, chain: Chain, units: int, *, is_due: bool) -> None:
     mine = invoice(shop)
