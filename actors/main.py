@@ -1,4 +1,4 @@
-"""Loads what a worker process runs: `dramatiq actors.main -Q invoices`. Importing it starts everything but the threads.
+"""Runs a worker process: `python -m actors.main -Q invoices -t 4`. Importing it starts everything but the threads.
 
 Without -Q it serves every queue. Only the modules of the served queues are imported; a missing one ends the process.
 """
@@ -15,6 +15,7 @@ import dramatiq
 from actors import context
 from actors.queue.broker import SluiceBroker, make_broker
 from actors.queue.registry import AWAITED_QUEUES, modules_for, served_queues
+from actors.queue.working import threads_of, work
 from core.logs import log
 from core.settings.settings import load_settings
 from models.db import base, scales
@@ -45,6 +46,11 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
     return broker
 
 
-dramatiq.set_broker(boot(served_queues(sys.argv[1:])))
+THREADS: Final = threads_of(sys.argv[1:]) if __name__ == "__main__" else 0
+BROKER: Final = boot(served_queues(sys.argv[1:]))
+dramatiq.set_broker(BROKER)
 # What was loaded stays for good; garbage collections need not go through it again and again.
 gc.freeze()
+
+if __name__ == "__main__":
+    work(BROKER, threads=THREADS)

@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from actors.queue.broker import SluiceBroker
+from actors.queue.working import STOP_SIGNALS
 from tests.actors.queue.workers import NAMESPACE, eventually
 
 pytestmark = pytest.mark.fresh_database
@@ -35,23 +36,26 @@ def environment(redis_url: str, database_url: str) -> dict[str, str]:
 
 
 def command(queue: str) -> list[str]:
-    return [sys.executable, "-m", "dramatiq", "actors.main", "-Q", queue, "-p", "1", "-t", "2"]
+    return [sys.executable, "-m", "actors.main", "-Q", queue, "-t", "2"]
 
 
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_a_worker_works_off_its_queue_and_ends_when_it_is_told(
-    environment: dict[str, str], broker: SluiceBroker
+    environment: dict[str, str], broker: SluiceBroker, number: signal.Signals
 ) -> None:
     broker.ring("prune")
     broker.ring("deliver_webhooks")
     worker = subprocess.Popen(command("maintenance"), cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
     try:
         eventually(lambda: broker.dispatch("qsize", "maintenance") == 0)
-        worker.send_signal(signal.SIGTERM)
+        children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text()
+        worker.send_signal(number)
         worker.communicate(timeout=60)
     finally:
         worker.kill()
         worker.communicate()
 
+    assert not children
     assert worker.returncode == 0
     assert broker.backlog("webhooks").waiting == 1
 

@@ -47,11 +47,11 @@ def start(redis_url: str, database: str) -> Iterator[Start]:
         "ADDRESS_PUBLIC_KEY": PUBLIC_KEY,
         "LOG_LEVEL": "error",
     }
-    command = [sys.executable, "-m", "dramatiq", "actors.main", "-Q", "batches", "-p", "1", "-t", "4"]
+    command = [sys.executable, "-m", "actors.main", "-Q", "batches", "-t", "4"]
     with contextlib.ExitStack() as workers:
 
         def run() -> subprocess.Popen[bytes]:
-            # A group of its own: dramatiq's own processes are to be killed with it.
+            # A group of its own, which is killed as a whole.
             worker = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
             workers.callback(kill, worker)
             return worker

@@ -30,7 +30,7 @@ AT_ONCE = 6
 @contextmanager
 def another_worker(stack: Stack) -> Iterator[None]:
     """A second process of the queue `invoices`, with a cache of its own."""
-    command = [sys.executable, "-m", "dramatiq", "actors.main", "-Q", "invoices", "-p", "1", "-t", "4"]
+    command = [sys.executable, "-m", "actors.main", "-Q", "invoices", "-t", "4"]
     log_file = stack.folder / "second.log"
     with log_file.open("wb") as log:
         process = subprocess.Popen(
@@ -38,7 +38,7 @@ def another_worker(stack: Stack) -> Iterator[None]:
         )
     try:
         end = time.monotonic() + WAIT_S
-        while b"ready for action" not in log_file.read_bytes():
+        while b"worker.started" not in log_file.read_bytes():
             assert process.poll() is None, log_file.read_text()
             assert time.monotonic() < end, log_file.read_text()
             time.sleep(0.1)
