@@ -19,6 +19,10 @@ import msgspec
 from core.net.letters import Body, Letter, laid_out, one_line
 
 NOTICE_SUBJECT: Final = "Security notice: changes at your shop"
+_WHERE_TO_LOOK: Final = (
+    "read the shop's rules as they are now, with /v1/auto-withdraw, /v1/split/rule/list, /v1/split/config/get"
+    " and /v1/ip-allowlist, and register its webhook endpoint again."
+)
 
 
 class MailRefusedError(Exception):
@@ -63,7 +67,7 @@ def notice_body(merchant: str, changes: Sequence[Change], *, left_out: int) -> B
     """Return the e-mail about changes of who can move a merchant's money, or where it goes."""
     said = [f"{change.at}, by {change.by}\n{one_line(change.text)}" for change in changes]
     if left_out:
-        said.append(f"{left_out} earlier changes are left out.")
+        said.append(f"{left_out} more changes of this time are left out: {_WHERE_TO_LOOK}")
     return laid_out(
         Letter(
             lead=f"Changes at {merchant}:",

@@ -40,7 +40,7 @@ _FREE: Final = "(e.leased_until IS NULL OR e.leased_until <= app_now())"
 # What follows a plus in an address chooses no other mailbox. In SQL as the index has it.
 _TAG: Final = re.compile(r"\+[^@]*@")
 _MAILBOX: Final = r"regexp_replace(lower(recipient), '\+[^@]*@', '@')"
-# Security notices count for no cap, as none holds them back.
+# Security notices count for no other cap than their own.
 _TODAY: Final = "kind <> 'notice' AND created_at > app_now() - interval '24 hours'"
 _DUE: Final = turns.fair(
     "emails e",
@@ -176,6 +176,17 @@ def _within_caps(merchant_id: UUID, drafts: Sequence[Draft]) -> Sequence[Draft]:
     if len(allowed) < len(drafts):
         log.warning("email.capped", merchant_id=str(merchant_id), left_out=len(drafts) - len(allowed))
     return allowed
+
+
+def allows_notice(merchant_id: UUID, recipient: str) -> bool:
+    """Return True if a mailbox may be sent another notice of a merchant before the next pause ends."""
+    post = _Process.post
+    of_mailbox = value(
+        f"SELECT count(*) FROM emails WHERE merchant_id = %s AND {_MAILBOX} = %s AND kind = 'notice'"
+        " AND created_at > app_now() - interval '24 hours'",
+        (merchant_id, _mailbox(recipient)),
+    )
+    return post is not None and int(of_mailbox) < post.recipient_day_max
 
 
 def _mailbox(recipient: str) -> str:

@@ -2,6 +2,7 @@
 
 Called in the transactions of the changes; actors.upkeep.emails sends. The first notice is due at once. Changes of the
 next PAUSE_S are gathered in one e-mail, so that repeated changes flood nobody, and no cap of a day silences them.
+Another e-mail begins when one is full, up to the recipient's cap of a day.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from models.merchants.emails import EmailRow, Post
 log = structlog.get_logger()
 
 PAUSE_S: Final = 900
-# An e-mail names as many changes and counts the rest: those left out are the oldest of the topic that has the most, so
-# that no number of other changes hides the one that matters.
+# An e-mail names as many changes. The last one that the recipient's cap allows counts those that do not fit: the oldest
+# of the topic that has the most, so that changes of one kind do not hide another's.
 CHANGES_MAX: Final = 50
 _LOST: Final = "Changes before these cannot be read any more: the gateway's key for them was dropped."
 
@@ -47,9 +48,9 @@ _decode: Final = msgspec.json.Decoder(_Content)
 def write(merchant_id: UUID, change: str, *, topic: str, by: str) -> None:
     """Write or extend the notice about a change, in the caller's transaction. by: the principal.
 
-    topic: of which kind the change is. Not to be called where nothing changed. Does nothing where the gateway sends no
-    e-mail, or the owner has no address. Takes a lock of the merchant's notices until the transaction ends: call it
-    last.
+    topic: the kind of the change, with its coin or recipient where it has one. Not to be called where nothing changed.
+    Does nothing where the gateway sends no e-mail, or the owner has no address. Takes a lock of the merchant's notices
+    until the transaction ends: call it last.
     """
     if not in_transaction():
         raise RuntimeError("a notice is written in the transaction of its change")
@@ -115,6 +116,9 @@ def _extend(waiting: EmailRow, change: Change, post: Post) -> None:
         log.exception("notice.not_opened", merchant_id=str(waiting.merchant_id), email_id=str(waiting.id))
         lost = Change(at=change.at, by="gateway", text=_LOST)
         _start(waiting.merchant_id, waiting.recipient, [lost, change], post, due_at=waiting.next_attempt_at)
+        return
+    if len(before.changes) >= CHANGES_MAX and emails.allows_notice(waiting.merchant_id, waiting.recipient):
+        _start(waiting.merchant_id, waiting.recipient, [change], post, due_at=waiting.next_attempt_at)
         return
     changes = [*before.changes, change]
     is_full = len(changes) > CHANGES_MAX

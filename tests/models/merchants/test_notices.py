@@ -36,6 +36,13 @@ def shop(database: str, monkeypatch: pytest.MonkeyPatch) -> UUID:
     return shop
 
 
+def allow(monkeypatch: pytest.MonkeyPatch, *, recipient_day_max: int) -> None:
+    """Have one mailbox be sent that many notices a day, beyond those that are a pause apart."""
+    used = emails._Process.post
+    assert used is not None
+    monkeypatch.setattr("models.merchants.emails._Process.post", used._replace(recipient_day_max=recipient_day_max))
+
+
 def write(shop: UUID, *changes: str, topic: str = "test") -> None:
     for change in changes:
         with transaction():
@@ -82,13 +89,44 @@ def test_the_first_is_due_at_once_and_what_follows_is_gathered(shop: UUID) -> No
     assert written()[3][2] <= app_now()
 
 
-def test_an_e_mail_names_the_newest_changes_and_counts_the_rest(shop: UUID) -> None:
-    write(shop, *(f"Change {number}." for number in range(CHANGES_MAX + 2)))
+def test_another_e_mail_begins_when_one_is_full(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given room for three e-mails; when a thief makes two e-mails' worth of changes more; then none is hidden."""
+    allow(monkeypatch, recipient_day_max=3)
+    write(shop, "The address is a thief's.", *(f"Change {number}." for number in range(2 * CHANGES_MAX)))
 
-    [(_, text, _)] = written()
-    assert text.count("by pk_test") == CHANGES_MAX
-    assert [f"Change {number}." in text for number in (0, 1, 2, CHANGES_MAX + 1)] == [False, False, True, True]
-    assert "2 earlier changes are left out." in text
+    texts, due = [text for _, text, _ in written()], {due_at for _, _, due_at in written()}
+    assert [text.count("by pk_test") for text in texts] == [CHANGES_MAX, CHANGES_MAX, 1]
+    assert "a thief's" in texts[0]
+    assert "left out" not in "".join(texts)
+    assert len(due) == 1, "all go out together"
+
+
+def test_above_the_cap_the_last_e_mail_counts_the_rest_and_says_where_to_look(
+    shop: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow(monkeypatch, recipient_day_max=2)
+    write(shop, *(f"Change {number}." for number in range(2 * CHANGES_MAX + 2)))
+
+    first, last = (text for _, text, _ in written())
+    assert [first.count("by pk_test"), last.count("by pk_test")] == [CHANGES_MAX, CHANGES_MAX]
+    kept = [f"Change {number}." in last for number in (50, 51, 52, 2 * CHANGES_MAX + 1)]
+    assert kept == [False, False, True, True]
+    assert "left out" not in first
+    assert "2 more changes of this time are left out" in last
+    assert "/v1/auto-withdraw" in last
+
+
+def test_another_mailbox_has_a_cap_of_its_own(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    allow(monkeypatch, recipient_day_max=2)
+    write(shop, "A change.")
+    later(0)
+    write(shop, "Another change.")
+    later(PAUSE_S)
+    with transaction():
+        notices.set_address(shop, "new@mail.example")
+    write(shop, *(f"Change {number}." for number in range(CHANGES_MAX + 1)))
+
+    assert [text.count("by pk_test") for who, text, _ in written() if who != OWNER] == [CHANGES_MAX, 1]
 
 
 def test_many_changes_of_one_kind_hide_none_of_another(shop: UUID) -> None:
