@@ -3,7 +3,6 @@
 A node's URL often carries its owner's key, so no error of this module shows one.
 """
 
-import time
 from collections.abc import Collection
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -13,10 +12,9 @@ from typing import Final
 import urllib3
 
 from chains.base import ProviderError
-from chains.net import budget
+from chains.net import answer, budget
 from core.settings.node_urls import read_node_url
 
-CONNECT_TIMEOUT_S: Final = 2.0
 # Idle connections kept to one node; a thread beyond them opens its own for a moment.
 POOL_SIZE: Final = 4
 # A full block of the busiest chain we serve is some 5 MB.
@@ -60,7 +58,7 @@ class HttpNode:
         self._headers = {**HEADERS, **dict(node.headers)}
         # Neither retries nor redirects: the caller has other nodes, and a node that redirects is not the one we chose,
         # nor one that may see what opens it.
-        self._pool = urllib3.connection_from_url(node.address, maxsize=POOL_SIZE, retries=False)
+        self._pool = answer.bounded_pool(node.address, size=POOL_SIZE)
 
     def scrub(self, text: str) -> str:
         """Return what the node said without what opens it: some repeat the key that they refuse."""
@@ -77,21 +75,21 @@ class HttpNode:
         """
         path = self._path.rstrip("/") + "/" + below if below else self._path
         timeout_s = budget.take(self._timeout_s)
-        deadline = time.monotonic() + timeout_s
-        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT_S, timeout_s), read=timeout_s)
         try:
-            response = self._pool.urlopen(
-                "POST", path + self._query, body=body, headers=self._headers, timeout=timeout, preload_content=False
-            )
-            with response:
+            with answer.within(timeout_s), self._sent(path + self._query, body, timeout_s) as response:
                 if response.status == HTTPStatus.TOO_MANY_REQUESTS:
                     raise RateLimitedError(what, _patience_s(response.headers.get("Retry-After")))
                 if response.status not in self._answers:
                     raise ProviderError(f"{what}: HTTP status {response.status}")
-                return _read(what, response, deadline)
+                return _read(what, response)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             # Its text holds the URL, and so may its context.
             raise ProviderError(f"{what}: {type(error).__name__}") from None
+
+    def _sent(self, path: str, body: bytes, timeout_s: float) -> urllib3.BaseHTTPResponse:
+        return self._pool.urlopen(
+            "POST", path, body=body, headers=self._headers, timeout=timeout_s, preload_content=False
+        )
 
 
 def _patience_s(text: str | None) -> float:
@@ -108,13 +106,11 @@ def _seconds_until(date: str) -> float:
     return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
 
 
-def _read(what: str, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
-    """Read a body that may come slowly or never end."""
+def _read(what: str, response: urllib3.BaseHTTPResponse) -> bytes:
+    """Read a body that may never end."""
     parts = bytearray()
     while part := response.read1(READ_BYTES):
         parts += part
         if len(parts) > REPLY_BYTES_MAX:
             raise ProviderError(f"{what}: the answer is too long")
-        if time.monotonic() > deadline:
-            raise ProviderError(f"{what}: the answer is too slow")
     return bytes(parts)

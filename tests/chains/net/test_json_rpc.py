@@ -115,7 +115,7 @@ def test_silence_ends() -> None:
 def test_an_answer_that_drips_ends() -> None:
     # Each byte comes in time, the answer as a whole does not.
     started = time.monotonic()
-    with pytest.raises(ProviderError, match="too slow"):
+    with pytest.raises(ProviderError, match="Timeout"):
         ask(Raw(b" " * 1200, byte_pause_s=0.05), timeout_s=0.3)
     assert time.monotonic() - started < 30
 

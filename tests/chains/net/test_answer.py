@@ -1,0 +1,91 @@
+"""An exchange with a node ends at its deadline, whichever part of the answer drips."""
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from chains.base import ProviderError
+from chains.net import answer
+from chains.net.json_rpc import JsonRpc
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+RESULT = b'{"jsonrpc": "2.0", "id": 1, "result": "0x1"}'
+
+
+@contextmanager
+def server(at_once: bytes, drips: bytes = b"", *, every_s: float = 0.05) -> Iterator[str]:
+    """Answer one request with bytes at once, then with others one by one."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with suppress(OSError), listener.accept()[0] as client:
+                client.recv(65536)
+                client.sendall(at_once)
+                for byte in drips:
+                    time.sleep(every_s)
+                    client.sendall(bytes([byte]))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v3/secret-key"
+        thread.join()
+
+
+def ask(url: str) -> str:
+    return JsonRpc(url, timeout_s=0.4).call("eth_method", [], str)
+
+
+@pytest.mark.parametrize(
+    ("at_once", "drips"),
+    [
+        (b"", b"HTTP/1.1 200 " + b"O" * 80),
+        (HEAD, b"X-Padding: " + b"x" * 80),
+        (CHUNKED, b"1;" + b"x" * 80),
+        (HEAD + b"Content-Length: 80\r\n\r\n", b" " * 80),
+    ],
+    ids=["status line", "header", "chunk size", "body"],
+)
+def test_an_answer_that_drips_ends_at_the_deadline(at_once: bytes, drips: bytes) -> None:
+    with server(at_once, drips) as url:
+        began = time.monotonic()
+        with pytest.raises(ProviderError, match="Timeout"):
+            ask(url)
+        assert time.monotonic() - began < 2
+
+
+def test_chunks_are_joined() -> None:
+    with server(CHUNKED + b"%x\r\n%b\r\n0\r\n\r\n" % (len(RESULT), RESULT)) as url:
+        assert ask(url) == "0x1"
+
+
+@pytest.mark.parametrize("line", [b"X-Padding: %b\r\n" % (b"x" * 8000), b"HTTP/1.1 100 Continue\r\n\r\n"])
+def test_a_head_without_end_is_refused(line: bytes) -> None:
+    many = line * 20_000 if line.startswith(b"HTTP") else HEAD + line * 20
+    body = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(RESULT), RESULT)
+    with server(many + (body if line.startswith(b"HTTP") else body[len(HEAD) :])) as url, pytest.raises(ProviderError):
+        ask(url)
+
+
+def test_a_malformed_head_does_not_bring_the_key_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    head = HEAD + b"Content-Length: %d\r\nno colon here\r\n\r\n" % len(RESULT)
+    with caplog.at_level(logging.WARNING), server(head + RESULT) as url, suppress(ProviderError):
+        ask(url)
+    assert "secret-key" not in caplog.text
+
+
+def test_a_name_with_many_silent_addresses_has_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full backlog accepts no more connections and refuses none."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.create_connection(full.getsockname()):
+        monkeypatch.setattr(answer, "CONNECT_TIMEOUT_S", 0.4)
+        one = (socket.AF_INET, socket.SOCK_STREAM, 6, "", full.getsockname())
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_args: [one] * 8)
+        began = time.monotonic()
+        with pytest.raises(ProviderError):
+            JsonRpc("http://silent.example/secret-key", timeout_s=3).call("eth_method", [], str)
+        assert time.monotonic() - began < 2
