@@ -19,9 +19,7 @@ def set_allowlist(info: CallInfo, wanted: SetAllowlist) -> CallReply:
             networks = allowlist.parse(wanted.ips)
             if not allowlist.admits(networks, None if wanted.source is None else ip_address(wanted.source)):
                 raise AllowlistLocksYouOut
-            before = allowlists.read(info.merchant())
-            allowlists.replace(info.merchant(), allowlist.texts(networks))
-            if set(before) != set(allowlist.texts(networks)):
+            if allowlists.replace(info.merchant(), allowlist.texts(networks)):
                 sources = ", ".join(allowlist.texts(networks)) or "anywhere"
                 notices.write(
                     info.merchant(), f"API keys may sign from: {sources}", topic="allowlist", by=info.principal()

@@ -17,7 +17,6 @@ def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
     percent_ppm = split_ppm(wanted.percent)
     with recorded(info) as record:
         recipient_id = UUID(wanted.recipient_merchant_id)
-        before = splits.listing(info.merchant())
         made = splits.add(
             info.merchant(),
             recipient_id,
@@ -25,10 +24,10 @@ def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
             title=wanted.title or "",
             principal=info.principal(),
         )
-        shown = splits.show_rule(made)
-        if shown not in [splits.show_rule(rule) for rule in before]:
+        shown = splits.show_rule(made.rule)
+        if made.is_change:
             to = f"{shown.percent} percent to merchant {recipient_id}"
-            notices.write(info.merchant(), f"Split rule, {shown.status}: {to}.", topic="splits", by=info.principal())
+            _notice(info, f"Split rule, {shown.status}: {to}.", recipient_id)
         return record.store(shown)
 
 
@@ -36,20 +35,24 @@ def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
 def delete_split_rule(info: CallInfo, wanted: RuleLookup) -> CallReply:
     """Take a rule out of force; what it shared already goes its way."""
     with recorded(info) as record:
-        if not splits.delete(info.merchant(), UUID(wanted.rule_id)):
+        recipient_id = splits.delete(info.merchant(), UUID(wanted.rule_id))
+        if recipient_id is None:
             raise SplitRuleNotFound
-        notices.write(info.merchant(), f"The split rule {wanted.rule_id} ended.", topic="splits", by=info.principal())
+        _notice(info, f"The split rule {wanted.rule_id} ended.", recipient_id)
         return record.store(DeletedRule(rule_id=str(UUID(wanted.rule_id)), deleted=True))
+
+
+def _notice(info: CallInfo, change: str, recipient_id: UUID) -> None:
+    notices.write(info.merchant(), change, topic=f"splits {recipient_id}", by=info.principal())
 
 
 @call_actor(queue="payouts", body=SetSplits)
 def set_splits(info: CallInfo, wanted: SetSplits) -> CallReply:
     """Change how rules apply to whatever is credited from now on, and return that."""
     with recorded(info) as record:
-        before = splits.show_config(info.merchant())
-        splits.set_config(info.merchant(), enabled=wanted.enabled, hold_hours=wanted.refund_hold_hours)
+        is_changed = splits.set_config(info.merchant(), enabled=wanted.enabled, hold_hours=wanted.refund_hold_hours)
         shown = splits.show_config(info.merchant())
-        if shown != before:
+        if is_changed:
             change = f"Splits are {'on' if shown.enabled else 'off'}; shares wait {shown.refund_hold_hours} hours."
             notices.write(info.merchant(), change, topic="splits", by=info.principal())
         return record.store(shown)

@@ -48,7 +48,7 @@ def _transfer(catalogue: Catalogue, merchant_id: UUID, body: ToPersonal, *, prin
     notices.write(
         merchant_id,
         f"{body.amount} {body.currency} went to the owner's personal wallet.",
-        topic="transfers",
+        topic=f"transfers {body.currency}",
         by=principal,
     )
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
@@ -28,17 +27,15 @@ def set_auto_withdraw(info: CallInfo, wanted: SetAutoWithdraw) -> CallReply:
     with recorded(info) as record:
         if wanted.currency is not None and wanted.currency not in ctx.catalogue.assets:
             raise AutowithdrawUnknownCurrency
-        before = ""
+        is_changed = False
         if wanted.is_change:
-            before = _told(_items(ctx, merchant_id, wanted.currency))
-            _change(ctx, merchant_id, wanted, principal=info.principal())
+            is_changed = _change(ctx, merchant_id, wanted, principal=info.principal())
         else:
             among = wanted.currency
         items = _items(ctx, merchant_id, among)
-        if wanted.is_change:
-            after = _told(item for item in items if item["currency"] == wanted.currency)
-            if after != before:
-                notices.write(merchant_id, after, topic="withdrawals", by=info.principal())
+        if is_changed:
+            [changed] = [_NOTICE.format(**item) for item in items if item["currency"] == wanted.currency]
+            notices.write(merchant_id, changed, topic=f"withdrawals {wanted.currency}", by=info.principal())
         return record.store({"items": items})
 
 
@@ -46,23 +43,18 @@ def _items(ctx: Context, merchant_id: UUID, currency: str | None) -> list[dict[s
     return [withdrawals.shown(ctx.catalogue, rule) for rule in withdrawals.listing(merchant_id, currency)]
 
 
-def _told(items: Iterable[dict[str, Any]]) -> str:
-    return " ".join(_NOTICE.format(**item) for item in items)
-
-
-def _change(ctx: Context, merchant_id: UUID, wanted: SetAutoWithdraw, *, principal: str) -> None:
-    """Change a coin's rule, or make one. Raises autowithdraw.* and compliance.* errors."""
+def _change(ctx: Context, merchant_id: UUID, wanted: SetAutoWithdraw, *, principal: str) -> bool:
+    """Change a coin's rule, or make one; return True if it differs. Raises autowithdraw.* and compliance.* errors."""
     before = withdrawals.lock(merchant_id, wanted.currency or "")
     if before is not None and wanted.network not in {None, before.network}:
         before = None
     if before is not None and wanted.enabled is False and wanted.address is None and wanted.threshold is None:
         # Whatever became of its network and its address.
-        withdrawals.switch_off(before)
-    else:
-        new = _rule(ctx, merchant_id, before, wanted, principal=principal)
-        if payout_rules.read_terms(merchant_id).is_cosign_required:
-            new = _cosigned(before, new, wanted, principal=principal)
-        withdrawals.put(new)
+        return withdrawals.switch_off(before)
+    new = _rule(ctx, merchant_id, before, wanted, principal=principal)
+    if payout_rules.read_terms(merchant_id).is_cosign_required:
+        new = _cosigned(before, new, wanted, principal=principal)
+    return withdrawals.put(new)
 
 
 def _cosigned(

@@ -14,9 +14,13 @@ def read(merchant_id: UUID) -> list[str]:
     return found or []
 
 
-def replace(merchant_id: UUID, ips: list[str]) -> None:
-    """Set a merchant's list, in an open transaction."""
+def replace(merchant_id: UUID, ips: list[str]) -> bool:
+    """Set a merchant's list, in an open transaction; return True if it admits others than before."""
+    before: list[str] | None = value(
+        "SELECT ip_allowlist FROM merchants WHERE id = %s FOR NO KEY UPDATE", (merchant_id,)
+    )
     execute("UPDATE merchants SET ip_allowlist = %s::text[] WHERE id = %s", (ips, merchant_id))
+    return set(before or ()) != set(ips)
 
 
 def end(merchant_id: UUID) -> list[str]:

@@ -15,7 +15,7 @@ from core.merchants import split_schemas as schemas
 from core.merchants.terms_rules import percent_number
 from core.money import PPM
 from core.net.render import iso_time
-from models.db.base import execute, is_true, one_as, rows, touched
+from models.db.base import execute, is_true, one_as, rows, touched, value
 from models.db.table import BY_DATABASE, Table
 from models.db.voices import VOUCHED
 from models.ledger import releases
@@ -35,6 +35,13 @@ class SplitRuleRow(Table, table="split_rules r"):
     created_at: datetime = BY_DATABASE
 
 
+class Added(NamedTuple):
+    """A rule that was added. is_change: False where the same rule of its principal waited already."""
+
+    rule: SplitRuleRow
+    is_change: bool
+
+
 class Config(NamedTuple):
     """Whether a merchant's rules apply, and for how many hours their shares wait."""
 
@@ -42,7 +49,7 @@ class Config(NamedTuple):
     hold_hours: int
 
 
-def add(merchant_id: UUID, recipient_id: UUID, *, percent_ppm: int, title: str, principal: str = "") -> SplitRuleRow:
+def add(merchant_id: UUID, recipient_id: UUID, *, percent_ppm: int, title: str, principal: str = "") -> Added:
     """Put a rule into force, in an open transaction.
 
     Where the merchant requires co-signing, the rule waits until another principal adds the same rule. The principal
@@ -55,7 +62,7 @@ def add(merchant_id: UUID, recipient_id: UUID, *, percent_ppm: int, title: str, 
     mine = [rule for rule in waiting if rule.set_by == principal]
     others = [rule for rule in waiting if rule.set_by != principal]
     if mine and not others:
-        return mine[0]
+        return Added(mine[0], is_change=False)
     # A pending rule shares nothing yet, so it takes no percentage from others.
     ((count, sum_ppm),) = rows(
         "SELECT count(*), COALESCE(sum(percent_ppm) FILTER (WHERE NOT is_pending), 0) FROM split_rules r"
@@ -65,7 +72,7 @@ def add(merchant_id: UUID, recipient_id: UUID, *, percent_ppm: int, title: str, 
     if sum_ppm + percent_ppm > PPM:
         raise errors.SplitOver100
     if others:
-        return _cosign(others[0], principal)
+        return Added(_cosign(others[0], principal), is_change=True)
     if count >= schemas.RULES_MAX:
         raise errors.SplitTooManyRules
     new = SplitRuleRow(
@@ -77,7 +84,7 @@ def add(merchant_id: UUID, recipient_id: UUID, *, percent_ppm: int, title: str, 
         set_by=principal,
         is_pending=is_cosign_required,
     )
-    return SplitRuleRow.store_all([new])[0]
+    return Added(SplitRuleRow.store_all([new])[0], is_change=True)
 
 
 def _lock(merchant_id: UUID) -> bool:
@@ -105,17 +112,24 @@ def listing(merchant_id: UUID) -> list[SplitRuleRow]:
     return SplitRuleRow.read(f"r.merchant_id = %s AND {VOUCHED} ORDER BY r.id DESC", (merchant_id,))
 
 
-def delete(merchant_id: UUID, rule_id: UUID) -> bool:
-    """Take a merchant's rule out of force; False if it has none of that id. Shares that wait stay as they are."""
-    return touched("DELETE FROM split_rules WHERE id = %s AND merchant_id = %s", (rule_id, merchant_id))
+def delete(merchant_id: UUID, rule_id: UUID) -> UUID | None:
+    """Take a merchant's rule out of force and return its recipient; None if the merchant has no rule of that id.
+
+    Shares that wait stay as they are.
+    """
+    recipient_id: UUID | None = value(
+        "DELETE FROM split_rules WHERE id = %s AND merchant_id = %s RETURNING recipient_id", (rule_id, merchant_id)
+    )
+    return recipient_id
 
 
-def set_config(merchant_id: UUID, *, enabled: bool | None, hold_hours: int | None) -> None:
-    """Change what is given, for credits from now on."""
-    execute(
-        "UPDATE merchants SET is_split_enabled = COALESCE(%s, is_split_enabled),"
-        " split_hold_hours = COALESCE(%s, split_hold_hours) WHERE id = %s",
-        (enabled, hold_hours, merchant_id),
+def set_config(merchant_id: UUID, *, enabled: bool | None, hold_hours: int | None) -> bool:
+    """Change what is given, for credits from now on; return True if that differs from before."""
+    return touched(
+        "UPDATE merchants SET is_split_enabled = COALESCE(%(enabled)s, is_split_enabled),"
+        " split_hold_hours = COALESCE(%(hours)s, split_hold_hours) WHERE id = %(merchant)s"
+        " AND (is_split_enabled <> %(enabled)s OR split_hold_hours <> %(hours)s)",
+        {"enabled": enabled, "hours": hold_hours, "merchant": merchant_id},
     )
 
 

@@ -7,19 +7,21 @@ its merchant's balances. Source: API reference, "Other endpoints".
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.net.render import coin_text
-from models.db.base import column, execute
+from models.db.base import column, execute, touched
 from models.db.table import BY_DATABASE, Table, Units, derived
 from models.db.voices import VOUCHED
 from models.payouts.rows import PayoutRow
 
 # A key orders a payout, or approves it: by co-signing the rule that made it, too.
 Voice = Literal["order", "approval"]
+
+_SET: Final = "r.network, r.address, r.threshold_units, r.is_enabled, r.set_by, r.is_pending, r.cosigned_by"
 
 
 class WithdrawalRule(Table, table="withdrawal_rules r"):
@@ -106,20 +108,32 @@ def lock(merchant_id: UUID, currency: str) -> WithdrawalRule | None:
     return WithdrawalRule.first("r.merchant_id = %s AND r.currency = %s FOR UPDATE OF r", (merchant_id, currency))
 
 
-def put(rule: WithdrawalRule) -> None:
-    """Write a rule in the place of the one that its coin has; what kept that one back is forgotten."""
-    rule.write(
+def put(rule: WithdrawalRule) -> bool:
+    """Write a rule in the place of the one that its coin has; return True if anything in it or its keys is new.
+
+    What kept the rule before back is forgotten.
+    """
+    is_new = rule.write(
         "ON CONFLICT (merchant_id, currency) DO UPDATE SET network = EXCLUDED.network, address = EXCLUDED.address,"
         " threshold_units = EXCLUDED.threshold_units, is_enabled = EXCLUDED.is_enabled, set_by = EXCLUDED.set_by,"
         " is_pending = EXCLUDED.is_pending, cosigned_by = EXCLUDED.cosigned_by,"
         " payout_id = NULL, failures = 0, due_at = EXCLUDED.due_at, wait_reason = ''"
+        f" WHERE ({_SET}) IS DISTINCT FROM ({_SET.replace('r.', 'EXCLUDED.')})"
     )
+    if not is_new:
+        execute(
+            "UPDATE withdrawal_rules SET payout_id = NULL, failures = 0, due_at = app_now(), wait_reason = ''"
+            " WHERE merchant_id = %s AND currency = %s",
+            tuple(rule.key),
+        )
+    return bool(is_new)
 
 
-def switch_off(rule: WithdrawalRule) -> None:
-    """Have a rule make no payout any more; one that it has made goes on."""
-    execute(
-        "UPDATE withdrawal_rules SET is_enabled = false, wait_reason = '' WHERE merchant_id = %s AND currency = %s",
+def switch_off(rule: WithdrawalRule) -> bool:
+    """Have a rule make no further payout; one that it has made goes on. Return True if the rule was on."""
+    return touched(
+        "UPDATE withdrawal_rules SET is_enabled = false, wait_reason = ''"
+        " WHERE merchant_id = %s AND currency = %s AND is_enabled",
         tuple(rule.key),
     )
 

@@ -99,7 +99,7 @@ def test_a_rule_ends_with_the_key_that_co_signed_it(live: Live) -> None:
 
 def second_voice(live: Live, percent_ppm: int) -> splits.SplitRuleRow:
     with transaction():
-        return splits.add(live.shop, live.stranger, percent_ppm=percent_ppm, title="", principal="pk_second")
+        return splits.add(live.shop, live.stranger, percent_ppm=percent_ppm, title="", principal="pk_second").rule
 
 
 def in_force(live: Live) -> list[int]:

@@ -27,7 +27,7 @@ def share_with(shop: UUID, percent: float, recipient: UUID | None = None) -> UUI
 
 def add_rule(shop: UUID, recipient_id: UUID, percent: float, *, by: str = "") -> SplitRuleRow:
     with transaction():
-        return splits.add(shop, recipient_id, percent_ppm=split_ppm(percent), title="", principal=by)
+        return splits.add(shop, recipient_id, percent_ppm=split_ppm(percent), title="", principal=by).rule
 
 
 def cosigned_rule(shop: UUID, recipient_id: UUID, percent: float, *, by: str, cosigner: str) -> SplitRuleRow:

@@ -202,7 +202,7 @@ def test_a_rule_that_is_deleted_while_it_is_read_counts_wholly(shop: UUID, chain
             at_once(1, lambda _: settled(mine))
         else:
             settlement.settle_locked(CATALOGUE, mine.id)
-            assert at_once(1, lambda _: splits.delete(shop, rule.id)) == [True]
+            assert at_once(1, lambda _: splits.delete(shop, rule.id)) == [rule.recipient_id]
 
     assert_sound()
     assert in_hold(shop) == 3 * USDT
