@@ -12,6 +12,7 @@ from core.addresses.addresses import display
 from core.catalogue.catalogue import Pair
 from core.errors import AutowithdrawBadAddress, AutowithdrawBadThreshold, AutowithdrawUnknownCurrency
 from core.payouts.withdrawal_schemas import SetAutoWithdraw
+from core.rates.pricing import only_network
 from models.merchants import notices
 from models.payouts import rules as payout_rules
 from models.payouts import withdrawals
@@ -53,25 +54,31 @@ def _change(ctx: Context, merchant_id: UUID, wanted: SetAutoWithdraw, *, princip
         return withdrawals.switch_off(before)
     new = _rule(ctx, merchant_id, before, wanted, principal=principal)
     if payout_rules.read_terms(merchant_id).is_cosign_required:
-        new = _cosigned(before, new, wanted, principal=principal)
+        new = _cosigned(before, new, wanted, principal=principal, is_named=_is_named(ctx, wanted))
     return withdrawals.put(new)
 
 
 def _cosigned(
-    before: WithdrawalRule | None, new: WithdrawalRule, wanted: SetAutoWithdraw, *, principal: str
+    before: WithdrawalRule | None, new: WithdrawalRule, wanted: SetAutoWithdraw, *, principal: str, is_named: bool
 ) -> WithdrawalRule:
     """Return a rule of a merchant that requires co-signing: it waits until another principal names all of it, too.
 
+    is_named: the request names all of the rule.
     Raises autowithdraw.bad_address for a change that does not name the address: nobody agrees to one unseen.
     """
     if before is None or not before.is_vouched or _terms(before) != _terms(new):
         if wanted.address is None:
             raise AutowithdrawBadAddress("Your shop requires co-signing: name the address with every change.")
         return new.but(is_pending=new.is_enabled, set_by=principal)
-    is_named = None not in (wanted.network, wanted.address, wanted.threshold)
     if before.is_enabled and not before.cosigned_by and is_named and principal != before.set_by:
         return new.but(set_by=before.set_by, cosigned_by=principal)
     return new.but(set_by=before.set_by, is_pending=before.is_pending, cosigned_by=before.cosigned_by)
+
+
+def _is_named(ctx: Context, wanted: SetAutoWithdraw) -> bool:
+    """Return True if a request names all of a rule; a coin's only network need not be named."""
+    network = wanted.network or only_network(ctx.catalogue, wanted.currency or "")
+    return None not in (network, wanted.address, wanted.threshold)
 
 
 def _terms(rule: WithdrawalRule) -> tuple[str, str, int, bool]:

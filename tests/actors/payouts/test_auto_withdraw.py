@@ -91,12 +91,16 @@ def test_another_network_makes_a_new_rule_in_place_of_the_old_one(shop: UUID) ->
     assert set_rule(shop, moved) == [moved | ON]
 
 
-def test_the_network_of_a_coin_that_has_one_is_filled_in(shop: UUID) -> None:
-    currency, network = next(
+def coin_of_one_network() -> tuple[str, str]:
+    return next(
         (code, CATALOGUE.networks_of(code)[0])
         for code in CATALOGUE.assets
         if len(CATALOGUE.networks_of(code)) == 1 and CATALOGUE.networks_of(code)[0] in {"ethereum", "bsc"}
     )
+
+
+def test_the_network_of_a_coin_that_has_one_is_filled_in(shop: UUID) -> None:
+    currency, network = coin_of_one_network()
     body = {"currency": currency, "address": RECIPIENT, "threshold": "1000"}
 
     assert set_rule(shop, body) == [body | {"network": network, **ON}]
@@ -249,6 +253,16 @@ def test_a_rule_ends_with_the_key_that_co_signed_it(shop: UUID) -> None:
     assert set_rule(shop) == [RULE | {"enabled": True, "status": "awaiting_cosign"}]
     assert set_rule(shop, by="pk_third") == [RULE | ON]
     assert withdrawals.named_by("pk_lost") == []
+
+
+def test_a_second_voice_need_not_name_a_coin_s_only_network(shop: UUID) -> None:
+    merchants.set_cosign(shop, is_required=True)
+    currency, network = coin_of_one_network()
+    body = {"currency": currency, "address": RECIPIENT, "threshold": "1000"}
+    shown = body | {"network": network}
+    assert set_rule(shop, body) == [shown | {"enabled": True, "status": "awaiting_cosign"}]
+
+    assert set_rule(shop, body, by="pk_second") == [shown | ON]
 
 
 def test_a_second_voice_names_the_network_as_well(shop: UUID) -> None:
