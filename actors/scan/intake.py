@@ -148,11 +148,25 @@ def take(ctx: Context, chain: Reader, found: Deposit) -> bool:
     """
     if found.ordinal == NATIVE and probes.covers(found):
         return False
-    if not deposits.record(found):
+    first = topups.lock_coin(found.network, found.txid, found.ordinal)
+    # An operator who kept it has settled with its payer.
+    if (first is not None and first.origin == "adopted") or not deposits.record(found):
         return False
+    if first is not None:
+        _change_owner(ctx, first, found)
     if chain.providers > 1:
         quorum.guard(found, usd_cents=_usd_cents(ctx, found.currency, found.amount_units), policy=_policy(ctx))
     return True
+
+
+def _change_owner(ctx: Context, first: Topup, found: Deposit) -> None:
+    """Take back the top-up that a coin was booked as before the owner of its address was known."""
+    topups.reverse(first)
+    log.warning(
+        "deposit.owner_changed", network=found.network, txid=found.txid, ordinal=found.ordinal, address=found.address,
+        owner_kind=found.owner_kind, owner_id=str(found.owner_id), currency=found.currency,
+        amount=format_coin(first.units, ctx.catalogue.scale(first.currency)),
+    )  # fmt: skip
 
 
 def take_transfer(

@@ -34,6 +34,11 @@ COIN_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " AND NOT EXISTS (SELECT 1 FROM treasury_topups t WHERE t.status <> 'reversed' AND (t.network, t.txid,"
         "   t.ordinal, t.currency, t.units) = (k.network, k.txid, k.vout::text, k.currency, k.units))",
     ),
+    "coins_are_booked_once": (
+        "what a transaction brought at one place is booked as a deposit or as a top-up, never as both",
+        "SELECT d.network, d.txid, d.ordinal, d.id, t.id FROM treasury_topups t"
+        " JOIN deposits d USING (network, txid, ordinal) WHERE t.status <> 'reversed' AND d.status <> 'reversed'",
+    ),
     "movements_are_coins": (
         "what a spend in a scanned block moved at our addresses, the cold ones apart, is what the coins that it made"
         " there are worth, less those that it spent",

@@ -30,9 +30,9 @@ def balance_ordinal(currency: str, height: int) -> str:
 def record(new: Topup) -> bool:
     """Write a top-up once; one that a reorg took and brought back begins a new life. Call inside a transaction.
 
-    False where it is known, or was counted before as a part of the balance, which then gets its name.
+    False where it is known, as a deposit too, or was counted before as a part of the balance, which then gets its name.
     """
-    if new.txid and _covers(new):
+    if new.txid and (_is_deposit(new) or _covers(new)):
         return False
     written = new.write(
         "ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = t.round + 1,"
@@ -44,6 +44,14 @@ def record(new: Topup) -> bool:
         " WHERE t.status = 'reversed'"
     )
     return written > 0
+
+
+def _is_deposit(new: Topup) -> bool:
+    """Return True if the same coin is booked to an invoice or a wallet, whose row may be gone by now."""
+    return is_true(
+        "SELECT 1 FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s AND status <> 'reversed'",
+        (new.network, new.txid, new.ordinal),
+    )
 
 
 def _covers(new: Topup) -> bool:
@@ -167,14 +175,25 @@ def reverse_orphans(network: str) -> int:
 def _reverse(topup_id: UUID) -> bool:
     with transaction():
         topup = Topup.first("id = %s AND status <> 'reversed' FOR UPDATE", (topup_id,))
-        if topup is None:
-            return False
-        execute("UPDATE treasury_topups SET status = 'reversed' WHERE id = %s", (topup_id,))
-        if topup.status == "booked":
-            custody, owner = _accounts(topup)
-            units = topup.excess_units if topup.origin == "cold" else topup.units
-            ledger.post(f"topup:{topup_id}:{topup.round}:reverse", [Transfer(owner, custody, units)])
-    return True
+        if topup is not None:
+            reverse(topup)
+    return topup is not None
+
+
+def lock_coin(network: str, txid: str, ordinal: str) -> Topup | None:
+    """Return the top-up that a coin is booked as, and lock it; None if there is none. Call inside a transaction."""
+    return Topup.first(
+        "network = %s AND txid = %s AND ordinal = %s AND status <> 'reversed' FOR UPDATE", (network, txid, ordinal)
+    )
+
+
+def reverse(topup: Topup) -> None:
+    """End this life of a top-up and take its booking back. Call inside the transaction that locked it."""
+    execute("UPDATE treasury_topups SET status = 'reversed' WHERE id = %s", (topup.id,))
+    if topup.status == "booked":
+        custody, owner = _accounts(topup)
+        units = topup.excess_units if topup.origin == "cold" else topup.units
+        ledger.post(f"topup:{topup.id}:{topup.round}:reverse", [Transfer(owner, custody, units)])
 
 
 def _accounts(topup: Topup) -> tuple[Account, Account]:

@@ -14,14 +14,17 @@ from actors.scan.rescan import reread
 from chains.base import Transfer
 from chains.family import Reader
 from core.catalogue import families
-from models.db.base import execute, rows
+from models.db.base import execute, rows, transaction
+from models.invariants import money_in
+from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, UNOWNED, Account
 from models.payouts import conversion
 from models.spends import coins
-from models.treasury import liquidity, own_addresses
+from models.treasury import liquidity, own_addresses, topups, unowned
 from tests.actors.scan import paper
 from tests.actors.scan.paper import CTX, begin, poll
 from tests.models.builders import CATALOGUE, assert_sound
+from tests.models.invoices.builders import invoice
 from tests.models.ledger.figures import nets_of
 from tests.peers.paper_reader import PaperReader
 
@@ -145,3 +148,98 @@ def test_an_address_whose_owner_is_gone_is_nobodys(chain: PaperReader) -> None:
     chain.mine(to(FREE))
     poll()
     assert statuses() == [("0xaa", "pending", "unowned")]
+
+
+def forgotten(chain: PaperReader) -> InvoiceRow:
+    """Return an invoice that was paid, in a deep block, while the database did not know whose its address is."""
+    chain.providers = 1
+    made = invoice()
+    execute("DELETE FROM address_owners WHERE owner_id = %s", (made.id,))
+    chain.mine(to(made.address))
+    mature(chain)
+    return made
+
+
+def remember(made: InvoiceRow) -> None:
+    execute(
+        "INSERT INTO address_owners (family, ordinal, owner_kind, owner_id) VALUES ('evm', %s, 'invoice', %s)",
+        (made.address_ordinal, made.id),
+    )
+
+
+def read_again(chain: PaperReader) -> list[Any]:
+    """Read the block that paid it again, and return the log's words of what changed its owner."""
+    with structlog.testing.capture_logs() as logs:
+        for height in range(2, chain.tip + 1):
+            reread(CTX, ETHEREUM, cast("Reader", chain), height)
+    return [(line["txid"], line["owner_id"]) for line in logs if line["event"] == "deposit.owner_changed"]
+
+
+def deposited() -> list[Any]:
+    return rows("SELECT txid, status, owner_id FROM deposits WHERE status <> 'reversed'")
+
+
+@pytest.mark.parametrize("origin", ["unowned", "transfer"])
+def test_a_coin_whose_owner_is_found_later_is_booked_once(chain: PaperReader, origin: str) -> None:
+    made = forgotten(chain)
+    assert statuses() == [("0xaa", "booked", "unowned")]
+    if origin == "transfer":
+        # As a gateway booked it that did not tell nobody's coin from its own yet.
+        assert unowned.keep(unowned.listing(limit=1)[0])
+        execute("UPDATE treasury_topups SET origin = 'transfer'")
+    remember(made)
+
+    assert read_again(chain) == [("0xaa", str(made.id))]
+    assert (statuses()[0][1], deposited()[0][2], nets_of(OWNED, NOBODYS)) == ("reversed", made.id, [0, 0])
+    assert read_again(chain) == []
+    assert_sound()
+
+
+def test_a_coin_that_is_not_booked_yet_changes_its_owner_too(chain: PaperReader) -> None:
+    made = forgotten(chain)
+    execute("UPDATE treasury_topups SET doubted_for = NULL")
+    chain.mine(to(made.address, txid="0xbb"))
+    poll()
+    remember(made)
+
+    assert sorted(read_again(chain)) == [("0xaa", str(made.id)), ("0xbb", str(made.id))]
+    assert [status for _, status, _ in statuses()] == ["reversed", "reversed"]
+    assert_sound()
+
+
+def test_a_coin_that_an_operator_kept_stays_the_gateways(chain: PaperReader) -> None:
+    made = forgotten(chain)
+    assert unowned.keep(unowned.listing(limit=1)[0])
+    remember(made)
+
+    assert (read_again(chain), deposited(), statuses()) == ([], [], [("0xaa", "booked", "adopted")])
+    assert_sound()
+
+
+def test_a_deposit_whose_owner_is_gone_becomes_no_topup(chain: PaperReader) -> None:
+    made = forgotten(chain)
+    remember(made)
+    read_again(chain)
+    execute("DELETE FROM address_owners WHERE owner_id = %s", (made.id,))
+
+    read_again(chain)
+    assert (statuses(), [owner for _, _, owner in deposited()]) == (
+        [("0xaa", "reversed", "unowned")],
+        [made.id],
+    )
+    remember(made)
+    assert_sound()
+
+
+def test_the_audit_finds_a_coin_that_is_booked_twice(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = forgotten(chain)
+    remember(made)
+    with monkeypatch.context() as blind:
+        blind.setattr(topups, "lock_coin", lambda *_: None)
+        assert read_again(chain) == []
+
+    assert "coins_are_booked_once" in {each.name for each in money_in.check()}
+    for topup in topups.Topup.read("true"):
+        with transaction():
+            topups.reverse(topup)
+    assert_sound()

@@ -38,6 +38,12 @@ COIN_CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE coins SET units = units + 1 WHERE txid = '0xfree'",
         "UPDATE coins SET vout = 7 WHERE txid = '0xfree'",
     ],
+    "coins_are_booked_once": [
+        "UPDATE deposits SET (network, txid, ordinal) = ('ethereum', '0xfree', '0')"
+        " WHERE id = (SELECT id FROM deposits WHERE status <> 'reversed' LIMIT 1)",
+        "UPDATE treasury_topups t SET (network, txid, ordinal) = (d.network, d.txid, d.ordinal) FROM deposits d"
+        " WHERE t.txid = '0xfree' AND d.id = (SELECT id FROM deposits WHERE status <> 'reversed' LIMIT 1)",
+    ],
     "movements_are_coins": [
         "UPDATE coins SET units = units + 1 WHERE txid = '0xours'",
         "UPDATE spend_movements SET units = units - 1"
