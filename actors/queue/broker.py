@@ -22,6 +22,7 @@ from actors.queue import watermark
 from actors.queue.consumer import BlockingConsumer
 from actors.queue.doorbells import doorbell, ring
 from actors.queue.gathering import PulledConsumer, PullingQueue
+from actors.queue.idle_threads import FewestThreadsQueue
 from actors.queue.link import Command, LinkDownError, RedisLink
 from actors.queue.messages import CallStamps
 from actors.queue.middleware import Entrance, ThreadKeeping
@@ -131,9 +132,14 @@ class SluiceBroker(stock.RedisBroker):
         return BlockingConsumer(self, queue_name, prefetch=prefetch, timeout_ms=timeout)
 
     def let_pull(self, worker: Worker) -> None:
-        """Have a worker's threads fetch for themselves, if they serve one awaited queue alone; before it boots."""
+        """Have a worker's threads fetch for themselves, if they serve one awaited queue alone; before it boots.
+
+        Elsewhere as few of them work as are needed at once.
+        """
         if len(self.queues) == 1 and self.queues <= AWAITED_QUEUES:
             worker.work_queue = self._pulling = PullingQueue(self)
+        else:
+            worker.work_queue = FewestThreadsQueue()
 
     def do_enqueue(self, queue_name: str, redis_id: str, data: bytes) -> None:
         """Append a message. Called by dramatiq's enqueue; no script, so that producers are no workers."""

@@ -30,6 +30,8 @@ log = structlog.get_logger()
 RECONNECT_PAUSE_S: Final = 0.25
 # How often a consumer takes back what dead workers held. dramatiq's own lottery may take minutes.
 MAINTENANCE_S: Final = 5.0
+# How soon a consumer looks again at the delayed messages that it holds, which may be due.
+DELAYED_LOOK_S: Final = 1.0
 # An actor that this version does not have may exist in the one that is being deployed beside it.
 PASS_ON_DELAY_MS: Final = 1_000
 PASS_ON_TIMES: Final = 30
@@ -112,9 +114,13 @@ class BlockingConsumer(Consumer):
         """Wait for a message and take up to so many."""
         # Redis serves whoever has blocked longest. Without a varying wait that would be the same worker each time that
         # a passed-on message comes round.
-        wait_s = self._wait_s * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        wait_s = self._longest_wait_s() * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
         self._fetched.extend(self._broker.fetch(self._queue_name, count, wait_s, maintain=self._is_due()))
         self._is_cut_off = False
+
+    def _longest_wait_s(self) -> float:
+        holds_delayed = bool(self._in_hand) and not self._is_announced
+        return min(self._wait_s, DELAYED_LOOK_S) if holds_delayed else self._wait_s
 
     def _unbegun(self) -> list[Message[None]]:
         return [message for data in self._fetched if (message := decode(data, self._queue_name)) is not None]

@@ -21,6 +21,8 @@ log = structlog.get_logger()
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # Within the 30 s that platforms grant between SIGTERM and SIGKILL.
 SHUTDOWN_TIMEOUT_MS: Final = 25_000
+# How long an idle thread waits before it looks around; a message wakes it at once. A stop waits for up to two of these.
+IDLE_WAIT_MS: Final = 2_000
 # dramatiq's own code for a second signal.
 KILLED: Final = 3
 
@@ -40,7 +42,7 @@ def work(broker: Broker, *, threads: int) -> None:
     """Process messages until a signal asks for the end, then finish those in hand. A second signal ends at once."""
     # Blocked before the threads start, which inherit that: only `sigwait` receives them, and nothing polls.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    worker = Worker(broker, worker_threads=threads)
+    worker = Worker(broker, worker_threads=threads, worker_timeout=IDLE_WAIT_MS)
     worker.start()
     log.info("worker.started", threads=threads)
     signal.sigwait(STOP_SIGNALS)

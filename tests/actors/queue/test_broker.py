@@ -303,6 +303,20 @@ def test_a_delayed_message_comes_when_it_is_due(broker: SluiceBroker) -> None:
     assert came_at[0] >= sent_at + 0.299
 
 
+@pytest.mark.usefixtures("seen")
+def test_a_consumer_that_holds_a_delayed_message_looks_at_it_soon(broker: SluiceBroker) -> None:
+    waits = broker.consume(f"{QUEUE}.DQ", prefetch=10, timeout=6_000)
+    broker.enqueue(message("later"), delay=600_000)
+    held_message = next(waits)
+    began = time.monotonic()
+
+    assert next(waits) is None
+
+    assert held_message is not None
+    assert time.monotonic() - began < 2 * consumer.DELAYED_LOOK_S
+    waits.close()
+
+
 def test_delayed_messages_go_back_at_shutdown(
     broker: SluiceBroker, redis_url: str, server: redis.Redis, seen: list[object]
 ) -> None:
