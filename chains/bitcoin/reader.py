@@ -30,6 +30,7 @@ from chains.bitcoin.spends import fees
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import RpcProviders
 from chains.net.reader import NodesReader
+from chains.net.usage import Kind
 from chains.spending import Departure
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import bitcoin_parameters
@@ -64,14 +65,18 @@ class BitcoinReader(NodesReader[JsonRpc]):
         is_far = head - after > CATCH_UP_FROM
         last = min(head, after + RANGE_BLOCKS_MAX) if is_far else after + 1
         try:
-            return self._marked(self._providers.attempt(lambda node: self._range(node, after + 1, last, ours)))
+            return self._marked(
+                self._providers.attempt(lambda node: self._range(node, after + 1, last, ours), kind=Kind.BLOCKS)
+            )
         except NotYetError:
             return ()
 
     def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
         """Return a block as another provider has it, or None if the chain has no such block yet."""
         try:
-            found = self._providers.attempt(lambda node: self._blocks.proved(node, height), second=True, but_by=but_by)
+            found = self._providers.attempt(
+                lambda node: self._blocks.proved(node, height), second=True, but_by=but_by, kind=Kind.BLOCKS
+            )
         except NotYetError:
             return None
         return Matcher(self._currency, self._chain).match(found, ours)

@@ -41,6 +41,7 @@ from chains.net.budget import BudgetSpentError
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import RpcProviders
 from chains.net.reader import NodesReader
+from chains.net.usage import Kind
 from chains.spending import Departure
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import evm_parameters
@@ -179,6 +180,7 @@ class EvmReader(NodesReader[JsonRpc]):
                 lambda node: self._scan(node, height, matcher, strict=True, thorough=thorough),
                 second=thorough,
                 but_by=but_by,
+                kind=Kind.BLOCKS,
             )
         except NotYetError:
             return None
@@ -188,6 +190,7 @@ class EvmReader(NodesReader[JsonRpc]):
                 lambda node: self._scan(node, height, matcher, strict=False, thorough=False),
                 second=thorough,
                 but_by=but_by,
+                kind=Kind.BLOCKS,
             )
 
     def _scan(self, node: JsonRpc, height: int, matcher: Matcher, *, strict: bool, thorough: bool) -> BlockScan:

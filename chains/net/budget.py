@@ -8,8 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Final
 
 from chains.base import ProviderError
+from chains.net.usage import SLOW_FROM_S, Usage
+
+# A node whose slow calls took more than this share of a step's time is to blame if that time was not enough.
+OVERRUN_SHARE: Final = 0.5
 
 
 class BudgetSpentError(ProviderError):
@@ -20,8 +25,17 @@ class _Budget:
     """Threads of one step may race on it; the worst is one question too many."""
 
     def __init__(self, seconds: float, requests: int) -> None:
+        self.seconds, self.requests = seconds, requests
         self.deadline = time.monotonic() + seconds
-        self.requests = requests
+        self.slow_s: dict[Usage, float] = {}
+
+    def settle(self) -> None:
+        """Blame the node that used up most of the time, if the time was not enough."""
+        if time.monotonic() < self.deadline:
+            return
+        for usage, slow_s in self.slow_s.items():
+            if slow_s > OVERRUN_SHARE * self.seconds:
+                usage.note_overrun()
 
 
 _current: ContextVar[_Budget | None] = ContextVar("rpc_budget", default=None)
@@ -30,11 +44,13 @@ _current: ContextVar[_Budget | None] = ContextVar("rpc_budget", default=None)
 @contextmanager
 def budget(*, seconds: float, requests: int) -> Iterator[None]:
     """Bound everything that is asked of any node inside the block."""
-    token = _current.set(_Budget(seconds, requests))
+    made = _Budget(seconds, requests)
+    token = _current.set(made)
     try:
         yield
     finally:
         _current.reset(token)
+        made.settle()
 
 
 def take(timeout_s: float) -> float:
@@ -45,6 +61,13 @@ def take(timeout_s: float) -> float:
     check()
     found.requests -= 1
     return min(timeout_s, found.deadline - time.monotonic())
+
+
+def charge(usage: Usage, seconds: float) -> None:
+    """Record the duration of one call against the step; quick calls are not held against their node."""
+    found = _current.get()
+    if found is not None and seconds >= SLOW_FROM_S:
+        found.slow_s[usage] = found.slow_s.get(usage, 0.0) + seconds
 
 
 def check() -> None:

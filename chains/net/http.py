@@ -3,6 +3,7 @@
 A node's URL often carries its owner's key, so no error of this module shows one.
 """
 
+import time
 from collections.abc import Collection
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -12,7 +13,7 @@ from typing import Final
 import urllib3
 
 from chains.base import ProviderError
-from chains.net import answer, budget
+from chains.net import answer, budget, usage
 from core.settings.node_urls import read_node_url
 
 # Idle connections kept to one node; a thread beyond them opens its own for a moment.
@@ -75,21 +76,35 @@ class HttpNode:
         """
         path = self._path.rstrip("/") + "/" + below if below else self._path
         timeout_s = budget.take(self._timeout_s)
+        began, is_answer = time.monotonic(), False
         try:
             with answer.within(timeout_s), self._sent(path + self._query, body, timeout_s) as response:
                 if response.status == HTTPStatus.TOO_MANY_REQUESTS:
                     raise RateLimitedError(what, _patience_s(response.headers.get("Retry-After")))
                 if response.status not in self._answers:
                     raise ProviderError(f"{what}: HTTP status {response.status}")
-                return _read(what, response)
+                body = _read(what, response)
+                is_answer = True
+                return body
         except (urllib3.exceptions.HTTPError, OSError) as error:
+            is_answer = isinstance(error, (urllib3.exceptions.TimeoutError, TimeoutError))
             # Its text holds the URL, and so may its context.
             raise ProviderError(f"{what}: {type(error).__name__}") from None
+        finally:
+            _note(what, began, is_answer=is_answer)
 
     def _sent(self, path: str, body: bytes, timeout_s: float) -> urllib3.BaseHTTPResponse:
         return self._pool.urlopen(
             "POST", path, body=body, headers=self._headers, timeout=timeout_s, preload_content=False
         )
+
+
+def _note(what: str, began: float, *, is_answer: bool) -> None:
+    """Record how long a call took; a failure that came at once says nothing of a node's speed."""
+    seconds = time.monotonic() - began
+    asked = usage.note(what, seconds, is_answer=is_answer)
+    if asked is not None:
+        budget.charge(asked, seconds)
 
 
 def _patience_s(text: str | None) -> float:

@@ -13,6 +13,7 @@ from typing import Final, Generic, TypeVar
 from chains.base import NotYetError, ProviderError, WrongChainError
 from chains.net import budget
 from chains.net.http import RateLimitedError, RefusedError
+from chains.net.usage import Kind, Usage, asking
 from core.catalogue.catalogue import Network
 from core.settings.node_urls import read_node_url
 
@@ -27,9 +28,8 @@ REFUSED_S: Final = 60.0
 VERIFIED_S: Final = 600.0
 # How long a head that went back counts against its node.
 UNSTEADY_S: Final = 60.0
-# A measured latency says nothing about a node that was not asked for so long.
+# A head says nothing about a node that was not asked for so long.
 MEASURED_S: Final = 60.0
-LATENCY_WEIGHT: Final = 0.3
 MARK_DIGITS: Final = 16
 
 
@@ -65,13 +65,8 @@ class Node(Generic[C]):
         self._verified_until = 0.0
         self._foreign_chain = ""
         self._refused_until = 0.0
-        self._latency_s = 0.0
+        self.usage = Usage()
         self._measured_at = float("-inf")
-
-    @property
-    def latency_s(self) -> float:
-        """Return what its last heads took; 0 if that is not known."""
-        return self._latency_s if self.is_measured else 0.0
 
     @property
     def is_measured(self) -> bool:
@@ -87,11 +82,12 @@ class Node(Generic[C]):
         """Ask which chain it serves, whatever is known of it."""
         return self._dialect.identify(self.client)
 
-    def ask(self, question: Callable[[C], T]) -> T:
+    def ask(self, question: Callable[[C], T], kind: Kind = Kind.SMALL) -> T:
         """Ask a question, once the chain is known to be right, and note what the outcome says about the node."""
         try:
-            self._verify()
-            answer = question(self.client)
+            with asking(self.usage, kind):
+                self._verify()
+                answer = question(self.client)
         except RateLimitedError as error:
             self.barred_until = time.monotonic() + error.retry_after_s
             raise
@@ -106,10 +102,9 @@ class Node(Generic[C]):
         return answer
 
     def ask_head(self, tolerance: int) -> int:
-        """Ask for the newest height, and measure."""
-        began = time.monotonic()
-        head = self.ask(self._dialect.head)
-        self._measure(time.monotonic() - began)
+        """Ask for the newest height, and note when and whether it moved."""
+        head = self.ask(self._dialect.head, Kind.HEAD)
+        self._measured_at = time.monotonic()
         if self.head is not None and head < self.head - tolerance:
             self.unsteady_until = time.monotonic() + UNSTEADY_S
         if head != self.head:
@@ -138,8 +133,3 @@ class Node(Generic[C]):
 
     def _wrong_chain(self) -> WrongChainError:
         return WrongChainError(f"{self._network.code}: a provider serves chain {self._foreign_chain}")
-
-    def _measure(self, seconds: float) -> None:
-        known = self.latency_s or seconds
-        self._latency_s = known + LATENCY_WEIGHT * (seconds - known)
-        self._measured_at = time.monotonic()

@@ -1,7 +1,8 @@
 """Asks the nodes of one network, the best one first, then the next. Used by the families.
 
 Best is, in this order: not resting after a failure, not behind the others, its head not gone back, not far slower than
-the fastest; among equals the operator's order holds. Nothing of this decides what is true, only who is asked first.
+the fastest at this kind of question, not having used up a step's time; among equals the operator's order holds.
+Nothing of this decides what is true, only who is asked first.
 """
 
 import threading
@@ -19,6 +20,7 @@ from chains.net.http import RateLimitedError, RefusedError
 from chains.net.json_rpc import JsonRpc
 from chains.net.lone import AgreedFigures
 from chains.net.node import Dialect, Node
+from chains.net.usage import Kind
 from core.catalogue.catalogue import Network
 from core.settings.node_urls import read_node_url
 
@@ -37,9 +39,6 @@ STUCK_BLOCKS: Final = 24
 STUCK_MAX_S: Final = 1_800.0
 # A node that contradicts most of the others rests longer than the scan waits between two steps.
 CONTRADICTION_S: Final = 60.0
-# So much slower than the fastest is slow, from this latency on.
-SLOW_FACTOR: Final = 4
-SLOW_FROM_S: Final = 0.3
 
 
 class Providers(Generic[C]):
@@ -75,7 +74,7 @@ class Providers(Generic[C]):
         if self.count > 1 and time.monotonic() - self._looked_at > HEADS_EVERY_S:
             self._looked_at = time.monotonic()
             self._each(lambda node: node.ask_head(self._tolerance))
-        return self._first(self._ranked(), lambda node: node.ask_head(self._tolerance))
+        return self._first(self._ranked(Kind.HEAD), lambda node: node.ask_head(self._tolerance))
 
     def agreed_head(self) -> int | None:
         """Return the middle of the heads that the nodes last told, of two the lower; None before any did.
@@ -95,17 +94,19 @@ class Providers(Generic[C]):
         heads = [node.head for node in self._nodes if node.head is not None and node.is_measured]
         return median_low(heads) if len(heads) >= WITNESSES_MIN else None
 
-    def attempt(self, question: Callable[[C], T], *, second: bool = False, but_by: str = "") -> T:
+    def attempt(
+        self, question: Callable[[C], T], *, second: bool = False, but_by: str = "", kind: Kind = Kind.SMALL
+    ) -> T:
         """Put one question, which may be several calls, to one node after the other until one answers it.
 
         second: the node that is usually asked comes last. but_by: the mark of a node that is not asked, where there are
-        others. Raises the last node's ProviderError.
+        others. kind: by whose latencies nodes are ranked. Raises the last node's ProviderError.
         """
-        ranked = self._ranked()
+        ranked = self._ranked(kind)
         order = [*ranked[1:], *ranked[:1]] if second else ranked
         if self.count > 1:
             order = [node for node in order if node.mark != but_by]
-        return self._first(order, lambda node: node.ask(question))
+        return self._first(order, lambda node: node.ask(question, kind))
 
     def ask_one(self, mark: str, question: Callable[[C], T]) -> T:
         """Put a question to the node with this mark. Raises its ProviderError."""
@@ -116,9 +117,9 @@ class Providers(Generic[C]):
         """Return the mark of the node that answered this thread's last attempt; '' if none did."""
         return str(getattr(self._local, "mark", ""))
 
-    def everyone(self, question: Callable[[C], T]) -> list[T | ProviderError]:
+    def everyone(self, question: Callable[[C], T], *, kind: Kind = Kind.SMALL) -> list[T | ProviderError]:
         """Put one question to every node that may be asked; a failure stands in its node's place."""
-        return self._each(lambda node: node.ask(question))
+        return self._each(lambda node: node.ask(question, kind))
 
     def identities(self) -> list[str | ProviderError]:
         """Return which chain every node says that it serves, wrong ones included, in the operator's order."""
@@ -193,12 +194,15 @@ class Providers(Generic[C]):
     def _askable(self) -> list[Node[C]]:
         return [node for node in self._nodes if node.barred_until <= time.monotonic()]
 
-    def _ranked(self) -> list[Node[C]]:
-        return sorted(self._askable(), key=self._demerits)
+    def _ranked(self, kind: Kind) -> list[Node[C]]:
+        return sorted(self._askable(), key=partial(self._demerits, kind=kind))
 
-    def _demerits(self, node: Node[C]) -> tuple[bool, bool, bool, bool]:
+    def _demerits(self, node: Node[C], *, kind: Kind) -> tuple[bool, bool, bool, bool, bool]:
         now = time.monotonic()
-        return node.rests_until > now, self._lags(node), node.unsteady_until > now, self._is_slow(node)
+        is_slow = node.usage.is_slow(kind, [other.usage for other in self._nodes if other is not node])
+        return (
+            node.rests_until > now, self._lags(node), node.unsteady_until > now, is_slow, node.usage.has_overrun
+        )  # fmt: skip
 
     def _lags(self, node: Node[C]) -> bool:
         heads = sorted(other.head for other in self._nodes if other.head is not None)
@@ -211,10 +215,6 @@ class Providers(Generic[C]):
     def _is_stuck(self, node: Node[C]) -> bool:
         """Return whether its own heads, beside those of the others, show that it does not follow the chain."""
         return self._lags(node) and node.stood_s >= self._stuck_s
-
-    def _is_slow(self, node: Node[C]) -> bool:
-        known = [other.latency_s for other in self._nodes if other.latency_s]
-        return bool(known) and node.latency_s > max(SLOW_FROM_S, SLOW_FACTOR * min(known))
 
     def _patience_s(self) -> float:
         return max(1.0, min(node.barred_until for node in self._nodes) - time.monotonic())

@@ -24,6 +24,7 @@ from chains.base import (
 )
 from chains.net.reader import NodesReader
 from chains.net.rest import RestError, RestNode
+from chains.net.usage import Kind
 from chains.spending import Departure
 from chains.tron import accounts, nodes, scan, wire
 from chains.tron.nodes import TronProviders
@@ -52,14 +53,18 @@ class TronReader(NodesReader[RestNode]):
         """Return the scan of the next block; see chains.family."""
         del head, whole
         try:
-            return self._marked([self._providers.attempt(lambda node: self._read(node, after + 1, ours))])
+            return self._marked(
+                [self._providers.attempt(lambda node: self._read(node, after + 1, ours), kind=Kind.BLOCKS)]
+            )
         except NotYetError:
             return ()
 
     def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
         """Return a block as another provider tells it, or None if it has no such block yet."""
         try:
-            return self._providers.attempt(lambda node: self._read(node, height, ours), second=True, but_by=but_by)
+            return self._providers.attempt(
+                lambda node: self._read(node, height, ours), second=True, but_by=but_by, kind=Kind.BLOCKS
+            )
         except NotYetError:
             return None
 

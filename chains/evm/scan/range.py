@@ -17,6 +17,7 @@ from chains.evm.scan.block import Assets, BlockReader, Candidate, Matcher
 from chains.evm.scan.receipts import FETCHERS, ReceiptBook
 from chains.net.json_rpc import JsonRpc, Rpc
 from chains.net.providers import RpcProviders
+from chains.net.usage import Kind
 
 LogsByBlock = Mapping[int, Sequence[wire.Log]]
 
@@ -95,7 +96,7 @@ class RangeScanner:
                 raise
 
         try:
-            return self._providers.attempt(ask)
+            return self._providers.attempt(ask, kind=Kind.BLOCKS)
         except MissingLogsError:
             return unproved[0]
 
@@ -123,7 +124,7 @@ class RangeScanner:
         return [reader.read(full, height, ours, logs.get(height, ())) for height, full in blocks.items()]
 
     def _sparse(self, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
-        return self._providers.attempt(lambda node: self._sparse_range(node, first, last, matcher))
+        return self._providers.attempt(lambda node: self._sparse_range(node, first, last, matcher), kind=Kind.BLOCKS)
 
     def _sparse_range(self, node: JsonRpc, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
         reader = BlockReader(node, self._assets, book=self._book)
@@ -175,7 +176,9 @@ class RangeScanner:
             return
         shown = sum(len(of_block) for of_block in logs.values())
         wanted = {"fromBlock": hex(first), "toBlock": hex(last)}
-        for other in self._providers.everyone(lambda node: len(BlockReader(node, self._assets).ask_logs(wanted))):
+        for other in self._providers.everyone(
+            lambda node: len(BlockReader(node, self._assets).ask_logs(wanted)), kind=Kind.BLOCKS
+        ):
             if isinstance(other, int) and other > shown:
                 raise ProviderError(f"the logs of blocks {first} to {last} were cut: {shown} of {other}")
 

@@ -2,7 +2,8 @@
 
 import base64
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import structlog
@@ -10,9 +11,10 @@ import structlog
 from chains.base import ProviderError, WrongChainError
 from chains.evm.nodes import evm_providers
 from chains.net import providers as chain_providers
-from chains.net.budget import BudgetSpentError, budget
+from chains.net.budget import BudgetSpentError, budget, charge
 from chains.net.http import RateLimitedError, _patience_s
 from chains.net.providers import CONTRADICTION_S, STUCK_S, RpcProviders
+from chains.net.usage import MEASURED_S, Kind, Usage
 from cli.embedded.supervise.ports import free_port
 from tests.chains.conftest import CATALOGUE
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
@@ -26,6 +28,16 @@ def answering(result: object, *, chain_id: str = "0x1") -> JsonRpcNode:
 
 def providers(*urls: str) -> RpcProviders:
     return evm_providers(ETHEREUM, urls, timeout_s=1.0)
+
+
+def paused(seconds: float) -> Callable[[], str]:
+    """Return an answer that comes after a pause."""
+
+    def answer() -> str:
+        time.sleep(seconds)
+        return "0x1"
+
+    return answer
 
 
 def head(nodes: RpcProviders) -> str:
@@ -161,9 +173,9 @@ def _by_hand(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def preferred(nodes: RpcProviders) -> int:
-    """Return the number of the node that answers a plain question."""
-    return nodes._ranked()[0].number
+def preferred(nodes: RpcProviders, kind: Kind = Kind.SMALL) -> int:
+    """Return the number of the node that answers a question of a kind."""
+    return nodes._ranked(kind)[0].number
 
 
 def test_each_failure_doubles_the_rest_and_success_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,24 +235,52 @@ def test_a_node_whose_head_went_back_is_not_preferred_for_a_while(monkeypatch: p
         assert preferred(nodes) == 0
 
 
-def test_a_far_slower_node_is_not_preferred() -> None:
-    with answering(Raw(b"", pause_s=0)) as _, answering("0x64") as slow, answering("0x64") as fast:
-        nodes = providers(slow.url, fast.url)
+def fetch(nodes: RpcProviders, **how: Any) -> str:
+    """Ask for a block."""
+    return nodes.attempt(lambda rpc: rpc.call("eth_getBlock", [], str), kind=Kind.BLOCKS, **how)
+
+
+def test_a_node_that_is_slow_at_blocks_is_asked_last_for_blocks_alone() -> None:
+    with answering("0x64") as slow, answering("0x64") as fast:
+        slow.answers["eth_getBlock"], fast.answers["eth_getBlock"] = paused(0.4), "0x1"
+        nodes = evm_providers(ETHEREUM, [slow.url, fast.url], timeout_s=5.0)
         nodes.head()
-        nodes._nodes[0]._latency_s, nodes._nodes[1]._latency_s = 0.9, 0.05
-        assert preferred(nodes) == 1
-        nodes._nodes[0]._latency_s = 0.1
-        assert preferred(nodes) == 0
+        fetch(nodes)
+        assert preferred(nodes, Kind.BLOCKS) == 0, "nothing is known of the other"
+
+        fetch(nodes, second=True)
+        assert preferred(nodes, Kind.BLOCKS) == 1
+        assert preferred(nodes, Kind.HEAD) == preferred(nodes, Kind.SMALL) == 0
+        slow.asked.clear()
+        fetch(nodes)
+        assert slow.asked == []
+
+
+def test_methods_are_not_compared_with_each_other() -> None:
+    slow, fast = Usage(), Usage()
+    slow.note(Kind.BLOCKS, "logs", 3.0)
+    fast.note(Kind.BLOCKS, "header", 0.01)
+    fast.note(Kind.SMALL, "logs", 0.01)
+    assert not slow.is_slow(Kind.BLOCKS, [fast])
+    fast.note(Kind.BLOCKS, "logs", 0.01)
+    assert slow.is_slow(Kind.BLOCKS, [fast])
+    assert not fast.is_slow(Kind.BLOCKS, [slow])
 
 
 def test_a_measure_of_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    with answering("0x64") as slow, answering("0x64") as fast:
-        nodes = providers(slow.url, fast.url)
-        nodes.head()
-        nodes._nodes[0]._latency_s = 0.9
-        clock = _by_hand(monkeypatch)
-        clock.now = nodes._nodes[0]._measured_at + 120
-        assert preferred(nodes) == 0
+    clock, slow, fast = _by_hand(monkeypatch), Usage(), Usage()
+    slow.note(Kind.HEAD, "head", 3.0)
+    clock.now += MEASURED_S + 1
+    fast.note(Kind.HEAD, "head", 0.01)
+    assert not slow.is_slow(Kind.HEAD, [fast])
+
+
+def test_a_failure_that_comes_at_once_makes_nobody_slow() -> None:
+    with answering(Raw(status=502)) as broken, answering("0x2") as honest:
+        nodes = providers(broken.url, honest.url)
+        head(nodes)
+        assert "eth_blockNumber" not in nodes._nodes[0].usage.latencies(Kind.SMALL)
+        assert "eth_blockNumber" in nodes._nodes[1].usage.latencies(Kind.SMALL)
 
 
 def test_patience_is_given_as_long_as_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,6 +421,39 @@ def test_a_budget_cuts_a_slow_answer_short_and_blames_no_node() -> None:
             head(nodes)
         assert time.monotonic() - began < 30
         assert nodes._nodes[0].rests_until == 0
+
+
+def keep_asking(question: Callable[[], str]) -> None:
+    while True:
+        question()
+
+
+def test_a_step_whose_time_one_slow_node_used_up_counts_against_it(second: JsonRpcNode) -> None:
+    with answering("0x1") as first:
+        first.answers["eth_getBlock"] = paused(0.35)
+        nodes = evm_providers(ETHEREUM, [first.url, second.url], timeout_s=60)
+        with budget(seconds=0.8, requests=100), pytest.raises(BudgetSpentError):
+            keep_asking(lambda: fetch(nodes))
+        assert preferred(nodes, Kind.BLOCKS) == 1
+        assert nodes._nodes[0].rests_until == 0
+
+
+def test_many_quick_questions_are_no_overrun(second: JsonRpcNode) -> None:
+    with answering("0x1") as first:
+        nodes = providers(first.url, second.url)
+        with budget(seconds=0.5, requests=100_000), pytest.raises(BudgetSpentError):
+            keep_asking(lambda: head(nodes))
+        assert preferred(nodes) == 0
+
+
+def test_a_step_that_had_asked_enough_is_no_overrun() -> None:
+    usage = Usage()
+    with budget(seconds=60, requests=1):
+        charge(usage, 50)
+    assert not usage.has_overrun
+    with budget(seconds=0.0, requests=1):
+        charge(usage, 50)
+    assert usage.has_overrun
 
 
 def test_a_network_without_nodes_is_a_mistake() -> None:

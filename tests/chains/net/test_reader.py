@@ -17,6 +17,7 @@ from chains.evm.reader import EvmReader
 from chains.net import providers as chain_providers
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.reader import NodesReader
+from chains.net.usage import Kind
 from chains.tron.reader import TronReader
 from tests.chains.conftest import CATALOGUE
 from tests.peers.json_rpc_node import JsonRpcNode, Raw
@@ -69,7 +70,7 @@ def test_a_block_is_read_again_by_whoever_did_not_tell_it(network: str, answers:
     asked = Asked(*answers)
     with pytest.raises(ProviderError):
         cast("Any", made(network, asked)).reread(8, NOBODY, but_by="first")
-    assert asked.how == [{"second": True, "but_by": "first"}] * len(answers)
+    assert asked.how == [{"second": True, "but_by": "first", "kind": Kind.BLOCKS}] * len(answers)
 
 
 @pytest.mark.parametrize(

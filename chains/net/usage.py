@@ -1,0 +1,96 @@
+"""Measures one node's latency by kind of question and method. Noted by chains.net.http, ranked by chains.net.providers.
+
+A node may answer heads at once and blocks slowly, so latencies are compared only within a kind, method by method.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import Final
+
+# A latency from this value on, and this many times the fastest node's, is slow.
+SLOW_FROM_S: Final = 0.3
+SLOW_FACTOR: Final = 4
+# The age up to which a measured latency, or an overrun step, counts.
+MEASURED_S: Final = 300.0
+OVERRUN_S: Final = 60.0
+LATENCY_WEIGHT: Final = 0.3
+
+
+class Kind(StrEnum):
+    """Kinds of questions: a node's rank differs between them."""
+
+    HEAD = "head"
+    SMALL = "small"
+    # Whole blocks, their receipts, and the logs of ranges.
+    BLOCKS = "blocks"
+
+
+class Usage:
+    """The latencies of one node. Threads may race on them; the worst is a lost measurement."""
+
+    def __init__(self) -> None:
+        # (latency_s, measured_at) by kind and method; the methods are those of our own code, so they are few.
+        self._measured: dict[tuple[Kind, str], tuple[float, float]] = {}
+        self._overran_at = float("-inf")
+
+    @property
+    def has_overrun(self) -> bool:
+        """Return True if a step recently ended because this node had used up most of its time."""
+        return time.monotonic() - self._overran_at < OVERRUN_S
+
+    def note(self, kind: Kind, method: str, seconds: float) -> None:
+        """Record the duration of one call."""
+        known = self.latencies(kind).get(method, seconds)
+        self._measured[kind, method] = known + LATENCY_WEIGHT * (seconds - known), time.monotonic()
+
+    def note_overrun(self) -> None:
+        """Record that a step ended because this node had used up most of its time."""
+        self._overran_at = time.monotonic()
+
+    def latencies(self, kind: Kind) -> dict[str, float]:
+        """Return the recent latencies of a kind in seconds, by method."""
+        oldest = time.monotonic() - MEASURED_S
+        return {
+            method: latency_s
+            for (of_kind, method), (latency_s, at) in list(self._measured.items())
+            if of_kind is kind and at >= oldest
+        }
+
+    def is_slow(self, kind: Kind, others: Iterable["Usage"]) -> bool:
+        """Return True if any method of a kind takes far longer here than at the fastest other node."""
+        mine, known = self.latencies(kind), [other.latencies(kind) for other in others]
+        return any(
+            latency_s > max(SLOW_FROM_S, SLOW_FACTOR * min(fastest))
+            for method, latency_s in mine.items()
+            if (fastest := [latencies[method] for latencies in known if method in latencies])
+        )
+
+
+_asked: ContextVar[tuple[Usage, Kind] | None] = ContextVar("asked_node", default=None)
+
+
+@contextmanager
+def asking(usage: Usage, kind: Kind) -> Iterator[None]:
+    """Attribute the calls inside the block to a node and a kind of question."""
+    token = _asked.set((usage, kind))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def note(method: str, seconds: float, *, is_answer: bool) -> Usage | None:
+    """Record a call of the node that is being asked; return its usage, None outside of any question.
+
+    is_answer: it was answered, or its time was up; else only the step's time is charged.
+    """
+    found = _asked.get()
+    if found is None:
+        return None
+    usage, kind = found
+    if is_answer:
+        usage.note(kind, method, seconds)
+    return usage
