@@ -280,14 +280,21 @@ class CoinSpender(Protocol):
         ...
 
     def waiting_spends(
-        self, outpoints: Sequence[tuple[str, int]], *, block_hash: str | None, cautious: bool
+        self,
+        outpoints: Sequence[tuple[str, int]],
+        *,
+        block_hash: str | None,
+        cautious: bool,
+        up_s: int | None = None,
     ) -> frozenset[str]:
         """Return the transactions that spend some of these coins and wait for a block, as far as nodes know.
 
         block_hash: up to where the scan has come. Only whose newest block this is can say that nothing waits: another
         may have there, in a block, what his pool has no more. None: that is not in question. cautious: one node's word
         is enough that something waits, and that nothing does takes two where there are two; otherwise it is the other
-        way round. Raises ProviderError where too few can tell.
+        way round. up_s: only a node that has run for so long can say that nothing waits, or one that does not tell how
+        long it has run: a pool may be lost when its node starts. None: that is not in question. Raises ProviderError
+        where too few can tell.
         """
         ...
 

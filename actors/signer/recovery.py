@@ -138,13 +138,15 @@ def _is_awaited(network: Network, holder: CoinSpender, *, cautious: bool) -> boo
 
     What comes into a block meanwhile is told by neither the pools nor our rows yet. So a pool counts whose node has the
     very block up to which the scan has come: what that has in no block, its pool has, and what the scan then finds in
-    a later one is unknown before signing goes on.
+    a later one is unknown before signing goes on. While one word is enough, a node that began after what may be lost
+    was signed does not count: its pool may have begun empty.
     """
+    up_s = signing.surely_known_s(network.code) if cautious else None
     cursor = cursors.read(network.code)
     block_hash = "" if cursor is None else cursor.hash
     unknown: set[str] = set()
     for portion in coins.unspent(network.code, network.gas_currency):
-        waiting = holder.waiting_spends(portion, block_hash=block_hash, cautious=cautious)
+        waiting = holder.waiting_spends(portion, block_hash=block_hash, cautious=cautious, up_s=up_s)
         unknown |= unknown_spends.unheard_of(network.code, waiting)
     if unknown:
         named = sorted(unknown)[:NAMED_MAX]

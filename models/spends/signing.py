@@ -35,6 +35,9 @@ _IDENTITY: Final = (
 _NOTE: Final = f"INSERT INTO database_marks (network, system_identifier, timeline) SELECT %s, * FROM ({_IDENTITY}) now"
 ANOTHER_DATABASE: Final = "the database is another one than it was signed from: it may lack the last commits"
 AFTER_GAP: Final = "the scan had paused, or its notes are older than it is: the database may have gone back"
+OF_RESTORE: Final = (ANOTHER_DATABASE, AFTER_GAP)
+"""Reasons of stops by which rows may be lost."""
+
 # A stop that came with a backup says nothing of what the database lost since, nor when that was.
 _AGAIN: Final = (
     "UPDATE signing_stops s SET reason = %s, is_caught_up = false, stopped_at = app_now() WHERE s.network = %s"
@@ -100,7 +103,11 @@ def _doubt(network: str) -> None:
     if Stop(network=network, reason=AFTER_GAP, sender="").write("ON CONFLICT DO NOTHING"):
         freezes.freeze("network", network, reason=AFTER_GAP, frozen_by=RECOVERY)
     else:
-        execute("UPDATE signing_stops SET is_caught_up = false, stopped_at = app_now() WHERE network = %s", (network,))
+        execute(
+            "UPDATE signing_stops SET is_caught_up = false, stopped_at = app_now(),"
+            " reason = CASE WHEN reason = %s THEN reason ELSE %s END WHERE network = %s",
+            (ANOTHER_DATABASE, AFTER_GAP, network),
+        )
     log.warning("signing.doubted", network=network, reason=AFTER_GAP)
 
 
@@ -235,6 +242,23 @@ def fall_behind(network: str) -> None:
 def read(network: str) -> Stop | None:
     """Return what stops a network."""
     return Stop.first("network = %s", (network,))
+
+
+def surely_known_s(network: str) -> int | None:
+    """Return how many seconds ago a stopped network's rows surely lacked nothing; None if they do not tell.
+
+    That is its last signing before the stop, or its database mark: what was lost was signed later. Nothing is signed
+    between a restore and the stop. None too where a stop has another reason than a restore: its rows lack nothing.
+    """
+    found: int | None = value(
+        "SELECT extract(epoch FROM app_now() - GREATEST(m.noted_at, (SELECT max(a.created_at) FROM spend_attempts a"
+        "   WHERE a.network = m.network AND a.created_at < COALESCE(s.stopped_at, app_now()))))::bigint"
+        " FROM database_marks m LEFT JOIN signing_stops s USING (network) WHERE m.network = %s"
+        # Before the signer has stopped it, the database itself tells of a restore.
+        " AND (s.reason IS NULL OR s.reason = ANY(%s))",
+        (network, list(OF_RESTORE)),
+    )
+    return None if found is None else int(found)
 
 
 def is_caught_up(network: str) -> bool:

@@ -51,6 +51,8 @@ class PaperSpender:
         self.silent: ProviderError | None = None
         # What was asked of them: how many coins, at which block, and whether one node's word was enough.
         self.asked: list[tuple[int, str | None, bool]] = []
+        # For how long a node has to have run, as was asked last.
+        self.up_s: int | None = None
         self._claimed: dict[bytes, Sequence[tuple[str, int]]] = {}
         # Up to here windows are over for good.
         self.expired_to = 0
@@ -89,8 +91,14 @@ class PaperSpender:
         return self._claimed[raw]
 
     def waiting_spends(
-        self, outpoints: Sequence[tuple[str, int]], *, block_hash: str | None, cautious: bool
+        self,
+        outpoints: Sequence[tuple[str, int]],
+        *,
+        block_hash: str | None,
+        cautious: bool,
+        up_s: int | None = None,
     ) -> frozenset[str]:
+        self.up_s = up_s
         self.asked.append((len(outpoints), block_hash, cautious))
         if self.silent is not None:
             raise self.silent

@@ -105,10 +105,15 @@ class BitcoinSpender:
         return tuple(one.outpoint for one in read(raw).inputs)
 
     def waiting_spends(
-        self, outpoints: Sequence[tuple[str, int]], *, block_hash: str | None, cautious: bool
+        self,
+        outpoints: Sequence[tuple[str, int]],
+        *,
+        block_hash: str | None,
+        cautious: bool,
+        up_s: int | None = None,
     ) -> frozenset[str]:
         """Return what spends some coins in the nodes' pools; see chains.family. Nodes before version 24 cannot tell."""
-        return waiting_spends(self.providers, outpoints, block_hash=block_hash, cautious=cautious)
+        return waiting_spends(self.providers, outpoints, block_hash=block_hash, cautious=cautious, up_s=up_s)
 
     def send(self, raw: bytes) -> Sending:
         """Give bytes to every provider; taken by one is taken."""

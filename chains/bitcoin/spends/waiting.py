@@ -1,7 +1,8 @@
 """Asks the nodes' pools which of what waits spends coins of ours. Called by chains.bitcoin.spends.spender.
 
 A pool proves nothing: whoever tells of one may make it up, or hold it back. What counts is who has the same newest
-block as the scan: another's pool may have lost to a block what the scan has not seen there.
+block as the scan: another's pool may have lost to a block what the scan has not seen there. And who has run for long
+enough: a node that started since may have started with an empty pool.
 """
 
 from collections import Counter
@@ -12,6 +13,7 @@ import msgspec
 
 from chains.base import NotYetError, ProviderError, witnesses_needed
 from chains.bitcoin import wire
+from chains.net.http import RefusedError
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
 
@@ -36,31 +38,48 @@ class _Pool(msgspec.Struct):
 
 
 class _Look(NamedTuple):
-    """What one node's pool spends of some coins, and the node's newest block after that."""
+    """What one node's pool spends of some coins, the node's newest block after that, and whether it ran long enough."""
 
     spenders: frozenset[str]
     tip: str
+    is_old: bool
 
 
 def waiting_spends(
-    providers: Providers[JsonRpc], outpoints: Sequence[Outpoint], *, block_hash: str | None, cautious: bool
+    providers: Providers[JsonRpc],
+    outpoints: Sequence[Outpoint],
+    *,
+    block_hash: str | None,
+    cautious: bool,
+    up_s: int | None = None,
 ) -> frozenset[str]:
     """Return what chains.family.CoinSpender says."""
     if not outpoints:
         return frozenset()
-    looks = providers.answers(lambda node: _look(node, outpoints))
+    looks = providers.answers(lambda node: _look(node, outpoints, up_s))
     # Two have to say that something waits; and while one is enough for that, that nothing does.
-    level = [look for look in looks if block_hash in {None, look.tip}]
+    level = [look for look in looks if block_hash in {None, look.tip} and look.is_old]
     needed = witnesses_needed(providers.count) if cautious else 1
     if len(level) < needed:
-        raise NotYetError(f"{len(level)} of the nodes that tell of their pools stand at block {block_hash}")
+        since = "" if up_s is None else f" and have run for {up_s} s"
+        raise NotYetError(f"{len(level)} of the nodes that tell of their pools stand at block {block_hash}{since}")
     if cautious:
         return frozenset[str]().union(*(look.spenders for look in looks))
     known = Counter(txid for look in level for txid in look.spenders)
     return frozenset(txid for txid, nodes in known.items() if nodes >= witnesses_needed(len(level)))
 
 
-def _look(node: JsonRpc, outpoints: Sequence[Outpoint]) -> _Look:
+def _has_run(node: JsonRpc, up_s: int | None) -> bool:
+    """Return whether a node has run for so long, or does not say: hosted ones refuse the question."""
+    if up_s is None:
+        return True
+    try:
+        return node.call("uptime", [], int) >= up_s
+    except RefusedError:
+        return True
+
+
+def _look(node: JsonRpc, outpoints: Sequence[Outpoint], up_s: int | None) -> _Look:
     if not node.call("getmempoolinfo", [], _Pool).loaded:
         raise NotYetError("the node has not read its pool back yet")
     found: set[str] = set()
@@ -72,4 +91,5 @@ def _look(node: JsonRpc, outpoints: Sequence[Outpoint]) -> _Look:
             raise ProviderError("gettxspendingprevout: not an answer for each coin")
         found |= {wire.id_of(one.spendingtxid) for one in told if one.spendingtxid is not None}
     # Asked last: what a block took out of the pool meanwhile stands in this one, or below.
-    return _Look(frozenset(found), wire.id_of(node.call("getbestblockhash", [], str)))
+    tip = wire.id_of(node.call("getbestblockhash", [], str))
+    return _Look(frozenset(found), tip, _has_run(node, up_s))

@@ -25,13 +25,13 @@ from tests.peers.paper_spender import PaperSpender
 Paper = Callable[..., PaperSpender]
 
 
-def stopped(world: SpendWorld, spender: PaperSpender) -> PayoutRow:
+def stopped(world: SpendWorld, spender: PaperSpender, *, reason: str = "a test") -> PayoutRow:
     """Let the network be stopped, the scan have caught up, and an order and coins be there."""
     coin(world, "a", height=49, currency="ETH")
     coin(world, "b", height=50)
     order = world.order()
     with transaction():
-        signing.stop(world.network.code, reason="a test")
+        signing.stop(world.network.code, reason=reason)
     world.scan()
     spender.asked.clear()
     return order
@@ -69,6 +69,50 @@ def test_one_nodes_word_is_enough_for_half_an_hour(world: SpendWorld, paper: Pap
     world.pass_time(60)
     step(world)
     assert [cautious for _, _, cautious in spender.asked] == [True, False]
+
+
+@pytest.mark.parametrize("reason", signing.OF_RESTORE)
+@pytest.mark.parametrize("has_signed", [True, False])
+def test_a_node_has_to_have_run_since_the_rows_surely_lacked_nothing(
+    world: SpendWorld, paper: Paper, *, has_signed: bool, reason: str
+) -> None:
+    """Since the last signing before the stop, or the mark of the database: what was lost was signed later."""
+    spender = paper("coins")
+    world.pass_time(1_000)
+    if has_signed:
+        coin(world, "c", height=48)
+        world.order()
+        world.step()
+    world.pass_time(500)
+    stopped(world, spender, reason=reason)
+    spender.waiting["a", 0] = "lost"
+    world.pass_time(60)
+    step(world)
+    assert spender.up_s is not None
+    assert 560 <= spender.up_s - 1_000 * (not has_signed) < 660
+
+    world.pass_time(recovery.CAUTIOUS_S)
+    step(world)
+    assert spender.up_s is None
+
+
+def test_a_stop_that_no_restore_caused_asks_no_node_how_long_it_has_run(world: SpendWorld, paper: Paper) -> None:
+    spender = paper("coins")
+    stopped(world, spender)
+    spender.waiting["a", 0] = "lost"
+    step(world)
+    assert (len(spender.asked), spender.up_s) == (1, None)
+
+
+def test_a_restore_during_another_stop_asks_how_long_nodes_have_run(world: SpendWorld, paper: Paper) -> None:
+    spender = paper("coins")
+    stopped(world, spender)
+    signing._doubt(world.network.code)
+    world.scan()
+    spender.waiting["a", 0] = "lost"
+    step(world)
+    assert signing.surely_known_s(world.network.code) is not None
+    assert spender.up_s is not None
 
 
 def test_where_no_pool_can_be_asked_the_network_stays_stopped(world: SpendWorld, paper: Paper) -> None:

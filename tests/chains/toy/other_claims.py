@@ -82,8 +82,14 @@ class CoinsSpender(ToySpender):
         return Tx.read(raw).coins
 
     def waiting_spends(
-        self, outpoints: Sequence[tuple[str, int]], *, block_hash: str | None, cautious: bool
+        self,
+        outpoints: Sequence[tuple[str, int]],
+        *,
+        block_hash: str | None,
+        cautious: bool,
+        up_s: int | None = None,
     ) -> frozenset[str]:
+        del up_s
         told = self._all(lambda node: (_spenders(node, outpoints), _tip(node)))
         level = [txids for txids, tip in told if block_hash in {None, tip}]
         if len(level) < (witnesses_needed(len(self._providers.nodes)) if cautious else 1):

@@ -21,9 +21,11 @@ def tip(world: World) -> str:
     return str(world.node.ask("getbestblockhash"))
 
 
-def ask(world: World, *, cautious: bool = False, block_hash: str | None = None) -> frozenset[str]:
+def ask(
+    world: World, *, cautious: bool = False, block_hash: str | None = None, up_s: int | None = None
+) -> frozenset[str]:
     outpoints = [(coin.txid, coin.vout) for coin in world.coins]
-    return world.spender.waiting_spends(outpoints, block_hash=block_hash or tip(world), cautious=cautious)
+    return world.spender.waiting_spends(outpoints, block_hash=block_hash or tip(world), cautious=cautious, up_s=up_s)
 
 
 def invents(told: list[dict[str, Any]], _params: object) -> list[dict[str, Any]]:
@@ -125,3 +127,27 @@ def test_who_stands_elsewhere_holds_up_nobody_for_good(pair: World) -> None:
     txid = waits(pair)
     pair.providers[0].lies |= {ASK: invents, "getbestblockhash": "cd" * 32}
     assert ask(pair) == {txid}
+
+
+def test_a_pool_whose_node_began_later_does_not_say_that_nothing_waits(pair: World) -> None:
+    """Its pool may be what it was started with: none. What it does have counts."""
+    txid = waits(pair)
+    young, other = (each.lies for each in pair.providers)
+    young |= {ASK: hides, "uptime": 99}
+    other |= {ASK: hides, "uptime": 100}
+    assert ask(pair, cautious=True) == ask(pair, cautious=True, up_s=99) == frozenset()
+    with pytest.raises(NotYetError, match=r"1 of the nodes .* have run for 100 s"):
+        ask(pair, cautious=True, up_s=100)
+    assert ask(pair, up_s=100) == frozenset()
+
+    # Who does not say how long it has run counts; who says nonsense has no word.
+    young["uptime"] = OLD_NODE
+    assert ask(pair, cautious=True, up_s=100) == frozenset()
+    young["uptime"] = "long"
+    with pytest.raises(NotYetError, match="1 of the nodes"):
+        ask(pair, cautious=True, up_s=100)
+    young |= {ASK: lambda told, _: told, "uptime": 0}
+    other["uptime"] = 200
+    with pytest.raises(NotYetError):
+        ask(pair, cautious=True, up_s=100)
+    assert ask(pair, cautious=True, up_s=0) == {txid}
