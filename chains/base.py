@@ -50,6 +50,10 @@ class DisagreementError(ProviderError):
     """Nodes answer, and contradict each other so that none of them can be believed."""
 
 
+class ContradictionError(ProviderError):
+    """One node says two things that cannot both be so, or answers another question than the one put."""
+
+
 class DisownedError(ProviderError):
     """Nobody proves a transaction that one node told of, and most have not got it in the very block where it stood."""
 

@@ -71,12 +71,14 @@ class Reader(Protocol):
         """Return a header, SKIPPED if the chain went over this height, or None if it has not come there yet."""
         ...
 
-    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
         """Return the blocks above a height with their transfers to us, in order; none if there are none yet.
 
         That is the next block, or many while the head is far; what the chain skips is gone over. Ours is asked about
         every recipient of an offered asset, once for each provider that is tried. Where blocks are left out, nothing in
         them was for us, and they are too deep to be replaced. whole: none is.
+        upon: the hash of the block at that height. A next block with another parent counts where its provider has that
+        parent below it, else the next provider is asked.
         """
         ...
 

@@ -184,7 +184,7 @@ def _scan_next(
 ) -> Cursor | None:
     """Record the next blocks' deposits and move the cursor; None when there is nothing to go on with."""
     at = cursor
-    scans = chain.scan(cursor.height, head, ours, whole=whole)
+    scans = chain.scan(cursor.height, head, ours, whole=whole, upon=cursor.hash)
     left = departures.left_in(ctx, network, chain, scans)
     pace = cursors.pace(network.code, above=cursor.height - PACE_OVER_BLOCKS) if chain.providers > 1 else None
     for scan in scans:

@@ -59,14 +59,14 @@ class BitcoinReader(NodesReader[JsonRpc]):
         """Return what each provider cannot be asked."""
         return self._providers.apiece(lacking)
 
-    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
         """Return the scan of the next block, or of many while the head is far. Nothing is ever left out."""
         del whole
         is_far = head - after > CATCH_UP_FROM
         last = min(head, after + RANGE_BLOCKS_MAX) if is_far else after + 1
         try:
             return self._marked(
-                self._providers.attempt(lambda node: self._range(node, after + 1, last, ours), kind=Kind.BLOCKS)
+                self._providers.attempt(lambda node: self._range(node, after + 1, last, ours, upon), kind=Kind.BLOCKS)
             )
         except NotYetError:
             return ()
@@ -134,7 +134,7 @@ class BitcoinReader(NodesReader[JsonRpc]):
     def _hash(self, node: JsonRpc, height: int) -> str:
         return hash_at(node, height)
 
-    def _range(self, node: JsonRpc, first: int, last: int, ours: Ours) -> Sequence[BlockScan]:
+    def _range(self, node: JsonRpc, first: int, last: int, ours: Ours, upon: str) -> Sequence[BlockScan]:
         """Read blocks that stand upon each other, as many as one node shows without a fault. Never none."""
         matcher = Matcher(self._currency, self._chain)
         scans: list[BlockScan] = []
@@ -146,7 +146,9 @@ class BitcoinReader(NodesReader[JsonRpc]):
                 if scans:
                     break
                 raise
-            if scans and found.block.parent_hash != scans[-1].block.hash:
+            if not scans:
+                self._upright(node, found.block, upon)
+            elif found.block.parent_hash != scans[-1].block.hash:
                 break
             scans.append(matcher.match(found, ours))
             size += found.size

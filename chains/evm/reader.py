@@ -76,7 +76,7 @@ class EvmReader(NodesReader[JsonRpc]):
             lambda node: evm_methods.lacking(node, finality_tag=self._finality_tag, is_coin_offered=has_coin)
         )
 
-    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
         """Return the scan of the next block, or of many while the head is far; see chains.family.
 
         Where a range fails, the block by itself is read at once: some nodes give no ranges, and none gives all.
@@ -84,14 +84,16 @@ class EvmReader(NodesReader[JsonRpc]):
         first = after + 1
         if head - first >= CATCH_UP_FROM and self._ranges.size.blocks > 1:
             try:
-                return self._marked(self._ranges.scan(first, head, ours.addresses, whole=whole))
+                scans = self._ranges.scan(first, head, ours.addresses, whole=whole)
+                if _is_upon(scans, after, upon):
+                    return self._marked(scans)
             except BudgetSpentError:
                 raise
             except ProviderError as error:
                 log.info("range.refused", blocks_next=self._ranges.size.blocks, problem=str(error))
         else:
             self._ranges.size.grow()
-        scan = self._block_scan(first, ours.addresses, thorough=False)
+        scan = self._block_scan(first, ours.addresses, thorough=False, upon=upon)
         return () if scan is None else self._marked([scan])
 
     def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
@@ -174,30 +176,39 @@ class EvmReader(NodesReader[JsonRpc]):
     def _has(self, node: JsonRpc, recorded: Recorded) -> bool:
         return evm_witness.is_same(node, recorded, self._assets.contracts.get(recorded.currency))
 
-    def _block_scan(self, height: int, matcher: Matcher, *, thorough: bool, but_by: str = "") -> BlockScan | None:
-        try:
+    def _block_scan(
+        self, height: int, matcher: Matcher, *, thorough: bool, but_by: str = "", upon: str = ""
+    ) -> BlockScan | None:
+        def asked(*, strict: bool, thorough_: bool) -> BlockScan:
             return self._providers.attempt(
-                lambda node: self._scan(node, height, matcher, strict=True, thorough=thorough),
-                second=thorough,
-                but_by=but_by,
-                kind=Kind.BLOCKS,
-            )
-        except NotYetError:
-            return None
-        except MissingLogsError:
-            # Nobody proves it and nobody says otherwise: as much as these nodes can tell.
-            return self._providers.attempt(
-                lambda node: self._scan(node, height, matcher, strict=False, thorough=False),
+                lambda node: self._scan(node, height, matcher, upon, strict=strict, thorough=thorough_),
                 second=thorough,
                 but_by=but_by,
                 kind=Kind.BLOCKS,
             )
 
-    def _scan(self, node: JsonRpc, height: int, matcher: Matcher, *, strict: bool, thorough: bool) -> BlockScan:
+        try:
+            return asked(strict=True, thorough_=thorough)
+        except NotYetError:
+            return None
+        except MissingLogsError:
+            # Nobody proves it and nobody says otherwise: as much as these nodes can tell.
+            return asked(strict=False, thorough_=False)
+
+    def _scan(
+        self, node: JsonRpc, height: int, matcher: Matcher, upon: str, *, strict: bool, thorough: bool
+    ) -> BlockScan:
         reader = BlockReader(node, self._assets, book=self._book, strict=strict, thorough=thorough)
         full = reader.full_block(height)
         if full is None:
             raise NotYetError(f"block {height} is not there yet")
         block = self._witnessed(wire.block(full, height))
+        self._upright(node, block, upon)
         logs = () if thorough else reader.logs_of(block)
         return reader.read(full, height, matcher, logs)
+
+
+def _is_upon(scans: Sequence[BlockScan], after: int, upon: str) -> bool:
+    """Return whether what was read begins upon a block, as far as its first one names that height's."""
+    above = [scan.block for scan in scans[:1] if scan.block.parent_height == after]
+    return not upon or all(block.parent_hash == upon for block in above)

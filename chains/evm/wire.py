@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from chains.base import Block, ProviderError
+from chains.base import Block, ContradictionError, ProviderError
 from chains.evm.headers import HeaderFields, hash_of
 
 WORD_BYTES: Final = 32
@@ -105,7 +105,7 @@ def topic_address(text: str) -> str | None:
 def block(header: Header, height: int) -> Block:
     """Read a header that was asked for by its height."""
     if quantity(header.number) != height:
-        raise ProviderError(f"asked for block {height}, got {quantity(header.number)}")
+        raise ContradictionError(f"asked for block {height}, got {quantity(header.number)}")
     block_hash = block_or_tx_hash(header.hash)
     return Block(
         height=height,

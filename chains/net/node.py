@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from chains.base import NotYetError, ProviderError, WrongChainError
+from chains.base import ContradictionError, NotYetError, ProviderError, WrongChainError
 from chains.net import budget
 from chains.net.http import RateLimitedError, RefusedError
 from chains.net.usage import Kind, Usage, asking
@@ -23,6 +23,8 @@ T = TypeVar("T")
 # How long a node that failed is asked last; doubled by each further failure, ended by the first good answer.
 REST_S: Final = 5.0
 REST_MAX_S: Final = 300.0
+# A node that contradicts itself, or most of the others, rests longer than the scan waits between two steps.
+CONTRADICTION_S: Final = 60.0
 # How long a node of another chain is left alone, and how long a right answer is trusted.
 REFUSED_S: Final = 60.0
 VERIFIED_S: Final = 600.0
@@ -93,6 +95,9 @@ class Node(Generic[C]):
             raise
         except (RefusedError, NotYetError, budget.BudgetSpentError):
             raise  # It lives and answers; another may know more.
+        except ContradictionError:
+            self.blame(rest_s=CONTRADICTION_S)
+            raise
         except ProviderError:
             # What the step's own budget cut off is not the node's fault.
             budget.check()

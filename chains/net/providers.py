@@ -7,19 +7,19 @@ Nothing of this decides what is true, only who is asked first.
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from statistics import median_low
 from typing import Final, Generic, TypeVar
 
 import structlog
 
-from chains.base import WITNESSES_MIN, MissingLogsError, NotYetError, ProviderError
+from chains.base import WITNESSES_MIN, ContradictionError, MissingLogsError, NotYetError, ProviderError
 from chains.net import budget
 from chains.net.http import RateLimitedError, RefusedError
 from chains.net.json_rpc import JsonRpc
 from chains.net.lone import AgreedFigures
-from chains.net.node import Dialect, Node
+from chains.net.node import CONTRADICTION_S, Dialect, Node
 from chains.net.usage import Kind
 from core.catalogue.catalogue import Network
 from core.settings.node_urls import read_node_url
@@ -37,8 +37,6 @@ LAG_BLOCKS_MIN: Final = 2
 STUCK_S: Final = 120.0
 STUCK_BLOCKS: Final = 24
 STUCK_MAX_S: Final = 1_800.0
-# A node that contradicts most of the others rests longer than the scan waits between two steps.
-CONTRADICTION_S: Final = 60.0
 
 
 class Providers(Generic[C]):
@@ -143,22 +141,30 @@ class Providers(Generic[C]):
         return self._agreed.bounded(name, figure, voices=voices, providers=self.count)
 
     def compare(self, question: Callable[[C], T], expected: T) -> tuple[int, int]:
-        """Return how many nodes give the expected answer, and how many another one.
+        """Return how many nodes give the expected answer, and how many agree on another one.
 
         A node that is stuck has no voice. One that only lags has: how far it is behind is the others' word, and one
-        that makes its head up would silence it. A minority is wrong, or on a fork that nobody follows, and has to rest.
+        that makes its head up would silence it. The expected answer has no more weight than any other: a node has to
+        rest only where more than half of all that answer agree, and not with it.
         """
-        same: list[Node[C]] = []
-        other: list[Node[C]] = []
+        voices: dict[T, list[Node[C]]] = {expected: []}
         for node in (node for node in self._askable() if not self._is_stuck(node)):
             try:
-                (same if node.ask(question) == expected else other).append(node)
+                voices.setdefault(node.ask(question), []).append(node)
             except ProviderError as error:
                 budget.check()
-                self._note(error)
-        for node in min(same, other, key=len) if len(same) != len(other) else ():
+                self._note(node, error)
+        self._rest_minority(voices.values())
+        same = len(voices.pop(expected))
+        return same, max(map(len, voices.values()), default=0)
+
+    def _rest_minority(self, groups: Collection[list[Node[C]]]) -> None:
+        """Let the nodes rest that a majority contradicts."""
+        most = max(groups, key=len)
+        if 2 * len(most) <= sum(map(len, groups)):
+            return
+        for node in (node for group in groups if group is not most for node in group):
             node.blame(rest_s=CONTRADICTION_S)
-        return len(same), len(other)
 
     def _each(self, ask: Callable[[Node[C]], T]) -> list[T | ProviderError]:
         answers: list[T | ProviderError] = []
@@ -167,7 +173,7 @@ class Providers(Generic[C]):
                 answers.append(ask(node))
             except ProviderError as error:
                 budget.check()
-                self._note(error)
+                self._note(node, error)
                 answers.append(error)
         return answers
 
@@ -179,7 +185,7 @@ class Providers(Generic[C]):
                 answer = ask(node)
             except ProviderError as error:
                 budget.check()
-                self._note(error)
+                self._note(node, error)
                 # That somebody could not prove what he said is told even where others failed altogether.
                 failure = failure if isinstance(failure, MissingLogsError) else error
             else:
@@ -187,8 +193,13 @@ class Providers(Generic[C]):
                 return answer
         raise failure or RateLimitedError(self._network.code, self._patience_s())
 
-    def _note(self, error: ProviderError) -> None:
-        if not isinstance(error, (RefusedError, NotYetError)):
+    def _note(self, node: Node[C], error: ProviderError) -> None:
+        if isinstance(error, ContradictionError):
+            # As doctor counts them: an address may hold a key.
+            log.warning(
+                "provider.contradicted", network=self._network.code, provider=node.number + 1, problem=str(error)
+            )
+        elif not isinstance(error, (RefusedError, NotYetError)):
             log.warning("provider.failed", network=self._network.code, problem=str(error))
 
     def _askable(self) -> list[Node[C]]:

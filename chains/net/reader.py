@@ -8,7 +8,16 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from chains.base import WITNESSES_MIN, Agreement, Block, BlockScan, NotYetError, ProviderError, Recorded
+from chains.base import (
+    WITNESSES_MIN,
+    Agreement,
+    Block,
+    BlockScan,
+    ContradictionError,
+    NotYetError,
+    ProviderError,
+    Recorded,
+)
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.providers import Providers
 
@@ -92,6 +101,25 @@ class NodesReader(ABC, Generic[C]):
         if not self._is_shape_unknown:
             raise ProviderError(f"the header of block {block.height} does not have its hash, and nobody else tells it")
         return block
+
+    def _upright(self, node: C, block: Block, upon: str) -> None:
+        """Refuse a block that stands upon another one than its own node has below it.
+
+        Called while the node is asked, so that the next one is asked for the same block. upon: the hash that its parent
+        should have, '' where none is expected: nothing is asked where it has. Raises ContradictionError; NotYetError
+        where the chain changed between the questions.
+        """
+        if upon in {"", block.parent_hash} or self._has_at(node, block.parent_height, block.parent_hash):
+            return
+        if not self._has_at(node, block.height, block.hash):
+            raise NotYetError(f"block {block.height} was replaced while it was asked for")
+        raise ContradictionError(f"block {block.height} does not stand upon the block below it of the same provider")
+
+    def _has_at(self, node: C, height: int, block_hash: str) -> bool:
+        try:
+            return self._hash(node, height) == block_hash
+        except NotYetError:
+            return False
 
     def _is_shown(self, height: int, teller: str) -> bool:
         """Return whether a node shows the block of a head. Raises the ProviderError of the one that told the head."""

@@ -49,12 +49,12 @@ class TronReader(NodesReader[RestNode]):
         """Return what each provider cannot be asked, and what that costs."""
         return self._providers.apiece(_lacking)
 
-    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
         """Return the scan of the next block; see chains.family."""
         del head, whole
         try:
             return self._marked(
-                [self._providers.attempt(lambda node: self._read(node, after + 1, ours), kind=Kind.BLOCKS)]
+                [self._providers.attempt(lambda node: self._read(node, after + 1, ours, upon), kind=Kind.BLOCKS)]
             )
         except NotYetError:
             return ()
@@ -104,12 +104,12 @@ class TronReader(NodesReader[RestNode]):
         prices = fees.agreed_prices(self._providers, self._providers.answers(accounts.prices))
         return {pair.currency: fees.cost(pair, prices, self._parameters, cap_units) for pair in self._pairs}
 
-    def _read(self, node: RestNode, height: int, ours: Ours) -> BlockScan:
+    def _read(self, node: RestNode, height: int, ours: Ours, upon: str = "") -> BlockScan:
         found = scan.read(node, height, self._assets, ours.addresses)
         if found is None:
             # Another node may have it.
             raise NotYetError(f"no block {height} yet")
-        self._witnessed(found.block)
+        self._upright(node, self._witnessed(found.block), upon)
         return found
 
     def _header(self, node: RestNode, height: int) -> Block:

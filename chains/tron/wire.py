@@ -11,7 +11,7 @@ from typing import Annotated, Final, NoReturn
 
 import msgspec
 
-from chains.base import Block, NotYetError, ProviderError
+from chains.base import Block, ContradictionError, NotYetError, ProviderError
 from core.addresses import base58
 
 SUCCESS: Final = "SUCCESS"
@@ -238,7 +238,7 @@ def block(header: Header, height: int) -> Block:
         raise NotYetError(f"no block {height} yet")
     raw, found = header.header.raw_data, a_hash(header.id)
     if raw.number != height or int(found[:_NUMBER_DIGITS], 16) != height:
-        raise ProviderError(f"asked for block {height}, got {raw.number}")
+        raise ContradictionError(f"asked for block {height}, got {raw.number}")
     return Block(
         height=height,
         hash=found,

@@ -106,8 +106,8 @@ class PaperReader:
             return None
         return self.scans[height].block if height in self.scans else SKIPPED
 
-    def scan(self, after: int, _head: int, ours: Ours, *, whole: bool = False) -> tuple[BlockScan, ...]:
-        del whole
+    def scan(self, after: int, _head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> tuple[BlockScan, ...]:
+        del whole, upon
         above = [at for at in self.scans if after < at <= self.head() and at not in self.left_out]
         return (self._of(min(above), ours),) if above else ()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 import pytest
+import structlog
 
 from actors.context import context
 from chains.evm import wire
@@ -205,6 +207,64 @@ def other_hash(truth: Any, _params: list[Any]) -> Any:
     """Tell a block of another chain in the place of each. A header of its own proves itself, and no more than that."""
     told = truth and truth | {"parentHash": "0x" + "cc" * 32, "transactions": []}
     return told and told | {"hash": wire.proved_hash(msgspec.convert(told, wire.Header))}
+
+
+def test_a_node_in_two_minds_is_passed_over_within_the_question(world: World) -> None:
+    """It shows our tip, and above it blocks that stand upon another one."""
+    tip = world.cursor()[0]
+    world.providers[0].lies["eth_getBlockByNumber"] = lambda truth, params: (
+        other_hash(truth, params) if truth and int(truth["number"], 16) > tip else truth
+    )
+    with structlog.testing.capture_logs() as logs:
+        world.mine(3)
+        world.poll(2)
+    assert (world.cursor()[0], world.halted()) == (world.node.height(), "")
+    assert {log["provider"] for log in logs if log["event"] == "provider.contradicted"} == {1}
+
+
+def test_a_lone_node_in_two_minds_moves_nothing_and_is_named(database: str, anvil: Callable[..., Anvil]) -> None:
+    with World(database, anvil).served_by(1) as world:
+        tip = world.cursor()
+        world.providers[0].lies["eth_getBlockByNumber"] = lambda truth, params: (
+            other_hash(truth, params) if truth and int(truth["number"], 16) > tip[0] else truth
+        )
+        with structlog.testing.capture_logs() as logs:
+            world.mine(2)
+            world.poll(2)
+        assert world.cursor() == tip
+        assert "provider.contradicted" in {log["event"] for log in logs}
+
+
+def branch() -> Callable[[Any], Any]:
+    """Return a lie that tells blocks of a branch upon the chain, the first block asked for being its first."""
+    hashes: dict[int, str] = {}
+
+    def tell(truth: Any) -> Any:
+        number = int(truth["number"], 16)
+        told = truth | {"extraData": "0xabcd", "parentHash": hashes.get(number - 1, truth["parentHash"])}
+        hashes[number] = wire.proved_hash(msgspec.convert(told, wire.Header)) or ""
+        return told | {"hash": hashes[number]}
+
+    return tell
+
+
+@pytest.mark.parametrize("first_is_usual", [True, False])
+def test_a_provider_upon_a_replaced_block_makes_no_liars_of_the_honest(
+    database: str, anvil: Callable[..., Anvil], *, first_is_usual: bool
+) -> None:
+    """The first of three has a block that the others replaced, and it is the one that the scan keeps."""
+    with World(database, anvil).served_by(3) as world:
+        liar, tell = world.providers[0 if first_is_usual else 2], branch()
+        tip = world.cursor()[0]
+        liar.lies["eth_getBlockByNumber"] = lambda truth, _params: (
+            tell(truth) if truth and int(truth["number"], 16) > tip else truth
+        )
+        assert pay_and_scan(world) == "paid"
+        world.poll(4)
+        assert (world.cursor()[0], world.halted()) == (world.node.height(), "")
+        resting = [node.rests_until > time.monotonic() for node in nodes(world)]
+        honest = resting[1:] if first_is_usual else resting[:2]
+        assert honest == [False, False]
 
 
 def test_a_node_of_another_chain_is_refused_until_it_is_right_again(

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 import structlog
 
-from chains.base import ProviderError, WrongChainError
+from chains.base import ContradictionError, ProviderError, WrongChainError
 from chains.evm.nodes import evm_providers
 from chains.net import providers as chain_providers
 from chains.net.budget import BudgetSpentError, budget, charge
 from chains.net.http import RateLimitedError, _patience_s
-from chains.net.providers import CONTRADICTION_S, STUCK_S, RpcProviders
+from chains.net.json_rpc import JsonRpc
+from chains.net.node import CONTRADICTION_S
+from chains.net.providers import STUCK_S, RpcProviders
 from chains.net.usage import MEASURED_S, Kind, Usage
 from cli.embedded.supervise.ports import free_port
 from tests.chains.conftest import CATALOGUE
@@ -371,12 +373,20 @@ def test_a_minority_has_to_rest_and_a_tie_blames_nobody() -> None:
         assert [node.rests_until for node in two._nodes] == [0.0, 0.0]
 
 
+def test_where_each_tells_another_block_nobody_is_a_majority() -> None:
+    """The first has the expected block, which may be a replaced one: the others are no liars, and no majority."""
+    with answering("0x1") as first, answering("0x2") as second, answering("0x3") as third:
+        three = providers(first.url, second.url, third.url)
+        assert three.compare(lambda rpc: rpc.call("eth_blockNumber", [], str), "0x1") == (1, 1)
+        assert [node.rests_until for node in three._nodes] == [0.0, 0.0, 0.0]
+
+
 def test_who_makes_its_head_up_silences_nobody_but_who_is_stuck_has_no_voice() -> None:
     with answering("0x64") as honest, answering(hex(10**9)) as boaster:
         nodes = providers(honest.url, boaster.url)
 
-        def compared() -> tuple[int, int]:
-            return nodes.compare(lambda rpc: rpc.call("eth_blockNumber", [], str), "0x64")
+        def compared(expected: str = "0x64") -> tuple[int, int]:
+            return nodes.compare(lambda rpc: rpc.call("eth_blockNumber", [], str), expected)
 
         for _ in range(2):
             nodes._looked_at = float("-inf")
@@ -388,7 +398,23 @@ def test_who_makes_its_head_up_silences_nobody_but_who_is_stuck_has_no_voice() -
         honest.answers["eth_blockNumber"] = "0x65"
         nodes._looked_at = float("-inf")
         nodes.head()
-        assert compared() == (0, 2), "it moves again"
+        assert compared("0x65") == (1, 1), "it moves again"
+
+
+def test_who_contradicts_itself_rests_by_name_and_the_next_is_asked() -> None:
+    def strict(rpc: JsonRpc) -> str:
+        told = rpc.call("eth_blockNumber", [], str)
+        if told == "0x1":
+            raise ContradictionError("it says two things")
+        return told
+
+    with answering("0x1") as first, answering("0x2") as second, structlog.testing.capture_logs() as logs:
+        nodes = providers(first.url, second.url)
+        assert nodes.attempt(strict) == "0x2"
+        assert preferred(nodes) == 1
+        assert nodes._nodes[0].rests_until - time.monotonic() > CONTRADICTION_S - 5
+    (told,) = logs
+    assert (told["event"], told["network"], told["provider"]) == ("provider.contradicted", "ethereum", 1)
 
 
 def test_a_second_reading_asks_the_usual_node_last(second: JsonRpcNode) -> None:

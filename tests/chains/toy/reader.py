@@ -71,8 +71,8 @@ class ToyReader:
         except NotYetError:
             return None
 
-    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False) -> Sequence[BlockScan]:
-        del whole  # Nothing is ever left out.
+    def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
+        del whole, upon  # Nothing is ever left out.
         last = min(head, after + RANGE) if head - after > RANGE else head
         count = RANGE if head - after > RANGE else 1
         return self._providers.first(lambda node: self._scans(node, after, last, count, ours))
