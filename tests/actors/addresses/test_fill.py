@@ -26,7 +26,9 @@ ETHEREUM = load_catalogue("development").networks["ethereum"]
 
 
 @pytest.fixture(autouse=True)
-def signer() -> Iterator[None]:
+def signer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # The process keeps one: its pace is that of an earlier test's database.
+    monkeypatch.setattr(address_pool, "_demand", address_pool._Demand())
     configure(KEYS.pool_public_key)
     yield
     held_keys.keys.cache_clear()
@@ -81,7 +83,6 @@ def test_a_pool_below_the_low_mark_is_filled_again() -> None:
 def test_a_pool_is_filled_further_the_faster_it_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(address_pool, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(address_pool, "_demand", address_pool._Demand())
     fill_address_pool("evm")
     reserve("evm", 150)
     clock[0] += 1
