@@ -17,6 +17,10 @@ from chains.net.usage import SLOW_FROM_S, Usage
 OVERRUN_SHARE: Final = 0.5
 
 
+# The least that a call may take, however many nodes share what is left.
+SHARE_MIN_S: Final = 1.0
+
+
 class BudgetSpentError(ProviderError):
     """The step has used up its time or its requests; it goes on at the next ring. No node is to blame."""
 
@@ -39,6 +43,7 @@ class _Budget:
 
 
 _current: ContextVar[_Budget | None] = ContextVar("rpc_budget", default=None)
+_parts: ContextVar[int] = ContextVar("rpc_parts", default=1)
 
 
 @contextmanager
@@ -53,6 +58,16 @@ def budget(*, seconds: float, requests: int) -> Iterator[None]:
         made.settle()
 
 
+@contextmanager
+def shared(parts: int) -> Iterator[None]:
+    """Give each call inside the block one of so many parts of the time that is left."""
+    token = _parts.set(parts)
+    try:
+        yield
+    finally:
+        _parts.reset(token)
+
+
 def take(timeout_s: float) -> float:
     """Pay for one request and return how long it may take. Raises BudgetSpentError."""
     found = _current.get()
@@ -60,7 +75,14 @@ def take(timeout_s: float) -> float:
         return timeout_s
     check()
     found.requests -= 1
-    return min(timeout_s, found.deadline - time.monotonic())
+    left_s = found.deadline - time.monotonic()
+    return min(timeout_s, left_s, max(SHARE_MIN_S, left_s / _parts.get()))
+
+
+def is_over() -> bool:
+    """Return True if the step's time has run out."""
+    found = _current.get()
+    return found is not None and time.monotonic() >= found.deadline
 
 
 def charge(usage: Usage, seconds: float) -> None:

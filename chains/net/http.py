@@ -24,6 +24,8 @@ READ_BYTES: Final = 256 * 1024
 # What a node that asks for patience without saying how much gets, and the most that any gets.
 PATIENCE_S: Final = 5.0
 PATIENCE_MAX_S: Final = 120.0
+# A call that fails after this long has cost as much as no answer at all.
+SILENT_FROM_S: Final = 1.0
 HIDDEN: Final = "***"
 # Shorter ones are parts of ordinary words, and by its words an answer is told from another.
 SECRET_CHARS_MIN: Final = 8
@@ -76,22 +78,23 @@ class HttpNode:
         """
         path = self._path.rstrip("/") + "/" + below if below else self._path
         timeout_s = budget.take(self._timeout_s)
-        began, is_answer = time.monotonic(), False
+        began, is_timeout, body_read = time.monotonic(), False, None
         try:
             with answer.within(timeout_s), self._sent(path + self._query, body, timeout_s) as response:
                 if response.status == HTTPStatus.TOO_MANY_REQUESTS:
                     raise RateLimitedError(what, _patience_s(response.headers.get("Retry-After")))
                 if response.status not in self._answers:
                     raise ProviderError(f"{what}: HTTP status {response.status}")
-                body = _read(what, response)
-                is_answer = True
-                return body
+                body_read = _read(what, response)
+                return body_read
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            is_answer = isinstance(error, (urllib3.exceptions.TimeoutError, TimeoutError))
+            is_timeout = isinstance(error, (urllib3.exceptions.TimeoutError, TimeoutError))
             # Its text holds the URL, and so may its context.
             raise ProviderError(f"{what}: {type(error).__name__}") from None
         finally:
-            _note(what, began, is_answer=is_answer)
+            _note(
+                what, time.monotonic() - began, self._timeout_s, is_answer=body_read is not None, is_timeout=is_timeout
+            )
 
     def _sent(self, path: str, body: bytes, timeout_s: float) -> urllib3.BaseHTTPResponse:
         return self._pool.urlopen(
@@ -99,12 +102,18 @@ class HttpNode:
         )
 
 
-def _note(what: str, began: float, *, is_answer: bool) -> None:
+def _note(what: str, seconds: float, timeout_s: float, *, is_answer: bool, is_timeout: bool) -> None:
     """Record how long a call took; a failure that came at once says nothing of a node's speed."""
-    seconds = time.monotonic() - began
-    asked = usage.note(what, seconds, is_answer=is_answer)
-    if asked is not None:
-        budget.charge(asked, seconds)
+    asked = usage.current()
+    if asked is None:
+        return
+    budget.charge(asked, seconds)
+    if is_answer or is_timeout:
+        usage.note(what, seconds)
+    if is_answer:
+        asked.note_answer()
+    elif seconds >= min(SILENT_FROM_S, timeout_s) and not budget.is_over():
+        asked.note_silence()
 
 
 def _patience_s(text: str | None) -> float:

@@ -1,13 +1,14 @@
 """Asks the nodes of one network, the best one first, then the next. Used by the families.
 
-Best is, in this order: not resting after a failure, not behind the others, its head not gone back, not far slower than
-the fastest at this kind of question, not having used up a step's time; among equals the operator's order holds.
+Best is, in this order: not silent, not resting after a failure, not behind the others, its head not gone back, not far
+slower than the fastest at this kind of question, not having used up a step's time; among equals the operator's order
+holds. Where all are silent, the last one that answered is asked first.
 Nothing of this decides what is true, only who is asked first.
 """
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from statistics import median_low
 from typing import Final, Generic, TypeVar
@@ -104,6 +105,7 @@ class Providers(Generic[C]):
         order = [*ranked[1:], *ranked[:1]] if second else ranked
         if self.count > 1:
             order = [node for node in order if node.mark != but_by]
+        order.sort(key=lambda node: node.usage.is_silent)
         return self._first(order, lambda node: node.ask(question, kind))
 
     def ask_one(self, mark: str, question: Callable[[C], T]) -> T:
@@ -148,9 +150,10 @@ class Providers(Generic[C]):
         rest only where more than half of all that answer agree, and not with it.
         """
         voices: dict[T, list[Node[C]]] = {expected: []}
-        for node in (node for node in self._askable() if not self._is_stuck(node)):
+        for node, parts in self._shares(node for node in self._askable() if not self._is_stuck(node)):
             try:
-                voices.setdefault(node.ask(question), []).append(node)
+                with budget.shared(parts):
+                    voices.setdefault(node.ask(question), []).append(node)
             except ProviderError as error:
                 budget.check()
                 self._note(node, error)
@@ -168,9 +171,10 @@ class Providers(Generic[C]):
 
     def _each(self, ask: Callable[[Node[C]], T]) -> list[T | ProviderError]:
         answers: list[T | ProviderError] = []
-        for node in self._askable():
+        for node, parts in self._shares(self._askable()):
             try:
-                answers.append(ask(node))
+                with budget.shared(parts):
+                    answers.append(ask(node))
             except ProviderError as error:
                 budget.check()
                 self._note(node, error)
@@ -180,9 +184,10 @@ class Providers(Generic[C]):
     def _first(self, order: Sequence[Node[C]], ask: Callable[[Node[C]], T]) -> T:
         failure: ProviderError | None = None
         self._local.mark = ""
-        for node in order:
+        for left, node in zip(range(len(order), 0, -1), order, strict=True):
             try:
-                answer = ask(node)
+                with budget.shared(1 if node.usage.is_answering else left):
+                    answer = ask(node)
             except ProviderError as error:
                 budget.check()
                 self._note(node, error)
@@ -191,7 +196,19 @@ class Providers(Generic[C]):
             else:
                 self._local.mark = node.mark
                 return answer
-        raise failure or RateLimitedError(self._network.code, self._patience_s())
+        raise failure or self._nobody()
+
+    def _nobody(self) -> ProviderError:
+        """Return why no node was asked: all want patience, or the others are silent."""
+        if self._askable():
+            return ProviderError(f"{self._network.code}: no other provider answers")
+        return RateLimitedError(self._network.code, self._patience_s())
+
+    def _shares(self, nodes: Iterable[Node[C]]) -> Iterator[tuple[Node[C], int]]:
+        """Return nodes with the parts of a step's time for a call of each; one is left for what is asked next."""
+        listed = list(nodes)
+        for left, node in zip(range(len(listed), 0, -1), listed, strict=True):
+            yield node, 1 if node.usage.is_answering or self.count == 1 else left + 1
 
     def _note(self, node: Node[C], error: ProviderError) -> None:
         if isinstance(error, ContradictionError):
@@ -203,16 +220,20 @@ class Providers(Generic[C]):
             log.warning("provider.failed", network=self._network.code, problem=str(error))
 
     def _askable(self) -> list[Node[C]]:
-        return [node for node in self._nodes if node.barred_until <= time.monotonic()]
+        """Return the nodes that may be asked: silent ones only now and then, while there are others."""
+        nodes = [node for node in self._nodes if node.barred_until <= time.monotonic()]
+        return [node for node in nodes if not node.usage.is_left_out] or nodes
 
     def _ranked(self, kind: Kind) -> list[Node[C]]:
         return sorted(self._askable(), key=partial(self._demerits, kind=kind))
 
-    def _demerits(self, node: Node[C], *, kind: Kind) -> tuple[bool, bool, bool, bool, bool]:
+    def _demerits(self, node: Node[C], *, kind: Kind) -> tuple[float | bool, ...]:
         now = time.monotonic()
         is_slow = node.usage.is_slow(kind, [other.usage for other in self._nodes if other is not node])
+        usage = node.usage
+        silent = (True, -usage.answered_at) if usage.is_silent else (False, 0.0)
         return (
-            node.rests_until > now, self._lags(node), node.unsteady_until > now, is_slow, node.usage.has_overrun
+            *silent, node.rests_until > now, self._lags(node), node.unsteady_until > now, is_slow, usage.has_overrun
         )  # fmt: skip
 
     def _lags(self, node: Node[C]) -> bool:

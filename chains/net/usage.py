@@ -16,6 +16,13 @@ SLOW_FACTOR: Final = 4
 # The age up to which a measured latency, or an overrun step, counts.
 MEASURED_S: Final = 300.0
 OVERRUN_S: Final = 60.0
+# How long a silent node is left out while others answer; doubled by each further silence, answers in between or not:
+# a node may answer small questions and let each large one wait.
+SILENCE_S: Final = 5.0
+SILENCE_MAX_S: Final = 60.0
+SILENCE_FORGOTTEN_S: Final = 180.0
+# A node that answered this recently is given its whole timeout, however little time a step has left.
+ANSWERED_S: Final = 60.0
 LATENCY_WEIGHT: Final = 0.3
 
 
@@ -35,6 +42,21 @@ class Usage:
         # (latency_s, measured_at) by kind and method; the methods are those of our own code, so they are few.
         self._measured: dict[tuple[Kind, str], tuple[float, float]] = {}
         self._overran_at = float("-inf")
+        self.is_silent = False  # Its last call brought no answer for long.
+        self._silences = 0
+        self._silent_at = float("-inf")
+        self._silent_until = 0.0
+        self.answered_at = float("-inf")
+
+    @property
+    def is_left_out(self) -> bool:
+        """Return True while a silent node is not worth another wait."""
+        return time.monotonic() < self._silent_until
+
+    @property
+    def is_answering(self) -> bool:
+        """Return True if it answered within the last minute."""
+        return time.monotonic() - self.answered_at < ANSWERED_S
 
     @property
     def has_overrun(self) -> bool:
@@ -45,6 +67,19 @@ class Usage:
         """Record the duration of one call."""
         known = self.latencies(kind).get(method, seconds)
         self._measured[kind, method] = known + LATENCY_WEIGHT * (seconds - known), time.monotonic()
+
+    def note_answer(self) -> None:
+        """Record that the node answers."""
+        self.answered_at = time.monotonic()
+        self.is_silent = False
+
+    def note_silence(self) -> None:
+        """Record that a call waited for long and brought no answer."""
+        now = time.monotonic()
+        silences = self._silences if now - self._silent_at < SILENCE_FORGOTTEN_S else 0
+        self.is_silent, self._silent_at = True, now
+        self._silent_until = now + min(SILENCE_S * 2**silences, SILENCE_MAX_S)
+        self._silences = min(silences + 1, 16)
 
     def note_overrun(self) -> None:
         """Record that a step ended because this node had used up most of its time."""
@@ -82,15 +117,15 @@ def asking(usage: Usage, kind: Kind) -> Iterator[None]:
         _asked.reset(token)
 
 
-def note(method: str, seconds: float, *, is_answer: bool) -> Usage | None:
-    """Record a call of the node that is being asked; return its usage, None outside of any question.
-
-    is_answer: it was answered, or its time was up; else only the step's time is charged.
-    """
+def current() -> Usage | None:
+    """Return the usage of the node that is being asked; None outside of any question."""
     found = _asked.get()
-    if found is None:
-        return None
-    usage, kind = found
-    if is_answer:
+    return found and found[0]
+
+
+def note(method: str, seconds: float) -> None:
+    """Record a call of the node that is being asked."""
+    found = _asked.get()
+    if found is not None:
+        usage, kind = found
         usage.note(kind, method, seconds)
-    return usage
