@@ -10,7 +10,7 @@ import re
 from enum import Enum, auto
 from typing import Final
 
-# Longer heads than this are nobody's; longer bodies are refused, by a thread of the few that may wait for one.
+# Longer heads than this are nobody's; longer bodies are refused.
 HEAD_MAX: Final = 32 * 1024
 BODY_MAX: Final = 1024 * 1024
 

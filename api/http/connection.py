@@ -81,16 +81,14 @@ class ClientSocket(socket.socket):
 
 
 class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]
-    """Gives the parser what has arrived, and lets it read on only if the loop did not wait for all."""
+    """Gives the parser what has arrived, and never reads the socket."""
 
-    is_whole = False
-    # The parser wanted more of what was taken for whole: where the next request begins is unknown.
+    # The parser wanted more than arrived: where the next request begins is unknown.
     is_short = False
 
-    def hold(self, arrived: bytes, *, is_whole: bool) -> None:
-        """Begin a request with these bytes; is_whole: nothing of it is still to come."""
+    def hold(self, arrived: bytes) -> None:
+        """Begin a request with these bytes."""
         self.buf = io.BytesIO(arrived)
-        self.is_whole = is_whole
         self.is_short = False
 
     def head(self) -> bytes:
@@ -98,14 +96,10 @@ class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]
         head, end, _ = self.buf.getvalue().partition(b"\r\n\r\n")
         return bytes(head + end)
 
-    def has_last_chunk(self) -> bool:
-        """Return whether a body of chunks may have ended in what has come."""
-        return b"0\r\n\r\n" in self.buf.getvalue()
-
-    def chunk(self, size_hint: int | None = None) -> bytes:
-        """Return more from the socket, or nothing as if the client had closed."""
-        self.is_short = self.is_whole
-        return b"" if self.is_whole else super().chunk(size_hint)
+    def chunk(self, _size_hint: int | None = None) -> bytes:
+        """Return nothing, as if the client had closed."""
+        self.is_short = True
+        return b""
 
 
 class Connection(TConn):  # type: ignore[misc]

@@ -149,8 +149,10 @@ class Receiving:
             self._answering[conn] = len(arrival.data)
             self._held_bytes += len(arrival.data)
         conn.is_long = verdict is Verdict.LONG
-        # Of a long body, too, the parser gets what is there: it is refused, whatever its rest says.
-        conn.unreader.hold(bytes(arrival.data), is_whole=True)
+        if conn.is_long:
+            # It is refused, so the parser must not ask the client to send the rest.
+            arrival.take_expectation()
+        conn.unreader.hold(bytes(arrival.data))
         self._doors.arrived(conn, verdict)
 
     def _drop(self, conn: Connection) -> None:

@@ -44,5 +44,5 @@ class Staying:
     def _receive(self, conn: Connection) -> bool:
         conn.began_at = time.monotonic()
         arrived = conn.receive() or b""
-        conn.unreader.hold(arrived, is_whole=True)
+        conn.unreader.hold(arrived)
         return Arrival(conn.began_at).add(arrived) is Verdict.WHOLE

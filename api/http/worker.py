@@ -28,13 +28,12 @@ from api.http.client_ip import Proxies
 from api.http.connection import Connection, refusal, response
 from api.http.crowd import OPEN_MAX, Crowd
 from api.http.lingering import LINGER_S, Lingering
-from api.http.long_bodies import LongBodies
 from api.http.receiving import Doors, Receiving
 from api.http.sending import Sending
 from api.http.staying import STAYING_SHARE, Staying
 from api.http.turns import Turns
 from api.limits.sources import Source
-from core.errors import DomainError, GatewayBusy, GatewayInternalError, RequestMalformed
+from core.errors import DomainError, GatewayInternalError, RequestMalformed
 from core.ids import uuid7
 
 log = structlog.get_logger("sluice.api")
@@ -93,13 +92,6 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         self._receiving = Receiving(self.poller, doors, self._crowd)
         self._sending = Sending(self.poller, self._crowd, done=self._finish, dropped=self._drop)
         self._lingering = Lingering(self.poller, self._crowd, drop=self._drop)
-        self._long_bodies = LongBodies(
-            self._crowd,
-            threads=self.cfg.threads,
-            serve=partial(self.tpool.submit, self._serve),
-            ended=self._end_waiting,
-            refuse=self._refuse_waiting,
-        )
         self._staying = Staying(threads_max=self.cfg.threads // STAYING_SHARE, is_wanted=self._is_thread_wanted)
         try:
             super().run()
@@ -151,10 +143,8 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         self._receiving.begin(conn)
 
     def _answer(self, conn: Connection, verdict: Verdict) -> None:
-        """Give a request to a thread; one with a long body takes one of few."""
-        if verdict is Verdict.LONG:
-            self._long_bodies.add(conn, self._head_source(conn))
-        elif verdict is Verdict.HEALTH:
+        """Give a request to a thread of its pool."""
+        if verdict is Verdict.HEALTH:
             self._queue(conn, self._health, self._health_turns, ahead=HEALTH_AHEAD, stays=False)
         else:
             self._queue(conn, self.tpool, self._turns, ahead=self.cfg.threads, stays=True)
@@ -219,18 +209,18 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             self._started_at.pop(conn, None)
 
     def handle_request(self, req: Any, conn: Connection) -> Any:
-        """Answer one request. Where the rest of a long body is to come the connection ends, and the answer says so."""
-        if conn.is_long and not conn.unreader.has_last_chunk():
+        """Answer one request. After a long body the connection ends, and the answer says so.
+
+        The body is refused unread. A proxy may see its end elsewhere, and another client's request behind it.
+        """
+        if conn.is_long:
             req.force_close()
-        is_kept = super().handle_request(req, conn)
-        # Before the rest of a body is waited for.
-        conn.sock.flush()
-        return is_kept
+        return super().handle_request(req, conn)
 
     def _keepalive_after(self, conn: Connection, keepalive: Any) -> bool:
-        """Throw away what the application left of a body; of one that is there, without a time set for the socket."""
-        if not (keepalive and conn.unreader.is_whole):
-            return bool(super()._keepalive_after(conn, keepalive))
+        """Return whether the connection can be used again, once the rest of the body is thrown away. Never waits."""
+        if not keepalive:
+            return False
         body = conn.parser.mesg.body
         while not body.failed and body.read(DISCARDED_MAX):
             pass
@@ -253,9 +243,6 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         """Receive the next request, or let the client close."""
         self._receiving.answered(conn)
         self._take_turns()
-        if conn.is_long:
-            conn.is_long = False
-            self._long_bodies.answered()
         if conn.sock.unsent:
             self._sending.begin(conn, self._answered_source(conn), is_kept=is_kept, limit_s=EXCHANGE_S)
         else:
@@ -292,10 +279,6 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         conn.send(refusal(error))
         self._lingering.begin(conn)
 
-    def _refuse_waiting(self, conn: Connection) -> None:
-        self._receiving.answered(conn)
-        self._refuse(conn, GatewayBusy())
-
     def _drop(self, conn: Connection) -> None:
         """Close a connection that nothing in the loop has any more."""
         self.nr_conns -= 1
@@ -311,7 +294,6 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         self._sending.end_overdue(now)
         self._lingering.end_overdue(now)
         self._make_room()
-        self._long_bodies.refuse_begun_before(now - REQUEST_S)
         for conn, started_at in list(self._started_at.items()):
             if now - started_at > EXCHANGE_S:
                 conn.shut(socket.SHUT_RDWR)

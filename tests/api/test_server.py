@@ -181,7 +181,7 @@ def test_a_header_with_an_underscore_is_not_the_one_with_a_dash(server: Server) 
     assert code_of(instead) == (401, "merchant.bad_signature")
 
 
-def test_a_chunked_body_is_refused_and_what_follows_is_not_taken_for_it(server: Server) -> None:
+def test_a_chunked_body_is_refused_and_nothing_behind_it_is_answered(server: Server) -> None:
     chunked = (
         b"POST /v1/payment/info HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n"
@@ -191,8 +191,7 @@ def test_a_chunked_body_is_refused_and_what_follows_is_not_taken_for_it(server: 
     answer = server.talk(chunked + server.signed())
 
     assert code_of(answer) == (411, "request.length_required")
-    assert answer.count(b"HTTP/1.1 ") == 2
-    assert answer.endswith(b'message":"There is no such payment."}}')
+    assert answer.count(b"HTTP/1.1 ") == 1
 
 
 @pytest.mark.parametrize(

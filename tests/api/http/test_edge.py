@@ -246,11 +246,35 @@ def test_chunked_bodies_that_stall_from_many_sources_delay_no_other_s_refusal(
 
     answer = server.talk(head + b"0\r\n\r\n" + HEALTH)
 
-    assert (code_of(answer), answer.count(b"HTTP/1.1 ")) == ((411, "request.length_required"), 2)
+    assert (code_of(answer), answer.count(b"HTTP/1.1 ")) == ((411, "request.length_required"), 1)
     assert time.monotonic() - began_at < SOON_S / 2
     for client in stalled:
         told = b"".join(iter(lambda client=client: client.recv(65536), b""))  # type: ignore[misc]
         assert (told.count(b"HTTP/1.1 "), split(told)[1]["connection"]) == (1, "close")
+
+
+@pytest.mark.parametrize(
+    ("announced", "code"),
+    [
+        (b"Content-Length: 1048577", (413, "request.too_large")),
+        (b"Transfer-Encoding: chunked", (411, "request.length_required")),
+    ],
+    ids=["long", "chunked"],
+)
+@pytest.mark.parametrize("expects", [b"", b"Expect: 100-continue\r\n"], ids=["", "expecting"])
+@pytest.mark.parametrize("body", [b"", b"0\r\n\r\n", b"5\r\n0\r\n\r\n"], ids=["none", "last chunk", "seeming end"])
+@pytest.mark.parametrize("pause_s", [0, 0.2], ids=["with its body", "before its body"])
+def test_a_refused_body_is_the_last_of_its_connection(
+    server: Server, announced: bytes, code: tuple[int, str], expects: bytes, body: bytes, pause_s: float
+) -> None:
+    """A proxy before us may see the end of such a body elsewhere: what follows must be nobody's request."""
+    head = b"POST /v1/payment/info HTTP/1.1\r\nHost: x\r\n" + announced + b"\r\n" + expects + b"\r\n"
+
+    parts = (head, body + HEALTH) if pause_s else (head + body + HEALTH,)
+    answer = server.talk(*parts, pause_s=pause_s)
+
+    assert (code_of(answer), answer.count(b"HTTP/1.1 ")) == (code, 1)
+    assert split(answer)[1]["connection"] == "close"
 
 
 def test_open_requests_are_bounded_by_source_and_the_oldest_end(server: Server, clients: Clients) -> None:

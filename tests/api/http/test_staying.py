@@ -8,9 +8,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from gunicorn.config import Config  # type: ignore[import-untyped]
@@ -18,7 +16,6 @@ from gunicorn.config import Config  # type: ignore[import-untyped]
 from api.http.arrival import BODY_MAX, Verdict
 from api.http.connection import Connection
 from api.http.crowd import Crowd
-from api.http.long_bodies import LongBodies
 from api.http.staying import STAY_MS, Staying
 from api.http.worker import BoundedThreadWorker
 from tests.actors.queue.workers import eventually
@@ -56,7 +53,6 @@ def test_a_request_that_follows_at_once_is_for_the_same_thread(peers: Peers) -> 
 
     assert peers.staying().holds_next(peers.conn)
     assert next(peers.conn.parser).path == "/v1/payment"
-    assert peers.conn.unreader.is_whole
 
 
 def test_nobody_is_waited_for_longer_than_a_moment(peers: Peers) -> None:
@@ -86,7 +82,7 @@ def test_what_needs_no_thread_or_another_one_is_left_for_the_loop(peers: Peers, 
 
 
 def test_what_came_behind_the_last_request_is_left_for_the_loop(peers: Peers) -> None:
-    peers.conn.unreader.hold(b"GET", is_whole=True)
+    peers.conn.unreader.hold(b"GET")
     peers.client.send(WHOLE)
 
     assert not peers.staying().holds_next(peers.conn)
@@ -156,8 +152,6 @@ class Answers:
         monkeypatch.setattr(self.worker.method_queue, "defer", lambda _finish, _conn, kept: self.finished.append(kept))
         self.worker._staying = self
         self.worker._crowd = Crowd()
-        serve = partial(self.worker.tpool.submit, self.worker._serve)
-        self.worker._long_bodies = LongBodies(self.worker._crowd, threads=1, serve=serve, ended=Mock(), refuse=Mock())
 
     def _handle(self, _conn: object) -> bool:
         answer = self.kept.pop(0)
@@ -190,12 +184,9 @@ def test_a_connection_that_ends_later_is_not_kept(peers: Peers, monkeypatch: pyt
     assert answers.worker._started_at == {}
 
 
-@pytest.mark.parametrize("verdict", [Verdict.HEALTH, Verdict.LONG])
-def test_neither_health_s_thread_nor_one_of_the_few_for_long_bodies_waits(
-    peers: Peers, monkeypatch: pytest.MonkeyPatch, verdict: Verdict
-) -> None:
+def test_health_s_thread_does_not_wait(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = Answers(monkeypatch, True, True)
-    answers.answer(peers.conn, verdict)
+    answers.answer(peers.conn, Verdict.HEALTH)
 
     assert (answers.asked, answers.finished) == (0, [True])
 

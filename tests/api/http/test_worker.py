@@ -64,17 +64,16 @@ def test_what_a_request_held_is_given_back_however_it_ends() -> None:
     worker = a_worker()
     worker._receiving, worker._health = Mock(), Mock()
     worker._lingering = Mock()
-    worker._sending, worker._crowd, worker._long_bodies = Mock(), Mock(), Mock()
-    answered, overdue = Mock(is_long=True), Mock()
+    worker._sending, worker._crowd = Mock(), Mock()
+    answered, ended = Mock(), Mock()
     answered.sock.unsent = []
 
     worker.finish_request(answered, False)
-    worker._refuse_waiting(overdue)
+    worker._end_turn(Mock(), ended)
 
-    worker._long_bodies.answered.assert_called_once_with()
-
-    assert worker._receiving.answered.mock_calls == [call(answered), call(overdue)]
-    assert worker._lingering.begin.mock_calls == [call(answered), call(overdue)]
+    assert worker._receiving.answered.mock_calls == [call(answered), call(ended)]
+    worker._lingering.begin.assert_called_once_with(answered)
+    ended.close.assert_called_once_with()
 
 
 def test_what_is_refused_outside_the_application_says_when_to_come_again_too() -> None:
