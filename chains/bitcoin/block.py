@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from struct import Struct, error
 from typing import Final, NamedTuple
 
-from chains.base import Block, ProviderError
+from chains.base import Block, ContradictionError, ProviderError
 from chains.bitcoin.headers import HEADER_BYTES, Header, Rules, read_header
 from chains.bitcoin.scripts import KEY_HASH, KEY_HASH_BYTES
 from chains.bitcoin.transactions import FINAL, HASH_BYTES, UNITS_MAX, id_text, read_compact
@@ -64,7 +64,7 @@ def read_block(raw: bytes, wanted: str, height: int, rules: Rules) -> ProvedBloc
     if merkle_root(parts.ids) != header.merkle_root:
         raise ProviderError(f"block {height} holds other transactions than its header names")
     if height >= rules.names_height_from and not coinbase.startswith(_height_push(height)):
-        raise ProviderError(f"block {height} was made for another height")
+        raise ContradictionError(f"block {height} was made for another height")
     return ProvedBlock(
         block=header.at(height), header=header, size=len(raw), ids=parts.ids, paid=parts.paid, spent=parts.spent
     )

@@ -128,6 +128,10 @@ class BitcoinReader(NodesReader[JsonRpc]):
     def _header(self, node: JsonRpc, height: int) -> Block:
         return self._blocks.header(node, height)
 
+    def _shown(self, node: JsonRpc, height: int) -> Block:
+        """Return a block whose coinbase names its height: its header alone could be that of any other height."""
+        return self._blocks.proved(node, height).block
+
     def _has(self, node: JsonRpc, recorded: Recorded) -> bool:
         return coins.is_same(node, recorded, self._chain)
 

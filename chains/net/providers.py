@@ -110,7 +110,13 @@ class Providers(Generic[C]):
 
     def ask_one(self, mark: str, question: Callable[[C], T]) -> T:
         """Put a question to the node with this mark. Raises its ProviderError."""
-        return next(node for node in self._nodes if node.mark == mark).ask(question)
+        node = next(node for node in self._nodes if node.mark == mark)
+        try:
+            return node.ask(question)
+        except ProviderError as error:
+            budget.check()
+            self._note(node, error)
+            raise
 
     @property
     def answered_by(self) -> str:

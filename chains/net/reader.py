@@ -122,17 +122,28 @@ class NodesReader(ABC, Generic[C]):
             return False
 
     def _is_shown(self, height: int, teller: str) -> bool:
-        """Return whether a node shows the block of a head. Raises the ProviderError of the one that told the head."""
+        """Return whether a node shows the block of a head. Raises the ProviderError of the one that told the head.
+
+        One that contradicts itself has shown nothing.
+        """
         try:
-            self._providers.ask_one(teller, lambda node: self._witnessed(self._header(node, height)))
-        except NotYetError:
-            try:
-                return self.block(height) is not None
-            except BudgetSpentError:
-                raise
-            except ProviderError:
-                return False
+            self._providers.ask_one(teller, lambda node: self._shown(node, height))
+        except (NotYetError, ContradictionError):
+            return self._is_shown_by_any(height)
         return True
+
+    def _is_shown_by_any(self, height: int) -> bool:
+        try:
+            self._providers.attempt(lambda node: self._shown(node, height))
+        except BudgetSpentError:
+            raise
+        except ProviderError:
+            return False
+        return True
+
+    def _shown(self, node: C, height: int) -> Block:
+        """Return the block of a height, proved to be of that height as far as the chain lets it be proved."""
+        return self._witnessed(self._header(node, height))
 
     @abstractmethod
     def _header(self, node: C, height: int) -> Block:

@@ -70,6 +70,19 @@ def test_a_block_that_was_changed_is_read_of_the_next_provider(chain: Chain, lia
     assert [one.txid for one in found.transfers] == [txid]
 
 
+@pytest.mark.parametrize("is_teller_first", [True, False])
+def test_a_header_that_is_replayed_shows_no_head(chain: Chain, liar: Liar, *, is_teller_first: bool) -> None:
+    """A header proves its work and its parent, and names no height; the coin that its block makes does."""
+    head = chain.node.height()
+    ahead = head + 5
+    liar.answers["getblockcount"] = ahead
+    liar.answers["getblockhash"] = lambda height: chain.node.ask("getblockhash", min(height, head))
+    urls = (liar.url, chain.node.url) if is_teller_first else (chain.node.url, liar.url)
+    both = bitcoin_reader(*urls)
+
+    assert [both.head() for _ in range(2)] == [head, head]
+
+
 def test_another_block_than_the_heights_is_none(chain: Chain, liar: Liar) -> None:
     head = chain.node.height()
     liar.answers["getblockhash"] = lambda height: chain.node.ask("getblockhash", height and height - 1)
