@@ -13,6 +13,7 @@ from core.catalogue.catalogue import Pair
 
 NATIVE: Final = "native"
 """The ordinal of a transfer that the transaction itself is."""
+ERROR_CHARS_MAX: Final = 500
 WITNESSES_MIN: Final = 2
 """So many providers have to tell the same before money hangs on it: one may lie, or err."""
 
@@ -34,8 +35,18 @@ class Ours(Protocol):
         ...
 
 
+def readable(text: str, *, chars: int = ERROR_CHARS_MAX) -> str:
+    """Return words of a node as one bounded line: a log may show them, and a row may hold them."""
+    shown = text if len(text) <= chars else text[:chars] + "..."
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in shown)
+
+
 class ProviderError(Exception):
     """A node did not answer, or not with sense: nothing is known, ask again later. Never holds a node's address."""
+
+    def __str__(self) -> str:
+        """Return one bounded line, as the text may be a node's."""
+        return readable(super().__str__())
 
 
 class WrongChainError(ProviderError):

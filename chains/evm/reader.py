@@ -162,7 +162,7 @@ class EvmReader(NodesReader[JsonRpc]):
             return ()
         try:
             return self._providers.attempt(
-                lambda node: evm_internal.internal_transfers(node, block, recipient, currency)
+                lambda node: evm_internal.internal_transfers(node, block, recipient, currency), kind=Kind.BLOCKS
             )
         except RpcError:
             return ()

@@ -4,7 +4,7 @@ A node's URL often carries its owner's key, so no error of this module shows one
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -20,6 +20,15 @@ from core.settings.node_urls import read_node_url
 POOL_SIZE: Final = 4
 # A full block of the busiest chain we serve is some 5 MB.
 REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
+# TRON answers its head with a whole block; pools and traces are the largest of the others.
+KIND_BYTES_MAX: Final[Mapping[usage.Kind, int]] = {
+    usage.Kind.HEAD: 4 * 1024 * 1024,
+    usage.Kind.SMALL: 32 * 1024 * 1024,
+}
+# An answer that is longer holds no more blanks than this share: indented JSON has fewer.
+BLANKS_FREE: Final = 64 * 1024
+BLANKS_SHARE_MAX: Final = 0.75
+BLANKS: Final = b" \t\r\n"
 READ_BYTES: Final = 256 * 1024
 # What a node that asks for patience without saying how much gets, and the most that any gets.
 PATIENCE_S: Final = 5.0
@@ -132,9 +141,13 @@ def _seconds_until(date: str) -> float:
 
 def _read(what: str, response: urllib3.BaseHTTPResponse) -> bytes:
     """Read a body that may never end."""
-    parts = bytearray()
+    kind, parts = usage.current_kind(), bytearray()
+    bytes_max = min(REPLY_BYTES_MAX, KIND_BYTES_MAX.get(kind, REPLY_BYTES_MAX)) if kind else REPLY_BYTES_MAX
     while part := response.read1(READ_BYTES):
         parts += part
-        if len(parts) > REPLY_BYTES_MAX:
+        if len(parts) > bytes_max:
             raise ProviderError(f"{what}: the answer is too long")
-    return bytes(parts)
+    body = bytes(parts)
+    if len(body) > BLANKS_FREE and len(body.translate(None, BLANKS)) < (1 - BLANKS_SHARE_MAX) * len(body):
+        raise ProviderError(f"{what}: the answer is padded with blanks")
+    return body

@@ -6,7 +6,7 @@ from typing import Final, Protocol, TypeVar
 
 import msgspec
 
-from chains.base import ProviderError
+from chains.base import ProviderError, readable
 from chains.net.http import ANSWERS, HttpNode, RefusedError
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class RpcError(RefusedError):
 
     def __init__(self, method: str, code: int, text: str) -> None:
         self.code = code
-        self.text = text[:FAULT_TEXT_MAX]
+        self.text = readable(text, chars=FAULT_TEXT_MAX)
         super().__init__(f"{method}: {self.text} ({code})")
 
 

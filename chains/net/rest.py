@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from chains.base import ProviderError
+from chains.base import ProviderError, readable
 from chains.net.http import HttpNode, RefusedError
 from chains.net.json_rpc import FAULT_TEXT_MAX, UNREADABLE
 
@@ -22,7 +22,7 @@ class RestError(RefusedError):
     """The node refused it in words."""
 
     def __init__(self, path: str, text: str) -> None:
-        self.text = text[:FAULT_TEXT_MAX]
+        self.text = readable(text, chars=FAULT_TEXT_MAX)
         super().__init__(f"{path}: {self.text}")
 
 

@@ -123,6 +123,12 @@ def current() -> Usage | None:
     return found and found[0]
 
 
+def current_kind() -> Kind | None:
+    """Return the kind of the question that is being asked; None outside of any."""
+    found = _asked.get()
+    return found and found[1]
+
+
 def note(method: str, seconds: float) -> None:
     """Record a call of the node that is being asked."""
     found = _asked.get()

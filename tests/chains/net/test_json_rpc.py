@@ -1,6 +1,7 @@
 """One node over HTTP: whatever is not a plain answer in time is a ProviderError."""
 
 import base64
+import json
 import time
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from chains.base import ProviderError
 from chains.net import http
 from chains.net.json_rpc import JsonRpc, RpcError
+from chains.net.usage import Kind, Usage, asking
 from cli.embedded.supervise.ports import free_port
 from tests.peers.json_rpc_node import Answer, JsonRpcNode, Raw, Refusal
 
@@ -124,6 +126,45 @@ def test_an_answer_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "REPLY_BYTES_MAX", 1_000_000)
     with pytest.raises(ProviderError, match="too long"):
         ask("0" * 1_000_001)
+
+
+BLANKS = b" \n\t\r" * 100_000
+TOLD = b'{"jsonrpc": "2.0", "id": 1, "result": "0x1"}'
+
+
+@pytest.mark.parametrize(
+    "body", [BLANKS + TOLD, TOLD + BLANKS, TOLD.replace(b'"0x1"', BLANKS + b'"0x1"')], ids=["before", "after", "inside"]
+)
+def test_an_answer_padded_with_blanks_is_refused(body: bytes) -> None:
+    with pytest.raises(ProviderError, match="padded with blanks"):
+        ask(Raw(body))
+
+
+def test_an_indented_answer_is_an_answer() -> None:
+    found = [{"number": str(number), "inner": {"value": [number]}} for number in range(5_000)]
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "result": found}, indent=4).encode()
+    with JsonRpcNode({"eth_method": Raw(body)}) as node:
+        assert len(JsonRpc(node.url, timeout_s=30).call("eth_method", [], list[object])) == 5_000
+
+
+def test_each_kind_of_question_has_its_longest_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "KIND_BYTES_MAX", {Kind.HEAD: 1_000})
+    with JsonRpcNode({"eth_method": "0" * 2_000}) as node:
+        client = JsonRpc(node.url, timeout_s=30)
+        with asking(Usage(), Kind.BLOCKS):
+            client.call("eth_method", [], str)
+        with asking(Usage(), Kind.HEAD), pytest.raises(ProviderError, match="too long"):
+            client.call("eth_method", [], str)
+
+
+def test_an_errors_words_are_one_bounded_line() -> None:
+    with pytest.raises(RpcError) as caught:
+        ask(Refusal(-1, "no\n\x1b[2J\u202e\x00" + "x" * 1_000_000))
+    for text in (str(caught.value), caught.value.text):
+        assert text.isprintable()
+        assert r"no\n\x1b[2J\u202e\x00" in text
+        assert len(text) < 300
+    assert len(str(ProviderError("y\n" * 1_000_000))) < 1_100
 
 
 def test_a_node_that_is_down_is_no_answer() -> None:
