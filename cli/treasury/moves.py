@@ -8,7 +8,7 @@ import typer
 from actors import context as process
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
-from cli.treasury.words import YesFlag, amount_of, known_network, operator, units_of
+from cli.treasury.words import OutputOption, YesFlag, amount_of, known_network, one_transfer, operator, units_of
 from core.catalogue.families import stored_txid
 from models.treasury import moves, topups
 from models.treasury.moves import MoveError
@@ -34,7 +34,7 @@ def move(
 
     The difference of both is what the way cost. Run it once the coin has left; running it again changes nothing.
     """
-    _check_txid(txid)
+    _check_txid(txid, name="--txid")
     with database() as settings:
         ctx = process.configure(settings)
         origin, target = known_network(ctx, from_network), known_network(ctx, to_network)
@@ -78,7 +78,7 @@ def returned(
     network: str,
     txid: str,
     *,
-    output: Annotated[str | None, typer.Option("--output", help="Which of its transfers, if several.")] = None,
+    output: OutputOption = None,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -86,17 +86,13 @@ def returned(
 
     As far as the books have it there it was never the gateway's own; what is beyond that stays so.
     """
-    _check_txid(txid)
+    _check_txid(txid, name="TXID")
     with database() as settings:
         ctx = process.configure(settings)
         known = known_network(ctx, network)
         booked = topups.find(known.code, stored_txid(known, txid))
-        meant = [each for each in booked if output in {None, each.ordinal}]
-        if not meant:
-            raise CommandError(f"{txid} on {network} is no top-up that is booked as the gateway's own")
-        if len(meant) > 1:
-            raise CommandError(f"say which with --output: {', '.join(each.ordinal for each in meant)}")
-        [found] = meant
+        missing = f"{txid} on {network} is no top-up that is booked as the gateway's own"
+        found = one_transfer(booked, txid, output=output, missing=missing)
         amount = amount_of(ctx.catalogue, found.currency, found.units)
         if not yes:
             question = f"Book {amount} {found.currency} on {network} as come back from the cold address?"
@@ -111,6 +107,6 @@ def returned(
     show(document, [f"{back} of {amount} {found.currency} came back from the cold address"], as_json=as_json)
 
 
-def _check_txid(txid: str) -> None:
+def _check_txid(txid: str, *, name: str) -> None:
     if not txid or len(txid) > TXID_CHARS_MAX or not txid.isascii() or not txid.isalnum():
-        raise CommandError("--txid is a transaction's hash")
+        raise CommandError(f"{name} is a transaction's hash")

@@ -12,7 +12,7 @@ from actors import context as process
 from actors.context import Context
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
-from cli.treasury.words import YesFlag, amount_of, known_network, operator
+from cli.treasury.words import OutputOption, YesFlag, amount_of, known_network, one_transfer, operator
 from core.catalogue.families import stored_txid
 from models.treasury import unowned as treasury_unowned
 from models.treasury.rows import Topup
@@ -40,7 +40,7 @@ def keep(
     network: str,
     txid: str,
     *,
-    output: Annotated[int | None, typer.Option("--output", help="Which of its outputs, if several are listed.")] = None,
+    output: OutputOption = None,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -49,12 +49,8 @@ def keep(
         ctx = process.configure(settings)
         known = known_network(ctx, network)
         listed = treasury_unowned.listing(known.code, limit=SHOWN_MAX, txid=stored_txid(known, txid))
-        meant = [each for each in listed if output is None or each.ordinal == str(output)]
-        if not meant:
-            raise CommandError(f"no payment of {txid} on {network} is listed by `sluice treasury unowned`")
-        if len(meant) > 1:
-            raise CommandError(f"{txid} paid {len(meant)} addresses of nobody: say which with --output")
-        [found] = meant
+        missing = f"no payment of {txid} on {network} is listed by `sluice treasury unowned`"
+        found = one_transfer(listed, txid, output=output, missing=missing)
         amount = amount_of(ctx.catalogue, found.currency, found.units)
         if not yes:
             typer.confirm(f"Make {amount} {found.currency} at {found.address} the gateway's own?", abort=True, err=True)

@@ -1,6 +1,7 @@
 """Reads what operators write, and writes amounts for them. Used by the commands of `sluice treasury`."""
 
 import getpass
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -10,8 +11,10 @@ from cli.output import CommandError
 from core.catalogue.catalogue import Catalogue, Network
 from core.errors import RequestBadField
 from core.money import format_coin, parse_units
+from models.treasury.rows import Topup
 
 YesFlag = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+OutputOption = Annotated[str | None, typer.Option("--output", help="Which of its transfers, if several are listed.")]
 
 
 def known_network(ctx: Context, code: str) -> Network:
@@ -28,6 +31,20 @@ def operator() -> str:
         return f"operator {getpass.getuser()}"
     except (KeyError, OSError):
         return "operator"
+
+
+def one_transfer(listed: Sequence[Topup], txid: str, *, output: str | None, missing: str) -> Topup:
+    """Return the transfer of a transaction that an operator means; output is needed where there are several.
+
+    Raises CommandError; missing: its text where there is none.
+    """
+    meant = [each for each in listed if output in {None, each.ordinal}]
+    if not meant:
+        raise CommandError(missing)
+    if len(meant) > 1:
+        outputs = ", ".join(each.ordinal for each in meant)
+        raise CommandError(f"{txid} made {len(meant)} transfers: say which with --output: {outputs}")
+    return meant[0]
 
 
 def units_of(ctx: Context, currency: str, amount: str) -> int:

@@ -87,7 +87,7 @@ def test_what_came_back_is_booked_once_as_such(
     topups.book_matured(chain.network, limit=9)
     execute("UPDATE treasury_topups SET ordinal = '7'")
     assert "no top-up" in sluice("treasury", "returned", "ethereum", back.txid, "--output", "1", "--yes").err
-    assert "hash" in sluice("treasury", "returned", "ethereum", "0x; DROP", "--yes").err
+    assert "TXID is a transaction's hash" in sluice("treasury", "returned", "ethereum", "0x; DROP", "--yes").err
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     first = sluice("treasury", "returned", "ethereum", back.txid)
 

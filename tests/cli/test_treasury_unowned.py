@@ -62,7 +62,8 @@ def test_what_is_not_booked_or_not_named_is_not_kept(
     base.execute("UPDATE treasury_topups SET txid = %s, ordinal = '1' WHERE id = %s", (came.txid, young.id))
     command = ("treasury", "keep", "ethereum", came.txid, "--yes")
 
-    assert "say which with --output" in sluice(*command).err
+    assert "made 2 transfers: say which with --output: 0, 1" in sluice(*command).err
+    assert "no payment of" in sluice(*command, "--output", "2").err
     assert "not booked yet" in sluice(*command, "--output", "1").err
     base.connect(database)
     assert nets_of(*ACCOUNTS) == [0, 2 * ETHER]
