@@ -36,7 +36,7 @@ def seek_second_opinions(ctx: Context, network: Network, chain: Reader) -> None:
     """Ask about the deposits and top-ups of a network that are due, and settle the deposits that are agreed on."""
     quorum.forget_hours()
     code = network.code
-    due = quorum.due(code, limit=ASKED_PER_STEP)
+    due = quorum.due(code, confirmations=network.confirmations, limit=ASKED_PER_STEP)
     for asked in due:
         settle_owners(ctx, _settled(ctx, network, chain, asked))
     for topup in topup_doubts.due(code, limit=ASKED_PER_STEP):
@@ -47,13 +47,32 @@ def _settled(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> s
     """Agree on a deposit, put another in its place, or ask again later; return whom that concerns."""
     answer = chain.second_opinion(_recorded(ctx.catalogue, asked, units=asked.amount_units))
     if _is_firm(answer):
-        return {(asked.owner_kind, asked.owner_id)} if quorum.agree(asked) else set()
+        is_agreed = _is_deep(network, chain, asked) and quorum.agree(asked)
+        return {(asked.owner_kind, asked.owner_id)} if is_agreed else set()
     if answer.other >= WITNESSES_MIN and answer.other > answer.same:
         concerned = _corrected(ctx, network, chain, asked)
         if concerned:
             return concerned
     quorum.put_off(asked, _problem(answer, chain, asked))
     return set()
+
+
+def _is_deep(network: Network, chain: Reader, asked: Deposit) -> bool:
+    """Return whether two providers have the block of a deposit's last confirmation; where not, ask again later.
+
+    That a payment is in a block says nothing about the blocks upon it, which one provider alone may have made up.
+    """
+    last = asked.block_height + max(network.confirmations, asked.depth_min) - 1
+    kept = cursors.kept_at_or_above(network.code, last)
+    if kept is None:
+        quorum.await_depth(asked)
+        return False
+    same = chain.agreement(*kept).same
+    if same < WITNESSES_MIN:
+        problem = f"{same} of {chain.providers} providers have the block of its last confirmation"
+        log.warning("deposit.awaits_witness", network=asked.network, txid=asked.txid, problem=problem)
+        quorum.put_off(asked, problem)
+    return same >= WITNESSES_MIN
 
 
 def _corrected(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> set[tuple[OwnerKind, UUID]]:

@@ -199,6 +199,12 @@ def kept_at_or_below(network: str, height: int) -> tuple[int, str] | None:
     return cast("tuple[int, str] | None", one(sql, (network, height)))
 
 
+def kept_at_or_above(network: str, height: int) -> tuple[int, str] | None:
+    """Return (height, hash) of the oldest kept block from a height on; None where the scan has not come so far."""
+    sql = "SELECT height, hash FROM chain_blocks WHERE network = %s AND height >= %s ORDER BY height LIMIT 1"
+    return cast("tuple[int, str] | None", one(sql, (network, height)))
+
+
 def is_hole(network: str, height: int) -> bool:
     """Return whether the scanned chain is known to have skipped a height: the parent of the next block is below."""
     return is_true(

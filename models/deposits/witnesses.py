@@ -74,13 +74,17 @@ def doubt(network: str, txid: str, ordinal: str) -> bool:
     return _ask(network, txid, ordinal, "missing")
 
 
-def due(network: str, *, limit: int) -> list[Deposit]:
-    """Return deposits whose witnesses are to be asked now, those that waited longest first."""
+def due(network: str, *, confirmations: int, limit: int) -> list[Deposit]:
+    """Return deposits whose witnesses are to be asked now, those that waited longest first.
+
+    Each is asked about once when it is recorded, and again from its last confirmation on: it cannot count sooner.
+    """
     return Deposit.rows_of(
         f"{Deposit.SELECT} JOIN deposit_quorums q ON q.deposit_id = d.id AND q.round = d.round"
         " WHERE q.network = %s AND q.agreed_at IS NULL AND d.status = 'pending' AND q.next_attempt_at <= app_now()"
+        " AND (q.attempts = 0 OR d.block_height <= c.height - GREATEST(%s, d.depth_min) + 1)"
         " ORDER BY q.next_attempt_at LIMIT %s",
-        (network, limit),
+        (network, confirmations, limit),
     )
 
 
@@ -104,6 +108,15 @@ def reject(asked: Deposit) -> bool:
         " WHERE q.deposit_id = %s AND q.round = %s AND q.agreed_at IS NULL"
         " AND d.id = q.deposit_id AND d.round = q.round AND d.block_hash = %s AND d.status = 'pending'",
         (asked.id, asked.round, asked.block_hash),
+    )
+
+
+def await_depth(asked: Deposit) -> None:
+    """Ask again once the scan has come to the last confirmation of a deposit, whose transaction is agreed on."""
+    execute(
+        "UPDATE deposit_quorums SET attempts = 1, problem = '', next_attempt_at = app_now()"
+        " WHERE deposit_id = %s AND round = %s AND agreed_at IS NULL",
+        (asked.id, asked.round),
     )
 
 

@@ -17,6 +17,7 @@ from models.deposits import witnesses as quorum
 from models.invoices.rows import InvoiceRow
 from models.outcomes import reversals
 from models.wallets.rows import WalletRow
+from tests.actors.scan.test_lying_providers import other_hash
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.models.builders import CATALOGUE
 from tests.models.wallets.builders import wallet
@@ -95,6 +96,45 @@ def test_from_the_threshold_on_a_deposit_waits_for_a_second_opinion_while_the_sc
     world.witness()
     assert (world.status(mine), shown(mine)) == ("paid", ["credited"])
     assert quorum.waiting() == []
+
+
+def test_the_depth_of_a_guarded_deposit_takes_two_providers_too(start: Start) -> None:
+    """Both have the payment. The blocks upon it are one provider's own, and the other has others there."""
+    world = start(QUORUM_USD="10")
+    mine = world.invoice()
+    world.pay(mine)
+    height = world.mine()
+    world.poll()
+    world.witness()
+    assert shown(mine) == ["awaiting_quorum"]
+    world.providers[1].lies["eth_getBlockByNumber"] = lambda truth, params: (
+        other_hash(truth, params) if truth and int(truth["number"], 16) > height else truth
+    )
+    world.confirm()
+    world.witness()
+    assert (shown(mine), world.credited()) == (["awaiting_quorum"], 0)
+    assert one("SELECT problem FROM deposit_quorums") == ("1 of 2 providers have the block of its last confirmation",)
+
+    world.providers[1].lies.clear()
+    again(world)
+    assert world.status(mine) == "paid"
+
+
+def test_one_whose_payment_is_agreed_on_is_asked_about_again_at_its_last_confirmation(start: Start) -> None:
+    world = start(QUORUM_USD="10")
+    mine = world.invoice()
+    world.pay(mine)
+    world.mine()
+    world.poll()
+    world.witness()
+    asked = [len(provider.asked) for provider in world.providers]
+    world.witness()
+    assert ([len(provider.asked) for provider in world.providers], shown(mine)) == (asked, ["awaiting_quorum"])
+    assert rows("SELECT attempts, agreed_at, next_attempt_at <= app_now() FROM deposit_quorums") == [(1, None, True)]
+
+    world.confirm()
+    world.witness()
+    assert world.status(mine) == "paid"
 
 
 def test_coin_gets_its_second_opinion_too(start: Start) -> None:
@@ -187,7 +227,7 @@ def test_two_who_agree_on_another_recipient_win_over_one(start: Start) -> None:
 def test_what_was_agreed_on_is_not_taken_back(start: Start) -> None:
     world = start(QUORUM_USD="10")
     paid(world)
-    [asked] = quorum.due("ethereum", limit=10)
+    [asked] = quorum.due("ethereum", confirmations=2, limit=10)
     assert quorum.agree(asked)
 
     with transaction():
@@ -269,7 +309,7 @@ def test_a_deposit_that_a_reorg_brought_back_is_witnessed_anew(start: Start) -> 
 def test_an_opinion_about_a_block_that_is_gone_counts_for_nothing(start: Start) -> None:
     world = start(QUORUM_USD="10")
     paid(world)
-    [asked] = quorum.due("ethereum", limit=10)
+    [asked] = quorum.due("ethereum", confirmations=2, limit=10)
     execute("UPDATE deposits SET block_hash = '0xother'")
 
     assert not quorum.agree(asked)

@@ -64,7 +64,7 @@ def test_deposits_that_wait_for_a_second_provider_show_until_it_answers() -> Non
 
     assert quorum.doubt("ethereum", found.txid, found.ordinal)
     assert gauge("sluice_deposits_awaiting_quorum") == {"ethereum": 1}
-    [asked] = quorum.due("ethereum", limit=5)
+    [asked] = quorum.due("ethereum", confirmations=2, limit=5)
     assert quorum.agree(asked)
     assert gauge("sluice_deposits_awaiting_quorum") == {}
 
