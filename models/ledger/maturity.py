@@ -1,6 +1,6 @@
 """Tells when what came counts as here for good, so that it may leave.
 
-Used by models.deposits.crediting and models.payouts.queue.
+Used by models.deposits.crediting, models.payouts.queue and models.treasury.topups.
 Buried by the scan to the network's maturity depth, and final by the chain's own word where it has one.
 """
 

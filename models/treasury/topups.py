@@ -13,7 +13,7 @@ from uuid import UUID
 
 from core.catalogue.catalogue import Network
 from models.db.base import column, execute, is_true, repeat_on_deadlock, rows, transaction
-from models.ledger import ledger
+from models.ledger import ledger, maturity
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, UNOWNED, Account, Transfer
 from models.treasury import cold_books
 from models.treasury.rows import Topup
@@ -75,19 +75,20 @@ def _covers(new: Topup) -> bool:
 
 
 def book_matured(network: Network, *, limit: int, after_rereading: bool = False) -> int:
-    """Book the top-ups that the scan has buried to the maturity depth; return how many.
+    """Book the top-ups that the scan has buried to the maturity depth, and the chain calls final; return how many.
 
-    Those that wait for a second opinion are left; see models.treasury.topup_doubts. after_rereading: and those whose
-    block was not read a second time yet, which may doubt them.
+    As credits become available, see models.ledger.maturity. Those that wait for a second opinion are left; see
+    models.treasury.topup_doubts. after_rereading: and those whose block was not read a second time yet, which may doubt
+    them.
     """
     due = column(
         "SELECT t.id FROM treasury_topups t JOIN chain_cursors c ON c.network = t.network"
-        " WHERE t.network = %s AND t.status = 'pending'"
-        " AND t.block_height <= c.height - GREATEST(%s, t.depth_min) + 1"
-        " AND (NOT %s OR t.block_height <= COALESCE(c.reread_height, -1))"
+        f" WHERE t.network = %(network)s AND t.status = 'pending' AND {maturity.condition('t')}"
+        " AND t.block_height <= c.height - t.depth_min + 1"
+        " AND (NOT %(after_rereading)s OR t.block_height <= COALESCE(c.reread_height, -1))"
         # Those that wait for a second opinion come last, so that they keep no other from its turn.
-        f" ORDER BY {OPEN}, t.block_height LIMIT %s",
-        (network.code, network.maturity, after_rereading, limit),
+        f" ORDER BY {OPEN}, t.block_height LIMIT %(limit)s",
+        maturity.bounds(network) | {"network": network.code, "after_rereading": after_rereading, "limit": limit},
     )
     return sum(repeat_on_deadlock(_book, topup_id) for topup_id in due)
 

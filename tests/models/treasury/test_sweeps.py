@@ -10,6 +10,7 @@ from core.ids import uuid7
 from core.rates.pricing import Market
 from core.rates.worth import SweepPolicy
 from models.db.base import column, execute, one, rows, transaction
+from models.deposits import cursors
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.spends import rows as spends
@@ -230,6 +231,18 @@ def test_a_top_up_that_takes_more_depth_is_booked_later(chain: Chain) -> None:
     assert topups.book_matured(chain.network, limit=9) == 0
     chain.mine()
     assert topups.book_matured(chain.network, limit=9) == 1
+
+
+def test_a_top_up_is_booked_once_the_chain_calls_its_block_final_as_credits_become_available(chain: Chain) -> None:
+    chain.mine()
+    topup(chain, 5)
+    height = chain.height
+    chain.mature()
+    cursors.seen_final("ethereum", height - 1)
+    assert topups.book_matured(chain.network, limit=9) == 0
+    cursors.seen_final("ethereum", height)
+    assert topups.book_matured(chain.network, limit=9) == 1
+    assert_sound()
 
 
 def test_a_top_up_is_booked_once_at_maturity_and_taken_back_once(chain: Chain) -> None:
