@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 from uuid import UUID, uuid4
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from actors.signer import recovery
 from cli import session
 from models.db import base
-from models.db.base import one, transaction
+from models.db.base import execute, one, transaction
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.merchants import emails
 from models.payouts import freezes
@@ -224,6 +225,21 @@ def test_an_operator_cancels_an_approved_payout_whoevers_it_is(
     assert "waits for a block" in sluice_db("payouts", "cancel", str(kept.id)).err
     monkeypatch.setattr(recovery, "is_awaited", lambda *_: False)
     assert sluice_db("payouts", "cancel", str(kept.id), "--json").json["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("status", ["pending", "approved"])
+def test_an_operator_cancels_a_payout_whose_coin_is_frozen(
+    sluice_db: CommandLine, status: Literal["pending", "approved"]
+) -> None:
+    """Its token may refuse every transfer of ours for days: the network's others are signed, and it was not."""
+    with connected(sluice_db):
+        order = payout(funded(), status=status)
+        freezes.freeze("coin", "USDT:ethereum", reason="refused", frozen_by=freezes.REFUSAL)
+        execute("UPDATE payouts SET wait_reason = 'frozen', created_at = app_now() - interval '31 minutes'")
+
+    assert sluice_db("payouts", "cancel", str(order.id), "--json").json["status"] == "cancelled"
+    with connected(sluice_db):
+        assert held(order.merchant_id) == {AVAILABLE: 100 * USDT}
 
 
 # Payouts that moved something else ----------------------------------------------------------------------------------
