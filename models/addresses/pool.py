@@ -92,8 +92,8 @@ class AddressStash:
         self._ready: defaultdict[str, deque[tuple[float, tuple[int, str]]]] = defaultdict(deque)
         self._undrawn: deque[tuple[str, str]] = deque(maxlen=STASH)
         self._wanted = threading.Event()
-        # The pool was empty for WAIT_S: nobody waits for it until then.
-        self._hopeless_until = 0.0
+        # By family: its pool was empty for WAIT_S, and nobody waits for it until then.
+        self._hopeless_until = dict.fromkeys(self._network_of, 0.0)
         self._verified: OrderedDict[tuple[str, int], tuple[str, ...]] = OrderedDict()
 
     def fill_ahead(self) -> None:
@@ -148,14 +148,14 @@ class AddressStash:
         One caller waits, so that a pool that nobody fills keeps no other from its answer.
         """
         found = self._refill(family)
-        if found is not None or monotonic() < self._hopeless_until:
+        if found is not None or monotonic() < self._hopeless_until[family]:
             return found
         until = monotonic() + WAIT_S
         while found is None and monotonic() < until:
             time.sleep(POLL_S)
             found = self._refill(family)
         if found is None:
-            self._hopeless_until = monotonic() + HOPELESS_S
+            self._hopeless_until[family] = monotonic() + HOPELESS_S
         return found
 
     def _fill_ahead(self) -> None:

@@ -430,13 +430,14 @@ def test_nobody_waits_again_at_once_for_a_pool_that_nobody_fills(monkeypatch: py
     monkeypatch.setattr(address_pool, "time", SimpleNamespace(sleep=sleep))
     stash = AddressStash(PUBLIC_KEY)
 
-    def waits() -> bool:
+    def waits(family: str = "evm") -> bool:
         slept.clear()
         with pytest.raises(InvoiceAddressFailed):
-            stash.take("evm")
+            stash.take(family)
         return bool(slept)
 
     assert [waits(), waits()] == [True, False]
+    assert [waits("tron"), waits("tron")] == [True, False], "each family has a pool of its own"
     clock[0] += address_pool.HOPELESS_S
     assert [waits(), waits()] == [True, False]
 
