@@ -59,7 +59,8 @@ class BitcoinRig(Rig):
     def __init__(self, database: str, chain: KeptChain, stack: ExitStack) -> None:
         super().__init__(database)
         self._stack = stack
-        self._ahead_s = 0
+        # None while the node goes by its own clock.
+        self._ahead_s: int | None = None
         self._ripening: list[tuple[str, int]] = []
         # What no block takes yet.
         self._withheld: set[str] = set()
@@ -75,6 +76,9 @@ class BitcoinRig(Rig):
         return [peer.url for peer in self.peers]
 
     def mine(self, blocks: int = 1) -> None:
+        if self._ahead_s is not None:
+            # A clock that was set stands still.
+            self.pass_chain_time(0)
         if self._ripening:
             self._submit(self._ripening)
             self._ripening, blocks = [], blocks - 1
@@ -115,7 +119,7 @@ class BitcoinRig(Rig):
         return self.node.height()
 
     def pass_chain_time(self, seconds: int) -> None:
-        self._ahead_s += seconds
+        self._ahead_s = (self._ahead_s or 0) + seconds
         self.node.ask("setmocktime", int(time.time()) + self._ahead_s)
 
     def enrich(self) -> None:

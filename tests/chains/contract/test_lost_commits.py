@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from actors import context
@@ -130,6 +132,18 @@ def test_a_stop_lasts_while_the_nodes_have_gone_back_with_the_machine(rich: Rig)
     rich.outlast()
     sign(rich)
     assert signing.read(rich.code) is None
+
+
+@pytest.mark.rigs("bitcoind")
+def test_blocks_follow_the_clock_after_it_was_moved(rich: Rig) -> None:
+    """A stop ends at a block younger than itself: a node whose clock stands never makes one."""
+    # Beyond the blocks that were made at once, each a little later than the one before.
+    rich.pass_time(1_000)
+    rich.advance()
+    before = rows("SELECT block_time FROM chain_cursors")
+    time.sleep(1.1)
+    rich.advance()
+    assert rows("SELECT block_time FROM chain_cursors") > before
 
 
 @pytest.mark.rigs("tron")
