@@ -26,6 +26,7 @@ OPERATION = {
     "audit": "cli.audit:audit",
     "doctor": "cli.doctor:doctor",
     "rescan": "cli.rescan:rescan",
+    "scan": "cli.scan:app",
     "treasury": "cli.treasury.commands:app",
     "payouts": "cli.payouts:app",
 }

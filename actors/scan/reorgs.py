@@ -74,7 +74,7 @@ def walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor, hea
     log.warning("scan.reorg", network=network.code, depth=cursor.height - height, fork_height=height)
     # Below the fork, credits were counted from so high at most.
     peak = height + network.confirmations - 1 if is_agreed else None
-    return _go_on(ctx, network, lambda: cursors.retreat(network.code, expected=cursor, to_height=height, peak=peak))
+    return go_on(ctx, network, lambda: cursors.retreat(network.code, expected=cursor, to_height=height, peak=peak))
 
 
 def _fork(chain: Reader, kept: Sequence[tuple[int, str]], head: int) -> tuple[int, tuple[int, str] | None] | None:
@@ -185,7 +185,8 @@ def _from_the_start(
         return None
     if started is None or kept[-1][0] > started:
         if cursors.halt(network.code, "a reorg deeper than the kept blocks"):
-            log.error("scan.halted", network=network.code)
+            command = f"sluice scan rewind {network.code} --to HEIGHT"
+            log.error("scan.halted", network=network.code, command=command)
         return None
     depth = cursors.peak_height(network.code) - kept[-1][0] + 1
     is_agreed = _agreed(network, chain, kept[-1], depth=depth)
@@ -194,10 +195,10 @@ def _from_the_start(
     log.warning("scan.reorg_below_start", network=network.code, height=block.height)
     first = row(network, block)
     peak = first.height + network.confirmations - 1 if is_agreed else None
-    return _go_on(ctx, network, lambda: cursors.restart(first, expected=cursor, peak=peak))
+    return go_on(ctx, network, lambda: cursors.restart(first, expected=cursor, peak=peak))
 
 
-def _go_on(ctx: Context, network: Network, move: Callable[[], bool]) -> Cursor | None:
+def go_on(ctx: Context, network: Network, move: Callable[[], bool]) -> Cursor | None:
     """Move the cursor back, and take back what came in blocks that it leaves; None if somebody else moved it."""
     with transaction():
         moved = move()

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from typing import Final, cast
 
 from core.catalogue.catalogue import Network
-from models.db.base import rows
+from models.db.base import rows, value
+from models.deposits.rows import HEIGHT_MAX
 
 # A scan is asked for a few times a block and takes its time: a pause so long is no lag.
 IDLE_GRACE_S: Final = 10.0
@@ -52,6 +54,58 @@ def read(networks: Mapping[str, Network]) -> dict[str, Scan]:
         )
         if code in networks
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A scan as an operator sees it."""
+
+    network: str
+    height: int
+    hash: str
+    head_height: int
+    halted_reason: str
+    halted_at: datetime | None
+    # The lowest block that is kept for walking back, None of none.
+    kept_from: int | None
+    kept_blocks: int
+
+
+def states() -> list[State]:
+    """Return all scans that have begun, by network."""
+    return [
+        State(
+            network=network,
+            height=height,
+            hash=block_hash,
+            head_height=head_height,
+            halted_reason=halted_reason,
+            halted_at=halted_at,
+            kept_from=kept_from,
+            kept_blocks=kept_blocks,
+        )
+        for network, height, block_hash, head_height, halted_reason, halted_at, kept_from, kept_blocks in rows(
+            "SELECT network, height, hash, head_height, halted_reason, halted_at,"
+            " (SELECT min(b.height) FROM chain_blocks b WHERE b.network = c.network),"
+            " (SELECT count(*) FROM chain_blocks b WHERE b.network = c.network)"
+            " FROM chain_cursors c ORDER BY network"
+        )
+    ]
+
+
+def state(network: str) -> State | None:
+    """Return a network's scan, None before its first."""
+    return next((each for each in states() if each.network == network), None)
+
+
+def deposits_above(network: str, height: int, *, status: str | None = None) -> int:
+    """Return how many deposits count in blocks above a height, of one status or of all."""
+    # Of two bounds a planner expects few rows.
+    sql = (
+        "SELECT count(*) FROM deposits WHERE network = %s AND block_height > %s AND block_height < %s"
+        " AND status <> 'reversed' AND (%s::text IS NULL OR status = %s)"
+    )
+    return cast("int", value(sql, (network, height, HEIGHT_MAX, status, status)))
 
 
 def blocks_behind(told: int, *, idle_s: float, block_time_ms: int) -> float:

@@ -11,6 +11,7 @@ import pytest
 import structlog
 
 from actors.context import context
+from actors.scan import rescan
 from chains.evm import wire
 from chains.net import node as chain_node
 from chains.net import providers as chain_providers
@@ -235,36 +236,42 @@ def test_a_lone_node_in_two_minds_moves_nothing_and_is_named(database: str, anvi
         assert "provider.contradicted" in {log["event"] for log in logs}
 
 
-def branch() -> Callable[[Any], Any]:
-    """Return a lie that tells blocks of a branch upon the chain, the first block asked for being its first."""
+def lead_away(provider: LyingRpc, fork: int) -> None:
+    """Let a provider tell a branch of empty blocks above a height."""
     hashes: dict[int, str] = {}
+    empty = {"extraData": "0xabcd", "transactions": [], "logsBloom": "0x" + "00" * 256, "gasUsed": "0x0"}
 
-    def tell(truth: Any) -> Any:
-        number = int(truth["number"], 16)
-        told = truth | {"extraData": "0xabcd", "parentHash": hashes.get(number - 1, truth["parentHash"])}
+    def tell(truth: Any, params: list[Any]) -> Any:
+        number = int(truth["number"], 16) if truth else 0
+        if number <= fork or params[0] != hex(number):
+            return truth
+        told = truth | empty | {"parentHash": hashes.get(number - 1, truth["parentHash"])}
         hashes[number] = wire.proved_hash(msgspec.convert(told, wire.Header)) or ""
         return told | {"hash": hashes[number]}
 
-    return tell
+    provider.lies |= {"eth_getBlockByNumber": tell, "eth_getLogs": []}
 
 
 @pytest.mark.parametrize("first_is_usual", [True, False])
 def test_a_provider_upon_a_replaced_block_makes_no_liars_of_the_honest(
     database: str, anvil: Callable[..., Anvil], *, first_is_usual: bool
 ) -> None:
-    """The first of three has a block that the others replaced, and it is the one that the scan keeps."""
+    """One of three, the one that is asked first, goes on upon a block that the others replaced: the scan follows it."""
     with World(database, anvil).served_by(3) as world:
-        liar, tell = world.providers[0 if first_is_usual else 2], branch()
-        tip = world.cursor()[0]
-        liar.lies["eth_getBlockByNumber"] = lambda truth, _params: (
-            tell(truth) if truth and int(truth["number"], 16) > tip else truth
-        )
-        assert pay_and_scan(world) == "paid"
+        liar = 0 if first_is_usual else 2
+        lead_away(world.providers[liar], world.cursor()[0])
+        mine = world.invoice()
+        world.pay(mine)
+        world.mine(4)
+        world.poll(2)
+        assert (world.status(mine) == "paid") == (not first_is_usual)
+        world.mine(rescan.BEHIND)
+        world.poll(2)
+        world.rescan()
         world.poll(4)
-        assert (world.cursor()[0], world.halted()) == (world.node.height(), "")
+        assert (world.cursor()[0], world.halted(), world.status(mine)) == (world.node.height(), "", "paid")
         resting = [node.rests_until > time.monotonic() for node in nodes(world)]
-        honest = resting[1:] if first_is_usual else resting[:2]
-        assert honest == [False, False]
+        assert [rests for number, rests in enumerate(resting) if number != liar] == [False, False]
 
 
 def test_a_node_of_another_chain_is_refused_until_it_is_right_again(

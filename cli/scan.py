@@ -1,0 +1,92 @@
+"""`sluice scan`: shows how far each network is scanned, and moves a halted scan back. Run by operators."""
+
+from typing import Annotated, Any
+
+import typer
+
+from actors import context as process
+from actors.scan.rewind import RewindRefusedError
+from actors.scan.rewind import rewind as move_back
+from chains.base import ProviderError
+from chains.registry import reader
+from cli.output import CommandError, JsonFlag, show
+from cli.session import database
+from core.catalogue.catalogue import load_catalogue
+from models.deposits import scans
+from models.deposits.scans import State
+
+app = typer.Typer(no_args_is_help=True, help="How far each network is scanned, and moving a halted scan back.")
+
+
+@app.command("show")
+def show_scans(
+    network: Annotated[str | None, typer.Argument(help="One network, by its code; all without it.")] = None,
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show each scan's block, its chain's head, the blocks kept, and why it is halted."""
+    with database() as settings:
+        if network is not None and network not in load_catalogue(settings.environment).networks:
+            raise CommandError(f"there is no network {network}")
+        found = [each for each in scans.states() if network in {None, each.network}]
+    show({"scans": [_document(each) for each in found]}, _lines(found), as_json=as_json)
+
+
+@app.command("rewind")
+def rewind(
+    network: Annotated[str, typer.Argument(help="The network, by its code.")],
+    height: Annotated[int, typer.Option("--to", min=0, help="The block to go on from, which is right.")],
+    *,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Also if nothing is halted, credited deposits are above, or one provider alone has it."
+        ),
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Move a scan back to a block, and read on from there. Deposits above it are taken back until they are read."""
+    with database() as settings:
+        ctx = process.configure(settings)
+        known = ctx.catalogue.networks.get(network)
+        if known is None or network not in settings.rpc_urls:
+            raise CommandError(f"{network} has no providers here")
+        try:
+            done = move_back(ctx, known, reader(known, settings), height, is_forced=force)
+        except RewindRefusedError as error:
+            raise CommandError(str(error)) from None
+        except ProviderError as error:
+            raise CommandError(f"the providers of {network} failed: {error}") from None
+    document = {
+        "network": network,
+        "from_height": done.from_height,
+        "height": done.to_height,
+        "block_hash": done.block_hash,
+        "deposits_taken_back": done.deposits,
+    }
+    lines = [f"{network} goes on from block {done.to_height}; {done.deposits} deposits wait to be read again"]
+    show(document, lines, as_json=as_json)
+
+
+def _document(scan: State) -> dict[str, Any]:
+    return {
+        "network": scan.network,
+        "height": scan.height,
+        "block_hash": scan.hash,
+        "head_height": scan.head_height,
+        "kept_from": scan.kept_from,
+        "kept_blocks": scan.kept_blocks,
+        "halted_reason": scan.halted_reason or None,
+        "halted_at": scan.halted_at,
+    }
+
+
+def _lines(found: list[State]) -> list[str]:
+    if not found:
+        return ["no scan has begun"]
+    return [
+        f"{scan.network}: block {scan.height} of {scan.head_height}, {scan.kept_blocks} blocks kept from"
+        f" {scan.kept_from} on"
+        + (f"; HALTED since {scan.halted_at}: {scan.halted_reason}" if scan.halted_reason else "")
+        for scan in found
+    ]

@@ -1,0 +1,163 @@
+"""`sluice scan`, as an operator types it, over real nodes whose scan may be halted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import structlog
+
+from actors import context
+from actors.scan import rewind as rewinding
+from chains.registry import reader
+from cli.embedded.evm.anvil import Anvil
+from models.db import base
+from models.db.base import execute, rows
+from models.deposits import cursors
+from tests.actors.scan.test_lying_providers import lead_away
+from tests.actors.scan.world import World
+from tests.cli.conftest import CommandLine
+from tests.peers.lying_rpc import DOWN
+
+DEEPER = "a reorg deeper than the kept blocks"
+
+
+@pytest.fixture
+def world(database: str, anvil: Callable[..., Anvil], sluice: CommandLine) -> Iterator[World]:
+    with World(database, anvil).served_by(2) as made:
+        sluice.env["DATABASE_URL"] = database
+        sluice.env["ETHEREUM_RPC_URLS"] = ",".join(provider.url for provider in made.providers)
+        yield made
+
+
+def led_away(world: World, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Let one provider alone lead the scan so far that only its own blocks are kept; return the last true one."""
+    monkeypatch.setattr(cursors, "BLOCKS_KEPT", 4)
+    fork = world.cursor()[0]
+    world.providers[1].failure = DOWN
+    lead_away(world.providers[0], fork)
+    world.mine(8)
+    world.poll(2)
+    execute("UPDATE chain_cursors SET reread_height = height")
+    world.mine(2)
+    world.poll(2)
+    world.providers[0].lies.clear()
+    world.providers[1].failure = None
+    world.poll(2)
+    assert world.halted() == DEEPER
+    return fork
+
+
+def rewound(sluice: CommandLine, database: str, *words: str) -> tuple[int, str]:
+    found = sluice("scan", "rewind", "ethereum", *words)
+    base.connect(database)
+    return found.code, found.err
+
+
+def test_a_scan_that_was_led_away_goes_on_from_the_block_that_is_named(
+    world: World, sluice: CommandLine, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork = led_away(world, monkeypatch)
+    found = sluice("scan", "rewind", "ethereum", "--to", str(fork), "--json")
+    base.connect(database)
+    assert (found.code, found.json["height"], found.json["deposits_taken_back"]) == (0, fork, 0)
+    assert world.halted() == ""
+
+    mine = world.invoice()
+    world.pay(mine)
+    world.mine(2)
+    world.catch_up()
+    assert world.status(mine) == "paid"
+
+
+def test_the_halt_names_the_command(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with structlog.testing.capture_logs() as logs:
+        led_away(world, monkeypatch)
+    (told,) = [log for log in logs if log["event"] == "scan.halted"]
+    assert told["command"] == "sluice scan rewind ethereum --to HEIGHT"
+
+
+def test_credited_deposits_are_taken_back_by_force_alone_and_come_back_by_being_read(
+    world: World, sluice: CommandLine, database: str
+) -> None:
+    before = world.cursor()[0]
+    mine = world.invoice()
+    world.pay(mine)
+    world.confirm_sent()
+    assert world.status(mine) == "paid"
+    credited = world.credited()
+    cursors.halt("ethereum", "a test")
+
+    code, problem = rewound(sluice, database, "--to", str(before))
+    assert (code, world.status(mine)) == (1, "paid")
+    assert "1 credited deposits are above" in problem
+    assert rewound(sluice, database, "--to", str(before), "--force")[0] == 0
+    assert (world.status(mine), world.cursor()[0]) == ("check", before)
+
+    world.catch_up()
+    assert (world.status(mine), world.credited()) == ("paid", credited)
+
+
+def test_it_is_refused_where_it_is_not_needed_or_not_possible(world: World, sluice: CommandLine, database: str) -> None:
+    world.advance(3)
+    at = world.cursor()[0]
+    assert "is not halted" in rewound(sluice, database, "--to", str(at - 1))[1]
+    cursors.halt("ethereum", "a test")
+    for height, problem in ((at, "name a lower one"), (0, "began at block")):
+        assert problem in rewound(sluice, database, "--to", str(height))[1]
+    world.providers[1].failure = DOWN
+    assert "one provider alone has this block" in rewound(sluice, database, "--to", str(at - 1))[1]
+    world.providers[0].failure = DOWN
+    assert "the providers of ethereum failed" in rewound(sluice, database, "--to", str(at - 1))[1]
+    assert world.cursor()[0] == at
+    assert "has no providers here" in sluice("scan", "rewind", "bitcoin", "--to", "1").err
+
+
+def test_one_providers_word_is_enough_by_force(world: World, sluice: CommandLine, database: str) -> None:
+    world.advance(3)
+    at = world.cursor()[0]
+    world.providers[1].failure = DOWN
+    assert rewound(sluice, database, "--to", str(at - 1), "--force")[0] == 0
+    assert world.cursor()[0] == at - 1
+
+
+def test_a_scan_that_moves_meanwhile_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.advance(3)
+    at = world.cursor()[0]
+    honest = rewinding._voices
+
+    def moving(chain: object, block: object) -> int:
+        world.advance()
+        return honest(chain, block)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rewinding, "_voices", moving)
+    process = context.context()
+    with pytest.raises(rewinding.RewindRefusedError, match="moved in between"):
+        rewinding.rewind(process, world.network, reader(world.network, process.settings), at - 1, is_forced=True)
+    assert world.cursor()[0] == at + 1
+
+
+def test_a_scan_that_has_not_begun_is_not_moved(world: World, sluice: CommandLine, database: str) -> None:
+    execute("DELETE FROM chain_blocks")
+    execute("DELETE FROM chain_cursors")
+    assert "has not begun" in rewound(sluice, database, "--to", "1")[1]
+    assert sluice("scan", "show").out == "no scan has begun\n"
+    base.connect(database)
+    world.poll()
+
+
+def test_what_is_scanned_is_shown(world: World, sluice: CommandLine, database: str) -> None:
+    at, block_hash = world.cursor()
+    found = sluice("scan", "show", "ethereum", "--json").json["scans"]
+    base.connect(database)
+    kept = rows("SELECT min(height), count(*) FROM chain_blocks")[0]
+    assert found == [
+        {
+            "network": "ethereum", "height": at, "block_hash": block_hash, "head_height": at, "kept_from": kept[0],
+            "kept_blocks": kept[1], "halted_reason": None, "halted_at": None,
+        }
+    ]  # fmt: skip
+    cursors.halt("ethereum", "a test")
+    assert "HALTED since" in sluice("scan", "show").out
+    assert "there is no network" in sluice("scan", "show", "nowhere").err
+    base.connect(database)
