@@ -303,8 +303,8 @@ def note_caught_up(
 
     window_s: for so long after the stop, by the chain's clock and by ours, what was signed before it and is known to no
     row may still come into a block; nothing is noted before. age_max_s: nor while the newest block is older, as it is
-    with nodes that went back together with the database. needs_new_block: nor while it is older than the stop. Blocks
-    follow the real clock.
+    with nodes that went back together with the database. needs_new_block: nor while it is older than the stop, or came
+    to the scan before it: a miner may date a block hours ahead. Blocks follow the real clock.
     """
     execute(
         "UPDATE signing_stops s SET is_caught_up = true WHERE s.network = %(network)s AND NOT s.is_caught_up"
@@ -314,7 +314,8 @@ def note_caught_up(
         " AND (%(age_max_s)s::int IS NULL OR EXISTS (SELECT FROM chain_cursors c WHERE c.network = s.network"
         "   AND c.block_time > clock_timestamp() - CASE WHEN %(needs_new_block)s"
         "     THEN LEAST(make_interval(secs => %(age_max_s)s), app_now() - s.stopped_at)"
-        "     ELSE make_interval(secs => %(age_max_s)s) END))",
+        "     ELSE make_interval(secs => %(age_max_s)s) END"
+        "   AND (NOT %(needs_new_block)s OR c.moved_at > s.stopped_at)))",
         {"network": network, "window_s": window_s, "age_max_s": age_max_s, "needs_new_block": needs_new_block},
     )
 

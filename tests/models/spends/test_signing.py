@@ -141,6 +141,24 @@ def test_the_newest_block_of_nodes_that_may_have_gone_back_ends_no_stop(
     assert [each.is_caught_up for each in signing.listing()] == [is_over]
 
 
+def test_a_block_that_its_miner_dated_ahead_ends_no_stop_that_is_younger_than_its_receipt(database: str) -> None:
+    del database
+    ahead = value("SELECT clock_timestamp()") + timedelta(hours=1)
+    block = ChainBlock(network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0", block_time=ahead)
+    cursors.start(block)
+    with transaction():
+        assert signing.stop("ethereum", reason="a test")
+    signing.note_caught_up("ethereum", age_max_s=120, needs_new_block=True)
+    assert [each.is_caught_up for each in signing.listing()] == [False]
+
+    expected, successor = cursors.read("ethereum"), block.but(height=2, hash="0x2", parent_hash="0x1")
+    assert expected is not None
+    with transaction():
+        assert cursors.advance(successor, expected=expected, head=2)
+    signing.note_caught_up("ethereum", age_max_s=120, needs_new_block=True)
+    assert [each.is_caught_up for each in signing.listing()] == [True]
+
+
 def test_what_is_unknown_is_read_as_it_was_noted(database: str) -> None:
     del database
     with transaction():
