@@ -50,6 +50,7 @@ bench: $(STAMP) ## measure against the frozen baselines
 	$(BIN)/python -m bench.audit $(ARGS)
 	$(BIN)/python -m bench.scale $(ARGS)
 	$(BIN)/python -m bench.idle $(ARGS)
+	$(BIN)/python -m bench.life $(ARGS)
 
 .PHONY: lint
 lint: $(STAMP) ## check style, types, who may import whom, and that no code stands twice
