@@ -55,6 +55,7 @@ def rescan_recent(ctx: Context, network: Network, chain: Reader) -> bool:
     """
     cursor = cursors.read(network.code)
     if cursor is None or ctx.settings.rescan_s == 0:
+        cursors.end_rereading(network.code)
         return False
     first, last = _span(network, cursor.height, depth=depth_blocks(network, ctx.settings.rescan_s))
     for height in range(first, min(last, first + BLOCKS_PER_STEP - 1) + 1):

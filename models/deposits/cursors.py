@@ -219,9 +219,11 @@ def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
     """Return whether a block is part of what the cursor stands on; locks the cursor until the transaction ends.
 
     A block that is too old to be kept counts: what could still replace it has stopped the scan. None does where the
-    scanned chain has a hole.
+    scanned chain has a hole, or while the scan is halted: the halt may say that such blocks are of another chain.
     """
-    value("SELECT height FROM chain_cursors WHERE network = %s FOR UPDATE", (network,))
+    halted_reason = value("SELECT halted_reason FROM chain_cursors WHERE network = %s FOR UPDATE", (network,))
+    if halted_reason and kept_hash(network, height) != block_hash:
+        return False
     return stands_on(network, height=height, block_hash=block_hash)
 
 
@@ -330,6 +332,13 @@ def reread_height(network: str) -> int | None:
 def reread_to(network: str, height: int) -> None:
     """Note how far the second reading has come."""
     execute("UPDATE chain_cursors SET reread_height = %s WHERE network = %s", (height, network))
+
+
+def end_rereading(network: str) -> None:
+    """Forget how far the second reading came, since none is made: blocks are kept for it no longer."""
+    execute(
+        "UPDATE chain_cursors SET reread_height = NULL WHERE network = %s AND reread_height IS NOT NULL", (network,)
+    )
 
 
 def give_up_rereading(network: str, *, first: int, last: int) -> bool:

@@ -83,6 +83,16 @@ def test_a_block_that_no_other_provider_has_yet_is_read_again_later(start: Calla
     assert world.status(mine) == "paid"
 
 
+@pytest.mark.parametrize(("providers", "rescan_s"), [(2, "0"), (1, "3600")])
+def test_a_second_reading_that_is_off_keeps_no_block_waiting(
+    start: Callable[..., World], providers: int, rescan_s: str
+) -> None:
+    world = start(providers, RESCAN_S=rescan_s)
+    cursors.reread_to("ethereum", world.cursor()[0])
+    world.rescan()
+    assert cursors.reread_height("ethereum") == (None if rescan_s == "0" else world.cursor()[0])
+
+
 def test_what_no_other_provider_shows_in_time_is_given_up_counted_and_told(start: Callable[..., World]) -> None:
     world = start(2, RESCAN_S="15")
     world.advance(DEEP)

@@ -138,6 +138,37 @@ def test_blocks_that_no_other_provider_has_shown_are_kept(monkeypatch: pytest.Mo
     assert [height for height, _ in kept_blocks(ETHEREUM)] == [110, 109, 108]
 
 
+def test_without_a_second_reading_nothing_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cursors, "BLOCKS_KEPT", 2)
+    begin()
+    cursors.reread_to(ETHEREUM, 100)
+    for _ in range(6):
+        step(current())
+    assert len(kept_blocks(ETHEREUM)) == 7
+
+    cursors.end_rereading(ETHEREUM)
+    step(current())
+    assert [height for height, _ in kept_blocks(ETHEREUM)] == [107, 106, 105]
+
+
+def test_while_a_scan_is_halted_a_block_counts_as_scanned_only_if_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A halt may say that what is not kept any more is of another chain."""
+    monkeypatch.setattr(cursors, "BLOCKS_KEPT", 2)
+    monkeypatch.setattr(cursors, "BLOCKS_SETTLED", 3)
+    begin()
+    for _ in range(6):
+        step(current())
+
+    def scanned(height: int, block_hash: str) -> bool:
+        with transaction():
+            return cursors.is_scanned(ETHEREUM, height=height, block_hash=block_hash)
+
+    kept = kept_blocks(ETHEREUM)[-1]
+    assert (scanned(101, "0xany"), scanned(*kept)) == (True, True)
+    cursors.halt(ETHEREUM, "a reorg deeper than the kept blocks")
+    assert (scanned(101, "0xany"), scanned(*kept)) == (False, True)
+
+
 def test_a_way_back_is_read_again_and_says_from_where_credits_were_counted() -> None:
     begin()
     for _ in range(4):
