@@ -28,6 +28,8 @@ KIND_BYTES_MAX: Final[Mapping[usage.Kind, int]] = {
 # An answer that is longer holds no more blanks than this share: indented JSON has fewer.
 BLANKS_FREE: Final = 64 * 1024
 BLANKS_SHARE_MAX: Final = 0.75
+# Objects and lists of one answer: empty ones cost a hundred times more memory than bytes.
+VALUES_MAX: Final = 1_000_000
 BLANKS: Final = b" \t\r\n"
 READ_BYTES: Final = 256 * 1024
 # What a node that asks for patience without saying how much gets, and the most that any gets.
@@ -107,7 +109,14 @@ class HttpNode:
 
     def _sent(self, path: str, body: bytes, timeout_s: float) -> urllib3.BaseHTTPResponse:
         return self._pool.urlopen(
-            "POST", path, body=body, headers=self._headers, timeout=timeout_s, preload_content=False
+            "POST",
+            path,
+            body=body,
+            headers=self._headers,
+            timeout=timeout_s,
+            preload_content=False,
+            # Nothing compressed is asked for.
+            decode_content=False,
         )
 
 
@@ -150,4 +159,6 @@ def _read(what: str, response: urllib3.BaseHTTPResponse) -> bytes:
     body = bytes(parts)
     if len(body) > BLANKS_FREE and len(body.translate(None, BLANKS)) < (1 - BLANKS_SHARE_MAX) * len(body):
         raise ProviderError(f"{what}: the answer is padded with blanks")
+    if body.count(b"{") + body.count(b"[") > VALUES_MAX:
+        raise ProviderError(f"{what}: the answer holds too many values")
     return body

@@ -1,6 +1,7 @@
 """One node over HTTP: whatever is not a plain answer in time is a ProviderError."""
 
 import base64
+import gzip
 import json
 import time
 
@@ -11,6 +12,7 @@ from chains.net import http
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.usage import Kind, Usage, asking
 from cli.embedded.supervise.ports import free_port
+from tests.chains.net.test_answer import server
 from tests.peers.json_rpc_node import Answer, JsonRpcNode, Raw, Refusal
 
 HTML = b"<!doctype html><title>Please wait</title>"
@@ -138,6 +140,22 @@ TOLD = b'{"jsonrpc": "2.0", "id": 1, "result": "0x1"}'
 def test_an_answer_padded_with_blanks_is_refused(body: bytes) -> None:
     with pytest.raises(ProviderError, match="padded with blanks"):
         ask(Raw(body))
+
+
+@pytest.mark.parametrize("value", [b"{}", b"[]"])
+def test_an_answer_of_millions_of_empty_values_is_refused(value: bytes) -> None:
+    """Three bytes each on the wire, and a hundred in memory."""
+    values = b",".join([value] * (http.VALUES_MAX + 1))
+    with pytest.raises(ProviderError, match="too many values"):
+        ask(Raw(b'{"jsonrpc": "2.0", "id": 1, "result": [%b]}' % values))
+
+
+def test_a_compressed_answer_is_refused() -> None:
+    """None was asked for, and a few bytes could become any number of them."""
+    packed = gzip.compress(TOLD)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    with server(head + packed) as url, pytest.raises(ProviderError, match="not JSON-RPC"):
+        JsonRpc(url, timeout_s=5).call("eth_method", [], str)
 
 
 def test_an_indented_answer_is_an_answer() -> None:
