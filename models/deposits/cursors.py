@@ -18,15 +18,16 @@ BLOCKS_UNREAD_MAX: Final = 20_000
 BLOCKS_SETTLED: Final = 256
 # Between two looks of a scan that runs there is less than this.
 GAP_S: Final = 60
-# For so long after its start a server's rows are doubted that no scan has looked after: a network that is served is
-# looked at within seconds, and of another one nobody would ever look.
+# For so long after its start a server's rows are doubted that no scan has looked after, and for as long as no network's
+# scan has: one that is served is looked at within seconds of another, and of one that is not nobody would ever look.
 UNSEEN_MAX_S: Final = 3_600
 # The networks whose scan has not looked since the database's server was started, and had paused by then: the next look
 # finds that gap.
 UNSEEN: Final = (
     "SELECT network FROM chain_cursors WHERE COALESCE(looked_at, moved_at) < LEAST(pg_postmaster_start_time(),"
-    f" app_now() - interval '{GAP_S} seconds') AND pg_postmaster_start_time()"
-    f" BETWEEN now() - interval '{UNSEEN_MAX_S} seconds' AND now()"
+    f" app_now() - interval '{GAP_S} seconds') AND pg_postmaster_start_time() <= now()"
+    f" AND (pg_postmaster_start_time() >= now() - interval '{UNSEEN_MAX_S} seconds'"
+    "   OR NOT EXISTS (SELECT FROM chain_cursors o WHERE o.looked_at >= pg_postmaster_start_time()))"
 )
 # How often a look and a reached head are noted at most: each is a commit, and a signer that begins waits for the head.
 LOOK_EVERY_S: Final = 10

@@ -97,6 +97,18 @@ def test_rows_are_doubted_from_the_start_of_the_database_s_server_until_the_scan
         assert signing.doubtful() == set()
 
 
+def test_rows_are_doubted_for_more_than_an_hour_while_no_scan_looks_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that are away for an hour after a restore would let a cheque expire that was paid in the lost time."""
+    Chain("bsc")
+    execute(f"UPDATE chain_cursors SET looked_at = {LONG_AGO}")
+    monkeypatch.setattr(cursors, "UNSEEN", cursors.UNSEEN.replace(f"{cursors.UNSEEN_MAX_S} seconds", "0 seconds"))
+    assert signing.doubtful() == {"ethereum", "bsc"}
+
+    assert signing.look("bsc") is not None
+    execute("DELETE FROM signing_stops")
+    assert signing.doubtful() == set(), "nobody serves the other one"
+
+
 def test_payouts_that_waited_for_the_scan_are_due_when_it_has_read_on() -> None:
     order = payout(funded(), status="approved")
     signing.tell_payouts("ethereum", freshness.STALE)
