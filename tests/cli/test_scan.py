@@ -105,6 +105,11 @@ def test_it_is_refused_where_it_is_not_needed_or_not_possible(world: World, slui
     cursors.halt("ethereum", "a test")
     for height, problem in ((at, "name a lower one"), (0, "began at block")):
         assert problem in rewound(sluice, database, "--to", str(height))[1]
+    for provider in world.providers:
+        provider.lag(3)
+    assert "no provider of ethereum has a block" in rewound(sluice, database, "--to", str(at - 1))[1]
+    for provider in world.providers:
+        provider.lies.clear()
     world.providers[1].failure = DOWN
     assert "one provider alone has this block" in rewound(sluice, database, "--to", str(at - 1))[1]
     world.providers[0].failure = DOWN

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chains.base import DisagreementError, NotYetError, Place, ProviderError
+from chains.base import ContradictionError, DisagreementError, NotYetError, Place, ProviderError
 from chains.bitcoin import reader
 from chains.bitcoin.transactions import double_sha256, id_text
 from tests.chains.bitcoin.conftest import OURS, Books, Chain, bitcoin_reader
@@ -81,6 +81,16 @@ def test_a_header_that_is_replayed_shows_no_head(chain: Chain, liar: Liar, *, is
     both = bitcoin_reader(*urls)
 
     assert [both.head() for _ in range(2)] == [head, head]
+
+
+def test_a_block_upon_another_than_its_own_providers_is_read_of_the_next(chain: Chain, liar: Liar) -> None:
+    head = chain.node.height()
+    liar.answers["getblockhash"] = lambda at: chain.node.ask("getblockhash", head - 2 if at == head - 1 else at)
+
+    with pytest.raises(ContradictionError):
+        bitcoin_reader(liar.url).scan(head - 1, head, Books(), upon="another")
+    (found,) = bitcoin_reader(liar.url, chain.node.url).scan(head - 1, head, Books(), upon="another")
+    assert found.block.height == head
 
 
 def test_another_block_than_the_heights_is_none(chain: Chain, liar: Liar) -> None:

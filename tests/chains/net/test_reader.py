@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from chains.base import Block, BlockScan, MissingLogsError, ProviderError
+from chains.base import Block, BlockScan, ContradictionError, MissingLogsError, NotYetError, ProviderError
 from chains.bitcoin.reader import BitcoinReader
 from chains.evm import wire
 from chains.evm.nodes import evm_providers
@@ -208,3 +208,44 @@ def test_headers_without_their_hash_are_believed_where_two_tell_the_same(both: t
     second.answers["eth_getBlockByNumber"] = told(timestamp="0x9")
     found = reader.block(50)
     assert (found and found.time.timestamp()) == 9
+
+
+# What a block stands upon -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("upon", "hashes", "refused"),
+    [
+        ("", {}, None),
+        ("0x7", {}, None),
+        ("0xours", {7: "0x7"}, None),
+        ("0xours", {7: "0xours", 8: "0x8"}, ContradictionError),
+        ("0xours", {8: "0x8"}, ContradictionError),
+        ("0xours", {7: "0xours", 8: "0xanother"}, NotYetError),
+    ],
+    ids=["nothing expected", "ours", "a chain of its own", "two minds", "no parent", "replaced meanwhile"],
+)
+@pytest.mark.parametrize("network", ["ethereum", "tron", "bitcoin"])
+def test_a_block_stands_upon_the_block_that_its_own_node_has_below_it(
+    monkeypatch: pytest.MonkeyPatch, network: str, upon: str, hashes: dict[int, str], refused: type[Exception] | None
+) -> None:
+    reader = made(network, Asked())
+
+    def hash_of(_node: object, height: int) -> str:
+        if height not in hashes:
+            raise NotYetError
+        return hashes[height]
+
+    monkeypatch.setattr(reader, "_hash", hash_of)
+    if refused is None:
+        reader._upright(object(), BLOCK, upon)
+        return
+    with pytest.raises(refused):
+        reader._upright(object(), BLOCK, upon)
+
+
+@pytest.mark.parametrize(("upon", "is_read_again"), [("", False), ("0x7", False), ("0xours", True)])
+def test_a_range_upon_another_block_is_read_block_by_block(upon: str, *, is_read_again: bool) -> None:
+    asked = Asked(SCAN)
+    assert len(cast("Any", made("ethereum", asked)).scan(7, 100, NOBODY, upon=upon)) == 1
+    assert bool(asked.how) == is_read_again
