@@ -14,7 +14,7 @@ from actors.refunds.uncredited import Wanted
 from core.errors import EmailDisabled, EmailNoRecipient, PaymentNotFound
 from core.invoices import states
 from core.invoices.schemas import PaymentLookup, ResolvePayment, SendPaymentEmail
-from models.invoices import events, receipts, resolution, settlement, views
+from models.invoices import events, quoting, receipts, resolution, settlement, views
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.merchants import emails
@@ -46,7 +46,7 @@ def resolve_payment(info: CallInfo, wanted: ResolvePayment) -> CallReply:
             resolution.accept_stray(ctx.catalogue, invoice, wanted.txid)
         else:
             resolution.accept_payment(ctx.catalogue, invoice)
-        shown = invoices.reread(invoice.id)
+        shown = quoting.seen_one(ctx.catalogue, invoices.reread(invoice.id))
         view = views.payment(ctx.catalogue, shown, pay_url=ctx.settings.pay_url, public=False)
         return record.store(view | ({"refund": written[0]} if written else {}))
 

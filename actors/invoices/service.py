@@ -22,8 +22,8 @@ from core.rates.pricing import Market, Method, Terms
 from models.db.base import repeat_on_deadlock
 from models.deposits import rows as deposits
 from models.invoices import plan as invoice_plan
+from models.invoices import quoting, views
 from models.invoices import rows as invoices
-from models.invoices import views
 from models.invoices.plan import Plan
 from models.invoices.rows import Creation, InvoiceRow
 from models.queue import calls
@@ -175,7 +175,8 @@ def give_back_unused(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]], made
 
 def rendered(ctx: Context, invoice: InvoiceRow, *, public: bool = False) -> bytes:
     """Return a stored payment as its endpoints answer it."""
-    return msgspec.json.encode(views.payment(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=public))
+    shown = quoting.seen_one(ctx.catalogue, invoice)
+    return msgspec.json.encode(views.payment(ctx.catalogue, shown, pay_url=ctx.settings.pay_url, public=public))
 
 
 def refresh(ctx: Context, merchant_id: UUID, body: CreatePayment, market: Market) -> InvoiceRow | None:
@@ -202,7 +203,7 @@ def _revive(ctx: Context, invoice: InvoiceRow, market: Market, *, lifetime_s: in
         return
     quote_s = invoice_plan.quote_lifetime_s(invoice.price_currency, invoice_plan.method_of(invoice))
     invoices.reopen(invoice, lifetime_s=lifetime_s, quote_s=quote_s)
-    quote = invoice_plan.quote_again(ctx.catalogue, market, invoice, ctx.terms.read(invoice.merchant_id))
+    quote = invoice_plan.quote_by(ctx.catalogue, market, invoice)
     invoices.add_quote(invoice, quote, generation=invoice.generation + 1)
 
 

@@ -84,7 +84,6 @@ _ROWS: Final = (
     Doorbell(actor="run_batches", queue="batches", every_ms=1_000),
     Doorbell(actor="deliver_emails", queue="emails", every_ms=5_000),
     Doorbell(actor="settle_due_invoices", queue="maintenance", every_ms=1_000),
-    Doorbell(actor="requote_invoices", queue="maintenance", every_ms=1_000),
     Doorbell(actor="withdraw_balances", queue="maintenance", every_ms=1_000),
     Doorbell(actor="repay_debts", queue="maintenance", every_ms=5_000),
     Doorbell(actor="release_splits", queue="maintenance", every_ms=5_000),

@@ -7,6 +7,7 @@ money lies in coins, so is what they send to an address that was given out to no
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
@@ -31,6 +32,7 @@ from models.deposits import rows as deposits
 from models.deposits import witnesses as quorum
 from models.deposits.rows import Deposit, Owner, OwnerKind
 from models.invoices import settlement, tallies
+from models.invoices.quoting import Targets
 from models.spends import coins
 from models.treasury import own_addresses as treasury
 from models.treasury import topup_doubts, topups
@@ -43,6 +45,7 @@ log = structlog.get_logger()
 SMALL_MAX: Final = 3
 
 Waiting = Callable[[], Sequence[int]]
+Target = Callable[[], int | None]
 
 SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
     "invoice": settlement.settle,
@@ -63,6 +66,7 @@ class Matching:
         self._counts_unowned = traits_of(network).claim == "coins"
         self.hot = treasury.address(network.code, "hot")
         self.owners: dict[str, Owner] = {}
+        self.targets = Targets()
 
     def addresses(self, seen: Collection[str]) -> Collection[str]:
         """Return those of the addresses that are ours."""
@@ -81,8 +85,17 @@ class Matching:
         return {(owner.kind, owner.id) for owner in owners}
 
 
-def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, owner: Owner) -> Deposit:
-    """Return a transfer as the deposit that it is to its owner."""
+def found_in(
+    ctx: Context,
+    network: Network,
+    block: Block,
+    transfer: Transfer,
+    owner: Owner,
+    *,
+    targets: Targets | None = None,
+) -> Deposit:
+    """Return a transfer as the deposit that it is to its owner. targets: of the step that reads the block."""
+    target = partial((targets or Targets()).units, ctx.catalogue, owner.id, block.time)
     pair = ctx.catalogue.pairs[transfer.currency, network.code]
     return Deposit(
         network=network.code,
@@ -95,7 +108,7 @@ def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, o
         owner_kind=owner.kind,
         owner_id=owner.id,
         merchant_id=owner.merchant_id,
-        stray_reason=stray_reason(ctx.catalogue, owner, network, transfer),
+        stray_reason=stray_reason(ctx.catalogue, owner, network, transfer, target=target),
         block_height=block.height,
         block_hash=block.hash,
         block_time=block.time,
@@ -104,27 +117,33 @@ def found_in(ctx: Context, network: Network, block: Block, transfer: Transfer, o
 
 
 def stray_reason(
-    catalogue: Catalogue, owner: Owner, network: Network, transfer: Transfer, *, waiting: Waiting = tuple
+    catalogue: Catalogue,
+    owner: Owner,
+    network: Network,
+    transfer: Transfer,
+    *,
+    target: Target,
+    waiting: Waiting = tuple,
 ) -> str | None:
     """Say why a deposit does not count; the right asset counts, however small, but for a crowd of small coins.
 
     A wallet takes every asset, over every network on which its address is watched.
 
-    waiting: returns, in the ledger's units, other payments to the same owner that count and that no block has yet. For
-    sightings alone: a block judges by deposits.
+    target: returns what its invoice asks for by the quote in force. waiting: returns, in the ledger's units, other
+    payments to the same owner that count and that no block has yet. For sightings alone: a block judges by deposits.
     """
     pair = catalogue.pairs[transfer.currency, network.code]
     is_small = transfer.units < pair.min_deposit_units
     if owner.kind == "wallet" or (owner.network, owner.pay_currency) == (network.code, transfer.currency):
         units = pair.to_ledger(transfer.units, catalogue.scale(transfer.currency))
         small_below = catalogue.smallest_deposit(pair)
-        return "dust" if is_small and _is_dear(owner, network, units, small_below, waiting) else None
+        return "dust" if is_small and _is_dear(owner, network, units, small_below, target, waiting) else None
     if is_small:
         return "dust"
     return "network" if owner.network != network.code else "asset"
 
 
-def _is_dear(owner: Owner, network: Network, units: int, small_below: int, waiting: Waiting) -> bool:
+def _is_dear(owner: Owner, network: Network, units: int, small_below: int, target: Target, waiting: Waiting) -> bool:
     """Return whether one more small deposit costs more than a few per cent to spend: on networks of coins.
 
     An invoice takes some, so that a buyer can complete a price, and beyond them the one that completes it: strangers
@@ -138,7 +157,7 @@ def _is_dear(owner: Owner, network: Network, units: int, small_below: int, waiti
     count = deposits.small_count(owner.id, units_below=small_below, limit=SMALL_MAX)
     if count + sum(each < small_below for each in others) < SMALL_MAX:
         return False
-    return not tallies.is_completed_by(owner.id, units, waiting_units=sum(others))
+    return not tallies.is_completed_by(owner.id, units, target_units=target(), waiting_units=sum(others))
 
 
 def take(ctx: Context, chain: Reader, found: Deposit) -> bool:
@@ -179,7 +198,7 @@ def take_transfer(
     owner = ours.owners.get(transfer.recipient)
     if owner is None:
         return _take_topup(ctx, chain, _topup(ctx, network, block, transfer, ours))
-    return take(ctx, chain, found_in(ctx, network, block, transfer, owner))
+    return take(ctx, chain, found_in(ctx, network, block, transfer, owner, targets=ours.targets))
 
 
 def _take_topup(ctx: Context, chain: Reader, new: Topup) -> bool:

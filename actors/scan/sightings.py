@@ -24,6 +24,8 @@ from models.db.base import app_now, transaction
 from models.deposits import cursors, sightings
 from models.deposits import rows as deposits
 from models.deposits.rows import Owner
+from models.invoices import quoting
+from models.invoices import rows as invoices
 from models.treasury import own_addresses as treasury
 
 log = structlog.get_logger()
@@ -51,6 +53,7 @@ class _Awaited:
     def __init__(self, network: Network) -> None:
         self._family = network.family
         self.owners: dict[str, Owner] = {}
+        self.targets = quoting.Targets()
 
     def addresses(self, seen: Collection[str]) -> Collection[str]:
         """Return those of the addresses that are invoices'."""
@@ -67,6 +70,10 @@ class _Awaited:
 
 def _write(ctx: Context, network: Network, ours: _Awaited, told: Sightings, head: int) -> None:
     with transaction():
+        # Nothing that holds a quote may change before it is written.
+        changing = sightings.owners_of(network.code, {*told.unseen, *(each.transfer.txid for each in told.seen)})
+        for invoice in invoices.lock_run_out([*changing, *(owner.id for owner in ours.owners.values())]):
+            quoting.write_before_release(ctx.catalogue, invoice)
         # A block that the scan has not read yet may have those that are in no pool: they are lost, not doubted.
         sightings.doubt(network.code, told.unseen - told.gone)
         sightings.lose(network.code, told.gone, height=head)
@@ -98,7 +105,14 @@ def _rows(ctx: Context, network: Network, ours: _Awaited, seen: Collection[Sight
             owner_kind=owner.kind,
             owner_id=owner.id,
             merchant_id=owner.merchant_id,
-            stray_reason=stray_reason(ctx.catalogue, owner, network, transfer, waiting=others),
+            stray_reason=stray_reason(
+                ctx.catalogue,
+                owner,
+                network,
+                transfer,
+                target=partial(ours.targets.units, ctx.catalogue, owner.id, None),
+                waiting=others,
+            ),
             spends=spends,
             is_soon=found.is_soon,
         )

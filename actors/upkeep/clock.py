@@ -6,6 +6,7 @@ import structlog
 
 from actors.queue.broker import doorbell, single_flight
 from models.db import clock
+from models.rates import book
 
 log = structlog.get_logger()
 
@@ -17,6 +18,7 @@ def watch_clock() -> None:
         if is_mine:
             gone_s = clock.set_back_s()
             if gone_s:
+                book.forget_future()
                 log.error("clock.set_back", seconds=round(gone_s), released=clock.release_waits())
             # Last: a process that dies before this finds the clock set back again.
             clock.mark()

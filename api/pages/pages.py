@@ -181,7 +181,7 @@ class PaymentPage(HostedPage):
     on_head = on_get
 
     def _render(self, req: Request, resp: Response, invoice_id: str) -> str | None:
-        row, now = find(invoice_id), app_now()
+        row, now = find(self._gateway, invoice_id), app_now()
         came = arrivals.read(row.id, expires_at=row.expires_at)
         stage = payment_stages.stage(self._gateway.catalogue, row, came, is_over_time=now >= row.expires_at)
         view = public_view(self._gateway, row)

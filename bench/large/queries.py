@@ -237,7 +237,7 @@ def _due() -> Iterator[tuple[str, Callable[[], object]]]:
     network = catalogue.networks[NETWORK]
     yield "invoices to settle", partial(invoices.due_for_settlement, PORTION)
     yield "invoices to credit on", partial(invoices.credit_due, PORTION)
-    yield "invoices to quote anew", partial(invoices.due_for_requote, PORTION)
+    yield "since when rates are kept", invoices.rates_needed_since
     for kind in ("invoice", "wallet"):
         owners = partial(deposits.owners_due, NETWORK, kind=kind, confirmations=network.confirmations, limit=PORTION)
         yield f"deposits deep enough, of {kind}s", owners

@@ -39,7 +39,6 @@ WAITS: Final = (
     Wait("webhook_deliveries", "leased_until", "status IN ('pending', 'retrying')"),
     Wait("emails", "next_attempt_at", "status = 'pending'"),
     Wait("emails", "leased_until", "status = 'pending'"),
-    Wait("invoices", "requote_after", "status IN ('select', 'check')"),
     Wait("payout_links", "claiming_since", "status = 'claiming'"),
     # From these it is told how long a scan has not moved.
     Wait("chain_cursors", "moved_at"),

@@ -69,6 +69,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     # Nobody changes what happened.
     "invoice_events": ("r", "ri", "ri"),
     "invoices": ("r", "riu", "ru"),
+    # The signer settles payments too, and ends their quotes.
+    "kept_rates": ("r", "rid", "r"),
     # Written once and never changed: not by the signer, nor by anybody else.
     "ledger_scales": ("r", "ri", "ri"),
     "ledger_transfers": ("r", "ri", "ri"),
@@ -93,7 +95,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "payouts": ("r", "riu", "ru"),
     "personal_transfers": ("r", "ri", ""),
     "pool_addresses": ("r", "r", "ri"),
-    "quotes": ("r", "ri", "r"),
+    "quotes": ("r", "ri", "ri"),
     "rate_sources": ("", "riu", ""),
     "rates": ("r", "riu", "r"),
     "reconciliations": ("r", "riu", ""),

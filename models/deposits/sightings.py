@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from models.db.base import execute, one, one_as, rows, touched
+from models.db.base import column, execute, one, one_as, rows, touched
 from models.db.table import BY_DATABASE, Big, Table, Units
 
 # So long a sighting counts: what is in no block by then may never be.
@@ -40,6 +40,12 @@ HOLDING: Final = (
 
 One that left the pools may be in a block that the scan has not read yet, unless another has replaced it.
 """
+
+MINED: Final = (
+    "s.owner_id = i.id AND s.seen_at <= i.expires_at AND s.stray_reason IS NULL AND s.gone_at IS NULL"
+    f" AND s.soon_at <= i.rate_expires_at AND {_HAS_DEPOSIT}"
+)
+"""Of an invoice i, the sightings that held its quote and have a deposit, which may not be settled yet."""
 
 
 class Sighting(Table, table="sightings s"):
@@ -126,6 +132,15 @@ def lose(network: str, txids: Collection[str], *, height: int) -> None:
         "UPDATE sightings SET lost_height = CASE WHEN txid = ANY(%s) THEN COALESCE(lost_height, %s) END"
         " WHERE network = %s AND gone_at IS NULL AND (txid = ANY(%s) OR lost_height IS NOT NULL)",
         (list(txids), height, network, list(txids)),
+    )
+
+
+def owners_of(network: str, txids: Collection[str]) -> list[UUID]:
+    """Return the invoices of some sightings that are not gone, and of those that are lost."""
+    return column(
+        "SELECT DISTINCT owner_id FROM sightings WHERE network = %s AND gone_at IS NULL"
+        " AND (txid = ANY(%s) OR lost_height IS NOT NULL)",
+        (network, list(txids)),
     )
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from core.catalogue.catalogue import Catalogue
 from core.invoices.states import INVOICE_EVENTS
 from models.db.base import column, transaction
-from models.invoices import events, rows, views
+from models.invoices import events, quoting, rows, views
 from models.invoices.rows import InvoiceRow
 from models.webhooks import outbox
 
@@ -30,6 +30,7 @@ def end_unpaid(catalogue: Catalogue, *, limit: int) -> int:
     """
     with transaction():
         claimed = rows.claim_due(limit, further=_UNTOUCHED)
+        quoting.write(catalogue, rows.lock_all(claimed))
         # A statement of its own sees what was committed before the rows were locked.
         ended = _end(claimed)
         events.note_unpaid(catalogue, ended)

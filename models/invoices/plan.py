@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue, Network
@@ -18,10 +18,9 @@ from core.invoices.schemas import CreatePayment, clamp_lifetime
 from core.merchants.terms_rules import accuracy_ppm
 from core.money import parse_units, rescale
 from core.rates import pricing
+from core.rates.generations import QUOTE_S
 from core.rates.pricing import Market, Method, Price, Quote, Terms
 from models.invoices.rows import InvoiceRow
-
-QUOTE_S: Final = 15 * 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,18 +113,38 @@ def quote_choice(catalogue: Catalogue, market: Market, invoice: InvoiceRow, meth
     )
 
 
-def quote_again(catalogue: Catalogue, market: Market, invoice: InvoiceRow, terms: Terms) -> Quote:
-    """Price an invoice in the coin it has; discount and fee are those it began with."""
+def quote_by(catalogue: Catalogue, market: Market, invoice: InvoiceRow) -> Quote:
+    """Price an invoice in the coin it has; discount and fee are those it began with, whatever the terms are now."""
     return pricing.quote(
         catalogue,
         market,
         price=pricing.Price(currency=invoice.price_currency, units=invoice.price_units),
         method=method_of(invoice),
-        terms=replace(terms, fee_fixed_usd_cents=invoice.fee_fixed_usd_cents),
+        terms=_terms_of(invoice),
         subtract_percent=invoice.subtract_percent,
         discount_ppm=invoice.discount_ppm,
         is_limited=False,
     )
+
+
+def _terms_of(invoice: InvoiceRow) -> Terms:
+    """Return the terms that an invoice has kept. Its price is not limited again."""
+    return Terms(
+        version=0,
+        fee_ppm=invoice.fee_ppm,
+        fee_fixed_usd_cents=invoice.fee_fixed_usd_cents,
+        accuracy_ppm=invoice.accuracy_ppm,
+        accepted=None,
+        discounts_ppm={},
+        price_max_usd=0,
+    )
+
+
+def series_of(invoice: InvoiceRow) -> list[tuple[str, str]]:
+    """Return the rates, as (coin, ""), and the network fee, as (coin, network), by which an invoice is priced."""
+    coin, network = method_of(invoice)
+    rates = [(invoice.price_currency, ""), (coin, "")]
+    return [*rates, (coin, network)] if invoice.subtract_percent else rates
 
 
 def method_of(invoice: InvoiceRow) -> Method:

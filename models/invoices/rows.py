@@ -16,7 +16,7 @@ from core.invoices.states import InvoiceStatus
 from core.rates.pricing import Quote
 from models.addresses.rows import AddressOwner
 from models.db import locks
-from models.db.base import app_now, column, execute, in_transaction, one, rows
+from models.db.base import app_now, column, execute, in_transaction, one, rows, value
 from models.db.locks import LockSeed
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
 from models.deposits import sightings
@@ -27,8 +27,7 @@ _LIVE: Final = "(i.status IN ('select', 'check') OR (i.status = 'wrong_amount' A
 # Deposits made in time hold a quote once they reach this part of it: a tenth.
 HOLDING_PART: Final = 10
 _HOLDING_UNITS: Final = f"(SELECT COALESCE(sum(s.units), 0) FROM sightings s WHERE {sightings.HOLDING})"
-# How long an invoice without a rate waits before it is quoted again, so that others have their turn.
-REQUOTE_RETRY_S: Final = 30
+_MINED_UNITS: Final = f"(SELECT COALESCE(sum(s.units), 0) FROM sightings s WHERE {sightings.MINED})"
 # Longer than any invoice lives: a quote without an end of its own ends with its invoice.
 LIFETIME_CEILING_S: Final = 86_400
 
@@ -80,8 +79,8 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     expires_at: datetime = BY_DATABASE
     rate_expires_at: datetime = BY_DATABASE
     extended_generation: int | None = None
-    # Set while nobody can say what it costs: its quote ran out, extended once, and there is no rate for another.
-    requote_after: datetime | None = None
+    # Before this moment no further quote begins: a payment held the last one until then.
+    quoted_until: datetime | None = None
     is_credit_due: bool | None = None
     # Counts the payment's events; the growth flag is set while confirmed money awaits its event.
     revision: int | None = None
@@ -101,6 +100,30 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
         "CASE WHEN i.status = 'check' THEN"
         f" (SELECT s.txid FROM sightings s WHERE {sightings.SHOWN} ORDER BY s.seen_at DESC, s.txid LIMIT 1) END"
     )
+
+    # What holds a quote: deposits that were settled, and what waits for a block or has one that is not settled yet.
+    held_units: int = derived(
+        f"CASE WHEN i.status = 'check' THEN {_HOLDING_UNITS} + GREATEST(i.detected_units, {_MINED_UNITS})"
+        " ELSE i.detected_units END"
+    )
+    # Of its quotes the newest, which need not be the one that it is judged by.
+    last_generation: int | None = derived(
+        "CASE WHEN i.status = 'check' THEN (SELECT max(q.generation) FROM quotes q WHERE q.invoice_id = i.id) END"
+    )
+    # Since when there is no price: models.invoices.quoting finds it.
+    unpriced_at: datetime | None = derived("NULL::timestamptz")
+
+    @property
+    def holding_units(self) -> int:
+        """Return what holds its quote; nothing of a row that was just made."""
+        found: int = vars(self).get("held_units", 0)
+        return found
+
+    @property
+    def later_quotes(self) -> tuple[QuoteRow, ...]:
+        """Return the quotes that followed the stored one and are not written, where it was asked for them."""
+        found: tuple[QuoteRow, ...] = vars(self).get("later", ())
+        return found
 
     @property
     def sighted_units(self) -> int:
@@ -123,7 +146,7 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
         """Return whether what its buyer owes cannot be told. Who has paid into it knows: that holds the last quote."""
         return (
             self.status == "check"
-            and self.requote_after is not None
+            and vars(self).get("unpriced_at") is not None
             and self.detected_units * HOLDING_PART < (self.payer_units or 0)
         )
 
@@ -186,6 +209,20 @@ def find_public(invoice_id: UUID) -> InvoiceRow | None:
 def lock(invoice_id: UUID) -> InvoiceRow | None:
     """Lock an invoice until the transaction ends."""
     return InvoiceRow.first("i.id = %s FOR UPDATE OF i", (invoice_id,))
+
+
+def lock_all(invoice_ids: Sequence[UUID]) -> list[InvoiceRow]:
+    """Lock invoices, in the order of their ids."""
+    return InvoiceRow.read("i.id = ANY(%s::uuid[]) ORDER BY i.id FOR UPDATE OF i", (list(invoice_ids),))
+
+
+def lock_run_out(invoice_ids: Sequence[UUID]) -> list[InvoiceRow]:
+    """Lock those of some open invoices whose stored rate has run out."""
+    return InvoiceRow.read(
+        "i.id = ANY(%s::uuid[]) AND i.status = 'check' AND i.rate_expires_at < LEAST(i.expires_at, app_now())"
+        " ORDER BY i.id FOR UPDATE OF i",
+        (list(invoice_ids),),
+    )
 
 
 def lock_open(invoice_id: UUID) -> InvoiceRow | None:
@@ -293,6 +330,28 @@ def claim_due(limit: int, *, further: str) -> list[UUID]:
     return column(_DUE.format(further=further, then="FOR UPDATE OF i SKIP LOCKED"), (limit, limit))
 
 
+# Overdue, and not written to the end: the scan of their network does not move.
+_UNWRITTEN: Final = (
+    "i.status = 'check' AND i.rate_expires_at < i.expires_at AND i.expires_at <= app_now()"
+    " AND COALESCE(i.quoted_until, i.rate_expires_at) < i.expires_at"
+)
+
+
+def lock_overdue(limit: int) -> list[InvoiceRow]:
+    """Lock invoices whose time is over and whose quotes are not written to the end; no others than are free."""
+    return InvoiceRow.read(f"{_UNWRITTEN} ORDER BY i.id LIMIT %s FOR UPDATE OF i SKIP LOCKED", (limit,))
+
+
+def rates_needed_since() -> datetime:
+    """Return the moment from which on rates may still be asked for: no open invoice is older, but for some overdue."""
+    found: datetime = value(
+        "SELECT LEAST(app_now() - make_interval(secs => %s),"
+        f" (SELECT min(GREATEST(i.rate_expires_at, i.quoted_until)) FROM invoices i WHERE {_UNWRITTEN}))",
+        (LIFETIME_CEILING_S,),
+    )
+    return found
+
+
 def credit_due(limit: int) -> list[UUID]:
     """Return decided invoices with confirmed deposits that no page of their settlement has credited yet."""
     return column(
@@ -327,7 +386,7 @@ def reopen(invoice: InvoiceRow, *, lifetime_s: int, quote_s: int | None) -> None
     """Give an expired invoice a new expiry, in the status that its coin calls for."""
     execute(
         "UPDATE invoices SET status = CASE WHEN pay_currency IS NULL THEN 'select' ELSE 'check' END, is_final = false,"
-        " requote_after = NULL, expires_at = date_trunc('second', app_now()) + make_interval(secs => %s),"
+        " quoted_until = NULL, expires_at = date_trunc('second', app_now()) + make_interval(secs => %s),"
         " rate_expires_at = date_trunc('second', app_now()) + make_interval(secs => %s),"
         " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s AND status = 'expired'",
         (lifetime_s, min(lifetime_s, quote_s or lifetime_s), invoice.id),
@@ -365,56 +424,3 @@ def choose(
     )
     AddressOwner(family=family, ordinal=ordinal, owner_kind="invoice", owner_id=invoice.id).write()
     _record_quote(invoice.id)
-
-
-def due_for_requote(limit: int) -> list[UUID]:
-    """Return invoices whose rate ran out, held by no payment, once their network's scan has passed that moment."""
-    return column(
-        "SELECT i.id FROM invoices i JOIN chain_cursors c ON c.network = i.network"
-        " WHERE i.status = 'check' AND i.detected_units * 10 < i.payer_units AND i.rate_expires_at < i.expires_at"
-        " AND COALESCE(i.requote_after, i.rate_expires_at) <= app_now() AND c.block_time > i.rate_expires_at"
-        f" AND i.payer_units > {HOLDING_PART} * (i.detected_units + {_HOLDING_UNITS})"
-        " ORDER BY COALESCE(i.requote_after, i.rate_expires_at) LIMIT %s",
-        (limit,),
-    )
-
-
-def lock_for_requote(invoice_id: UUID) -> InvoiceRow | None:
-    """Lock an invoice that is due for a new quote; None when it was paid into, decided or quoted meanwhile."""
-    invoice = lock(invoice_id)
-    still_due = one(
-        "SELECT 1 FROM invoices i WHERE i.id = %s AND i.status = 'check'"
-        " AND COALESCE(i.requote_after, i.rate_expires_at) <= app_now() AND i.rate_expires_at < i.expires_at"
-        " AND i.payer_units > %s * ((SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d WHERE d.owner_id = i.id"
-        "   AND d.status <> 'reversed' AND d.stray_reason IS NULL AND d.seen_at <= i.expires_at)"
-        f" + {_HOLDING_UNITS})",
-        (invoice_id, HOLDING_PART),
-    )
-    return invoice if still_due else None
-
-
-def requote(invoice: InvoiceRow, quote: Quote, *, quote_s: int) -> None:
-    """Put the next generation's quote in force."""
-    execute(
-        "UPDATE invoices SET updated_at = date_trunc('milliseconds', app_now()), requote_after = NULL,"
-        " rate_expires_at = LEAST(expires_at, date_trunc('second', app_now()) + make_interval(secs => %s))"
-        " WHERE id = %s",
-        (quote_s, invoice.id),
-    )
-    add_quote(invoice, quote, generation=invoice.generation + 1)
-
-
-def postpone_requote(invoice: InvoiceRow, *, quote_s: int) -> None:
-    """Do without a rate: extend a quote once; after that the invoice has no price until there is a rate."""
-    execute(
-        "UPDATE invoices SET"
-        " rate_expires_at = CASE WHEN extended_generation IS DISTINCT FROM generation"
-        "   THEN LEAST(expires_at, date_trunc('second', app_now()) + make_interval(secs => %s))"
-        "   ELSE rate_expires_at END,"
-        " requote_after = CASE WHEN extended_generation IS NOT DISTINCT FROM generation"
-        "   THEN app_now() + make_interval(secs => %s) END,"
-        " updated_at = CASE WHEN requote_after IS NULL THEN date_trunc('milliseconds', app_now())"
-        "   ELSE updated_at END,"
-        " extended_generation = generation WHERE id = %s",
-        (quote_s, REQUOTE_RETRY_S, invoice.id),
-    )

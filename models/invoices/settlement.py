@@ -21,7 +21,7 @@ from models.db.base import app_now, execute, is_true, repeat_on_deadlock, transa
 from models.deposits import crediting, sightings
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
-from models.invoices import events, receipts, tallies, views
+from models.invoices import events, quoting, receipts, tallies, views
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow, QuoteRow
 from models.invoices.tallies import Tally
@@ -119,6 +119,7 @@ def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> None:
     """Settle one invoice inside the caller's transaction, by one page; the clock of invoices brings the others."""
     invoice = invoices.lock(invoice_id)
     if invoice is not None:
+        (invoice,) = quoting.write(catalogue, [invoice])
         confirmed = _confirm_some(catalogue, invoice)
         _judge(catalogue, invoice, has_grown=confirmed.has_grown)
 
@@ -143,6 +144,7 @@ def _settle_page(catalogue: Catalogue, invoice_id: UUID, *, is_due: bool) -> boo
         invoice = invoices.lock_open(invoice_id) if is_due else invoices.lock(invoice_id)
         if invoice is None:
             return True
+        (invoice,) = quoting.write(catalogue, [invoice])
         confirmed = _confirm_some(catalogue, invoice)
         if confirmed.is_more:
             _add(invoice, confirmed)
@@ -363,11 +365,13 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
         " = (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s),"
         " decided_at = CASE WHEN %s THEN COALESCE(decided_at, app_now()) END,"
         " accepted_units = CASE WHEN %s THEN accepted_units END,"
+        # What was decided and is open again held its quote until now.
+        " quoted_until = CASE WHEN status <> 'check' AND %s = 'check' THEN app_now() ELSE quoted_until END,"
         " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s"
         " AND (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units, detected_units,"
         " deposit_height, deposit_depth_min, txid, payer_address)"
         " IS DISTINCT FROM (%s, %s, %s, %s, %s, %s, %s, %s::bigint, %s::integer, %s, %s)",
-        (*after, *[status in states.DECIDED_STATUSES] * 2, invoice.id, *after),
+        (*after, *[status in states.DECIDED_STATUSES] * 2, status, invoice.id, *after),
     )
 
 

@@ -76,20 +76,21 @@ def newest_counted(invoice_id: UUID, *, units_min: int) -> tuple[str, str] | Non
     )
 
 
-def is_completed_by(invoice_id: UUID, units: int, *, waiting_units: int) -> bool:
+def is_completed_by(invoice_id: UUID, units: int, *, target_units: int | None, waiting_units: int) -> bool:
     """Return whether an unpaid invoice lacks just a deposit of this sum: it is short without it, and not with it.
 
-    So it is for one deposit at most. waiting_units: what counts of payments that no block has yet.
+    So it is for one deposit at most. target_units: the quote in force. waiting_units: what counts of payments that no
+    block has yet.
     """
     found = one(
-        "SELECT i.payer_units, i.accuracy_ppm, (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d"
+        "SELECT i.accuracy_ppm, (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d"
         " WHERE d.owner_id = i.id AND d.stray_reason IS NULL AND d.status <> 'reversed') FROM invoices i"
-        " WHERE i.id = %s AND i.payer_units IS NOT NULL AND i.accepted_units IS NULL",
+        " WHERE i.id = %s AND i.accepted_units IS NULL",
         (invoice_id,),
     )
-    if found is None:
+    if found is None or target_units is None:
         return False
-    target_units, accuracy_ppm, counted_units = found
+    accuracy_ppm, counted_units = found
     before_units = int(counted_units) + waiting_units
     return is_short(before_units, target_units, accuracy_ppm) and not is_short(
         before_units + units, target_units, accuracy_ppm

@@ -68,7 +68,7 @@ def _created(catalogue: Catalogue, invoice: InvoiceRow) -> Detail:
 
 def _quotes(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
     newest = QuoteRow.read("invoice_id = %s ORDER BY generation DESC LIMIT %s", (invoice.id, EVENTS_MAX))
-    for quote in newest:
+    for quote in (*newest, *invoice.later_quotes):
         yield _Moment(quote.valid_from, "quoted", partial(_quoted, catalogue, invoice, quote))
 
 

@@ -17,7 +17,7 @@ from models.db.base import execute, repeat_on_deadlock, transaction, value
 from models.deposits import crediting, witnesses
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
-from models.invoices import events, settlement
+from models.invoices import events, quoting, settlement
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.outcomes import endings as payout_endings
@@ -58,6 +58,7 @@ def reverse_of_invoice(catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID,
         invoice = invoices.lock(invoice_id)
         if invoice is None:
             return
+        quoting.write_before_release(catalogue, invoice)
         _stop_refund_of(catalogue, deposit_id)
         deposit = deposits.reverse(deposit_id)
         if deposit is not None:
@@ -107,8 +108,8 @@ def outvote(catalogue: Catalogue, told: Deposit) -> bool:
         return False
     if told.owner_kind == "wallet":
         wallets.lock(told.owner_id)
-    else:
-        invoices.lock(told.owner_id)
+    elif (invoice := invoices.lock(told.owner_id)) is not None:
+        quoting.write_before_release(catalogue, invoice)
     _stop_refund_of(catalogue, told.id)
     deposit = deposits.reverse(told.id)
     if deposit is not None and told.owner_kind == "invoice":

@@ -16,6 +16,7 @@ from core.rates.view import AGAINST, Course
 from models.db.ahead import ahead
 from models.db.base import column, execute, rows, rows_as
 from models.db.clock import FUTURE_MAX_S
+from models.rates import book
 from models.rates.rows import RateRow
 
 # Older quotes are refused: a stale rate sells at a loss.
@@ -142,6 +143,7 @@ def carry_over(seconds: int) -> None:
         ("rate_sources", "answered_at"),
     ):
         execute(f"UPDATE {table} SET {moment} = {moment} + make_interval(secs => %s)", (seconds,))
+    book.carry_over(seconds)
 
 
 def unpriced_networks(catalogue: Catalogue, networks: Collection[str]) -> list[str]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from models.db.table import Table, Units
+from models.db.table import Numeric, Table, Units
 
 
 class NetworkFee(Table, table="network_fees"):
@@ -41,3 +41,15 @@ class RateSourceRow(Table, table="rate_sources"):
     problem: str
     unknown: list[str]
     unknown_at: datetime | None
+
+
+class KeptRate(Table, table="kept_rates"):
+    """A rate, or a network fee, that was in force from a moment on; at most one a minute."""
+
+    currency: str
+    # Empty for a rate.
+    network: str
+    minute: datetime
+    starts_at: datetime
+    stale_at: datetime
+    figure: Numeric

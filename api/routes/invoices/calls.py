@@ -10,8 +10,8 @@ from core import errors
 from core.invoices.schemas import CreatePayment, Payment, PaymentInfo, PaymentLookup
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
+from models.invoices import quoting, views
 from models.invoices import rows as invoices
-from models.invoices import views
 from models.invoices.rows import InvoiceRow
 from models.refunds import reads as refund_reads
 from models.refunds import views as refund_views
@@ -19,7 +19,7 @@ from models.refunds import views as refund_views
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
     """Return one payment with its refunds and strays; another merchant's is as absent as a missing one."""
-    row = find_payment(call)
+    row = find_payment(gateway, call)
     view = views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=False)
     told = refund_reads.of_payment(gateway.catalogue, row)
     view |= {
@@ -37,13 +37,13 @@ def _is_stray(deposit: Deposit) -> bool:
     return deposit.stray_reason is not None and deposit.status != "reversed"
 
 
-def find_payment(call: Call) -> InvoiceRow:
-    """Return the payment that a request means, or raise payment.not_found."""
+def find_payment(gateway: Gateway, call: Call) -> InvoiceRow:
+    """Return the payment that a request means, at its present quote, or raise payment.not_found."""
     lookup = cast("PaymentLookup", call.body)
     row = invoices.look_up(call.merchant().merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
     if row is None:
         raise errors.PaymentNotFound
-    return row
+    return quoting.seen_one(gateway.catalogue, row)
 
 
 EXAMPLE: Final[dict[str, Any]] = {

@@ -26,7 +26,7 @@ from core.net.requests import Empty, page_size
 from core.rates import pricing
 from core.refunds.schemas import ResolvedPayment
 from models.invoices import history as invoice_history
-from models.invoices import views
+from models.invoices import quoting, views
 from models.merchants.terms import load_terms
 from models.rates.rates import load_market
 
@@ -38,14 +38,15 @@ def read_history(gateway: Gateway, call: Call) -> Reply:
     wanted = cast("PaymentHistory", call.body)
     page = invoice_history.read_page(call.merchant().merchant_id, wanted, limit=page_size(wanted.limit))
     items = [
-        views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=False) for row in page.items
+        views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=False)
+        for row in quoting.seen(gateway.catalogue, page.items)
     ]
     return answered({"items": items, "next_cursor": page.next_cursor})
 
 
 def read_qr(gateway: Gateway, call: Call) -> Reply:
     """Return the code of the deposit address; before a coin is chosen, that of the payment page."""
-    row = find_payment(call)
+    row = find_payment(gateway, call)
     text = row.address or f"{gateway.settings.pay_url}/pay/{row.id}"
     return answered({"image": qr_data_uri(text)})
 

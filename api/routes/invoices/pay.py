@@ -15,8 +15,8 @@ from core.ids import is_uuid
 from core.invoices.schemas import MethodChoice, PublicPayment, SelectMethod
 from core.rates import pricing
 from models.invoices import plan as invoice_plan
+from models.invoices import quoting, views
 from models.invoices import rows as invoices
-from models.invoices import views
 from models.invoices.rows import InvoiceRow
 from models.merchants.terms import load_terms
 
@@ -31,12 +31,12 @@ def invoice_id(text: str) -> UUID:
     return UUID(text)
 
 
-def find(text: str) -> InvoiceRow:
-    """Return the invoice of a path, or raise pay.bad_uuid or pay.not_found."""
+def find(gateway: Gateway, text: str) -> InvoiceRow:
+    """Return the invoice of a path at its present quote, or raise pay.bad_uuid or pay.not_found."""
     row = invoices.find_public(invoice_id(text))
     if row is None:
         raise errors.PayNotFound
-    return row
+    return quoting.seen_one(gateway.catalogue, row)
 
 
 def public_view(gateway: Gateway, row: InvoiceRow) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def public_view(gateway: Gateway, row: InvoiceRow) -> dict[str, Any]:
 
 def read_payment(gateway: Gateway, call: Call) -> Reply:
     """Return a payment to the one who holds its id."""
-    view = public_view(gateway, find(call.params["invoice_id"]))
+    view = public_view(gateway, find(gateway, call.params["invoice_id"]))
     return Reply(body=envelope(msgspec.json.encode(view)), headers={"Cache-Control": "no-cache"})
 
 

@@ -15,7 +15,7 @@ from models.invoices import timeline
 
 def read_timeline(gateway: Gateway, call: Call) -> Reply:
     """Return what happened to a payment; another merchant's is as absent as a missing one."""
-    return answered({"items": timeline.read(gateway.catalogue, find_payment(call))})
+    return answered({"items": timeline.read(gateway.catalogue, find_payment(gateway, call))})
 
 
 ENDPOINTS: Final = (

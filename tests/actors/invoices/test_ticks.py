@@ -1,4 +1,4 @@
-"""Quotes that cannot be renewed: they are extended once, then nobody says a price; and they hold up no others."""
+"""Quotes that cannot be renewed: they are extended once, then nobody says a price. Ends that hold up no others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from models.invoices import rows as invoices
 from models.invoices import views
 from models.invoices.rows import InvoiceRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
-from tests.models.invoices.builders import PRICE, invoice, settled
+from tests.models.invoices.builders import PRICE, invoice, keep_rates, seen, settled
 
 
 @pytest.fixture(autouse=True)
@@ -39,13 +39,13 @@ def pass_time(chain: Chain, **span: int) -> None:
 
 
 def oracle(*, is_alive: bool) -> None:
-    """Let the rates be fresh, or old."""
-    execute("UPDATE rates SET quoted_at = app_now() - make_interval(hours => %s)", (0 if is_alive else 1,))
-    context.context().market.forget()
+    """Let the rates be known from now on, or not."""
+    price = 1 if is_alive else None
+    keep_rates(USD=price, USDT=price)
 
 
 def shown(of: InvoiceRow) -> tuple[Any, ...]:
-    row = invoices.reread(of.id)
+    row = seen(of)
     body = views.payment(CATALOGUE, row, pay_url="https://pay.example", public=True)
     left_s = body["rate_expires_at"] - int(one_moment().timestamp())
     return body["payer_amount"], body["amount_remaining"], max(0, round(left_s / 60))
@@ -59,51 +59,38 @@ def one_moment() -> Any:
 
 def test_a_quote_whose_oracle_died_is_extended_once_and_then_nobody_says_a_price(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
-    pass_time(chain, minutes=16)
     oracle(is_alive=False)
-
-    invoice_clock.requote_invoices()
-    assert shown(mine) == ("10", "10", 15)
-    invoice_clock.requote_invoices()
     pass_time(chain, minutes=16)
-    invoice_clock.requote_invoices()
+    assert shown(mine) == ("10", "10", 14)
 
-    assert shown(mine) == ("", "", 0)
+    pass_time(chain, minutes=16)
     for _ in range(3):
-        pass_time(chain, minutes=2)
-        invoice_clock.requote_invoices()
         assert shown(mine) == ("", "", 0)
-    assert invoices.reread(mine.id).generation == 1
+        pass_time(chain, minutes=2)
+    assert seen(mine).generation == 1
 
 
 def test_when_the_oracle_is_back_there_is_a_price_again(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop, lifetime_s=7200)
     oracle(is_alive=False)
-    for _ in range(2):
-        pass_time(chain, minutes=16)
-        invoice_clock.requote_invoices()
+    pass_time(chain, minutes=32)
     assert shown(mine)[0] == ""
 
-    pass_time(chain, seconds=invoices.REQUOTE_RETRY_S + 1)
     oracle(is_alive=True)
-    invoice_clock.requote_invoices()
-
     assert shown(mine) == ("10", "10", 15)
-    assert invoices.reread(mine.id).generation == 2
+    assert seen(mine).generation == 2
     # The new quote may be extended in its turn.
-    pass_time(chain, minutes=16)
+    pass_time(chain, minutes=1)
     oracle(is_alive=False)
-    invoice_clock.requote_invoices()
-    assert shown(mine) == ("10", "10", 15)
+    pass_time(chain, minutes=15)
+    assert shown(mine) == ("10", "10", 14)
 
 
 def unpriced(shop: UUID, chain: Chain) -> InvoiceRow:
     """Return an invoice whose quote was extended and has run out, while there are no rates."""
     mine = invoice(shop)
     oracle(is_alive=False)
-    for _ in range(2):
-        pass_time(chain, minutes=16)
-        invoice_clock.requote_invoices()
+    pass_time(chain, minutes=32)
     return mine
 
 
@@ -123,42 +110,6 @@ def test_a_speck_leaves_the_price_unsaid(shop: UUID, chain: Chain) -> None:
     settled(mine)
 
     assert shown(mine)[:2] == ("", "")
-
-
-def test_two_hundred_invoices_of_an_unpriced_coin_stop_nobodys_requotes(shop: UUID, chain: Chain) -> None:
-    for _ in range(invoice_clock.DUE_PER_STEP):
-        invoice(shop, pay_currency="DAI")
-    mine = invoice(shop)
-    pass_time(chain, minutes=16)
-    oracle(is_alive=True)
-    execute("UPDATE invoices SET rate_expires_at = rate_expires_at + interval '1 second' WHERE id = %s", (mine.id,))
-    for _ in range(2):
-        invoice_clock.requote_invoices()
-    assert invoices.reread(mine.id).generation == 2
-
-    # Nor do they once their quotes were extended and ran out as well.
-    pass_time(chain, minutes=16)
-    oracle(is_alive=True)
-    for _ in range(2):
-        invoice_clock.requote_invoices()
-    assert invoices.reread(mine.id).generation == 3
-
-
-def test_an_invoice_that_breaks_holds_up_no_other(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken, mine = invoice(shop), invoice(shop)
-    pass_time(chain, minutes=16)
-    oracle(is_alive=True)
-    quote_again = invoice_clock.invoice_plan.quote_again
-
-    def fail(catalogue: Any, market: Any, of: InvoiceRow, terms: Any) -> Any:
-        if of.id == broken.id:
-            raise ZeroDivisionError
-        return quote_again(catalogue, market, of, terms)
-
-    monkeypatch.setattr(invoice_clock.invoice_plan, "quote_again", fail)
-    invoice_clock.requote_invoices()
-
-    assert invoices.reread(mine.id).generation == 2
 
 
 def test_one_that_cannot_be_ended_holds_up_no_other(

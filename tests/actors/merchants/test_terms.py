@@ -14,7 +14,6 @@ import pytest
 
 from actors import context
 from actors.invoices.calls import create_invoice, select_method
-from actors.invoices.ticks import requote_invoices
 from actors.merchants.terms import set_accepted, set_accuracy, set_discount
 from actors.queue.caller import CallReply
 from actors.wallets.calls import create_wallet
@@ -40,6 +39,7 @@ from tests.actors.asking import configure
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import STANDARD, begin_scans, merchant
 from tests.models.db.collisions import at_once
+from tests.models.invoices.builders import keep_rates, seen
 from tests.models.queue.builders import info
 
 ETHEREUM = {"currency": "USDT", "network": "ethereum"}
@@ -297,14 +297,10 @@ def test_a_discount_is_taken_at_the_first_quote_and_kept_by_later_ones(shop: UUI
     discount(shop, 10, ETHEREUM)
     made = ask(create_invoice, shop, price("100"))
     discount(shop, 50, ETHEREUM)
-    execute("UPDATE chain_cursors SET block_time = app_now() + interval '20 minutes' WHERE network = 'ethereum'")
+    keep_rates(USD=1, USDT=1)
     execute("UPDATE app_clock SET ahead = interval '16 minutes'")
-    execute("UPDATE rates SET quoted_at = app_now()")
 
-    requote_invoices()
-
-    again = invoices.find_public(UUID(made["uuid"]))
-    assert again is not None
+    again = seen(invoices.reread(UUID(made["uuid"])))
     assert (again.generation, again.discount_ppm, again.payer_units) == (2, 100_000, 90 * 10**18)
     assert pays(shop) == "50"
 

@@ -17,7 +17,7 @@ from tests.api.rows import ADDRESS, CREATED, UNIT, add_deposit, add_invoice, add
 
 pytestmark = pytest.mark.usefixtures("database")
 
-OPEN = {"expires_at": "2100-01-31T13:00:00Z"}
+OPEN = {"expires_at": "2100-01-31T13:00:00Z", "rate_expires_at": "2100-01-31T13:00:00Z"}
 SCRIPT = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>"
 
 
@@ -126,7 +126,7 @@ STAGES: list[tuple[str, dict[str, object], list[dict[str, object]], str, str]] =
     ),
     (
         "unpriced",
-        {"requote_after": "2100-01-01"},
+        {"rate_expires_at": CREATED, "extended_generation": 1},
         [],
         "The price cannot be told right now",
         "There is no exchange rate for USDT at the moment. Please do not send anything",

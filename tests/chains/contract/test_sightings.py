@@ -11,14 +11,15 @@ from actors.invoices import ticks
 from chains.bitcoin.transactions import read_hex
 from models.db.base import column, execute, rows, value
 from models.deposits import sightings
+from models.invoices import quoting, timeline, views
 from models.invoices import rows as invoices
-from models.invoices import timeline, views
 from models.invoices.rows import InvoiceRow
 from tests.actors.scan.paper import dying_at
 from tests.chains.contract.bitcoin import BitcoinRig
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, stored
 from tests.models.builders import endpoint
+from tests.models.invoices.builders import keep_rates
 
 
 @pytest.fixture
@@ -31,9 +32,14 @@ def rig(rig: Rig) -> Rig:
 DAY_S = 86_400
 
 
+def looked(of: InvoiceRow) -> InvoiceRow:
+    """Return a payment as whoever looks at it sees it."""
+    return quoting.seen_one(context.context().catalogue, invoices.reread(of.id))
+
+
 def shown(of: InvoiceRow) -> tuple[str, bool, int, str]:
     """Return what the payment object says: status, whether all is paid, confirmations, transaction."""
-    told = views.payment(context.context().catalogue, invoices.reread(of.id), pay_url="http://x", public=True)
+    told = views.payment(context.context().catalogue, looked(of), pay_url="http://x", public=True)
     return told["payment_status"], told["amount_remaining"] == "0", told["confirmations"], told["txid"]
 
 
@@ -46,15 +52,16 @@ def detected(of: InvoiceRow) -> list[dict[str, object]]:
     return [event["detail"] for event in told if event["event"] == "detected"]
 
 
+def know_rates() -> None:
+    for coin in column("SELECT pay_currency FROM invoices"):
+        keep_rates(**{"USD": 1, coin: 1})
+
+
 def pass_by(rig: Rig, seconds: int) -> None:
     """Let time pass, blocks be made and what is due be done."""
-    execute(
-        "INSERT INTO rates (currency, usd, source, quoted_at) VALUES ('USD', 1, 'test', app_now())"
-        " ON CONFLICT DO NOTHING"
-    )
+    know_rates()
     rig.pass_time(seconds)
     rig.advance()
-    ticks.requote_invoices()
     ticks.settle_due_invoices()
 
 
@@ -108,7 +115,7 @@ def test_what_was_seen_in_time_is_paid_at_its_quote_however_late_its_block_is(ri
     rig.look()
     execute("UPDATE rates SET usd = usd / 2")
     pass_by(rig, 1_000)
-    assert invoices.reread(mine.id).generation == 1
+    assert looked(mine).generation == 1
     pass_by(rig, 5_000)
     assert shown(mine)[0] == "check"
 
@@ -144,7 +151,7 @@ def test_a_replacement_in_time_is_shown_once(rig: Rig) -> None:
     second = rig.offer(stored(mine), rig.price // 4, instead_of=first)
     rig.look()
 
-    found = invoices.reread(mine.id)
+    found = looked(mine)
     assert (found.shown_txid, found.sighted_units) == (second.txid, (found.payer_units or 0) // 4)
 
 
@@ -261,7 +268,7 @@ def test_too_low_a_fee_holds_no_quote_and_gives_no_moment(rig: Rig) -> None:
     rig.look()
     assert shown(mine) == ("check", True, 0, paid.txid)
     pass_by(rig, 1_000)
-    assert invoices.reread(mine.id).generation == 2
+    assert looked(mine).generation == 2
     pass_by(rig, 5_000)
     # It may be on its way all the same.
     assert rig.status(mine) == "check"
@@ -276,13 +283,14 @@ def test_too_low_a_fee_holds_no_quote_and_gives_no_moment(rig: Rig) -> None:
 def test_what_was_made_after_the_quote_ran_out_holds_it_no_more(rig: Rig) -> None:
     """Whether or not another one was made by then."""
     mine = rig.invoice()
+    know_rates()
     rig.pass_time(1_000)
     rig.offer(stored(mine), rig.price)
     rig.look()
     assert column("SELECT is_soon FROM sightings") == [True]
     pass_by(rig, 10)
 
-    assert invoices.reread(mine.id).generation == 2
+    assert looked(mine).generation == 2
 
 
 @pytest.mark.needs("offer")
@@ -309,7 +317,7 @@ def test_what_one_provider_invents_keeps_an_invoice_open_and_nothing_else(start:
     rig.pretend(1, stored(mine), rig.price)
     rig.look()
     pass_by(rig, 1_000)
-    found = invoices.reread(mine.id)
+    found = looked(mine)
     assert (found.status, found.generation, rig.deposits(), rig.holding()) == ("check", 2, [], 0)
     pass_by(rig, DAY_S)
     rig.look()
@@ -355,7 +363,7 @@ def test_what_nobody_shows_holds_no_quote_though_one_provider_cannot_be_asked(st
     rig.look()
     assert rows("SELECT is_soon, soon_at = seen_at, gone_at FROM sightings") == [(False, True, None)]
     pass_by(rig, 1_000)
-    assert invoices.reread(mine.id).generation == 2
+    assert looked(mine).generation == 2
 
 
 @pytest.mark.needs("offer")

@@ -50,7 +50,7 @@ def test_what_waits_in_the_future_is_due_in_as_many_portions_as_it_takes(monkeyp
 
 
 def test_every_column_by_which_a_row_waits_is_known() -> None:
-    waiting = re.compile(r"^(due_at|ask_at|next_attempt_at|leased_until|requote_after)$")
+    waiting = re.compile(r"^(due_at|ask_at|next_attempt_at|leased_until)$")
     columns = rows(
         "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
         " AND data_type = 'timestamp with time zone'"

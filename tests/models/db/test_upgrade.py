@@ -150,7 +150,8 @@ def copy(older: connection) -> None:
         target.execute(f"TRUNCATE {', '.join(table for table, _ in tables)}")
         for table, columns in tables:
             kept = io.BytesIO()
-            source.copy_expert(f"COPY (SELECT {columns} FROM {table}) TO STDOUT", kept)
+            named = columns if table != "public.invoices" else columns.replace("requote_after", "quoted_until")
+            source.copy_expert(f"COPY (SELECT {named} FROM {table}) TO STDOUT", kept)
             kept.seek(0)
             target.copy_expert(f"COPY {table} ({columns}) FROM STDIN", kept)
         target.execute("SET session_replication_role = origin")

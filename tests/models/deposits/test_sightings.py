@@ -16,7 +16,8 @@ from models.invoices import rows as invoices
 from models.invoices import timeline
 from models.invoices.rows import InvoiceRow
 from tests.models.builders import CATALOGUE, Chain
-from tests.models.invoices.builders import PRICE, expired, invoice, settled
+from tests.models.invoices.builders import PRICE, expired, invoice, keep_rates, settled
+from tests.models.invoices.builders import seen as looked
 
 pytestmark = pytest.mark.usefixtures("sound")
 
@@ -76,25 +77,26 @@ def test_only_what_was_soon_before_the_rate_ran_out_holds_the_quote(shop: UUID, 
     """Or whoever replaces his payment again and again would keep one price for as long as the invoice lives."""
     mine = invoice(shop)
     seen(mine)
+    keep_rates(USD=1, USDT=1)
     pass_time(1_000)
     chain.pass_by(mine.rate_expires_at)
-    assert (invoices.due_for_requote(9), invoices.lock_for_requote(mine.id)) == ([], None)
+    assert looked(mine).generation == 1
 
     sightings.lose("ethereum", ["0xwaits"], height=chain.height)
     seen(mine, txid="0xagain")
-    assert invoices.due_for_requote(9) == [mine.id]
-    assert invoices.lock_for_requote(mine.id) is not None
+    assert looked(mine).generation == 2
 
 
 def test_what_left_the_pools_for_a_block_holds_the_quote_until_the_scan_has_read_it(shop: UUID, chain: Chain) -> None:
     """Or the page asks for another price, and the deposit is judged by the first one all the same."""
     mine = invoice(shop)
     seen(mine)
+    keep_rates(USD=1, USDT=1)
     pass_time(1_000)
     chain.pass_by(mine.rate_expires_at)
     sightings.lose("ethereum", ["0xwaits"], height=chain.height + 1)
     pass_time(2)
-    assert (invoices.due_for_requote(9), invoices.lock_for_requote(mine.id)) == ([], None)
+    assert looked(mine).generation == 1
 
     chain.pay(mine, PRICE, txid="0xwaits")
     chain.confirm()
@@ -107,25 +109,25 @@ def test_what_left_the_pools_for_good_holds_the_quote_no_longer_than_until_it_is
 ) -> None:
     mine = invoice(shop)
     seen(mine)
+    keep_rates(USD=1, USDT=1)
     pass_time(1_000)
     chain.pass_by(mine.rate_expires_at)
     sightings.lose("ethereum", ["0xwaits"], height=chain.height)
     chain.mine()
     assert sightings.forget_lost("ethereum") == ["0xwaits"]
 
-    assert invoices.due_for_requote(9) == [mine.id]
-    assert invoices.lock_for_requote(mine.id) is not None
+    assert looked(mine).generation == 2
 
 
 @pytest.mark.parametrize(("units", "is_due"), [(PRICE // 10, False), (PRICE // 10 - 1, True)])
 def test_specks_that_wait_hold_no_quote(shop: UUID, chain: Chain, units: int, *, is_due: bool) -> None:
     mine = invoice(shop)
     seen(mine, units=units)
+    keep_rates(USD=1, USDT=1)
     pass_time(1_000)
     chain.pass_by(mine.rate_expires_at)
 
-    assert invoices.due_for_requote(9) == ([mine.id] if is_due else [])
-    assert (invoices.lock_for_requote(mine.id) is not None) == is_due
+    assert looked(mine).generation == (2 if is_due else 1)
 
 
 def test_what_is_about_to_be_included_later_has_its_moment_from_then_on(shop: UUID, chain: Chain) -> None:

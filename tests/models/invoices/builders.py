@@ -9,9 +9,10 @@ from uuid import UUID, uuid4
 
 from core.addresses.evm import checksum_evm
 from core.ids import uuid7
+from core.rates.pricing import RATE_DIGITS
 from models.db.base import column, execute
+from models.invoices import quoting, settlement
 from models.invoices import rows as invoices
-from models.invoices import settlement
 from models.invoices.rows import Creation, InvoiceRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 
@@ -123,6 +124,23 @@ def requote(of: InvoiceRow, payer_units: int, *, valid_from: datetime, fee_fixed
         " SELECT id, generation, payer_units, fee_fixed_units, %s, rate_expires_at FROM invoices WHERE id = %s",
         (valid_from, of.id),
     )
+
+
+def keep_rates(**usd: int | None) -> None:
+    """Keep what coins are worth from now on, without end; None: from now on it is not known."""
+    for currency, price in usd.items():
+        execute(
+            "INSERT INTO kept_rates (currency, network, minute, starts_at, stale_at, figure)"
+            " SELECT %s, '', date_trunc('minute', now), now, CASE WHEN %s THEN 'infinity' ELSE now END, %s"
+            " FROM app_now() AS now ON CONFLICT (currency, network, minute) DO UPDATE SET"
+            " starts_at = EXCLUDED.starts_at, stale_at = EXCLUDED.stale_at, figure = EXCLUDED.figure",
+            (currency, price is not None, (price or 0) * 10**RATE_DIGITS),
+        )
+
+
+def seen(of: InvoiceRow) -> InvoiceRow:
+    """Return an invoice as whoever looks at it sees it."""
+    return quoting.seen_one(CATALOGUE, invoices.reread(of.id))
 
 
 def settled(of: InvoiceRow) -> InvoiceRow:

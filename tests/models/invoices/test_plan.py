@@ -22,7 +22,7 @@ from core.errors import (
 from core.ids import uuid7
 from core.invoices.schemas import CreatePayment
 from core.rates.pricing import RATE_DIGITS, Market, Terms
-from models.invoices.plan import QUOTE_S, Plan, clamp_lifetime, plan_invoice, quote_again, quote_choice
+from models.invoices.plan import QUOTE_S, Plan, clamp_lifetime, plan_invoice, quote_by, quote_choice
 from tests.core.rates import builders
 from tests.models.builders import USDT, merchant
 from tests.models.invoices.builders import invoice
@@ -179,7 +179,7 @@ def test_later_quotes_keep_the_terms_of_the_creation() -> None:
     mine = invoice(merchant(), discount_ppm=100_000)
     dearer = replace(TERMS, fee_fixed_usd_cents=99, discounts_ppm={("USDT", "ethereum"): 200_000})
 
-    again = quote_again(CATALOGUE, MARKET, mine, dearer)
+    again = quote_by(CATALOGUE, MARKET, mine)
     choice = quote_choice(CATALOGUE, MARKET, mine, ("USDT", "ethereum"), dearer)
 
     assert (again.payer_units, again.fee_fixed_units, again.discount_ppm) == (9 * USDT, 3 * USDT // 10, 100_000)
@@ -190,6 +190,6 @@ def test_later_quotes_keep_the_terms_of_the_creation() -> None:
 def test_a_later_quote_has_no_limits_since_its_sale_is_open() -> None:
     mine = invoice(merchant(), price_units=50)
 
-    assert quote_again(CATALOGUE, MARKET, mine, TERMS).payer_units == USDT // 2
+    assert quote_by(CATALOGUE, MARKET, mine).payer_units == USDT // 2
     with pytest.raises(PaymentBelowMinimum):
         quote_choice(CATALOGUE, MARKET, mine, ("USDT", "ethereum"), TERMS)

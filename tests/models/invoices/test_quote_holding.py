@@ -8,9 +8,8 @@ from uuid import UUID
 import pytest
 
 from models.db.base import execute
-from models.invoices import rows as invoices
 from tests.models.builders import USDT, Chain
-from tests.models.invoices.builders import PRICE, expired, invoice, paid, requote, settled
+from tests.models.invoices.builders import PRICE, expired, invoice, keep_rates, paid, requote, seen, settled
 
 pytestmark = pytest.mark.usefixtures("sound")
 
@@ -18,6 +17,7 @@ TENTH = PRICE // 10
 
 
 def let_the_rate_run_out(chain: Chain) -> None:
+    keep_rates(USD=1, USDT=1)
     execute("UPDATE app_clock SET ahead = ahead + interval '16 minutes'")
     chain.mine(at=chain.time + timedelta(minutes=16))
 
@@ -35,8 +35,7 @@ def test_an_invoice_is_quoted_anew_until_a_tenth_came(
     settled(mine)
     let_the_rate_run_out(chain)
 
-    assert invoices.due_for_requote(10) == ([mine.id] if is_due else [])
-    assert (invoices.lock_for_requote(mine.id) is not None) == is_due
+    assert seen(mine).generation == (2 if is_due else 1)
 
 
 def test_a_deposit_that_is_recorded_but_not_settled_holds_its_quote(shop: UUID, chain: Chain) -> None:
@@ -44,7 +43,7 @@ def test_a_deposit_that_is_recorded_but_not_settled_holds_its_quote(shop: UUID, 
     chain.pay(mine, TENTH)
     let_the_rate_run_out(chain)
 
-    assert invoices.lock_for_requote(mine.id) is None
+    assert settled(mine).generation == 1
 
 
 def test_a_speck_is_judged_with_what_follows_by_the_quote_of_that(shop: UUID, chain: Chain) -> None:

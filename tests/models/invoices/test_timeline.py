@@ -13,13 +13,23 @@ import pytest
 
 from core.invoices.timeline_schemas import Timeline
 from models.db.base import column, execute, rows, transaction
-from models.invoices import events, resolution, timeline
+from models.invoices import events, quoting, resolution, timeline
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.outcomes import reversals
 from tests.models.builders import CATALOGUE, USDT, Chain
 from tests.models.db.collisions import at_once
-from tests.models.invoices.builders import PRICE, agnostic_invoice, create, expired, invoice, paid, requote, settled
+from tests.models.invoices.builders import (
+    PRICE,
+    agnostic_invoice,
+    create,
+    expired,
+    invoice,
+    keep_rates,
+    paid,
+    requote,
+    settled,
+)
 from tests.models.refunds.builders import end, send_back, signed
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -31,7 +41,7 @@ DEEP: Final = f"{CONFIRMATIONS} of {CONFIRMATIONS}"
 
 def told(of: InvoiceRow) -> list[Event]:
     """Return an invoice's events, which are of the declared form and in order."""
-    items = timeline.read(CATALOGUE, invoices.reread(of.id))
+    items = timeline.read(CATALOGUE, quoting.seen_one(CATALOGUE, invoices.reread(of.id)))
     # As JSON: what is declared is what is sent.
     declared = msgspec.json.decode(msgspec.json.encode({"items": items}), type=Timeline)
     assert len(declared.items) == len(items) <= timeline.EVENTS_MAX
@@ -265,8 +275,15 @@ def test_every_quote_is_told_and_that_there_is_no_rate_for_another(shop: UUID) -
     requote(mine, 2 * PRICE, valid_from=mine.created_at + timedelta(minutes=15))
     assert [(q["generation"], q["payer_amount"]) for q in details(mine, "quoted")] == [(1, "10"), (2, "20")]
 
-    execute("UPDATE invoices SET requote_after = app_now()")
-    assert [q.get("waiting_for") for q in details(mine, "quoted")] == [None, "rate"]
+    keep_rates(USD=1, USDT=3)
+    execute("UPDATE app_clock SET ahead = interval '16 minutes'")
+    execute("UPDATE invoices SET rate_expires_at = created_at + interval '15 minutes', generation = 2")
+    again = details(mine, "quoted")[2:]
+    assert [(q["generation"], q["payer_amount"]) for q in again] == [(3, "3.333334")]
+
+    keep_rates(USD=None)
+    execute("UPDATE app_clock SET ahead = interval '50 minutes'")
+    assert [q.get("waiting_for") for q in details(mine, "quoted")] == [None, None, "rate"]
 
 
 def test_an_invoice_that_nobody_chose_a_coin_for_expires_without_sums(shop: UUID, chain: Chain) -> None:

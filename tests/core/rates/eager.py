@@ -1,0 +1,48 @@
+"""Quotes an invoice by the clock: the rules that a tick of every second follows, as a reference for the pure ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from core.rates.generations import QUOTE_S, Generation
+from core.rates.pricing import Quote
+
+
+@dataclass
+class EagerInvoice:
+    """An invoice that is quoted anew by each tick that finds its rate over and no payment that holds it."""
+
+    expires_at: datetime
+    generations: list[Generation]
+    price: Callable[[datetime], Quote | None]
+    # What came and is there still, in the coin's units; a tenth of a quote holds it.
+    units: int = 0
+    extended_number: int | None = field(default=None)
+
+    def tick(self, now: datetime) -> None:
+        """Do what the tick of a moment does."""
+        newest = self.generations[-1]
+        if self.units * 10 >= newest.quote.payer_units or not newest.rate_expires_at <= now < self.expires_at:
+            return
+        if newest.rate_expires_at >= self.expires_at:
+            return
+        quote = self.price(now)
+        if quote is None:
+            self._postpone(newest, now)
+        else:
+            after = Generation(
+                number=newest.number + 1, quote=quote, valid_from=now, rate_expires_at=self._until(now), changed_at=now
+            )
+            self.generations[-1:] = replace(newest, unpriced_at=None), after
+
+    def _postpone(self, newest: Generation, now: datetime) -> None:
+        if self.extended_number != newest.number:
+            self.extended_number = newest.number
+            self.generations[-1] = replace(newest, rate_expires_at=self._until(now), is_extended=True, changed_at=now)
+        elif newest.unpriced_at is None:
+            self.generations[-1] = replace(newest, unpriced_at=now, changed_at=now)
+
+    def _until(self, now: datetime) -> datetime:
+        return min(self.expires_at, now.replace(microsecond=0) + timedelta(seconds=QUOTE_S))

@@ -1,0 +1,137 @@
+"""The book of rates: a figure a minute, in force a moment after it was written, and never changed."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from core.rates.consensus import Rate
+from core.rates.pricing import RATE_DIGITS
+from models.db.base import app_now, execute, transaction, value
+from models.rates import book, rates
+from models.rates.book import Entry
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ONE = 10**RATE_DIGITS
+LEAD = timedelta(seconds=5)
+BTC = ("BTC", "")
+
+
+def store(**usd: int) -> datetime:
+    """Store rates of now; return the moment from which they are in force."""
+    now = app_now()
+    new = {code: Rate(usd=Decimal(price), as_of=now, agreed_at=now, sources=("kraken",)) for code, price in usd.items()}
+    rates.store_rates(new)
+    return app_now() + LEAD
+
+
+def pass_time(seconds: int) -> None:
+    execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+
+
+def kept() -> int:
+    found: int = value("SELECT count(*) FROM kept_rates")
+    return found
+
+
+def test_a_rate_is_in_force_a_moment_later_until_it_is_stale() -> None:
+    moment = store(BTC=2)
+
+    assert book.at_moment([BTC], moment - LEAD).figures is None
+    assert book.at_moment([BTC], moment).figures == (2 * ONE,)
+    assert book.at_moment([BTC], moment + timedelta(seconds=294)).figures == (2 * ONE,)
+    assert book.at_moment([BTC], moment + timedelta(seconds=300)).figures is None
+
+
+def test_one_is_kept_a_minute_and_never_changed() -> None:
+    moment = store(BTC=2)
+    execute("UPDATE kept_rates SET minute = date_trunc('minute', %s::timestamptz)", (moment,))
+    for price in (3, 4):
+        store(BTC=price)
+        pass_time(-20)
+
+    assert book.at_moment([BTC], moment).figures == (2 * ONE,)
+
+
+def test_all_that_is_asked_for_has_to_be_known() -> None:
+    moment = store(BTC=2, USD=1)
+    rates.store_network_fee("BTC", "bitcoin", 700)
+    moment = max(moment, app_now() + LEAD)
+
+    assert book.at_moment([("USD", ""), BTC, ("BTC", "bitcoin")], moment).figures == (ONE, 2 * ONE, 700)
+    assert book.at_moment([("EUR", ""), BTC], moment).figures is None
+
+
+def test_a_row_a_quote_is_read_however_long_an_invoice_lives() -> None:
+    begin = store(BTC=2)
+    execute(
+        "INSERT INTO kept_rates SELECT 'BTC', '', m, m, m + interval '5 minutes', extract(epoch FROM m - %s)::bigint"
+        " FROM generate_series(date_trunc('minute', %s::timestamptz) + interval '2 minutes', %s, interval '1 min') m",
+        (begin, begin, begin + timedelta(hours=12)),
+    )
+    found = book.every_quote([BTC], begin=begin, until=begin + timedelta(hours=12))
+
+    assert len(found) == 49
+    assert [entry.at for entry in found[1:]] == [
+        begin.replace(microsecond=0) + timedelta(seconds=900 * k) for k in range(1, 49)
+    ]
+    assert all(entry.figures for entry in found)
+
+
+def test_the_first_moment_with_all_figures() -> None:
+    begin = app_now()
+    store(USD=1)
+    pass_time(120)
+    moment = store(BTC=2)
+    pass_time(120)
+    store(BTC=3, USD=1)
+    found = book.next_after([("USD", ""), BTC], begin, until=begin + timedelta(hours=1))
+
+    assert found is not None
+    assert abs(found.at - moment) < timedelta(seconds=1)
+    assert found.figures == (ONE, 2 * ONE)
+    assert book.next_after([("USD", ""), BTC], begin, until=moment - LEAD) is None
+
+
+def test_what_is_stale_is_not_kept() -> None:
+    execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES ('BTC', 2, 't', app_now() - interval '1 day')")
+
+    assert kept() == 0
+
+
+def test_a_clock_that_is_moved_forward_leaves_rates_in_force_between() -> None:
+    moment = store(BTC=2)
+    pass_time(10)
+    with transaction():
+        rates.carry_over(7_200)
+        pass_time(7_200)
+
+    assert book.at_moment([BTC], moment + timedelta(seconds=900)).figures == (2 * ONE,)
+
+
+def test_what_a_wrong_clock_kept_is_forgotten_once_it_is_right() -> None:
+    pass_time(7_200)
+    store(BTC=2)
+    pass_time(-7_200)
+
+    assert (book.forget_future(), kept()) == (1, 0)
+    moment = store(BTC=3)
+    assert (book.forget_future(), book.at_moment([BTC], moment).figures) == (0, (3 * ONE,))
+
+
+def test_what_no_quote_needs_is_forgotten_in_portions() -> None:
+    store(BTC=1, USD=1)
+    pass_time(book.KEPT_BEFORE_S + 120)
+    store(BTC=2)
+
+    assert book.forget(before=app_now(), limit=1) + book.forget(before=app_now(), limit=9) == 2
+    assert kept() == 1
+
+
+def test_an_entry_names_its_moment() -> None:
+    moment = store(BTC=2)
+
+    assert book.every_quote([BTC], begin=moment, until=moment) == [Entry(moment, (2 * ONE,))]
