@@ -44,7 +44,8 @@ def add_invoice(merchant_id: UUID, **columns: Any) -> UUID:
         "created_at": CREATED,
         "updated_at": CREATED,
         "expires_at": CREATED + timedelta(hours=1),
-        "rate_expires_at": CREATED + timedelta(minutes=15),
+        # No other quote follows the stored one.
+        "rate_expires_at": columns.get("expires_at", CREATED + timedelta(hours=1)),
     }
     terms = {"price_currency": "USD", "price_units": 12550, "fee_ppm": 15000, "fee_fixed_usd_cents": 30}
     coin = OPEN if columns.get("status") == "select" else CHOSEN

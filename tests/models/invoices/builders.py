@@ -129,6 +129,8 @@ def requote(of: InvoiceRow, payer_units: int, *, valid_from: datetime, fee_fixed
 def keep_rates(**usd: int | None) -> None:
     """Keep what coins are worth from now on, without end; None: from now on it is not known."""
     for currency, price in usd.items():
+        # A trigger's row of the last seconds is in force only after this one.
+        execute("DELETE FROM kept_rates WHERE (currency, network) = (%s, '') AND starts_at > app_now()", (currency,))
         execute(
             "INSERT INTO kept_rates (currency, network, minute, starts_at, stale_at, figure)"
             " SELECT %s, '', date_trunc('minute', now), now, CASE WHEN %s THEN 'infinity' ELSE now END, %s"
