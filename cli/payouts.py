@@ -14,10 +14,9 @@ import typer
 from actors import context as process
 from actors.context import Context
 from actors.signer import recovery
-from chains.base import ProviderError
 from chains.net.budget import budget
 from cli.output import CommandError, JsonFlag, show
-from cli.session import database
+from cli.session import database, failures_named
 from core.catalogue.catalogue import Catalogue, Network, load_catalogue
 from core.errors import PayoutFrozen, PayoutNotPending
 from core.money import format_coin
@@ -142,11 +141,9 @@ def _cancel_stopped(ctx: Context, found: PayoutRow) -> None:
 
 
 def _is_awaited(ctx: Context, network: Network) -> bool:
-    try:
-        with budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
-            return recovery.is_awaited(ctx, network)
-    except ProviderError as error:
-        raise CommandError(f"the providers of {network.code} failed: {error}") from None
+    settings = ctx.settings
+    with failures_named(network.code), budget(seconds=settings.rpc_step_s, requests=settings.rpc_step_requests):
+        return recovery.is_awaited(ctx, network)
 
 
 def _status(payout_id: UUID) -> str:

@@ -4,13 +4,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from actors import context as process
 from actors.scan.rescan import reread
-from chains.base import ProviderError
 from chains.family import Reader
-from chains.registry import reader
 from cli.output import CommandError, JsonFlag, show
-from cli.session import database
+from cli.session import open_network
 from models.deposits import cursors
 
 BLOCKS_MAX: Final = 10_000
@@ -25,16 +22,8 @@ def rescan(
     as_json: JsonFlag = False,
 ) -> None:
     """Read blocks again and record the deposits that were missed. Running it twice changes nothing more."""
-    with database() as settings:
-        ctx = process.configure(settings)
-        known = ctx.catalogue.networks.get(network)
-        if known is None or network not in settings.rpc_urls:
-            raise CommandError(f"{network} has no providers here")
-        chain = reader(known, settings)
-        try:
-            found = [reread(ctx, known, chain, height) for height in _heights(chain, network, first, last, txid)]
-        except ProviderError as error:
-            raise CommandError(f"the providers of {network} failed: {error}") from None
+    with open_network(network) as (ctx, known, chain):
+        found = [reread(ctx, known, chain, height) for height in _heights(chain, network, first, last, txid)]
     absent = [block.height for block in found if block.block_hash is None]
     document: dict[str, Any] = {
         "network": network,

@@ -4,13 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from actors import context as process
 from actors.scan.rewind import RewindRefusedError
 from actors.scan.rewind import rewind as move_back
-from chains.base import ProviderError
-from chains.registry import reader
 from cli.output import CommandError, JsonFlag, show
-from cli.session import database
+from cli.session import database, open_network
 from core.catalogue.catalogue import load_catalogue
 from models.deposits import scans
 from models.deposits.scans import State
@@ -46,17 +43,11 @@ def rewind(
     as_json: JsonFlag = False,
 ) -> None:
     """Move a scan back to a block, and read on from there. Deposits above it are taken back until they are read."""
-    with database() as settings:
-        ctx = process.configure(settings)
-        known = ctx.catalogue.networks.get(network)
-        if known is None or network not in settings.rpc_urls:
-            raise CommandError(f"{network} has no providers here")
+    with open_network(network) as (ctx, known, chain):
         try:
-            done = move_back(ctx, known, reader(known, settings), height, is_forced=force)
+            done = move_back(ctx, known, chain, height, is_forced=force)
         except RewindRefusedError as error:
             raise CommandError(str(error)) from None
-        except ProviderError as error:
-            raise CommandError(f"the providers of {network} failed: {error}") from None
     document = {
         "network": network,
         "from_height": done.from_height,

@@ -1,10 +1,17 @@
-"""Opens the settings and the database of a command. Called by the command modules."""
+"""Opens the settings, the database and a network of a command. Called by the command modules."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from actors import context as process
+from actors.context import Context
 from actors.queue import watermark
 from actors.queue.broker import make_broker
+from chains.base import ProviderError
+from chains.family import Reader
+from chains.registry import reader
+from cli.output import CommandError
+from core.catalogue.catalogue import Network
 from core.logs import log
 from core.settings.rules import Role
 from core.settings.settings import Settings, load_settings
@@ -29,6 +36,30 @@ def database() -> Iterator[Settings]:
         yield settings
     finally:
         base.close()
+
+
+@contextmanager
+def open_network(code: str) -> Iterator[tuple[Context, Network, Reader]]:
+    """Connect to the database and to a network's providers for as long as the command runs.
+
+    Raises CommandError if the network has no providers in the settings, and if they fail.
+    """
+    with database() as settings:
+        ctx = process.configure(settings)
+        network = ctx.catalogue.networks.get(code)
+        if network is None or code not in settings.rpc_urls:
+            raise CommandError(f"{code} has no providers here")
+        with failures_named(code):
+            yield ctx, network, reader(network, settings)
+
+
+@contextmanager
+def failures_named(code: str) -> Iterator[None]:
+    """Turn a failure of a network's providers into a CommandError that names the network."""
+    try:
+        yield
+    except ProviderError as error:
+        raise CommandError(f"the providers of {code} failed: {error}") from None
 
 
 @contextmanager

@@ -6,6 +6,7 @@ One provider of several takes back nothing that may have been credited.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import structlog
@@ -72,9 +73,8 @@ def walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor, hea
         return None
     _check_upon(chain, (height, dict(kept)[height]), replaced[0])
     log.warning("scan.reorg", network=network.code, depth=cursor.height - height, fork_height=height)
-    # Below the fork, credits were counted from so high at most.
-    peak = height + network.confirmations - 1 if is_agreed else None
-    return go_on(ctx, network, lambda: cursors.retreat(network.code, expected=cursor, to_height=height, peak=peak))
+    retreat = partial(cursors.retreat, network.code, to_height=height)
+    return go_on(ctx, network, cursor, retreat, height=height, is_agreed=is_agreed)
 
 
 def _fork(chain: Reader, kept: Sequence[tuple[int, str]], head: int) -> tuple[int, tuple[int, str] | None] | None:
@@ -193,15 +193,22 @@ def _from_the_start(
     if is_agreed is None:
         return None
     log.warning("scan.reorg_below_start", network=network.code, height=block.height)
-    first = row(network, block)
-    peak = first.height + network.confirmations - 1 if is_agreed else None
-    return go_on(ctx, network, lambda: cursors.restart(first, expected=cursor, peak=peak))
+    restart = partial(cursors.restart, row(network, block))
+    return go_on(ctx, network, cursor, restart, height=block.height, is_agreed=is_agreed)
 
 
-def go_on(ctx: Context, network: Network, move: Callable[[], bool]) -> Cursor | None:
-    """Move the cursor back, and take back what came in blocks that it leaves; None if somebody else moved it."""
+def go_on(
+    ctx: Context, network: Network, cursor: Cursor, move: Callable[..., bool], *, height: int, is_agreed: bool
+) -> Cursor | None:
+    """Move the cursor back to a height, and take back all deposits above it. None if another process moved it.
+
+    move: cursors.retreat or cursors.restart, without `expected` and `peak`. is_agreed: two providers, or the only one,
+    have the block of that height.
+    """
+    # Credits below the height were counted from at most so many blocks above it.
+    peak = height + network.confirmations - 1 if is_agreed else None
     with transaction():
-        moved = move()
+        moved = move(expected=cursor, peak=peak)
         if moved:
             outflow.take_back(network)
             signing.fall_behind(network.code)

@@ -6,6 +6,7 @@ What came above it is taken back as by a reorganisation, and read again.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -46,7 +47,7 @@ def rewind(ctx: Context, network: Network, chain: Reader, height: int, *, is_for
     block = chain.block(height)
     if not isinstance(block, Block):
         raise RewindRefusedError(f"no provider of {network.code} has a block {height}; name another height")
-    is_agreed = chain.providers == 1 or _voices(chain, block) >= witnesses_needed(chain.providers)
+    is_agreed = chain.providers == 1 or chain.agreement(height, block.hash).same >= witnesses_needed(chain.providers)
     if not is_agreed and not is_forced:
         raise RewindRefusedError(f"one provider alone has this block {height}; look at the others, or add --force")
     count = scans.deposits_above(network.code, height)
@@ -84,16 +85,10 @@ def _check_need(network: Network, height: int) -> None:
         )
 
 
-def _voices(chain: Reader, block: Block) -> int:
-    return chain.agreement(block.height, block.hash).same
-
-
 def _move(ctx: Context, network: Network, cursor: Cursor, block: Block, *, is_agreed: bool) -> bool:
-    """Stand on a kept block, with those below it, or else on this one alone: what is kept is of another chain."""
-    peak = block.height + network.confirmations - 1 if is_agreed else None
+    """Move to a kept block, with those below it, or else to this one alone: the kept ones are of another chain."""
     if cursors.kept_hash(network.code, block.height) == block.hash:
-        back = lambda: cursors.retreat(network.code, expected=cursor, to_height=block.height, peak=peak)  # noqa: E731
+        move = partial(cursors.retreat, network.code, to_height=block.height)
     else:
-        first = reorgs.row(network, block)
-        back = lambda: cursors.restart(first, expected=cursor, peak=peak)  # noqa: E731
-    return reorgs.go_on(ctx, network, back) is not None
+        move = partial(cursors.restart, reorgs.row(network, block))
+    return reorgs.go_on(ctx, network, cursor, move, height=block.height, is_agreed=is_agreed) is not None

@@ -6,8 +6,8 @@ from typing import Final
 from actors.context import Context
 from actors.treasury.comparison import compared, taken
 from chains import registry
-from chains.base import ProviderError
 from cli.output import CommandError
+from cli.session import failures_named
 from core.catalogue.catalogue import Network
 from models.deposits.cursors import Cursor
 from models.treasury import reconciliation, snapshots
@@ -24,10 +24,8 @@ def compared_now(ctx: Context, network: str, currency: str) -> tuple[Finding, Cu
     books = None if known is None else reconciliation.read_books(network)
     if known is None or books is None or network not in ctx.available:
         raise CommandError(f"{network} has no providers here, no scan, or no hot wallet yet")
-    try:
+    with failures_named(network):
         findings, books = _compared(ctx, known, books)
-    except ProviderError as error:
-        raise CommandError(f"the providers of {network} failed: {error}") from None
     hot = next((f for f in findings or () if f.place == "hot" and f.currency == currency), None)
     if hot is None:
         raise CommandError(f"{currency} of {network}'s hot wallet cannot be compared now")

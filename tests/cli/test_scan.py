@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import structlog
@@ -13,7 +14,7 @@ from chains.registry import reader
 from cli.embedded.evm.anvil import Anvil
 from models.db import base
 from models.db.base import execute, rows
-from models.deposits import cursors
+from models.deposits import cursors, scans
 from tests.actors.scan.test_lying_providers import lead_away
 from tests.actors.scan.world import World
 from tests.cli.conftest import CommandLine
@@ -129,13 +130,13 @@ def test_one_providers_word_is_enough_by_force(world: World, sluice: CommandLine
 def test_a_scan_that_moves_meanwhile_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.advance(3)
     at = world.cursor()[0]
-    honest = rewinding._voices
+    count = scans.deposits_above
 
-    def moving(chain: object, block: object) -> int:
+    def moving(*place: Any) -> int:
         world.advance()
-        return honest(chain, block)  # type: ignore[arg-type]
+        return count(*place)
 
-    monkeypatch.setattr(rewinding, "_voices", moving)
+    monkeypatch.setattr(scans, "deposits_above", moving)
     process = context.context()
     with pytest.raises(rewinding.RewindRefusedError, match="moved in between"):
         rewinding.rewind(process, world.network, reader(world.network, process.settings), at - 1, is_forced=True)
