@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final, assert_never
+from uuid import UUID
 
 import structlog
 
@@ -130,6 +131,8 @@ class _Check:
         # What spends that wait may have taken from the hot wallet, and brought to it; by coin, in the ledger's units.
         self._may_have_left: defaultdict[str, int] = defaultdict(int)
         self._may_have_come: defaultdict[str, int] = defaultdict(int)
+        # Spends that moved nothing up to the books' block, as far as the chain tells.
+        self._waiting_ids: list[UUID] = []
 
     def run(self, balances: Balances) -> list[Finding] | None:
         """Return what was found; None if too much is under way to tell. Raises ProviderError."""
@@ -176,6 +179,8 @@ class _Check:
         fate = as_meant(self._network, spend, fate, attempts)
         if fate.kind is FateKind.WAITING:
             self._note_waiting(spend, max((each.ceiling_units for each in attempts), default=0))
+        if fate.kind is FateKind.WAITING or fate.height > self._books.cursor.height:
+            self._waiting_ids.append(spend.id)
         if fate.kind is not FateKind.INCLUDED or fate.height > self._books.cursor.height:
             return []
         return [
@@ -258,6 +263,7 @@ class _Check:
             expected_units=expected,
             detail="" if is_sound else detail,
             address="" if is_sound else address,
+            waiting_ids=self._waiting_ids if place == "hot" else [],
         )
 
 

@@ -63,6 +63,7 @@ _TYPES: Final[dict[object, str]] = {
     timedelta: "interval",
     Decimal: "numeric",
     list[str]: "text[]",
+    list[UUID]: "uuid[]",
     dict[str, Any]: "jsonb",
     list[dict[str, Any]]: "jsonb",
     list[list[Any]]: "jsonb",

@@ -6,7 +6,7 @@ rows say at this moment, and no promise: another payout may be first. Units are 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,16 +19,22 @@ from models.db.base import execute, rows, transaction
 from models.db.clock import FUTURE_MAX_S
 from models.ledger.ledger import OWED, SUSPENSE, UNOWNED
 from models.spends import coins
+from models.spends.rows import Purpose
 from models.treasury.cold_books import COOLED, RETURNED
 from models.treasury.rows import LiquidityAlarm
 from models.treasury.topup_doubts import OPEN
 
 # What payouts take that is still in the balance: signed ones until their block is known, where no coins are held for
-# them. A signed payout's coins are free no more.
+# them. A signed payout's coins are free no more. Nor does one count that was in a block of the last comparison, though
+# its row does not say so yet: the balance is without it.
 _QUEUED: Final = (
-    "SELECT currency, network, sum(to_units) FROM payouts WHERE network = ANY(%(networks)s)"
+    "SELECT currency, network, sum(to_units) FROM payouts p WHERE network = ANY(%(networks)s)"
     " AND (status = 'approved' OR NOT network = ANY(%(by_coins)s)"
-    "   AND (status = 'broadcasting' OR status = 'sent' AND block_height IS NULL))"
+    "   AND (status = 'broadcasting' OR status = 'sent' AND block_height IS NULL) AND NOT EXISTS ("
+    "     SELECT FROM spend_outputs o JOIN spends s ON s.id = o.spend_id"
+    "     JOIN reconciliations r ON (r.network, r.currency, r.place) = (s.network, s.currency, 'hot')"
+    "     WHERE o.payout_id = p.id AND o.state <> 'dead' AND s.signed_height < r.height"
+    "     AND s.id <> ALL(r.waiting_ids)))"
     " GROUP BY currency, network"
 )
 # From the last comparison with the chain on, what spends and top-ups have done to the hot wallet since. Without
@@ -47,6 +53,21 @@ _HELD: Final = (
     " UNION ALL SELECT t.currency, t.network, NULL, sum(t.units) FROM treasury_topups t"
     f"   WHERE t.network = ANY(%(networks)s) AND t.status <> 'reversed' AND NOT {OPEN}"
     f"   AND t.block_height > {_COMPARED.format('t')} GROUP BY t.currency, t.network"
+)
+# Changes that spends under way will make to the hot wallet: no row shows their block, and the last comparison found them
+# in none. A spend that a reorg took out counts again only if that comparison is without it. A sweep does not count if a
+# reorg took one of its deposits: it may move nothing.
+_UNDER_WAY: Final = (
+    "SELECT s.currency, s.network, s.decimals, sum(CASE s.purpose WHEN 'sweep' THEN o.token_units"
+    "   ELSE -o.token_units END) FROM spends s JOIN spend_outputs o ON o.spend_id = s.id"
+    " JOIN treasury_addresses a ON (a.network, a.role) = (s.network, 'hot') AND a.is_current"
+    "   AND a.address = CASE s.purpose WHEN 'sweep' THEN o.recipient ELSE s.sender END"
+    " LEFT JOIN reconciliations r ON (r.network, r.currency, r.place) = (s.network, s.currency, 'hot')"
+    " WHERE s.network = ANY(%s) AND s.purpose = ANY(%s) AND s.settled_at IS NULL AND s.mined_txid IS NULL"
+    "   AND s.state IN ('signed', 'sent', 'confirmed')"
+    "   AND (r.height IS NULL OR s.signed_height >= r.height OR s.id = ANY(r.waiting_ids))"
+    "   AND NOT EXISTS (SELECT FROM deposits d WHERE d.sweep_id = s.id AND d.status = 'reversed')"
+    " GROUP BY s.currency, s.network, s.decimals"
 )
 # Deposits that a payout's wait makes the signer sweep: their address holds what that is worth.
 _SWEPT_SOON: Final = (
@@ -78,6 +99,8 @@ _OWED: Final = (
     "  UNION ALL SELECT currency, -held_units FROM payouts WHERE status = 'sent' AND block_height IS NOT NULL"
     " ) o GROUP BY currency"
 )
+# Spends that no payout makes, and that change the hot wallet's balance.
+MOVING: Final[Sequence[Purpose]] = ("sweep", "gas", "cold")
 # A lack of coin is logged once in so long.
 ALARM_EVERY_S: Final = 3_600
 
@@ -143,7 +166,7 @@ def stocks(catalogue: Catalogue, market: Market, networks: Collection[str], *, f
         queued = _queued(catalogue, networks)
         hot, cold = _hot(catalogue, networks), _scaled(catalogue, rows(_COLD, {"networks": list(networks)}))
         # Where money lies in coins, deposits are among those.
-        deposits = _summed(rows(_UNSWEPT, (sorted(set(networks) - _by_coins(catalogue, networks)),)))
+        deposits = _deposits(catalogue, sorted(set(networks) - _by_coins(catalogue, networks)))
     return [
         Stock(
             currency=method[0], network=method[1], hot_units=hot.get(method, 0), deposit_units=deposits.get(method, 0),
@@ -175,7 +198,7 @@ def note_missing(currency: str, network: str) -> bool:
 
 
 def _usable(catalogue: Catalogue, market: Market, networks: Collection[str], fee_max_percent: int) -> dict[Method, int]:
-    """Return what payouts can take: the hot wallet's coin and what is worth a sweep, or the free coins."""
+    """Return what payouts can take: the hot wallet's coin, with sweeps under way and worth their fee; or free coins."""
     found: defaultdict[Method, int] = defaultdict(int)
     by_coins = _by_coins(catalogue, networks)
     for code in by_coins:
@@ -183,6 +206,8 @@ def _usable(catalogue: Catalogue, market: Market, networks: Collection[str], fee
         found[network.gas_currency, code] += _free_units(catalogue, network)
     others = sorted(set(networks) - by_coins)
     for method, units in _held(catalogue, others).items():
+        found[method] += units
+    for method, units in _under_way(catalogue, others, MOVING).items():
         found[method] += units
     for currency, code, units in _swept_soon(market, others, fee_max_percent):
         found[currency, code] += int(units)
@@ -204,6 +229,17 @@ def _by_coins(catalogue: Catalogue, networks: Collection[str]) -> set[str]:
 
 def _held(catalogue: Catalogue, networks: Sequence[str]) -> dict[Method, int]:
     return _scaled(catalogue, rows(_HELD, {"networks": list(networks)}))
+
+
+def _deposits(catalogue: Catalogue, networks: Sequence[str]) -> dict[Method, int]:
+    """Return what lies at deposit addresses: with what a sweep under way has not moved yet."""
+    found = Counter(_summed(rows(_UNSWEPT, (list(networks),))))
+    found.update(_under_way(catalogue, networks, ["sweep"]))
+    return found
+
+
+def _under_way(catalogue: Catalogue, networks: Sequence[str], purposes: Sequence[Purpose]) -> dict[Method, int]:
+    return _scaled(catalogue, rows(_UNDER_WAY, (list(networks), list(purposes))))
 
 
 def _scaled(catalogue: Catalogue, found: Iterable[tuple[str, str, int | None, int]]) -> dict[Method, int]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Final, Literal
+from uuid import UUID
 
 from core.ids import uuid7
 from models.db.base import execute, is_true, rows, rows_as, transaction, value
@@ -58,7 +59,10 @@ class Books:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One comparison; amounts are the ledger's units. detail says what is wrong and where, '' if nothing is."""
+    """One comparison; amounts are the ledger's units. detail says what is wrong and where, '' if nothing is.
+
+    waiting_ids: of the hot wallet, the spends under way that its balance does not show yet.
+    """
 
     currency: str
     place: Place
@@ -67,6 +71,7 @@ class Finding:
     expected_units: int
     detail: str = ""
     address: str = ""
+    waiting_ids: list[UUID] = field(default_factory=list)
 
 
 def read_books(network: str, *, at: Cursor | None = None) -> Books | None:
@@ -175,7 +180,8 @@ def note(network: str, found: Finding) -> int:
         " misses = CASE WHEN EXCLUDED.is_sound THEN 0 WHEN NOT r.is_sound"
         " AND (EXCLUDED.chain_units > EXCLUDED.expected_units) <> (r.chain_units > r.expected_units) THEN 1"
         " ELSE r.misses + (EXCLUDED.height > r.height)::integer END,"
-        " address = EXCLUDED.address, detail = EXCLUDED.detail, checked_at = app_now()"
+        " address = EXCLUDED.address, detail = EXCLUDED.detail, waiting_ids = EXCLUDED.waiting_ids,"
+        " checked_at = app_now()"
     )
     return kept.misses if kept else 0
 

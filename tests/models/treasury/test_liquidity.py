@@ -8,7 +8,7 @@ import pytest
 
 from core.ids import uuid7
 from core.rates.pricing import Market
-from models.db.base import execute, transaction
+from models.db.base import execute, rows, transaction
 from models.spends import coins
 from models.spends.coins import CoinRow
 from models.treasury import liquidity, topups
@@ -79,6 +79,50 @@ def test_deposits_count_that_a_waiting_payout_makes_worth_a_sweep() -> None:
     assert room(priced(5 * USDT)) == 100 * USDT
     assert room(priced(5 * USDT + 1)) == 0, "above a twentieth it is too dear"
     assert room(priced(5 * USDT), percent=0) == 0
+
+
+def test_a_sweep_counts_that_no_block_has_and_that_will_bring_what_deposits_brought() -> None:
+    pin_hot()
+    funded(100 * USDT)
+    ((address,),) = rows("SELECT address FROM deposits")
+    taken = spend(purpose="sweep", sender=address, recipient=HOT, currency="USDT", token_units=100 * USDT)
+    execute("UPDATE deposits SET sweep_id = %s", (taken,))
+    for columns, expected in (
+        ("state = 'signed'", 100), ("state = 'sent'", 100), ("state = 'confirmed'", 100), ("state = 'failed'", 0),
+        ("state = 'mined', mined_txid = '0x1', mined_height = 1, mined_hash = '0x2', is_success = false", 0),
+        ("mined_txid = NULL, mined_height = NULL, mined_hash = NULL, is_success = NULL, state = 'sent'", 100),
+    ):  # fmt: skip
+        execute(f"UPDATE spends SET {columns}")
+        execute("DELETE FROM spend_movements")
+        assert room() == expected * USDT, columns
+    execute("UPDATE deposits SET status = 'reversed'")
+    assert room() == 0, "its bytes may move nothing"
+    execute("UPDATE deposits SET status = 'credited'")
+    execute("UPDATE treasury_addresses SET is_current = false")
+    assert room() == 0, "it goes to a wallet that pays no longer"
+
+
+def test_a_spend_that_a_comparison_has_counts_no_more() -> None:
+    pin_hot()
+    hold("USDT", "ethereum", 50 * USDT, height=10)
+    coming = spend(purpose="sweep", sender="0xd", recipient=HOT, currency="USDT", token_units=8 * USDT)
+    going = spend(purpose="cold", recipient=COLD, currency="USDT", token_units=USDT)
+    paying = spend(purpose="payout", recipient=RECIPIENT, currency="USDT", token_units=10 * USDT)
+    order = payout(funded(), status="broadcasting")
+    execute("UPDATE spend_outputs SET payout_id = %s WHERE spend_id = %s", (order.id, paying))
+    for signed_height, waiting, expected in (
+        (10, None, 50 + 8 - 1 - 10), (9, [], 50), (9, [coming], 50 + 8), (9, [going], 50 - 1), (9, [paying], 50 - 10),
+        (9, None, 50 - 10),
+    ):  # fmt: skip
+        execute("UPDATE spends SET signed_height = %s", (signed_height,))
+        execute("UPDATE reconciliations SET waiting_ids = %s::uuid[]", (waiting,))
+        assert room() == expected * USDT, (signed_height, waiting)
+    (stock,) = (
+        each
+        for each in liquidity.stocks(CATALOGUE, priced(), {"ethereum"}, fee_max_percent=5)
+        if each.currency == "USDT"
+    )
+    assert stock.queued_units == 10 * USDT
 
 
 def test_where_money_lies_in_coins_the_free_ones_count_and_signed_payouts_hold_theirs() -> None:
