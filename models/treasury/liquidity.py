@@ -54,8 +54,8 @@ _HELD: Final = (
     f"   WHERE t.network = ANY(%(networks)s) AND t.status <> 'reversed' AND NOT {OPEN}"
     f"   AND t.block_height > {_COMPARED.format('t')} GROUP BY t.currency, t.network"
 )
-# Changes that spends under way will make to the hot wallet: no row shows their block, and the last comparison found them
-# in none. A spend that a reorg took out counts again only if that comparison is without it. A sweep does not count if a
+# Changes that spends under way will make to the hot wallet: no row shows their block, nor did the last comparison find
+# one. A spend that a reorg took out counts again only if that comparison is without it. A sweep does not count if a
 # reorg took one of its deposits: it may move nothing.
 _UNDER_WAY: Final = (
     "SELECT s.currency, s.network, s.decimals, sum(CASE s.purpose WHEN 'sweep' THEN o.token_units"
