@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-SCRIPT: Final = Path(__file__).parents[1] / ".ci" / "repeats.py"
+SCRIPT: Final = Path(__file__).parents[2] / ".ci" / "repeats.py"
 RUN: Final = [f"value_{number}={number}" for number in range(8)]
 
 

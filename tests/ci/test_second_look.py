@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-CI = Path(__file__).parents[1] / ".ci"
+CI = Path(__file__).parents[2] / ".ci"
 
 
 def second_look(folder: Path, *failed: str) -> subprocess.CompletedProcess[str]:
