@@ -39,7 +39,7 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
     made = context.configure(settings)
     scales.keep(made.catalogue.ledger_scales())
     made.addresses.fill_ahead()
-    broker = make_broker(settings)
+    broker = make_broker(settings, client_name=f"sluice-{name}")
     for module in modules_for(queues):
         importlib.import_module(module)
     broker.serve(queues)

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import psycopg2
 import redis
@@ -38,8 +38,10 @@ GOAL_MS_A_SECOND: Final = 38.0
 GOAL_MB: Final = 600.0
 GOAL_CONNECTIONS: Final = 40
 # The stack's own connection is none of the gateway's.
-_CONNECTIONS: Final = """
-    SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = current_database()
+_SESSIONS: Final = """
+    SELECT application_name, extract(epoch FROM now() - state_change)::int,
+        left(regexp_replace(query, '\\s+', ' ', 'g'), 60)
+    FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = current_database()
         AND pid <> pg_backend_pid() AND application_name <> 'sluice-dev'
 """
 _PSS: Final = re.compile(r"^Pss:\s+(\d+) kB$", re.MULTILINE)
@@ -76,13 +78,26 @@ def usages(before: Mapping[str, float], after: Mapping[str, float], mb: Mapping[
     return [Usage(cpu_ms=(after[name] - before[name]) / s, memory_mb=mb[name]) for name in before]
 
 
-def connections(database_url: str, redis_url: str) -> tuple[int, int]:
-    """Return the gateway's connections to PostgreSQL and to Redis."""
+@dataclass(frozen=True, slots=True, order=True)
+class Connection:
+    """A connection to one of the stores: the process that holds it, how long it has been quiet, its last command."""
+
+    process: str
+    store: Literal["PostgreSQL", "Redis"]
+    quiet_s: int
+    last: str
+
+
+def connections(database_url: str, redis_url: str) -> list[Connection]:
+    """Return the gateway's connections to PostgreSQL and to Redis, by process."""
     with contextlib.closing(psycopg2.connect(database_url)) as connection, connection.cursor() as cursor:
-        cursor.execute(_CONNECTIONS)
-        (to_postgres,) = cursor.fetchone() or (0,)
-    with contextlib.closing(redis.Redis.from_url(redis_url)) as client:
-        return to_postgres, len(client.client_list()) - 1
+        cursor.execute(_SESSIONS)
+        found = [Connection(name, "PostgreSQL", quiet_s, query) for name, quiet_s, query in cursor]
+    with contextlib.closing(redis.Redis.from_url(redis_url, decode_responses=True)) as client:
+        own = client.client_id()
+        others = [row for row in client.client_list() if int(row["id"]) != own]
+    found.extend(Connection(row["name"], "Redis", int(row["idle"]), row["cmd"]) for row in others)
+    return sorted(found)
 
 
 def main() -> None:
@@ -116,7 +131,7 @@ def _watch(stack: Stack, *, settle_s: float, watch_s: float) -> None:
     _pass_time(stack, watch_s)
     watched_s, after = time.monotonic() - began_at, _cpu(pids)
     found = usages(before, after, {name: pss_mb(each) for name, each in pids.items()}, watched_s)
-    _print(dict(zip(pids, found, strict=True)), *connections(stack.database_url, stack.redis_url))
+    _print(dict(zip(pids, found, strict=True)), connections(stack.database_url, stack.redis_url))
 
 
 def _cpu(pids: Mapping[str, Sequence[int]]) -> dict[str, float]:
@@ -128,13 +143,17 @@ def _pass_time(stack: Stack, seconds: float) -> None:
     stack.run_until(lambda: time.monotonic() >= ends_at)
 
 
-def _print(found: Mapping[str, Usage], to_postgres: int, to_redis: int) -> None:
+def _print(found: Mapping[str, Usage], held: Sequence[Connection]) -> None:
     print("\n  process        ms/s      MB")
     for name, usage in found.items():
         print(f"  {name:<12}{usage.cpu_ms:7.1f} {usage.memory_mb:7.1f}")
+    print("\n  connection of              store         quiet  last command")
+    for each in held:
+        print(f"  {each.process:<26} {each.store:<10} {each.quiet_s:>6} s  {each.last}")
     cpu_ms = sum(usage.cpu_ms for usage in found.values())
     memory_mb = sum(usage.memory_mb for usage in found.values())
-    by_server = f"{to_postgres} to PostgreSQL, {to_redis} to Redis"
+    to_postgres = sum(each.store == "PostgreSQL" for each in held)
+    by_server = f"{to_postgres} to PostgreSQL, {len(held) - to_postgres} to Redis"
     show(
         "A quiet gateway",
         [
@@ -142,7 +161,7 @@ def _print(found: Mapping[str, Usage], to_postgres: int, to_redis: int) -> None:
             Figure(name="memory, MB", ratio=memory_mb, goal=GOAL_MB, better="at most"),
             Figure(
                 name="connections",
-                ratio=to_postgres + to_redis,
+                ratio=len(held),
                 goal=GOAL_CONNECTIONS,
                 better="at most",
                 detail=by_server,

@@ -78,7 +78,7 @@ class Product:
             "WEBHOOK_ALLOW_PRIVATE": "1",
         }
         self._shops = [_shop(url) for _ in range(MERCHANTS)]
-        self._broker = make_broker(load_settings(environment))
+        self._broker = make_broker(load_settings(environment), client_name="sluice-bench")
         self._worker = site.start("webhooks", read_procfile(ROOT / "Procfile")["webhooks"], environment)
         self._programs = {
             "dramatiq": self._worker.pid,

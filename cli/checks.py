@@ -188,7 +188,7 @@ def check_keystore(settings: Settings) -> Iterator[Finding]:
 
 def check_running(settings: Settings) -> Iterator[Finding]:
     """Name what the running gateway lacks, as /readyz does: consumers, ticks, rates, scans, audits, proxies."""
-    link = RedisLink(settings.redis_url)
+    link = RedisLink(settings.redis_url, client_name="sluice-cli")
     try:
         for name, concern in concerns(settings, Signs(link, settings.redis_namespace)).items():
             lines = list(concern())

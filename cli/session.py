@@ -65,7 +65,7 @@ def failures_named(code: str) -> Iterator[None]:
 @contextmanager
 def bell(settings: Settings) -> Iterator[Callable[..., object]]:
     """Give the process a broker that rings actors, and take it away again. What is rung raises LinkDownError."""
-    broker = make_broker(settings)
+    broker = make_broker(settings, client_name="sluice-cli")
     try:
         yield broker.ring
     finally:

@@ -73,7 +73,7 @@ def main() -> None:
     log.configure(settings, process="scheduler")
     # It warns at every ring that comes due while the one before it still waits for Redis.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
-    scheduler = make_scheduler(settings, Ringer(make_broker(settings)))
+    scheduler = make_scheduler(settings, Ringer(make_broker(settings, client_name="sluice-scheduler")))
 
     scheduler.add_listener(lambda _: _stop_on_signals(scheduler), EVENT_SCHEDULER_STARTED)
     events.info("scheduler.starting", jobs=len(scheduler.get_jobs()))

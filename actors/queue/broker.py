@@ -92,9 +92,15 @@ class SluiceBroker(stock.RedisBroker):
     """Safe to share between threads. Every command goes over the calling thread's own connection."""
 
     def __init__(
-        self, *, url: str, namespace: str, secret_keys: str, heartbeat_timeout_ms: int = HEARTBEAT_TIMEOUT_MS
+        self,
+        *,
+        url: str,
+        namespace: str,
+        secret_keys: str,
+        client_name: str = "sluice",
+        heartbeat_timeout_ms: int = HEARTBEAT_TIMEOUT_MS,
     ) -> None:
-        self.link = RedisLink(url)
+        self.link = RedisLink(url, client_name=client_name)
         self.signs = Signs(self.link, namespace)
         super().__init__(  # type: ignore[no-untyped-call]
             url=url,
@@ -246,10 +252,15 @@ class SluiceBroker(stock.RedisBroker):
         return functools.partial(self.dispatch, command)
 
 
-def make_broker(settings: Settings) -> SluiceBroker:
+def make_broker(settings: Settings, *, client_name: str) -> SluiceBroker:
     """Return the process's broker. No connection is made before the first use."""
     dramatiq.set_encoder(WireEncoder())
-    broker = SluiceBroker(url=settings.redis_url, namespace=settings.redis_namespace, secret_keys=settings.secret_keys)
+    broker = SluiceBroker(
+        url=settings.redis_url,
+        namespace=settings.redis_namespace,
+        secret_keys=settings.secret_keys,
+        client_name=client_name,
+    )
     bells.use(broker.ring)
     watermark.use(Watermark(broker.link, broker.namespace, settings.secret_keys))
     return broker

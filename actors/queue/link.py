@@ -57,7 +57,8 @@ class _Session(threading.local):
 class RedisLink:
     """Sends commands of the calling thread over that thread's connection, which it opens when needed."""
 
-    def __init__(self, url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> None:
+    def __init__(self, url: str, *, client_name: str = "sluice", reply_timeout_s: float = REPLY_TIMEOUT_S) -> None:
+        """Connect with the first command. Redis lists the connections as `client_name` (CLIENT LIST)."""
         # A pool only to read the URL: it counts every connection that it ever made, and stops at a hundred.
         pool = redis.ConnectionPool.from_url(url)
         # After the URL's own parameters, so that none of them can bring retries or timeouts back.
@@ -68,6 +69,8 @@ class RedisLink:
             "socket_connect_timeout": CONNECT_TIMEOUT_S,
             "health_check_interval": 0,
             "decode_responses": False,
+            "client_name": client_name,
+            "driver_info": None,
         }
         self._make_connection: Callable[[], Any] = functools.partial(pool.connection_class, **parameters)
         self._reply_timeout_s = reply_timeout_s

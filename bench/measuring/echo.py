@@ -25,7 +25,7 @@ SETTINGS = load_settings(
         "PAY_URL": "http://127.0.0.1",
     }
 )
-broker = make_broker(SETTINGS)
+broker = make_broker(SETTINGS, client_name="sluice-bench")
 
 
 @call_actor(queue="invoices", body=msgspec.Raw)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import psycopg2
 import pytest
-import redis
 
+from actors.queue.link import RedisLink
 from bench.idle import PROCFILE, Usage, connections, pss_mb, running, usages
 from cli.embedded.supervise.files import write_json
 from cli.embedded.supervise.procfile import read_procfile
@@ -31,14 +31,23 @@ def test_the_processor_time_is_that_between_two_readings() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_connections_of_others_count_and_the_bench_s_own_do_not(database_url: str, redis_url: str) -> None:
+def test_connections_of_others_are_listed_by_name_and_the_bench_s_own_are_not(
+    database_url: str, redis_url: str
+) -> None:
     before = connections(database_url, redis_url)
-    session, client = psycopg2.connect(database_url), redis.Redis.from_url(redis_url)
+    session = psycopg2.connect(database_url, application_name="tested")
+    link = RedisLink(redis_url, client_name="tested")
     try:
-        client.ping()
+        with session.cursor() as cursor:
+            cursor.execute("SELECT  1")
+        link.run([("PING",)])
         after = connections(database_url, redis_url)
     finally:
         session.close()
-        client.close()
+        link.close()
 
-    assert (after[0] - before[0], after[1] - before[1]) == (1, 1)
+    assert [(each.store, each.last) for each in after if each.process == "tested"] == [
+        ("PostgreSQL", "SELECT 1"),
+        ("Redis", "ping"),
+    ]
+    assert len(after) == len(before) + 2
