@@ -89,7 +89,7 @@ class Backlog:
 
 
 class SluiceBroker(stock.RedisBroker):
-    """Safe to share between threads. Every command goes over the calling thread's own connection."""
+    """Safe to share between threads: no two use a connection at once."""
 
     def __init__(
         self,
@@ -248,7 +248,7 @@ class SluiceBroker(stock.RedisBroker):
         return ("EVALSHA", self._dispatch_sha, 1, self.namespace, command, now_ms, queue_name, *fixed, *args)
 
     def _dispatch(self, command: str) -> Callable[..., Any]:
-        """Send what dramatiq itself calls as do_<command> over the thread's own connection as well."""
+        """Send what dramatiq itself calls as do_<command> over the same connections."""
         return functools.partial(self.dispatch, command)
 
 

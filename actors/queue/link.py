@@ -1,18 +1,22 @@
-"""Speaks to Redis: one raw connection a thread, several commands in one write.
+"""Speaks to Redis: a raw connection for each exchange under way, several commands in one write.
 
 Used by actors.queue.broker and its consumer.
+The connection used last is used next. So a process holds as many as it has exchanges under way at once, and closes
+those that a crowd left behind once they are unused for IDLE_MAX_S.
+
 redis-py's clients retry, and give up reading after five seconds: a retried pipeline enqueues twice, a short timeout
 breaks every blocking wait. So connections are driven by hand here: nothing is repeated, and each wait names its end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import math
 import os
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
@@ -30,6 +34,9 @@ CONNECT_TIMEOUT_S: Final = 2.0
 REPLY_TIMEOUT_S: Final = 5.0
 # A connection unused for this long may have been closed at the other end; looking costs a system call.
 IDLE_CHECK_S: Final = 0.5
+# After this long without use a connection is closed, unless it is the last one.
+IDLE_MAX_S: Final = 20.0
+IDLE_LOOK_S: Final = 5.0
 # How often the offset to Redis's clock is measured again.
 CLOCK_SAMPLE_S: Final = 5.0
 
@@ -43,19 +50,34 @@ class LinkDownError(ConnectionClosed):
     """Redis did not answer, or refused. Whether it carried the commands out is unknown."""
 
 
-class _Session(threading.local):
-    """A thread's own connection; a forked child must not speak on its parent's."""
+class _Session:
+    """A connection, with its last use and the time that its socket waits."""
+
+    __slots__ = ("connection", "timeout_s", "used_at")
 
     # redis-py's connections are not typed.
-    connection: Any = None
-    process_id = 0
-    used_at = 0.0
-    # What its socket waits for now.
-    timeout_s = 0.0
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.used_at = time.monotonic()
+        self.timeout_s = 0.0
+
+    def is_open(self) -> bool:
+        if time.monotonic() - self.used_at < IDLE_CHECK_S:
+            return True
+        try:
+            return not self.connection.can_read(timeout=0)
+        except (RedisError, OSError):
+            return False
+
+    def allow(self, timeout_s: float) -> None:
+        """Have the socket wait so long. A timeout for each read would be two system calls for each."""
+        if timeout_s != self.timeout_s:
+            self.connection.update_current_socket_timeout(timeout_s)
+            self.timeout_s = timeout_s
 
 
 class RedisLink:
-    """Sends commands of the calling thread over that thread's connection, which it opens when needed."""
+    """Sends commands over a connection that no other thread uses meanwhile. Safe to share between threads."""
 
     def __init__(self, url: str, *, client_name: str = "sluice", reply_timeout_s: float = REPLY_TIMEOUT_S) -> None:
         """Connect with the first command. Redis lists the connections as `client_name` (CLIENT LIST)."""
@@ -74,7 +96,10 @@ class RedisLink:
         }
         self._make_connection: Callable[[], Any] = functools.partial(pool.connection_class, **parameters)
         self._reply_timeout_s = reply_timeout_s
-        self._session = _Session()
+        # Unused connections, the one used last at the right end. Each operation on it is atomic.
+        self._unused: deque[_Session] = deque()
+        self._process_id = os.getpid()
+        self._look_at = 0.0
         self._scripts: dict[str, bytes] = {}
         self._sample_at = 0.0
         self._clock_offset_s: float | None = None
@@ -100,28 +125,66 @@ class RedisLink:
         Raises LinkDownError, also where Redis answers with an error: what came after is not waited for.
         """
         try:
-            return self._exchange(commands, wait_s)
+            session = self._take()
         except (RedisError, OSError) as error:
+            raise _down(error) from error
+        try:
+            answers = self._exchange(session, commands, wait_s)
+        except (RedisError, OSError) as error:
+            session.connection.disconnect()
+            # What ended one has probably ended the others.
             self.close()
-            raise LinkDownError(f"{type(error).__name__}: {error}") from error  # type: ignore[no-untyped-call]
+            raise _down(error) from error
         except BaseException:
             # Interrupted between write and read: the next command must not read these answers as its own.
-            self.close()
+            session.connection.disconnect()
             raise
+        self._give_back(session)
+        return answers
 
     def close(self) -> None:
-        """Close the calling thread's connection, if it has one."""
-        connection, self._session.connection = self._session.connection, None
-        if connection is not None:
-            connection.disconnect()
+        """Close the connections that no thread is using now."""
+        with contextlib.suppress(IndexError):
+            while True:
+                self._unused.pop().connection.disconnect()
 
-    def _exchange(self, commands: Sequence[Command], wait_s: float) -> list[Any]:
-        connection = self._connection()
+    def _take(self) -> _Session:
+        """Return the connection used last, or a new one."""
+        if self._process_id != os.getpid():
+            # A forked child must not speak on its parent's.
+            self._unused, self._process_id = deque(), os.getpid()
+        while True:
+            try:
+                session = self._unused.pop()
+            except IndexError:
+                break
+            if session.is_open():
+                return session
+            session.connection.disconnect()
+        connection = self._make_connection()
+        connection.connect()
+        return _Session(connection)
+
+    def _give_back(self, session: _Session) -> None:
+        session.used_at = now = time.monotonic()
+        self._unused.append(session)
+        if now >= self._look_at:
+            self._look_at = now + IDLE_LOOK_S
+            self._close_idle(now - IDLE_MAX_S)
+
+    def _close_idle(self, used_before: float) -> None:
+        with contextlib.suppress(IndexError):
+            while (session := self._unused.popleft()).used_at < used_before:
+                session.connection.disconnect()
+            self._unused.appendleft(session)
+
+    def _exchange(self, session: _Session, commands: Sequence[Command], wait_s: float) -> list[Any]:
+        connection = session.connection
         packed = [_pack(command) for command in commands]
         sampling = time.monotonic() >= self._sample_at
         if sampling:
             packed.insert(0, _TIME)
-        self._allow(connection, math.ceil(wait_s) + self._reply_timeout_s)
+        session.allow(math.ceil(wait_s) + self._reply_timeout_s)
         connection.send_packed_command([b"".join(packed)], check_health=False)
         if sampling:
             self._sample_clock(connection.read_response())
@@ -129,14 +192,7 @@ class RedisLink:
         for index, answer in enumerate(answers):
             if answer is _NO_SCRIPT:
                 answers[index] = self._load_and_repeat(connection, commands[index])
-        self._session.used_at = time.monotonic()
         return answers
-
-    def _allow(self, connection: Any, timeout_s: float) -> None:
-        """Have the socket wait so long. A timeout for each read would be two system calls for each."""
-        if timeout_s != self._session.timeout_s:
-            connection.update_current_socket_timeout(timeout_s)
-            self._session.timeout_s = timeout_s
 
     def _read(self, connection: Any) -> Any:
         try:
@@ -151,28 +207,12 @@ class RedisLink:
         connection.read_response()
         return connection.read_response()
 
-    def _connection(self) -> Any:
-        session = self._session
-        connection = session.connection
-        if connection is not None and session.process_id == os.getpid() and self._is_open(connection):
-            return connection
-        self.close()
-        connection = self._make_connection()
-        connection.connect()
-        session.connection, session.process_id, session.used_at = connection, os.getpid(), time.monotonic()
-        session.timeout_s = 0.0
-        return connection
-
-    def _is_open(self, connection: Any) -> bool:
-        if time.monotonic() - self._session.used_at < IDLE_CHECK_S:
-            return True
-        try:
-            return not connection.can_read(timeout=0)
-        except (RedisError, OSError):
-            return False
-
     def _sample_clock(self, answer: Sequence[bytes]) -> None:
         seconds, microseconds = answer
         now = time.monotonic()
         self._clock_offset_s = int(seconds) + int(microseconds) / 1_000_000 - now
         self._sample_at = now + CLOCK_SAMPLE_S
+
+
+def _down(error: Exception) -> LinkDownError:
+    return LinkDownError(f"{type(error).__name__}: {error}")  # type: ignore[no-untyped-call]

@@ -13,7 +13,7 @@ import structlog
 from dramatiq import Broker, Middleware
 from dramatiq.broker import MessageProxy
 from dramatiq.middleware import SkipMessage
-from dramatiq.worker import ConsumerThread, Worker, WorkerThread
+from dramatiq.worker import Worker, WorkerThread
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from actors.queue.link import RedisLink
@@ -53,7 +53,7 @@ class Entrance(Middleware):
 
 
 class ThreadKeeping(Middleware):
-    """Prepares a worker, and closes the connections of its threads when they end."""
+    """Prepares a worker, and closes its connections when it ends."""
 
     def __init__(self, link: RedisLink, let_pull: Callable[[Worker], None]) -> None:
         self._link = link
@@ -65,10 +65,9 @@ class ThreadKeeping(Middleware):
         self._let_pull(worker)
 
     def before_worker_thread_shutdown(self, broker: Broker, thread: WorkerThread) -> None:
-        """Close the thread's connections to PostgreSQL and Redis."""
+        """Close the thread's connection to PostgreSQL."""
         base.close()
-        self._link.close()
 
-    def before_consumer_thread_shutdown(self, broker: Broker, thread: ConsumerThread) -> None:
-        """Close the thread's connection to Redis."""
+    def after_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
+        """Close the connections to Redis, which the threads shared."""
         self._link.close()

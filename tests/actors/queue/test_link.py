@@ -15,12 +15,13 @@ import redis
 from actors.queue import link as redis_link
 from actors.queue.link import LinkDownError, RedisLink
 from cli.embedded.servers.valkey import Valkey
+from tests.actors.queue.workers import eventually
 from tests.peers.smtp_server import certify
 
 
 @pytest.fixture
 def link(redis_url: str) -> Iterator[RedisLink]:
-    opened = RedisLink(redis_url, reply_timeout_s=1.0)
+    opened = RedisLink(redis_url, client_name="tested", reply_timeout_s=1.0)
     yield opened
     opened.close()
 
@@ -145,14 +146,66 @@ def test_a_script_is_loaded_again_after_redis_forgot_it(link: RedisLink, redis_u
     assert link.run([("ECHO", "first"), call, call, ("ECHO", "last")]) == [b"first", b"again", b"again", b"last"]
 
 
-def test_each_thread_has_a_connection_of_its_own(link: RedisLink) -> None:
-    ids = [link.run([("CLIENT", "ID")])[0]]
-    other = threading.Thread(target=lambda: (ids.append(link.run([("CLIENT", "ID")])[0]), link.close()))
+def client_id(link: RedisLink) -> int:
+    return int(link.run([("CLIENT", "ID")])[0])
+
+
+def crowd(link: RedisLink, redis_url: str, *, threads: int) -> set[int]:
+    """Have threads wait in Redis at the same time; return the ids of their connections."""
+    ids: list[int] = []
+
+    def wait() -> None:
+        ids.append(link.run([("BLPOP", "gate", 60), ("CLIENT", "ID")], wait_s=60)[1])
+
+    waiting = [threading.Thread(target=wait) for _ in range(threads)]
+    for thread in waiting:
+        thread.start()
+    with redis.Redis.from_url(redis_url) as other:
+        eventually(lambda: other.info("clients")["blocked_clients"] == threads)
+        other.rpush("gate", *range(threads))
+    for thread in waiting:
+        thread.join()
+    return set(ids)
+
+
+def open_named(redis_url: str, name: str) -> int:
+    with redis.Redis.from_url(redis_url, decode_responses=True) as other:
+        return [row["name"] for row in other.client_list()].count(name)
+
+
+def test_threads_that_speak_at_once_have_connections_of_their_own(link: RedisLink, redis_url: str) -> None:
+    assert len(crowd(link, redis_url, threads=3)) == 3
+
+
+def test_threads_that_speak_one_after_another_share_a_connection(link: RedisLink) -> None:
+    ids = {client_id(link)}
+    other = threading.Thread(target=lambda: ids.add(client_id(link)))
     other.start()
     other.join()
 
-    assert len(set(ids)) == 2
-    assert link.run([("CLIENT", "ID")])[0] == ids[0]
+    assert ids == {client_id(link)}
+
+
+def test_what_a_crowd_left_unused_is_closed_and_the_connection_in_use_is_kept(
+    link: RedisLink, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crowd(link, redis_url, threads=3)
+    mine = client_id(link)
+    assert open_named(redis_url, "tested") == 3
+
+    monkeypatch.setattr(redis_link, "IDLE_MAX_S", 0.0)
+    link._look_at = 0.0
+
+    assert client_id(link) == mine
+    eventually(lambda: open_named(redis_url, "tested") == 1)
+
+
+def test_a_close_ends_all_unused_connections(link: RedisLink, redis_url: str) -> None:
+    crowd(link, redis_url, threads=3)
+
+    link.close()
+
+    eventually(lambda: open_named(redis_url, "tested") == 0)
 
 
 def test_any_number_of_connections_may_be_made_one_after_the_other(link: RedisLink) -> None:
@@ -162,11 +215,11 @@ def test_any_number_of_connections_may_be_made_one_after_the_other(link: RedisLi
 
 
 def test_a_forked_child_opens_its_own_connection(link: RedisLink) -> None:
-    mine = link.run([("CLIENT", "ID")])[0]
+    mine = client_id(link)
 
-    link._session.process_id = 1
+    link._process_id = 1
 
-    assert link.run([("CLIENT", "ID")])[0] != mine
+    assert client_id(link) != mine
 
 
 def test_a_connection_closed_while_idle_is_noticed_before_it_is_used(
