@@ -10,12 +10,14 @@ import contextlib
 import logging
 import signal
 import threading
+import time
 from datetime import UTC, datetime
 from types import FrameType
 from typing import Final
 
 import structlog
 from apscheduler.events import EVENT_SCHEDULER_STARTED
+from apscheduler.executors.debug import DebugExecutor
 from apscheduler.schedulers import SchedulerNotRunningError
 from apscheduler.schedulers.blocking import BlockingScheduler
 
@@ -27,8 +29,9 @@ from scheduler.jobs import Job, jobs
 
 events = structlog.get_logger()
 
-# Rings take a fraction of a millisecond each; more threads than this would wait for the same Redis.
-THREADS: Final = 4
+# A Redis that took this long over a ring and failed is silent: the rings of the next second are left out.
+SILENT_S: Final = 0.5
+QUIET_S: Final = 1.0
 
 
 class Ringer:
@@ -36,28 +39,35 @@ class Ringer:
 
     def __init__(self, broker: SluiceBroker) -> None:
         self._broker = broker
-        self._reporting = threading.Lock()
         self._is_cut_off = False
+        self._quiet_until = 0.0
 
     def ring(self, job: Job) -> None:
         """Ring once; a ring that cannot be sent is made up for by the next."""
+        if (began_at := time.monotonic()) < self._quiet_until:
+            return
         try:
             self._broker.ring(job.actor, *job.args)
             self._broker.signs.tick()
         except LinkDownError as error:
-            with self._reporting:
-                if not self._is_cut_off:
-                    events.warning("scheduler.redis_away", error=str(error))
-                self._is_cut_off = True
+            self._note_cut(error, began_at)
         else:
             self._is_cut_off = False
+
+    def _note_cut(self, error: LinkDownError, began_at: float) -> None:
+        if not self._is_cut_off:
+            events.warning("scheduler.redis_away", error=str(error))
+        self._is_cut_off = True
+        if (now := time.monotonic()) - began_at >= SILENT_S:
+            self._quiet_until = now + QUIET_S
 
 
 def make_scheduler(settings: Settings, ringer: Ringer) -> BlockingScheduler:
     """Return a scheduler that rings all doorbells at once when it starts, and then at their intervals."""
     scheduler = BlockingScheduler(
         timezone="UTC",
-        executors={"default": {"type": "threadpool", "max_workers": THREADS}},
+        # On the scheduler's own thread: a ring takes a fraction of a millisecond, and one connection does for all.
+        executors={"default": DebugExecutor()},
         # After a pause of the process one ring stands for all that it missed, however late.
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
     )

@@ -19,6 +19,7 @@ from actors.queue.broker import SluiceBroker
 from actors.queue.link import LinkDownError
 from actors.queue.schedule import rings
 from cli.embedded.servers.valkey import Valkey
+from scheduler import __main__ as scheduling
 from scheduler.__main__ import Ringer, make_scheduler
 from scheduler.jobs import jobs
 from tests.actors.queue.workers import NAMESPACE, eventually, make_broker, make_settings
@@ -158,6 +159,29 @@ def test_each_outage_is_reported(broker: SluiceBroker, monkeypatch: pytest.Monke
             ringer.ring(job)
 
     assert len(lines) == 2
+
+
+def test_a_silent_redis_is_asked_once_and_not_by_every_ring(
+    broker: SluiceBroker, valkey: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    ring = broker.ring
+    monkeypatch.setattr(broker, "ring", lambda *bell: (asked.append(":".join(bell)), ring(*bell)))
+    monkeypatch.setattr(broker.link, "_reply_timeout_s", scheduling.SILENT_S)
+    ringer, (first, *others) = Ringer(broker), jobs(make_settings())
+    ringer.ring(first)
+    assert valkey.pid is not None
+    os.kill(valkey.pid, signal.SIGSTOP)
+    try:
+        for job in (first, *others):
+            ringer.ring(job)
+    finally:
+        os.kill(valkey.pid, signal.SIGCONT)
+    assert asked == [first.name, first.name]
+
+    monkeypatch.setattr(ringer, "_quiet_until", 0.0)
+    ringer.ring(others[0])
+    assert asked[-1] == others[0].name
 
 
 def test_what_was_missed_during_a_pause_is_rung_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -610,7 +610,6 @@ def test_a_worker_leaves_no_connection_behind(broker: SluiceBroker, server: redi
         eventually(lambda: seen)
         assert len(server.client_list()) > before
 
-    broker.link.close()
     eventually(lambda: len(server.client_list()) <= before)
 
 
