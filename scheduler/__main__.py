@@ -29,7 +29,7 @@ from scheduler.jobs import Job, jobs
 
 events = structlog.get_logger()
 
-# A Redis that took this long over a ring and failed is silent: the rings of the next second are left out.
+# A Redis that failed after this long is silent: the notifications of the next second are left out.
 SILENT_S: Final = 0.5
 QUIET_S: Final = 1.0
 
@@ -66,7 +66,7 @@ def make_scheduler(settings: Settings, ringer: Ringer) -> BlockingScheduler:
     """Return a scheduler that rings all doorbells at once when it starts, and then at their intervals."""
     scheduler = BlockingScheduler(
         timezone="UTC",
-        # On the scheduler's own thread: a ring takes a fraction of a millisecond, and one connection does for all.
+        # On the scheduler's own thread: a notification takes a fraction of a millisecond, and one connection suffices.
         executors={"default": DebugExecutor()},
         # After a pause of the process one ring stands for all that it missed, however late.
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},

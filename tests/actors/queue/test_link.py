@@ -243,6 +243,19 @@ def test_nothing_is_repeated_after_a_connection_is_cut(valkey: Valkey, link: Red
     assert link.run([("PING",)]) == [b"PONG"]
 
 
+def test_a_cut_fails_one_exchange_however_many_connections_it_ended(
+    valkey: Valkey, link: RedisLink, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_link, "IDLE_CHECK_S", 3_600.0)
+    crowd(link, redis_url, threads=3)
+    valkey.stop()
+    valkey.start()
+
+    with pytest.raises(LinkDownError):
+        link.run([("PING",)])
+    assert link.run([("PING",)]) == [b"PONG"]
+
+
 def test_parameters_of_the_url_bring_no_retry_and_no_timeout(redis_url: str) -> None:
     link = RedisLink(f"{redis_url}?socket_timeout=0.01&retry_on_timeout=1&decode_responses=1")
 
