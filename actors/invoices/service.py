@@ -26,6 +26,7 @@ from models.invoices import quoting, views
 from models.invoices import rows as invoices
 from models.invoices.plan import Plan
 from models.invoices.rows import Creation, InvoiceRow
+from models.invoices.shown import Shown
 from models.queue import calls
 from models.queue.calls import CallInfo
 
@@ -109,7 +110,7 @@ def make_ready(
     if planned.network is not None:
         ordinal, address = ctx.addresses.take(planned.network.family)
         invoice = invoice.but(address_ordinal=ordinal, address=display(planned.network, address))
-    core = views.payment_core(ctx.catalogue, invoice, pay_url=ctx.settings.pay_url, public=public)
+    core = views.payment_core(ctx.catalogue, Shown(invoice), pay_url=ctx.settings.pay_url, public=public)
     if public and planned.network is None:
         core["accepted"] = views.accepted(methods)
     response = msgspec.json.encode(core).decode()[:-1]

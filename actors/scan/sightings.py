@@ -72,13 +72,14 @@ def _write(ctx: Context, network: Network, ours: _Awaited, told: Sightings, head
     with transaction():
         # Nothing that holds a quote may change before it is written.
         changing = sightings.owners_of(network.code, {*told.unseen, *(each.transfer.txid for each in told.seen)})
-        for invoice in invoices.lock_run_out([*changing, *(owner.id for owner in ours.owners.values())]):
-            quoting.write_before_release(ctx.catalogue, invoice)
+        locked = invoices.lock_run_out([*changing, *(owner.id for owner in ours.owners.values())])
+        held = quoting.write_before_change(ctx.catalogue, locked)
         # A block that the scan has not read yet may have those that are in no pool: they are lost, not doubted.
         sightings.doubt(network.code, told.unseen - told.gone)
         sightings.lose(network.code, told.gone, height=head)
         noted = sightings.note(list(_rows(ctx, network, ours, told.seen)), now=app_now())
         gone = sightings.forget_lost(network.code)
+        quoting.note_released(held)
     if noted or gone:
         log.info("sightings.read", network=network.code, noted=noted, forgotten=len(gone))
 

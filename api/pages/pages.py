@@ -181,10 +181,11 @@ class PaymentPage(HostedPage):
     on_head = on_get
 
     def _render(self, req: Request, resp: Response, invoice_id: str) -> str | None:
-        row, now = find(self._gateway, invoice_id), app_now()
+        shown, now = find(self._gateway, invoice_id), app_now()
+        row = shown.invoice
         came = arrivals.read(row.id, expires_at=row.expires_at)
-        stage = payment_stages.stage(self._gateway.catalogue, row, came, is_over_time=now >= row.expires_at)
-        view = public_view(self._gateway, row)
+        stage = payment_stages.stage(self._gateway.catalogue, shown, came, is_over_time=now >= row.expires_at)
+        view = public_view(self._gateway, shown)
         text = self._page.render(
             payment=view,
             stage=stage,

@@ -14,7 +14,7 @@ from core.catalogue.catalogue import Catalogue
 from core.invoices import states
 from core.net.render import coin_text
 from models.invoices.arrivals import Arrivals
-from models.invoices.rows import InvoiceRow
+from models.invoices.shown import Shown
 
 StageName = Literal[
     "select", "waiting", "unpriced", "part", "detected", "over_time", "paid", "paid_over", "short", "late",
@@ -45,9 +45,10 @@ class Stage:
 class _Words:
     """An invoice with its amounts as text."""
 
-    def __init__(self, catalogue: Catalogue, invoice: InvoiceRow, came: Arrivals) -> None:
+    def __init__(self, catalogue: Catalogue, shown: Shown, came: Arrivals) -> None:
         self._catalogue = catalogue
-        self.invoice = invoice
+        self.invoice = invoice = shown.invoice
+        self.is_unpriced = shown.is_unpriced
         self.came = came
         self.asked_units = invoice.payer_units or 0
         self.all_units = invoice.paid_units
@@ -107,10 +108,10 @@ class _Words:
         return self._catalogue.networks[code].name if code else ""
 
 
-def stage(catalogue: Catalogue, invoice: InvoiceRow, came: Arrivals, *, is_over_time: bool) -> Stage:
+def stage(catalogue: Catalogue, shown: Shown, came: Arrivals, *, is_over_time: bool) -> Stage:
     """Return what to tell the buyer. is_over_time: the clock has passed the expiry, whatever the scan has."""
-    words = _Words(catalogue, invoice, came)
-    match invoice.status:
+    words = _Words(catalogue, shown, came)
+    match shown.invoice.status:
         case "select":
             return _select(is_over_time=is_over_time)
         case "check":
@@ -143,7 +144,7 @@ def _check(words: _Words, *, is_over_time: bool) -> Stage:
         return _detected(words)
     if is_over_time:
         return _over_time(words)
-    if words.invoice.is_unpriced:
+    if words.is_unpriced:
         return _unpriced(words)
     if words.all_units:
         return _part(words)

@@ -34,6 +34,7 @@ from models.invariants import scope as audit_scope
 from models.invoices import arrivals, tallies, timeline
 from models.invoices import history as invoice_list
 from models.invoices import rows as invoices
+from models.invoices.shown import Shown
 from models.ledger import balances as ledger_balances
 from models.ledger import debts, ledger, releases, shares
 from models.ledger.ledger import AVAILABLE, Account
@@ -205,7 +206,7 @@ def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]
     yield "a payment's tally", partial(tallies.of_invoice, sold.id, expires_at=sold.expires_at, moments=[])
     yield "a payment's refunds", partial(refund_reads.of_payment, catalogue, sold)
     yield "a payment's refunded part", partial(refunds.refunded_units, sold.id)
-    yield "what happened to a payment", partial(timeline.read, catalogue, sold)
+    yield "what happened to a payment", partial(timeline.read, catalogue, Shown(sold))
     yield "a payment's deposits", partial(deposits.of_owner, sold.id)
     yield "payout by uuid", partial(payouts.look_up, big, uuid=str(paid.id), order_id=None)
     yield "payout by order_id", partial(payouts.look_up, big, uuid=None, order_id=paid.order_id)

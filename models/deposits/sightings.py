@@ -32,20 +32,24 @@ AWAITED: Final = f"s.owner_id = i.id AND s.seen_at <= i.expires_at AND {OPEN}"
 """Of an invoice i, the sightings that were made in time."""
 SHOWN: Final = f"{AWAITED} AND s.stray_reason IS NULL AND s.replaced_by IS NULL"
 """Of those, what an invoice shows as paid: of several that spend the same, the newest."""
-HOLDING: Final = (
-    f"{AWAITED} AND s.stray_reason IS NULL AND s.is_soon AND (s.lost_height IS NULL OR s.replaced_by IS NULL)"
-    " AND s.soon_at <= i.rate_expires_at"
+# At its expiry an invoice's clock stops: a payment that held its quote until then has held it.
+_HELD_AT: Final = "LEAST(app_now(), i.expires_at)"
+HELD_UNITS: Final = (
+    "(SELECT COALESCE(sum(s.units) FILTER (WHERE d.id IS NULL AND s.is_soon"
+    "   AND (s.lost_height IS NULL OR s.replaced_by IS NULL)"
+    f"  AND s.seen_at > {_HELD_AT} - make_interval(secs => {COUNTED_S})), 0)"
+    " + GREATEST(i.detected_units, COALESCE(sum(s.units) FILTER (WHERE d.id IS NOT NULL), 0))"
+    " FROM sightings s LEFT JOIN deposits d"
+    "  ON (d.network, d.txid, d.ordinal) = (s.network, s.txid, s.ordinal) AND d.status <> 'reversed'"
+    " WHERE s.owner_id = i.id AND s.seen_at <= i.expires_at AND s.stray_reason IS NULL AND s.gone_at IS NULL"
+    " AND s.soon_at <= i.rate_expires_at)"
 )
-"""Of those, what keeps an invoice from being quoted anew: seen before its rate ran out, and about to be included.
+"""Of an invoice i, the units that keep it from being quoted anew: seen before its rate ran out.
 
-One that left the pools may be in a block that the scan has not read yet, unless another has replaced it.
+These are deposits that were settled, or that have a sighting and may not be settled yet; and sightings that are about
+to be included. One that left the pools may be in a block that the scan has not read yet, unless another has replaced
+it.
 """
-
-MINED: Final = (
-    "s.owner_id = i.id AND s.seen_at <= i.expires_at AND s.stray_reason IS NULL AND s.gone_at IS NULL"
-    f" AND s.soon_at <= i.rate_expires_at AND {_HAS_DEPOSIT}"
-)
-"""Of an invoice i, the sightings that held its quote and have a deposit, which may not be settled yet."""
 
 
 class Sighting(Table, table="sightings s"):

@@ -7,35 +7,32 @@ docs/decisions/0088-quotes-without-clockwork.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
-from core.errors import DomainError
 from core.rates import generations
-from core.rates.generations import Generation, Priced
-from core.rates.pricing import Market, Quote
-from models.db.base import app_now, execute, transaction
-from models.invoices import plan, rows
-from models.invoices.rows import HOLDING_PART, InvoiceRow, QuoteRow
+from core.rates.generations import Generation
+from core.rates.pricing import Quote
+from models.db.base import execute, transaction
+from models.invoices import rows
+from models.invoices.prices import PagePrices, Span
+from models.invoices.rows import InvoiceRow, QuoteRow, Running
+from models.invoices.shown import Shown
 from models.rates import book
-from models.rates.book import Entry, Figures, Series
 
 # Of a sale in these, the quote is the one that it was decided by, or nothing can be paid any more.
 _MOVING: Final = frozenset({"check"})
 
 
-def seen(catalogue: Catalogue, shown: Sequence[InvoiceRow]) -> list[InvoiceRow]:
+def seen(catalogue: Catalogue, found: Sequence[InvoiceRow]) -> list[Shown]:
     """Return invoices with the quotes that are in force now; nothing is written."""
-    if not any(_may_move(invoice) for invoice in shown):
-        return list(shown)
-    now, memo = app_now(), _Memo(catalogue)
-    return [_at(invoice, now, memo) for invoice in shown]
+    return _seen(catalogue, found, rows.running([each for each in found if each.is_run_out]))
 
 
-def seen_one(catalogue: Catalogue, invoice: InvoiceRow) -> InvoiceRow:
+def seen_one(catalogue: Catalogue, invoice: InvoiceRow) -> Shown:
     """Return an invoice with the quote that is in force now."""
     return seen(catalogue, [invoice])[0]
 
@@ -53,30 +50,52 @@ class Targets:
         """
         key = invoice_id, at
         if key not in self._known:
-            invoice, now = rows.find_public(invoice_id), app_now()
-            moment = now if at is None else min(at, now)
-            self._known[key] = None if invoice is None else _at(invoice, moment, _Memo(catalogue)).payer_units
+            invoice = rows.find_public(invoice_id)
+            self._known[key] = None if invoice is None else _units_at(catalogue, invoice, at)
         return self._known[key]
 
 
+def _units_at(catalogue: Catalogue, invoice: InvoiceRow, at: datetime | None) -> int | None:
+    running = rows.running([invoice] if invoice.is_run_out else [])
+    if at is not None:
+        running = {key: each._replace(at=min(at, each.at)) for key, each in running.items()}
+    return _seen(catalogue, [invoice], running)[0].invoice.payer_units
+
+
 def write(catalogue: Catalogue, locked: Sequence[InvoiceRow]) -> list[InvoiceRow]:
-    """Write the quotes of locked invoices up to now; return the rows as they are then. Idempotent."""
-    after = seen(catalogue, locked)
-    moved = [new for new, old in zip(after, locked, strict=True) if new is not old]
-    if moved:
-        _write_rows(moved)
-        _write_quotes([quote for invoice in moved for quote in invoice.later_quotes])
-    return [invoice.but(later=()) for invoice in after]
+    """Write the quotes of locked invoices up to now; return the rows as they are then. Idempotent.
+
+    Raises RuntimeError if a row was changed after it was read: nobody knows its quotes.
+    """
+    return _write(catalogue, locked, _running_of(locked))
+
+
+def write_before_change(catalogue: Catalogue, locked: Sequence[InvoiceRow]) -> list[UUID]:
+    """Write the quotes of locked invoices up to now, before payments of them come, change or go.
+
+    Returns the ids of those whose last quote is held by payments though its rate is over: see note_released().
+    """
+    running = _running_of(locked)
+    after = _write(catalogue, locked, running)
+    return [
+        each.id
+        for each in after
+        if each.id in running and _is_over(each, running[each.id]) and running[each.id].is_holding(each.payer_units)
+    ]
 
 
 def write_before_release(catalogue: Catalogue, locked: InvoiceRow) -> None:
-    """Write an invoice's quotes before a payment of it comes, changes or goes; what holds one did so until now."""
+    """Write an invoice's quotes before one of its deposits goes; if payments hold the last, they do so until now."""
     if locked.rate_expires_at >= locked.expires_at:
         return
-    if is_held(locked) or locked.status not in _MOVING:
+    if locked.status not in _MOVING or write_before_change(catalogue, [locked]):
         execute("UPDATE invoices SET quoted_until = app_now() WHERE id = %s", (locked.id,))
-    else:
-        write(catalogue, [locked])
+
+
+def note_released(held: Collection[UUID]) -> None:
+    """Note of locked invoices whose quotes were held that they are held until now, where they are held no more."""
+    if held:
+        rows.end_holds(held)
 
 
 def close_overdue(catalogue: Catalogue, *, limit: int) -> int:
@@ -86,10 +105,12 @@ def close_overdue(catalogue: Catalogue, *, limit: int) -> int:
     """
     with transaction():
         found = rows.lock_overdue(limit)
-        write(catalogue, found)
-        execute(
-            "UPDATE invoices SET quoted_until = expires_at WHERE id = ANY(%s::uuid[])", ([each.id for each in found],)
-        )
+        if found:
+            write(catalogue, found)
+            execute(
+                "UPDATE invoices SET quoted_until = expires_at WHERE id = ANY(%s::uuid[])",
+                ([each.id for each in found],),
+            )
     return len(found)
 
 
@@ -98,60 +119,88 @@ def forget_rates(*, limit: int) -> int:
     return book.forget(before=rows.rates_needed_since(), limit=limit)
 
 
-def is_held(invoice: InvoiceRow) -> bool:
-    """Return whether payments hold the stored quote: deposits, or what waits for a block."""
-    return invoice.holding_units * HOLDING_PART >= (invoice.payer_units or 0)
+def _running_of(locked: Sequence[InvoiceRow]) -> dict[UUID, Running]:
+    run_out = [each for each in locked if each.is_run_out]
+    found = rows.running(run_out)
+    if len(found) != len(run_out):
+        raise RuntimeError("an invoice was changed after it was read, and before its quotes were written")
+    return found
 
 
-def _may_move(invoice: InvoiceRow) -> bool:
-    return invoice.status in _MOVING and invoice.rate_expires_at < invoice.expires_at and not is_held(invoice)
+def _write(catalogue: Catalogue, locked: Sequence[InvoiceRow], running: Mapping[UUID, Running]) -> list[InvoiceRow]:
+    shown = _seen(catalogue, locked, running)
+    moved = [new for new, old in zip(shown, locked, strict=True) if new.invoice is not old]
+    if moved:
+        _write_rows([each.invoice for each in moved])
+        QuoteRow.write_all([quote for each in moved for quote in each.later])
+    return [each.invoice for each in shown]
 
 
-def _at(invoice: InvoiceRow, now: datetime, memo: _Memo) -> InvoiceRow:
-    if not _may_move(invoice) or max(invoice.rate_expires_at, invoice.quoted_until or now) > now:
-        return invoice
-    running = _running(invoice)
+def _is_over(invoice: InvoiceRow, running: Running) -> bool:
+    """Return whether the rate of the stored quote is over, and the payment that held it last lets go."""
+    begin = _next_begin(invoice)
+    return begin < invoice.expires_at and begin <= running.at
+
+
+def _next_begin(invoice: InvoiceRow) -> datetime:
+    if invoice.quoted_until is None:
+        return invoice.rate_expires_at
+    return max(invoice.rate_expires_at, invoice.quoted_until)
+
+
+def _seen(catalogue: Catalogue, found: Sequence[InvoiceRow], running: Mapping[UUID, Running]) -> list[Shown]:
+    moving = [
+        (invoice, of)
+        for invoice in found
+        if (of := running.get(invoice.id)) and _is_over(invoice, of) and not of.is_holding(invoice.payer_units)
+    ]
+    page = PagePrices(catalogue, [Span(invoice, _next_begin(invoice), of.at) for invoice, of in moving])
+    after = {invoice.id: _followed(invoice, of, page.of(invoice, now=of.at)) for invoice, of in moving}
+    return [after.get(invoice.id) or Shown(invoice) for invoice in found]
+
+
+def _followed(invoice: InvoiceRow, running: Running, prices: generations.Prices) -> Shown:
+    first = _stored(invoice, running.last_generation)
     found = generations.follow(
-        running,
-        until=now,
+        first,
+        until=running.at,
         expires_at=invoice.expires_at,
         held_until=invoice.quoted_until,
-        prices=_Prices(invoice, memo, now),
-        is_held=lambda quote: invoice.holding_units * HOLDING_PART >= quote.payer_units,
+        prices=prices,
+        is_held=lambda quote: running.is_holding(quote.payer_units),
     )
-    return invoice if found == [running] else _moved(invoice, found)
+    return Shown(invoice) if found == [first] else _moved(invoice, found)
 
 
-def _running(invoice: InvoiceRow) -> Generation:
-    """Return the stored quote."""
+def _stored(invoice: InvoiceRow, number: int) -> Generation:
+    """Return the stored quote, which may be an earlier one by its price and is the newest by its time."""
     units = Quote(
         payer_units=invoice.payer_units or 0,
         fee_fixed_units=invoice.fee_fixed_units or 0,
         discount_ppm=invoice.discount_ppm,
     )
     return Generation(
-        number=invoice.last_generation or invoice.generation,
+        number=number,
         quote=units,
         valid_from=invoice.created_at,
         rate_expires_at=invoice.rate_expires_at,
-        is_extended=invoice.extended_generation == (invoice.last_generation or invoice.generation),
+        is_extended=invoice.extended_generation == number,
         changed_at=invoice.updated_at,
     )
 
 
-def _moved(invoice: InvoiceRow, found: Sequence[Generation]) -> InvoiceRow:
+def _moved(invoice: InvoiceRow, found: Sequence[Generation]) -> Shown:
     newest = found[-1]
-    return invoice.but(
+    after = invoice.but(
         # What was found late may be judged by an earlier one than the newest.
         generation=newest.number if len(found) > 1 else invoice.generation,
         payer_units=newest.quote.payer_units,
         fee_fixed_units=newest.quote.fee_fixed_units,
         rate_expires_at=newest.rate_expires_at,
         extended_generation=newest.number if newest.is_extended else invoice.extended_generation,
-        unpriced_at=newest.unpriced_at,
         updated_at=max(invoice.updated_at, _in_ms(newest.changed_at)),
-        later=tuple(_quote_row(invoice, each) for each in found[1:]),
     )
+    return Shown(after, newest.unpriced_at, tuple(_quote_row(invoice, each) for each in found[1:]))
 
 
 def _in_ms(moment: datetime) -> datetime:
@@ -169,62 +218,6 @@ def _quote_row(invoice: InvoiceRow, each: Generation) -> QuoteRow:
         valid_from=each.valid_from,
         rate_expires_at=end,
     )
-
-
-class _Memo:
-    """Prices like invoices once: by the figures, the price and the terms."""
-
-    def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
-        self._known: dict[tuple[object, ...], Quote | None] = {}
-
-    def quote(self, invoice: InvoiceRow, series: Sequence[Series], figures: Figures) -> Quote | None:
-        """Return an invoice's quote by some figures; None where they give none."""
-        key = (
-            tuple(series), figures, invoice.price_currency, invoice.price_units, invoice.pay_currency, invoice.network,
-            invoice.fee_fixed_usd_cents, invoice.discount_ppm, invoice.subtract_percent,
-        )  # fmt: skip
-        if key not in self._known:
-            self._known[key] = self._priced(invoice, dict(zip(series, figures, strict=True)))
-        return self._known[key]
-
-    def _priced(self, invoice: InvoiceRow, figures: dict[Series, int]) -> Quote | None:
-        market = Market(
-            rates={coin: figure for (coin, network), figure in figures.items() if not network},
-            network_fees={(coin, network): figure for (coin, network), figure in figures.items() if network},
-        )
-        try:
-            return plan.quote_by(self._catalogue, market, invoice)
-        except DomainError:
-            return None
-
-
-class _Prices:
-    """Prices one invoice by the book of rates, which is read once for all quotes that follow each other."""
-
-    def __init__(self, invoice: InvoiceRow, memo: _Memo, now: datetime) -> None:
-        self._invoice, self._memo, self._now = invoice, memo, now
-        self._series = plan.series_of(invoice)
-        self._read: dict[datetime, Figures | None] = {}
-
-    def at(self, moment: datetime, /) -> Quote | None:
-        """Return the quote of a moment; None without a rate."""
-        if moment not in self._read:
-            until = min(self._invoice.expires_at, self._now)
-            self._note(book.every_quote(self._series, begin=moment, until=until))
-        figures = self._read[moment]
-        return None if figures is None else self._memo.quote(self._invoice, self._series, figures)
-
-    def next_after(self, moment: datetime, /, *, until: datetime) -> Priced | None:
-        """Return the first moment after another one, and at `until` at the latest, that has a quote."""
-        found = book.next_after(self._series, moment, until=until)
-        if found is None or found.figures is None:
-            return None
-        quote = self._memo.quote(self._invoice, self._series, found.figures)
-        return None if quote is None else Priced(found.at, quote)
-
-    def _note(self, entries: Iterable[Entry]) -> None:
-        self._read.update((entry.at, entry.figures) for entry in entries)
 
 
 def _write_rows(moved: Sequence[InvoiceRow]) -> None:
@@ -245,7 +238,3 @@ def _write_rows(moved: Sequence[InvoiceRow]) -> None:
             [each.updated_at for each in moved],
         ),
     )
-
-
-def _write_quotes(new: Sequence[QuoteRow]) -> None:
-    QuoteRow.write_all(new)

@@ -5,9 +5,9 @@ Written by actors.invoices.calls (create, select) and models.invoices.settlement
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 from uuid import UUID
 
 import msgspec
@@ -16,7 +16,7 @@ from core.invoices.states import InvoiceStatus
 from core.rates.pricing import Quote
 from models.addresses.rows import AddressOwner
 from models.db import locks
-from models.db.base import app_now, column, execute, in_transaction, one, rows, value
+from models.db.base import app_now, column, execute, in_transaction, one, rows, rows_as, value
 from models.db.locks import LockSeed
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
 from models.deposits import sightings
@@ -26,10 +26,26 @@ _LIVE: Final = "(i.status IN ('select', 'check') OR (i.status = 'wrong_amount' A
 
 # Deposits made in time hold a quote once they reach this part of it: a tenth.
 HOLDING_PART: Final = 10
-_HOLDING_UNITS: Final = f"(SELECT COALESCE(sum(s.units), 0) FROM sightings s WHERE {sightings.HOLDING})"
-_MINED_UNITS: Final = f"(SELECT COALESCE(sum(s.units), 0) FROM sightings s WHERE {sightings.MINED})"
 # Longer than any invoice lives: a quote without an end of its own ends with its invoice.
 LIFETIME_CEILING_S: Final = 86_400
+
+
+class Waiting(NamedTuple):
+    """What was paid in time and is in no block yet, and the newest transaction of it."""
+
+    units: int
+    txid: str
+
+
+# In one subquery, since PostgreSQL takes longer to plan it than to run it.
+_WAITING: Final = (
+    "CASE WHEN i.status = 'check' THEN (SELECT ARRAY[sum(s.units)::text,"
+    f" (array_agg(s.txid ORDER BY s.seen_at DESC, s.txid))[1]] FROM sightings s WHERE {sightings.SHOWN}) END"
+)
+
+
+def _waiting(found: list[str] | None) -> Waiting | None:
+    return None if found is None or found[0] is None else Waiting(int(found[0]), found[1])
 
 
 class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON c.network = i.network"):
@@ -91,45 +107,18 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     # The payment link that it was checked out by.
     link_id: UUID | None = None
     scanned_height: int | None = derived("c.height")
-    # What was paid in time and is in no block yet, and the newest transaction of it; while it is open alone.
-    waiting_units: int = derived(
-        "CASE WHEN i.status = 'check' THEN"
-        f" COALESCE((SELECT sum(s.units) FROM sightings s WHERE {sightings.SHOWN}), 0) ELSE 0 END"
+    # While it is open alone.
+    waiting: Waiting | None = derived(_WAITING, made=_waiting)
+    # Whether its stored rate is over, so that later quotes may follow it: models.invoices.quoting.
+    is_run_out: bool = derived(
+        "i.status = 'check' AND i.rate_expires_at < i.expires_at AND i.rate_expires_at <= app_now()"
     )
-    waiting_txid: str | None = derived(
-        "CASE WHEN i.status = 'check' THEN"
-        f" (SELECT s.txid FROM sightings s WHERE {sightings.SHOWN} ORDER BY s.seen_at DESC, s.txid LIMIT 1) END"
-    )
-
-    # What holds a quote: deposits that were settled, and what waits for a block or has one that is not settled yet.
-    held_units: int = derived(
-        f"CASE WHEN i.status = 'check' THEN {_HOLDING_UNITS} + GREATEST(i.detected_units, {_MINED_UNITS})"
-        " ELSE i.detected_units END"
-    )
-    # Of its quotes the newest, which need not be the one that it is judged by.
-    last_generation: int | None = derived(
-        "CASE WHEN i.status = 'check' THEN (SELECT max(q.generation) FROM quotes q WHERE q.invoice_id = i.id) END"
-    )
-    # Since when there is no price: models.invoices.quoting finds it.
-    unpriced_at: datetime | None = derived("NULL::timestamptz")
-
-    @property
-    def holding_units(self) -> int:
-        """Return what holds its quote; nothing of a row that was just made."""
-        found: int = vars(self).get("held_units", 0)
-        return found
-
-    @property
-    def later_quotes(self) -> tuple[QuoteRow, ...]:
-        """Return the quotes that followed the stored one and are not written, where it was asked for them."""
-        found: tuple[QuoteRow, ...] = vars(self).get("later", ())
-        return found
 
     @property
     def sighted_units(self) -> int:
         """Return what was paid in time and is in no block yet; nothing of a row that was just made."""
-        found: int = vars(self).get("waiting_units", 0)
-        return found
+        found = vars(self).get("waiting")
+        return found.units if found else 0
 
     @property
     def paid_units(self) -> int:
@@ -139,16 +128,8 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     @property
     def shown_txid(self) -> str:
         """Return the newest transaction that pays it, in a block or in none yet."""
-        return vars(self).get("waiting_txid") or self.txid
-
-    @property
-    def is_unpriced(self) -> bool:
-        """Return whether what its buyer owes cannot be told. Who has paid into it knows: that holds the last quote."""
-        return (
-            self.status == "check"
-            and vars(self).get("unpriced_at") is not None
-            and self.detected_units * HOLDING_PART < (self.payer_units or 0)
-        )
+        found = vars(self).get("waiting")
+        return found.txid if found else self.txid
 
     @property
     def needed_confirmations(self) -> int:
@@ -173,6 +154,54 @@ class QuoteRow(Table, table="quotes"):
     fee_fixed_units: Units
     valid_from: datetime
     rate_expires_at: datetime
+
+
+class Running(NamedTuple):
+    """The stored quote of an invoice whose rate is over, at a moment."""
+
+    id: UUID
+    at: datetime
+    held_units: int
+    # The newest quote that is written, which need not be the one that the invoice is judged by.
+    last_generation: int
+
+    def is_holding(self, payer_units: int | None) -> bool:
+        """Return whether payments hold a quote of so much: deposits, or what waits for a block."""
+        return self.held_units * HOLDING_PART >= (payer_units or 0)
+
+
+def running(run_out: Sequence[InvoiceRow]) -> dict[UUID, Running]:
+    """Return what holds the quotes of invoices whose rate is over, by id; nothing of one that was changed meanwhile.
+
+    Asked for apart from the rows: most invoices are looked at while their rate holds.
+    """
+    if not run_out:
+        return {}
+    found = rows_as(
+        Running,
+        f"SELECT i.id, app_now() AS at, {sightings.HELD_UNITS} AS held_units,"
+        " COALESCE((SELECT max(q.generation) FROM quotes q WHERE q.invoice_id = i.id), i.generation) AS last_generation"
+        " FROM unnest(%s::uuid[], %s::integer[], %s::timestamptz[], %s::timestamptz[])"
+        "  AS r (id, generation, rate_expires_at, quoted_until) JOIN invoices i ON i.id = r.id AND i.status = 'check'"
+        " WHERE (i.generation, i.rate_expires_at) = (r.generation, r.rate_expires_at)"
+        " AND i.quoted_until IS NOT DISTINCT FROM r.quoted_until",
+        (
+            [each.id for each in run_out],
+            [each.generation for each in run_out],
+            [each.rate_expires_at for each in run_out],
+            [each.quoted_until for each in run_out],
+        ),
+    )
+    return {each.id: each for each in found}
+
+
+def end_holds(held: Collection[UUID]) -> None:
+    """Note of those of some locked invoices whose quotes no payment holds any more that one did so until now."""
+    execute(
+        "UPDATE invoices i SET quoted_until = app_now() WHERE i.id = ANY(%s::uuid[]) AND i.status = 'check'"
+        f" AND {sightings.HELD_UNITS} * {HOLDING_PART} < i.payer_units",
+        (list(held),),
+    )
 
 
 def find(merchant_id: UUID, *, invoice_id: UUID) -> InvoiceRow | None:
@@ -219,7 +248,8 @@ def lock_all(invoice_ids: Sequence[UUID]) -> list[InvoiceRow]:
 def lock_run_out(invoice_ids: Sequence[UUID]) -> list[InvoiceRow]:
     """Lock those of some open invoices whose stored rate has run out."""
     return InvoiceRow.read(
-        "i.id = ANY(%s::uuid[]) AND i.status = 'check' AND i.rate_expires_at < LEAST(i.expires_at, app_now())"
+        "i.id = ANY(%s::uuid[]) AND i.status = 'check' AND i.rate_expires_at < i.expires_at"
+        " AND i.rate_expires_at <= app_now()"
         " ORDER BY i.id FOR UPDATE OF i",
         (list(invoice_ids),),
     )

@@ -18,6 +18,7 @@ from core.payouts.states import FINAL_PAYOUTS, SHOWN
 from models.invoices import timeline_rows
 from models.invoices.events import InvoiceEvent, sum_of, told
 from models.invoices.rows import InvoiceRow, QuoteRow
+from models.invoices.shown import Shown
 from models.invoices.timeline_rows import Delivery, Found, Refund, Seen
 
 # Of more the newest are told, and that it was created.
@@ -40,10 +41,11 @@ class _Moment(NamedTuple):
     detail: Callable[[], Detail]
 
 
-def read(catalogue: Catalogue, invoice: InvoiceRow) -> list[Detail]:
+def read(catalogue: Catalogue, shown: Shown) -> list[Detail]:
     """Return an invoice's events, oldest first: at, event and detail of each. At most EVENTS_MAX."""
+    invoice = shown.invoice
     found = [
-        *_quotes(catalogue, invoice),
+        *_quotes(catalogue, shown),
         *_deposits(catalogue, invoice),
         *_sightings(catalogue, invoice),
         *_noted(invoice),
@@ -66,14 +68,15 @@ def _created(catalogue: Catalogue, invoice: InvoiceRow) -> Detail:
     }
 
 
-def _quotes(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
-    newest = QuoteRow.read("invoice_id = %s ORDER BY generation DESC LIMIT %s", (invoice.id, EVENTS_MAX))
-    for quote in (*newest, *invoice.later_quotes):
-        yield _Moment(quote.valid_from, "quoted", partial(_quoted, catalogue, invoice, quote))
+def _quotes(catalogue: Catalogue, shown: Shown) -> Iterator[_Moment]:
+    newest = QuoteRow.read("invoice_id = %s ORDER BY generation DESC LIMIT %s", (shown.invoice.id, EVENTS_MAX))
+    for quote in (*newest, *shown.later):
+        yield _Moment(quote.valid_from, "quoted", partial(_quoted, catalogue, shown, quote))
 
 
-def _quoted(catalogue: Catalogue, invoice: InvoiceRow, quote: QuoteRow) -> Detail:
-    is_without_rate = invoice.is_unpriced and quote.generation == invoice.generation
+def _quoted(catalogue: Catalogue, shown: Shown, quote: QuoteRow) -> Detail:
+    invoice = shown.invoice
+    is_without_rate = shown.is_unpriced and quote.generation == invoice.generation
     return {
         "generation": quote.generation,
         "payer_amount": coin_text(catalogue, invoice.pay_currency, quote.payer_units),

@@ -14,31 +14,34 @@ from core.catalogue.catalogue import Catalogue
 from core.net.qr import qr_data_uri
 from core.net.render import coin_text, iso_time, price_text
 from models.invoices.rows import InvoiceRow
+from models.invoices.shown import Shown
 from models.webhooks.outbox import Webhook
 
 
-def remaining_units(invoice: InvoiceRow) -> int | None:
+def remaining_units(shown: Shown) -> int | None:
     """Return what is still due: nothing once a sale is decided, None before a coin is chosen or without a price."""
-    if invoice.payer_units is None or invoice.is_unpriced:
+    invoice = shown.invoice
+    if invoice.payer_units is None or shown.is_unpriced:
         return None
     if invoice.status in {"paid", "paid_over"}:
         return 0
     return max(0, invoice.payer_units - invoice.paid_units)
 
 
-def payment_core(catalogue: Catalogue, invoice: InvoiceRow, *, pay_url: str, public: bool) -> dict[str, Any]:
+def payment_core(catalogue: Catalogue, shown: Shown, *, pay_url: str, public: bool) -> dict[str, Any]:
     """Return a payment object but for its moments, which the creating statement alone knows."""
+    invoice = shown.invoice
     coin = invoice.pay_currency
     chosen = coin is not None
     # Without a rate nobody can say it: empty, as before a coin is chosen.
-    payer_units = None if invoice.is_unpriced else invoice.payer_units
+    payer_units = None if shown.is_unpriced else invoice.payer_units
     body: dict[str, Any] = {
         "uuid": str(invoice.id),
         "order_id": invoice.order_id or "",
         "amount": price_text(catalogue, invoice.price_currency, invoice.price_units),
         "payment_amount": coin_text(catalogue, coin, invoice.confirmed_units) if invoice.confirmed_units else None,
         "amount_paid": coin_text(catalogue, coin, invoice.paid_units),
-        "amount_remaining": coin_text(catalogue, coin, remaining_units(invoice)),
+        "amount_remaining": coin_text(catalogue, coin, remaining_units(shown)),
         "payer_amount": coin_text(catalogue, coin, payer_units),
         "payer_currency": coin or "",
         "currency": invoice.price_currency,
@@ -66,14 +69,15 @@ def payment_core(catalogue: Catalogue, invoice: InvoiceRow, *, pay_url: str, pub
 
 def payment(
     catalogue: Catalogue,
-    invoice: InvoiceRow,
+    shown: Shown,
     *,
     pay_url: str,
     public: bool,
     methods: Iterable[tuple[str, str]] = (),
 ) -> dict[str, Any]:
     """Return a payment object. methods: what the buyer may choose from, shown while nothing is chosen."""
-    body = payment_core(catalogue, invoice, pay_url=pay_url, public=public) | {
+    invoice = shown.invoice
+    body = payment_core(catalogue, shown, pay_url=pay_url, public=public) | {
         "expired_at": int(invoice.expires_at.timestamp()),
         "rate_expires_at": int(invoice.rate_expires_at.timestamp()),
         "created_at": iso_time(invoice.created_at),

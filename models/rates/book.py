@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from core.rates.generations import QUOTE_S
 from models.db.base import execute, one, rows
 
 # A figure that went stale before a moment is not in force then.
@@ -39,25 +38,13 @@ class Entry(NamedTuple):
     figures: Figures | None
 
 
-def every_quote(series: Sequence[Series], *, begin: datetime, until: datetime) -> list[Entry]:
-    """Return the figures of a moment and of those that follow it at a quote's distance."""
-    at = "g.at"
+def at_moments(series: Sequence[Series], moments: Sequence[datetime]) -> list[Entry]:
+    """Return the figures of some moments, each once, by one statement."""
     found = rows(
-        f"SELECT g.at, {_FIGURES_AT.format(at=at)} FROM (SELECT %s::timestamptz AS at UNION ALL"
-        f" SELECT generate_series(date_trunc('second', %s::timestamptz) + interval '{QUOTE_S} seconds', %s,"
-        f" interval '{QUOTE_S} seconds')) g ORDER BY 1",
-        (*_named(series), begin, begin, until),
+        f"SELECT g.at, {_FIGURES_AT.format(at='g.at')} FROM (SELECT DISTINCT unnest(%s::timestamptz[]) AS at) g",
+        (*_named(series), list(moments)),
     )
     return [Entry(at, _complete(figures)) for at, figures in found]
-
-
-def at_moment(series: Sequence[Series], moment: datetime) -> Entry:
-    """Return the figures of one moment."""
-    ((at, figures),) = rows(
-        f"SELECT g.at, {_FIGURES_AT.format(at='g.at')} FROM (SELECT %s::timestamptz AS at) g",
-        (*_named(series), moment),
-    )
-    return Entry(at, _complete(figures))
 
 
 def next_after(series: Sequence[Series], moment: datetime, *, until: datetime) -> Entry | None:

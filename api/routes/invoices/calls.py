@@ -12,15 +12,16 @@ from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.invoices import quoting, views
 from models.invoices import rows as invoices
-from models.invoices.rows import InvoiceRow
+from models.invoices.shown import Shown
 from models.refunds import reads as refund_reads
 from models.refunds import views as refund_views
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
     """Return one payment with its refunds and strays; another merchant's is as absent as a missing one."""
-    row = find_payment(gateway, call)
-    view = views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=False)
+    shown = find_payment(gateway, call)
+    row = shown.invoice
+    view = views.payment(gateway.catalogue, shown, pay_url=gateway.settings.pay_url, public=False)
     told = refund_reads.of_payment(gateway.catalogue, row)
     view |= {
         "revision": row.revision or 0,
@@ -37,7 +38,7 @@ def _is_stray(deposit: Deposit) -> bool:
     return deposit.stray_reason is not None and deposit.status != "reversed"
 
 
-def find_payment(gateway: Gateway, call: Call) -> InvoiceRow:
+def find_payment(gateway: Gateway, call: Call) -> Shown:
     """Return the payment that a request means, at its present quote, or raise payment.not_found."""
     lookup = cast("PaymentLookup", call.body)
     row = invoices.look_up(call.merchant().merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)

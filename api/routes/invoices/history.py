@@ -38,15 +38,15 @@ def read_history(gateway: Gateway, call: Call) -> Reply:
     wanted = cast("PaymentHistory", call.body)
     page = invoice_history.read_page(call.merchant().merchant_id, wanted, limit=page_size(wanted.limit))
     items = [
-        views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=False)
-        for row in quoting.seen(gateway.catalogue, page.items)
+        views.payment(gateway.catalogue, shown, pay_url=gateway.settings.pay_url, public=False)
+        for shown in quoting.seen(gateway.catalogue, page.items)
     ]
     return answered({"items": items, "next_cursor": page.next_cursor})
 
 
 def read_qr(gateway: Gateway, call: Call) -> Reply:
     """Return the code of the deposit address; before a coin is chosen, that of the payment page."""
-    row = find_payment(gateway, call)
+    row = find_payment(gateway, call).invoice
     text = row.address or f"{gateway.settings.pay_url}/pay/{row.id}"
     return answered({"image": qr_data_uri(text)})
 

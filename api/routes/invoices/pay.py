@@ -17,7 +17,7 @@ from core.rates import pricing
 from models.invoices import plan as invoice_plan
 from models.invoices import quoting, views
 from models.invoices import rows as invoices
-from models.invoices.rows import InvoiceRow
+from models.invoices.shown import Shown
 from models.merchants.terms import load_terms
 
 PATH: Final = "/v1/pay/{invoice_id}"
@@ -31,7 +31,7 @@ def invoice_id(text: str) -> UUID:
     return UUID(text)
 
 
-def find(gateway: Gateway, text: str) -> InvoiceRow:
+def find(gateway: Gateway, text: str) -> Shown:
     """Return the invoice of a path at its present quote, or raise pay.bad_uuid or pay.not_found."""
     row = invoices.find_public(invoice_id(text))
     if row is None:
@@ -39,14 +39,15 @@ def find(gateway: Gateway, text: str) -> InvoiceRow:
     return quoting.seen_one(gateway.catalogue, row)
 
 
-def public_view(gateway: Gateway, row: InvoiceRow) -> dict[str, Any]:
+def public_view(gateway: Gateway, shown: Shown) -> dict[str, Any]:
     """Return the public payment object, with what may be chosen while nothing is."""
+    row = shown.invoice
     methods: list[tuple[str, str]] = []
     if row.status == "select":
         terms, usable = load_terms(row.merchant_id, gateway.settings.standard_terms), gateway.availability.read()
         methods = pricing.offered_methods(gateway.catalogue, terms.accepted, usable.payments)
         methods = invoice_plan.payable_methods(gateway.catalogue, usable.market, row, methods, terms)
-    return views.payment(gateway.catalogue, row, pay_url=gateway.settings.pay_url, public=True, methods=methods)
+    return views.payment(gateway.catalogue, shown, pay_url=gateway.settings.pay_url, public=True, methods=methods)
 
 
 def read_payment(gateway: Gateway, call: Call) -> Reply:

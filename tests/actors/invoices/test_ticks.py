@@ -14,8 +14,8 @@ from actors import context
 from actors.invoices import ticks as invoice_clock
 from core.settings.settings import load_settings
 from models.db.base import StoreUnavailableError, execute, one
+from models.invoices import quoting, views
 from models.invoices import rows as invoices
-from models.invoices import views
 from models.invoices.rows import InvoiceRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.invoices.builders import PRICE, invoice, keep_rates, seen, settled
@@ -45,8 +45,9 @@ def oracle(*, is_alive: bool) -> None:
 
 
 def shown(of: InvoiceRow) -> tuple[Any, ...]:
-    row = seen(of)
-    body = views.payment(CATALOGUE, row, pay_url="https://pay.example", public=True)
+    body = views.payment(
+        CATALOGUE, quoting.seen_one(CATALOGUE, invoices.reread(of.id)), pay_url="https://pay.example", public=True
+    )
     left_s = body["rate_expires_at"] - int(one_moment().timestamp())
     return body["payer_amount"], body["amount_remaining"], max(0, round(left_s / 60))
 

@@ -10,6 +10,7 @@ from models.db.base import column, rows
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
 from models.invoices import timeline, views
+from models.invoices.shown import Shown
 from models.ledger.ledger import holdings
 from models.treasury import own_addresses as treasury
 from models.wallets import settlement
@@ -43,7 +44,7 @@ def bury(chain: PaperReader, depth: int) -> None:
 
 def counted(invoice_id: UUID) -> tuple[int, int]:
     """Return the confirmations of an invoice and how many it takes, as the API shows them."""
-    shown = views.payment(CATALOGUE, invoices.reread(invoice_id), pay_url="", public=True)
+    shown = views.payment(CATALOGUE, Shown(invoices.reread(invoice_id)), pay_url="", public=True)
     return shown["confirmations"], shown["required_confirmations"]
 
 
@@ -134,7 +135,7 @@ def test_the_timeline_tells_the_depth_that_it_takes(chain: PaperReader, shop: UU
     chain.mine(to(mine.address, depth_min=DEEP))
     bury(chain, ETHEREUM.confirmations)
 
-    events = timeline.read(CATALOGUE, invoices.reread(mine.id))
+    events = timeline.read(CATALOGUE, Shown(invoices.reread(mine.id)))
     told = [event["detail"] for event in events if event["event"] == "confirmation"]
     assert [(each["depth"], each["waiting_for"]) for each in told] == [
         (f"{ETHEREUM.confirmations} of {DEEP}", "confirmations")

@@ -14,6 +14,7 @@ from models.deposits import sightings
 from models.invoices import quoting, timeline, views
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
+from models.invoices.shown import Shown
 from tests.actors.scan.paper import dying_at
 from tests.chains.contract.bitcoin import BitcoinRig
 from tests.chains.contract.conftest import Start
@@ -32,7 +33,7 @@ def rig(rig: Rig) -> Rig:
 DAY_S = 86_400
 
 
-def looked(of: InvoiceRow) -> InvoiceRow:
+def looked(of: InvoiceRow) -> Shown:
     """Return a payment as whoever looks at it sees it."""
     return quoting.seen_one(context.context().catalogue, invoices.reread(of.id))
 
@@ -48,7 +49,7 @@ def events(of: InvoiceRow) -> list[str]:
 
 
 def detected(of: InvoiceRow) -> list[dict[str, object]]:
-    told = timeline.read(context.context().catalogue, invoices.reread(of.id))
+    told = timeline.read(context.context().catalogue, looked(of))
     return [event["detail"] for event in told if event["event"] == "detected"]
 
 
@@ -115,7 +116,7 @@ def test_what_was_seen_in_time_is_paid_at_its_quote_however_late_its_block_is(ri
     rig.look()
     execute("UPDATE rates SET usd = usd / 2")
     pass_by(rig, 1_000)
-    assert looked(mine).generation == 1
+    assert looked(mine).invoice.generation == 1
     pass_by(rig, 5_000)
     assert shown(mine)[0] == "check"
 
@@ -151,7 +152,7 @@ def test_a_replacement_in_time_is_shown_once(rig: Rig) -> None:
     second = rig.offer(stored(mine), rig.price // 4, instead_of=first)
     rig.look()
 
-    found = looked(mine)
+    found = looked(mine).invoice
     assert (found.shown_txid, found.sighted_units) == (second.txid, (found.payer_units or 0) // 4)
 
 
@@ -268,7 +269,7 @@ def test_too_low_a_fee_holds_no_quote_and_gives_no_moment(rig: Rig) -> None:
     rig.look()
     assert shown(mine) == ("check", True, 0, paid.txid)
     pass_by(rig, 1_000)
-    assert looked(mine).generation == 2
+    assert looked(mine).invoice.generation == 2
     pass_by(rig, 5_000)
     # It may be on its way all the same.
     assert rig.status(mine) == "check"
@@ -290,7 +291,7 @@ def test_what_was_made_after_the_quote_ran_out_holds_it_no_more(rig: Rig) -> Non
     assert column("SELECT is_soon FROM sightings") == [True]
     pass_by(rig, 10)
 
-    assert looked(mine).generation == 2
+    assert looked(mine).invoice.generation == 2
 
 
 @pytest.mark.needs("offer")
@@ -317,7 +318,7 @@ def test_what_one_provider_invents_keeps_an_invoice_open_and_nothing_else(start:
     rig.pretend(1, stored(mine), rig.price)
     rig.look()
     pass_by(rig, 1_000)
-    found = looked(mine)
+    found = looked(mine).invoice
     assert (found.status, found.generation, rig.deposits(), rig.holding()) == ("check", 2, [], 0)
     pass_by(rig, DAY_S)
     rig.look()
@@ -363,7 +364,7 @@ def test_what_nobody_shows_holds_no_quote_though_one_provider_cannot_be_asked(st
     rig.look()
     assert rows("SELECT is_soon, soon_at = seen_at, gone_at FROM sightings") == [(False, True, None)]
     pass_by(rig, 1_000)
-    assert looked(mine).generation == 2
+    assert looked(mine).invoice.generation == 2
 
 
 @pytest.mark.needs("offer")

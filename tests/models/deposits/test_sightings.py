@@ -15,6 +15,7 @@ from models.deposits import sightings
 from models.invoices import rows as invoices
 from models.invoices import timeline
 from models.invoices.rows import InvoiceRow
+from models.invoices.shown import Shown
 from tests.models.builders import CATALOGUE, Chain
 from tests.models.invoices.builders import PRICE, expired, invoice, keep_rates, settled
 from tests.models.invoices.builders import seen as looked
@@ -169,7 +170,7 @@ def test_the_timeline_tells_of_it_in_the_declared_form(shop: UUID, chain: Chain)
     sightings.lose("ethereum", ["0xwaits"], height=chain.height)
     chain.mine()
     assert sightings.forget_lost("ethereum") == ["0xwaits"]
-    told = {"items": timeline.read(CATALOGUE, invoices.reread(mine.id))}
+    told = {"items": timeline.read(CATALOGUE, Shown(invoices.reread(mine.id)))}
 
     msgspec.json.decode(msgspec.json.encode(told), type=Timeline)
     assert [event["event"] for event in told["items"]] == ["created", "quoted", "detected"]

@@ -14,6 +14,7 @@ from models.db.base import column, execute
 from models.invoices import quoting, settlement
 from models.invoices import rows as invoices
 from models.invoices.rows import Creation, InvoiceRow
+from models.invoices.shown import Shown
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 
 PRICE: Final = 10 * USDT
@@ -140,9 +141,14 @@ def keep_rates(**usd: int | None) -> None:
         )
 
 
-def seen(of: InvoiceRow) -> InvoiceRow:
-    """Return an invoice as whoever looks at it sees it."""
+def shown(of: InvoiceRow) -> Shown:
+    """Return an invoice at the quote that is in force now."""
     return quoting.seen_one(CATALOGUE, invoices.reread(of.id))
+
+
+def seen(of: InvoiceRow) -> InvoiceRow:
+    """Return the row of an invoice at the quote that is in force now."""
+    return shown(of).invoice
 
 
 def settled(of: InvoiceRow) -> InvoiceRow:

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from core.rates.generations import Generation
-from core.rates.pricing import RATE_DIGITS, Quote
+from core.rates.pricing import RATE_DIGITS, Market, Quote
 from models.db import base
 from models.db.base import app_now, execute, rows, transaction, value
 from models.deposits import sightings
@@ -21,7 +21,7 @@ from models.rates import book
 from tests.core.rates.eager import EagerInvoice
 from tests.models.builders import CATALOGUE, USDT, Chain
 from tests.models.deposits.test_sightings import seen as sighted
-from tests.models.invoices.builders import PRICE, expired, invoice, keep_rates, paid, requote, seen, settled
+from tests.models.invoices.builders import PRICE, expired, invoice, keep_rates, paid, requote, seen, settled, shown
 
 pytestmark = pytest.mark.usefixtures("sound")
 
@@ -36,8 +36,8 @@ def quotes(of: InvoiceRow) -> list[tuple[int, int]]:
     return rows("SELECT generation, payer_units FROM quotes WHERE invoice_id = %s ORDER BY 1", (of.id,))
 
 
-def figures(of: InvoiceRow) -> tuple[int, int, datetime, bool]:
-    return of.generation, of.payer_units or 0, of.rate_expires_at, of.is_unpriced
+def figures(of: InvoiceRow) -> tuple[int, int, datetime]:
+    return of.generation, of.payer_units or 0, of.rate_expires_at
 
 
 class RandomRates:
@@ -66,7 +66,7 @@ class RandomRates:
         if not begun or second >= max(begun) + FRESH_S:
             return None
         rates = {"USD": 10**RATE_DIGITS, "USDT": self._prices[max(begun)] * 10**RATE_DIGITS}
-        return plan.quote_by(CATALOGUE, quoting.Market(rates=rates, network_fees={}), of)
+        return plan.quote_by(CATALOGUE, Market(rates=rates, network_fees={}), of)
 
 
 class Story:
@@ -128,12 +128,13 @@ def check_story(seed: int, shop: UUID, chain: Chain, steps: int) -> None:
         story.catch_up()
         # A second that begins in between is not compared.
         if app_now().microsecond < 800_000:
-            newest, row = story.eager.generations[-1], seen(story.mine)
+            newest, found = story.eager.generations[-1], shown(story.mine)
+            row = found.invoice
             if row.status == "check" and app_now() < row.expires_at:
                 assert (row.generation, row.payer_units) == (newest.number, newest.quote.payer_units), seed
                 assert row.rate_expires_at == newest.rate_expires_at
                 is_unpriced = newest.unpriced_at is not None and story.eager.units * 10 < newest.quote.payer_units
-                assert row.is_unpriced == is_unpriced
+                assert found.is_unpriced == is_unpriced
         story.act(chance, chain)
 
 
@@ -219,9 +220,9 @@ def test_what_was_held_is_quoted_anew_from_when_it_is_held_no_more(shop: UUID, c
     ((deposit_id,),) = rows("SELECT id FROM deposits")
     reversals.reverse_of_invoice(CATALOGUE, deposit_id, mine.id)
 
-    got = seen(mine)
-    assert got.generation == 2
-    ((begin, end),) = [(each.valid_from, each.rate_expires_at) for each in got.later_quotes]
+    got = shown(mine)
+    assert got.invoice.generation == 2
+    ((begin, end),) = [(each.valid_from, each.rate_expires_at) for each in got.later]
     assert timedelta(0) <= app_now() - begin < timedelta(seconds=5)
     assert end == begin.replace(microsecond=0) + timedelta(seconds=900)
 
@@ -241,9 +242,172 @@ def test_a_sighting_that_begins_or_ends_changes_no_quote_of_before(shop: UUID, c
             quoting.write_before_release(CATALOGUE, each)
         sightings.doubt("ethereum", ["0xwaits"])
 
-    assert [each.generation for each in seen(mine).later_quotes] == [3]
+    assert [each.generation for each in shown(mine).later] == [3]
     assert quotes(mine) == [(1, PRICE), (2, PRICE // 2)]
     del chain
+
+
+def specks(of: InvoiceRow, *units: int) -> list[UUID]:
+    """Note some payments that are about to be included; return their transactions."""
+    txids = [f"0x{number}" for number in range(len(units))]
+    for txid, each in zip(txids, units, strict=True):
+        sighted(of, txid=txid, units=each, spends=[f"{txid}:0"])
+    return txids
+
+
+def locked(of: InvoiceRow) -> list[InvoiceRow]:
+    return invoices.lock_run_out([of.id])
+
+
+def test_a_speck_that_holds_a_later_quote_holds_it_until_it_goes(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    chain.pay(mine, PRICE // 20)
+    settled(mine)
+    keep_rates(USD=1, USDT=2)
+    pass_time(2_000)
+    assert figures(seen(mine))[:2] == (2, PRICE // 2)
+    ((deposit_id,),) = rows("SELECT id FROM deposits")
+    reversals.reverse_of_invoice(CATALOGUE, deposit_id, mine.id)
+
+    assert seen(mine).rate_expires_at > app_now() + timedelta(seconds=890)
+
+
+@pytest.mark.parametrize(("gone", "is_released"), [(("0x1",), False), (("0x0", "0x1"), True)])
+def test_the_end_of_a_hold_is_noted_and_nothing_else(
+    shop: UUID, chain: Chain, gone: tuple[str, ...], *, is_released: bool
+) -> None:
+    mine = invoice(shop)
+    specks(mine, PRICE // 10, PRICE // 10)
+    keep_rates(USD=1, USDT=2)
+    pass_time(2_000)
+    with transaction():
+        held = quoting.write_before_change(CATALOGUE, locked(mine))
+        sightings.doubt(chain.network.code, gone)
+        quoting.note_released(held)
+
+    assert held == [mine.id]
+    assert (invoices.reread(mine.id).quoted_until is not None) == is_released
+    assert seen(mine).generation == (2 if is_released else 1)
+
+
+def test_a_payment_that_held_a_quote_until_the_expiry_has_held_it_for_good(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    specks(mine, PRICE)
+    keep_rates(USD=1, USDT=2)
+    pass_time(100_000)
+    chain.pass_by(mine.expires_at)
+
+    assert (settled(mine).status, quotes(mine)) == ("expired", [(1, PRICE)])
+
+
+def test_a_look_while_the_rate_holds_asks_for_no_more_than_the_row(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = invoices.reread(invoice(shop).id)
+    monkeypatch.setattr(base, "run", None)
+
+    assert quoting.seen_one(CATALOGUE, mine).invoice is mine
+
+
+def test_what_holds_a_quote_is_asked_for_after_the_row(shop: UUID) -> None:
+    """A payment that is noted between the two is not passed by."""
+    mine = invoice(shop)
+    keep_rates(USD=1, USDT=2)
+    pass_time(1_000)
+    with transaction():
+        (found,) = locked(mine)
+        specks(mine, PRICE)
+        execute("UPDATE sightings SET seen_at = %s, soon_at = %s", (mine.created_at, mine.created_at))
+        (after,) = quoting.write(CATALOGUE, [found])
+
+    assert (after.generation, quotes(mine)) == (1, [(1, PRICE)])
+
+
+def test_a_row_that_was_read_before_its_rate_ran_out_moves_by_no_later_clock(shop: UUID) -> None:
+    mine = invoices.reread(invoice(shop).id)
+    keep_rates(USD=1, USDT=2)
+    pass_time(1_000)
+
+    assert quoting.seen_one(CATALOGUE, mine).invoice is mine
+    with transaction():
+        assert quoting.write(CATALOGUE, [mine]) == [mine]
+    assert seen(mine).generation == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "generation = 1 - generation",
+        "rate_expires_at = rate_expires_at + interval '1 second'",
+        "quoted_until = app_now()",
+        "status = 'paid'",
+    ],
+)
+def test_a_row_that_another_has_changed_is_shown_as_it_was_and_nothing_is_written_by_it(
+    shop: UUID, change: str
+) -> None:
+    mine = invoice(shop)
+    keep_rates(USD=1, USDT=2)
+    pass_time(1_000)
+    found = invoices.reread(mine.id)
+    execute(f"UPDATE invoices SET {change}")
+
+    assert quoting.seen_one(CATALOGUE, found).invoice is found
+    with pytest.raises(RuntimeError), transaction():
+        quoting.write(CATALOGUE, [found])
+    execute("UPDATE invoices SET generation = 1, status = 'check'")
+
+
+def deposits_read() -> int:
+    """Return how many rows of deposits this session has read lately."""
+    found: int = value(
+        "SELECT COALESCE(seq_tup_read + idx_tup_fetch, 0) FROM pg_stat_xact_user_tables WHERE relname = 'deposits'"
+    )
+    return found
+
+
+@pytest.mark.parametrize("seconds", [0, 1_000])
+def test_a_look_at_an_unpaid_invoice_with_a_crowd_of_dust_reads_no_deposit(
+    shop: UUID, chain: Chain, seconds: int
+) -> None:
+    mine = invoice(shop)
+    chain.mine(1, *(chain.transfer(mine, 1, stray="dust") for _ in range(60)))
+    keep_rates(USD=1, USDT=2)
+    pass_time(seconds)
+    with transaction():
+        before = deposits_read()
+        assert seen(mine).generation == (2 if seconds else 1)
+        assert deposits_read() == before
+        value("SELECT count(*) FROM deposits")
+        assert deposits_read() == before + 60
+
+
+def test_a_page_of_invoices_asks_once_for_all_their_rates(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = [invoice(shop) for _ in range(9)]
+    for place, each in enumerate(mine):
+        execute(
+            "UPDATE invoices SET rate_expires_at = rate_expires_at - %s * interval '1 second' WHERE id = %s",
+            (place, each.id),
+        )
+    keep_rates(USD=1, USDT=2)
+    pass_time(2_000)
+    asked: list[object] = []
+    monkeypatch.setattr(book, "rows", lambda *given: asked.append(given) or base.rows(*given))
+    found = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
+
+    assert {each.invoice.generation for each in found} == {3}
+    assert len(asked) == 1
+
+
+def test_a_page_without_rates_asks_once_for_when_they_come_again(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = [invoice(shop) for _ in range(9)]
+    pass_time(2_500)
+    keep_rates(USD=1, USDT=2)
+    pass_time(100)
+    asked: list[object] = []
+    monkeypatch.setattr(book, "one", lambda *given: asked.append(given) or base.one(*given))
+    found = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
+
+    assert {(each.invoice.generation, each.invoice.payer_units) for each in found} == {(2, PRICE // 2)}
+    assert len(asked) == 1
 
 
 def test_a_page_of_like_invoices_is_priced_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +418,7 @@ def test_a_page_of_like_invoices_is_priced_once(shop: UUID, monkeypatch: pytest.
     monkeypatch.setattr(plan, "quote_by", lambda *given: priced.append(1) or quote_by(*given))
     found = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
 
-    assert {each.generation for each in found} == {4}
+    assert {each.invoice.generation for each in found} == {4}
     assert len(priced) == 1
 
 

@@ -16,6 +16,7 @@ from models.db.base import execute, rows, transaction, value
 from models.invoices import rows as invoices
 from models.invoices import views
 from models.invoices.rows import Creation, InvoiceRow
+from models.invoices.shown import Shown
 from models.queue import calls
 from tests.models.builders import CATALOGUE, USDT, Chain, merchant
 from tests.models.db.collisions import at_once
@@ -60,7 +61,7 @@ def stored(new: InvoiceRow) -> InvoiceRow:
 
 def rendered(new: InvoiceRow) -> str:
     """Return the answer without its moments, as the actor hands it to the statement."""
-    return json.dumps(views.payment_core(CATALOGUE, new, pay_url=PAY_URL, public=False))[:-1]
+    return json.dumps(views.payment_core(CATALOGUE, Shown(new), pay_url=PAY_URL, public=False))[:-1]
 
 
 # Creation ---------------------------------------------------------------------------------------------------
@@ -80,7 +81,7 @@ def test_the_answer_is_what_a_later_look_shows(shop: UUID, columns: dict[str, An
     outcome, answer = create(new, response=rendered(new))
 
     assert (outcome, answer is None) == ("created", False)
-    assert json.loads(answer or "") == views.payment(CATALOGUE, stored(new), pay_url=PAY_URL, public=False)
+    assert json.loads(answer or "") == views.payment(CATALOGUE, Shown(stored(new)), pay_url=PAY_URL, public=False)
 
 
 def test_an_agnostic_invoice_has_neither_address_nor_quote(shop: UUID) -> None:
@@ -89,7 +90,7 @@ def test_an_agnostic_invoice_has_neither_address_nor_quote(shop: UUID) -> None:
     outcome, answer = create(new, response=rendered(new), quote_s=None)
 
     assert outcome == "created"
-    assert json.loads(answer or "") == views.payment(CATALOGUE, stored(new), pay_url=PAY_URL, public=False)
+    assert json.loads(answer or "") == views.payment(CATALOGUE, Shown(stored(new)), pay_url=PAY_URL, public=False)
     assert counted() == {"invoices": 1, "calls": 1, "quotes": 0, "address_owners": 0}
     assert stored(new).rate_expires_at == stored(new).expires_at
 

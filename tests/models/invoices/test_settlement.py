@@ -18,6 +18,7 @@ from models.deposits import rows as deposits
 from models.invoices import rows as invoices
 from models.invoices import settlement, views
 from models.invoices.rows import InvoiceRow
+from models.invoices.shown import Shown
 from models.ledger.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
 from models.outcomes import reversals
 from tests.models.builders import CATALOGUE, SENDER, USDT, Chain, assert_sound, merchant
@@ -49,7 +50,7 @@ NET = PRICE - FEE - FIXED_FEE
 
 def shown(of: InvoiceRow) -> tuple[str | None, str, str]:
     """Return payment_amount, amount_paid and amount_remaining as the API shows them."""
-    body = views.payment(CATALOGUE, of, pay_url="https://pay.example", public=False)
+    body = views.payment(CATALOGUE, Shown(of), pay_url="https://pay.example", public=False)
     return body["payment_amount"], body["amount_paid"], body["amount_remaining"]
 
 

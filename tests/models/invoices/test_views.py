@@ -13,6 +13,7 @@ import pytest
 from core.catalogue.catalogue import load_catalogue
 from core.net import render
 from models.invoices import views
+from models.invoices.shown import Shown
 from models.ledger import balances
 
 CATALOGUE: Final = load_catalogue("production")
@@ -46,7 +47,6 @@ class Invoice:
     pay_currency: str | None = "USDT"
     network: str | None = "bsc"
     payer_units: int | None = 10_500_000 * 10**12
-    is_unpriced: bool = False
     address: str = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"
     needed_confirmations: int = 20
     confirmations: int = 0
@@ -81,7 +81,7 @@ AGNOSTIC: Final = Invoice(
 
 
 def shown(invoice: Invoice, *, public: bool = False, **more: Any) -> dict[str, Any]:
-    return views.payment(CATALOGUE, invoice, pay_url=PAY_URL, public=public, **more)
+    return views.payment(CATALOGUE, Shown(invoice), pay_url=PAY_URL, public=public, **more)
 
 
 def test_a_payment_has_exactly_the_fields_of_the_specification() -> None:
@@ -216,7 +216,8 @@ def test_what_is_still_due(status: str, detected_units: int, remaining: str) -> 
 
 
 def test_without_a_rate_nobody_says_what_is_owed() -> None:
-    body = views.payment(CATALOGUE, Invoice(is_unpriced=True), pay_url="https://pay.example", public=True)
+    unpriced = Shown(Invoice(), unpriced_at=AT)
+    body = views.payment(CATALOGUE, unpriced, pay_url="https://pay.example", public=True)
 
     assert (body["payer_amount"], body["amount_remaining"], body["amount"]) == ("", "", "10.00")
 

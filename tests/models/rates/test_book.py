@@ -9,9 +9,10 @@ import pytest
 
 from core.rates.consensus import Rate
 from core.rates.pricing import RATE_DIGITS
+from models.db import base
 from models.db.base import app_now, execute, transaction, value
 from models.rates import book, rates
-from models.rates.book import Entry
+from models.rates.book import Figures, Series
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -32,6 +33,12 @@ def pass_time(seconds: int) -> None:
     execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
 
 
+def figures_at(series: list[Series], moment: datetime) -> Figures | None:
+    ((at, figures),) = book.at_moments(series, [moment])
+    assert at == moment
+    return figures
+
+
 def kept() -> int:
     found: int = value("SELECT count(*) FROM kept_rates")
     return found
@@ -40,10 +47,10 @@ def kept() -> int:
 def test_a_rate_is_in_force_a_moment_later_until_it_is_stale() -> None:
     moment = store(BTC=2)
 
-    assert book.at_moment([BTC], moment - LEAD).figures is None
-    assert book.at_moment([BTC], moment).figures == (2 * ONE,)
-    assert book.at_moment([BTC], moment + timedelta(seconds=294)).figures == (2 * ONE,)
-    assert book.at_moment([BTC], moment + timedelta(seconds=300)).figures is None
+    assert figures_at([BTC], moment - LEAD) is None
+    assert figures_at([BTC], moment) == (2 * ONE,)
+    assert figures_at([BTC], moment + timedelta(seconds=294)) == (2 * ONE,)
+    assert figures_at([BTC], moment + timedelta(seconds=300)) is None
 
 
 def test_one_is_kept_a_minute_and_never_changed() -> None:
@@ -53,7 +60,7 @@ def test_one_is_kept_a_minute_and_never_changed() -> None:
         store(BTC=price)
         pass_time(-20)
 
-    assert book.at_moment([BTC], moment).figures == (2 * ONE,)
+    assert figures_at([BTC], moment) == (2 * ONE,)
 
 
 def test_all_that_is_asked_for_has_to_be_known() -> None:
@@ -61,24 +68,25 @@ def test_all_that_is_asked_for_has_to_be_known() -> None:
     rates.store_network_fee("BTC", "bitcoin", 700)
     moment = max(moment, app_now() + LEAD)
 
-    assert book.at_moment([("USD", ""), BTC, ("BTC", "bitcoin")], moment).figures == (ONE, 2 * ONE, 700)
-    assert book.at_moment([("EUR", ""), BTC], moment).figures is None
+    assert figures_at([("USD", ""), BTC, ("BTC", "bitcoin")], moment) == (ONE, 2 * ONE, 700)
+    assert figures_at([("EUR", ""), BTC], moment) is None
 
 
-def test_a_row_a_quote_is_read_however_long_an_invoice_lives() -> None:
+def test_a_row_a_moment_is_read_by_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = store(BTC=2)
     execute(
         "INSERT INTO kept_rates SELECT 'BTC', '', m, m, m + interval '5 minutes', extract(epoch FROM m - %s)::bigint"
         " FROM generate_series(date_trunc('minute', %s::timestamptz) + interval '2 minutes', %s, interval '1 min') m",
         (begin, begin, begin + timedelta(hours=12)),
     )
-    found = book.every_quote([BTC], begin=begin, until=begin + timedelta(hours=12))
+    asked: list[object] = []
+    monkeypatch.setattr(book, "rows", lambda *given: asked.append(given) or base.rows(*given))
+    moments = [begin + timedelta(seconds=900 * k) for k in range(49)]
+    found = book.at_moments([BTC], moments * 2)
 
-    assert len(found) == 49
-    assert [entry.at for entry in found[1:]] == [
-        begin.replace(microsecond=0) + timedelta(seconds=900 * k) for k in range(1, 49)
-    ]
+    assert sorted(entry.at for entry in found) == moments
     assert all(entry.figures for entry in found)
+    assert len(asked) == 1
 
 
 def test_the_first_moment_with_all_figures() -> None:
@@ -109,7 +117,7 @@ def test_a_clock_that_is_moved_forward_leaves_rates_in_force_between() -> None:
         rates.carry_over(7_200)
         pass_time(7_200)
 
-    assert book.at_moment([BTC], moment + timedelta(seconds=900)).figures == (2 * ONE,)
+    assert figures_at([BTC], moment + timedelta(seconds=900)) == (2 * ONE,)
 
 
 def test_what_a_wrong_clock_kept_is_forgotten_once_it_is_right() -> None:
@@ -119,7 +127,7 @@ def test_what_a_wrong_clock_kept_is_forgotten_once_it_is_right() -> None:
 
     assert (book.forget_future(), kept()) == (1, 0)
     moment = store(BTC=3)
-    assert (book.forget_future(), book.at_moment([BTC], moment).figures) == (0, (3 * ONE,))
+    assert (book.forget_future(), figures_at([BTC], moment)) == (0, (3 * ONE,))
 
 
 def test_what_no_quote_needs_is_forgotten_in_portions() -> None:
@@ -129,9 +137,3 @@ def test_what_no_quote_needs_is_forgotten_in_portions() -> None:
 
     assert book.forget(before=app_now(), limit=1) + book.forget(before=app_now(), limit=9) == 2
     assert kept() == 1
-
-
-def test_an_entry_names_its_moment() -> None:
-    moment = store(BTC=2)
-
-    assert book.every_quote([BTC], begin=moment, until=moment) == [Entry(moment, (2 * ONE,))]
