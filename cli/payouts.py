@@ -20,6 +20,7 @@ from cli.session import database, failures_named
 from core.catalogue.catalogue import Catalogue, Network, load_catalogue
 from core.errors import PayoutFrozen, PayoutNotPending
 from core.money import format_coin
+from core.payouts.states import UNSIGNED_PAYOUTS
 from core.settings.settings import Settings
 from models.db.base import transaction
 from models.merchants import rows as merchants
@@ -30,7 +31,8 @@ from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.freezes import Freeze, Scope
 from models.payouts.rows import PayoutRow
-from models.treasury import reconciliation
+from models.spends import matching
+from models.treasury import reconciliation, writeoffs
 
 log = structlog.get_logger()
 app = typer.Typer(
@@ -127,6 +129,34 @@ def cancel(
     log.warning("payout.cancelled_by_operator", payout=str(payout_id), merchant=str(found.merchant_id))
     document = {"payout": str(payout_id), "merchant": str(found.merchant_id), "status": "cancelled"}
     show(document, [f"payout {payout_id} of merchant {found.merchant_id}: cancelled"], as_json=as_json)
+
+
+@app.command("release")
+def release(
+    payout_id: Annotated[UUID, typer.Argument(metavar="ID", help="The payout's uuid.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Send a payout that waits because it may repeat an order whose transaction was written off.
+
+    Only if it is another order: otherwise its recipient is paid twice. `sluice treasury recover NETWORK --adopt TXID`
+    books the transaction as this order instead.
+    """
+    with database() as settings:
+        catalogue = load_catalogue(settings.environment)
+        found = payout_queue.read(payout_id)
+        txids = [] if found is None else matching.written_off(catalogue, found)
+        if found is None or found.status not in UNSIGNED_PAYOUTS or not txids:
+            raise CommandError(f"{_status(payout_id)}, and no transaction that was written off may have paid it")
+        if not yes:
+            order = f"order {found.order_id!r} of {found.merchant_id}"
+            question = f"{', '.join(txids)} may have paid {order}. Is it another order, to be paid?"
+            typer.confirm(question, abort=True, err=True)
+        txids = writeoffs.release(catalogue, payout_id)
+    log.warning("payout.released", payout=str(payout_id), merchant=str(found.merchant_id), txids=txids)
+    document = {"payout": str(payout_id), "merchant": str(found.merchant_id), "txids": txids}
+    show(document, [f"payout {payout_id} of merchant {found.merchant_id}: released"], as_json=as_json)
 
 
 def _cancel_stopped(ctx: Context, found: PayoutRow) -> None:

@@ -53,9 +53,9 @@ from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 from models.refunds import rows as refunds
+from models.spends import matching, signing
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends import signing
 
 log = structlog.get_logger()
 
@@ -74,8 +74,14 @@ class _UnsoundError(Exception):
     """What the signer finds contradicts what the payout says: nothing is signed, and somebody has to look."""
 
 
+class _MayRepeatError(Exception):
+    """A transaction that was written off may have paid it; an operator has to look."""
+
+
 # What keeps one payout back, or all of a batch, and is no fault of the step.
-REASONS: Final = (SpendRefusedError, ProviderError, NoRateError, LimitReachedError, FeeRisenError, _UnsoundError)
+REASONS: Final = (
+    SpendRefusedError, ProviderError, NoRateError, LimitReachedError, FeeRisenError, _MayRepeatError, _UnsoundError,
+)  # fmt: skip
 # What may be true of a batch and not of its halves.
 SPLITTING: Final = (SpendRefusedError, InsufficientCoinError, CoinsTooSmallError)
 
@@ -156,6 +162,7 @@ def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
     if withdrawals.revoked_voice(payout):
         return disowned.cancel(ctx.catalogue, payout_id)
     try:
+        _check_repeat(ctx, payout)
         ready = _ready(ctx, network, payout)
         # Before any node is asked: what may not leave anyway costs no requests.
         if freezes.is_frozen(payout.merchant_id, network.code, payout.currency, way=payout.way):
@@ -236,9 +243,17 @@ def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
         case FeeRisenError():
             _postponed(payout_id, PAUSE_LIMIT_S, payout_queue.FEE_RISEN, error, "fee")
         case _:
-            log.critical("payout.unsound", payout=str(payout_id), problem=str(error))
-            payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error), waiting_for="freeze")
+            _alarm(payout_id, error)
     return False
+
+
+def _alarm(payout_id: UUID, error: Exception) -> None:
+    """Log that an operator has to look at a payout, and let it wait for that."""
+    if isinstance(error, _MayRepeatError):
+        log.error("payout.may_repeat", payout=str(payout_id), problem=str(error))
+    else:
+        log.critical("payout.unsound", payout=str(payout_id), problem=str(error))
+    payout_queue.postpone(payout_id, seconds=PAUSE_ALARM_S, reason=str(error), waiting_for="freeze")
 
 
 def _frozen(payout_id: UUID, error: ForeignKeyError) -> None:
@@ -300,6 +315,13 @@ def _fail(ctx: Context, payout_id: UUID, error: str) -> bool:
         return False
     reached("broadcast.failed")
     return after is not None
+
+
+def _check_repeat(ctx: Context, payout: PayoutRow) -> None:
+    """Refuse what may repeat an order whose transaction was written off lately. Raises _MayRepeatError."""
+    txids = matching.written_off(ctx.catalogue, payout)
+    if txids:
+        raise _MayRepeatError(f"the written-off transaction {txids[0]} may have paid it: adopt that, or release this")
 
 
 def _ready(ctx: Context, network: Network, payout: PayoutRow) -> _Ready:

@@ -34,6 +34,7 @@ log = structlog.get_logger()
 LISTED_MAX: Final = 500
 REASON_CHARS_MAX: Final = 255
 CHEQUES_MAX: Final = 5
+DAY_S: Final = 86_400
 DespiteOption = Annotated[
     list[UUID] | None, typer.Option("--despite", help="An open payout that it did not pay, by its uuid; repeatable.")
 ]
@@ -108,8 +109,11 @@ def writeoff(
         log.warning("treasury.written_off", network=network, currency=currency, amount=amount, by=by, reason=reason,
                     txids=txids)  # fmt: skip
     document = {"network": network, "currency": currency, "amount": amount, "id": str(done.id), "txids": txids}
-    line = f"{amount} {currency} on {network} are written off, {len(txids)} transactions with it"
-    show(document, [line], as_json=as_json)
+    lines = [f"{amount} {currency} on {network} are written off, {len(txids)} transactions with it"]
+    if txids:
+        days = matching.REPEATED_WITHIN_S // DAY_S
+        lines.append(f"for {days} days a payout that asks for the same waits for recover --adopt or payouts release")
+    show(document, lines, as_json=as_json)
 
 
 def _warn_of_cheques(ctx: Context, unknown: UnknownRow) -> None:

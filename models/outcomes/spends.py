@@ -166,6 +166,15 @@ register(
 )
 
 
+def follow(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
+    """Take a payout on its way as far as the spend is that was found to pay it."""
+    _sent(catalogue, spend)
+    if spend.mined_txid is not None:
+        _mined(catalogue, spend)
+    if output.state == "confirmed":
+        _confirmed(catalogue, spend, output)
+
+
 def begin(catalogue: Catalogue, payout: PayoutRow) -> bool:
     """Note, in the transaction that signs for it, that an approved and locked payout is on its way."""
     return payouts.move(catalogue, payout, "broadcasting") is not None

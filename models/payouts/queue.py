@@ -145,6 +145,14 @@ def postpone(payout_id: UUID, *, seconds: int, reason: str, waiting_for: Waiting
     )
 
 
+def release(payout_id: UUID) -> None:
+    """Take an approved payout up again now."""
+    execute(
+        "UPDATE payouts SET due_at = app_now(), wait_reason = '', wait_kind = '' WHERE id = %s AND status = 'approved'",
+        (payout_id,),
+    )
+
+
 def keep(payout_id: UUID, *, seconds: int, reason: str) -> None:
     """Postpone an approved payout that is refused for no fault of its recipient: refusals until now do not count."""
     execute("UPDATE payouts SET refused_since = NULL WHERE id = %s AND status = 'approved'", (payout_id,))

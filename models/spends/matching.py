@@ -34,6 +34,9 @@ from models.spends.unknown import Part, UnknownRow
 FEE_TIMES_MAX: Final = 4
 # Where an order would be paid again if it were overlooked, far more counts as possible.
 POSSIBLE_TIMES_MAX: Final = 100
+# Merchants repeat lost orders within days of a restore. For this long after a write-off, an order that asks for the
+# same waits for an operator.
+REPEATED_WITHIN_S: Final = 7 * 86_400
 # Of orders that may have asked for the same, no more are looked at.
 ORDERS_MAX: Final = 100
 
@@ -55,6 +58,19 @@ _OUTPUTS: Final = (
     " WHERE u.network = %s AND u.status = 'open' AND (u.is_transfer OR u.spends <> '[]') AND u.key_ordinal IS NULL"
     " AND u.currency = %s"
     " AND part ->> 'recipient' = %s AND COALESCE(part ->> 'memo', '') = %s"
+)
+
+
+# Outputs of the hot wallet to one recipient with one memo, of transactions that were written off lately; without those
+# that pay a payout. In the token's own units.
+_WRITTEN_OFF: Final = (
+    "SELECT u.txid, o.token_units AS units, NULL AS payout_id FROM unknown_spends u"
+    " JOIN spend_outputs o ON o.spend_id = u.spend_id WHERE u.network = %s AND u.status = 'written_off'"
+    " AND u.settled_at > app_now() - make_interval(secs => %s) AND (u.is_transfer OR u.spends <> '[]')"
+    " AND u.key_ordinal IS NULL AND u.currency = %s AND o.recipient = %s AND o.memo = %s AND o.payout_id IS NULL"
+    " AND o.state IN ('open', 'confirmed') AND o.effect IS DISTINCT FROM 'none'"
+    " AND NOT COALESCE(u.outputs -> o.place -> 'not_paid' @> to_jsonb(%s::text), false)"
+    " ORDER BY u.txid"
 )
 
 
@@ -180,6 +196,24 @@ def payers(catalogue: Catalogue, payout: PayoutRow) -> list[str]:
         each.txid
         for each, units in _brought(catalogue, payout.network, payout.currency, payout.address, payout.memo)
         if each.payout_id == str(payout.id) or (each.payout_id is None and _is_within(payout, units))
+    ]
+
+
+def written_off(catalogue: Catalogue, payout: PayoutRow) -> list[str]:
+    """Return the transactions written off lately that may have paid a payout: an order that its merchant repeats.
+
+    Those are left out of which an operator said that they did not pay it.
+    """
+    pair, scale = catalogue.pair(payout.currency, payout.network), catalogue.scale(payout.currency)
+    found = rows_as(
+        Output,
+        _WRITTEN_OFF,
+        (payout.network, REPEATED_WITHIN_S, payout.currency, payout.address, payout.memo, payout.id),
+    )
+    return [
+        each.txid
+        for each in found
+        if pair is not None and _is_within(payout, pair.to_ledger(int(each.units), scale), times=FEE_TIMES_MAX)
     ]
 
 

@@ -292,6 +292,23 @@ def give_up(spend_id: UUID) -> None:
     execute("UPDATE spends SET purpose = 'lost', payout_id = NULL WHERE id = %s", (spend_id,))
 
 
+def name_payout(output: OutputRow, payout_id: UUID) -> SpendRow:
+    """Let an output of a locked spend that pays no payout pay this one; return the changed spend."""
+    execute(
+        "UPDATE spend_outputs SET payout_id = %s WHERE spend_id = %s AND place = %s AND payout_id IS NULL",
+        (payout_id, output.spend_id, output.place),
+    )
+    execute(
+        "UPDATE spends SET purpose = 'payout', payout_id = CASE WHEN recipient IS NULL THEN NULL ELSE %s::uuid END"
+        " WHERE id = %s",
+        (payout_id, output.spend_id),
+    )
+    found = find(output.spend_id)
+    if found is None:
+        raise LookupError(f"spend {output.spend_id} vanished while it was locked")
+    return found
+
+
 def is_noted(spend: SpendRow, found: Inclusion) -> bool:
     """Return whether a spend says already what a receipt tells of it, as it was read: nothing is to be written then."""
     place = (spend.mined_txid, spend.mined_height, spend.mined_hash, spend.chain_fee_units)

@@ -34,6 +34,8 @@ class Part(NamedTuple):
     payout_id: UUID | None = None
     # '' where the family's transfers carry none.
     memo: str = ""
+    # Payouts that ask for the same, and that an operator said this did not pay.
+    not_paid: tuple[UUID, ...] = ()
 
     @classmethod
     def told(cls, values: Mapping[str, Any]) -> Part:
@@ -42,12 +44,13 @@ class Part(NamedTuple):
         return cls(
             values["recipient"], values["units"], values["has_effect"], UUID(named) if named else None,
             # Absent in what an older version noted.
-            values.get("memo", ""),
+            values.get("memo", ""), tuple(map(UUID, values.get("not_paid", ()))),
         )  # fmt: skip
 
     def tells(self) -> dict[str, Any]:
         """Return the JSON object that tells it."""
-        return self._asdict() | {"payout_id": str(self.payout_id) if self.payout_id else None}
+        payout_id = str(self.payout_id) if self.payout_id else None
+        return self._asdict() | {"payout_id": payout_id, "not_paid": [str(each) for each in self.not_paid]}
 
 
 class UnknownRow(Table, table="unknown_spends"):
@@ -215,6 +218,26 @@ def settle(unknown: UnknownRow, status: Status, *, spend_id: UUID | None, by: st
         "UPDATE unknown_spends SET status = %s, spend_id = %s, settled_by = %s, reason = %s, settled_at = app_now()"
         " WHERE id = %s AND status = 'open'",
         (status, spend_id, by, reason, unknown.id),
+    )
+
+
+def note_not_paid(network: str, txid: str, payout_ids: Collection[UUID]) -> None:
+    """Record, as an operator says, which payouts a transaction did not pay; inside the caller's transaction."""
+    execute("SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s FOR UPDATE", (network, txid))
+    found = find(network, txid)
+    if found is None:
+        raise LookupError(f"{txid} vanished while it was locked")
+    parts = [part._replace(not_paid=tuple({*part.not_paid, *payout_ids})) for part in found.parts]
+    outputs = Json([part.tells() for part in parts])
+    execute("UPDATE unknown_spends SET outputs = %s WHERE id = %s", (outputs, found.id))
+
+
+def reclaim(unknown: UnknownRow, *, by: str, reason: str) -> None:
+    """Record that an operator found the orders of a transaction that was written off."""
+    execute(
+        "UPDATE unknown_spends SET status = 'order', settled_by = %s, reason = %s WHERE id = %s"
+        " AND status = 'written_off'",
+        (by, reason, unknown.id),
     )
 
 

@@ -19,7 +19,7 @@ from models.outcomes import spends as payout_spends
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import held_coins, matching
+from models.spends import bookings, held_coins, matching, outputs
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from models.spends import unknown as unknown_spends
@@ -126,6 +126,22 @@ def _take_up(catalogue: Catalogue, unknown: UnknownRow, part: Part, payout: Payo
     payout_queue.take(payout.id)
     if not payout_spends.begin(catalogue, payout):
         raise LookupError(f"payout {payout.id} changed while it was locked")
+
+
+def reclaim(catalogue: Catalogue, unknown: UnknownRow, spend: SpendRow, place: int, payout: PayoutRow) -> SpendRow:
+    """Let an output of a written-off transaction pay an approved payout; return its spend. Both are locked.
+
+    The gateway gets its loss back, and the merchant's hold leaves in its place.
+    """
+    _take_up(catalogue, unknown, unknown.parts[place], payout)
+    after = spends.name_payout(spend.outputs[place], payout.id)
+    output = after.outputs[place]
+    if output.state == "confirmed":
+        lost = bookings.lost_units(catalogue, after, output, owed=bookings.owed_units(after, output))
+        outputs.note_lost(output, lost)
+        bookings.book_loss(after, f"spend:{after.id}:reclaimed:{place}", lost - output.lost_units)
+    payout_spends.follow(catalogue, after, output)
+    return after
 
 
 def _spend(unknown: UnknownRow, spend_id: UUID, purpose: Purpose) -> SpendRow:

@@ -21,10 +21,12 @@ from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, EQUITY, GATEWAY, Account, Transfer
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
+from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutApproval, PayoutRow
 from models.spends import hooks as spend_hooks
 from models.spends import matching
+from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
 from models.spends.hooks import Hooks
 from models.spends.rows import Purpose
@@ -36,6 +38,7 @@ from models.treasury.rows import Writeoff
 CHEQUE: Final = "payoutlink:"
 # Refunds name their payouts themselves, and keep rows about them.
 RESERVED: Final = "refund:"
+NO_PAYOUT: Final = "this is no payout: it is no transfer of an offered coin out of the hot wallet"
 # Of open orders, so many are named.
 NAMED_MAX: Final = 10
 
@@ -67,21 +70,15 @@ def pay_order(
     `despite`: signed later, that would be paid again. Raises RecoveryError.
     """
     with transaction():
+        if (lost := unknown_spends.find(network, txid)) is not None and lost.status == "written_off":
+            return _reclaim(catalogue, lost, merchant_id, order_id, by, place, despite)
         unknown = _lock(network, txid)
         at = _chosen(catalogue, unknown, place)
         units = matching.ledger_units(catalogue, unknown, unknown.parts[at].units)
         if not unknown.may_pay or not units or unknown.key_ordinal is not None:
-            raise RecoveryError("this is no payout: it is no transfer of an offered coin out of the hot wallet")
+            raise RecoveryError(NO_PAYOUT)
         _check_free(catalogue, unknown)
-        locks.wait_order("payout", merchant_id, order_id)
-        found = payouts.find_by_order(merchant_id, order_id)
-        part = unknown.parts[at]
-        if found is None and order_id.startswith(CHEQUE):
-            found = _claimed(catalogue, unknown, part, units, merchant_id, order_id)
-        if found is None:
-            _check_rivals(catalogue, unknown, [part], despite)
-        payout = _made(catalogue, unknown, part, units, merchant_id, order_id, by) if found is None else found
-        payout = _approved(catalogue, payout, unknown, part, units, by)
+        payout = _ordered(catalogue, unknown, unknown.parts[at], units, merchant_id, order_id, by, despite)
         unknown = unknown_spends.name_payout(unknown, at, payout.id)
         payouts_of = adoption.asked_by(catalogue, unknown)
         if all(payouts_of):
@@ -92,6 +89,49 @@ def pay_order(
     if row is None:
         raise LookupError(f"payout {payout.id} vanished while it was locked")
     return row, payouts_of.count(None)
+
+
+def _ordered(
+    catalogue: Catalogue, unknown: UnknownRow, part: Part, units: int, merchant_id: UUID, order_id: str, by: str,
+    despite: Collection[UUID],
+) -> PayoutRow:  # fmt: skip
+    """Return the payout of an order, locked and approved; a new one if it is missing. Raises RecoveryError."""
+    locks.wait_order("payout", merchant_id, order_id)
+    found = payouts.find_by_order(merchant_id, order_id)
+    if found is None and order_id.startswith(CHEQUE):
+        found = _claimed(catalogue, unknown, part, units, merchant_id, order_id)
+    if found is None:
+        _check_rivals(catalogue, unknown, [part], despite)
+    payout = _made(catalogue, unknown, part, units, merchant_id, order_id, by) if found is None else found
+    return _approved(catalogue, payout, unknown, part, units, by)
+
+
+def _reclaim(
+    catalogue: Catalogue, unknown: UnknownRow, merchant_id: UUID, order_id: str, by: str, place: int | None,
+    despite: Collection[UUID],
+) -> tuple[PayoutRow, int]:  # fmt: skip
+    """Book an output of a transaction that was written off as an order's payout, as pay_order() does."""
+    # First: the signer locks the spend before its payouts.
+    spend = None if unknown.spend_id is None else spends.lock(unknown.spend_id)
+    open_ones = [] if spend is None else [output for output in spend.outputs if output.payout_id is None]
+    chosen = [output for output in open_ones if place in {None, output.place}]
+    if spend is None or len(chosen) != 1:
+        raise RecoveryError(f"it was written off, and of its outputs {len(chosen)} may be meant: say which one")
+    output = chosen[0]
+    part = unknown.parts[output.place]
+    units = matching.ledger_units(catalogue, unknown, part.units)
+    if not unknown.may_pay or not units or unknown.key_ordinal is not None:
+        raise RecoveryError(NO_PAYOUT)
+    if output.state not in {"open", "confirmed"} or output.effect != "exact":
+        raise RecoveryError("it was written off, and is in no block in which it moved just that; try again later")
+    payout = _ordered(catalogue, unknown, part, units, merchant_id, order_id, by, despite)
+    adoption.reclaim(catalogue, unknown, spend, output.place, payout)
+    if len(open_ones) == 1:
+        unknown_spends.reclaim(unknown, by=by, reason=f"order {order_id}")
+    after = payouts.lock(payout.id)
+    if after is None:
+        raise LookupError(f"payout {payout.id} vanished while it was locked")
+    return after, len(open_ones) - 1
 
 
 def _chosen(catalogue: Catalogue, unknown: UnknownRow, place: int | None) -> int:
@@ -214,6 +254,21 @@ def _made(
     )
 
 
+def release(catalogue: Catalogue, payout_id: UUID) -> list[str]:
+    """Let a payout be signed that may repeat written-off transactions; return those.
+
+    In a transaction of its own. An operator says that it is another order.
+    """
+    with transaction():
+        payout = payouts.lock(payout_id)
+        txids = [] if payout is None else matching.written_off(catalogue, payout)
+        if payout is not None and txids:
+            for txid in txids:
+                unknown_spends.note_not_paid(payout.network, txid, [payout.id])
+            payout_queue.release(payout.id)
+    return txids
+
+
 # As lost ------------------------------------------------------------------------------------------------------
 
 
@@ -264,6 +319,7 @@ def write_off(
             spend_id = adoption.become(
                 catalogue, unknown, purpose, status="written_off", by=by, payouts_of=payouts_of, reason=reason
             )
+            unknown_spends.note_not_paid(network, unknown.txid, despite)
             if unknown.key_ordinal is not None and unknown.is_success:
                 adoption.take_deposits(catalogue, unknown, spend_id)
         written = Writeoff(

@@ -32,11 +32,14 @@ from core.errors import InvoiceAddressFailed
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.addresses.pool import AddressStash
 from models.db import base
-from models.db.base import rows
+from models.db.base import execute, rows
 from models.db.migrate import migrate
+from models.ledger.ledger import EQUITY, GATEWAY, Account
+from models.payouts.rows import PayoutRow
 from models.spends import signing
 from tests.actors.signer.recovery_world import RecoveryWorld
 from tests.cli.conftest import CommandLine, Outcome
+from tests.models.ledger.figures import net_of
 from tests.peers.databases.standby import Snapshot, Standby, ask
 
 pytestmark = pytest.mark.fresh_database
@@ -46,6 +49,9 @@ class Drill(RecoveryWorld):
     """As RecoveryWorld, with an operator."""
 
     sluice: CommandLine
+
+    def equity(self) -> int:
+        return net_of(Account(GATEWAY, EQUITY, "USDT"))
 
     def operate(self, *words: str) -> Outcome:
         """Type a command; the test's own connection is opened again after it."""
@@ -300,6 +306,62 @@ def test_what_nobody_claims_is_written_off_by_command(drill: Drill, monkeypatch:
     lines = drill.operate("treasury", "recover", "ethereum").out
     assert "ethereum is signed for" in lines
     assert "the merchant is gone, by operator" in lines
+
+
+def written_off(drill: Drill, to: str) -> PayoutRow:
+    """Lose a payout with a restore, and write its transaction off; returns it as it was."""
+    backup = drill.copy()
+    lost = drill.pay_out("lost", to)
+    drill.restore(backup)
+    drill.catch_up()
+    drill.sign(2)
+    done = drill.operate("treasury", "writeoff", "ethereum", "USDT", "10", "--reason", "nobody's", "--yes")
+    assert "for 7 days a payout that asks for the same waits" in done.out
+    drill.sign(3)
+    assert (drill.stopped(), drill.frozen_by()) == ("", [])
+    return lost
+
+
+def test_an_order_repeated_after_its_writeoff_waits_and_is_adopted(drill: Drill) -> None:
+    to = drill.recipient()
+    before = drill.equity()
+    lost = written_off(drill, to)
+    others = [drill.order("more", to, "15"), drill.order("elsewhere", drill.recipient())]
+    repeated = drill.order("lost", to)
+    drill.sign(2)
+    drill.settle_payouts()
+    assert [drill.reread(each).status for each in others] == ["confirmed", "confirmed"], "honest orders go on"
+    assert (drill.reread(repeated).status, drill.reread(repeated).waiting_for) == ("approved", "freeze")
+    assert drill.arrived(to) == 10 + 15
+
+    words = ("treasury", "recover", "ethereum", "--adopt", lost.txid, "--merchant", str(drill.shop))
+    assert drill.operate(*words, "--order-id", "lost", "--yes").code == 0
+    found = drill.reread(repeated)
+    assert (found.status, found.txid, found.block_height) == ("confirmed", lost.txid, lost.block_height)
+    assert drill.operate(*words, "--order-id", "another", "--yes").code == 1, "it is adopted once"
+    assert drill.pay_out("the same again", to).status == "confirmed"
+    assert (drill.arrived(to), before - drill.equity()) == (10 + 15 + 10, 0)
+    drill.bury()
+    drill.assert_agreed(3)
+    assert drill.operate("audit").code == 0
+
+
+def test_another_order_of_the_sum_that_was_written_off_is_released(drill: Drill) -> None:
+    to = drill.recipient()
+    written_off(drill, to)
+    first, second = drill.order("the same again", to), drill.order("and again", to)
+    drill.sign(2)
+    drill.settle_payouts()
+    assert drill.arrived(to) == 10
+    assert drill.operate("payouts", "release", str(first.id), "--yes").code == 0
+    drill.settle_payouts()
+    drill.settle_payouts()
+    assert [drill.reread(each).status for each in (first, second)] == ["confirmed", "approved"]
+    assert drill.operate("payouts", "release", str(first.id), "--yes").code == 1
+    execute("UPDATE unknown_spends SET settled_at = settled_at - interval '7 days'")
+    drill.sign()
+    drill.settle_payouts()
+    assert (drill.reread(second).status, drill.arrived(to)) == ("confirmed", 30), "after a week none is a repeat"
 
 
 def test_addresses_are_skipped_by_command(drill: Drill) -> None:

@@ -308,3 +308,27 @@ def test_two_that_are_alike_are_each_adopted_once(world: RecoveryWorld) -> None:
     world.settle_payouts()
     assert [world.reread(each).status for each in orders] == ["confirmed"] * 3
     assert world.arrived(to) == 30
+
+
+def test_an_order_takes_back_a_loss_before_it_is_buried(world: RecoveryWorld) -> None:
+    backup = world.copy()
+    lost = world.pay_out("lost", to := world.recipient())
+    world.restore(backup)
+    world.mine()
+    world.poll()
+    world.catch_up()
+    world.sign(2)
+    before = equity()
+    writeoffs.write_off(CATALOGUE, "ethereum", "USDT", 10 * USDT, reason="nobody's", by="operator")
+    execute("UPDATE spends SET signed_height = (SELECT height FROM chain_cursors) WHERE purpose = 'lost'")
+    world.watch()
+    assert world.spends("purpose", "state")[-1] == ("lost", "mined")
+    order = world.order("lost", to)
+    booked, left = writeoffs.pay_order(
+        CATALOGUE, "ethereum", lost.txid, merchant_id=world.shop, order_id="lost", by="operator"
+    )
+    assert (booked.id, booked.status, booked.txid, left) == (order.id, "sent", lost.txid, 0)
+    world.bury()
+    world.sign()
+    assert (world.reread(order).status, world.arrived(to), before - equity()) == ("confirmed", 10, 0)
+    world.assert_agreed(3)

@@ -1,0 +1,136 @@
+"""Write-offs are known for a while: an order that may repeat one waits, and an operator may still book it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from models.db.base import execute, rows, transaction
+from models.payouts.rows import PayoutRow
+from models.spends import matching
+from models.spends import rows as spends
+from models.spends import unknown as unknown_spends
+from models.spends.outputs import Moved
+from models.spends.rows import Inclusion
+from models.spends.unknown import Part
+from models.treasury import writeoffs
+from models.treasury.writeoffs import RecoveryError
+from tests.models.builders import CATALOGUE, USDT, assert_sound
+from tests.models.payout_links.builders import ANN, BOB, rich_merchant
+from tests.models.payouts.held import payout
+from tests.models.spends.test_signing import unknown
+from tests.models.treasury.builders import pin_hot
+
+UNIT = 10**6
+FEE_OUT = "UPDATE payouts SET is_fee_on_top = false, amount_units = held_units"
+LESS = "UPDATE payouts SET amount_units = amount_units - 1"
+CONTRACT = CATALOGUE.pairs["USDT", "ethereum"].contract
+
+
+@pytest.fixture
+def shop(database: str) -> UUID:
+    del database
+    pin_hot()
+    return rich_merchant()
+
+
+def write_off(*parts: tuple[str, int], **columns: Any) -> None:
+    """Note an unknown transfer that brought whole USDT to some, and write it off."""
+    told = [Part(to, amount * UNIT).tells() for to, amount in parts]
+    new = unknown(
+        recipient=parts[0][0] if len(parts) == 1 else "", token_units=sum(amount for _, amount in parts) * UNIT,
+        outputs=told, currency="USDT", contract=CONTRACT, decimals=6, **columns,
+    )  # fmt: skip
+    with transaction():
+        assert unknown_spends.note(new)
+    moved, _ = writeoffs.explained(CATALOGUE, "ethereum", "USDT")
+    writeoffs.write_off(CATALOGUE, "ethereum", "USDT", moved, reason="a test", by="operator")
+
+
+def include(*moved: Moved) -> None:
+    """Let the written-off transaction be seen in its block."""
+    (spend,) = spends.SpendRow.read("true")
+    place = Inclusion("0xlost", 1, "0x1", outputs=moved, fee_units=0, movements=())
+    with transaction():
+        assert spends.mark_mined(spend, place)
+    execute(
+        "INSERT INTO spend_movements SELECT id, network, sender, currency, decimals, -left_units, 1 FROM spends"
+        " WHERE left_units IS NOT NULL"
+    )
+
+
+def adopt(shop: UUID, order: PayoutRow, *, place: int | None = None) -> tuple[PayoutRow, int]:
+    return writeoffs.pay_order(
+        CATALOGUE, "ethereum", "0xlost", merchant_id=shop, order_id=order.order_id, by="operator", place=place
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "is_repeat"),
+    [
+        ("UPDATE payouts SET status = 'approved'", True),
+        (f"{FEE_OUT}, to_units = to_units - 1, fee_units = fee_units + 1", True),
+        (f"{FEE_OUT}, to_units = to_units - fee_units * 9, fee_units = fee_units * 10", False),
+        (f"{LESS}, to_units = to_units - 1, held_units = held_units - 1", False),
+        ("UPDATE payouts SET address = '0x'", False),
+        ("UPDATE payouts SET memo = '7'", False),
+        ("UPDATE payouts SET network = 'bsc'", False),
+        ("UPDATE payouts SET currency = 'ETH'", False),
+        ("UPDATE unknown_spends SET settled_at = settled_at - interval '7 days'", False),
+        ("UPDATE unknown_spends SET settled_at = settled_at - interval '6 days'", True),
+        ("UPDATE unknown_spends SET status = 'order'", False),
+        ("UPDATE unknown_spends SET key_ordinal = 1", False),
+        ("UPDATE unknown_spends SET is_transfer = false", False),
+        ("UPDATE unknown_spends SET is_transfer = false, spends = '[[\"0xcoin\", 0]]'", True),
+        ("UPDATE spend_outputs SET effect = 'none'", False),
+        ("UPDATE spend_outputs SET effect = 'other'", True),
+        ("UPDATE spend_outputs SET state = 'confirmed'", True),
+        ("UPDATE spend_outputs SET state = 'failed'", False),
+        ("UPDATE spend_outputs SET state = 'dead'", False),
+        ("UPDATE spend_outputs SET payout_id = (SELECT id FROM payouts)", False),
+    ],
+)
+def test_an_order_may_repeat_what_was_written_off_lately(shop: UUID, change: str, *, is_repeat: bool) -> None:
+    write_off((ANN, 10))
+    order = payout(shop, address=ANN)
+    execute(change)
+    (after,) = PayoutRow.read("p.id = %s", (order.id,))
+    assert matching.written_off(CATALOGUE, after) == ["0xlost"] * is_repeat
+
+
+def test_an_order_that_the_operator_named_at_the_writeoff_waits_for_nothing(shop: UUID) -> None:
+    order = payout(shop, address=ANN)
+    with pytest.raises(RecoveryError, match="would be paid again"):
+        write_off((ANN, 10))
+    writeoffs.write_off(CATALOGUE, "ethereum", "USDT", 10 * USDT, reason="a test", by="operator", despite=[order.id])
+    assert matching.written_off(CATALOGUE, order) == []
+    assert writeoffs.release(CATALOGUE, order.id) == []
+
+
+def test_outputs_that_were_written_off_are_booked_one_by_one(shop: UUID) -> None:
+    write_off((ANN, 10), (BOB, 10))
+    ann, bob = payout(shop, address=ANN), payout(shop, address=BOB)
+    with pytest.raises(RecoveryError, match="try again later"):
+        adopt(shop, ann, place=0)
+    include(Moved("exact"), Moved("other", 9 * UNIT, 9 * UNIT))
+    for place, problem in ((None, "2 may be meant"), (2, "0 may be meant"), (1, "in no block in which")):
+        with pytest.raises(RecoveryError, match=problem):
+            adopt(shop, ann, place=place)
+    with pytest.raises(RecoveryError, match="another transfer"):
+        adopt(shop, bob, place=0)
+    booked, left = adopt(shop, ann, place=0)
+    assert (booked.id, booked.status, booked.txid, booked.block_height, left) == (ann.id, "sent", "0xlost", 1, 1)
+    assert rows("SELECT status FROM unknown_spends") == [("written_off",)]
+    assert matching.written_off(CATALOGUE, bob) == ["0xlost"]
+    assert_sound()
+
+
+def test_what_was_written_off_and_is_no_payout_is_booked_as_none(shop: UUID) -> None:
+    write_off((ANN, 10), key_ordinal=None)
+    include(Moved("exact"))
+    order = payout(shop, address=ANN)
+    execute("UPDATE unknown_spends SET is_transfer = false")
+    with pytest.raises(RecoveryError, match="this is no payout"):
+        adopt(shop, order)
