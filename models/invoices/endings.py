@@ -5,14 +5,15 @@ Called by actors.invoices.ticks. An invoice that has money, or may have some, is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
-from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from core.invoices.states import INVOICE_EVENTS
-from models.db.base import column, transaction
+from models.db.base import transaction
 from models.invoices import events, quoting, rows, views
 from models.invoices.rows import InvoiceRow
+from models.invoices.shown import Shown
 from models.webhooks import outbox
 
 # Deposits and sightings of every kind count, reversed ones and dust included: only settlement weighs them.
@@ -30,20 +31,35 @@ def end_unpaid(catalogue: Catalogue, *, limit: int) -> int:
     """
     with transaction():
         claimed = rows.claim_due(limit, further=_UNTOUCHED)
-        quoting.write(catalogue, rows.lock_all(claimed))
-        # A statement of its own sees what was committed before the rows were locked.
-        ended = _end(claimed)
+        if not claimed:
+            return 0
+        shown = quoting.seen_locked(catalogue, rows.lock_all(claimed))
+        # Before their invoices change: a row that refers to one locks a version of it that only this change replaces.
+        quoting.write_later(shown)
+        ended = _end(shown)
         events.note_unpaid(catalogue, ended)
         outbox.emit_all([views.payment_event(catalogue, each, INVOICE_EVENTS[each.status]) for each in ended])
     return len(claimed)
 
 
-def _end(claimed: list[UUID]) -> list[InvoiceRow]:
-    """Write the end of locked invoices that are still without money, and return them, the oldest first."""
-    ended = column(
-        "UPDATE invoices i SET status = 'expired', is_final = true, revision = COALESCE(revision, 0) + 1,"
-        " updated_at = date_trunc('milliseconds', app_now())"
-        f" WHERE i.id = ANY(%s::uuid[]) AND {_UNTOUCHED} RETURNING i.id",
-        (claimed,),
+def _end(shown: Sequence[Shown]) -> list[InvoiceRow]:
+    """Write the end of locked invoices that are still without money, and return them, the oldest first.
+
+    Of the others, to which something came since they were claimed, it writes the quote that is in force. A statement of
+    its own sees what was committed before the rows were locked.
+    """
+    written = quoting.write_rows(
+        shown,
+        also="status = 'expired', is_final = true, revision = COALESCE(revision, 0) + 1,"
+        " updated_at = date_trunc('milliseconds', app_now())",
+        condition=_UNTOUCHED,
     )
-    return InvoiceRow.read("i.id = ANY(%s::uuid[]) ORDER BY i.expires_at, i.id", (ended,))
+    left = {each.invoice.id: each for each in shown}
+    ended = [
+        left.pop(each.id).invoice.but(
+            status="expired", is_final=True, revision=each.revision, updated_at=each.updated_at
+        )
+        for each in written
+    ]
+    quoting.write_rows(list(left.values()))
+    return sorted(ended, key=lambda each: (each.expires_at, each.id))

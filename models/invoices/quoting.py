@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
 from core.rates import generations
 from core.rates.generations import Generation
 from core.rates.pricing import Quote
-from models.db.base import execute, transaction
+from models.db.base import execute, rows_as, transaction
 from models.invoices import rows
 from models.invoices.prices import PagePrices, Span
 from models.invoices.rows import InvoiceRow, QuoteRow, Running
@@ -25,6 +25,21 @@ from models.rates import book
 
 # Of a sale in these, the quote is the one that it was decided by, or nothing can be paid any more.
 _MOVING: Final = frozenset({"check"})
+
+_QUOTE_COLUMNS: Final = (
+    "invoice_id", "generation", "payer_units", "fee_fixed_units", "valid_from", "rate_expires_at",
+)  # fmt: skip
+_ROW_COLUMNS: Final = (
+    "id", "generation", "payer_units", "fee_fixed_units", "rate_expires_at", "extended_generation", "updated_at",
+)  # fmt: skip
+
+
+class Written(NamedTuple):
+    """An invoice whose row was written, with what PostgreSQL set in it."""
+
+    id: UUID
+    revision: int | None
+    updated_at: datetime
 
 
 def seen(catalogue: Catalogue, found: Sequence[InvoiceRow]) -> list[Shown]:
@@ -65,9 +80,51 @@ def _units_at(catalogue: Catalogue, invoice: InvoiceRow, at: datetime | None) ->
 def write(catalogue: Catalogue, locked: Sequence[InvoiceRow]) -> list[InvoiceRow]:
     """Write the quotes of locked invoices up to now; return the rows as they are then. Idempotent.
 
-    Raises RuntimeError if a row was changed after it was read: nobody knows its quotes.
+    Raises RuntimeError if a row was changed after it was read.
     """
-    return _write(catalogue, locked, _running_of(locked))
+    shown = seen_locked(catalogue, locked)
+    _write(shown, locked)
+    return [each.invoice for each in shown]
+
+
+def seen_locked(catalogue: Catalogue, locked: Sequence[InvoiceRow]) -> list[Shown]:
+    """Return locked invoices with the quotes that are in force now, which the caller writes.
+
+    Raises RuntimeError if a row was changed after it was read.
+    """
+    return _seen(catalogue, locked, _running_of(locked))
+
+
+def write_later(shown: Sequence[Shown]) -> None:
+    """Write the derived quotes of invoices; write_rows() writes which of them are in force."""
+    quotes = [quote for each in shown for quote in each.later]
+    if quotes:
+        # Arrays: a page has hundreds, and PostgreSQL reads their values faster than as many rows of a list.
+        execute(
+            f"INSERT INTO quotes ({', '.join(_QUOTE_COLUMNS)}) SELECT * FROM unnest(%s::uuid[], %s::integer[],"
+            " %s::numeric[], %s::numeric[], %s::timestamptz[], %s::timestamptz[])",
+            [[getattr(quote, name) for quote in quotes] for name in _QUOTE_COLUMNS],
+        )
+
+
+def write_rows(shown: Sequence[Shown], *, also: str = "", condition: str = "true") -> list[Written]:
+    """Write into the rows of locked invoices which quotes are in force, by one statement.
+
+    also: further assignments, among them updated_at. condition: of an invoice i. Returns those that met it.
+    """
+    if not shown:
+        return []
+    return rows_as(
+        Written,
+        "UPDATE invoices i SET generation = n.generation, payer_units = n.payer_units,"
+        " fee_fixed_units = n.fee_fixed_units, rate_expires_at = n.rate_expires_at,"
+        f" extended_generation = n.extended_generation, {also or 'updated_at = n.updated_at'}"
+        " FROM unnest(%s::uuid[], %s::integer[], %s::numeric[], %s::numeric[], %s::timestamptz[], %s::integer[],"
+        "  %s::timestamptz[]) AS n (id, generation, payer_units, fee_fixed_units, rate_expires_at,"
+        f"  extended_generation, updated_at) WHERE i.id = n.id AND {condition}"
+        " RETURNING i.id, i.revision, i.updated_at",
+        [[getattr(each.invoice, name) for each in shown] for name in _ROW_COLUMNS],
+    )
 
 
 def write_before_change(catalogue: Catalogue, locked: Sequence[InvoiceRow]) -> list[UUID]:
@@ -76,12 +133,9 @@ def write_before_change(catalogue: Catalogue, locked: Sequence[InvoiceRow]) -> l
     Returns the ids of those whose last quote is held by payments though its rate is over: see note_released().
     """
     running = _running_of(locked)
-    after = _write(catalogue, locked, running)
-    return [
-        each.id
-        for each in after
-        if each.id in running and _is_over(each, running[each.id]) and running[each.id].is_holding(each.payer_units)
-    ]
+    shown = _seen(catalogue, locked, running)
+    _write(shown, locked)
+    return [each.invoice.id for each in shown if _is_still_held(each.invoice, running.get(each.invoice.id))]
 
 
 def write_before_release(catalogue: Catalogue, locked: InvoiceRow) -> None:
@@ -127,19 +181,21 @@ def _running_of(locked: Sequence[InvoiceRow]) -> dict[UUID, Running]:
     return found
 
 
-def _write(catalogue: Catalogue, locked: Sequence[InvoiceRow], running: Mapping[UUID, Running]) -> list[InvoiceRow]:
-    shown = _seen(catalogue, locked, running)
+def _write(shown: Sequence[Shown], locked: Sequence[InvoiceRow]) -> None:
     moved = [new for new, old in zip(shown, locked, strict=True) if new.invoice is not old]
     if moved:
-        _write_rows([each.invoice for each in moved])
-        QuoteRow.write_all([quote for each in moved for quote in each.later])
-    return [each.invoice for each in shown]
+        write_rows(moved)
+        write_later(moved)
 
 
 def _is_over(invoice: InvoiceRow, running: Running) -> bool:
     """Return whether the rate of the stored quote is over, and the payment that held it last lets go."""
     begin = _next_begin(invoice)
     return begin < invoice.expires_at and begin <= running.at
+
+
+def _is_still_held(invoice: InvoiceRow, running: Running | None) -> bool:
+    return running is not None and _is_over(invoice, running) and running.is_holding(invoice.payer_units)
 
 
 def _next_begin(invoice: InvoiceRow) -> datetime:
@@ -217,24 +273,4 @@ def _quote_row(invoice: InvoiceRow, each: Generation) -> QuoteRow:
         fee_fixed_units=each.quote.fee_fixed_units,
         valid_from=each.valid_from,
         rate_expires_at=end,
-    )
-
-
-def _write_rows(moved: Sequence[InvoiceRow]) -> None:
-    execute(
-        "UPDATE invoices i SET generation = n.generation, payer_units = n.payer_units,"
-        " fee_fixed_units = n.fee_fixed_units, rate_expires_at = n.rate_expires_at,"
-        " extended_generation = n.extended_generation, updated_at = n.updated_at"
-        " FROM unnest(%s::uuid[], %s::integer[], %s::numeric[], %s::numeric[], %s::timestamptz[], %s::integer[],"
-        "  %s::timestamptz[]) AS n (id, generation, payer_units, fee_fixed_units, rate_expires_at,"
-        "  extended_generation, updated_at) WHERE i.id = n.id",
-        (
-            [each.id for each in moved],
-            [each.generation for each in moved],
-            [each.payer_units for each in moved],
-            [each.fee_fixed_units for each in moved],
-            [each.rate_expires_at for each in moved],
-            [each.extended_generation for each in moved],
-            [each.updated_at for each in moved],
-        ),
     )

@@ -8,14 +8,15 @@ from uuid import UUID
 
 import pytest
 
+from models.db import base
 from models.db.base import column, execute, rows, transaction
-from models.invoices import endings, settlement
+from models.invoices import endings, quoting, settlement
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, endpoint
 from tests.models.db.collisions import at_once
 from tests.models.deposits.test_sightings import seen
-from tests.models.invoices.builders import PRICE, agnostic_invoice, create, events, invoice
+from tests.models.invoices.builders import PRICE, agnostic_invoice, create, events, invoice, keep_rates
 
 LATER: Final = "4000 seconds"
 
@@ -44,13 +45,29 @@ def written(of: InvoiceRow) -> tuple[Any, ...]:
         "SELECT event, url, request_id, replace(body, %s, 'uuid') FROM webhook_deliveries WHERE object_id = %s",
         (str(of.id), of.id),
     )
-    return row, told, sent
+    quotes = rows(
+        "SELECT generation, payer_units, fee_fixed_units FROM quotes WHERE invoice_id = %s ORDER BY 1", (of.id,)
+    )
+    return row, told, sent, quotes
 
 
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note each statement that is sent from now on."""
+    found, run = [], base.run
+    monkeypatch.setattr(base, "run", lambda sql, params=(): found.append(sql) or run(sql, params))
+    return found
+
+
+@pytest.mark.parametrize("has_rates", [True, False])
 @pytest.mark.parametrize("make", [chosen, unchosen])
-def test_a_page_writes_what_settlement_writes(shop: UUID, chain: Chain, make: Callable[[UUID], InvoiceRow]) -> None:
+def test_a_page_writes_what_settlement_writes(
+    shop: UUID, chain: Chain, make: Callable[[UUID], InvoiceRow], *, has_rates: bool
+) -> None:
     endpoint(shop)
     alone, in_page = make(shop), make(shop)
+    if has_rates:
+        keep_rates(USD=1, USDT=2)
     pass_by(chain, in_page)
     settlement.settle(CATALOGUE, alone.id)
 
@@ -59,6 +76,26 @@ def test_a_page_writes_what_settlement_writes(shop: UUID, chain: Chain, make: Ca
     assert written(in_page) == written(alone)
     assert events(in_page) == ["invoice.expired"]
     assert_sound()
+
+
+def test_a_page_writes_each_row_once(shop: UUID, chain: Chain, sent: list[str]) -> None:
+    mine = [chosen(shop) for _ in range(3)]
+    keep_rates(USD=1, USDT=2)
+    pass_by(chain, mine[-1])
+    sent.clear()
+    assert endings.end_unpaid(CATALOGUE, limit=9) == 3
+
+    assert [sql.split()[1] for sql in sent if sql.startswith("UPDATE")] == ["invoices"]
+    assert column("SELECT count(*) FROM quotes") == [12]
+
+
+def test_where_nothing_is_due_nothing_is_written(shop: UUID, chain: Chain, sent: list[str]) -> None:
+    invoice(shop)
+    sent.clear()
+
+    assert (endings.end_unpaid(CATALOGUE, limit=9), quoting.close_overdue(CATALOGUE, limit=9)) == (0, 0)
+    assert [sql.split()[0] for sql in sent] == ["SELECT", "SELECT"]
+    del chain
 
 
 def test_pages_are_bounded_and_the_oldest_come_first(shop: UUID, chain: Chain) -> None:
@@ -117,10 +154,13 @@ def test_money_that_comes_while_the_page_is_taken_up_is_seen(
         assert at_once(1, lambda _: chain.find_late(lucky, PRICE, at=lucky.created_at)) == [None]
         return found
 
+    keep_rates(USD=1, USDT=2)
+    execute("UPDATE kept_rates SET starts_at = '-infinity', minute = '-infinity'")
     monkeypatch.setattr(invoices, "claim_due", claim_and_be_paid)
     assert endings.end_unpaid(CATALOGUE, limit=9) == 2
 
     assert [invoices.reread(of.id).status for of in (lucky, other)] == ["check", "expired"]
+    assert [invoices.reread(of.id).generation for of in (lucky, other)] == [4, 4]
 
 
 def test_threads_share_what_is_due_and_none_is_ended_twice(shop: UUID, chain: Chain) -> None:
