@@ -26,7 +26,7 @@ from core.catalogue.families import traits_of
 from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import crediting, cursors
 from models.deposits import rows as deposits
-from models.deposits.cursors import Cursor, Pace
+from models.deposits.cursors import Cursor, Pace, Position
 from models.spends import signing
 from models.treasury import topups
 
@@ -86,17 +86,17 @@ def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
     looked_at = signing.look(network.code)
     is_stopped = signing.watch(network.code) is not None
     head = chain.head()
-    cursor = cursors.read(network.code) or _first_cursor(network, chain, head)
-    if cursor is None:
+    at = cursors.position(network.code, pace_blocks=PACE_OVER_BLOCKS) or _first_position(network, chain, head)
+    if at is None:
         return False
     cursors.seen_head(network.code, head)
     # A step that died in the middle of a reorg left some.
     reorgs.reverse_orphans(ctx, network)
-    if chain.providers > 1 and reorgs.is_split(network, chain):
+    if chain.providers > 1 and at.split_height is not None and reorgs.is_split(network, chain, at.split_height):
         return False
-    final = chain.final_height() if cursor.height < head else None
+    final = chain.final_height() if at.cursor.height < head else None
     try:
-        return _scan_on(ctx, network, chain, cursor, head, looked_at=looked_at, is_stopped=is_stopped)
+        return _scan_on(ctx, network, chain, at, head, looked_at=looked_at, is_stopped=is_stopped)
     finally:
         # It counts as far as the scan has come, and is noted before anything is released.
         cursors.seen_final(network.code, final)
@@ -106,29 +106,29 @@ def _scan_on(
     ctx: Context,
     network: Network,
     chain: Reader,
-    cursor: Cursor,
+    at: Position,
     head: int,
     *,
     looked_at: datetime | None,
     is_stopped: bool,
 ) -> bool:
-    first, ours = cursor.height, Matching(network)
-    while cursor.height - first < BLOCKS_PER_STEP:
-        if cursor.height >= head:
-            tip = _check_tip(ctx, network, chain, cursor, head)
+    first, ours = at.cursor.height, Matching(network)
+    while at.cursor.height - first < BLOCKS_PER_STEP:
+        if at.cursor.height >= head:
+            tip = _check_tip(ctx, network, chain, at.cursor, head)
             if tip is Tip.OURS:
                 cursors.resume(network.code)
                 _note_head(network, looked_at, is_stopped=is_stopped)
             return tip is Tip.REPLACED
-        moved = _scan_next(ctx, network, chain, cursor, head, ours, whole=is_stopped)
+        moved = _scan_next(ctx, network, chain, at, head, ours, whole=is_stopped)
         if moved is not None:
-            cursor = moved
-        elif head - cursor.height <= reorgs.HOLE_MAX and _is_hole(chain, cursor.height, head):
-            # The chain ends with heights that it skipped: the cursor stands at its end.
-            head = cursor.height
+            at = Position(moved)
+        elif head - at.cursor.height <= reorgs.HOLE_MAX and _is_hole(chain, at.cursor.height, head):
+            # The chain ends with heights that it skipped: the cursor is at its end.
+            head = at.cursor.height
         else:
             return False
-    return cursor.height < head
+    return at.cursor.height < head
 
 
 def _note_head(network: Network, looked_at: datetime | None, *, is_stopped: bool) -> None:
@@ -156,13 +156,13 @@ def _is_hole(chain: Reader, low: int, high: int) -> bool:
     return all(chain.block(height) is SKIPPED for height in range(high, low, -1))
 
 
-def _first_cursor(network: Network, chain: Reader, head: int) -> Cursor | None:
+def _first_position(network: Network, chain: Reader, head: int) -> Position | None:
     """Begin at the head: no address was given out before."""
     block = reorgs.at_or_below(chain, head)
     if block is None:
         return None
     cursors.start(reorgs.row(network, block))
-    return cursors.read(network.code)
+    return cursors.position(network.code, pace_blocks=PACE_OVER_BLOCKS)
 
 
 def _check_tip(ctx: Context, network: Network, chain: Reader, cursor: Cursor, head: int) -> Tip:
@@ -180,13 +180,15 @@ def _check_tip(ctx: Context, network: Network, chain: Reader, cursor: Cursor, he
 
 
 def _scan_next(
-    ctx: Context, network: Network, chain: Reader, cursor: Cursor, head: int, ours: Matching, *, whole: bool
+    ctx: Context, network: Network, chain: Reader, begun: Position, head: int, ours: Matching, *, whole: bool
 ) -> Cursor | None:
     """Record the next blocks' deposits and move the cursor; None when there is nothing to go on with."""
-    at = cursor
+    at = cursor = begun.cursor
     scans = chain.scan(cursor.height, head, ours, whole=whole, upon=cursor.hash)
     left = departures.left_in(ctx, network, chain, scans)
-    pace = cursors.pace(network.code, above=cursor.height - PACE_OVER_BLOCKS) if chain.providers > 1 else None
+    pace = None
+    if chain.providers > 1:
+        pace = begun.pace or cursors.pace(network.code, above=cursor.height - PACE_OVER_BLOCKS)
     for scan in scans:
         if not _follows(scan.block, at, head, whole=whole):
             back = reorgs.walk_back(ctx, network, chain, at, head)

@@ -158,14 +158,11 @@ def _halt_disputed(network: Network, height: int) -> None:
         log.error("scan.providers_disagree", network=network.code, height=height)
 
 
-def is_split(network: Network, chain: Reader) -> bool:
-    """Return whether providers still have different blocks where the second reading found that; the scan waits then.
+def is_split(network: Network, chain: Reader, height: int) -> bool:
+    """Return whether providers still have different blocks at a height where the second reading found that.
 
-    It begins again once they agree, whichever block it is: another one than ours is a reorg like any.
+    The scan waits then. It goes on once they agree, whichever block it is: another one than ours is a reorg like any.
     """
-    height = cursors.split_height(network.code)
-    if height is None:
-        return False
     kept = cursors.kept_hash(network.code, height)
     ours = Agreement(same=0, other=0) if kept is None else chain.agreement(height, kept)
     if ours.other and ours.same == ours.other:

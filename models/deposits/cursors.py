@@ -48,6 +48,41 @@ def read(network: str) -> Cursor | None:
     return one_as(Cursor, "SELECT height, hash, block_time FROM chain_cursors WHERE network = %s", (network,))
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A block some way below the cursor, and the database's time: how fast blocks come is measured from them."""
+
+    height: int
+    block_time: datetime
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A cursor with everything else that a step of the scan reads before it asks for blocks."""
+
+    cursor: Cursor
+    # Where providers are known to have different blocks, None for nowhere.
+    split_height: int | None = None
+    # None if it was not read, or no block is kept.
+    pace: Pace | None = None
+
+
+def position(network: str, *, pace_blocks: int) -> Position | None:
+    """Return a network's position, or None before its first scan. pace_blocks: how far below the cursor Pace may be."""
+    found = one(
+        "SELECT c.height, c.hash, c.block_time, c.split_height, app_now(), b.height, b.block_time FROM chain_cursors c"
+        " LEFT JOIN LATERAL (SELECT height, block_time FROM chain_blocks WHERE network = c.network"
+        "   AND height >= c.height - %s ORDER BY height LIMIT 1) b ON true WHERE c.network = %s",
+        (pace_blocks, network),
+    )
+    if found is None:
+        return None
+    height, block_hash, block_time, split_height, now, pace_height, pace_time = found
+    pace = None if pace_height is None else Pace(pace_height, pace_time, now)
+    return Position(Cursor(height, block_hash, block_time), split_height, pace)
+
+
 def begun(networks: Collection[str]) -> set[str]:
     """Return those of the networks whose scan has begun."""
     return set(column("SELECT network FROM chain_cursors WHERE network = ANY(%s)", (list(networks),)))
@@ -148,15 +183,6 @@ def peak_height(network: str) -> int:
     return cast("int", value(sql, (network,)) or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """A block some way below the cursor, and the database's time: how fast blocks come is measured from them."""
-
-    height: int
-    block_time: datetime
-    now: datetime
-
-
 def pace(network: str, *, above: int) -> Pace | None:
     """Return the lowest kept block from a height on."""
     return one_as(
@@ -165,11 +191,6 @@ def pace(network: str, *, above: int) -> Pace | None:
         " ORDER BY height LIMIT 1",
         (network, above),
     )
-
-
-def split_height(network: str) -> int | None:
-    """Return where providers are known to have different blocks, None for nowhere."""
-    return cast("int | None", value("SELECT split_height FROM chain_cursors WHERE network = %s", (network,)))
 
 
 def note_split(network: str, height: int | None) -> None:
@@ -222,19 +243,25 @@ def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
     A block that is too old to be kept counts: what could still replace it has stopped the scan. None does where the
     scanned chain has a hole, or while the scan is halted: the halt may say that such blocks are of another chain.
     """
-    halted_reason = value("SELECT halted_reason FROM chain_cursors WHERE network = %s FOR UPDATE", (network,))
-    if halted_reason and kept_hash(network, height) != block_hash:
-        return False
-    return stands_on(network, height=height, block_hash=block_hash)
+    sql = "SELECT height, halted_reason <> '' FROM chain_cursors WHERE network = %s FOR UPDATE"
+    found = one(sql, (network,))
+    return found is not None and _is_below(network, height, block_hash, reached=found[0], is_halted=found[1])
 
 
 def stands_on(network: str, *, height: int, block_hash: str) -> bool:
-    """Return whether a block is part of what the cursor stands on now, as is_scanned() does; locks nothing."""
+    """Return whether a block is part of what the cursor stands on now, halted or not; locks nothing."""
     reached: int | None = value("SELECT height FROM chain_cursors WHERE network = %s", (network,))
-    if reached is None or height > reached:
+    return reached is not None and _is_below(network, height, block_hash, reached=reached, is_halted=False)
+
+
+def _is_below(network: str, height: int, block_hash: str, *, reached: int, is_halted: bool) -> bool:
+    """Return whether a block is on the chain of a cursor that has reached a height."""
+    if height > reached:
         return False
     kept = kept_hash(network, height)
-    return kept == block_hash or (kept is None and height <= reached - BLOCKS_SETTLED and not is_hole(network, height))
+    if kept is not None or is_halted:
+        return kept == block_hash
+    return height <= reached - BLOCKS_SETTLED and not is_hole(network, height)
 
 
 def halt(network: str, reason: str) -> bool:

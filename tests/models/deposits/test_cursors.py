@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
-from models.db.base import one, transaction
+from models.db.base import execute, one, transaction
 from models.deposits import cursors
-from models.deposits.cursors import Cursor, advance, kept_blocks, read, retreat, seen_head
+from models.deposits.cursors import Cursor, Position, advance, kept_blocks, read, retreat, seen_head
 from models.deposits.rows import ChainBlock
 from tests.models.builders import begin_scan
 from tests.models.db.collisions import at_once
@@ -180,6 +180,25 @@ def test_a_way_back_is_read_again_and_says_from_where_credits_were_counted() -> 
     with transaction():
         assert retreat(ETHEREUM, expected=current(), to_height=101, peak=103)
     assert (cursors.reread_height(ETHEREUM), cursors.peak_height(ETHEREUM)) == (101, 103)
+
+
+def test_a_position_has_the_cursor_its_split_and_a_block_to_measure_from() -> None:
+    assert cursors.position(ETHEREUM, pace_blocks=2) is None
+    first = begin()
+    for _ in range(4):
+        step(current())
+    cursors.note_split(ETHEREUM, 101)
+
+    found = cursors.position(ETHEREUM, pace_blocks=2)
+    assert found is not None
+    assert (found.cursor, found.split_height) == (current(), 101)
+    assert found.pace is not None
+    assert (found.pace.height, found.pace.block_time) == (102, first.block_time + timedelta(seconds=2))
+    assert found.pace.now >= first.block_time
+
+    execute("DELETE FROM chain_blocks")
+    cursors.note_split(ETHEREUM, None)
+    assert cursors.position(ETHEREUM, pace_blocks=2) == Position(current())
 
 
 def test_a_cursor_does_not_retreat_to_a_block_that_was_not_kept() -> None:
