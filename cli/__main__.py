@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from pkgutil import resolve_name
-from typing import Annotated
+from typing import Annotated, Final, NoReturn
 
 import typer
 
@@ -12,7 +12,7 @@ from cli.output import CommandError
 from core import __version__
 from core.secrets.secretbox import SecretBoxError
 from core.settings.settings import SettingsError
-from models.db.base import StoreUnavailableError
+from models.db.base import INSUFFICIENT_PRIVILEGE, StoreUnavailableError, pgcode
 from models.db.migrate import ChangedMigrationError
 from models.merchants.rows import IdentityError
 
@@ -42,6 +42,7 @@ _EXPECTED = (
     IdentityError,
     SecretBoxError,
 )
+AS_OWNER: Final = "run operators' commands with the DATABASE_URL of the tables' owner"
 
 
 def build() -> typer.Typer:
@@ -87,10 +88,19 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         build()(args=arguments, prog_name="sluice")
     except _EXPECTED as error:
-        print(f"sluice: {error}", file=sys.stderr)
-        if "--json" in arguments:
-            print(json.dumps({"error": str(error)}, ensure_ascii=False))
-        sys.exit(1)
+        _refuse(str(error), as_json="--json" in arguments)
+    except Exception as error:
+        if pgcode(error) != INSUFFICIENT_PRIVILEGE:
+            raise
+        denial, *_ = str(error).splitlines()
+        _refuse(f"{denial}; {AS_OWNER}", as_json="--json" in arguments)
+
+
+def _refuse(problem: str, *, as_json: bool) -> NoReturn:
+    print(f"sluice: {problem}", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": problem}, ensure_ascii=False))
+    sys.exit(1)
 
 
 def _add(app: typer.Typer, command: str, found: Callable[..., None] | typer.Typer) -> None:

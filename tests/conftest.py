@@ -33,6 +33,7 @@ from cli.embedded.supervise.ports import free_port
 from models.addresses import pool as address_pool
 from tests import coverage
 from tests.models.builders import Chain
+from tests.peers.databases.owner import OWNER, as_owner, make_owner
 from tests.peers.databases.worker_database import WorkerDatabase, admin, copy_database, drop_database
 
 ROOT: Final = Path(__file__).parents[1]
@@ -158,21 +159,22 @@ def _roomy_memory() -> str | None:
 
 @pytest.fixture(scope="session")
 def postgres(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
-    """A PostgreSQL with a database that has all migrations: TEMPLATE."""
+    """A PostgreSQL with a database that has all migrations and belongs to OWNER: TEMPLATE."""
     from models.db.grants import unlisted  # noqa: PLC0415  tests of lower rooms need no models
     from models.db.migrate import migrate  # noqa: PLC0415
 
     server = Postgres(server_folder, port=free_port(), leash=leash, durable=False)
     server.start()
     with admin(server) as cursor:
-        cursor.execute(f"CREATE DATABASE {TEMPLATE}")
         # Statistics that come by themselves would change the plans of some tests on some days.
         cursor.execute("ALTER SYSTEM SET autovacuum = off")
         cursor.execute("SELECT pg_reload_conf()")
         # Each session proves its password anew: four thousand rounds of it take longer than most tests.
         cursor.execute("SET scram_iterations = 1")
         cursor.execute("ALTER ROLE CURRENT_USER PASSWORD %s", (parse_dsn(server.url)["password"],))
-    migrate(server.database_url(TEMPLATE))
+        make_owner(cursor, server)
+        cursor.execute(f"CREATE DATABASE {TEMPLATE} OWNER {OWNER}")
+    migrate(as_owner(server.database_url(TEMPLATE)))
     with contextlib.closing(psycopg2.connect(server.database_url(TEMPLATE))) as session:
         forgotten = unlisted(session)
     assert not forgotten, f"no process was given rights to {forgotten}: say in models/db/grants.py who needs which"

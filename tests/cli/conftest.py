@@ -12,6 +12,7 @@ import pytest
 import structlog
 
 from cli.__main__ import main
+from tests.peers.databases.owner import as_owner
 
 
 @dataclass(frozen=True)
@@ -28,17 +29,19 @@ class Outcome:
 
 
 class CommandLine:
-    """Given an environment in `env`, runs `sluice` with the words of a call."""
+    """Given an environment in `env`, runs `sluice` with the words of a call, as the owner of the tests' database."""
 
     def __init__(self, env: dict[str, str], capsys: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> None:
         self.env = env
+        # Set by a test that wants more rights than the owner of the tables has.
+        self.is_superuser = False
         self._capsys = capsys
         self._patch = patch
 
     def __call__(self, *words: str) -> Outcome:
         with self._patch.context() as patch:
             for name, value in self.env.items():
-                patch.setenv(name, value)
+                patch.setenv(name, as_owner(value) if name == "DATABASE_URL" and not self.is_superuser else value)
             self._capsys.readouterr()
             with pytest.raises(SystemExit) as ended:
                 main(list(words))

@@ -18,6 +18,7 @@ from models.db import base
 from models.db.migrate import available
 from models.invariants import money_in as invariants
 from tests.cli.conftest import CommandLine
+from tests.peers.databases.owner import OWNER
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
 
 MNEMONIC = "test test test test test test test test test test test junk"
@@ -30,7 +31,7 @@ def empty_database(postgres: Postgres) -> Iterator[str]:
     session = psycopg2.connect(postgres.url)
     session.autocommit = True
     with session.cursor() as cursor:
-        cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        cursor.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(OWNER)))
         yield postgres.database_url(name)
         base.close()
         cursor.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

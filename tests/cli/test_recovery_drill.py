@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg2
 import pytest
 
 from actors.addresses.fill import fill_pool
@@ -40,7 +39,9 @@ from models.spends import signing
 from tests.actors.signer.recovery_world import RecoveryWorld
 from tests.cli.conftest import CommandLine, Outcome
 from tests.models.ledger.figures import net_of
+from tests.peers.databases.owner import OWNER, as_owner, make_owner
 from tests.peers.databases.standby import Snapshot, Standby, ask
+from tests.peers.databases.worker_database import admin
 
 pytestmark = pytest.mark.fresh_database
 
@@ -76,11 +77,9 @@ def drill(database: str, anvil: Callable[..., Anvil], sluice: CommandLine) -> It
 def second_cluster(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
     server = Postgres(server_folder / "second", port=free_port(), leash=leash, durable=False)
     server.start()
-    session = psycopg2.connect(server.url)
-    session.autocommit = True
-    with session.cursor() as cursor:
-        cursor.execute("CREATE DATABASE restored")
-    session.close()
+    with admin(server) as cursor:
+        make_owner(cursor, server)
+        cursor.execute(f"CREATE DATABASE restored OWNER {OWNER}")
     yield server
     base.close()
     server.stop()
@@ -120,8 +119,8 @@ def test_a_dump_that_is_restored_after_more_was_paid_pays_nobody_twice(
     never = drill.pay_out("never again", people["never again"], "30")
 
     restored = second_cluster.database_url("restored")
-    tool("pg_restore", f"--dbname={restored}", "--no-owner", "--no-privileges", "--exit-on-error", str(dump))
-    migrate(restored)
+    tool("pg_restore", f"--dbname={as_owner(restored)}", "--no-owner", "--no-privileges", "--exit-on-error", str(dump))
+    migrate(as_owner(restored))
     drill.restore(restored)
     order = drill.order("again", people["again"], "20")
     drill.sign()

@@ -1,18 +1,62 @@
-"""The doctor names a process whose login may do more than it needs, or less."""
+"""Operators' commands run as the owner of the tables; the doctor names a login that may do too much or too little."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import psycopg2
 import pytest
+from typer.main import get_command
 
+from cli.__main__ import DEVELOPMENT, build
 from cli.embedded.servers.logins import make_logins, url_of
 from models.db import base
-from models.db.grants import READ_ONLY, ROLES, SIGNER, WEB, WORKERS
+from models.db.grants import READ_ONLY, ROLES, SCHEMAS, SIGNER, WEB, WORKERS
 from tests.cli.conftest import CommandLine
+from tests.peers.databases.owner import OWNER, as_owner
+
+MERCHANT: Final = "018f0000-0000-7000-8000-000000000000"
+TXID: Final = "0x" + "11" * 32
+# A call of each command, and how it ends as the owner over an empty gateway: done, or refused for want of an object.
+COMMANDS: Final[dict[str, tuple[str, int]]] = {
+    "migrate": ("", 0),
+    "audit": ("", 0),
+    "doctor": ("", 0),
+    "rescan": ("ethereum --from 1", 1),
+    "merchant create": ("Shop", 0),
+    "merchant list": ("", 0),
+    "merchant set": (f"{MERCHANT} --cosign", 1),
+    "merchant unlock": (MERCHANT, 1),
+    "key create": (MERCHANT, 1),
+    "key revoke": ("nobody", 1),
+    "clock advance": ("1", 0),
+    "scan show": ("", 0),
+    "scan rewind": ("ethereum --to 1", 1),
+    "treasury liquidity": ("", 0),
+    "treasury move": (f"USDT 1 --from ethereum --to bsc --txid {TXID} --yes", 1),
+    "treasury returned": (f"ethereum {TXID} --yes", 1),
+    "treasury unowned": ("", 0),
+    "treasury keep": (f"bitcoin {TXID} --yes", 1),
+    "treasury recover": ("ethereum", 0),
+    "treasury writeoff": ("ethereum USDT 1 --reason lost --yes", 1),
+    "treasury dismiss": (f"ethereum {TXID} --reason theirs --yes", 1),
+    "treasury skip-addresses": ("evm --yes", 0),
+    "treasury status": ("", 0),
+    "treasury plan": ("", 0),
+    "treasury sweep": ("", 0),
+    "treasury adopt": ("ethereum USDT --yes", 1),
+    "payouts freeze": ("--all --reason test", 0),
+    "payouts unfreeze": ("--all", 0),
+    "payouts frozen": ("", 0),
+    "payouts cancel": (MERCHANT, 1),
+    "payouts release": (f"{MERCHANT} --yes", 1),
+    "payouts unsettled": ("", 0),
+    "payouts settle": (f"{MERCHANT} --as paid --yes", 1),
+}
+# They open no database.
+WITHOUT_DATABASE: Final = {"wallet init", "wallet descriptor", *DEVELOPMENT}
 
 
 @pytest.fixture
@@ -35,6 +79,49 @@ def judged(process: CommandLine, role: str, url: str) -> list[tuple[str, str]]:
     return [(f["verdict"], f["text"]) for f in report["findings"] if f["check"] == "rights"]
 
 
+def test_the_tests_owner_is_productions(database: str) -> None:
+    """Every command under test runs under its login, those that write too."""
+    base.connect(as_owner(database))
+    assert base.one("SELECT current_user, rolsuper FROM pg_roles WHERE rolname = current_user") == (OWNER, False)
+    others = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname = ANY(%s) AND tableowner <> current_user"
+    assert base.rows(others, (list(SCHEMAS),)) == []
+
+
+def test_every_command_is_in_the_table() -> None:
+    assert set(named(get_command(build()))) == COMMANDS.keys() | WITHOUT_DATABASE
+
+
+def named(command: Any, *path: str) -> Iterator[str]:
+    if not hasattr(command, "commands"):
+        yield " ".join(path)
+    for name, each in getattr(command, "commands", {}).items():
+        yield from named(each, *path, name)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_owner_may_run_every_command(sluice_db: CommandLine, redis_url: str, command: str) -> None:
+    words, code = COMMANDS[command]
+    sluice_db.env["REDIS_URL"] = redis_url
+    if "ethereum" in words:
+        sluice_db.env["ETHEREUM_RPC_URLS"] = "http://127.0.0.1:1"
+    outcome = sluice_db(*command.split(), *words.split())
+    assert outcome.code == code, outcome
+    assert "permission denied" not in outcome.out + outcome.err
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("words", [("merchant", "create", "Shop"), ("scan", "show"), ("migrate",)])
+def test_a_command_under_a_processs_login_names_the_owner(
+    process: CommandLine, logins: Mapping[str, str], words: tuple[str, ...]
+) -> None:
+    base.execute("DELETE FROM schema_migrations")
+    process.env["DATABASE_URL"] = logins[WEB]
+    outcome = process(*words)
+    assert outcome.code == 1
+    assert outcome.err.endswith("; run operators' commands with the DATABASE_URL of the tables' owner\n")
+    assert outcome.err.count("\n") == 1
+
+
 @pytest.mark.parametrize(("role", "login"), [("web", WEB), ("worker", WORKERS), ("signer", SIGNER)])
 def test_a_login_of_its_own_role_has_what_its_process_needs(
     process: CommandLine, logins: Mapping[str, str], role: str, login: str
@@ -43,6 +130,7 @@ def test_a_login_of_its_own_role_has_what_its_process_needs(
 
 
 def test_a_process_that_has_more_is_named(process: CommandLine, logins: Mapping[str, str], database_url: str) -> None:
+    process.is_superuser = True
     ((verdict, text),) = judged(process, "web", database_url)
     assert verdict == "warn"
     assert text.startswith("this process has more than it needs: is a superuser, may make roles, owns tables")

@@ -19,6 +19,7 @@ from psycopg2.extensions import connection, cursor
 from cli.embedded.servers.postgres import Postgres
 from tests.peers.databases.effects import EFFECTS
 from tests.peers.databases.kept_sessions import KeptSessions
+from tests.peers.databases.owner import OWNER
 
 NAME: Final = "shared"
 TEMPLATE: Final = "shared_template"
@@ -202,7 +203,8 @@ def admin(server: Postgres) -> Iterator[cursor]:
 
 def copy_database(at: cursor, name: str, template: str) -> None:
     """Make a database as another one is."""
-    at.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template)))
+    names = map(sql.Identifier, (name, template, OWNER))
+    at.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER {}").format(*names))
 
 
 def drop_database(at: cursor, name: str) -> None:
