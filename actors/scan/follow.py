@@ -231,7 +231,10 @@ def _check_pace(network: Network, chain: Reader, block: Block, since: Pace) -> N
     fair = PACE_SLACK_BLOCKS + PACE_FACTOR * passed / timedelta(milliseconds=network.block_time_ms)
     if block.height - since.height <= fair:
         return
-    if chain.agreement(block.height, block.hash).same < WITNESSES_MIN:
+    told = chain.agreement(block.height, block.hash)
+    if told.same < WITNESSES_MIN:
+        # One that lacks the block may have it soon. Of two that differ none rests, so an operator has to act.
+        reorgs.is_tied(network, block.height, told)
         raise ProviderError(f"block {block.height} comes too soon, and one provider alone has it")
 
 

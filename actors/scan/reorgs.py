@@ -165,11 +165,18 @@ def is_split(network: Network, chain: Reader, height: int) -> bool:
     """
     kept = cursors.kept_hash(network.code, height)
     ours = Agreement(same=0, other=0) if kept is None else chain.agreement(height, kept)
-    if ours.other and ours.same == ours.other:
-        _halt_disputed(network, height)
+    if is_tied(network, height, ours):
         return True
     cursors.note_split(network.code, None)
     return False
+
+
+def is_tied(network: Network, height: int, told: Agreement) -> bool:
+    """Return whether as many providers have a block as have another, which halts the scan."""
+    if not told.other or told.same != told.other:
+        return False
+    _halt_disputed(network, height)
+    return True
 
 
 def _from_the_start(

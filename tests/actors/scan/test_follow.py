@@ -431,13 +431,34 @@ def test_blocks_that_come_too_soon_count_once_two_providers_have_them(node: Pape
     """One that makes them up must not lead the scan further than the kept blocks go back."""
     node.providers, node.agree = 2, Agreement(same=same, other=0)
     before = cursor()[0]
-    for _ in range(600):
-        # All in the same second.
-        node.began -= timedelta(seconds=1)
-        node.mine()
+    crowd(node, 600)
     poll(20)
     scanned = cursor()[0] - before
     assert scanned == 600 if same == WITNESSES_MIN else scanned < 2 * polling.PACE_SLACK_BLOCKS
+
+
+@pytest.mark.parametrize(("other", "reason"), [(1, "providers disagree about a block"), (0, "")])
+def test_blocks_that_come_too_soon_halt_a_scan_where_another_provider_has_others(
+    node: PaperReader, other: int, reason: str
+) -> None:
+    """A provider that lacks them may have them soon; of one that has other blocks an operator has to hear."""
+    node.providers, node.agree = 2, Agreement(same=1, other=other)
+    crowd(node, 2 * polling.PACE_SLACK_BLOCKS)
+    with structlog.testing.capture_logs() as logs:
+        poll(4)
+    assert (halted(), [log["event"] for log in logs].count("scan.providers_disagree")) == (reason, int(bool(reason)))
+    assert cursor()[0] < node.head()
+
+    node.agree = Agreement(same=2, other=0)
+    poll(2)
+    assert (halted(), cursor()[0]) == ("", node.head())
+
+
+def crowd(node: PaperReader, count: int) -> None:
+    """Make blocks that all come in the same second."""
+    for _ in range(count):
+        node.began -= timedelta(seconds=1)
+        node.mine()
 
 
 def test_blocks_that_come_in_time_are_one_provider_s_word(node: PaperReader) -> None:
