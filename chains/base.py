@@ -6,7 +6,7 @@ form of core.addresses.addresses. Not knowing is an error or None, never a zero.
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from core.catalogue.catalogue import Pair
@@ -16,6 +16,11 @@ NATIVE: Final = "native"
 ERROR_CHARS_MAX: Final = 500
 WITNESSES_MIN: Final = 2
 """So many providers have to tell the same before money hangs on it: one may lie, or err."""
+# Numbers beyond these are a node's invention, and no row holds them: sums and products of them still fit.
+COUNT_MAX: Final = 2**48
+UNITS_MAX: Final = 2**128
+TIME_MIN: Final = datetime(1970, 1, 1, tzinfo=UTC)
+TIME_MAX: Final = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 def witnesses_needed(providers: int) -> int:
@@ -80,9 +85,23 @@ class MissingLogsError(ProviderError):
     """The bloom filter of a block's header admits logs that the node did not return, and no proof clears it."""
 
 
+def check_count(count: int) -> int:
+    """Return a height or a nonce. Raises ContradictionError if no chain counts so far."""
+    if not 0 <= count <= COUNT_MAX:
+        raise ContradictionError(f"no chain counts to {count}")
+    return count
+
+
+def check_units(units: int) -> int:
+    """Return an amount. Raises ContradictionError if it is negative, or more than there is of any coin."""
+    if not 0 <= units <= UNITS_MAX:
+        raise ContradictionError(f"no coin has {units} units")
+    return units
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A block's header. Time is UTC."""
+    """A block's header. Time is UTC. Raises ContradictionError if its height or its time is impossible."""
 
     height: int
     hash: str
@@ -92,6 +111,12 @@ class Block:
     time: datetime
     # Whether the hash is that of what is told here, time included: then one provider's word is enough.
     is_proved: bool = field(default=True, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no row can hold."""
+        check_count(self.height)
+        if not TIME_MIN <= self.time <= TIME_MAX:
+            raise ContradictionError(f"no block is of {self.time}")
 
 
 class Skipped:
@@ -103,7 +128,10 @@ SKIPPED: Final = Skipped()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """Money that arrived, proved by its receipt. (txid, ordinal) is unique on a network and survives a reorg."""
+    """Money that arrived, proved by its receipt. (txid, ordinal) is unique on a network and survives a reorg.
+
+    Raises ContradictionError if its units are impossible.
+    """
 
     txid: str
     # NATIVE, or where the transfer stands within its own transaction.
@@ -116,6 +144,10 @@ class Transfer:
     mark: str = ""
     # So many confirmations it takes at least, whatever its network asks for: a miner's reward cannot be spent before.
     depth_min: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse units that no row can hold."""
+        check_units(self.units)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Literal
 
-from chains.base import ProviderError
+from chains.base import ProviderError, check_count, check_units
 from core.catalogue.catalogue import Pair
 
 
@@ -227,7 +227,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """A transaction that one of our keys signed, as it stands in a block; the bytes and their signature prove it."""
+    """A transaction that one of our keys signed, as it stands in a block; the bytes and their signature prove it.
+
+    Its fee and its height they do not prove: ContradictionError is raised if these are impossible.
+    """
 
     txid: str
     # '' where the chain names none.
@@ -252,6 +255,11 @@ class Departure:
     window: Window | None = None
     # By which its transfers are known to the scan, as an attempt's; '' where that is its id.
     mark: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no row can hold."""
+        check_units(self.fee_units)
+        check_count(self.height)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,7 +328,10 @@ class Movement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """Where a spend stands, proved by receipts. Not knowing raises ProviderError."""
+    """Where a spend stands, proved by receipts. Not knowing raises ProviderError.
+
+    ContradictionError is raised if its height or its fee is impossible.
+    """
 
     kind: FateKind
     # Of death alone.
@@ -336,6 +347,11 @@ class Fate:
     movements: tuple[Movement, ...] = ()
     # Two providers tell the same of its receipt, where there are two.
     is_witnessed: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no row can hold."""
+        check_count(self.height)
+        check_units(self.fee_units)
 
     @property
     def is_success(self) -> bool:

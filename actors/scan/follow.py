@@ -64,11 +64,9 @@ def poll_network(ctx: Context, network: Network, chain: Reader) -> bool:
         more = _scan(ctx, network, chain)
         if not more:
             _seek_missing(ctx, network, chain)
-    except ProviderError:
+    finally:
         # What was scanned before is settled, whatever becomes of the scan.
         _settle(ctx, network, chain)
-        raise
-    _settle(ctx, network, chain)
     return more
 
 

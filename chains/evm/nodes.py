@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from chains.evm.wire import quantity
+from chains.evm.wire import height, quantity
 from chains.net.json_rpc import JsonRpc
 from chains.net.node import Dialect
 from chains.net.providers import RpcProviders
@@ -15,7 +15,7 @@ def _identity(node: JsonRpc) -> str:
 
 
 def _head(node: JsonRpc) -> int:
-    return quantity(node.call("eth_blockNumber", [], str))
+    return height(node.call("eth_blockNumber", [], str))
 
 
 def _open(url: str, timeout_s: float) -> JsonRpc:

@@ -108,10 +108,13 @@ class EvmReader(NodesReader[JsonRpc]):
         tag = self._finality_tag
         if tag is None:
             return None
-        answers = self._providers.everyone(
-            lambda node: node.call_or_none("eth_getBlockByNumber", [tag, False], wire.Header)
-        )
-        heights = [wire.quantity(header.number) for header in answers if isinstance(header, wire.Header)]
+
+        def height(node: JsonRpc) -> int | None:
+            header = node.call_or_none("eth_getBlockByNumber", [tag, False], wire.Header)
+            return None if header is None else wire.height(header.number)
+
+        answers = self._providers.everyone(height)
+        heights = [found for found in answers if isinstance(found, int)]
         return median_low(heights) if len(heights) >= witnesses_needed(self.providers) else None
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
@@ -133,11 +136,12 @@ class EvmReader(NodesReader[JsonRpc]):
 
     def locate(self, txid: str) -> int | None:
         """Return the height at which a transaction is included, or None if no node knows it."""
-        found = self._providers.everyone(
-            lambda node: node.call_or_none("eth_getTransactionReceipt", [txid], wire.Receipt)
-        )
-        heights = [wire.quantity(r.block_number) for r in found if isinstance(r, wire.Receipt) and r.block_number]
-        return max(heights, default=None)
+
+        def height(node: JsonRpc) -> int | None:
+            receipt = node.call_or_none("eth_getTransactionReceipt", [txid], wire.Receipt)
+            return wire.height(receipt.block_number) if receipt and receipt.block_number else None
+
+        return max((found for found in self._providers.everyone(height) if isinstance(found, int)), default=None)
 
     def departure(self, txid: str, block: Block) -> Departure | None:
         """Return a transaction that one of our keys signed."""

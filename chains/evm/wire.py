@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from chains.base import Block, ContradictionError, ProviderError
+from chains.base import Block, ContradictionError, ProviderError, check_count
 from chains.evm.headers import HeaderFields, hash_of
 
 WORD_BYTES: Final = 32
@@ -79,6 +79,11 @@ def quantity(text: str) -> int:
     if not _QUANTITY.fullmatch(text):
         _refuse("a number", text)
     return int(text, 16)
+
+
+def height(text: str) -> int:
+    """Read a block's number. Raises ContradictionError if no chain is so long."""
+    return check_count(quantity(text))
 
 
 def block_or_tx_hash(text: str) -> str:

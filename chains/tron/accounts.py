@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from chains.base import ProviderError
+from chains.base import ProviderError, check_units
 from chains.net.rest import RestError, RestNode
 from chains.tron import wire
 from core.catalogue.catalogue import Pair
@@ -197,4 +197,4 @@ def held(node: RestNode, address: str, pair: Pair | None, where: str = NEWEST) -
     word = wire.data(told.constant_result[0])
     if len(word) != wire.WORD_BYTES:
         raise ProviderError("a token's balance is no number")
-    return int.from_bytes(word, "big")
+    return check_units(int.from_bytes(word, "big"))

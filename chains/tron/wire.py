@@ -11,7 +11,7 @@ from typing import Annotated, Final, NoReturn
 
 import msgspec
 
-from chains.base import Block, ContradictionError, NotYetError, ProviderError
+from chains.base import COUNT_MAX, Block, ContradictionError, NotYetError, ProviderError
 from core.addresses import base58
 
 SUCCESS: Final = "SUCCESS"
@@ -20,6 +20,7 @@ TRIGGER: Final = "TriggerSmartContract"
 CREATE: Final = "CreateSmartContract"
 # What somebody has or pays, in sun.
 Sun = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Height = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
 WORD_BYTES: Final = 32
 ADDRESS_BYTES: Final = 21
 # What each begins with.
@@ -165,7 +166,7 @@ class Info(msgspec.Struct):
     """What became of a transaction; one without an id is unknown."""
 
     id: str = ""
-    height: int = msgspec.field(default=0, name="blockNumber")
+    height: Height = msgspec.field(default=0, name="blockNumber")
     fee: Sun = 0
     receipt: Receipt = msgspec.field(default_factory=Receipt)
     log: list[Log] = []

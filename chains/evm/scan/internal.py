@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from chains.base import Block, ProviderError, Transfer
+from chains.base import Block, ProviderError, Transfer, check_units
 from chains.evm import wire
 from chains.net.json_rpc import Rpc, RpcError
 
@@ -55,7 +55,7 @@ class _Traced(msgspec.Struct, rename={"txid": "txHash"}):
 
 def balance(node: Rpc, address: str, block_hash: str) -> int:
     """Return an address's coin after a block, in wei."""
-    return wire.quantity(node.call("eth_getBalance", [address, {"blockHash": block_hash}], str))
+    return check_units(wire.quantity(node.call("eth_getBalance", [address, {"blockHash": block_hash}], str)))
 
 
 def internal_transfers(node: Rpc, block: Block, recipient: str, currency: str) -> tuple[Transfer, ...]:

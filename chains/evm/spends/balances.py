@@ -3,7 +3,7 @@
 from collections import Counter
 from statistics import median_low
 
-from chains.base import DisagreementError, Place, ProviderError
+from chains.base import DisagreementError, Place, ProviderError, check_units
 from chains.evm import wire
 from chains.evm.scan import internal as evm_internal
 from chains.evm.spends.library import eth, spelled
@@ -32,7 +32,7 @@ def held(providers: RpcProviders, place: Place, block_hash: str, *, witnesses: i
 
 def newest(providers: RpcProviders, address: str) -> int:
     """Return an address's coin at the newest block, in wei: the middle of what providers tell, of two the lower."""
-    return median_low(providers.answers(lambda node: eth(node).get_balance(spelled(address), "latest")))
+    return median_low(providers.answers(lambda node: check_units(eth(node).get_balance(spelled(address), "latest"))))
 
 
 def _tokens_after(node: JsonRpc, contract: str, holder: str, block_hash: str) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from chains.base import ProviderError, witnesses_needed
+from chains.base import UNITS_MAX, ProviderError, check_count, witnesses_needed
 from chains.evm import wire
 from chains.evm.scan.block import ERC20_TOPICS, TRANSFER_TOPIC
 from chains.evm.spends.library import eth, spelled
@@ -27,8 +27,6 @@ REVERTED: Final = "the transaction was reverted"
 OUT_OF_GAS: Final = "the transaction ran out of gas"
 NO_TRANSFER: Final = "the token did not make the transfer"
 OTHER_TRANSFER: Final = "the token moved something else than was asked for"
-# What a token's amount may be at most; sums of a hostile one's logs are cut to it.
-WORD_MAX: Final = 2**256 - 1
 
 
 def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str], depth: int) -> Fate:
@@ -116,8 +114,8 @@ def _of_logs(logs: Sequence[LogReceipt], sender: str, output: Output, contract: 
     arrived = sum(units or 0 for _, to, units in moved if to == recipient)
     return OutputFate(
         effect="other",
-        left_units=max(0, min(left, WORD_MAX)),
-        arrived_units=min(arrived, WORD_MAX),
+        left_units=max(0, min(left, UNITS_MAX)),
+        arrived_units=min(arrived, UNITS_MAX),
         problem=OTHER_TRANSFER,
     )
 
@@ -150,4 +148,4 @@ def _is_slot_used(node: JsonRpc, sender: str, slot: int, depth: int) -> bool:
 
 def nonce(node: Rpc, sender: str, at: Any = "latest") -> int:
     """Return how many transactions of a sender a node's chain includes, up to a height or a tag."""
-    return eth(node).get_transaction_count(spelled(sender), at)
+    return check_count(eth(node).get_transaction_count(spelled(sender), at))

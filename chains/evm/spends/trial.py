@@ -10,7 +10,7 @@ from statistics import median_high, median_low
 from typing import Any, Final
 
 from chains import one_transfer
-from chains.base import ProviderError, witnesses_needed
+from chains.base import ProviderError, check_units, witnesses_needed
 from chains.evm.spends.gas import AbsurdFeeError, Bid
 from chains.evm.spends.library import ask_contract, calldata, eth, spelled
 from chains.evm.spends.tx import Spend
@@ -50,7 +50,7 @@ class Trial:
 
 def token_balance(node: JsonRpc, contract: str, holder: str, at: object) -> int:
     """Return a holder's tokens, in token units. at: a height, a tag, or {"blockHash": …}."""
-    return ask_contract(node, contract, calldata("balanceOf(address)", spelled(holder)), at)
+    return check_units(ask_contract(node, contract, calldata("balanceOf(address)", spelled(holder)), at))
 
 
 def gas_figure(intent: Intent, network: Network) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from chains.base import ProviderError, witnesses_needed
+from chains.base import UNITS_MAX, ProviderError, witnesses_needed
 from chains.net.rest import RestNode
 from chains.one_transfer import living, only_output
 from chains.spending import Case, Fate, FateKind, Intent, Output, OutputFate, Window
@@ -25,7 +25,6 @@ PROBLEMS: Final = {
 FAILED: Final = "the transfer failed"
 NO_TRANSFER: Final = "the token did not make the transfer"
 OTHER_TRANSFER: Final = "the token moved something else than was asked for"
-WORD_MAX: Final = 2**256 - 1
 
 
 def testimony(node: RestNode, case: Case) -> Fate:
@@ -72,8 +71,8 @@ def effect_of(
     arrived = sum(units for source, to, units in sent if to == output.recipient)
     return OutputFate(
         effect="other",
-        left_units=min(max(left, 0), WORD_MAX),
-        arrived_units=min(arrived, WORD_MAX),
+        left_units=min(max(left, 0), UNITS_MAX),
+        arrived_units=min(arrived, UNITS_MAX),
         problem=OTHER_TRANSFER,
     )
 

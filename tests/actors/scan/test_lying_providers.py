@@ -12,13 +12,14 @@ import structlog
 
 from actors.context import context
 from actors.scan import rescan
+from chains.base import COUNT_MAX
 from chains.evm import wire
 from chains.net import node as chain_node
 from chains.net import providers as chain_providers
 from chains.registry import reader
 from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows
-from tests.actors.scan.world import ETHER, World
+from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import DOWN, GARBAGE, HTML, LyingRpc
 
@@ -185,6 +186,38 @@ def test_a_head_that_is_made_up_stops_neither_sales_nor_payouts(world: World, ah
 
     found = rows("SELECT head_height - height, head_reached_at > app_now() - interval '1 minute' FROM chain_cursors")
     assert found == [(0, True)]
+
+
+def show_far_block(provider: LyingRpc, height: int) -> None:
+    """Let a provider name a head, and show a block of that height whose header proves itself."""
+
+    def tell(truth: Any, params: list[Any]) -> Any:
+        if params[0] != hex(height):
+            return truth
+        told = provider._truth("eth_getBlockByNumber", ["latest", False])
+        assert isinstance(told, dict)
+        told |= {"number": hex(height), "transactions": [], "logsBloom": "0x" + "00" * 256, "gasUsed": "0x0"}
+        return told | {"hash": wire.proved_hash(msgspec.convert(told, wire.Header))}
+
+    provider.lies |= {"eth_getBlockByNumber": tell, "eth_blockNumber": hex(height)}
+
+
+@pytest.mark.parametrize("height", [COUNT_MAX + 1, 2**63, 2**70])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_height_that_no_row_can_hold_is_its_provider_s_fault(world: World, height: int, place: int) -> None:
+    show_far_block(world.providers[place], height)
+    with structlog.testing.capture_logs() as logs:
+        assert pay_and_scan(world) == "paid"
+    assert world.cursor()[0] == world.node.height()
+    assert {log["provider"] for log in logs if log["event"] == "provider.contradicted"} == {place + 1}
+
+
+def test_units_that_no_row_can_hold_are_their_provider_s_fault(world: World) -> None:
+    world.providers[0].alter_amounts((2**256 - 1) // USDT_UNITS)
+    with structlog.testing.capture_logs() as logs:
+        assert pay_and_scan(world) == "paid"
+    assert world.deposits("status", "amount_units") == [("credited", 10**19)]
+    assert {log["provider"] for log in logs if log["event"] == "provider.contradicted"} == {1}
 
 
 def test_a_head_that_is_made_up_silences_nobody(world: World) -> None:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from chains.base import DisownedError, ForeignKeyError, NotYetError, ProviderError
+from chains.base import (
+    COUNT_MAX,
+    UNITS_MAX,
+    ContradictionError,
+    DisownedError,
+    ForeignKeyError,
+    NotYetError,
+    ProviderError,
+)
 from chains.spending import SpendRefusedError, Window
-from chains.tron import wire
+from chains.tron import accounts, wire
 from chains.tron.accounts import Prices
 from chains.tron.nodes import tron_providers
 from chains.tron.spends.fees import agreed_prices
@@ -58,6 +67,15 @@ def test_what_no_chain_tells_is_nobody_s_word(chain: World, path: str, lie: Twis
     with one_of(3, chain, path, lie) as outvoted:
         told = outvoted.drafted(intent)
     assert told.offer.terms["fee_limit"] == chain.drafted(intent).offer.terms["fee_limit"]
+
+
+def test_numbers_that_no_row_can_hold_are_refused() -> None:
+    call = msgspec.convert({"result": {"result": True}, "constant_result": [f"{UNITS_MAX + 1:064x}"]}, accounts.Call)
+    node = cast("Any", SimpleNamespace(ask=lambda *_: call))
+    with pytest.raises(ContradictionError):
+        accounts.held(node, OURS.address, USDT_PAIR)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"blockNumber": COUNT_MAX + 1}, wire.Info)
 
 
 def test_a_price_that_one_of_two_makes_up_is_at_most_twice_what_both_told() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chains.base import ProviderError
+from chains.base import UNITS_MAX, ProviderError
 from chains.evm.spends.fate import NO_TRANSFER, OTHER_TRANSFER, OUT_OF_GAS, REVERTED, judge
 from chains.evm.spends.terms import gas_offer
 from chains.spending import Attempt, Fate, FateKind, Intent, KeyRef, Movement, Offer, Output, OutputFate
@@ -132,7 +132,7 @@ ONE_MORE = "0x" + "1".rjust(64, "0")
         (logged(HOT, THEIRS, ONE_MORE), ("other", 78, 77, OTHER_TRANSFER)),
         (logged(HOT, OURS, ONE_MORE), ("other", 78, 78, OTHER_TRANSFER)),
         (logged(HOT, OURS, "0x"), ("other", 77, 77, OTHER_TRANSFER)),
-        (logged(HOT, OURS, "0x" + "ff" * 32), ("other", 2**256 - 1, 2**256 - 1, OTHER_TRANSFER)),
+        (logged(HOT, OURS, "0x" + "ff" * 32), ("other", UNITS_MAX, UNITS_MAX, OTHER_TRANSFER)),
         (logged(THEIRS, HOT, ONE_MORE), ("exact", 0, 0, "")),
         (lambda logs: [log | {"data": ONE_MORE * 1 + "00" * 32} for log in logs], ("other", 0, 0, OTHER_TRANSFER)),
     ],
