@@ -19,6 +19,7 @@ from chains.base import (
     Recorded,
 )
 from chains.net.budget import BudgetSpentError, budget
+from chains.net.http import RefusedError
 from chains.net.providers import Providers
 
 C = TypeVar("C")
@@ -124,13 +125,20 @@ class NodesReader(ABC, Generic[C]):
     def _is_shown(self, height: int, teller: str) -> bool:
         """Return whether a node shows the block of a head. Raises the ProviderError of the one that told the head.
 
-        One that contradicts itself has shown nothing.
+        One that contradicts itself, or refuses, has shown nothing and rests.
         """
         try:
-            self._providers.ask_one(teller, lambda node: self._shown(node, height))
+            self._providers.ask_one(teller, lambda node: self._own_head(node, height))
         except (NotYetError, ContradictionError):
             return self._is_shown_by_any(height)
         return True
+
+    def _own_head(self, node: C, height: int) -> Block:
+        """Return the block of a node's own head. Raises ContradictionError if it refuses to show that."""
+        try:
+            return self._shown(node, height)
+        except RefusedError as error:
+            raise ContradictionError(f"a node refuses the block of its own head: {error}") from None
 
     def _is_shown_by_any(self, height: int) -> bool:
         try:

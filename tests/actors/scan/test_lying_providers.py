@@ -177,6 +177,18 @@ def test_a_head_that_is_made_up_does_not_lead_the_scan_astray(world: World) -> N
     assert world.cursor()[0] == world.node.height()
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_head_whose_block_is_refused_does_not_stop_the_scan(world: World, place: int) -> None:
+    liar = world.providers[place]
+    liar.lies |= {
+        "eth_blockNumber": lambda truth, _params: hex(int(truth, 16) + 100),
+        "eth_getBlockByNumber": lambda truth, _params: truth or Refusal(-32000, "header not found"),
+    }
+
+    assert pay_and_scan(world) == "paid"
+    assert world.cursor()[0] == world.node.height()
+
+
 @pytest.mark.parametrize("ahead", [1, 10**9])
 def test_a_head_that_is_made_up_stops_neither_sales_nor_payouts(world: World, ahead: int) -> None:
     world.providers[0].lies["eth_blockNumber"] = lambda truth, _params: hex(int(truth, 16) + ahead)

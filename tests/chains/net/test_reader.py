@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -16,11 +17,13 @@ from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
 from chains.net import providers as chain_providers
 from chains.net.budget import BudgetSpentError, budget
+from chains.net.json_rpc import RpcError
 from chains.net.reader import NodesReader
+from chains.net.rest import RestError
 from chains.net.usage import Kind
 from chains.tron.reader import TronReader
 from tests.chains.conftest import CATALOGUE
-from tests.peers.json_rpc_node import JsonRpcNode, Raw
+from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
 from tests.peers.ours import Finds
 
 NOBODY = Finds(lambda _seen: ())
@@ -117,6 +120,49 @@ def test_a_head_whose_block_nobody_shows_is_what_the_others_tell(
     first, _, reader = both
     first.says(100 + ahead, has=100)
     assert reader.head() == 100
+
+
+@pytest.mark.parametrize("ahead", [1, 10**9])
+def test_a_node_that_refuses_the_block_of_its_own_head_has_shown_nothing_and_rests(
+    both: tuple[Node, Node, EvmReader], ahead: int
+) -> None:
+    first, _, reader = both
+    first.says(100 + ahead, has=100)
+    first.answers["eth_getBlockByNumber"] = Refusal(-32000, "header not found")
+    assert reader.head() == 100
+    assert [node.rests_until > time.monotonic() for node in reader._providers._nodes] == [True, False]
+
+
+class Refuses:
+    """A node of any family that has a head, and refuses its block."""
+
+    def call(self, *_asked: object) -> None:
+        raise RpcError("block", -32000, "header not found")
+
+    call_or_none = call
+
+    def ask(self, *_asked: object) -> None:
+        raise RestError("block", "header not found")
+
+
+class Ahead(Asked):
+    """Providers of which one is ahead of the others."""
+
+    def head(self) -> int:
+        return 101
+
+    def common_head(self, *, ask: bool = False) -> int:
+        del ask
+        return 100
+
+    def ask_one(self, _mark: str, question: Callable[[Any], object]) -> object:
+        return question(Refuses())
+
+
+@pytest.mark.parametrize("network", ["ethereum", "tron", "bitcoin"])
+def test_a_head_whose_block_is_refused_counts_once_another_node_shows_it(network: str) -> None:
+    assert made(network, Ahead(NotYetError())).head() == 100
+    assert made(network, Ahead(BLOCK)).head() == 101
 
 
 def test_a_node_that_fails_at_its_own_head_is_asked_last_then(both: tuple[Node, Node, EvmReader]) -> None:

@@ -188,7 +188,7 @@ def test_a_transfer_of_nothing_or_less_is_a_provider_s_fault(chain: World, units
 
     with (
         twisted(chain, **rewritten(transfer, {"type": wire.TRANSFER, "value": value})) as liar,
-        pytest.raises(ProviderError, match="nothing is moved|no coin has -1 units"),
+        pytest.raises(ProviderError, match=r"nothing is moved|no coin has -1 units"),
     ):
         liar.scan(height)
 
