@@ -386,6 +386,22 @@ def test_one_provider_alone_takes_credited_blocks_back_in_no_number_of_steps(nod
     assert (status(mine), halted()) == ("check", ""), "two may"
 
 
+def test_two_providers_lower_the_height_that_depth_is_counted_from(node: PaperReader) -> None:
+    """One provider alone may then take back again what nothing was credited by."""
+    node.mine(count=2 * ETHEREUM.confirmations)
+    poll()
+    fork = cursor()[0] - 2 * ETHEREUM.confirmations
+    node.providers, node.agree = 3, Agreement(same=0, other=2)
+    node.reorg(fork)
+    node.mine(count=2)
+    poll(2)
+    node.agree = Agreement(same=0, other=1)
+    node.reorg(fork + 1)
+    node.mine()
+    poll(2)
+    assert (cursor(), halted()) == ((fork + 2, f"0x2-{fork + 2}"), "")
+
+
 @pytest.mark.parametrize("depth", [1, 2])
 def test_what_went_back_has_to_come_to_the_head_again(node: PaperReader, depth: int) -> None:
     node.mine(count=3)
@@ -438,12 +454,12 @@ def test_blocks_that_come_too_soon_count_once_two_providers_have_them(node: Pape
     assert scanned == 600 if same == WITNESSES_MIN else scanned < 2 * polling.PACE_SLACK_BLOCKS
 
 
-@pytest.mark.parametrize(("other", "reason"), [(1, "providers disagree about a block"), (0, "")])
+@pytest.mark.parametrize(("told", "reason"), [((1, 1), "providers disagree about a block"), ((1, 0), ""), ((0, 0), "")])
 def test_blocks_that_come_too_soon_halt_a_scan_where_another_provider_has_others(
-    node: PaperReader, other: int, reason: str
+    node: PaperReader, told: tuple[int, int], reason: str
 ) -> None:
     """A provider that lacks them may have them soon; of one that has other blocks an operator has to hear."""
-    node.providers, node.agree = 2, Agreement(same=1, other=other)
+    node.providers, node.agree = 2, Agreement(same=told[0], other=told[1])
     crowd(node, 2 * polling.PACE_SLACK_BLOCKS)
     with structlog.testing.capture_logs() as logs:
         poll(4)
