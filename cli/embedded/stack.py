@@ -66,10 +66,11 @@ class Stack:
         """Start everything and return once it serves. Raises StartError."""
         if self.plan.ready_file is not None:
             self.plan.ready_file.unlink(missing_ok=True)
+        networks = [load_catalogue("development").networks[code] for code in self.plan.networks]
+        # A program that cannot be had ends the stack before it has made a database.
+        programs = self._find_programs({network.family for network in networks})
         self._start_servers()
         self._migrate()
-        networks = [load_catalogue("development").networks[code] for code in self.plan.networks]
-        programs = self._find_programs({network.family for network in networks})
         with self._console.step("chains") as step:
             self._start_chains(networks, programs)
             step.detail = ", ".join(f"{chain.network} {chain.url}" for chain in self.chains)

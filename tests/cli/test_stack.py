@@ -324,37 +324,49 @@ def test_an_unknown_network_is_refused(folder: Path) -> None:
     assert "networks are all, or some of ethereum" in log.read_text()
 
 
-def test_two_stacks_side_by_side_then_term_restart_and_kill(
-    stack: Running, folder: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.fresh_database
+def test_a_second_stack_beside_the_first_uses_given_stores_instead_of_servers_of_its_own(
+    stack: Running, folder: Path, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a second stack beside the first
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("REDIS_URL", redis_url)
     port = free_port()
+
     second = Running(folder, "--port", str(port))
+
+    assert set(second.pids) == {"chain:ethereum", *APPS}
+    assert (second.ready["database_url"], second.ready["redis_url"]) == (database_url, redis_url)
     assert second.ready["base_url"].endswith(f":{port}")
     assert second.serves()
     assert stack.serves()
-    invoice = second.new_invoice()
-    mark, pids = second.mark, second.pids
-    with contextlib.closing(psycopg2.connect(second.ready["database_url"])) as session, session.cursor() as cursor:
+    assert second.end() == 0
+    assert stack.serves()
+
+
+def test_a_stack_ends_starts_again_and_is_killed(stack: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file's last test of its stack, which it ends."""
+    folder, networks = stack.data.parent, ("--networks", "ethereum,bsc")
+    invoice = stack.new_invoice()
+    mark, pids = stack.mark, stack.pids
+    with contextlib.closing(psycopg2.connect(stack.ready["database_url"])) as session, session.cursor() as cursor:
         cursor.execute("SHOW fsync")
         assert cursor.fetchone() == ("on",)
 
-    # When it is asked to end, then it ends well and leaves nobody
-    assert second.end(signal.SIGTERM) == 0, second.log.read_text()
+    # When it is asked to end, then it ends well and leaves no process
+    assert stack.end(signal.SIGTERM) == 0, stack.log.read_text()
     assert carriers(mark) == []
     assert not any(is_running(pid) for group in pids.values() for pid in group)
-    assert stack.serves()
 
     # When it starts again, then it is quick and is the same as before
-    again = Running(folder, "--port", "0")
+    again = Running(folder, "--port", "0", *networks)
     with capsys.disabled():
         sys.stdout.write(f"\nsecond start: {again.took_s:.1f} s (goal 3 s on an idle machine)\n")
     assert again.took_s < SECOND_START_LIMIT_S
     for name in ("base_url", "secret", "approver", "buyer_key", "rpc", "database_url"):
-        assert again.ready[name] == second.ready[name]
+        assert again.ready[name] == stack.ready[name]
     assert again.client().post("/v1/payment/info", {"uuid": invoice})["uuid"] == invoice
 
-    # When its supervisor is killed, then nobody is left, and the folder can be used at once
+    # When its supervisor is killed, then no process is left, and the folder can be used at once
     mark, pids = again.mark, again.pids
     assert again.end(signal.SIGKILL) == -signal.SIGKILL
     third = Running(folder, "--port", "0", "--networks", "ethereum")
@@ -394,6 +406,7 @@ def test_a_demonstration_that_cannot_pay_says_why(folder: Path) -> None:
 
     assert done.returncode == 1
     assert "ANVIL names /nowhere/anvil" in log.read_text()
+    assert "migrations" not in log.read_text(), "it is told before anything is made"
     assert "Traceback" not in log.read_text()
 
 
@@ -411,22 +424,6 @@ def test_a_stack_that_is_asked_to_end_while_it_starts_leaves_nobody(anvil_progra
     assert not ready_file.exists()
     commands = [_command(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     assert not [command for command in commands if str(data).encode() in command]
-
-
-@pytest.mark.fresh_database
-def test_given_stores_are_used_instead_of_servers_of_its_own(
-    anvil_program: Path, folder: Path, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    del anvil_program
-    monkeypatch.setenv("DATABASE_URL", database_url)
-    monkeypatch.setenv("REDIS_URL", redis_url)
-
-    stack = Running(folder, "--port", "0")
-
-    assert set(stack.pids) == {"chain:ethereum", *APPS}
-    assert (stack.ready["database_url"], stack.ready["redis_url"]) == (database_url, redis_url)
-    assert stack.serves()
-    assert stack.end() == 0
 
 
 def test_a_database_that_cannot_be_reached_is_told_without_a_traceback(

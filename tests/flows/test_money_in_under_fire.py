@@ -1,6 +1,7 @@
 """Deposits of every kind among reorgs, kills and flushes: in the end every invoice is what its money makes it.
 
-The chain is replaced at random depths while money arrives; what a reorg dropped, its buyer sends again.
+The chain is replaced at random depths while money arrives; what a reorg dropped, its buyer sends again. One stack sees
+both stories, the one without reorgs first, since it counts every coin of its merchant.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +26,7 @@ from core.catalogue.catalogue import load_catalogue
 from tests.flows.buyer import Buyer
 from tests.flows.merchant import Merchant
 from tests.flows.stack import Stack
-from tests.flows.test_paid_invoices import DECIMALS, fire, register
+from tests.flows.test_paid_invoices import DECIMALS, assert_census, fire, pay_all, register, wait_until_paid
 from tests.peers.receiver import Receiver
 
 HOUR = 3600
@@ -172,6 +174,21 @@ def run_market(
         wait_for(market, sales, 2)
         assert_told(receiver, secret, sales)
         assert stack.sluice("audit")["violations"] == []
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory, anvil_program: Path) -> Iterator[Stack]:
+    del anvil_program  # without anvil there is no story
+    with Stack(tmp_path_factory.mktemp("money-in")) as running:
+        yield running
+
+
+@pytest.mark.timeout(400)
+def test_a_dozen_invoices_survive_flushes_and_kills(stack: Stack) -> None:
+    with Receiver() as receiver, fire(stack, flush_every_s=3, kill_every_s=2):
+        secret, invoices = pay_all(stack, receiver, 12)
+        wait_until_paid(stack, invoices)
+        assert_census(stack, receiver, secret, invoices)
 
 
 @pytest.mark.timeout(600)

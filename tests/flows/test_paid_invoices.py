@@ -148,14 +148,6 @@ def fire(stack: Stack, *, flush_every_s: float, kill_every_s: float) -> Iterator
             thread.join()
 
 
-@pytest.mark.timeout(400)
-def test_a_dozen_invoices_survive_flushes_and_kills(stack: Stack) -> None:
-    with Receiver() as receiver, fire(stack, flush_every_s=3, kill_every_s=2):
-        secret, invoices = pay_all(stack, receiver, 12)
-        wait_until_paid(stack, invoices)
-        assert_census(stack, receiver, secret, invoices)
-
-
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_a_hundred_invoices_survive_flushes_and_kills(stack: Stack) -> None:
