@@ -30,7 +30,7 @@ from models.deposits import balances as probes
 from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.deposits import witnesses as quorum
-from models.deposits.rows import Deposit, Owner, OwnerKind
+from models.deposits.rows import Booked, Deposit, Owner, OwnerKind
 from models.invoices import settlement, tallies
 from models.invoices.quoting import Targets
 from models.spends import coins
@@ -261,7 +261,25 @@ def take_late(
         if not cursors.is_scanned(network.code, height=scan.block.height, block_hash=scan.block.hash):
             return 0
         outflow.note(network, scan, signed)
-        return sum(take_transfer(ctx, network, chain, scan.block, transfer, ours) for transfer in scan.transfers)
+        new = [each for each in scan.transfers if take_transfer(ctx, network, chain, scan.block, each, ours)]
+        # The first reading did not show them: one provider hides them, or the other made them up.
+        for transfer in new if chain.providers > 1 else ():
+            doubt(network.code, transfer.txid, transfer.ordinal)
+        return len(new)
+
+
+def booked_as(catalogue: Catalogue, network: Network, transfer: Transfer) -> Booked:
+    """Return a transfer as its row has it."""
+    units = catalogue.pairs[transfer.currency, network.code].to_ledger(
+        transfer.units, catalogue.scale(transfer.currency)
+    )
+    return Booked(transfer.txid, transfer.ordinal, transfer.currency, units, transfer.recipient)
+
+
+def doubt(network: str, txid: str, ordinal: str) -> None:
+    """Ask for witnesses of a pending deposit or top-up that two readings of its block do not show alike."""
+    quorum.doubt(network, txid, ordinal)
+    topup_doubts.doubt(network, txid, ordinal)
 
 
 def _policy(ctx: Context) -> quorum.Policy:

@@ -16,13 +16,12 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan import departures
-from actors.scan.intake import Matching, settle_owners, take_late
+from actors.scan.intake import Matching, booked_as, doubt, settle_owners, take_late
 from chains.base import BlockScan, Skipped
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.deposits import cursors
 from models.deposits import rows as deposits
-from models.deposits import witnesses as quorum
 from models.treasury import topup_doubts
 
 log = structlog.get_logger()
@@ -102,7 +101,7 @@ def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread
     if found:
         log.warning("rescan.deposits_found", network=network.code, height=height, count=found)
     settle_owners(ctx, ours.of(scan.transfers))
-    doubted = _doubt_absent(network, chain, scan)
+    doubted = _doubt_absent(ctx, network, chain, scan)
     return Reread(height=height, block_hash=scan.block.hash, found=found, doubted=doubted)
 
 
@@ -115,18 +114,20 @@ def _note_split(network: Network, chain: Reader, height: int, kept: str) -> None
         cursors.note_split(network.code, height)
 
 
-def _doubt_absent(network: Network, chain: Reader, scan: BlockScan) -> int:
-    """Ask for witnesses of what is recorded in a block and was not seen in it again; too late once it is confirmed."""
-    shown = {(transfer.txid, transfer.ordinal) for transfer in scan.transfers}
+def _doubt_absent(ctx: Context, network: Network, chain: Reader, scan: BlockScan) -> int:
+    """Ask for witnesses of deposits and top-ups that a block does not show again, or shows otherwise.
+
+    It is too late for those that are confirmed: they are logged alone.
+    """
+    shown = {booked_as(ctx.catalogue, network, transfer) for transfer in scan.transfers}
     absent = [
-        (txid, ordinal)
-        for read in (deposits.keys_in_block, topup_doubts.keys_in_block)
-        for txid, ordinal in read(network.code, scan.block.height, scan.block.hash)
-        if (txid, ordinal) not in shown
+        booked
+        for read in (deposits.in_block, topup_doubts.in_block)
+        for booked in read(network.code, scan.block.height, scan.block.hash)
+        if booked not in shown
     ]
-    for txid, ordinal in absent:
-        log.error("rescan.deposit_missing", network=network.code, height=scan.block.height, txid=txid)
+    for booked in absent:
+        log.error("rescan.deposit_missing", network=network.code, height=scan.block.height, txid=booked.txid)
         if chain.providers > 1:
-            quorum.doubt(network.code, txid, ordinal)
-            topup_doubts.doubt(network.code, txid, ordinal)
+            doubt(network.code, booked.txid, booked.ordinal)
     return len(absent)

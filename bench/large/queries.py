@@ -243,7 +243,7 @@ def _due() -> Iterator[tuple[str, Callable[[], object]]]:
         owners = partial(deposits.owners_due, NETWORK, kind=kind, confirmations=network.confirmations, limit=PORTION)
         yield f"deposits deep enough, of {kind}s", owners
         yield f"orphaned deposits of {kind}s", partial(deposits.orphans, NETWORK, kind=kind)
-    yield "deposits of a block", partial(deposits.keys_in_block, NETWORK, 7, "0x")
+    yield "deposits of a block", partial(deposits.in_block, NETWORK, 7, "0x")
     yield "deposits to witness", partial(witnesses.due, NETWORK, limit=PORTION)
     yield "credits to mature", partial(crediting.release_matured, network, limit=1)
     yield "invoices to probe", partial(probes.due_invoices, NETWORK, family="evm", currency="ETH", limit=PORTION)

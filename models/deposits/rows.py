@@ -159,6 +159,16 @@ class DepositQuorum(Table, table="deposit_quorums"):
     agreed_at: datetime | None
 
 
+class Booked(NamedTuple):
+    """A transfer as it is recorded; units are the ledger's."""
+
+    txid: str
+    ordinal: str
+    currency: str
+    units: int
+    address: str
+
+
 class UnwitnessedCredits(Table, table="unwitnessed_credits"):
     """What an hour's deposits without a second opinion come to."""
 
@@ -336,11 +346,13 @@ def orphans(network: str, *, kind: OwnerKind) -> list[tuple[UUID, UUID]]:
     )
 
 
-def keys_in_block(network: str, height: int, block_hash: str) -> list[tuple[str, str]]:
-    """Return (txid, ordinal) of a block's deposits that its transactions and logs themselves show."""
-    return rows(
-        "SELECT txid, ordinal FROM deposits WHERE network = %s AND block_height = %s AND block_hash = %s"
-        " AND status <> 'reversed' AND ordinal NOT LIKE 'probe:%%' AND ordinal NOT LIKE 'trace:%%'",
+def in_block(network: str, height: int, block_hash: str) -> list[Booked]:
+    """Return a block's deposits that its transactions and logs themselves show."""
+    return rows_as(
+        Booked,
+        "SELECT txid, ordinal, currency, amount_units AS units, address FROM deposits"
+        " WHERE network = %s AND block_height = %s AND block_hash = %s AND status <> 'reversed'"
+        " AND ordinal NOT LIKE 'probe:%%' AND ordinal NOT LIKE 'trace:%%'",
         (network, height, block_hash),
     )
 

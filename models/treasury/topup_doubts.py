@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from models.db.base import execute, rows, touched
+from models.db.base import execute, rows_as, touched
 from models.deposits import witnesses as quorum
+from models.deposits.rows import Booked
 from models.deposits.witnesses import Policy, Reason
 from models.treasury.rows import Topup
 
@@ -58,10 +59,11 @@ def put_off(asked: Topup, problem: str) -> None:
     )
 
 
-def keys_in_block(network: str, height: int, block_hash: str) -> list[tuple[str, str]]:
-    """Return (txid, ordinal) of what transactions in a block brought, as far as it is not booked."""
-    return rows(
-        "SELECT txid, ordinal FROM treasury_topups WHERE network = %s AND block_height = %s AND block_hash = %s"
-        " AND status = 'pending' AND txid <> ''",
+def in_block(network: str, height: int, block_hash: str) -> list[Booked]:
+    """Return a block's top-ups that its transactions and logs show and that are not booked yet."""
+    return rows_as(
+        Booked,
+        "SELECT txid, ordinal, currency, units, address FROM treasury_topups"
+        " WHERE network = %s AND block_height = %s AND block_hash = %s AND status = 'pending' AND txid <> ''",
         (network, height, block_hash),
     )

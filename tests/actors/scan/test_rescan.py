@@ -18,6 +18,7 @@ from core.catalogue.catalogue import load_catalogue
 from models.db.base import one, rows
 from models.deposits import cursors
 from tests.actors.scan.test_lying_providers import other_hash
+from tests.actors.scan.test_witnesses import invent
 from tests.actors.scan.world import USDT_UNITS, World
 from tests.models.builders import USDT
 from tests.models.invoices.builders import requote
@@ -56,6 +57,9 @@ def test_another_provider_shows_what_the_first_one_hides_for_ever(start: Callabl
     world.rescan()
     world.poll()
 
+    assert world.status(mine) == "check"
+    world.witness()
+    world.poll()
     assert world.status(mine) == "paid"
 
 
@@ -79,6 +83,7 @@ def test_a_block_that_no_other_provider_has_yet_is_read_again_later(start: Calla
 
     del world.providers[1].lies["eth_getBlockByNumber"]
     world.rescan()
+    world.witness()
     world.poll()
     assert world.status(mine) == "paid"
 
@@ -275,3 +280,53 @@ def test_a_deposit_that_only_one_provider_shows_is_doubted(start: Callable[..., 
     assert world.status(mine) == "check"
     world.witness()
     assert world.status(mine) == "paid"
+
+
+@pytest.mark.parametrize("lie", ["recipient", "amount"])
+def test_a_transfer_that_one_provider_alters_is_put_right(
+    start: Callable[..., World], lie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second reading has the same transaction and place: it has to compare the rest."""
+    # Confirmations are two here, and the second reading comes before the last one, as on the main networks.
+    monkeypatch.setattr(rescan, "behind_blocks", lambda _network: 0)
+    world = start(3)
+    mine, theirs = world.invoice(), world.invoice()
+    if lie == "recipient":
+        world.providers[0].alter_recipient(theirs.address)
+    else:
+        world.providers[0].alter_amounts(40)
+    world.pay(mine)
+    world.mine()
+    world.catch_up()
+    world.providers[0].lies.clear()
+
+    world.rescan()
+
+    assert rows("SELECT reason FROM deposit_quorums") == [("missing",)]
+    world.advance(2)
+    world.witness()
+    world.poll()
+    world.advance(2)
+    world.poll()
+    assert (world.status(mine), world.status(theirs)) == ("paid", "check")
+    assert rows("SELECT amount_units FROM deposits WHERE status <> 'reversed'") == [(10 * USDT,)]
+    world.assert_sound()
+
+
+def test_a_transfer_that_the_second_reading_alone_shows_is_doubted(start: Callable[..., World]) -> None:
+    world = start(3)
+    mine = world.invoice()
+    # The second of the settings lies; the first reading is the first one's.
+    world.providers.insert(0, world.providers.pop(1))
+    invent(world, mine.address, USDT_UNITS)
+    world.advance(DEEP)
+    assert world.deposits() == []
+
+    for _ in range(3):
+        world.rescan()
+        world.witness()
+        world.poll()
+
+    assert world.deposits("status") == [("pending",)]
+    assert rows("SELECT reason, agreed_at FROM deposit_quorums") == [("missing", None)]
+    assert world.status(mine) == "check"
