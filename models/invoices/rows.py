@@ -154,6 +154,8 @@ class QuoteRow(Table, table="quotes"):
     fee_fixed_units: Units
     valid_from: datetime
     rate_expires_at: datetime
+    # Of the quote of a revival: a payment that was seen after this moment is judged by no earlier quote.
+    earlier_until: datetime | None = None
 
 
 class Running(NamedTuple):
@@ -424,19 +426,23 @@ def reopen(invoice: InvoiceRow, *, lifetime_s: int, quote_s: int | None) -> None
 
 
 def add_quote(invoice: InvoiceRow, quote: Quote, *, generation: int) -> None:
-    """Put a new quote in force; its rate holds as long as the invoice row says."""
+    """Put the quote of a revival in force; its rate holds as long as the stored row says.
+
+    invoice: the row before reopen(). Its expiry ends the earlier quotes: a payment that was seen later holds none.
+    """
     execute(
         "UPDATE invoices SET generation = %s, payer_units = %s, fee_fixed_units = %s WHERE id = %s",
         (generation, quote.payer_units, quote.fee_fixed_units, invoice.id),
     )
-    _record_quote(invoice.id)
+    _record_quote(invoice.id, earlier_until=invoice.expires_at)
 
 
-def _record_quote(invoice_id: UUID) -> None:
+def _record_quote(invoice_id: UUID, *, earlier_until: datetime | None = None) -> None:
     execute(
-        "INSERT INTO quotes (invoice_id, generation, payer_units, fee_fixed_units, valid_from, rate_expires_at)"
-        " SELECT id, generation, payer_units, fee_fixed_units, app_now(), rate_expires_at FROM invoices WHERE id = %s",
-        (invoice_id,),
+        "INSERT INTO quotes (invoice_id, generation, payer_units, fee_fixed_units, valid_from, rate_expires_at,"
+        " earlier_until) SELECT id, generation, payer_units, fee_fixed_units, app_now(), rate_expires_at, %s"
+        " FROM invoices WHERE id = %s",
+        (earlier_until, invoice_id),
     )
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import pairwise
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -29,6 +28,8 @@ from models.webhooks import outbox
 
 # paid can fall back to check and rise again in one settlement; more rounds than this would be a loop.
 JUDGEMENTS_MAX: Final = 4
+# The resolution of PostgreSQL's moments.
+_NEXT: Final = timedelta(microseconds=1)
 # Deposits below the smallest amount are left aside where together they are at most this part of the others: a tenth.
 SPECKS_PART: Final = 10
 # A crowd of specks must hold no lock for long, nor let a call outlive its caller, nor keep a scan from its blocks.
@@ -201,13 +202,15 @@ def _add(invoice: InvoiceRow, confirmed: _Confirmed) -> None:
 
 def _standing(catalogue: Catalogue, invoice: InvoiceRow) -> _Standing:
     quotes = QuoteRow.read("invoice_id = %s ORDER BY generation", (invoice.id,))
-    moments = sorted({after.valid_from for after in quotes[1:]})
+    ends = _ends(quotes)
+    moments = sorted({*ends})
     small_below = _smallest(catalogue, invoice)
     tallied = tallies.of_invoice(invoice.id, expires_at=invoice.expires_at, moments=moments, small_below=small_below)
+    in_time = [t for t in tallied if t.is_counted and t.is_in_time]
     return _Standing(
         invoice=invoice,
         tallies=tallied,
-        quote=_quote_held(quotes, moments, [t for t in tallied if t.is_counted and t.is_in_time]),
+        quote=_quote_held(quotes, [moments.index(end) for end in ends], in_time),
         expiry_passed=_expiry_passed(invoice),
         small_below=small_below,
         sighted=sightings.awaited(invoice.id) if invoice.status == "check" else 0,
@@ -221,10 +224,26 @@ def _smallest(catalogue: Catalogue, invoice: InvoiceRow) -> int:
     return catalogue.smallest_deposit(catalogue.pairs[invoice.pay_currency, invoice.network])
 
 
-def _quote_held(quotes: Sequence[QuoteRow], moments: Sequence[datetime], in_time: Sequence[Tally]) -> QuoteRow | None:
-    """Return the first quote that deposits held, by reaching a part of it before the next was made; else the newest."""
-    for quote, after in pairwise(quotes):
-        place = moments.index(after.valid_from)
+def _ends(quotes: Sequence[QuoteRow]) -> list[datetime]:
+    """Return the moment from which payments are too late for each quote but the newest.
+
+    That is the begin of the next quote, or the former expiry if the invoice was revived after it.
+    """
+    found: list[datetime] = []
+    former_expiry = None
+    for after in reversed(quotes[1:]):
+        if after.earlier_until is not None:
+            former_expiry = after.earlier_until + _NEXT
+        found.append(after.valid_from if former_expiry is None else min(after.valid_from, former_expiry))
+    return found[::-1]
+
+
+def _quote_held(quotes: Sequence[QuoteRow], ends: Sequence[int], in_time: Sequence[Tally]) -> QuoteRow | None:
+    """Return the first quote of which deposits reached a part before it ended; else the newest.
+
+    ends: the places of the quotes' ends among the moments of the tallies.
+    """
+    for quote, place in zip(quotes, ends, strict=False):
         seen_units = sum(t.units for t in in_time if t.moments_before <= place)
         if seen_units * invoices.HOLDING_PART >= quote.payer_units:
             return quote
