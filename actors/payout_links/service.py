@@ -59,6 +59,8 @@ def create(ctx: Context, asker: Asker, body: CreatePayoutLink) -> dict[str, Any]
     committed.
     """
     tokens = ClaimTokens(ctx.settings.secret_keys)
+    if body.email:
+        emails.wait_turn(asker.merchant_id)
     link = payout_links.insert(_planned(ctx, asker, tokens, payout_links.now(), body))
     freezes.check(link.merchant_id, link.network, link.currency)
     try:
@@ -96,6 +98,8 @@ def create_all(
             else:
                 wanted[position] = new.but(batch_id=batch_id, position=position)
         outcomes.append(planned)
+    if any(link.email for link in wanted.values()):
+        emails.wait_turn(asker.merchant_id)
     made = payout_link_batches.fund(list(wanted.values()))
     _write_emails(ctx, tokens, [link for link in made if not isinstance(link, DomainError)])
     for position, link in zip(wanted, made, strict=True):

@@ -22,6 +22,7 @@ class LockSeed(IntEnum):
     SIGNER_LIMITS = 5
     NOTICES = 6
     COLD_BOOKS = 7
+    EMAILS = 8
 
 
 @contextlib.contextmanager

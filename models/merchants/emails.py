@@ -19,9 +19,10 @@ import structlog
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
-from models.db import turns
+from models.db import locks, turns
 from models.db.base import execute, in_transaction, rows, value
 from models.db.bells import Bell, ring
+from models.db.locks import LockSeed
 from models.db.table import BY_DATABASE, Table
 
 log = structlog.get_logger()
@@ -152,11 +153,22 @@ def rewrite(waiting: EmailRow, body: bytes, *, box: SecretBox) -> None:
     )
 
 
+def wait_turn(merchant_id: UUID) -> None:
+    """Let others who write e-mails of a merchant wait until the caller's transaction ends.
+
+    Take this lock before any balance: a payment's receipt is written before its credit.
+    """
+    if _Process.post is not None:
+        locks.wait_turn(str(merchant_id), seed=LockSeed.EMAILS)
+
+
 def _within_caps(merchant_id: UUID, drafts: Sequence[Draft]) -> Sequence[Draft]:
     """Return the drafts that one mailbox, and one merchant, may be sent within 24 hours."""
     post = _Process.post
     if post is None:
         return drafts
+    # Two that count at the same time would both find room for the last one.
+    wait_turn(merchant_id)
     mailboxes = {_mailbox(draft.recipient) for draft in drafts}
     sent = dict(
         rows(

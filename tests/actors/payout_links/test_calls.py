@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +29,8 @@ from core.errors import (
 from core.payout_links.tokens import token_hash
 from models.db import base
 from models.db.base import close, execute, one, repeat_on_deadlock, rows, transaction, value
-from models.ledger.ledger import AVAILABLE, MATURING, Account, Transfer, post
+from models.ledger.ledger import AVAILABLE, MATURING, Account, Transfer, lock_balances, post
+from models.merchants import emails
 from models.payout_links import batches as payout_link_batches
 from models.payouts import freezes
 from models.queue import calls
@@ -46,7 +48,7 @@ from tests.actors.payout_links.world import (
     replayed,
 )
 from tests.models.builders import USDT, merchant
-from tests.models.db.collisions import at_once
+from tests.models.db.collisions import at_once, wait_until_somebody_waits
 from tests.models.ledger.figures import held
 from tests.models.payout_links.builders import rich_merchant
 from tests.models.payouts.builders import FEE, charge, fund, trade
@@ -497,6 +499,30 @@ def test_an_email_is_written_only_where_there_is_a_server_and_a_recipient(
 
     assert rows("SELECT recipient, status, kind FROM emails") == [("ann@mail.example", "pending", "cheque")]
     assert "deliver_emails" in rung
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_an_email_waits_for_its_turn_before_any_balance_is_locked(shop: UUID, database: str, *, is_batch: bool) -> None:
+    """Settlement writes a receipt and credits then: the other way round each would wait for the other."""
+    configure(database, SMTP_URL="smtp://127.0.0.1:1")
+
+    def make() -> None:
+        try:
+            if is_batch:
+                create_batch(shop, LINK | {"email": "ann@mail.example"})
+            else:
+                create(shop, email="ann@mail.example")
+        finally:
+            close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            emails.wait_turn(shop)
+            made = pool.submit(make)
+            wait_until_somebody_waits(limit_s=10)
+            lock_balances(Account(shop, AVAILABLE, "USDT"))
+        made.result()
+    assert (links(), value("SELECT count(*) FROM emails")) == (1, 1)
 
 
 def test_a_link_that_fails_sends_no_email(shop: UUID, database: str) -> None:
