@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
+import structlog
+
 from actors.context import Context, context
 from actors.invoices import service as invoice_orders
 from actors.invoices.service import Ready
@@ -22,6 +24,8 @@ from models.payment_links import rows as payment_links
 from models.payment_links.checkouts import Outcome
 from models.payment_links.rows import PaymentLinkRow
 from models.queue import calls
+
+log = structlog.get_logger()
 
 # When a link with too many unpaid payments may have room again: they live for an hour.
 FULL_RETRY_S: Final = 60
@@ -53,6 +57,8 @@ def check_out_link(info: CallInfo, wanted: CheckOut) -> CallReply:
     link = ctx.links.read(wanted.link_id)
     try:
         outcome, answer = _attempt(ctx, info, link, wanted)
+        if outcome == "full" and _makes_room(ctx, link, wanted):
+            outcome, answer = _attempt(ctx, info, link, wanted)
     except DomainError as error:
         # A link that is off says no more of itself than one that never was.
         refusal: Exception = error if payment_links.is_open(link.id) else PaylinkNotFound()
@@ -73,6 +79,17 @@ def _attempt(ctx: Context, info: CallInfo, link: PaymentLinkRow, wanted: CheckOu
         return None if written[0] == "left" else written
 
     return invoice_orders.under_current_terms(ctx, link.merchant_id, attempt) or ("left", None)
+
+
+def _makes_room(ctx: Context, link: PaymentLinkRow, wanted: CheckOut) -> bool:
+    """Let another payment of a full link give way to a buyer's; False if none may."""
+    source = payment_link_orders.source_of(ctx, link.id, wanted)
+    gone = repeat_on_deadlock(
+        checkouts.make_room, link.id, source=source, unpaid_max=ctx.settings.payment_link_unpaid_max
+    )
+    if gone is not None:
+        log.info("paylink.made_room", link=str(link.id), payment=str(gone))
+    return gone is not None
 
 
 def _write(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]]) -> Mapping[UUID, tuple[Outcome, str | None]]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
+from uuid import UUID
 
 from actors.context import Context
 from actors.invoices import service as invoice_orders
@@ -24,6 +26,7 @@ from core.errors import (
     PayUnknownCurrency,
 )
 from core.invoices.schemas import CreatePayment
+from core.payment_links import sources
 from core.payment_links.amounts import buyers_price
 from core.payment_links.schemas import CheckOut
 from core.rates import pricing
@@ -51,7 +54,13 @@ def make_ready(ctx: Context, link: PaymentLinkRow, wanted: CheckOut, terms: Term
     if is_chosen and not ctx.spare.allows(planned.family):
         raise InvoiceAddressFailed
     methods = [] if is_chosen else _offered(ctx, planned.invoice, terms)
-    return invoice_orders.make_ready(ctx, planned, terms_version=terms.version, methods=methods, public=True)
+    ready = invoice_orders.make_ready(ctx, planned, terms_version=terms.version, methods=methods, public=True)
+    return replace(ready, invoice=ready.invoice.but(link_source=source_of(ctx, link.id, wanted)))
+
+
+def source_of(ctx: Context, link_id: UUID, wanted: CheckOut) -> str:
+    """Return by what digest a link knows the buyer's address."""
+    return sources.digest(ctx.settings.secret_keys, link_id, wanted.source)
 
 
 def _offered(ctx: Context, invoice: InvoiceRow, terms: Terms) -> list[Method]:

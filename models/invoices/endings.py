@@ -16,12 +16,15 @@ from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
 from models.webhooks import outbox
 
-# Deposits and sightings of every kind count, reversed ones and dust included: only settlement weighs them.
-_UNTOUCHED: Final = (
+UNTOUCHED: Final = (
     "i.detected_units = 0 AND i.confirmed_units = 0 AND i.is_growth_due IS NULL"
     " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id)"
     " AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.owner_id = i.id)"
 )
+"""An invoice i into which nothing came.
+
+Deposits and sightings of every kind count, reversed ones and dust included: only settlement weighs them.
+"""
 
 
 def end_unpaid(catalogue: Catalogue, *, limit: int) -> int:
@@ -30,7 +33,7 @@ def end_unpaid(catalogue: Catalogue, *, limit: int) -> int:
     Safe to run many times at once: each takes rows that no other has locked.
     """
     with transaction():
-        claimed = rows.claim_due(limit, further=_UNTOUCHED)
+        claimed = rows.claim_due(limit, further=UNTOUCHED)
         if not claimed:
             return 0
         shown = quoting.seen_locked(catalogue, rows.lock_all(claimed))
@@ -52,7 +55,7 @@ def _end(shown: Sequence[Shown]) -> list[InvoiceRow]:
         shown,
         also="status = 'expired', is_final = true, revision = COALESCE(revision, 0) + 1,"
         " updated_at = date_trunc('milliseconds', app_now())",
-        condition=_UNTOUCHED,
+        condition=UNTOUCHED,
     )
     left = {each.invoice.id: each for each in shown}
     ended = [

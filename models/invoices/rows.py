@@ -106,6 +106,8 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     request_id: str | None = None
     # The payment link that it was checked out by.
     link_id: UUID | None = None
+    # By whom: a keyed digest of the buyer's address; None for those of earlier versions.
+    link_source: str | None = None
     scanned_height: int | None = derived("c.height")
     # While it is open alone.
     waiting: Waiting | None = derived(_WAITING, made=_waiting)

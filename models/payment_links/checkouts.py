@@ -11,8 +11,9 @@ from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 from core.invoices.states import InvoiceStatus
-from models.db.base import rows
+from models.db.base import column, execute, rows, transaction, value
 from models.invoices import rows as invoices
+from models.invoices.endings import UNTOUCHED
 from models.invoices.rows import Creation
 
 Outcome = Literal["created", "not_found", "full", "left"]
@@ -23,6 +24,27 @@ _PAGE: Final = (
     "SELECT i.id, i.status, i.price_units, i.price_currency, i.created_at FROM ("
     "SELECT id FROM invoices WHERE link_id = %s ORDER BY created_at DESC, id DESC LIMIT %s OFFSET %s"
     ") AS p JOIN invoices i ON i.id = p.id ORDER BY i.created_at DESC, i.id DESC"
+)
+
+
+# Untouched payments this old give way on a full link, of any source: the rate that their page showed is over.
+GIVES_WAY_S: Final = 900
+# Of those that may give way, no more are asked whether something came.
+LOOKED_AT_MAX: Final = 200
+_GIVING_WAY: Final = (
+    "WITH waiting AS MATERIALIZED (SELECT i.id, COALESCE(i.link_source, '') AS source, i.created_at FROM invoices i"
+    "   WHERE i.link_id = %(link)s AND i.status IN ('select', 'check') AND i.expires_at > app_now()),"
+    " mine AS (SELECT count(*) AS held FROM waiting w WHERE w.source = %(source)s),"
+    " shares AS (SELECT w.source, count(*) AS held FROM waiting w GROUP BY w.source),"
+    " candidates AS (SELECT w.id, w.created_at, o.excess FROM waiting w JOIN (SELECT s.source,"
+    "     CASE WHEN s.held > m.held + 1 THEN s.held ELSE 0 END AS excess, s.held >= m.held AS is_large"
+    "     FROM shares s CROSS JOIN mine m) o USING (source)"
+    "   WHERE (SELECT count(*) FROM waiting) >= %(max)s AND (o.excess > 0"
+    "     OR o.is_large AND w.created_at < app_now() - make_interval(secs => %(age_s)s))"
+    "   ORDER BY o.excess DESC, w.created_at, w.id LIMIT %(looked_at)s)"
+    f" SELECT i.id FROM candidates c JOIN invoices i ON i.id = c.id WHERE {UNTOUCHED}"
+    " ORDER BY c.excess DESC, c.created_at, c.id LIMIT 1"
+    " FOR UPDATE OF i SKIP LOCKED"
 )
 
 
@@ -53,6 +75,28 @@ def create(news: Sequence[Creation], *, unpaid_max: int) -> Mapping[UUID, tuple[
         ),
     )
     return {call_id: (outcome, response) for call_id, outcome, response in made}
+
+
+def make_room(link_id: UUID, *, source: str, unpaid_max: int) -> UUID | None:
+    """End the time of an untouched payment of a full link for a buyer; return its id, None if none gives way.
+
+    In a transaction of its own, which waits for the link's checkouts. The oldest gives way of the source that has most,
+    if that has more than the buyer's will have; else the oldest of all, once it is GIVES_WAY_S old. A payment that has
+    money, or may have, stays.
+    """
+    with transaction():
+        execute("SELECT 1 FROM payment_links WHERE id = %s FOR NO KEY UPDATE", (link_id,))
+        asked = {
+            "link": link_id, "source": source, "max": unpaid_max, "age_s": GIVES_WAY_S, "looked_at": LOOKED_AT_MAX
+        }  # fmt: skip
+        found = column(_GIVING_WAY, asked)
+        # A statement of its own sees what came before the row was locked.
+        ended: UUID | None = value(
+            "UPDATE invoices i SET expires_at = app_now(), updated_at = date_trunc('milliseconds', app_now())"
+            f" WHERE i.id = ANY(%s::uuid[]) AND {UNTOUCHED} RETURNING i.id",
+            (found,),
+        )
+    return ended
 
 
 def _array(ids: Iterable[UUID | None]) -> str:

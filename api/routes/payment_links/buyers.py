@@ -9,6 +9,7 @@ import msgspec
 
 from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, envelope
 from api.gateway import Gateway
+from api.limits.sources import source_of
 from api.routes.invoices.pay import PUBLIC_EXAMPLE
 from api.routes.payment_links.calls import EXAMPLE
 from core import errors
@@ -70,6 +71,7 @@ def order_message(call: Call) -> CheckOut:
         currency=order.currency,
         network=order.network,
         payer_email=order.payer_email,
+        source=source_of(call.source())[-1].name,
     )
 
 

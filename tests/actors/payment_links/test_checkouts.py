@@ -23,7 +23,8 @@ from core.errors import (
 )
 from core.ids import uuid7
 from core.payment_links.schemas import CheckOut
-from models.db.base import close, column, execute, transaction, value
+from models.db.base import close, column, execute, rows, transaction, value
+from models.invoices.endings import end_unpaid
 from models.payment_links import rows as payment_links
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError
@@ -38,7 +39,7 @@ from tests.actors.payment_links.world import (
     sold,
     switch,
 )
-from tests.models.builders import merchant
+from tests.models.builders import CATALOGUE, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -141,6 +142,133 @@ def test_what_is_counted_is_what_waits_for_its_buyer(shop: UUID, database: str, 
 
     assert (together((buyers_call(), order(one))) == [None]) is waits
     execute("UPDATE invoices SET status = 'select' WHERE link_id = %s", (one,))
+
+
+# A full link ----------------------------------------------------------------------------------------------------
+
+
+def crowd(shop: UUID, database: str, *sources: str) -> UUID:
+    """Return a link that these sources have filled, in their order, each payment a second older than the next."""
+    open_gateway(database, PAYMENT_LINK_UNPAID_MAX=str(len(sources)))
+    one = link(shop)
+    for source in sources:
+        execute("UPDATE invoices SET created_at = created_at - interval '1 second'")
+        check_out(one, source=source, **IN_USDT)
+    return one
+
+
+def open_ones(link_id: UUID) -> list[int]:
+    """Return which payments of a link still wait for their buyers, numbered from 0 in the order of their creation."""
+    found = column("SELECT expires_at > app_now() FROM invoices WHERE link_id = %s ORDER BY created_at, id", (link_id,))
+    return [number for number, is_open in enumerate(found) if is_open]
+
+
+def is_full(link_id: UUID, source: str) -> bool:
+    try:
+        check_out(link_id, source=source, **IN_USDT)
+    except TooManyRequestsError as full:
+        return full.retry_after_s == 60
+    return False
+
+
+def test_few_sources_keep_no_link_full(shop: UUID, database: str) -> None:
+    one = crowd(shop, database, "buyer", "a", "a", "a", "b", "b")
+    assert not is_full(one, "new")
+    assert open_ones(one) == [0, 2, 3, 4, 5, 6], "the oldest of the source that has most gives way"
+    assert not is_full(one, "newer")
+    assert open_ones(one) == [0, 3, 4, 5, 6, 7]
+    assert is_full(one, "new"), "it would have as many as the largest"
+    assert not is_full(one, "newest")
+    assert open_ones(one) == [0, 3, 5, 6, 7, 8]
+    assert is_full(one, "another"), "no source has more than one"
+    assert together((buyers_call(), order(one))) == [None]
+
+
+def test_many_sources_keep_a_link_full_for_a_quarter_of_an_hour(shop: UUID, database: str) -> None:
+    one = crowd(shop, database, "a", "b", "c")
+    execute("UPDATE invoices SET created_at = created_at - interval '890 seconds'")
+    assert is_full(one, "new")
+    execute("UPDATE invoices SET created_at = created_at - interval '10 seconds'")
+    assert not is_full(one, "new")
+    assert open_ones(one) == [1, 2, 3]
+    assert not is_full(one, "new"), "its own are not old enough, and others have as many"
+    assert open_ones(one) == [2, 3, 4]
+    assert is_full(one, "new"), "it has more than the one whose payment is old enough"
+
+
+def test_what_an_earlier_version_sold_is_one_source(shop: UUID, database: str) -> None:
+    one = crowd(shop, database, "a", "b", "c")
+    execute("UPDATE invoices SET link_source = NULL")
+    assert not is_full(one, "new")
+    assert open_ones(one) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        "UPDATE invoices SET detected_units = 1 WHERE id = '{0}'",
+        "UPDATE invoices SET confirmed_units = 1 WHERE id = '{0}'",
+        "UPDATE invoices SET is_growth_due = true WHERE id = '{0}'",
+        "INSERT INTO sightings (network, txid, ordinal, currency, units, address, owner_kind, owner_id, merchant_id,"
+        " stray_reason, spends, is_soon) SELECT network, '0x', '0', 'USDT', 1, address, 'invoice', id, merchant_id,"
+        " NULL, '{{}}', false FROM invoices WHERE id = '{0}'",
+    ],
+)
+def test_money_that_came_or_may_come_gives_no_way(shop: UUID, database: str, touch: str) -> None:
+    one = crowd(shop, database, "a", "a", "a")
+    (oldest,) = column("SELECT id FROM invoices ORDER BY created_at LIMIT 1")
+    execute(touch.format(oldest))
+    assert not is_full(one, "new")
+    assert open_ones(one) == [0, 2, 3]
+    execute("DELETE FROM sightings")
+    execute("UPDATE invoices SET detected_units = 0, confirmed_units = 0, is_growth_due = NULL")
+
+
+def test_money_that_comes_while_room_is_made_keeps_its_payment(
+    shop: UUID, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = crowd(shop, database, "a", "a", "a")
+
+    def late(sql: str, asked: dict[str, Any]) -> list[UUID]:
+        found: list[UUID] = column(sql, asked)
+        execute("UPDATE invoices SET detected_units = 1 WHERE id = ANY(%s::uuid[])", (found,))
+        return found
+
+    monkeypatch.setattr("models.payment_links.checkouts.column", late)
+    assert is_full(one, "new")
+    assert open_ones(one) == [0, 1, 2]
+    execute("UPDATE invoices SET detected_units = 0")
+
+
+def test_what_gave_way_ends_like_all_that_nobody_paid(shop: UUID, database: str) -> None:
+    one = crowd(shop, database, "a", "a", "a")
+    assert not is_full(one, "new")
+    assert rows("SELECT status, count(*) FROM invoices GROUP BY status") == [("check", 4)], (
+        "the scan has yet to pass it"
+    )
+    execute("UPDATE chain_cursors SET block_time = app_now() + interval '1 second'")
+    assert end_unpaid(CATALOGUE, limit=10) == 1
+    assert column("SELECT status FROM invoices ORDER BY created_at, id") == ["expired", "check", "check", "check"]
+
+
+def test_a_crowd_that_makes_room_at_once_sells_no_more_than_the_cap(shop: UUID, database: str) -> None:
+    one = crowd(shop, database, *["a"] * 12)
+
+    found = at_once(8, lambda number: is_full(one, f"new-{number}"))
+
+    assert len(open_ones(one)) == 12
+    assert sold(one) == 12 + found.count(False)
+
+
+def test_buyers_addresses_are_kept_as_digests_of_their_link(shop: UUID) -> None:
+    first, second = link(shop), link(shop)
+    for one, source in ((first, "192.0.2.7"), (first, "192.0.2.7"), (second, "192.0.2.7"), (first, "192.0.2.8")):
+        check_out(one, source=source)
+    check_out(first)
+    same, again, other_link, other, unknown = column("SELECT link_source FROM invoices ORDER BY created_at, id")
+    assert (same, unknown) == (again, "")
+    assert len({same, other_link, other}) == 3
+    assert all(len(each) == 32 for each in (same, other_link, other))
 
 
 def test_of_a_hundred_at_once_as_many_are_sold_as_may_be(shop: UUID, database: str) -> None:

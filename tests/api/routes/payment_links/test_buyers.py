@@ -292,14 +292,23 @@ def test_a_payment_of_a_link_that_was_switched_off_is_found_by_its_merchant_and_
     assert result(live.post("/v1/payment/history", {}))["items"][0]["uuid"] == made["uuid"]
 
 
-def test_the_workers_learn_nothing_but_the_order(client: Client, caller: FakeCaller) -> None:
+def test_the_workers_learn_nothing_but_the_order_and_its_source(client: Client, caller: FakeCaller) -> None:
     body = {"amount": 5, "currency": "USDT", "network": "bsc", "payer_email": "b@mail.example", "uuid": NOBODYS}
     client.public_post(f"/v1/link/{NOBODYS}/checkout", body)
 
     assert caller.last.payload == {
         "link_id": NOBODYS, "amount": "", "currency": "USDT", "network": "bsc", "payer_email": "b@mail.example",
+        "source": "None",
     }  # fmt: skip
     assert (caller.last.info.merchant_id, caller.last.info.idem_key) == (None, None)
+
+
+@pytest.mark.parametrize(("address", "source"), [("192.0.2.7", "192.0.2.7"), ("2001:db8:1:2::3", "2001:db8:1::/48")])
+def test_a_link_counts_a_buyer_by_the_widest_block(
+    client: Client, caller: FakeCaller, address: str, source: str
+) -> None:
+    client.simulate_post(f"/v1/link/{NOBODYS}/checkout", json={}, remote_addr=address)
+    assert caller.last.payload["source"] == source
 
 
 def test_a_checkout_counts_as_a_purchase_and_a_look_as_a_read() -> None:
