@@ -32,6 +32,10 @@ log = structlog.get_logger()
 
 INVOICES_PER_STEP: Final = 50
 WALLETS_PER_STEP: Final = 5
+# A step passes over this many addresses that providers failed at; with more, it is the providers that are down.
+FAILURES_PER_STEP: Final = 3
+# A block of this age that no provider can trace counts as one that shows no transfers.
+TRACE_PATIENCE_S: Final = 600
 
 
 @network_tick("probes")
@@ -47,9 +51,18 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
         *probes.due_invoices(network.code, family=network.family, currency=pair.currency, limit=INVOICES_PER_STEP),
         *probes.due_wallets(network.code, limit=WALLETS_PER_STEP),
     ]
+    failures = 0
     for owner in deposits.match(network.family, due).values():
         # By this trait a family says that its reader is one.
-        _Probe(ctx, network, cast("HiddenReader", chain), pair, owner).run(cursor)
+        probe = _Probe(ctx, network, cast("HiddenReader", chain), pair, owner)
+        try:
+            probe.run(cursor)
+        except ProviderError as error:
+            # A payer chooses the block of his payment, and so what it takes to trace it.
+            probe.note_failure(error)
+            failures += 1
+            if failures == FAILURES_PER_STEP:
+                raise
 
 
 class _Probe:
@@ -71,6 +84,11 @@ class _Probe:
             self._explain(block)
             settle_owners(self._ctx, [(self._owner.kind, self._owner.id)])
         self._note(None)
+
+    def note_failure(self, error: ProviderError) -> None:
+        """Give the other addresses their turn before this one's next."""
+        self._note(None)
+        log.warning("probe.failed", network=self._network.code, address=self._address, problem=str(error))
 
     def _note(self, height: int | None) -> None:
         probes.note(self._network.code, self._address, kind=self._owner.kind, height=height)
@@ -118,11 +136,21 @@ class _Probe:
         if not isinstance(scan, BlockScan) or scan.block.hash != block.hash:
             return
         take_late(self._ctx, self._network, self._chain, scan, ours)
-        self._take(block, self._chain.internal_transfers(block, self._address))
+        self._take(block, self._traced(block))
         rest = self._surplus(block.height, block.hash)
         if rest > 0:
             log.warning("deposit.without_transaction", network=self._network.code, height=block.height, units=rest)
             self._take(block, [self._unnamed(block, rest)])
+
+    def _traced(self, block: Block) -> Collection[Transfer]:
+        """Return what a trace of a block shows; nothing where no provider can trace it, however long that is tried."""
+        try:
+            return self._chain.internal_transfers(block, self._address)
+        except ProviderError as error:
+            if not probes.is_older(block.time, seconds=TRACE_PATIENCE_S):
+                raise
+            log.warning("probe.not_traced", network=self._network.code, height=block.height, problem=str(error))
+            return ()
 
     def _take(self, block: Block, transfers: Collection[Transfer]) -> None:
         """Record transfers, as far as the balance bears them out: a trace is no proof by itself."""

@@ -9,9 +9,10 @@ which it appeared.
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Final, cast
 
-from models.db.base import column, execute, rows, value
+from models.db.base import column, execute, is_true, rows, value
 from models.deposits.rows import BalanceProbe, Deposit, OwnerKind
 
 PROBE: Final = "probe:"
@@ -62,6 +63,11 @@ def note(network: str, address: str, *, kind: OwnerKind, height: int | None) -> 
         " SET probed_at = EXCLUDED.probed_at, height = COALESCE(EXCLUDED.height, b.height)",
         (network, address, kind, height),
     )
+
+
+def is_older(moment: datetime, *, seconds: int) -> bool:
+    """Return whether a moment is further back than this many seconds."""
+    return is_true("SELECT 1 WHERE %s < app_now() - make_interval(secs => %s)", (moment, seconds))
 
 
 def explained_height(network: str, address: str) -> int | None:

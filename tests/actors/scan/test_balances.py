@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from structlog.testing import capture_logs
@@ -15,7 +16,7 @@ from tests.actors.scan.world import ETHER, FORWARDER, World
 from tests.models.builders import CATALOGUE
 from tests.models.treasury.builders import HOT, spend
 from tests.peers.anvil import calldata
-from tests.peers.json_rpc_node import Refusal
+from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import DOWN
 
 NO_METHOD = Refusal(-32601, "the method does not exist")
@@ -247,3 +248,62 @@ def test_a_surplus_waits_for_another_provider_to_read_its_block(start: Callable[
     world.providers[1].lies.clear()
     world.probe()
     assert world.deposits("txid") == [(txid,)]
+
+
+def not_traceable(world: World, *heights: int) -> None:
+    """Let all providers fail at traces of these blocks, as they do where a trace is too long."""
+
+    def fail(truth: object, params: list[Any]) -> object:
+        return DOWN if int(params[0], 16) in heights else truth
+
+    for provider in world.providers:
+        for method in ("trace_block", "debug_traceBlockByNumber"):
+            provider.lies[method] = fail
+
+
+def passed_on(world: World) -> tuple[UUID, int]:
+    """Pay an invoice by a contract; return it and its block."""
+    mine = world.coin_invoice()
+    world.pay_by_contract(mine, ETHER)
+    return mine.id, world.mine()
+
+
+def test_a_block_that_cannot_be_traced_keeps_no_other_address_waiting(world: World) -> None:
+    _, heavy = passed_on(world)
+    others, _ = passed_on(world)
+    world.catch_up()
+    not_traceable(world, heavy)
+    with capture_logs() as lines:
+        world.probe()
+    assert world.deposits("owner_id") == [(others,)]
+    assert [line["height"] for line in lines if line["event"] == "deposit.without_transaction"] == []
+    assert "probe.failed" in [line["event"] for line in lines]
+
+
+def test_a_step_ends_after_some_failures_and_the_next_begins_with_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actor, "FAILURES_PER_STEP", 1)
+    _, heavy = passed_on(world)
+    others, _ = passed_on(world)
+    world.catch_up()
+    not_traceable(world, heavy)
+    world.probe()
+    assert world.deposits() == []
+    world.advance()
+    world.probe()
+    assert world.deposits("owner_id") == [(others,)]
+
+
+def test_what_cannot_be_traced_for_long_is_booked_without_a_transaction(world: World) -> None:
+    mine, heavy = passed_on(world)
+    world.catch_up()
+    refusal = Raw(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"not on this plan"}}', status=403)
+    world.providers[0].lies |= {"trace_block": refusal, "debug_traceBlockByNumber": refusal}
+    world.probe()
+    assert world.deposits() == []
+
+    world.pass_time(actor.TRACE_PATIENCE_S + 1)
+    world.advance()
+    world.probe()
+    assert world.deposits("owner_id", "txid", "block_height") == [(mine, "", heavy)]
