@@ -40,7 +40,7 @@ TRACE_PATIENCE_S: Final = 600
 
 @network_tick("probes")
 def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
-    """Look at the addresses of open invoices that await the network's coin, and at a few wallets."""
+    """Look at addresses of coin that was taken back, of open invoices that await the coin, and of a few wallets."""
     if not traits_of(network).has_hidden_transfers:
         return
     pair = next((pair for pair in ctx.catalogue.pairs_on(network.code) if pair.contract is None), None)
@@ -48,6 +48,7 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
     if pair is None or cursor is None:
         return
     due = [
+        *probes.due_again(network.code, scanned=cursor.height, limit=INVOICES_PER_STEP),
         *probes.due_invoices(network.code, family=network.family, currency=pair.currency, limit=INVOICES_PER_STEP),
         *probes.due_wallets(network.code, limit=WALLETS_PER_STEP),
     ]

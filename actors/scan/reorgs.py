@@ -17,6 +17,7 @@ from chains.base import SKIPPED, WITNESSES_MIN, Agreement, Block, ProviderError,
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
+from models.deposits import balances as probes
 from models.deposits import cursors
 from models.deposits.cursors import Cursor
 from models.deposits.rows import ChainBlock
@@ -215,6 +216,7 @@ def go_on(
         moved = move(expected=cursor, peak=peak)
         if moved:
             outflow.take_back(network)
+            probes.fall_back(network.code, height)
             signing.fall_behind(network.code)
     if not moved:
         return None

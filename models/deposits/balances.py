@@ -16,6 +16,7 @@ from models.db.base import column, execute, is_true, rows, value
 from models.deposits.rows import BalanceProbe, Deposit, OwnerKind
 
 PROBE: Final = "probe:"
+TRACE: Final = "trace:"
 # An invoice is looked at until so long after its end: a scan that is behind expires it later than the clock.
 AFTERCARE_S: Final = 7_200
 
@@ -37,6 +38,22 @@ def due_invoices(network: str, *, family: str, currency: str, limit: int) -> lis
         " AND i.expires_at > app_now() - make_interval(secs => %s)"
         " ORDER BY b.probed_at NULLS FIRST, i.created_at LIMIT %s",
         (family, network, currency, AFTERCARE_S, limit),
+    )
+
+
+def due_again(network: str, *, scanned: int, limit: int) -> list[str]:
+    """Return addresses with coin that was taken back, until their balance is explained up to its block again.
+
+    No transaction shows it, and its invoice may have ended long ago. scanned: the cursor's height.
+    """
+    return column(
+        "SELECT p.address FROM (SELECT g.address, max(g.block_height) AS block_height FROM deposits g"
+        "   WHERE g.network = %s AND g.status = 'reversed'"
+        f"   AND (g.ordinal LIKE '{TRACE}%%' OR g.ordinal LIKE '{PROBE}%%')"
+        "   GROUP BY g.address) p"
+        " LEFT JOIN balance_probes b ON b.network = %s AND b.address = p.address"
+        " WHERE COALESCE(b.height, -1) < LEAST(p.block_height, %s) ORDER BY b.probed_at NULLS FIRST LIMIT %s",
+        (network, network, scanned, limit),
     )
 
 
@@ -63,6 +80,11 @@ def note(network: str, address: str, *, kind: OwnerKind, height: int | None) -> 
         " SET probed_at = EXCLUDED.probed_at, height = COALESCE(EXCLUDED.height, b.height)",
         (network, address, kind, height),
     )
+
+
+def fall_back(network: str, height: int) -> None:
+    """Take no balance for explained above a height, from where deposits are taken back; inside that transaction."""
+    execute("UPDATE balance_probes SET height = %s WHERE network = %s AND height > %s", (height, network, height))
 
 
 def is_older(moment: datetime, *, seconds: int) -> bool:

@@ -9,9 +9,13 @@ from uuid import UUID
 import pytest
 from structlog.testing import capture_logs
 
+from actors import context
 from actors.scan import balances as actor
-from models.db.base import one, rows
+from actors.scan import rewind as rewinding
+from chains.registry import reader
+from models.db.base import execute, one, rows
 from models.deposits import balances as probes
+from models.invoices import rows as invoices
 from tests.actors.scan.world import ETHER, FORWARDER, World
 from tests.models.builders import CATALOGUE
 from tests.models.treasury.builders import HOT, spend
@@ -307,3 +311,54 @@ def test_what_cannot_be_traced_for_long_is_booked_without_a_transaction(world: W
     world.advance()
     world.probe()
     assert world.deposits("owner_id", "txid", "block_height") == [(mine, "", heavy)]
+
+
+def rewind(world: World, height: int) -> None:
+    process = context.context()
+    chain = reader(world.network, process.settings)
+    rewinding.rewind(process, world.network, chain, height, is_forced=True)
+
+
+@pytest.mark.parametrize("hours", [0, 30])
+@pytest.mark.parametrize("is_traced", [True, False])
+def test_what_a_rewind_takes_back_is_found_in_its_block_again(world: World, hours: int, *, is_traced: bool) -> None:
+    """The invoice may have ended long ago, and nothing but its balance shows the payment."""
+    if not is_traced:
+        mute(world)
+    before = world.cursor()[0]
+    mine, height = passed_on(world)
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    world.advance(6)
+    world.probe()
+    booked = world.deposits("txid", "ordinal", "status", "block_height")
+    assert [row[2:] for row in booked] == [("credited", height)]
+    if hours:
+        world.pass_time(hours * 3600)
+        execute("UPDATE rates SET quoted_at = app_now()")
+
+    rewind(world, before)
+    assert world.deposits("status") == [("reversed",)]
+    for _ in range(3):
+        world.advance(3)
+        world.probe()
+        world.poll()
+    assert world.deposits("txid", "ordinal", "status", "block_height") == booked
+    assert invoices.reread(mine).status == "paid"
+
+
+def test_an_address_is_left_alone_once_what_was_taken_back_is_explained(world: World) -> None:
+    mine, _ = passed_on(world)
+    world.catch_up()
+    world.probe()
+    world.reorg(1)
+    world.advance(3)
+    assert world.deposits("status") == [("reversed",)]
+    execute("UPDATE invoices SET expires_at = app_now() - interval '1 day' WHERE id = %s", (mine,))
+    looked_at = "SELECT height = (SELECT height FROM chain_cursors) FROM balance_probes"
+    world.probe()
+    assert rows(looked_at) == [(True,)]
+    world.advance()
+    world.probe()
+    assert rows(looked_at) == [(False,)]
