@@ -37,7 +37,7 @@ def rewind(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Also if nothing is halted, credited deposits are above, or one provider alone has it."
+            "--force", help="Also if nothing is halted, credited deposits are above, or other providers are silent."
         ),
     ] = False,
     as_json: JsonFlag = False,

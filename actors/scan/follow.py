@@ -47,6 +47,10 @@ PACE_SLACK_BLOCKS: Final = 24
 CLOCK_SKEW: Final = timedelta(seconds=60)
 
 
+# Where one provider alone has the newest block, the first scan begins this far below it: the others may lag.
+FIRST_BEHIND: Final = (0, 1, 4, 16, 64)
+
+
 class Tip(Enum):
     """The outcome of comparing the newest scanned block with the chain's."""
 
@@ -155,12 +159,25 @@ def _is_hole(chain: Reader, low: int, high: int) -> bool:
 
 
 def _first_position(network: Network, chain: Reader, head: int) -> Position | None:
-    """Begin at the head: no address was given out before."""
-    block = reorgs.at_or_below(chain, head)
+    """Begin at the head, or some blocks below it: no address was given out before.
+
+    Of several providers two have to have the block. Raises ProviderError where one is alone with it.
+    """
+    block = _first_block(chain, head)
     if block is None:
         return None
     cursors.start(reorgs.row(network, block))
     return cursors.position(network.code, pace_blocks=PACE_OVER_BLOCKS)
+
+
+def _first_block(chain: Reader, head: int) -> Block | None:
+    for behind in FIRST_BEHIND:
+        block = reorgs.at_or_below(chain, max(head - behind, 0))
+        if block is None or chain.providers == 1:
+            return block
+        if chain.agreement(block.height, block.hash).same >= WITNESSES_MIN:
+            return block
+    raise ProviderError(f"one provider alone has the blocks up to {head}; the scan begins at one that two have")
 
 
 def _check_tip(ctx: Context, network: Network, chain: Reader, cursor: Cursor, head: int) -> Tip:
@@ -170,11 +187,20 @@ def _check_tip(ctx: Context, network: Network, chain: Reader, cursor: Cursor, he
     """
     kept = (cursor.height, cursor.hash) if head >= cursor.height else cursors.kept_at_or_below(network.code, head)
     block = None if kept is None else chain.block(kept[0])
+    if kept is None and head < cursor.height - cursors.BLOCKS_KEPT:
+        _halt_far_ahead(network, cursor, head)
     if kept is None or block is None:
         return Tip.UNKNOWN
     if reorgs.is_same(block, kept[1]):
         return Tip.OURS
     return Tip.UNKNOWN if reorgs.walk_back(ctx, network, chain, cursor, head) is None else Tip.REPLACED
+
+
+def _halt_far_ahead(network: Network, cursor: Cursor, head: int) -> None:
+    """Halt where all kept blocks are above the chain's head: a provider made them up, or the nodes lost the chain."""
+    if cursors.halt(network.code, "the chain ends below the kept blocks"):
+        command = f"sluice scan rewind {network.code} --to HEIGHT --force"
+        log.error("scan.ahead_of_chain", network=network.code, height=cursor.height, head=head, command=command)
 
 
 def _scan_next(

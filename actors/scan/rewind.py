@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import structlog
 
@@ -19,6 +20,9 @@ from models.deposits import cursors, scans
 from models.deposits.cursors import Cursor
 
 log = structlog.get_logger()
+
+# The newest deposit up to the block is compared with the chain if it is in one of this many blocks.
+COMPARED_BLOCKS: Final = 10_000
 
 
 class RewindRefusedError(Exception):
@@ -39,17 +43,19 @@ def rewind(ctx: Context, network: Network, chain: Reader, height: int, *, is_for
     """Move a scan back to the block that the providers have at a height, and end its halt.
 
     Raises RewindRefusedError, and ProviderError where nothing answers. is_forced: also while the scan goes on, with
-    credited deposits above the block, and on one provider's word.
+    credited deposits above the block, on the word of one provider while the others are silent, and below the first
+    scanned block if the chain lacks that one.
     """
-    cursor = _cursor_above(network, height)
+    cursor = _cursor_above(network, chain, height, is_forced=is_forced)
     if not is_forced:
         _check_need(network, height)
     block = chain.block(height)
     if not isinstance(block, Block):
         raise RewindRefusedError(f"no provider of {network.code} has a block {height}; name another height")
-    is_agreed = chain.providers == 1 or chain.agreement(height, block.hash).same >= witnesses_needed(chain.providers)
+    is_agreed = _is_agreed(network, chain, block)
     if not is_agreed and not is_forced:
         raise RewindRefusedError(f"one provider alone has this block {height}; look at the others, or add --force")
+    _check_below_fork(network, chain, block)
     count = scans.deposits_above(network.code, height)
     if not _move(ctx, network, cursor, block, is_agreed=is_agreed):
         raise RewindRefusedError(f"the scan of {network.code} moved in between; try again")
@@ -60,16 +66,52 @@ def rewind(ctx: Context, network: Network, chain: Reader, height: int, *, is_for
     return Rewound(from_height=cursor.height, to_height=height, block_hash=block.hash, deposits=count)
 
 
-def _cursor_above(network: Network, height: int) -> Cursor:
+def _cursor_above(network: Network, chain: Reader, height: int, *, is_forced: bool) -> Cursor:
     cursor = cursors.read(network.code)
     if cursor is None:
         raise RewindRefusedError(f"the scan of {network.code} has not begun")
     if height >= cursor.height:
         raise RewindRefusedError(f"{network.code} is scanned up to block {cursor.height}; name a lower one")
     first = cursors.started_height(network.code)
-    if first is not None and height < first:
+    if first is not None and height < first and not (is_forced and _is_gone(network, chain, first)):
         raise RewindRefusedError(f"the scan of {network.code} began at block {first}; name that or a higher one")
     return cursor
+
+
+def _is_gone(network: Network, chain: Reader, first: int) -> bool:
+    """Return whether the chain lacks the first scanned block, or has another one: a provider made it up."""
+    found, kept = chain.block(first), cursors.kept_hash(network.code, first)
+    return found is None or (kept is not None and not reorgs.is_same(found, kept))
+
+
+def _is_agreed(network: Network, chain: Reader, block: Block) -> bool:
+    """Return whether enough providers have a block. Raises RewindRefusedError where others have another one."""
+    if chain.providers == 1:
+        return True
+    ours = chain.agreement(block.height, block.hash)
+    if ours.other and ours.same <= ours.other:
+        raise RewindRefusedError(
+            f"the providers of {network.code} have different blocks {block.height}; take the one that is wrong out of"
+            " the settings"
+        )
+    return ours.same >= witnesses_needed(chain.providers)
+
+
+def _check_below_fork(network: Network, chain: Reader, block: Block) -> None:
+    """Refuse a block above the fork of chain and scan: the blocks between would never be read."""
+    kept = cursors.kept_hash(network.code, block.height)
+    if kept is not None:
+        if kept != block.hash:
+            raise RewindRefusedError(
+                f"the scan has another block {block.height} than the chain; name a lower one, at or below the last"
+                f" that both have ({network.code} keeps blocks from {cursors.kept_from(network.code)} on)"
+            )
+        return
+    newest = scans.newest_deposit_block(network.code, low=block.height - COMPARED_BLOCKS, high=block.height)
+    if newest is not None and not reorgs.is_same(chain.block(newest[0]), newest[1]):
+        raise RewindRefusedError(
+            f"the chain does not have the block {newest[0]} of a deposit of {network.code}; name a lower one"
+        )
 
 
 def _check_need(network: Network, height: int) -> None:

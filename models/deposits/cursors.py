@@ -160,15 +160,16 @@ def retreat(network: str, *, expected: Cursor, to_height: int, peak: int | None)
 
 
 def restart(block: ChainBlock, *, expected: Cursor, peak: int | None) -> bool:
-    """Begin again at another block of the height where the scan once began: the chain was replaced below it.
+    """Begin again at another block of the height where the scan once began, or below: the chain was replaced there.
 
-    Nothing was lost: no deposit is looked for in that block or before. Call inside a transaction. peak: as with
-    retreat().
+    Nothing was lost: no deposit is looked for in that block or before, and it is the first from now on. Call inside a
+    transaction. peak: as with retreat().
     """
     moved = _move(block, expected, None, peak=peak)
     if moved:
         execute(
-            "UPDATE chain_cursors SET head_reached_at = NULL, reread_height = LEAST(reread_height, height)"
+            "UPDATE chain_cursors SET head_reached_at = NULL, reread_height = LEAST(reread_height, height),"
+            " started_height = LEAST(started_height, height)"
             " WHERE network = %s",
             (block.network,),
         )
@@ -201,6 +202,11 @@ def note_split(network: str, height: int | None) -> None:
 def started_height(network: str) -> int | None:
     """Return where the scan once began, None if that is not known."""
     return cast("int | None", value("SELECT started_height FROM chain_cursors WHERE network = %s", (network,)))
+
+
+def kept_from(network: str) -> int | None:
+    """Return the height of the lowest kept block."""
+    return cast("int | None", value("SELECT min(height) FROM chain_blocks WHERE network = %s", (network,)))
 
 
 def kept_hash(network: str, height: int) -> str | None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final, cast
 
 from core.catalogue.catalogue import Network
-from models.db.base import rows, value
+from models.db.base import one, rows, value
 from models.deposits.rows import HEIGHT_MAX
 
 # A scan is asked for a few times a block and takes its time: a pause so long is no lag.
@@ -106,6 +106,18 @@ def deposits_above(network: str, height: int, *, status: str | None = None) -> i
         " AND status <> 'reversed' AND (%s::text IS NULL OR status = %s)"
     )
     return cast("int", value(sql, (network, height, HEIGHT_MAX, status, status)))
+
+
+def newest_deposit_block(network: str, *, low: int, high: int) -> tuple[int, str] | None:
+    """Return (height, hash) of the highest block up to `high`, above `low`, whose deposits count; None without any."""
+    return cast(
+        "tuple[int, str] | None",
+        one(
+            "SELECT block_height, block_hash FROM deposits WHERE network = %s AND block_height > %s"
+            " AND block_height <= %s AND status <> 'reversed' ORDER BY block_height DESC LIMIT 1",
+            (network, low, high),
+        ),
+    )
 
 
 def blocks_behind(told: int, *, idle_s: float, block_time_ms: int) -> float:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 import structlog
 
 from actors import context
 from actors.scan import rewind as rewinding
+from chains.evm import wire
 from chains.registry import reader
 from cli.embedded.evm.anvil import Anvil
 from models.db import base
@@ -18,9 +20,10 @@ from models.deposits import cursors, scans
 from tests.actors.scan.test_lying_providers import lead_away
 from tests.actors.scan.world import World
 from tests.cli.conftest import CommandLine
-from tests.peers.lying_rpc import DOWN
+from tests.peers.lying_rpc import DOWN, LyingRpc
 
 DEEPER = "a reorg deeper than the kept blocks"
+FAR = 10**9
 
 
 @pytest.fixture
@@ -167,3 +170,97 @@ def test_what_is_scanned_is_shown(world: World, sluice: CommandLine, database: s
     assert "HALTED since" in sluice("scan", "show").out
     assert "there is no network" in sluice("scan", "show", "nowhere").err
     base.connect(database)
+
+
+def test_a_block_above_the_fork_is_refused(
+    world: World, sluice: CommandLine, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The blocks between the fork and it would never be read."""
+    fork = led_away(world, monkeypatch)
+    (kept_from,) = rows("SELECT min(height) FROM chain_blocks")[0]
+    for words in ((), ("--force",)):
+        code, problem = rewound(sluice, database, "--to", str(kept_from), *words)
+        assert (code, world.halted()) == (1, DEEPER)
+        assert f"keeps blocks from {kept_from} on" in problem
+    assert rewound(sluice, database, "--to", str(fork))[0] == 0
+
+
+def test_a_block_above_a_deposit_that_was_made_up_is_refused(world: World, sluice: CommandLine, database: str) -> None:
+    at = world.cursor()[0]
+    mine = world.invoice()
+    world.pay(mine)
+    world.confirm_sent()
+    world.advance(3)
+    cursors.halt("ethereum", "a test")
+    execute("DELETE FROM chain_blocks WHERE height < (SELECT height FROM chain_cursors)")
+    execute("UPDATE deposits SET block_hash = %s", ("0x" + "de" * 32,))
+    code, problem = rewound(sluice, database, "--to", str(at + 2))
+    assert code == 1
+    assert f"does not have the block {at + 1} of a deposit" in problem
+    assert rewound(sluice, database, "--to", str(at), "--force")[0] == 0
+
+
+def test_a_block_that_another_provider_denies_is_refused_by_force_too(
+    world: World, sluice: CommandLine, database: str
+) -> None:
+    before = world.cursor()
+    world.advance(3)
+    at = world.cursor()
+    cursors.halt("ethereum", "a test")
+    lead_away(world.providers[0], before[0])
+    for words in ((), ("--force",)):
+        code, problem = rewound(sluice, database, "--to", str(before[0] + 2), *words)
+        assert (code, world.cursor()) == (1, at)
+        assert "have different blocks" in problem
+
+
+def make_up_a_head(world: World, provider: LyingRpc) -> None:
+    """Let a provider show a block far above the chain, whose hash is that of its header."""
+
+    def show(truth: Any, params: list[Any]) -> Any:
+        if params[0] != hex(FAR):
+            return truth
+        newest = world.node.ask("eth_getBlockByNumber", "latest", False)
+        made_up = newest | {"number": hex(FAR), "transactions": [], "logsBloom": "0x" + "00" * 256, "gasUsed": "0x0"}
+        return made_up | {"hash": wire.proved_hash(msgspec.convert(made_up, wire.Header))}
+
+    provider.lies |= {"eth_getBlockByNumber": show, "eth_blockNumber": hex(FAR)}
+
+
+def test_a_scan_does_not_begin_at_a_block_that_one_provider_made_up(database: str, anvil: Callable[..., Anvil]) -> None:
+    with World(database, anvil).served_by(3) as world:
+        execute("DELETE FROM chain_blocks")
+        execute("DELETE FROM chain_cursors")
+        make_up_a_head(world, world.providers[0])
+        world.poll()
+        assert rows("SELECT height FROM chain_cursors") == []
+        world.providers[0].lies.clear()
+        world.poll()
+        assert world.cursor()[0] == world.node.height()
+
+
+def test_a_scan_that_began_at_a_made_up_block_halts_and_is_moved_below_it_by_force(
+    world: World, sluice: CommandLine, database: str
+) -> None:
+    before = world.cursor()[0]
+    execute("UPDATE chain_cursors SET height = %s, started_height = %s, hash = 'made up'", (FAR, FAR))
+    execute("DELETE FROM chain_blocks")
+    execute(
+        "INSERT INTO chain_blocks (network, height, hash, parent_hash, block_time)"
+        " SELECT network, height, hash, '', block_time FROM chain_cursors"
+    )
+    mine = world.invoice()
+    world.pay(mine)
+    world.mine(3)
+    with structlog.testing.capture_logs() as logs:
+        world.poll(2)
+    assert [log["command"] for log in logs if log["event"] == "scan.ahead_of_chain"] == [
+        "sluice scan rewind ethereum --to HEIGHT --force"
+    ]
+    assert world.halted() == "the chain ends below the kept blocks"
+
+    assert "began at block" in rewound(sluice, database, "--to", str(before))[1]
+    assert rewound(sluice, database, "--to", str(before), "--force")[0] == 0
+    assert cursors.started_height("ethereum") == before
+    world.catch_up()
+    assert world.status(mine) == "paid"
