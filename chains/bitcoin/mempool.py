@@ -5,6 +5,7 @@ portions of its own, what was found to be none of ours is not fetched again whil
 may be mined takes two.
 """
 
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple
@@ -34,6 +35,23 @@ class _Look(NamedTuple):
     is_more: bool
 
 
+class _Fetching:
+    """What is fetched of all pools at once: each transaction of one, while that one has it."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Tx] = {}
+        self._taken: set[str] = set()
+        self._lock = threading.Lock()
+
+    def take(self, wanted: Sequence[str]) -> Sequence[str]:
+        """Return what to fetch next of some transactions: first what no other pool is being asked for."""
+        with self._lock:
+            part = sorted((txid for txid in wanted if txid not in self.found), key=self._taken.__contains__)
+            part = part[:FETCHED_AT_ONCE]
+            self._taken.update(part)
+        return part
+
+
 class Pools:
     """The pools of one network's providers. Threads may race on what is kept; the worst is a question too many."""
 
@@ -45,12 +63,12 @@ class Pools:
 
     def sightings(self, ours: Ours, known: Mapping[str, bool]) -> Sightings:
         """Return what chains.family.MempoolReader says. Raises ProviderError where no provider tells."""
-        found: dict[str, Tx] = {}
-        answers = self._providers.everyone(lambda node: self._look(node, known, found))
+        fetching = _Fetching()
+        answers = self._providers.everyone(lambda node: self._look(node, known, fetching))
         looks = [answer for answer in answers if isinstance(answer, _Look)]
         if not looks:
             raise next((one for one in answers if isinstance(one, ProviderError)), ProviderError("no pool can be seen"))
-        waiting = frozenset[str]().union(*(look.waiting for look in looks))
+        found, waiting = fetching.found, frozenset[str]().union(*(look.waiting for look in looks))
         asked = self._asked(known, waiting)
         new = self._transfers(found, ours)
         soon = self._soon([*new, *asked])
@@ -70,17 +88,19 @@ class Pools:
             is_more=any(look.is_more for look in looks),
         )
 
-    def _look(self, node: JsonRpc, known: Mapping[str, bool], found: dict[str, Tx]) -> _Look:
-        """Fetch a portion of what is new in one pool into `found`; what another pool showed already is new in none."""
+    def _look(self, node: JsonRpc, known: Mapping[str, bool], fetching: _Fetching) -> _Look:
+        """Fetch a portion of what is new in one pool; what another pool showed already is new in none."""
         waiting = frozenset(node.call("getrawmempool", [], list[str]))
         # Whatever left the pool is forgotten, so that what is kept is no more than what waits.
         passed = self._passed[node] = self._passed.get(node, set()) & waiting
-        new = [txid for txid in waiting if txid not in passed and txid not in known and txid not in found]
+        new = [txid for txid in waiting if txid not in passed and txid not in known and txid not in fetching.found]
         portion = new[:PORTION]
-        fetched = dict(_fetch(node, portion))
-        found.update(fetched)
-        passed.update(txid for txid in portion if txid not in fetched)
-        return _Look(waiting, len(new) > len(portion))
+        while part := fetching.take(portion):
+            fetched = dict(_fetch(node, part))
+            fetching.found.update(fetched)
+            passed.update(txid for txid in part if txid not in fetched)
+            portion = [txid for txid in portion if txid not in part]
+        return _Look(waiting, len(new) > PORTION)
 
     def _asked(self, known: Mapping[str, bool], waiting: Collection[str]) -> Sequence[str]:
         """Return those of the known that are asked about this time: all, or each in its turn."""

@@ -4,6 +4,7 @@ Set by actors, spent by chains.net.json_rpc.
 A step without a budget is bounded by each request's own timeout alone.
 """
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +45,7 @@ class _Budget:
 
 _current: ContextVar[_Budget | None] = ContextVar("rpc_budget", default=None)
 _parts: ContextVar[int] = ContextVar("rpc_parts", default=1)
+_unwaited: ContextVar[threading.Event | None] = ContextVar("rpc_unwaited", default=None)
 
 
 @contextmanager
@@ -68,6 +70,16 @@ def shared(parts: int) -> Iterator[None]:
         _parts.reset(token)
 
 
+@contextmanager
+def charged_until(unwaited: threading.Event) -> Iterator[None]:
+    """Charge no call inside the block to the step that ends after the event: nobody waits for it then."""
+    token = _unwaited.set(unwaited)
+    try:
+        yield
+    finally:
+        _unwaited.reset(token)
+
+
 def take(timeout_s: float) -> float:
     """Pay for one request and return how long it may take. Raises BudgetSpentError."""
     found = _current.get()
@@ -87,8 +99,8 @@ def is_over() -> bool:
 
 def charge(usage: Usage, seconds: float) -> None:
     """Record the duration of one call against the step; quick calls are not held against their node."""
-    found = _current.get()
-    if found is not None and seconds >= SLOW_FROM_S:
+    found, unwaited = _current.get(), _unwaited.get()
+    if found is not None and seconds >= SLOW_FROM_S and not (unwaited and unwaited.is_set()):
         found.slow_s[usage] = found.slow_s.get(usage, 0.0) + seconds
 
 

@@ -91,7 +91,11 @@ class HttpNode:
         timeout_s = budget.take(self._timeout_s)
         began, is_timeout, body_read = time.monotonic(), False, None
         try:
-            with answer.within(timeout_s), self._sent(path + self._query, body, timeout_s) as response:
+            with (
+                usage.calling(what),
+                answer.within(timeout_s),
+                self._sent(path + self._query, body, timeout_s) as response,
+            ):
                 if response.status == HTTPStatus.TOO_MANY_REQUESTS:
                     raise RateLimitedError(what, _patience_s(response.headers.get("Retry-After")))
                 if response.status not in self._answers:

@@ -8,7 +8,7 @@ Nothing of this decides what is true, only who is asked first.
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from statistics import median_low
 from typing import Final, Generic, TypeVar
@@ -16,7 +16,7 @@ from typing import Final, Generic, TypeVar
 import structlog
 
 from chains.base import WITNESSES_MIN, ContradictionError, MissingLogsError, NotYetError, ProviderError
-from chains.net import budget
+from chains.net import at_once, budget
 from chains.net.http import RateLimitedError, RefusedError
 from chains.net.json_rpc import JsonRpc
 from chains.net.lone import AgreedFigures
@@ -72,7 +72,7 @@ class Providers(Generic[C]):
         """Return the newest height of the best node; now and then everybody's is asked, to find out who lags."""
         if self.count > 1 and time.monotonic() - self._looked_at > HEADS_EVERY_S:
             self._looked_at = time.monotonic()
-            self._each(lambda node: node.ask_head(self._tolerance))
+            self._all(self._askable(), lambda node: node.ask_head(self._tolerance))
         return self._first(self._ranked(Kind.HEAD), lambda node: node.ask_head(self._tolerance))
 
     def agreed_head(self) -> int | None:
@@ -89,7 +89,7 @@ class Providers(Generic[C]):
         ask: every node is asked now.
         """
         if ask:
-            self._each(lambda node: node.ask_head(self._tolerance))
+            self._all(self._askable(), lambda node: node.ask_head(self._tolerance))
         heads = [node.head for node in self._nodes if node.head is not None and node.is_measured]
         return median_low(heads) if len(heads) >= WITNESSES_MIN else None
 
@@ -125,15 +125,18 @@ class Providers(Generic[C]):
 
     def everyone(self, question: Callable[[C], T], *, kind: Kind = Kind.SMALL) -> list[T | ProviderError]:
         """Put one question to every node that may be asked; a failure stands in its node's place."""
-        return self._each(lambda node: node.ask(question, kind))
+        return list(self._all(self._askable(), lambda node: node.ask(question, kind)).values())
 
     def identities(self) -> list[str | ProviderError]:
         """Return which chain every node says that it serves, wrong ones included, in the operator's order."""
-        return [_attempted(node.identify) for node in self._nodes]
+        return self._apiece(lambda node: node.identify())
 
     def apiece(self, question: Callable[[C], T]) -> list[T | ProviderError]:
         """Put one question to every node as everyone() does, but in the operator's order, none left out."""
-        return [_attempted(partial(node.ask, question)) for node in self._nodes]
+        return self._apiece(lambda node: node.ask(question))
+
+    def _apiece(self, ask: Callable[[Node[C]], T]) -> list[T | ProviderError]:
+        return list(at_once.ask({node: partial(_attempted, ask, node) for node in self._nodes}).values())
 
     def answers(self, question: Callable[[C], T]) -> list[T]:
         """Return every answer, at least one; raise ProviderError if no provider gave one."""
@@ -156,13 +159,10 @@ class Providers(Generic[C]):
         rest only where more than half of all that answer agree, and not with it.
         """
         voices: dict[T, list[Node[C]]] = {expected: []}
-        for node, parts in self._shares(node for node in self._askable() if not self._is_stuck(node)):
-            try:
-                with budget.shared(parts):
-                    voices.setdefault(node.ask(question), []).append(node)
-            except ProviderError as error:
-                budget.check()
-                self._note(node, error)
+        asked = [node for node in self._askable() if not self._is_stuck(node)]
+        for node, answer in self._all(asked, lambda node: node.ask(question)).items():
+            if not isinstance(answer, ProviderError):
+                voices.setdefault(answer, []).append(node)
         self._rest_minority(voices.values())
         same = len(voices.pop(expected))
         return same, max(map(len, voices.values()), default=0)
@@ -175,46 +175,41 @@ class Providers(Generic[C]):
         for node in (node for group in groups if group is not most for node in group):
             node.blame(rest_s=CONTRADICTION_S)
 
-    def _each(self, ask: Callable[[Node[C]], T]) -> list[T | ProviderError]:
-        answers: list[T | ProviderError] = []
-        for node, parts in self._shares(self._askable()):
-            try:
-                with budget.shared(parts):
-                    answers.append(ask(node))
-            except ProviderError as error:
-                budget.check()
-                self._note(node, error)
-                answers.append(error)
-        return answers
+    def _all(self, nodes: Sequence[Node[C]], ask: Callable[[Node[C]], T]) -> dict[Node[C], T | ProviderError]:
+        """Ask nodes at once; one part of a step's time is left for what is asked next, where there are others."""
+        after = min(1, self.count - 1)
+        return at_once.ask({node: partial(self._answer, node, ask, after=after) for node in nodes})
 
     def _first(self, order: Sequence[Node[C]], ask: Callable[[Node[C]], T]) -> T:
         failure: ProviderError | None = None
         self._local.mark = ""
-        for left, node in zip(range(len(order), 0, -1), order, strict=True):
-            try:
-                with budget.shared(1 if node.usage.is_answering else left):
-                    answer = ask(node)
-            except ProviderError as error:
-                budget.check()
-                self._note(node, error)
-                # That somebody could not prove what he said is told even where others failed altogether.
-                failure = failure if isinstance(failure, MissingLogsError) else error
-            else:
+        for after, node in zip(reversed(range(len(order))), order, strict=True):
+            answer = self._answer(node, ask, after=after)
+            if not isinstance(answer, ProviderError):
                 self._local.mark = node.mark
                 return answer
+            # That somebody could not prove what he said is told even where others failed altogether.
+            failure = failure if isinstance(failure, MissingLogsError) else answer
         raise failure or self._nobody()
+
+    def _answer(self, node: Node[C], ask: Callable[[Node[C]], T], *, after: int) -> T | ProviderError:
+        """Return a node's answer, or its failure. Raises BudgetSpentError.
+
+        after: of a step's time, as many parts are left as the node itself gets, unless it answered a short time ago.
+        """
+        try:
+            with budget.shared(1 if node.usage.is_answering else after + 1):
+                return ask(node)
+        except ProviderError as error:
+            budget.check()
+            self._note(node, error)
+            return error
 
     def _nobody(self) -> ProviderError:
         """Return why no node was asked: all want patience, or the others are silent."""
         if self._askable():
             return ProviderError(f"{self._network.code}: no other provider answers")
         return RateLimitedError(self._network.code, self._patience_s())
-
-    def _shares(self, nodes: Iterable[Node[C]]) -> Iterator[tuple[Node[C], int]]:
-        """Return nodes with the parts of a step's time for a call of each; one is left for what is asked next."""
-        listed = list(nodes)
-        for left, node in zip(range(len(listed), 0, -1), listed, strict=True):
-            yield node, 1 if node.usage.is_answering or self.count == 1 else left + 1
 
     def _note(self, node: Node[C], error: ProviderError) -> None:
         if isinstance(error, ContradictionError):
@@ -270,8 +265,8 @@ class RpcProviders(Providers[JsonRpc]):
         return self.attempt(lambda rpc: rpc.call_or_none(method, params, kind))
 
 
-def _attempted(question: Callable[[], T]) -> T | ProviderError:
+def _attempted(ask: Callable[[Node[C]], T], node: Node[C]) -> T | ProviderError:
     try:
-        return question()
+        return ask(node)
     except ProviderError as error:
         return error

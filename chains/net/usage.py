@@ -5,7 +5,7 @@ A node may answer heads at once and blocks slowly, so latencies are compared onl
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from enum import StrEnum
 from typing import Final
@@ -41,6 +41,8 @@ class Usage:
     def __init__(self) -> None:
         # (latency_s, measured_at) by kind and method; the methods are those of our own code, so they are few.
         self._measured: dict[tuple[Kind, str], tuple[float, float]] = {}
+        # Calls that have not ended: kind, method, and when they began.
+        self._under_way: dict[object, tuple[Kind, str, float]] = {}
         self._overran_at = float("-inf")
         self.is_silent = False  # Its last call brought no answer for long.
         self._silences = 0
@@ -67,6 +69,16 @@ class Usage:
         """Record the duration of one call."""
         known = self.latencies(kind).get(method, seconds)
         self._measured[kind, method] = known + LATENCY_WEIGHT * (seconds - known), time.monotonic()
+
+    @contextmanager
+    def calling(self, kind: Kind, method: str) -> Iterator[None]:
+        """Count a call as under way inside the block."""
+        call = object()
+        self._under_way[call] = kind, method, time.monotonic()
+        try:
+            yield
+        finally:
+            del self._under_way[call]
 
     def note_answer(self) -> None:
         """Record that the node answers."""
@@ -95,8 +107,14 @@ class Usage:
         }
 
     def is_slow(self, kind: Kind, others: Iterable["Usage"]) -> bool:
-        """Return True if any method of a kind takes far longer here than at the fastest other node."""
+        """Return True if any method of a kind takes far longer here than at the fastest other node.
+
+        A call that has not ended takes as long as it has taken so far, or longer.
+        """
         mine, known = self.latencies(kind), [other.latencies(kind) for other in others]
+        for of_kind, method, began in list(self._under_way.values()):
+            if of_kind is kind:
+                mine[method] = max(mine.get(method, 0.0), time.monotonic() - began)
         return any(
             latency_s > max(SLOW_FROM_S, SLOW_FACTOR * min(fastest))
             for method, latency_s in mine.items()
@@ -127,6 +145,12 @@ def current_kind() -> Kind | None:
     """Return the kind of the question that is being asked; None outside of any."""
     found = _asked.get()
     return found and found[1]
+
+
+def calling(method: str) -> AbstractContextManager[None]:
+    """Count a call of the node that is being asked as under way inside the block."""
+    found = _asked.get()
+    return nullcontext() if found is None else found[0].calling(found[1], method)
 
 
 def note(method: str, seconds: float) -> None:

@@ -1,10 +1,11 @@
 """Finds a transaction in the block of a height, which proves what it holds. Called by chains.bitcoin.spends.fate.
 
-A block is read once, whoever tells of it: what its hash stands for never changes, so that another node is only asked
-which block it has there.
+What a block's hash stands for never changes: once a block was read, each node is only asked which block it has there.
+Nodes that are asked for the same at once read it once each.
 """
 
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,7 +50,7 @@ class Inclusions:
     def find(self, node: JsonRpc, txid: str, height: int) -> Found:
         """Return what a node's chain holds at a height. Raises NotYetError above its head, ProviderError."""
         place = hash_at(node, height), txid
-        if place in self._kept:
+        with suppress(KeyError):
             return Found(block_hash=place[0], tx=self._kept[place])
         proved = self._blocks.proved(node, height)
         found = self._kept[proved.block.hash, txid] = self._in(proved, txid)

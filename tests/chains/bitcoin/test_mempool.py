@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -87,6 +88,32 @@ def test_nothing_is_gone_while_a_provider_cannot_be_asked(chain: Chain) -> None:
 
     assert [plain(one) for one in found.seen] == [(txid, "0", 50_000, False)]
     assert found.gone == frozenset()
+
+
+def test_pools_are_asked_at_once_and_each_first_for_what_no_other_is(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mempool, "FETCHED_AT_ONCE", 1)
+    txids = [chain.node.pay((OURS, 50_000 + number)) for number in range(2)]
+    both, fetched, shown = threading.Barrier(2), list[str](), set[str]()
+
+    def show(txid: str) -> object:
+        fetched.append(txid)
+        if txid not in shown:
+            both.wait(10)
+        shown.add(txid)
+        return chain.node.ask("getrawtransaction", txid)
+
+    answers = {
+        "getblockhash": lambda _height: chain.reader.identify()[0],
+        "getrawmempool": txids,
+        "getrawtransaction": show,
+        "getmempoolentry": ENTRY,
+        "estimatesmartfee": {"feerate": 0.00005000, "blocks": 6},
+    }
+    with JsonRpcNode(answers) as one, JsonRpcNode(answers) as other:
+        found = bitcoin_reader(one.url, other.url).sightings(Books(), {})
+    assert {plain(each)[0] for each in found.seen} == set(txids) == set(fetched[:2])
 
 
 def test_no_pool_at_all_is_an_error() -> None:
