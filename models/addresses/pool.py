@@ -86,15 +86,19 @@ class AddressStash:
         self._is_current = is_current
         self._key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key)) if public_key else None
         self._lock = threading.Lock()
-        # Held by who reserves, so that those who find the stash empty meanwhile wait for one and the same.
-        self._reserving = threading.Lock()
+        # By family: held by who reserves, so that those who find the stash empty meanwhile wait for one and the same.
+        # A family whose pool is empty keeps no caller of another waiting.
+        self._reserving = {family: threading.Lock() for family in self._network_of}
         # Until when each may be given out, and what it is; the oldest first.
         self._ready: defaultdict[str, deque[tuple[float, tuple[int, str]]]] = defaultdict(deque)
         self._undrawn: deque[tuple[str, str]] = deque(maxlen=STASH)
         self._wanted = threading.Event()
         # By family: its pool was empty for WAIT_S, and nobody waits for it until then.
         self._hopeless_until = dict.fromkeys(self._network_of, 0.0)
-        self._verified: OrderedDict[tuple[str, int], tuple[str, ...]] = OrderedDict()
+        # Each family's chunks are read and dropped by who reserves of it.
+        self._verified: dict[str, OrderedDict[int, tuple[str, ...]]] = {
+            family: OrderedDict() for family in self._network_of
+        }
 
     def fill_ahead(self) -> None:
         """Start a thread that reserves more once half are left, and draws the QR codes that will be asked for.
@@ -110,7 +114,7 @@ class AddressStash:
         """
         found = self._next(family)
         if found is None:
-            with self._reserving:
+            with self._reserving[family]:
                 found = self._next(family) or self._refill_soon(family)
         if found is None:
             log.error("address_pool.empty", family=family)
@@ -170,7 +174,7 @@ class AddressStash:
 
     def _fill_and_draw(self) -> None:
         for family in tuple(self._ready):
-            with self._reserving:
+            with self._reserving[family]:
                 if self._is_low(family):
                     self._refill(family, takes=False)
         while self._undrawn:
@@ -195,15 +199,15 @@ class AddressStash:
 
     def _chunks(self, family: str, wanted: Collection[int]) -> dict[int, tuple[str, ...]]:
         """Return those of the chunks whose signature holds."""
-        missing = [chunk for chunk in wanted if (family, chunk) not in self._verified]
-        for chunk, signature, addresses in _read_chunks(family, missing):
+        verified = self._verified[family]
+        for chunk, signature, addresses in _read_chunks(family, [chunk for chunk in wanted if chunk not in verified]):
             if self._is_signed(chunk_message(family, chunk, addresses), signature):
-                self._verified[family, chunk] = tuple(addresses)
+                verified[chunk] = tuple(addresses)
             else:
                 log.critical("address_pool.chunk_unsigned", family=family, chunk=chunk)
-        found = {chunk: self._verified[family, chunk] for chunk in wanted if (family, chunk) in self._verified}
-        while len(self._verified) > VERIFIED_CHUNKS_MAX:
-            self._verified.popitem(last=False)
+        found = {chunk: verified[chunk] for chunk in wanted if chunk in verified}
+        while len(verified) > VERIFIED_CHUNKS_MAX:
+            verified.popitem(last=False)
         return found
 
     def _is_signed(self, message: bytes, signature: bytes) -> bool:

@@ -580,6 +580,26 @@ def test_nobody_waits_for_the_thread_that_fills_ahead(monkeypatch: pytest.Monkey
     assert taken == list(range(2 * STASH))
 
 
+def test_a_family_whose_pool_is_empty_keeps_no_caller_of_another_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, may_go_on = threading.Event(), threading.Event()
+
+    def reserve_of(_stash: AddressStash, family: str, limit: int) -> list[tuple[int, str]]:
+        if family == "tron":
+            asked.set()
+            may_go_on.wait(20)
+        return [(ordinal, f"0x{ordinal:040x}") for ordinal in range(limit)]
+
+    monkeypatch.setattr(AddressStash, "_reserve", reserve_of)
+    stash, took = AddressStash(PUBLIC_KEY), list[str]()
+    waiting = threading.Thread(target=lambda: took.append(stash.take("tron")[1]))
+    waiting.start()
+    assert asked.wait(20)
+    stash.take("evm")
+    assert took == [], "the other family still waits"
+    may_go_on.set()
+    waiting.join()
+
+
 def test_a_failure_to_fill_ahead_is_told_and_the_next_take_tries_again() -> None:
     stash = Filled()
     stash.failures = [StoreUnavailableError("away"), StoreUnavailableError("still")]
@@ -681,7 +701,7 @@ def test_the_memory_of_verified_chunks_is_bounded(monkeypatch: pytest.MonkeyPatc
     for _ in range(5 * CHUNK):
         stash.take("evm")
 
-    assert len(stash._verified) == 2
+    assert len(stash._verified["evm"]) == 2
 
 
 def test_claims_go_on_after_the_server_ended_the_connection(database: str) -> None:
