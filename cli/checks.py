@@ -288,7 +288,8 @@ def _name_one_voice(code: str, urls: Sequence[str]) -> Iterator[Finding]:
     domains = Counter(".".join(host.split(".")[-DOMAIN_LABELS:]) for host in hosts if not _is_number(host))
     for domain, count in sorted(domains.items()):
         if count > 1 and "." in domain:
-            text = f"{count} of one domain, {domain}, count as {count}: two that agree may be one company"
+            harm = "nothing has a second opinion" if count == len(hosts) else "two that agree may be one company"
+            text = f"{count} of one domain, {domain}, count as {count}: {harm}"
             yield Finding(f"{code} providers", Verdict.WARN, text)
 
 

@@ -236,8 +236,9 @@ def test_providers_of_one_domain_are_named() -> None:
         return [finding.text for finding in checks._name_one_voice("ethereum", urls)]
 
     of_one = "2 of one domain, nodes.example, count as 2: two that agree may be one company"
+    of_none = "2 of one domain, nodes.example, count as 2: nothing has a second opinion"
     assert found("https://eth.nodes.example/v2/key", "https://rpc.nodes.example/other", "https://a.example") == [of_one]
-    assert found("https://nodes.example/v2/one", "https://nodes.example/v2/two") == [of_one]
+    assert found("https://nodes.example/v2/one", "https://nodes.example/v2/two") == [of_none]
     assert found("https://nodes.example/v2#Key=one", "https://nodes.example/v2#Key=two") == [], "these are one already"
     assert found("http://127.0.0.1:1", "http://127.0.0.1:2", "http://[::1]:1", "http://[::1]:2") == []
     assert found("http://geth:1", "http://geth:2") == []
