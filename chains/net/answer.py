@@ -1,4 +1,4 @@
-"""Bounds the exchange with a node: connection, head and body share one deadline. Used by chains.net.http.
+"""Bounds the exchange with a node: lookup, connection, head and body share one deadline. Used by chains.net.http.
 
 A socket's own timeout begins anew with each byte, so a server that drips its answer would keep a thread for hours.
 """
@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.util.connection import allowed_gai_family
+
+from chains.net import names
 
 # Connecting may take this long in all, however many addresses a name has.
 CONNECT_TIMEOUT_S: Final = 2.0
-ADDRESSES_MAX: Final = 8
 HEAD_BYTES_MAX: Final = 64 * 1024
 # Body and framing: chunks of one byte each with a long extension end here.
 WIRE_BYTES_MAX: Final = 128 * 1024 * 1024
@@ -120,8 +120,8 @@ def _set_timeout(sock: socket.socket | None) -> None:
 
 def _connect(host: str, port: int, options: Any) -> socket.socket:
     """Return a connection to the first address that accepts one; each gets its share of the time left."""
+    found = names.addresses_of(host.strip("[]"), port, within_s=_left_s())
     until = time.monotonic() + min(CONNECT_TIMEOUT_S, _left_s())
-    found = socket.getaddrinfo(host.strip("[]"), port, allowed_gai_family(), socket.SOCK_STREAM)[:ADDRESSES_MAX]
     failure: OSError = OSError("the name has no address")
     for number, (family, kind, protocol, _, address) in enumerate(found):
         share_s = max(0.01, (until - time.monotonic()) / (len(found) - number))

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from chains.base import ProviderError
-from chains.net import answer
+from chains.net import answer, names
 from chains.net.json_rpc import JsonRpc
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -84,8 +84,107 @@ def test_a_name_with_many_silent_addresses_has_one_deadline(monkeypatch: pytest.
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.create_connection(full.getsockname()):
         monkeypatch.setattr(answer, "CONNECT_TIMEOUT_S", 0.4)
         one = (socket.AF_INET, socket.SOCK_STREAM, 6, "", full.getsockname())
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_args: [one] * 8)
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_how: [one] * 8)
         began = time.monotonic()
         with pytest.raises(ProviderError):
             JsonRpc("http://silent.example/secret-key", timeout_s=3).call("eth_method", [], str)
         assert time.monotonic() - began < 10
+
+
+# Names ------------------------------------------------------------------------------------------------------
+
+
+class Resolver:
+    """A resolver that answers for names once a test lets it; literal addresses it reads at once."""
+
+    def __init__(self, port: int) -> None:
+        self.port, self.asked, self.lets = port, list[str](), threading.Event()
+        self.failure: Exception | None = None
+
+    def __call__(self, host: str, port: int, *_: object, flags: int = 0, **_how: object) -> object:
+        del port
+        if flags & socket.AI_NUMERICHOST:
+            raise socket.gaierror(socket.EAI_NONAME, "a name")
+        self.asked.append(host)
+        self.lets.wait(10)
+        if self.failure is not None:
+            raise self.failure
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", self.port))]
+
+    def end(self) -> None:
+        self.lets.set()
+        for thread in threading.enumerate():
+            if thread.name == "lookup":
+                thread.join(10)
+
+
+@pytest.fixture
+def resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        made = Resolver(listener.getsockname()[1])
+        monkeypatch.setattr(socket, "getaddrinfo", made)
+        yield made
+        made.end()
+        names._lookups.forget()
+
+
+def find(*, within_s: float = 10.0) -> int:
+    return len(names.addresses_of("node.example", 80, within_s=within_s))
+
+
+def test_a_resolver_that_hangs_ends_at_the_deadline_of_the_exchange(resolver: Resolver) -> None:
+    with pytest.raises(ProviderError, match="Timeout"):
+        JsonRpc("http://node.example/secret-key", timeout_s=0.1).call("eth_method", [], str)
+    assert not resolver.lets.is_set()
+
+
+def test_a_name_is_looked_up_by_one_thread_however_many_wait(resolver: Resolver) -> None:
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            find(within_s=0.0)
+    assert resolver.asked == ["node.example"]
+
+
+def test_a_late_answer_serves_the_next_connection_and_no_other(resolver: Resolver) -> None:
+    with pytest.raises(TimeoutError):
+        find(within_s=0.0)
+    resolver.end()
+    assert find(within_s=0.0) == 1
+    assert resolver.asked == ["node.example"]
+    assert find() == 1
+    assert len(resolver.asked) == 2
+    assert names._lookups._known == {}
+
+
+def test_a_late_answer_that_is_old_or_a_failure_is_not_used(
+    resolver: Resolver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TimeoutError):
+        find(within_s=0.0)
+    resolver.end()
+    monkeypatch.setattr(names, "KEPT_S", -1.0)
+    assert find() == 1
+    assert len(resolver.asked) == 2
+    for failure in (socket.gaierror(socket.EAI_AGAIN, "try again"), UnicodeError("label too long")):
+        resolver.failure = failure
+        with pytest.raises(OSError, match=r"again|none"):
+            find()
+    resolver.failure = None
+    assert find() == 1
+
+
+def test_a_literal_address_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading.Thread, "start", lambda _thread: pytest.fail("a thread"))
+    for host in ("127.0.0.1", "::1"):
+        assert names.addresses_of(host, 80, within_s=0.0)
+
+
+def test_a_lookup_that_gets_no_thread_fails(resolver: Resolver, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(OSError, match="no thread"):
+        find()
+    assert names._lookups._known == {}
+    assert resolver.asked == []
