@@ -35,6 +35,11 @@ def is_refused(*, refused: int, passed: int, providers: int) -> bool:
     return refused > passed
 
 
+def is_living(fate: Fate) -> bool:
+    """Return whether a fate holds that most nodes tell: that a spend is dead, a single one may deny."""
+    return fate.kind is not FateKind.DEAD
+
+
 def living(fates: Sequence[Fate], *, needed: int, is_fee_one: bool = True) -> Fate | None:
     """Return what holds of a spend that some node has in a block or waits for; None where all call it dead.
 

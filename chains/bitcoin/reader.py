@@ -27,6 +27,7 @@ from chains.bitcoin.mempool import Pools
 from chains.bitcoin.nodes import hash_at, lacking
 from chains.bitcoin.scan import Matcher
 from chains.bitcoin.spends import fees
+from chains.net.at_once import majority
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import RpcProviders
 from chains.net.reader import NodesReader
@@ -93,7 +94,7 @@ class BitcoinReader(NodesReader[JsonRpc]):
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return which of the coins that should lie at places are unspent at a tip: nodes tell of no older block."""
         del height, block_hash
-        told = self._providers.answers(lambda node: coins.snapshot(node, places))
+        told = self._providers.answers(lambda node: coins.snapshot(node, places), decides=majority())
         best = max(told, key=told.count)
         same = told.count(best)
         is_apart = len({one.block_hash for one in told}) == len(set(told))

@@ -37,6 +37,7 @@ from chains.evm.spends import balances
 from chains.evm.spends import departures as evm_departures
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.gas import todays_price
+from chains.net.at_once import majority
 from chains.net.budget import BudgetSpentError
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import RpcProviders
@@ -113,7 +114,7 @@ class EvmReader(NodesReader[JsonRpc]):
             header = node.call_or_none("eth_getBlockByNumber", [tag, False], wire.Header)
             return None if header is None else wire.height(header.number)
 
-        answers = self._providers.everyone(height)
+        answers = self._providers.everyone(height, decides=majority(lambda found: found is not None))
         heights = [found for found in answers if isinstance(found, int)]
         return median_low(heights) if len(heights) >= witnesses_needed(self.providers) else None
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from time import monotonic
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from chains.base import ProviderError
 from chains.net import budget, threads
@@ -15,18 +15,13 @@ from chains.net.usage import SLOW_FACTOR, SLOW_FROM_S
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
 
 # The least that a node is waited for that is not known to be slow.
 PATIENCE_S: Final = SLOW_FROM_S
 
 
-class Decides(Protocol[T_contra]):
-    """Returns whether some answers decide, however the nodes answer that have not."""
-
-    def __call__(self, answers: Sequence[T_contra], pending: int) -> bool:
-        """pending: so many nodes have not answered."""
-        ...
+# Returns whether some answers decide, however many nodes answer that have not: by the answers and their number.
+Decides = Callable[[Sequence[T], int], bool]
 
 
 def ask(questions: Mapping[K, Callable[[], T]]) -> dict[K, T]:
@@ -63,6 +58,19 @@ def ask_until(
             if lane not in started and not is_decided(asked.answers):
                 asked.put(lane, questions[lane])
         return {lane: asked.answers[lane] for lane in lanes if lane in asked.answers}
+
+
+def majority(counts: Callable[[Any], bool] = lambda _answer: True) -> Decides[object]:
+    """Return what decides once more than half of the nodes tell the same; those that failed have no voice.
+
+    counts: whether an answer may decide before all have answered.
+    """
+
+    def decides(answers: Sequence[object], pending: int) -> bool:
+        told = [answer for answer in answers if not isinstance(answer, ProviderError)]
+        return any(2 * told.count(answer) > len(told) + pending and counts(answer) for answer in told)
+
+    return decides
 
 
 class _Round(Generic[K, T]):

@@ -8,15 +8,23 @@ Nothing of this decides what is true, only who is asked first.
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import median_low
 from typing import Final, Generic, TypeVar
 
 import structlog
 
-from chains.base import WITNESSES_MIN, ContradictionError, MissingLogsError, NotYetError, ProviderError
+from chains.base import (
+    WITNESSES_MIN,
+    ContradictionError,
+    MissingLogsError,
+    NotYetError,
+    ProviderError,
+    witnesses_needed,
+)
 from chains.net import at_once, budget
+from chains.net.at_once import Decides, majority
 from chains.net.http import RateLimitedError, RefusedError
 from chains.net.json_rpc import JsonRpc
 from chains.net.lone import AgreedFigures
@@ -72,7 +80,7 @@ class Providers(Generic[C]):
         """Return the newest height of the best node; now and then everybody's is asked, to find out who lags."""
         if self.count > 1 and time.monotonic() - self._looked_at > HEADS_EVERY_S:
             self._looked_at = time.monotonic()
-            self._all(self._askable(), lambda node: node.ask_head(self._tolerance))
+            self._ask_heads(self._are_heads_known)
         return self._first(self._ranked(Kind.HEAD), lambda node: node.ask_head(self._tolerance))
 
     def agreed_head(self) -> int | None:
@@ -89,9 +97,23 @@ class Providers(Generic[C]):
         ask: every node is asked now.
         """
         if ask:
-            self._all(self._askable(), lambda node: node.ask_head(self._tolerance))
+            self._ask_heads(self._are_heads_near)
         heads = [node.head for node in self._nodes if node.head is not None and node.is_measured]
         return median_low(heads) if len(heads) >= WITNESSES_MIN else None
+
+    def _ask_heads(self, decides: Decides[int | ProviderError]) -> None:
+        self._all(self._askable(), lambda node: node.ask_head(self._tolerance), kind=Kind.HEAD, decides=decides)
+
+    def _are_heads_known(self, answers: Sequence[int | ProviderError], _pending: int) -> bool:
+        """Return whether one node tells its head now, and two did within the last minute: enough to rank them."""
+        measured = sum(node.is_measured for node in self._nodes)
+        return measured >= witnesses_needed(self.count) and any(isinstance(answer, int) for answer in answers)
+
+    def _are_heads_near(self, answers: Sequence[int | ProviderError], pending: int) -> bool:
+        """Return whether most heads are near each other: no other one could move the middle far from them."""
+        heads = sorted(answer for answer in answers if isinstance(answer, int))
+        most = (len(heads) + pending) // 2 + 1
+        return any(last - first <= self._tolerance for first, last in zip(heads, heads[most - 1 :], strict=False))
 
     def attempt(
         self, question: Callable[[C], T], *, second: bool = False, but_by: str = "", kind: Kind = Kind.SMALL
@@ -123,9 +145,15 @@ class Providers(Generic[C]):
         """Return the mark of the node that answered this thread's last attempt; '' if none did."""
         return str(getattr(self._local, "mark", ""))
 
-    def everyone(self, question: Callable[[C], T], *, kind: Kind = Kind.SMALL) -> list[T | ProviderError]:
-        """Put one question to every node that may be asked; a failure stands in its node's place."""
-        return list(self._all(self._askable(), lambda node: node.ask(question, kind)).values())
+    def everyone(
+        self, question: Callable[[C], T], *, kind: Kind = Kind.SMALL, decides: Decides[T | ProviderError] | None = None
+    ) -> list[T | ProviderError]:
+        """Put one question to every node that may be asked; a failure stands in its node's place.
+
+        decides: once it does, slow nodes are not waited for, and their answers are missing.
+        """
+        answers = self._all(self._askable(), lambda node: node.ask(question, kind), kind=kind, decides=decides)
+        return list(answers.values())
 
     def identities(self) -> list[str | ProviderError]:
         """Return which chain every node says that it serves, wrong ones included, in the operator's order."""
@@ -138,9 +166,9 @@ class Providers(Generic[C]):
     def _apiece(self, ask: Callable[[Node[C]], T]) -> list[T | ProviderError]:
         return list(at_once.ask({node: partial(_attempted, ask, node) for node in self._nodes}).values())
 
-    def answers(self, question: Callable[[C], T]) -> list[T]:
-        """Return every answer, at least one; raise ProviderError if no provider gave one."""
-        answers = self.everyone(question)
+    def answers(self, question: Callable[[C], T], *, decides: Decides[T | ProviderError] | None = None) -> list[T]:
+        """Return every answer, at least one; raise ProviderError if no provider gave one. decides: see everyone()."""
+        answers = self.everyone(question, decides=decides)
         told = [answer for answer in answers if not isinstance(answer, ProviderError)]
         if told:
             return told
@@ -158,27 +186,47 @@ class Providers(Generic[C]):
         that makes its head up would silence it. The expected answer has no more weight than any other: a node has to
         rest only where more than half of all that answer agree, and not with it.
         """
+        agreed: list[T] = []
+
+        def ask(node: Node[C]) -> T:
+            answer = node.ask(question)
+            if agreed and answer not in agreed:
+                # It was not waited for.
+                node.blame(rest_s=CONTRADICTION_S)
+            return answer
+
         voices: dict[T, list[Node[C]]] = {expected: []}
         asked = [node for node in self._askable() if not self._is_stuck(node)]
-        for node, answer in self._all(asked, lambda node: node.ask(question)).items():
+        for node, answer in self._all(asked, ask, decides=majority()).items():
             if not isinstance(answer, ProviderError):
                 voices.setdefault(answer, []).append(node)
-        self._rest_minority(voices.values())
+        agreed += self._rest_minority(voices)
         same = len(voices.pop(expected))
         return same, max(map(len, voices.values()), default=0)
 
-    def _rest_minority(self, groups: Collection[list[Node[C]]]) -> None:
-        """Let the nodes rest that a majority contradicts."""
-        most = max(groups, key=len)
-        if 2 * len(most) <= sum(map(len, groups)):
-            return
-        for node in (node for group in groups if group is not most for node in group):
+    def _rest_minority(self, groups: Mapping[T, list[Node[C]]]) -> list[T]:
+        """Let the nodes rest that a majority contradicts; return its answer, if there is one."""
+        most = max(groups, key=lambda answer: len(groups[answer]))
+        if 2 * len(groups[most]) <= sum(map(len, groups.values())):
+            return []
+        for node in (node for answer, group in groups.items() if answer != most for node in group):
             node.blame(rest_s=CONTRADICTION_S)
+        return [most]
 
-    def _all(self, nodes: Sequence[Node[C]], ask: Callable[[Node[C]], T]) -> dict[Node[C], T | ProviderError]:
+    def _all(
+        self,
+        nodes: Sequence[Node[C]],
+        ask: Callable[[Node[C]], T],
+        *,
+        kind: Kind = Kind.SMALL,
+        decides: Decides[T | ProviderError] | None = None,
+    ) -> dict[Node[C], T | ProviderError]:
         """Ask nodes at once; one part of a step's time is left for what is asked next, where there are others."""
         after = min(1, self.count - 1)
-        return at_once.ask({node: partial(self._answer, node, ask, after=after) for node in nodes})
+        questions = {node: partial(self._answer, node, ask, after=after) for node in nodes}
+        if decides is None or len(nodes) == 1:
+            return at_once.ask(questions)
+        return at_once.ask_until(questions, decides, is_slow=partial(self._is_slow, kind=kind))
 
     def _first(self, order: Sequence[Node[C]], ask: Callable[[Node[C]], T]) -> T:
         failure: ProviderError | None = None
@@ -230,12 +278,19 @@ class Providers(Generic[C]):
 
     def _demerits(self, node: Node[C], *, kind: Kind) -> tuple[float | bool, ...]:
         now = time.monotonic()
-        is_slow = node.usage.is_slow(kind, [other.usage for other in self._nodes if other is not node])
         usage = node.usage
         silent = (True, -usage.answered_at) if usage.is_silent else (False, 0.0)
         return (
-            *silent, node.rests_until > now, self._lags(node), node.unsteady_until > now, is_slow, usage.has_overrun
-        )  # fmt: skip
+            *silent,
+            node.rests_until > now,
+            self._lags(node),
+            node.unsteady_until > now,
+            self._is_slow(node, kind=kind),
+            usage.has_overrun,
+        )
+
+    def _is_slow(self, node: Node[C], *, kind: Kind) -> bool:
+        return node.usage.is_slow(kind, [other.usage for other in self._nodes if other is not node])
 
     def _lags(self, node: Node[C]) -> bool:
         heads = sorted(other.head for other in self._nodes if other.head is not None)

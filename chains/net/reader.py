@@ -18,6 +18,7 @@ from chains.base import (
     ProviderError,
     Recorded,
 )
+from chains.net.at_once import majority
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.http import RefusedError
 from chains.net.providers import Providers
@@ -69,7 +70,7 @@ class NodesReader(ABC, Generic[C]):
 
     def second_opinion(self, recorded: Recorded) -> Agreement:
         """Ask every provider whether it has a deposit as it was recorded."""
-        answers = self._providers.everyone(lambda node: self._has(node, recorded))
+        answers = self._providers.everyone(lambda node: self._has(node, recorded), decides=majority())
         problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
         return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
 

@@ -22,6 +22,7 @@ from chains.base import (
     Snapshot,
     witnesses_needed,
 )
+from chains.net.at_once import majority
 from chains.net.reader import NodesReader
 from chains.net.rest import RestError, RestNode
 from chains.net.usage import Kind
@@ -70,7 +71,9 @@ class TronReader(NodesReader[RestNode]):
 
     def final_height(self) -> int | None:
         """Return the solidified height that nodes agree on: the middle of what they tell, of two the lower."""
-        told = [answer for answer in self._providers.everyone(nodes.solid) if isinstance(answer, Block)]
+        told = [
+            answer for answer in self._providers.everyone(nodes.solid, decides=majority()) if isinstance(answer, Block)
+        ]
         if len(told) < witnesses_needed(self.providers):
             return None
         return median_low(block.height for block in told)
@@ -91,7 +94,7 @@ class TronReader(NodesReader[RestNode]):
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return what places hold after the newest irreversible block: of others no node tells."""
         del height, block_hash
-        told = self._providers.answers(lambda node: _snapshot(node, places))
+        told = self._providers.answers(lambda node: _snapshot(node, places), decides=majority())
         [(most, count), *others] = Counter((each.height, each.block_hash, each.units) for each in told).most_common()
         if count >= min(witnesses, self.providers) and 2 * count > len(told):
             return Snapshot(height=most[0], block_hash=most[1], units=most[2])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from chains.base import ProviderError, witnesses_needed
 from chains.bitcoin.spends.inclusion import Found, Included, Inclusions
+from chains.net.at_once import majority
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
 from chains.spending import Case, Coins, Fate, FateKind, Movement, OutputFate
@@ -32,7 +33,7 @@ def fate_of(providers: Providers[JsonRpc], inclusions: Inclusions, case: Case, *
         )
         return _dead(told, needed)
     height, txid, _ = ours[0]
-    found = _agreed(providers.answers(lambda node: inclusions.find(node, txid, height)))
+    found = _agreed(providers.answers(lambda node: inclusions.find(node, txid, height), decides=majority()))
     if found is None:
         return Fate(kind=FateKind.WAITING)
     block_hash, count, tx = found

@@ -13,6 +13,7 @@ import msgspec
 from chains.base import Cost, ProviderError
 from chains.bitcoin import wire
 from chains.bitcoin.spends.sizes import INPUT_VBYTES
+from chains.net.at_once import majority
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import Providers
 from chains.spending import FeeTooHighError
@@ -73,13 +74,15 @@ def asked_increment(providers: Providers[JsonRpc]) -> int:
 
     Raises ProviderError.
     """
-    voices = providers.answers(lambda node: max(INCREMENT_MIN, _rate(_pool(node).incrementalrelayfee)))
+    voices = providers.answers(
+        lambda node: max(INCREMENT_MIN, _rate(_pool(node).incrementalrelayfee)), decides=majority()
+    )
     return providers.bounded("increment", median_low(voices), voices=len(voices))
 
 
 def passes_truc(providers: Providers[JsonRpc]) -> bool:
     """Return whether most nodes pass on transactions of version 3 (BIP-431). Raises ProviderError."""
-    return bool(median_low(providers.answers(_passes_truc)))
+    return bool(median_low(providers.answers(_passes_truc, decides=majority())))
 
 
 def fee_units(vbytes: int, rate: int) -> int:

@@ -8,6 +8,7 @@ from chains.evm import wire
 from chains.evm.scan import internal as evm_internal
 from chains.evm.spends.library import eth, spelled
 from chains.evm.spends.trial import token_balance
+from chains.net.at_once import majority
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import RpcProviders
 
@@ -19,9 +20,11 @@ def held(providers: RpcProviders, place: Place, block_hash: str, *, witnesses: i
     """
     contract = None if place.pair is None else place.pair.contract
     if contract is None:
-        told = providers.answers(lambda node: evm_internal.balance(node, place.address, block_hash))
+        told = providers.answers(lambda node: evm_internal.balance(node, place.address, block_hash), decides=majority())
     else:
-        told = providers.answers(lambda node: _tokens_after(node, contract, place.address, block_hash))
+        told = providers.answers(
+            lambda node: _tokens_after(node, contract, place.address, block_hash), decides=majority()
+        )
     [(units, count), *_] = Counter(told).most_common()
     if 2 * count <= len(told):
         raise DisagreementError("providers tell of different balances after one block")
@@ -32,7 +35,10 @@ def held(providers: RpcProviders, place: Place, block_hash: str, *, witnesses: i
 
 def newest(providers: RpcProviders, address: str) -> int:
     """Return an address's coin at the newest block, in wei: the middle of what providers tell, of two the lower."""
-    return median_low(providers.answers(lambda node: check_units(eth(node).get_balance(spelled(address), "latest"))))
+    told = providers.answers(
+        lambda node: check_units(eth(node).get_balance(spelled(address), "latest")), decides=majority()
+    )
+    return median_low(told)
 
 
 def _tokens_after(node: JsonRpc, contract: str, holder: str, block_hash: str) -> int:

@@ -12,6 +12,7 @@ from typing import Final
 
 from chains.base import ProviderError
 from chains.evm.spends.library import ask_contract, calldata, eth
+from chains.net.at_once import majority
 from chains.net.json_rpc import JsonRpc, Rpc, RpcError
 from chains.net.providers import RpcProviders
 from chains.spending import FeeTooHighError
@@ -138,7 +139,7 @@ def todays_price(providers: RpcProviders, network: Network) -> GasPrice:
 
     What one provider says alone is bounded by what they last agreed on.
     """
-    voices = providers.answers(lambda node: _price(node, network))
+    voices = providers.answers(lambda node: _price(node, network), decides=majority())
     price = agreed_price(voices)
     # Both figures together: one of them alone says nothing where a node denies that there is a base fee.
     most_wei = providers.bounded("gas price", price.max_wei, voices=len(voices))
@@ -169,7 +170,9 @@ def data_fee(providers: RpcProviders, network: Network, *, calldata_bytes: int, 
         return 0
     # By the length of a transaction without its signature.
     data = calldata("getL1FeeUpperBound(uint256)", ENVELOPE_BYTES + calldata_bytes)
-    fee_wei = DATA_FEE_FACTOR * median_low(providers.answers(lambda node: ask_contract(node, oracle, data)))
+    fee_wei = DATA_FEE_FACTOR * median_low(
+        providers.answers(lambda node: ask_contract(node, oracle, data), decides=majority())
+    )
     if fee_wei > limit_wei:
         raise AbsurdFeeError(f"{network.code}: posting a transaction costs {fee_wei} wei, above {limit_wei}")
     return fee_wei

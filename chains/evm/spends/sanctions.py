@@ -5,6 +5,7 @@ Only where the operator has named a network's oracle (`<NETWORK>_SANCTIONS_ORACL
 
 from chains.base import ProviderError
 from chains.evm.spends.library import ask_contract, calldata, spelled
+from chains.net.at_once import majority
 from chains.net.providers import RpcProviders
 
 
@@ -22,7 +23,7 @@ class OracleScreener:
         are as many on both sides, or where the oracle does not answer.
         """
         data = calldata("isSanctioned(address)", spelled(address))
-        told = self._providers.answers(lambda node: ask_contract(node, self.oracle, data) != 0)
+        told = self._providers.answers(lambda node: ask_contract(node, self.oracle, data) != 0, decides=majority())
         listed = told.count(True)
         if 2 * listed == len(told):
             raise ProviderError("providers disagree about a sanctioned address")

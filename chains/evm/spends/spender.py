@@ -3,6 +3,7 @@
 What decides about money is asked of every provider; what one of them says alone is not believed where others speak.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import median_low
@@ -20,8 +21,9 @@ from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.trial import Trial
 from chains.evm.spends.tx import Spend, give, outcome, sign_spend, spend_of
 from chains.family import Keyring
+from chains.net.at_once import majority
 from chains.net.providers import RpcProviders
-from chains.one_transfer import movements, only_output
+from chains.one_transfer import is_living, movements, only_output
 from chains.spending import (
     Attempt,
     Case,
@@ -56,7 +58,7 @@ class EvmSpender:
 
         One that lags may lower it, which does no harm: the caller never goes below his own count.
         """
-        told = self.providers.answers(lambda node: evm_fate.nonce(node, sender))
+        told = self.providers.answers(lambda node: evm_fate.nonce(node, sender), decides=majority())
         counter = median_low(told)
         if counter > ours and len(told) < witnesses_needed(self.providers.count):
             raise ProviderError(f"one provider alone says that {sender} used slots beyond {ours}")
@@ -64,9 +66,15 @@ class EvmSpender:
 
     def waiting_counter(self, sender: str, *, ours: int, cautious: bool) -> int:
         """Return the nonce that follows what waits in the nodes' pools too; see chains.family."""
-        answers = self.providers.everyone(lambda node: evm_fate.nonce(node, sender, "pending"))
+        needed = witnesses_needed(self.providers.count)
+
+        def decides(answers: Sequence[int | ProviderError], pending: int) -> bool:
+            told = [answer for answer in answers if isinstance(answer, int)]
+            return not cautious and pending < needed <= told.count(max(told, default=0))
+
+        answers = self.providers.everyone(lambda node: evm_fate.nonce(node, sender, "pending"), decides=decides)
         told = sorted((answer for answer in answers if isinstance(answer, int)), reverse=True)
-        place = 0 if cautious else witnesses_needed(self.providers.count) - 1
+        place = 0 if cautious else needed - 1
         # Not every node tells of its pool; the nonces in blocks are asked for besides.
         return max(ours, *told[place : place + 1]) if told else ours
 
@@ -147,7 +155,8 @@ class EvmSpender:
             raise ValueError("an EVM transaction has a nonce")  # noqa: TRY004 - what is wrong is the row
         slot = case.claim.at_least
         told = self.providers.answers(
-            lambda node: evm_fate.testimony(node, case.intent, slot=slot, txids=case.txids, depth=case.depth)
+            lambda node: evm_fate.testimony(node, case.intent, slot=slot, txids=case.txids, depth=case.depth),
+            decides=majority(is_living),
         )
         fate = evm_fate.judge(told, self.providers.count, is_fee_one=self._parameters.data_fee_oracle is None)
         if fate.kind is not FateKind.INCLUDED:
@@ -157,7 +166,11 @@ class EvmSpender:
     def _trial(self, intent: Intent, spend: Spend, bid: Bid) -> Trial:
         figure = evm_trial.gas_figure(intent, self._network)
         trial = evm_trial.judge(
-            self.providers.answers(lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, bid=bid)),
+            self.providers.answers(
+                lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, bid=bid),
+                # One that goes well speaks against all that refuse it.
+                decides=majority(lambda trial: not trial.refusal),
+            ),
             self.providers.count,
         )
         if intent.pair is not None and trial.gas > figure:

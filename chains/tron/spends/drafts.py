@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from chains.base import Block, ProviderError
+from chains.net.at_once import majority
 from chains.spending import Draft, Intent, Scanned, Window
 from chains.tron import transactions
 from chains.tron.nodes import TronProviders
@@ -24,7 +25,7 @@ AHEAD_MAX: Final = LIFE / 2
 
 def verdict(providers: TronProviders, intent: Intent) -> Verdict:
     """Return what all providers say of a spend; see chains.tron.spends.trial.judge."""
-    views: Sequence[trial.View] = providers.answers(lambda node: trial.look(node, intent))
+    views: Sequence[trial.View] = providers.answers(lambda node: trial.look(node, intent), decides=majority())
     return trial.judge(views, intent, providers)
 
 

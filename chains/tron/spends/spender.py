@@ -7,7 +7,8 @@ A transaction lives for ten minutes and is signed anew when it has expired for g
 from dataclasses import replace
 
 from chains.family import Keyring
-from chains.one_transfer import movements
+from chains.net.at_once import majority
+from chains.one_transfer import is_living, movements
 from chains.spending import Attempt, Case, Draft, Fate, FateKind, InsufficientCoinError, Intent, Purse, Sending
 from chains.tron import transactions
 from chains.tron.nodes import TronProviders
@@ -72,7 +73,7 @@ class TronSpender:
 
     def fate(self, case: Case) -> Fate:
         """Find out where a spend stands, of all its attempts; see chains.family."""
-        told = self._providers.answers(lambda node: tron_fate.testimony(node, case))
+        told = self._providers.answers(lambda node: tron_fate.testimony(node, case), decides=majority(is_living))
         fate = tron_fate.judge(told, self._providers.count)
         if fate.kind is not FateKind.INCLUDED:
             return fate

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -9,9 +10,14 @@ import pytest
 
 from chains.base import ProviderError
 from chains.evm.nodes import evm_providers
-from chains.net import threads
+from chains.net import at_once, threads
+from chains.net import budget as budgets
+from chains.net.at_once import majority
 from chains.net.budget import BudgetSpentError, budget
+from chains.net.json_rpc import JsonRpc
+from chains.net.node import CONTRADICTION_S
 from chains.net.providers import RpcProviders
+from chains.net.usage import Kind
 from tests.chains.conftest import CATALOGUE
 from tests.peers.json_rpc_node import JsonRpcNode, Raw
 
@@ -110,15 +116,17 @@ def test_a_failure_stands_in_its_node_s_place_and_the_others_are_heard(three: tu
 
 
 def test_a_mistake_of_ours_in_another_thread_is_the_caller_s(three: tuple[JsonRpcNode, ...]) -> None:
-    caller = threading.current_thread()
+    caller, mistakes = threading.current_thread(), iter([LookupError()])
 
     def mistaken(_node: object) -> str:
         if threading.current_thread() is not caller:
-            raise LookupError
+            for mistake in mistakes:
+                raise mistake
         return ""
 
     with pytest.raises(LookupError):
         of(three).everyone(mistaken)
+    ended()
 
 
 def test_a_spent_budget_ends_a_question_to_all(three: tuple[JsonRpcNode, ...]) -> None:
@@ -211,3 +219,195 @@ def test_no_thread_holds_up_the_end_of_the_process() -> None:
     assert [thread.daemon for thread in threading.enumerate() if thread.name == "node"] == [True]
     over.set()
     ended()
+
+
+# Slow nodes -------------------------------------------------------------------------------------------------
+
+
+class Slow:
+    """An answer that comes once a test lets it."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer, self.asked, self.let = answer, threading.Semaphore(0), threading.Event()
+
+    def __call__(self, *_: object) -> object:
+        self.asked.release()
+        self.let.wait(WAIT_S)
+        return self.answer
+
+    def end(self) -> None:
+        """Answer, and wait until the threads of all questions have ended."""
+        self.let.set()
+        ended()
+
+
+@pytest.fixture
+def slow(three: tuple[JsonRpcNode, ...]) -> Iterator[Slow]:
+    """Let the operator's first node be slow."""
+    made = Slow("0x64")
+    three[0].answers["eth_blockNumber"] = made
+    yield made
+    made.end()
+
+
+def of_slow(three: tuple[JsonRpcNode, ...]) -> RpcProviders:
+    """Return the providers, of which the first is known to be slow."""
+    nodes = of(three)
+    for kind in Kind:
+        nodes._nodes[0].usage.note(kind, "eth_blockNumber", 3.0)
+    return nodes
+
+
+def block(node: JsonRpc) -> str:
+    return node.call("eth_blockNumber", [], str)
+
+
+DECIDED: dict[str, tuple[Callable[[RpcProviders], object], object]] = {
+    "answers": (lambda nodes: nodes.answers(block, decides=majority()), ["0x64"] * 2),
+    "common head": (lambda nodes: nodes.common_head(ask=True), 100),
+    "compare": (lambda nodes: nodes.compare(block, "0x64"), (2, 0)),
+    "head": (lambda nodes: nodes.head(), 100),
+}
+
+
+@pytest.mark.parametrize("question", DECIDED)
+def test_a_slow_node_is_not_waited_for_where_two_of_three_agree(
+    three: tuple[JsonRpcNode, ...], slow: Slow, question: str
+) -> None:
+    asked, expected = DECIDED[question]
+    assert asked(of_slow(three)) == expected
+    assert slow.asked.acquire(timeout=WAIT_S), "it was asked as well"
+
+
+@pytest.mark.parametrize("question", ["answers", "common head", "compare"])
+def test_a_slow_node_is_waited_for_where_two_of_three_disagree(
+    three: tuple[JsonRpcNode, ...], slow: Slow, question: str
+) -> None:
+    nodes = of_slow(three)
+
+    def late() -> str:
+        # Once the third has answered, and was heard.
+        while not nodes._nodes[2].usage.is_answering:
+            slow.asked.acquire(timeout=0.01)
+        return "0x64"
+
+    three[0].answers["eth_blockNumber"], three[1].answers["eth_blockNumber"] = late, "0x9000"
+    expected = {"answers": ["0x64", "0x9000", "0x64"], "common head": 100, "compare": (2, 1)}
+    assert DECIDED[question][0](nodes) == expected[question]
+
+
+def test_heads_are_known_by_what_slow_nodes_told_within_the_last_minute(
+    three: tuple[JsonRpcNode, ...], slow: Slow
+) -> None:
+    """One of three is quick: the others told their heads before, and are not waited for now."""
+    three[1].answers["eth_blockNumber"] = slow
+    nodes = of_slow(three)
+    nodes._nodes[1].usage.note(Kind.HEAD, "eth_blockNumber", 3.0)
+    slow.let.set()
+    assert nodes.head() == 100
+    ended()
+    slow.let.clear()
+    three[2].answers["eth_blockNumber"] = "0x65"
+    nodes._looked_at = float("-inf")
+    assert nodes.head() == 101
+    assert nodes.common_head() == 100
+
+
+def test_a_slow_node_that_contradicts_the_others_rests_though_it_was_not_waited_for(
+    three: tuple[JsonRpcNode, ...], slow: Slow
+) -> None:
+    slow.answer = "0x9000"
+    nodes = of_slow(three)
+    assert nodes.compare(block, "0x64") == (2, 0)
+    assert nodes._nodes[0].rests_until == 0.0
+    slow.end()
+    assert nodes._nodes[0].rests_until - time.monotonic() > CONTRADICTION_S - 5
+
+
+def test_a_node_that_has_not_answered_yet_is_slow_already(three: tuple[JsonRpcNode, ...], slow: Slow) -> None:
+    nodes = of(three)
+    asked = threading.Thread(target=nodes._nodes[0].ask, args=(block,))
+    asked.start()
+    assert slow.asked.acquire(timeout=WAIT_S)
+    nodes._nodes[1].ask(block)
+    [(call, (kind, method, began))] = nodes._nodes[0].usage._under_way.items()
+    assert not nodes._is_slow(nodes._nodes[0], kind=Kind.SMALL)
+    nodes._nodes[0].usage._under_way[call] = kind, method, began - 5.0
+    assert nodes._is_slow(nodes._nodes[0], kind=Kind.SMALL)
+    slow.end()
+    asked.join()
+    assert nodes._nodes[0].usage._under_way == {}
+
+
+def test_who_is_not_known_to_be_slow_is_waited_for_until_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of three decide; the third answers once somebody has asked whether it is slow."""
+    asked, over = threading.Event(), threading.Event()
+
+    def third() -> str:
+        asked.wait(WAIT_S)
+        return "same"
+
+    def is_slow(_node: str) -> bool:
+        asked.set()
+        return False
+
+    questions = {"one": lambda: "same", "two": lambda: "same", "three": third}
+    monkeypatch.setattr(at_once, "PATIENCE_S", WAIT_S)
+    assert len(at_once.ask_until(questions, majority(), is_slow=is_slow)) == 3
+    monkeypatch.setattr(at_once, "PATIENCE_S", 0.0)
+    questions["three"] = lambda: "same" if over.wait(WAIT_S) else ""
+    assert len(at_once.ask_until(questions, majority(), is_slow=lambda _node: False)) == 2
+    over.set()
+    ended()
+
+
+def test_a_question_that_found_no_thread_is_asked_last_and_only_if_it_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = threads.start
+    monkeypatch.setattr(threads, "start", lambda lane, work: lane != "three" and start(lane, work))
+    last = list[str]()
+    questions = {"one": lambda: "a", "two": lambda: "a", "three": lambda: last.append("asked") or "b"}
+    assert at_once.ask_until(questions, majority(), is_slow=lambda _node: True) == {"one": "a", "two": "a"}
+    assert last == []
+    ended()
+    questions["two"] = lambda: "b"
+    assert at_once.ask_until(questions, majority(), is_slow=lambda _node: True) == {
+        "one": "a",
+        "two": "b",
+        "three": "b",
+    }
+    assert last == ["asked"]
+    ended()
+
+
+def test_who_was_not_waited_for_has_not_used_up_the_step(
+    three: tuple[JsonRpcNode, ...], slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "SLOW_FROM_S", 0.0)
+    nodes = of_slow(three)
+    for node in nodes._nodes:
+        node._verified_until = float("inf")
+    with budget(seconds=60, requests=100):
+        nodes.answers(lambda node: node.call("eth_blockNumber", [], str), decides=majority())
+        spent = budgets._current.get()
+        slow.end()
+    assert nodes._nodes[0].usage.is_answering
+    calls = [nodes._nodes[number].usage in (spent.slow_s if spent else {}) for number in range(3)]
+    assert calls == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("answers", "pending", "is_decided"),
+    [
+        (["a", "a"], 1, True),
+        (["a", "a"], 2, False),
+        (["a", "b"], 1, False),
+        (["a", ProviderError()], 1, False),
+        (["a", ProviderError()], 0, True),
+        (["dead", "dead"], 1, False),
+        ([], 3, False),
+    ],
+)
+def test_more_than_half_decide(answers: list[object], pending: int, *, is_decided: bool) -> None:
+    assert majority(lambda answer: answer != "dead")(answers, pending) == is_decided
