@@ -36,7 +36,7 @@ def is_refused(*, refused: int, passed: int, providers: int) -> bool:
 
 
 def is_living(fate: Fate) -> bool:
-    """Return whether a fate holds that most nodes tell: that a spend is dead, a single one may deny."""
+    """Return whether most nodes decide a fate: one node alone may deny that a spend is dead."""
     return fate.kind is not FateKind.DEAD
 
 

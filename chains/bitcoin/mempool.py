@@ -36,7 +36,7 @@ class _Look(NamedTuple):
 
 
 class _Fetching:
-    """What is fetched of all pools at once: each transaction of one, while that one has it."""
+    """Shares transactions out between the pools that are asked at once: each is fetched of one, if that one has it."""
 
     def __init__(self) -> None:
         self.found: dict[str, Tx] = {}

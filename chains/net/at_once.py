@@ -61,7 +61,7 @@ def ask_until(
 
 
 def majority(counts: Callable[[Any], bool] = lambda _answer: True) -> Decides[object]:
-    """Return what decides once more than half of the nodes tell the same; those that failed have no voice.
+    """Decide once more than half of the nodes give the same answer; nodes that failed have no voice.
 
     counts: whether an answer may decide before all have answered.
     """
@@ -74,7 +74,7 @@ def majority(counts: Callable[[Any], bool] = lambda _answer: True) -> Decides[ob
 
 
 class _Round(Generic[K, T]):
-    """The answers to one question, as they come. What comes after its end is dropped."""
+    """The answers to one question, as they come. Late ones are dropped."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -112,7 +112,7 @@ class _Round(Generic[K, T]):
 
     def _serve(self, lane: K, question: Callable[[], T]) -> None:
         try:
-            # What nobody waits for does not use up the time of the step.
+            # A question that no caller waits for does not use up the time of the step.
             with budget.charged_until(self._over):
                 answer = question()
         except BaseException as error:

@@ -72,7 +72,7 @@ def shared(parts: int) -> Iterator[None]:
 
 @contextmanager
 def charged_until(unwaited: threading.Event) -> Iterator[None]:
-    """Charge no call inside the block to the step that ends after the event: nobody waits for it then."""
+    """Charge no call inside the block to the step that ends after the event: the step does not wait for it then."""
     token = _unwaited.set(unwaited)
     try:
         yield

@@ -1,7 +1,7 @@
 """Looks up the addresses of a node's name under a deadline. Used by chains.net.answer.
 
-The system's resolver has no deadline of its own, so that each name is looked up in a thread, one at a time: whoever
-needs the same name meanwhile waits for the same answer. One that came too late for its caller serves the next.
+The system's resolver has no deadline of its own, so that each name is looked up in a thread, one at a time: callers
+that need the same name wait for the same answer. One that came too late for its caller serves the next.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib3.util.connection import allowed_gai_family
 
 ADDRESSES_MAX: Final = 8
-# How long an answer that nobody waited for is worth using.
+# The age up to which an answer that came too late is used.
 KEPT_S: Final = 60.0
 
 Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
@@ -34,12 +34,13 @@ class _Lookup:
         return self._ended.is_set() and (self._failure is not None or monotonic() - self._ended_at > KEPT_S)
 
     def run(self) -> None:
+        """Ask the resolver and keep its answer."""
         try:
             self._addresses = _ask(*self._place)
         except OSError as error:
             self._failure = error
         except Exception:  # noqa: BLE001 - a name that cannot be encoded; its caller waits for a failure
-            self._failure = OSError("the name is none")
+            self._failure = OSError("the name is invalid")
         finally:
             self._ended_at = monotonic()
             self._ended.set()
@@ -54,7 +55,7 @@ class _Lookup:
 
 
 class _Lookups:
-    """Those under way, and those that nobody waited for, by name: as many as nodes have names."""
+    """Keeps lookups under way, and late ones, by name: as many as nodes have names."""
 
     def __init__(self) -> None:
         self.forget()
@@ -78,7 +79,7 @@ class _Lookups:
                     raise OSError("no thread for a lookup") from None
         addresses = lookup.wait(seconds)
         with self._lock:
-            # What was waited for is not kept: the next connection asks again.
+            # An answer that came in time is not kept: the next connection asks again.
             if self._known.get((host, port)) is lookup:
                 del self._known[host, port]
         return addresses

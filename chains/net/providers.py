@@ -105,7 +105,7 @@ class Providers(Generic[C]):
         self._all(self._askable(), lambda node: node.ask_head(self._tolerance), kind=Kind.HEAD, decides=decides)
 
     def _are_heads_known(self, answers: Sequence[int | ProviderError], _pending: int) -> bool:
-        """Return whether one node tells its head now, and two did within the last minute: enough to rank them."""
+        """Return whether one node gave its head now, and two did within the last minute: enough to rank them."""
         measured = sum(node.is_measured for node in self._nodes)
         return measured >= witnesses_needed(self.count) and any(isinstance(answer, int) for answer in answers)
 

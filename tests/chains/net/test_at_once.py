@@ -299,7 +299,7 @@ def test_a_slow_node_is_waited_for_where_two_of_three_disagree(
 def test_heads_are_known_by_what_slow_nodes_told_within_the_last_minute(
     three: tuple[JsonRpcNode, ...], slow: Slow
 ) -> None:
-    """One of three is quick: the others told their heads before, and are not waited for now."""
+    """One of three is quick: the others gave their heads before, and are not waited for now."""
     three[1].answers["eth_blockNumber"] = slow
     nodes = of_slow(three)
     nodes._nodes[1].usage.note(Kind.HEAD, "eth_blockNumber", 3.0)
@@ -340,7 +340,7 @@ def test_a_node_that_has_not_answered_yet_is_slow_already(three: tuple[JsonRpcNo
 
 
 def test_who_is_not_known_to_be_slow_is_waited_for_until_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of three decide; the third answers once somebody has asked whether it is slow."""
+    """Two of three decide; the third answers once it was asked whether it is slow."""
     asked, over = threading.Event(), threading.Event()
 
     def third() -> str:
