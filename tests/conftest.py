@@ -24,6 +24,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
+from chains.net import at_once
 from cli.embedded.bitcoin.node import BitcoinNode
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.servers.postgres import Postgres
@@ -85,6 +86,12 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def _no_signer_fills_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody wait for addresses that no signer makes."""
     monkeypatch.setattr(address_pool, "WAIT_S", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def _no_node_is_slow_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hear every node, however busy the machine is; tests of slow nodes name them."""
+    monkeypatch.setattr(at_once, "PATIENCE_S", 60.0)
 
 
 @pytest.fixture(autouse=True)

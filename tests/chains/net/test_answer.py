@@ -100,6 +100,7 @@ class Resolver:
     def __init__(self, port: int) -> None:
         self.port, self.asked, self.lets = port, list[str](), threading.Event()
         self.failure: Exception | None = None
+        self.has_answered = False
 
     def __call__(self, host: str, port: int, *_: object, flags: int = 0, **_how: object) -> object:
         del port
@@ -107,6 +108,7 @@ class Resolver:
             raise socket.gaierror(socket.EAI_NONAME, "a name")
         self.asked.append(host)
         self.lets.wait(10)
+        self.has_answered = True
         if self.failure is not None:
             raise self.failure
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", self.port))]
@@ -133,9 +135,10 @@ def find(*, within_s: float = 10.0) -> int:
 
 
 def test_a_resolver_that_hangs_ends_at_the_deadline_of_the_exchange(resolver: Resolver) -> None:
-    with pytest.raises(ProviderError, match="Timeout"):
+    with pytest.raises(ProviderError):
         JsonRpc("http://node.example/secret-key", timeout_s=0.1).call("eth_method", [], str)
-    assert not resolver.lets.is_set()
+    assert resolver.asked
+    assert not resolver.has_answered
 
 
 def test_a_name_is_looked_up_by_one_thread_however_many_wait(resolver: Resolver) -> None:

@@ -291,8 +291,8 @@ def test_a_slow_node_is_waited_for_where_two_of_three_disagree(
             slow.asked.acquire(timeout=0.01)
         return "0x64"
 
-    three[0].answers["eth_blockNumber"], three[1].answers["eth_blockNumber"] = late, "0x9000"
-    expected = {"answers": ["0x64", "0x9000", "0x64"], "common head": 100, "compare": (2, 1)}
+    three[0].answers["eth_blockNumber"], three[1].answers["eth_blockNumber"] = late, "0x1"
+    expected = {"answers": ["0x64", "0x1", "0x64"], "common head": 100, "compare": (2, 1)}
     assert DECIDED[question][0](nodes) == expected[question]
 
 
@@ -311,6 +311,15 @@ def test_heads_are_known_by_what_slow_nodes_told_within_the_last_minute(
     nodes._looked_at = float("-inf")
     assert nodes.head() == 101
     assert nodes.common_head() == 100
+
+
+def test_heads_are_known_once_one_is_new_and_two_are_recent(three: tuple[JsonRpcNode, ...]) -> None:
+    nodes = of(three)
+    nodes._nodes[0].ask_head(0)
+    assert not nodes._are_heads_known([100], 2)
+    nodes._nodes[1].ask_head(0)
+    assert nodes._are_heads_known([100, ProviderError()], 1)
+    assert not nodes._are_heads_known([ProviderError()], 2)
 
 
 def test_a_slow_node_that_contradicts_the_others_rests_though_it_was_not_waited_for(
