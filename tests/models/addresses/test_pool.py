@@ -708,7 +708,7 @@ def test_claims_go_on_after_the_server_ended_the_connection(database: str) -> No
     add_chunk(0)
     stash = AddressStash(PUBLIC_KEY)
     with psycopg2.connect(database) as other, other.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        cursor.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     # The first step may be the one that notices.
     try:
         stash.take("evm")
