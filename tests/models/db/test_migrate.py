@@ -243,3 +243,49 @@ def test_what_a_co_signer_agreed_to_before_names_him(url: str, files: Files) -> 
     assert shares == [("deleted", ""), ("one", ""), ("spent", ""), ("two", "second")]
     approvals = "SELECT p.status, a.principal FROM payout_approvals a JOIN payouts p ON p.id = a.payout_id ORDER BY 1"
     assert query(url, approvals) == [("approved", "pk_second"), ("sent", "pk_second")]
+
+
+def test_quotes_that_ran_out_while_no_rates_were_kept_are_renewed_a_moment_after_the_update(
+    url: str, files: Files
+) -> None:
+    files.extend(until("0130"))
+    migrate(url)
+    with closing(psycopg2.connect(url)) as session, session, session.cursor() as cursor:
+        cursor.execute(
+            """
+            SET session_replication_role = replica;
+            INSERT INTO invoices (id, merchant_id, order_id, status, is_multi, price_currency, price_units,
+                    pay_currency, network, payer_units, fee_ppm, fee_fixed_usd_cents, created_at, updated_at,
+                    expires_at, rate_expires_at, requote_after)
+                SELECT gen_random_uuid(), gen_random_uuid(), name, status, false, 'USD', 1, coin, network, units, 0, 0,
+                    now(), now(), now() + interval '1 hour', now() + rate, now() + after
+                FROM (VALUES
+                    ('open, ran out', 'check', interval '-1 minute', NULL),
+                    ('open, ran out and was put off', 'check', interval '-1 minute', interval '1 minute'),
+                    ('open, holds', 'check', interval '5 minutes', NULL),
+                    ('open, holds and was put off', 'check', interval '5 minutes', interval '1 minute'),
+                    ('open, holds to its end', 'check', interval '1 hour', interval '1 minute'),
+                    ('before a choice', 'select', interval '1 hour', NULL),
+                    ('paid, was put off', 'paid', interval '-1 minute', interval '1 minute'),
+                    ('expired, ran out', 'expired', interval '-1 minute', NULL)
+                ) AS i (name, status, rate, after),
+                LATERAL (SELECT 'BTC', 'bitcoin', 1 WHERE status <> 'select'
+                    UNION ALL SELECT NULL, NULL, NULL WHERE status = 'select') AS c (coin, network, units);
+            CREATE TABLE before AS SELECT order_id, requote_after FROM invoices;
+            """
+        )
+    files[:] = until("0131")
+
+    migrate(url)
+
+    renewed = query(
+        url,
+        "SELECT order_id FROM invoices WHERE quoted_until > now() AND quoted_until <= now() + interval '10 seconds'"
+        " ORDER BY 1",
+    )
+    assert renewed == [("open, ran out",), ("open, ran out and was put off",)]
+    assert query(
+        url,
+        "SELECT order_id, quoted_until IS NOT DISTINCT FROM requote_after FROM invoices JOIN before USING (order_id)"
+        " WHERE quoted_until IS NOT NULL OR order_id LIKE '%paid%' ORDER BY 1",
+    ) == [("open, ran out", False), ("open, ran out and was put off", False), ("paid, was put off", True)]

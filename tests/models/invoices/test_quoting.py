@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import psycopg2
 import pytest
 
-from core.rates.generations import Generation
-from core.rates.pricing import RATE_DIGITS, Market, Quote
+from bench.baselines import eager
+from core.rates.pricing import RATE_DIGITS
 from models.db import base
 from models.db.base import app_now, execute, rows, transaction, value
 from models.deposits import sightings
@@ -18,7 +18,6 @@ from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.outcomes import reversals
 from models.rates import book
-from tests.core.rates.eager import EagerInvoice
 from tests.models.builders import CATALOGUE, USDT, Chain
 from tests.models.deposits.test_sightings import seen as sighted
 from tests.models.invoices.builders import PRICE, expired, invoice, keep_rates, paid, requote, seen, settled, shown
@@ -38,115 +37,6 @@ def quotes(of: InvoiceRow) -> list[tuple[int, int]]:
 
 def figures(of: InvoiceRow) -> tuple[int, int, datetime]:
     return of.generation, of.payer_units or 0, of.rate_expires_at
-
-
-class RandomRates:
-    """Rates of a coin that leap, stop and come late, by the second since an invoice was made."""
-
-    def __init__(self, chance: random.Random, begin: datetime, seconds: int) -> None:
-        self._begin = begin
-        self._prices: dict[int, int] = {}
-        second = chance.choice([0, 0, 1_500])
-        while second < seconds:
-            self._prices[second] = chance.randint(1, 9)
-            second += chance.choice([60, 60, 120, 290, 700, 3_600])
-        keep_rates(USD=1)
-        execute("UPDATE kept_rates SET starts_at = '-infinity', minute = '-infinity'")
-        for second, price in self._prices.items():
-            at = begin + timedelta(seconds=second)
-            execute(
-                "INSERT INTO kept_rates (currency, network, minute, starts_at, stale_at, figure)"
-                " VALUES ('USDT', '', date_trunc('minute', %s), %s, %s, %s)",
-                (at, at, at + timedelta(seconds=FRESH_S), price * 10**RATE_DIGITS),
-            )
-
-    def price(self, of: InvoiceRow, moment: datetime) -> Quote | None:
-        second = (moment - self._begin).total_seconds()
-        begun = [each for each in self._prices if each <= second]
-        if not begun or second >= max(begun) + FRESH_S:
-            return None
-        rates = {"USD": 10**RATE_DIGITS, "USDT": self._prices[max(begun)] * 10**RATE_DIGITS}
-        return plan.quote_by(CATALOGUE, Market(rates=rates, network_fees={}), of)
-
-
-class Story:
-    """An invoice in the database, and the same by ticks."""
-
-    def __init__(self, chance: random.Random, shop: UUID) -> None:
-        lifetime_s = chance.choice([1_200, 3_600, 7_200])
-        self.mine = invoice(shop, lifetime_s=lifetime_s)
-        self._begin = self.mine.created_at.replace(microsecond=0)
-        prices = RandomRates(chance, self._begin, lifetime_s)
-        first = Generation(
-            number=1,
-            quote=Quote(payer_units=PRICE, fee_fixed_units=self.mine.fee_fixed_units or 0, discount_ppm=0),
-            valid_from=self.mine.created_at,
-            rate_expires_at=self.mine.rate_expires_at,
-            changed_at=self.mine.created_at,
-        )
-        self.eager = EagerInvoice(self.mine.expires_at, [first], lambda moment: prices.price(self.mine, moment))
-        self._ticked = self._begin
-
-    def catch_up(self) -> None:
-        """Let the ticks of all seconds until now have been."""
-        now = app_now()
-        while (after := self._ticked + timedelta(seconds=1)) <= now:
-            self.eager.tick(after)
-            self._ticked = after
-
-    def act(self, chance: random.Random, chain: Chain) -> None:
-        action = chance.choice(["settle", "write", "pay", "speck", "lose", "look", "look"])
-        if action == "settle":
-            settled(self.mine)
-        elif action == "write":
-            with transaction():
-                quoting.write(CATALOGUE, invoices.lock_all([self.mine.id]))
-        elif action in {"pay", "speck"} and app_now() < self.mine.expires_at:
-            units = USDT // 50 if action == "speck" else 2 * USDT
-            chain.pay(self.mine, units, at=max(chain.time, app_now()))
-            settled(self.mine)
-        elif action == "lose":
-            self._lose(chance)
-        self.eager.units = value("SELECT detected_units FROM invoices WHERE id = %s", (self.mine.id,))
-
-    def _lose(self, chance: random.Random) -> None:
-        found = rows("SELECT id FROM deposits WHERE owner_id = %s AND status = 'pending'", (self.mine.id,))
-        if found:
-            self.catch_up()
-            reversals.reverse_of_invoice(CATALOGUE, chance.choice(found)[0], self.mine.id)
-            self.eager.units = value("SELECT detected_units FROM invoices WHERE id = %s", (self.mine.id,))
-            released = value("SELECT quoted_until FROM invoices WHERE id = %s", (self.mine.id,))
-            if released is not None and released > self._ticked:
-                self.eager.tick(released)
-
-
-def check_story(seed: int, shop: UUID, chain: Chain, steps: int) -> None:
-    chance = random.Random(seed)  # noqa: S311 - no secret
-    story = Story(chance, shop)
-    for _ in range(steps):
-        pass_time(chance.choice([1, 30, 300, 900, 1_000]))
-        story.catch_up()
-        # A second that begins in between is not compared.
-        if app_now().microsecond < 800_000:
-            newest, found = story.eager.generations[-1], shown(story.mine)
-            row = found.invoice
-            if row.status == "check" and app_now() < row.expires_at:
-                assert (row.generation, row.payer_units) == (newest.number, newest.quote.payer_units), seed
-                assert row.rate_expires_at == newest.rate_expires_at
-                is_unpriced = newest.unpriced_at is not None and story.eager.units * 10 < newest.quote.payer_units
-                assert found.is_unpriced == is_unpriced
-        story.act(chance, chain)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_whoever_looks_sees_what_ticks_would_have_made(seed: int, shop: UUID, chain: Chain) -> None:
-    check_story(seed, shop, chain, 12)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", range(100, 400))
-def test_so_it_is_in_many_histories(seed: int, shop: UUID, chain: Chain) -> None:
-    check_story(seed, shop, chain, 50)
 
 
 def test_looking_writes_nothing_and_the_end_writes_all(shop: UUID, chain: Chain) -> None:
@@ -408,6 +298,47 @@ def test_a_page_without_rates_asks_once_for_when_they_come_again(shop: UUID, mon
 
     assert {(each.invoice.generation, each.invoice.payer_units) for each in found} == {(2, PRICE // 2)}
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("is_later_first", [False, True])
+def test_a_page_finds_for_each_when_its_rates_come_again(shop: UUID, *, is_later_first: bool) -> None:
+    early, late = invoice(shop), invoice(shop)
+    keep_rates(USD=1)
+    for each, runs_out_s, comes_s in ((early, 900, 1_000), (late, 1_800, 2_500)):
+        execute(
+            "UPDATE invoices SET rate_expires_at = created_at + make_interval(secs => %s), extended_generation = 1"
+            " WHERE id = %s",
+            (runs_out_s, each.id),
+        )
+        at = late.created_at + timedelta(seconds=comes_s)
+        execute(
+            "INSERT INTO kept_rates VALUES ('USDT', '', date_trunc('minute', %s), %s, %s, 2 * 10::numeric ^ %s)",
+            (at, at, at + timedelta(seconds=FRESH_S), RATE_DIGITS),
+        )
+    pass_time(2_600)
+    page = [invoices.reread(each.id) for each in ((late, early) if is_later_first else (early, late))]
+    found = {each.invoice.id: each.later[0].valid_from - late.created_at for each in quoting.seen(CATALOGUE, page)}
+
+    assert found == {early.id: timedelta(seconds=1_000), late.id: timedelta(seconds=2_500)}
+
+
+def test_a_page_whose_rates_never_come_asks_for_them_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = [invoice(shop) for _ in range(9)]
+    pass_time(2_600)
+    asked: list[object] = []
+    monkeypatch.setattr(book, "one", lambda *given: asked.append(given) or base.one(*given))
+    found = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
+
+    assert {each.is_unpriced for each in found} == {True}
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("statement", [eager.LOCK, eager.LOCK_OPEN, eager.REREAD, eager.STILL_DUE, eager.EXTEND])
+def test_the_version_with_a_tick_fails_at_once(database: str, statement: str) -> None:
+    """It would judge by other prices. Each statement that reads or quotes an invoice names the renamed column."""
+    del database
+    with pytest.raises(psycopg2.errors.UndefinedColumn, match="requote_after"):
+        execute(statement.replace("%s", "NULL"))
 
 
 def test_a_page_of_like_invoices_is_priced_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
