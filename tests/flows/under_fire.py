@@ -33,10 +33,10 @@ class Order:
 
 
 @contextmanager
-def burning(folder: Path, networks: str) -> Iterator[Stack]:
-    """Run a stack whose broadcasts lose every second answer, by network, and whose messages come twice."""
+def burning(folder: Path, network: str) -> Iterator[Stack]:
+    """Run a stack of one network whose broadcasts lose every second answer, and whose messages come twice."""
     env = {"PYTHONPATH": TWICE}
-    with Stack(folder, networks=networks, program="tests.flows.dropping_stack", env=env) as running:
+    with Stack(folder, networks=network, program="tests.flows.dropping_stack", env=env) as running:
         yield running
 
 
@@ -73,8 +73,7 @@ def pay_out(stack: Stack, merchant: Merchant, orders: Sequence[Order], *, is_fir
     took_s = time.monotonic() - began
     print(f"{len(orders)} payouts left in {made} transactions within {took_s:.0f} s")  # noqa: T201  worth keeping
     # An answer was lost for sure, if none of these questions has got another name.
-    logged = (stack.data / "log" / "signer.log").read_text(errors="replace").splitlines()
-    assert any("spend.not_taken" in line and orders[0].network in line for line in logged)
+    assert "spend.not_taken" in (stack.data / "log" / "signer.log").read_text(errors="replace")
     assert rows(stack, "SELECT count(*) FROM spends WHERE state = 'dead'") == [(0,)]
     until(lambda: stack.sluice("audit")["violations"] == [], limit_s=60)
     return int(made)
