@@ -74,6 +74,10 @@ class DisownedError(ProviderError):
     """Nobody proves a transaction that one node told of, and most have not got it in the very block where it stood."""
 
 
+class AbsentError(NotYetError):
+    """A node has the very block, and no such transaction in it. That is no fault of its own."""
+
+
 class ForeignKeyError(ProviderError):
     """The chain lets others than its own key sign for a wallet of ours: nothing is signed there, an operator must look.
 

@@ -162,6 +162,10 @@ class DepartureReader(Reader, Protocol):
 class CounterReader(DepartureReader, Protocol):
     """A network whose senders count their transactions. Of families whose claim is a counter."""
 
+    def distrust(self, read_by: str, problem: str) -> None:
+        """Let the provider with this mark rest, because others contradict a block that it showed."""
+        ...
+
     def used_counters(self, sender: str, height: int) -> int:
         """Return how many counters one of our addresses has used up to a block. One node's word: it starts a search."""
         ...

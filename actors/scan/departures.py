@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, cast
 
 import structlog
@@ -11,7 +11,7 @@ import structlog
 from actors.context import Context
 from actors.scan.outflow import NOTHING, Left
 from chains.base import Block, BlockScan, DisownedError, ProviderError
-from chains.family import DepartureReader, Reader
+from chains.family import CounterReader, DepartureReader, Reader
 from chains.spending import Departure
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
@@ -36,6 +36,8 @@ _rests_until: dict[str, float] = {}
 def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[BlockScan]) -> dict[str, Left]:
     """Return, by block hash, what our keys signed in these blocks, known by a row or not. Raises ProviderError.
 
+    Raises DisownedError if no provider proves a transaction that the reader of its block showed: that provider rests,
+    so that the block is read from another one.
     Nothing where the claim is no counter: there actors.scan.outflow sees them, and read_strangers() reads them after.
     Called outside of transactions:
     nodes are asked for what is found. Bytes are committed before they are sent, so that whatever of ours stands in a
@@ -43,8 +45,7 @@ def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[Block
     """
     if traits_of(network).claim != "counter":
         return {}
-    # Every family's is one.
-    counting, read = cast("DepartureReader", chain), list(scans)
+    counting, read = cast("CounterReader", chain), list(scans)
     ours = unknown_spends.own(network.code, network.family, {sender for scan in read for sender, _ in scan.sent})
     sent = {txid: scan for scan in read for sender, txid in scan.sent if sender in ours}
     unheard_of = unknown_spends.unheard_of(network.code, sent)
@@ -54,14 +55,31 @@ def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[Block
         found[sent[txid].block.hash] = left._replace(known=(*left.known, txid))
     for txid in sorted(unheard_of):
         block = sent[txid].block
-        departure = counting.departure(txid, block)
-        if departure is None or departure.sender not in ours:
-            log.error("departure.contradicted", network=network.code, txid=txid)
+        departure = _departure(network, counting, txid, sent[txid], ours)
+        if departure is None:
             continue
         new = _noted(ctx, network, departure, ours[departure.sender])
         left = found.get(block.hash, NOTHING)
         found[block.hash] = left._replace(unknown=(*left.unknown, new))
     return found
+
+
+def _departure(
+    network: Network, chain: CounterReader, txid: str, scan: BlockScan, ours: Collection[str]
+) -> Departure | None:
+    """Return a transaction that our key signed; None if nothing proves that, as for a kind that we do not know."""
+    try:
+        departure = chain.departure(txid, scan.block)
+        if departure is not None and departure.sender not in ours and chain.providers > 1:
+            raise DisownedError("another key signed the transaction")
+    except DisownedError as error:
+        log.warning("departure.disowned", network=network.code, txid=txid, problem=str(error))
+        chain.distrust(scan.read_by, str(error))
+        raise
+    if departure is None or departure.sender not in ours:
+        log.error("departure.contradicted", network=network.code, txid=txid)
+        return None
+    return departure
 
 
 def read_strangers(ctx: Context, network: Network, chain: DepartureReader) -> int:

@@ -99,7 +99,8 @@ class EvmReader(NodesReader[JsonRpc]):
 
     def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
         """Return a block read from all its receipts, or None if the chain has no such block yet."""
-        return self._block_scan(height, ours.addresses, thorough=True, but_by=but_by)
+        scan = self._block_scan(height, ours.addresses, thorough=True, but_by=but_by)
+        return None if scan is None else self._marked([scan])[0]
 
     def final_height(self) -> int | None:
         """Return the newest final height that nodes agree on; None if too few tell one.
@@ -145,8 +146,9 @@ class EvmReader(NodesReader[JsonRpc]):
         return max((found for found in self._providers.everyone(height) if isinstance(found, int)), default=None)
 
     def departure(self, txid: str, block: Block) -> Departure | None:
-        """Return a transaction that one of our keys signed."""
-        return self._providers.attempt(lambda node: evm_departures.read(node, txid, block, self._tokens))
+        """Return a transaction that one of our keys signed; see chains.family."""
+        answers = self._providers.everyone(lambda node: evm_departures.read(node, txid, block, self._tokens))
+        return evm_departures.judge(answers)
 
     def used_counters(self, sender: str, height: int) -> int:
         """Return how many nonces a sender has used up to a block, as the first node tells it that knows."""

@@ -140,6 +140,13 @@ class Providers(Generic[C]):
             self._note(node, error)
             raise
 
+    def rest(self, mark: str, error: ContradictionError) -> None:
+        """Let the node with this mark rest: the others showed that it contradicts them."""
+        for node in self._nodes:
+            if node.mark == mark:
+                node.blame(rest_s=CONTRADICTION_S)
+                self._note(node, error)
+
     @property
     def answered_by(self) -> str:
         """Return the mark of the node that answered this thread's last attempt; '' if none did."""

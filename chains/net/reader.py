@@ -79,6 +79,10 @@ class NodesReader(ABC, Generic[C]):
         same, other = self._providers.compare(lambda node: self._hash(node, height), block_hash)
         return Agreement(same=same, other=other)
 
+    def distrust(self, read_by: str, problem: str) -> None:
+        """Let the provider with this mark rest, because others contradict a block that it showed."""
+        self._providers.rest(read_by, ContradictionError(problem))
+
     def _marked(self, scans: Iterable[BlockScan]) -> tuple[BlockScan, ...]:
         """Return scans with the mark of the provider that has just told them."""
         return tuple(replace(scan, read_by=self._providers.answered_by) for scan in scans)

@@ -8,16 +8,16 @@ one up.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from chains.base import Block, ProviderError
+from chains.base import AbsentError, Block, DisownedError, NotYetError, ProviderError
 from chains.evm import wire
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.library import account, calldata, eth, rlp_list, spelled
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import TRANSFER
-from chains.net.json_rpc import Rpc
+from chains.net.json_rpc import NoResultError, Rpc
 from chains.spending import Departure, Output
 from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Pair
@@ -28,12 +28,31 @@ PRICES: Final = {0: ("gasPrice",), 1: ("gasPrice",), 2: ("maxPriorityFeePerGas",
 TRANSFER_BYTES: Final = 4 + 2 * wire.WORD_BYTES
 
 
+def judge(answers: Sequence[Departure | ProviderError | None]) -> Departure | None:
+    """Return the transaction if one node proves it; None if the nodes that have it cannot prove it.
+
+    Raises DisownedError if no node proves it and one has its block without it. The block is read again then, from
+    another provider, so that one such node is enough. Raises ProviderError if no node answers.
+    """
+    for each in answers:
+        if isinstance(each, Departure):
+            return each
+    if any(isinstance(each, AbsentError) for each in answers):
+        raise DisownedError("no provider proves the transaction, and one has its block without it")
+    if None in answers:
+        return None
+    raise next((each for each in answers if isinstance(each, ProviderError)), NotYetError("no provider may be asked"))
+
+
 def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair]) -> Departure | None:
     """Return a transaction that stands in a block; None if its bytes do not prove who signed it.
 
-    Raises ProviderError where the node has it in no block, or in another one.
+    Raises ProviderError where the node has it in no block, or in another one; AbsentError where the block is the same.
     """
-    body: Mapping[str, Any] = eth(node).get_transaction(txid)  # type: ignore[arg-type]
+    try:
+        body: Mapping[str, Any] = eth(node).get_transaction(txid)  # type: ignore[arg-type]
+    except NoResultError:
+        raise _lack(node, block) from None
     raw = encode(body)
     if "0x" + keccak256(raw).hex() != txid or _signer(raw) != body["from"]:
         return None
@@ -58,6 +77,13 @@ def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair]) -> Depa
         height=block.height,
         block_hash=block.hash,
     )
+
+
+def _lack(node: Rpc, block: Block) -> NotYetError:
+    """Return why a node does not have a transaction of a block: without that block it may lag."""
+    header = node.call_or_none("eth_getBlockByNumber", [hex(block.height), False], wire.Header)
+    is_same = header is not None and wire.block(header, block.height).hash == block.hash
+    return (AbsentError if is_same else NotYetError)(f"no such transaction in block {block.height}")
 
 
 def height_of(node: Rpc, sender: str, slot: int, low: int, high: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from chains.base import WITNESSES_MIN, Block, DisownedError, NotYetError, ProviderError
+from chains.base import WITNESSES_MIN, AbsentError, Block, DisownedError, NotYetError, ProviderError
 from chains.net.rest import RestNode
 from chains.spending import Departure, Offer, Output, Window
 from chains.tron import accounts, nodes, transactions, wire
@@ -16,10 +16,6 @@ from chains.tron.keys import address_of
 from chains.tron.spends import fate as tron_fate
 from chains.tron.transactions import Signed
 from core.catalogue.catalogue import Pair
-
-
-class AbsentError(NotYetError):
-    """A node has the very block, and no such transaction in it."""
 
 
 def judge(told: Sequence[Departure | ProviderError | None]) -> Departure | None:

@@ -200,6 +200,41 @@ def test_a_head_that_is_made_up_stops_neither_sales_nor_payouts(world: World, ah
     assert found == [(0, True)]
 
 
+def name_as_sender(provider: LyingRpc, address: str, **change: str) -> None:
+    """Let a provider name an address as the sender of all transactions of a block, under the true header."""
+
+    def block(truth: Any, params: list[Any]) -> Any:
+        if truth is None or not params[1]:
+            return truth
+        return truth | {"transactions": [told | {"from": address} | change for told in truth["transactions"][:1]]}
+
+    provider.lies["eth_getBlockByNumber"] = block
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [({"hash": "0x" + "ab" * 32}, Refusal(-32000, "busy")), ({"hash": "0x" + "ab" * 32}, None), ({}, None)],
+    ids=["refused", "not found", "another's"],
+)
+def test_a_provider_that_makes_senders_up_rests_alone(
+    database: str, anvil: Callable[..., Anvil], count: int, change: dict[str, str], shown: object
+) -> None:
+    with World(database, anvil).served_by(count) as world:
+        liar, mine = world.providers[0], world.invoice()
+        name_as_sender(liar, mine.address.lower(), **change)
+        if change:
+            liar.lies["eth_getTransactionByHash"] = shown
+        world.pay(mine)
+        for _ in range(world.network.confirmations):
+            world.decoy()
+            world.mine()
+            world.poll(2)
+        assert world.cursor()[0] == world.node.height()
+        assert world.status(mine) == "paid"
+        assert [node.rests_until > time.monotonic() for node in nodes(world)] == [True, *[False] * (count - 1)]
+
+
 def show_far_block(provider: LyingRpc, height: int) -> None:
     """Let a provider name a head, and show a block of that height whose header proves itself."""
 
