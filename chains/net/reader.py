@@ -22,6 +22,7 @@ from chains.net.at_once import majority
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.http import RefusedError
 from chains.net.providers import Providers
+from chains.net.usage import Kind
 
 C = TypeVar("C")
 
@@ -30,6 +31,9 @@ log = structlog.get_logger()
 
 class NodesReader(ABC, Generic[C]):
     """The part of chains.family.Reader that is alike in every family, beside what one node is asked for it."""
+
+    # The kind of question by which a node is asked for a recorded deposit.
+    _witness_kind = Kind.SMALL
 
     def __init__(self, providers: Providers[C]) -> None:
         self._providers = providers
@@ -70,7 +74,9 @@ class NodesReader(ABC, Generic[C]):
 
     def second_opinion(self, recorded: Recorded) -> Agreement:
         """Ask every provider whether it has a deposit as it was recorded."""
-        answers = self._providers.everyone(lambda node: self._has(node, recorded), decides=majority())
+        answers = self._providers.everyone(
+            lambda node: self._has(node, recorded), kind=self._witness_kind, decides=majority()
+        )
         problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
         return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
 

@@ -40,6 +40,9 @@ SNAPSHOTS_MAX: Final = 4
 class TronReader(NodesReader[RestNode]):
     """One TRON network, as chains.family.DepartureReader."""
 
+    # A deposit is looked up in the whole block, which may be as long as the scan takes it.
+    _witness_kind = Kind.BLOCKS
+
     def __init__(self, network: Network, pairs: Iterable[Pair], providers: TronProviders) -> None:
         super().__init__(providers)
         self._parameters = tron_parameters(network)

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from chains.base import Agreement, DisagreementError, NotYetError, Place, ProviderError, Recorded, Transfer
+from chains.net import http
+from chains.net.usage import Kind
 from cli.embedded.contracts.code import PLAIN
 from tests.chains.tron.twists import Twist, twisted, twisting
 from tests.chains.tron.world import HOT_KEY, OURS, PAIRS, THEIRS, USDT_PAIR, World, payment, world
@@ -327,3 +329,14 @@ def test_a_transfer_without_success_counts_for_nothing(chain: World) -> None:
 
     with twisted(chain, getblockbynum=failed) as other:
         assert other.scan(height).transfers == ()
+
+
+def test_a_deposit_in_a_long_block_has_a_second_opinion(chain: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block is read whole for it, and may be as long as the scan takes one."""
+    chain.tron.send(chain.tron.transfer(OURS.address, TRX))
+    chain.tron.mine()
+    scan = chain.scan()
+    (paid,) = scan.transfers
+    monkeypatch.setattr(http, "KIND_BYTES_MAX", {**http.KIND_BYTES_MAX, Kind.SMALL: 16})
+
+    assert chain.reader.second_opinion(recorded(paid, scan.block.height, scan.block.hash)).same == 1
