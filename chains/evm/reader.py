@@ -87,7 +87,7 @@ class EvmReader(NodesReader[JsonRpc]):
             try:
                 scans = self._ranges.scan(first, head, ours.addresses, whole=whole)
                 if _is_upon(scans, after, upon):
-                    return self._marked(scans)
+                    return self._ended(scans)
             except BudgetSpentError:
                 raise
             except ProviderError as error:
@@ -95,12 +95,12 @@ class EvmReader(NodesReader[JsonRpc]):
         else:
             self._ranges.size.grow()
         scan = self._block_scan(first, ours.addresses, thorough=False, upon=upon)
-        return () if scan is None else self._marked([scan])
+        return () if scan is None else self._ended([scan])
 
     def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
         """Return a block read from all its receipts, or None if the chain has no such block yet."""
         scan = self._block_scan(height, ours.addresses, thorough=True, but_by=but_by)
-        return None if scan is None else self._marked([scan])[0]
+        return None if scan is None else self._ended([scan])[0]
 
     def final_height(self) -> int | None:
         """Return the newest final height that nodes agree on; None if too few tell one.
@@ -182,6 +182,13 @@ class EvmReader(NodesReader[JsonRpc]):
 
     def _has(self, node: JsonRpc, recorded: Recorded) -> bool:
         return evm_witness.is_same(node, recorded, self._assets.contracts.get(recorded.currency))
+
+    def _ended(self, scans: Iterable[BlockScan]) -> tuple[BlockScan, ...]:
+        """Return scans with the mark of their provider; the receipts that they took are kept no longer."""
+        marked = self._marked(scans)
+        for scan in marked:
+            self._book.drop(scan.block.hash)
+        return marked
 
     def _block_scan(
         self, height: int, matcher: Matcher, *, thorough: bool, but_by: str = "", upon: str = ""

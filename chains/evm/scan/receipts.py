@@ -2,11 +2,12 @@
 
 Used by chains.evm.scan.block.
 Anybody can put hundreds of transfers to us into one block. Asked one after the other their receipts would outlast a
-step, and the next one would begin anew for ever: so what a node has shown stays known until its block is read.
+step, and the next one would begin anew for ever: so the receipts that a node has shown are kept until the block is read
+to its end.
 """
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -24,8 +25,10 @@ Receipts = Mapping[str, wire.Receipt]
 SINGLY_MAX: Final = 4
 # How many are asked for side by side of one node.
 FETCHERS: Final = 4
-# More than the transactions of any block that we read.
-RECEIPTS_KEPT: Final = 10_000
+# A receipt weighs one, and each of its logs one and another for these bytes of data: half a KiB of memory or less.
+DATA_BYTES_WEIGHED: Final = 128
+# More than the receipts of any block of plain transfers, and some 50 MB.
+WEIGHT_KEPT: Final = 100_000
 
 
 class ReceiptBook:
@@ -37,6 +40,7 @@ class ReceiptBook:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[Rpc, str], dict[str, wire.Receipt]] = OrderedDict()
+        self._weights: Counter[tuple[Rpc, str]] = Counter()
 
     def collect(self, node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:
         """Return the receipts of these transactions of a block. Raises ProviderError; what was shown is kept."""
@@ -60,16 +64,28 @@ class ReceiptBook:
         if failures:
             raise failures[0]
 
+    def drop(self, block_hash: str) -> None:
+        """Forget the receipts of a block that was read to its end."""
+        with self._lock:
+            for key in [key for key in self._kept if key[1] == block_hash]:
+                del self._kept[key], self._weights[key]
+
     def _known(self, node: Rpc, block: Block) -> Receipts:
         with self._lock:
             return dict(self._kept.get((node, block.hash), {}))
 
     def _keep(self, node: Rpc, block: Block, shown: Receipts) -> None:
         with self._lock:
-            self._kept.setdefault((node, block.hash), {}).update(shown)
-            self._kept.move_to_end((node, block.hash))
-            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > RECEIPTS_KEPT:
-                self._kept.popitem(last=False)
+            key = (node, block.hash)
+            self._kept.setdefault(key, {}).update(shown)
+            self._kept.move_to_end(key)
+            self._weights[key] += sum(map(_weight, shown.values()))
+            while len(self._kept) > 1 and self._weights.total() > WEIGHT_KEPT:
+                del self._weights[self._kept.popitem(last=False)[0]]
+
+
+def _weight(receipt: wire.Receipt) -> int:
+    return 1 + sum(1 + len(log.data) // (2 * DATA_BYTES_WEIGHED) for log in receipt.logs)
 
 
 def _of_block(node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:

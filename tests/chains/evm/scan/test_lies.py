@@ -87,6 +87,15 @@ def test_the_honest_node_is_believed(node: JsonRpcNode) -> None:
     assert found(node) == [(TXID, "0", 5_000_000)]
 
 
+@pytest.mark.parametrize("is_second", [False, True])
+def test_no_receipts_are_kept_of_a_block_that_was_read(node: JsonRpcNode, *, is_second: bool) -> None:
+    reader, ours = evm_reader(node.url), Finds(lambda seen: {OURS} & set(seen))
+    scan = reader.reread(HEIGHT, ours) if is_second else scan_of(reader, HEIGHT, ours)
+    assert scan is not None
+    assert scan.transfers
+    assert not reader._book._kept
+
+
 def test_letters_may_be_of_any_case(node: JsonRpcNode) -> None:
     loud = log(address="0x" + USDT[2:].upper(), blockHash="0x" + "AA" * 32)
     node.answers["eth_getLogs"] = [loud]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_a_node_that_asks_for_patience_gets_it() -> None:
 
 
 def test_what_is_kept_is_bounded_and_never_less_than_the_block_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evm_receipts, "RECEIPTS_KEPT", 3)
+    monkeypatch.setattr(evm_receipts, "WEIGHT_KEPT", 3)
     book = ReceiptBook()
     with node() as peer:
         rpc = JsonRpc(peer.url, timeout_s=5)
@@ -129,3 +130,30 @@ def test_what_is_kept_is_bounded_and_never_less_than_the_block_that_is_read(monk
             )
             book.collect(rpc, block, ids(10)[2 * number : 2 * number + 2])
     assert sum(map(len, book._kept.values())) <= 3
+
+
+def test_receipts_are_weighed_by_their_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One payment may bring tens of thousands of logs of other contracts."""
+    monkeypatch.setattr(evm_receipts, "WEIGHT_KEPT", 20)
+    log = {"address": "0x", "topics": [], "blockHash": HASH, "transactionHash": HASH, "logIndex": "0x0"}
+    book = ReceiptBook()
+
+    def long(txid: str) -> dict[str, Any]:
+        return receipt(txid, f"0x{int(txid, 16):064x}") | {"logs": [log | {"data": "0x" + "00" * 128}] * 4}
+
+    with node(single=long) as peer:
+        rpc = JsonRpc(peer.url, timeout_s=5)
+        for txid in ids(5):
+            book.collect(rpc, replace(BLOCK, hash=txid), [txid])
+    assert [block_hash for _, block_hash in book._kept] == ids(5)[-2:]
+
+
+def test_receipts_of_a_block_are_kept_until_it_is_read_to_its_end() -> None:
+    book = ReceiptBook()
+    with node() as peer:
+        rpc = JsonRpc(peer.url, timeout_s=5)
+        book.collect(rpc, BLOCK, ids(2))
+        book.drop("0x" + "cc" * 32)
+        assert len(book._kept[rpc, HASH]) == 2
+        book.drop(HASH)
+    assert (dict(book._kept), book._weights.total()) == ({}, 0)
