@@ -43,6 +43,8 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
     for module in modules_for(queues):
         importlib.import_module(module)
     broker.serve(queues)
+    # Many queues are quiet for hours: their processes need no connection meanwhile.
+    base.close()
     return broker
 
 

@@ -48,8 +48,9 @@ class Entrance(Middleware):
         result: Any | None = None,
         exception: BaseException | None = None,
     ) -> None:
-        """Forget them."""
+        """Forget them, and leave the connection to PostgreSQL to other threads."""
         clear_contextvars()
+        base.release()
 
 
 class ThreadKeeping(Middleware):

@@ -14,6 +14,7 @@ from api.health.metrics import Metrics
 from core.errors import RequestMethodNotAllowed, RequestNotFound
 from core.ids import is_uuid, uuid7
 from core.logs.log import bind_request
+from models.db import base
 
 log = structlog.get_logger("sluice.api")
 
@@ -76,7 +77,8 @@ class Frame:
             raise RequestMethodNotAllowed
 
     def process_response(self, req: Request, resp: Response, _resource: object, _req_succeeded: bool) -> None:  # noqa: FBT001
-        """Count and log the answer."""
+        """Count and log the answer, and leave the connection to PostgreSQL to other threads."""
+        base.release()
         if not hasattr(req.context, "request_id"):
             # Falcon refuses a few invented methods before it asks any middleware.
             _begin(req, resp)

@@ -25,7 +25,7 @@ from models.addresses import reservations
 from models.addresses.reservations import CHUNK
 from models.addresses.rows import AddressChunk
 from models.db import locks
-from models.db.base import StoreUnavailableError, execute, rows, transaction
+from models.db.base import StoreUnavailableError, execute, release, rows, transaction
 from models.db.locks import LockSeed
 
 log = structlog.get_logger()
@@ -103,7 +103,7 @@ class AddressStash:
     def fill_ahead(self) -> None:
         """Start a thread that reserves more once half are left, and draws the QR codes that will be asked for.
 
-        It keeps a connection to PostgreSQL, and ends with the process. Call it once, and after the process's last fork.
+        It ends with the process. Call it once, and after the process's last fork.
         """
         threading.Thread(target=self._fill_ahead, name="addresses", daemon=True).start()
 
@@ -171,6 +171,7 @@ class AddressStash:
             except Exception:
                 # Whoever needs an address reserves it himself then, and is told why he cannot.
                 log.warning("address_pool.not_filled_ahead", exc_info=True)
+            release()
 
     def _fill_and_draw(self) -> None:
         for family in tuple(self._ready):

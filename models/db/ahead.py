@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from models.db import base
+
 # Before the second of those caches is over.
 AHEAD_S: Final = 0.7
 USED_S: Final = 60.0
@@ -62,6 +64,7 @@ class ReadAhead:
         while True:
             time.sleep(AHEAD_S)
             self.read_all()
+            base.release()
 
 
 ahead: Final = ReadAhead()

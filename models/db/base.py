@@ -1,8 +1,12 @@
-"""Opens the one way to PostgreSQL: a connection per thread, one transaction per step. Used by models and actors."""
+"""Opens the one way to PostgreSQL: a connection per thread, one transaction per step. Used by models and actors.
+
+A thread keeps its connection from the first statement until release(), at the end of a message or a request.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import select
 import threading
@@ -19,6 +23,7 @@ import psycopg2.extras
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
 from models.db import bells, silence
+from models.db.unused import Unused
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,6 +55,7 @@ class _Database(peewee.PostgresqlDatabase):
     # Of the thread that asks.
     _state: Any
     _connect: Callable[[], silence.WatchedConnection]
+    _close: Callable[[silence.WatchedConnection], None]
 
     def connect(self, reuse_if_open: bool = False) -> bool:  # noqa: FBT001, FBT002 - peewee's
         """Open this thread's connection. Peewee itself opens one at a time, under a lock."""
@@ -60,13 +66,44 @@ class _Database(peewee.PostgresqlDatabase):
                 return False
             raise peewee.OperationalError("the connection is open already")
         self._state.reset()
-        with silence.answering.connecting():
-            connection = self._connect()
-        connection.watch(self.statement_timeout_ms)
+        connection = _unused.take()
+        if connection is None:
+            with silence.answering.connecting():
+                connection = self._connect()
+            connection.watch(self.statement_timeout_ms)
         self._state.set_connection(connection)
         return True
 
+    def release(self) -> None:
+        """Give this thread's connection to the next thread that needs one, unless a step is under way in it."""
+        state = self._state
+        if state.closed or state.transactions:
+            return
+        connection, is_usable = state.conn, _is_at_rest(state.conn)
+        if is_usable:
+            state.reset()
+            _unused.give_back(connection, close=self._close)
+        else:
+            self.close()
 
+    def close_unused(self) -> None:
+        """Close the connections that no thread uses."""
+        _unused.close_all(close=self._close)
+
+
+def _is_at_rest(connection: silence.WatchedConnection) -> bool:
+    return not connection.closed and connection.get_transaction_status() == TRANSACTION_STATUS_IDLE
+
+
+def _is_readable(descriptor: int) -> bool:
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    return bool(poller.poll(0))
+
+
+# An idle connection has nothing to say: its end is what can be read from it, or else a passing notice.
+_unused: Final = Unused(is_open=lambda connection: not (connection.closed or _is_readable(connection.fileno())))
+os.register_at_fork(after_in_child=_unused.forget)
 _own = _Database(None, autoconnect=True)
 db: peewee.PostgresqlDatabase = _own
 
@@ -111,7 +148,7 @@ def end_step_at(ends_at: float) -> None:
 
 
 def connect(url: str, *, statement_timeout_ms: int = STATEMENT_TIMEOUT_MS, application_name: str = "sluice") -> None:
-    """Point this process at a database. Connections open lazily, one a thread."""
+    """Point this process at a database. Connections open lazily."""
     close()
     _own.statement_timeout_ms = statement_timeout_ms
     session = {
@@ -133,9 +170,18 @@ def connect(url: str, *, statement_timeout_ms: int = STATEMENT_TIMEOUT_MS, appli
 
 
 def close() -> None:
-    """Close this thread's connection, if it has one."""
+    """Close this thread's connection and those that no thread uses."""
     if not db.is_closed():
         db.close()
+    _own.close_unused()
+
+
+def release() -> None:
+    """Give this thread's connection to the next thread that needs one; called when a message or a request ends.
+
+    Does nothing inside a transaction. The thread must hold no lock of the session.
+    """
+    _own.release()
 
 
 def _drop_ended() -> None:
@@ -151,12 +197,6 @@ def _drop_ended() -> None:
             connection.cursor().execute("SELECT 1")
     if connection.closed:
         db.close()
-
-
-def _is_readable(descriptor: int) -> bool:
-    poller = select.poll()
-    poller.register(descriptor, select.POLLIN)
-    return bool(poller.poll(0))
 
 
 def run(sql: str, params: Params = ()) -> Any:

@@ -115,11 +115,14 @@ class _Watch:
                 self._thread.start()
 
     def _look(self) -> None:
+        pause_s = TICK_S
         while True:
-            time.sleep(TICK_S)
+            time.sleep(pause_s)
             with self._lock:
                 held = list(self._connections)
             now = time.monotonic()
+            # A statement that begins after this look is overdue no sooner than GRACE_S later.
+            pause_s = TICK_S if any(connection.asked_at is not None for connection in held) else GRACE_S
             for connection in held:
                 if connection.is_silent(now) and connection.cut():
                     answering.note_silence()

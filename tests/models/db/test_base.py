@@ -191,6 +191,56 @@ def test_every_thread_has_a_connection_of_its_own() -> None:
     assert len({*pids, pid()}) == 5
 
 
+def in_another_thread(work: Callable[[], object]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def test_a_connection_given_back_serves_the_next_thread() -> None:
+    mine, others = pid(), list[int]()
+    base.release()
+
+    in_another_thread(lambda: (others.append(pid()), base.release()))
+
+    assert others == [mine]
+    assert pid() == mine
+
+
+def test_no_connection_is_given_back_in_the_middle_of_a_step() -> None:
+    with transaction():
+        mine = pid()
+        base.release()
+        in_another_thread(lambda: (pid(), base.close()))
+        assert pid() == mine
+
+
+def test_a_connection_that_is_not_at_rest_is_closed_and_not_given_back() -> None:
+    mine = pid()
+    base.db.connection().cursor().execute("BEGIN")
+
+    base.release()
+
+    assert pid() != mine
+
+
+def test_a_connection_that_was_cut_while_unused_is_replaced_unnoticed(database_url: str) -> None:
+    mine = pid()
+    base.release()
+    terminate(database_url, mine)
+
+    assert pid() != mine
+
+
+def test_closing_ends_the_unused_connections_too() -> None:
+    mine = pid()
+    base.release()
+
+    base.close()
+
+    assert pid() != mine
+
+
 def test_a_refused_statement_says_why_and_leaves_the_connection_usable() -> None:
     before = pid()
     with pytest.raises(errors.DivisionByZero):
