@@ -20,6 +20,7 @@ from dramatiq.worker import Worker
 
 from actors.queue import watermark
 from actors.queue.consumer import BlockingConsumer
+from actors.queue.delayed import DelayedConsumer
 from actors.queue.doorbells import doorbell, ring
 from actors.queue.gathering import PulledConsumer, PullingQueue
 from actors.queue.idle_threads import FewestThreadsQueue
@@ -47,6 +48,8 @@ WAITING_MAX: Final = 1_000
 # A thread finds its next call here already, instead of waiting for the consumer: half as many calls again per second.
 # Elsewhere a message that waits behind a long one could run in another process.
 AWAITED_PREFETCH: Final = 2
+# dramatiq's suffix for the queue of a queue's delayed messages.
+DELAYED: Final = ".DQ"
 # A ring is forgotten after this long, so that bells of networks that were removed leave nothing behind.
 BELL_KEPT_MS: Final = 86_400_000
 
@@ -106,7 +109,7 @@ class SluiceBroker(stock.RedisBroker):
             url=url,
             namespace=namespace,
             heartbeat_timeout=heartbeat_timeout_ms,
-            middleware=[ShutdownNotifications(), Entrance(), ThreadKeeping(self.link, self.let_pull)],
+            middleware=[ShutdownNotifications(), Entrance(), ThreadKeeping(self)],
         )
         # Seals what must not lie open in Redis.
         self.box = SecretBox(secret_keys)
@@ -119,6 +122,10 @@ class SluiceBroker(stock.RedisBroker):
         # Actors that can answer several calls in one step.
         self.gathered_actors: set[str] = set()
         self._pulling: PullingQueue | None = None
+        # The worker's threads wait without end for messages: this is set when they are to end.
+        self.stopping = threading.Event()
+        self._waiting: FewestThreadsQueue | PullingQueue | None = None
+        self._delayed: dict[str, DelayedConsumer] = {}
 
     def serve(self, queues: Collection[str]) -> None:
         """Declare the registered actors of these queues, so that a worker of this process runs them."""
@@ -131,6 +138,10 @@ class SluiceBroker(stock.RedisBroker):
 
     def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 5000) -> BlockingConsumer:
         """Return the consumer of a queue; called by dramatiq's worker."""
+        if queue_name.endswith(DELAYED):
+            delayed = DelayedConsumer(self, queue_name, prefetch=prefetch, timeout_ms=timeout)
+            self._delayed[queue_name] = delayed
+            return delayed
         if queue_name in AWAITED_QUEUES:
             prefetch *= AWAITED_PREFETCH
             if self._pulling is not None:
@@ -142,14 +153,25 @@ class SluiceBroker(stock.RedisBroker):
 
         Elsewhere as few of them work as are needed at once.
         """
+        self.stopping.clear()
         if len(self.queues) == 1 and self.queues <= AWAITED_QUEUES:
-            worker.work_queue = self._pulling = PullingQueue(self)
+            worker.work_queue = self._waiting = self._pulling = PullingQueue(self)
         else:
-            worker.work_queue = FewestThreadsQueue()
+            worker.work_queue = self._waiting = FewestThreadsQueue()
+
+    def stop_waiting(self) -> None:
+        """Have the worker's threads end their waits and fetch no more; called before they are stopped."""
+        self.stopping.set()
+        if self._waiting is not None:
+            self._waiting.stop()
+        for delayed in list(self._delayed.values()):
+            delayed.stir()
 
     def do_enqueue(self, queue_name: str, redis_id: str, data: bytes) -> None:
         """Append a message. Called by dramatiq's enqueue; no script, so that producers are no workers."""
         self.link.run(self.appending(queue_name, redis_id, data))
+        if (delayed := self._delayed.get(queue_name)) is not None:
+            delayed.stir()
 
     def appending(self, queue_name: str, redis_id: str, data: bytes) -> list[Command]:
         """Return the commands that append a message: its text first, since a consumer that finds the id reads it."""
@@ -166,6 +188,16 @@ class SluiceBroker(stock.RedisBroker):
         wait: Command = ("BLMOVE", key, key, "LEFT", "LEFT", wait_s)
         take = self._command("fetch", queue_name, count, maintain=maintain)
         return cast("list[bytes | None]", self.link.run([wait, take], wait_s=wait_s)[-1])
+
+    def beat(self, queue_name: str, count: int) -> list[bytes | None]:
+        """Say that the process lives and serves a queue, and return up to `count` of its delayed messages."""
+        signs = self.signs.serving(queue_name.removesuffix(DELAYED), self.broker_id)
+        take = self._command("fetch", queue_name, count, maintain=True)
+        return cast("list[bytes | None]", self.link.run([*signs, take])[-1])
+
+    def leave(self, queue_name: str) -> None:
+        """Say that the process no longer serves a queue."""
+        self.signs.leave(queue_name.removesuffix(DELAYED), self.broker_id)
 
     def held(self, queue_name: str) -> dict[str, bytes | None]:
         """Return, by redis id, the messages of a queue that this process has fetched and not settled."""

@@ -30,8 +30,8 @@ log = structlog.get_logger()
 RECONNECT_PAUSE_S: Final = 0.25
 # How often a consumer takes back what dead workers held. dramatiq's own lottery may take minutes.
 MAINTENANCE_S: Final = 5.0
-# How soon a consumer looks again at the delayed messages that it holds, which may be due.
-DELAYED_LOOK_S: Final = 1.0
+# How often a thread looks around while its worker is stopping.
+STOPPING_LOOK_S: Final = 0.05
 # An actor that this version does not have may exist in the one that is being deployed beside it.
 PASS_ON_DELAY_MS: Final = 1_000
 PASS_ON_TIMES: Final = 30
@@ -52,9 +52,6 @@ class BlockingConsumer(Consumer):
         # Settled here, but Redis was away: (command, redis id), said again when it is back.
         self._unsaid: deque[tuple[str, str]] = deque()
         self._maintain_at = 0.0
-        # Beside each queue dramatiq consumes one of delayed messages, which says nothing new.
-        self._is_announced = not queue_name.endswith(".DQ")
-        self._is_first = True
         self._is_cut_off = False
 
     def __next__(self) -> MessageProxy | None:
@@ -92,35 +89,28 @@ class BlockingConsumer(Consumer):
         with suppress(LinkDownError):
             self.requeue(unbegun)
             self._say_unsaid()
-            if self._is_announced:
-                self._broker.signs.leave(self._queue_name, self._broker.broker_id)
 
     def _refill(self) -> None:
         """Fetch as many messages as workers are free, waiting for the first one."""
         self._slot_freed.clear()
-        if self._is_announced:
-            self._broker.signs.serve(self._queue_name, self._broker.broker_id)
+        if self._broker.stopping.is_set():
+            # Other processes take the messages of one that is stopping.
+            time.sleep(STOPPING_LOOK_S)
+            return
         room = self._prefetch - len(self._in_hand)
         if room <= 0:
             self._slot_freed.wait(self._wait_s)
             return
-        if self._is_first:
-            self._take_back_delayed()
         self._say_unsaid()
         self._fetch(room)
-        self._is_first = False
 
     def _fetch(self, count: int) -> None:
         """Wait for a message and take up to so many."""
         # Redis serves whoever has blocked longest. Without a varying wait that would be the same worker each time that
         # a passed-on message comes round.
-        wait_s = self._longest_wait_s() * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        wait_s = self._wait_s * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
         self._fetched.extend(self._broker.fetch(self._queue_name, count, wait_s, maintain=self._is_due()))
         self._is_cut_off = False
-
-    def _longest_wait_s(self) -> float:
-        holds_delayed = bool(self._in_hand) and not self._is_announced
-        return min(self._wait_s, DELAYED_LOOK_S) if holds_delayed else self._wait_s
 
     def _unbegun(self) -> list[Message[None]]:
         return [message for data in self._fetched if (message := decode(data, self._queue_name)) is not None]
@@ -168,11 +158,6 @@ class BlockingConsumer(Consumer):
             command, settled = self._unsaid[0]
             self._broker.dispatch(command, self._queue_name, settled)
             self._unsaid.popleft()
-
-    def _take_back_delayed(self) -> None:
-        """Requeue what an earlier consumer of this process held back when it lost Redis: dramatiq forgot it."""
-        if self._queue_name.endswith(".DQ") and (held := self._broker.held(self._queue_name)):
-            self._broker.dispatch("requeue", self._queue_name, *held)
 
     def _bury_undecodable(self) -> None:
         """Move what cannot be read to the dead letters. Fetching names no ids, so look through all that are held."""

@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dramatiq import Message
 from dramatiq.broker import MessageProxy
 
-from actors.queue.consumer import BlockingConsumer, decode, redis_id
-from actors.queue.link import LinkDownError
+from actors.queue.consumer import STOPPING_LOOK_S, BlockingConsumer, decode, redis_id
 
 if TYPE_CHECKING:
     from actors.queue.broker import SluiceBroker
@@ -58,11 +57,9 @@ class PulledConsumer(BlockingConsumer):
         self._alone: deque[Message[None]] = deque()
 
     def __next__(self) -> None:
-        """Give signs of life and say what Redis has still to hear; the workers' threads do the rest."""
-        with suppress(LinkDownError):
-            self._broker.signs.serve(self._queue_name, self._broker.broker_id)
-            self._say_unsaid()
-        time.sleep(self._wait_s)
+        """Wait for the end of the worker, whose threads fetch for themselves."""
+        self._broker.stopping.wait()
+        time.sleep(STOPPING_LOOK_S)
 
     @property
     def has_left_over(self) -> bool:
@@ -88,6 +85,7 @@ class PulledConsumer(BlockingConsumer):
         return None
 
     def _refill(self) -> None:
+        self._say_unsaid()
         self._fetch(GATHER_MAX)
 
     def _gather(self, first: MessageProxy) -> MessageProxy:
@@ -150,6 +148,13 @@ class PullingQueue(PriorityQueue[Any]):
         # When each thread that works on calls which can be gathered began.
         self._gathering_since: dict[int, float] = {}
         self.consumer: PulledConsumer | None = None
+        self._is_stopping = False
+
+    def stop(self) -> None:
+        """Let threads take nothing more, and wake those that wait."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify_all()
 
     def attach(self, consumer: PulledConsumer) -> PulledConsumer:
         """Pull from this consumer from now on."""
@@ -158,11 +163,14 @@ class PullingQueue(PriorityQueue[Any]):
             self._changed.notify_all()
         return consumer
 
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - queue's own
-        """Return a message; raises Empty after the wait, and at once for who does not wait: nothing lies here."""
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ARG002, FBT001, FBT002 - queue's own
+        """Return a message. Raises Empty after a pull that found none, once the worker stops, and if not `block`.
+
+        Threads wait for their turn to pull without end; dramatiq's timeout is for noticing theirs, which stop() does.
+        """
         if self.queue or not block:
             return super().get(block=False)
-        message = self._turn(time.monotonic() + (timeout or 0.0)) or self._pull()
+        message = self._turn() or self._pull()
         if message is None:
             raise Empty
         with self.mutex:
@@ -177,26 +185,33 @@ class PullingQueue(PriorityQueue[Any]):
                 self._changed.notify_all()
         super().task_done()
 
-    def _turn(self, ends_at: float) -> MessageProxy | None:
-        """Return a call that is to be run alone, or None when it is this thread's turn to pull. Raises Empty."""
+    def _turn(self) -> MessageProxy | None:
+        """Return a call that is to be run alone, or None when it is this thread's turn to pull.
+
+        Raises Empty once the worker stops.
+        """
         with self._changed:
-            while self.consumer is None or (message := self.consumer.take_left_over()) is None:
+            while not self._is_stopping:
+                if self.consumer is not None and (message := self.consumer.take_left_over()) is not None:
+                    # The notification may have been for pulling.
+                    self._changed.notify()
+                    return message
                 now, patient_until = time.monotonic(), self._patient_until()
                 if self.consumer is not None and not self._is_pulling and now >= patient_until:
                     self._is_pulling = True
                     return None
-                if now >= ends_at:
-                    raise Empty
-                self._wait(now, ends_at, watches_until=None if self._is_pulling else patient_until)
-            return message
+                self._wait(now, watches_until=None if self._is_pulling else patient_until)
+        # The thread asks again until it is stopped, which is about to happen.
+        time.sleep(STOPPING_LOOK_S)
+        raise Empty
 
-    def _wait(self, now: float, ends_at: float, *, watches_until: float | None) -> None:
-        """Wait for a change; whoever watches how long a gathering takes need not be told of the next one."""
+    def _wait(self, now: float, *, watches_until: float | None) -> None:
+        """Wait for a change; a thread that watches how long a gathering takes need not hear of the next one."""
         if watches_until is None or watches_until <= now:
-            self._changed.wait(ends_at - now)
+            self._changed.wait()
             return
         self._watching += 1
-        self._changed.wait(min(ends_at, watches_until) - now)
+        self._changed.wait(watches_until - now)
         self._watching -= 1
 
     def _patient_until(self) -> float:
@@ -204,14 +219,18 @@ class PullingQueue(PriorityQueue[Any]):
         return max(self._gathering_since.values(), default=-math.inf) + PATIENCE_S
 
     def _pull(self) -> MessageProxy | None:
-        message = None
+        message, is_done = None, False
         try:
             message = self.consumer.pull() if self.consumer is not None else None
+            is_done = True
         finally:
             with self._changed:
                 self._is_pulling = False
                 if message is not None:
                     self._note(message)
+                elif not is_done:
+                    # What was raised ends this thread: another one pulls.
+                    self._changed.notify()
         return message
 
     def _note(self, message: MessageProxy) -> None:

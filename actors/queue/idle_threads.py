@@ -11,6 +11,8 @@ import time
 from queue import Empty, PriorityQueue
 from typing import Any
 
+from actors.queue.consumer import STOPPING_LOOK_S
+
 
 class FewestThreadsQueue(PriorityQueue[Any]):
     """Takes the place of dramatiq's queue; of the idle threads the one that came first of all gets the message."""
@@ -20,19 +22,30 @@ class FewestThreadsQueue(PriorityQueue[Any]):
         self._ranks: dict[int, int] = {}
         # The threads that wait, by rank. Guarded by `mutex`, as everything here.
         self._waiting: dict[int, threading.Condition] = {}
+        self._is_stopping = False
 
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - queue's own
-        """Return a message. Raises Empty after the timeout, at once if not `block`."""
-        if not block or timeout is None:
-            return super().get(block, timeout)
-        ends_at = time.monotonic() + timeout
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ARG002, FBT001, FBT002 - queue's own
+        """Return a message, however long it takes to come. Raises Empty once the worker stops, at once if not `block`.
+
+        dramatiq's threads ask with a timeout so that they notice their end; stop() wakes them instead.
+        """
+        if not block:
+            return super().get(block=False)
         with self.mutex:
-            while not self._qsize():
-                remaining_s = ends_at - time.monotonic()
-                if remaining_s <= 0:
-                    raise Empty
-                self._wait(remaining_s)
-            return self._get()
+            while not self._is_stopping and not self._qsize():
+                self._wait()
+            if not self._is_stopping:
+                return self._get()
+        # The thread asks again until it is stopped, which is about to happen.
+        time.sleep(STOPPING_LOOK_S)
+        raise Empty
+
+    def stop(self) -> None:
+        """Let threads take nothing more, and wake those that wait."""
+        with self.mutex:
+            self._is_stopping = True
+            for turn in self._waiting.values():
+                turn.notify()
 
     def _put(self, item: Any) -> None:
         """Add a message and wake one thread; called under `mutex`."""
@@ -40,9 +53,9 @@ class FewestThreadsQueue(PriorityQueue[Any]):
         if self._waiting:
             self._waiting.pop(min(self._waiting)).notify()
 
-    def _wait(self, seconds: float) -> None:
+    def _wait(self) -> None:
         rank = self._ranks.setdefault(threading.get_ident(), len(self._ranks))
         self._waiting[rank] = turn = threading.Condition(self.mutex)
-        turn.wait(seconds)
-        # Already gone if a message woke the thread, not if its time ran out.
+        turn.wait()
+        # Already gone if a message woke the thread.
         self._waiting.pop(rank, None)

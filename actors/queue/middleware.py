@@ -6,8 +6,7 @@ Nothing is retried here: calls are answered or given up, doorbells are rung agai
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from dramatiq import Broker, Middleware
@@ -16,8 +15,10 @@ from dramatiq.middleware import SkipMessage
 from dramatiq.worker import Worker, WorkerThread
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
-from actors.queue.link import RedisLink
 from models.db import base
+
+if TYPE_CHECKING:
+    from actors.queue.broker import SluiceBroker
 
 # ruff: noqa: ARG002 - dramatiq gives every hook the broker and its subject.
 
@@ -54,16 +55,19 @@ class Entrance(Middleware):
 
 
 class ThreadKeeping(Middleware):
-    """Prepares a worker, and closes its connections when it ends."""
+    """Prepares a worker, ends its waits when it stops, and closes its connections when it has."""
 
-    def __init__(self, link: RedisLink, let_pull: Callable[[Worker], None]) -> None:
-        self._link = link
-        self._let_pull = let_pull
+    def __init__(self, broker: SluiceBroker) -> None:
+        self._broker = broker
 
     def before_worker_boot(self, broker: Broker, worker: Worker) -> None:
         """Fetch no more than there are threads: what waits here could run in another process."""
         worker.queue_prefetch = worker.worker_threads
-        self._let_pull(worker)
+        self._broker.let_pull(worker)
+
+    def before_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
+        """Wake the threads, which are stopped next."""
+        self._broker.stop_waiting()
 
     def before_worker_thread_shutdown(self, broker: Broker, thread: WorkerThread) -> None:
         """Close the thread's connection to PostgreSQL."""
@@ -71,4 +75,4 @@ class ThreadKeeping(Middleware):
 
     def after_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
         """Close the connections to Redis, which the threads shared."""
-        self._link.close()
+        self._broker.link.close()

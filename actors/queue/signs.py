@@ -10,9 +10,9 @@ import threading
 import time
 from typing import Final
 
-from actors.queue.link import RedisLink
+from actors.queue.link import Command, RedisLink
 
-# How often a sign is given, and the silence after which whoever gave it counts as gone.
+# How often a scheduler gives its sign, and the silence after which a process counts as gone.
 EVERY_S: Final = 5.0
 SILENCE_MAX_S: Final = 30.0
 # A queue that nobody serves any more leaves nothing behind.
@@ -29,20 +29,16 @@ class Signs:
         self._link = link
         self._namespace = namespace
         self._lock = threading.Lock()
-        self._due_at: dict[str, float] = {}
+        self._tick_at = 0.0
 
-    def serve(self, queue_name: str, process: str) -> None:
-        """Say that a process takes messages off a queue; said again no sooner than EVERY_S later."""
-        if not self._is_due(queue_name):
-            return
+    def serving(self, queue_name: str, process: str) -> list[Command]:
+        """Return the commands that say that a process takes messages off a queue."""
         key, now_ms = self._serving(queue_name), self._link.now_ms()
-        self._link.run(
-            [
-                ("ZADD", key, now_ms, process),
-                ("ZREMRANGEBYSCORE", key, "-inf", now_ms - _KEPT_S * 1000),
-                ("EXPIRE", key, _KEPT_S),
-            ]
-        )
+        return [
+            ("ZADD", key, now_ms, process),
+            ("ZREMRANGEBYSCORE", key, "-inf", now_ms - _KEPT_S * 1000),
+            ("EXPIRE", key, _KEPT_S),
+        ]
 
     def leave(self, queue_name: str, process: str) -> None:
         """Say that a process no longer serves a queue."""
@@ -54,25 +50,20 @@ class Signs:
         return int(self._link.run([("ZCOUNT", self._serving(queue_name), int(oldest_ms), "+inf")])[0])
 
     def tick(self) -> None:
-        """Say that a scheduler's ring went out; at most once in EVERY_S."""
-        if self._is_due("scheduler"):
+        """Say that a scheduler's notification went out; at most once in EVERY_S."""
+        now = time.monotonic()
+        # LogThrottle: the lock is for those times alone.
+        if now < self._tick_at:
+            return
+        with self._lock:
+            is_due, self._tick_at = now >= self._tick_at, max(self._tick_at, now + EVERY_S)
+        if is_due:
             self._link.run([("SET", self._ticked(), self._link.now_ms(), "EX", _KEPT_S)])
 
     def tick_age_s(self) -> float | None:
         """Return how long ago a scheduler last rang; None if that is not known, or over an hour."""
         ticked_ms = self._link.run([("GET", self._ticked())])[0]
         return None if ticked_ms is None else max(0, self._link.now_ms() - int(ticked_ms)) / 1000
-
-    def _is_due(self, what: str) -> bool:
-        now = time.monotonic()
-        # LogThrottle: the lock is for those times alone.
-        if now < self._due_at.get(what, 0.0):
-            return False
-        with self._lock:
-            is_due = now >= self._due_at.get(what, 0.0)
-            if is_due:
-                self._due_at[what] = now + EVERY_S
-            return is_due
 
     def _serving(self, queue_name: str) -> str:
         return f"{self._namespace}:signs:{queue_name}"

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # Within the 30 s that platforms grant between SIGTERM and SIGKILL.
 SHUTDOWN_TIMEOUT_MS: Final = 25_000
-# How long an idle thread waits before it looks around; a message wakes it at once. A stop waits for up to two of these.
+# How long a consumer waits in Redis before it looks around. A stop waits for up to one of these.
 IDLE_WAIT_MS: Final = 2_000
 # dramatiq's own code for a second signal.
 KILLED: Final = 3

@@ -12,7 +12,7 @@ from dramatiq import Message, Worker
 from dramatiq.brokers.redis import RedisBroker
 from structlog.contextvars import get_contextvars
 
-from actors.queue import consumer
+from actors.queue import consumer, delayed
 from actors.queue.broker import SluiceBroker
 from actors.queue.link import LinkDownError
 from cli.embedded.servers.valkey import Valkey
@@ -313,7 +313,7 @@ def test_a_consumer_that_holds_a_delayed_message_looks_at_it_soon(broker: Sluice
     assert next(waits) is None
 
     assert held_message is not None
-    assert time.monotonic() - began < 2 * consumer.DELAYED_LOOK_S
+    assert time.monotonic() - began < 2 * delayed.DELAYED_LOOK_S
     waits.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from queue import Empty
@@ -44,27 +45,43 @@ def test_messages_at_once_are_worked_on_by_all_threads(broker: SluiceBroker) -> 
         eventually(lambda: len(passed) == THREADS)
 
 
-def test_a_wait_ends_without_a_message_and_leaves_no_trace() -> None:
+def test_a_thread_that_does_not_wait_finds_nothing() -> None:
+    with pytest.raises(Empty):
+        FewestThreadsQueue().get(block=False)
+
+
+def test_threads_wait_without_looking_around_until_the_worker_stops(broker: SluiceBroker) -> None:
+    declare(broker, lambda: None, queue="maintenance")
+    with working(broker, threads=THREADS, timeout_ms=1) as worker:
+        waiting = worker.work_queue
+        assert isinstance(waiting, FewestThreadsQueue)
+        eventually(lambda: len(waiting._waiting) == THREADS)
+        turns = dict(waiting._waiting)
+        # Longer than dramatiq's timeout, after which each thread would wait anew.
+        time.sleep(0.02)
+        assert waiting._waiting == turns
+
+    assert not any(thread.is_alive() for thread in worker.workers)
+
+
+def test_a_message_that_comes_while_a_worker_stops_is_left_to_others() -> None:
     waiting = FewestThreadsQueue()
+    waiting.stop()
+    waiting.put("message")
 
     with pytest.raises(Empty):
-        waiting.get(timeout=0.05)
-    with pytest.raises(Empty):
-        waiting.get(block=False)
+        waiting.get(timeout=60)
 
-    assert not waiting._waiting
+    assert waiting.get(block=False) == "message"
 
 
-def test_no_message_is_lost_between_threads_whose_waits_end() -> None:
+def test_no_message_is_lost_between_threads_that_come_and_go() -> None:
     waiting, sent, taken = FewestThreadsQueue(), 2_000, []
-    ends_at = time.monotonic() + 60
 
     def take() -> None:
-        while len(taken) < sent and time.monotonic() < ends_at:
-            try:
-                taken.append(waiting.get(timeout=0.001))
-            except Empty:
-                continue
+        with contextlib.suppress(Empty):
+            while True:
+                taken.append(waiting.get(timeout=60))
 
     threads = [threading.Thread(target=take) for _ in range(THREADS)]
     for thread in threads:
@@ -73,6 +90,8 @@ def test_no_message_is_lost_between_threads_whose_waits_end() -> None:
         waiting.put(number)
         if number % 20 == 0:
             time.sleep(0.001)
+    eventually(lambda: len(taken) == sent)
+    waiting.stop()
     for thread in threads:
         thread.join()
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
-from actors.queue import signs
-from actors.queue.broker import SluiceBroker
+from actors.queue import delayed
+from actors.queue.broker import HEARTBEAT_TIMEOUT_MS, SluiceBroker
+from actors.queue.delayed import BEAT_S
 from actors.queue.link import LinkDownError
 from actors.queue.signs import EVERY_S, SILENCE_MAX_S, Signs
 from scheduler.__main__ import Ringer
@@ -26,29 +25,8 @@ def test_a_worker_serves_its_queues_from_its_start_to_its_end(broker: SluiceBrok
     assert watcher.consumers(QUEUE) == 0
 
 
-def test_a_worker_whose_threads_are_all_busy_serves_its_queue_still(
-    broker: SluiceBroker, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(signs, "EVERY_S", 0.02)
-    busy, release = threading.Event(), threading.Event()
-
-    def work() -> None:
-        busy.set()
-        release.wait(60)
-
-    declare(broker, work)
-    watcher = make_broker(redis_url)
-    with working(broker, threads=1):
-        for _ in range(3):
-            broker.actors["work"].send()
-        assert busy.wait(60)
-        watcher.link.run([("DEL", f"{NAMESPACE}:signs:{QUEUE}")])
-        eventually(lambda: watcher.signs.consumers(QUEUE) == 1)
-        release.set()
-
-
 def test_who_falls_silent_counts_no_more(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    broker.signs.serve(QUEUE, "dead")
+    broker.link.run(broker.signs.serving(QUEUE, "dead"))
     broker.signs.tick()
     assert broker.signs.consumers(QUEUE) == 1
     age_s = broker.signs.tick_age_s()
@@ -64,18 +42,14 @@ def test_who_falls_silent_counts_no_more(broker: SluiceBroker, monkeypatch: pyte
     assert age_s > SILENCE_MAX_S
 
 
-def test_a_sign_is_given_every_few_seconds_and_not_at_every_turn(broker: SluiceBroker) -> None:
-    key = f"{NAMESPACE}:signs:{QUEUE}"
-    broker.signs.serve(QUEUE, "me")
-    broker.link.run([("DEL", key)])
-    for _ in range(3):
-        broker.signs.serve(QUEUE, "me")
-    assert broker.signs.consumers(QUEUE) == 0
+def test_signs_are_given_well_before_a_process_counts_as_gone() -> None:
+    assert BEAT_S < SILENCE_MAX_S / 2
+    assert BEAT_S * 1000 < HEARTBEAT_TIMEOUT_MS / 2
     assert EVERY_S < SILENCE_MAX_S / 2
 
 
 def test_signs_come_back_after_a_flush(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signs, "EVERY_S", 0.02)
+    monkeypatch.setattr(delayed, "BEAT_S", 0.02)
     declare(broker, lambda: None)
     with working(broker):
         eventually(lambda: broker.signs.consumers(QUEUE) == 1)
