@@ -88,6 +88,10 @@ def test_a_worker_that_is_waited_for_reads_ahead(environment: dict[str, str], qu
     assert told(environment, queue, "[ahead.note(print), ahead._thread is not None][1]") == str(reads_ahead)
 
 
+def test_a_worker_without_messages_has_no_connection_to_postgresql(environment: dict[str, str]) -> None:
+    assert told(environment, "webhooks", "(base.db.is_closed(), len(base._unused._held))") == "(True, 0)"
+
+
 def test_collections_of_a_worker_pass_by_what_it_loaded(environment: dict[str, str]) -> None:
     assert told(environment, "webhooks", "len(gc.get_objects()) < gc.get_freeze_count()") == "True"
 
@@ -96,7 +100,7 @@ def told(environment: dict[str, str], queue: str, asked: str) -> str:
     """Return what an expression gives in a process that did what a worker does before its first message."""
     script = (
         f"import gc, sys, threading; sys.argv = ['dramatiq', 'actors.main', '-Q', {queue!r}]; import actors.main;"
-        f"from models.db.ahead import ahead; print({asked})"
+        f"from models.db import base; from models.db.ahead import ahead; print({asked})"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True

@@ -16,6 +16,7 @@ from actors.queue import consumer, delayed
 from actors.queue.broker import SluiceBroker
 from actors.queue.link import LinkDownError
 from cli.embedded.servers.valkey import Valkey
+from models.db import base
 from tests.actors.queue.workers import NAMESPACE, QUEUE, declare, eventually, make_broker, working
 
 QUEUE_KEY = f"{NAMESPACE}:{QUEUE}"
@@ -611,6 +612,17 @@ def test_a_worker_leaves_no_connection_behind(broker: SluiceBroker, server: redi
         assert len(server.client_list()) > before
 
     eventually(lambda: len(server.client_list()) <= before)
+
+
+@pytest.mark.usefixtures("database")
+def test_a_thread_leaves_its_connection_to_postgresql_to_others(broker: SluiceBroker) -> None:
+    base.close()
+    backends: list[int] = []
+    declare(broker, lambda: backends.append(base.value("SELECT pg_backend_pid()")))
+    with working(broker, threads=1):
+        broker.enqueue(message())
+        eventually(lambda: broker.do_qsize(QUEUE) == 0)
+        assert [base.value("SELECT pg_backend_pid()")] == backends
 
 
 def test_lines_of_an_actor_carry_its_name_and_the_request(broker: SluiceBroker) -> None:

@@ -57,7 +57,7 @@ def test_threads_wait_without_looking_around_until_the_worker_stops(broker: Slui
         assert isinstance(waiting, FewestThreadsQueue)
         eventually(lambda: len(waiting._waiting) == THREADS)
         turns = dict(waiting._waiting)
-        # Longer than dramatiq's timeout, after which each thread would wait anew.
+        # Longer than dramatiq's timeout, after which each thread would wait again.
         time.sleep(0.02)
         assert waiting._waiting == turns
 

@@ -14,6 +14,7 @@ from falcon import testing
 from api.http.middleware import is_canonical
 from api.routes import ENDPOINTS
 from core.errors import GatewayBusy
+from models.db import base
 from models.db.base import StoreUnavailableError
 from tests.api.conftest import Client, FakeCaller, code_of, message_of, path_of
 
@@ -77,6 +78,16 @@ def test_an_invented_method_is_an_ordinary_error(client: Client, method: str) ->
     assert answer.status_code in {400, 405}
     assert code_of(answer) in {"request.malformed", "request.method_not_allowed"}
     assert uuid.UUID(answer.headers["x-request-id"])
+
+
+@pytest.mark.usefixtures("database")
+def test_a_request_leaves_its_connection_to_other_threads(client: Client) -> None:
+    base.one("SELECT 1")
+    assert not base.db.is_closed()
+
+    client.simulate_get("/nothing")
+
+    assert base.db.is_closed()
 
 
 def test_every_get_can_be_asked_for_its_head(client: Client) -> None:
