@@ -11,7 +11,7 @@ import logging
 import signal
 import threading
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import FrameType
 from typing import Final
 
@@ -32,6 +32,10 @@ events = structlog.get_logger()
 # A Redis that failed after this long is silent: the notifications of the next second are left out.
 SILENT_S: Final = 0.5
 QUIET_S: Final = 1.0
+# Jobs that are due at least this often are due together.
+FREQUENT_S: Final = 1.0
+# Multiples of it, without their whole part, lie far from each other.
+GOLDEN: Final = 0.618
 
 
 class Ringer:
@@ -63,7 +67,7 @@ class Ringer:
 
 
 def make_scheduler(settings: Settings, ringer: Ringer) -> BlockingScheduler:
-    """Return a scheduler that rings all doorbells at once when it starts, and then at their intervals."""
+    """Return a scheduler that notifies each actor at its interval, for the first time after the first one."""
     scheduler = BlockingScheduler(
         timezone="UTC",
         # On the scheduler's own thread: a notification takes a fraction of a millisecond, and one connection suffices.
@@ -72,9 +76,19 @@ def make_scheduler(settings: Settings, ringer: Ringer) -> BlockingScheduler:
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
     )
     now = datetime.now(UTC)
-    for job in jobs(settings):
-        scheduler.add_job(ringer.ring, job.trigger, args=(job,), id=job.name, name=job.name, next_run_time=now)
+    for number, job in enumerate(jobs(settings)):
+        begins_at = now + job.trigger.interval + timedelta(seconds=phase_s(number, job.trigger.interval_length))
+        scheduler.add_job(ringer.ring, job.trigger, args=(job,), id=job.name, name=job.name, next_run_time=begins_at)
     return scheduler
+
+
+def phase_s(number: int, every_s: float) -> float:
+    """Return how much later than its interval a job begins, in seconds.
+
+    Frequent jobs are due together, for few wakes of the processes. The others are spread, between those: all at once
+    each minute, they would take a thread and a connection each.
+    """
+    return 0.0 if every_s <= FREQUENT_S else int(number * GOLDEN % 1 * every_s) + FREQUENT_S / 4
 
 
 def main() -> None:
@@ -83,11 +97,19 @@ def main() -> None:
     log.configure(settings, process="scheduler")
     # It warns at every ring that comes due while the one before it still waits for Redis.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
-    scheduler = make_scheduler(settings, Ringer(make_broker(settings, client_name="sluice-scheduler")))
+    ringer = Ringer(make_broker(settings, client_name="sluice-scheduler"))
+    scheduler = make_scheduler(settings, ringer)
 
     scheduler.add_listener(lambda _: _stop_on_signals(scheduler), EVENT_SCHEDULER_STARTED)
+    # Work may have waited while no scheduler ran.
+    scheduler.add_listener(lambda _: _ring_all(ringer, settings), EVENT_SCHEDULER_STARTED)
     events.info("scheduler.starting", jobs=len(scheduler.get_jobs()))
     scheduler.start()
+
+
+def _ring_all(ringer: Ringer, settings: Settings) -> None:
+    for job in jobs(settings):
+        ringer.ring(job)
 
 
 def _stop_on_signals(scheduler: BlockingScheduler) -> None:

@@ -20,7 +20,7 @@ from actors.queue.link import LinkDownError
 from actors.queue.schedule import rings
 from cli.embedded.servers.valkey import Valkey
 from scheduler import __main__ as scheduling
-from scheduler.__main__ import Ringer, make_scheduler
+from scheduler.__main__ import FREQUENT_S, Ringer, make_scheduler, phase_s
 from scheduler.jobs import jobs
 from tests.actors.queue.workers import NAMESPACE, eventually, make_broker, make_settings
 
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[2]
 # Free ports are not needed: nothing listens on this one.
 NOWHERE: Final = "redis://127.0.0.1:1/0"
+PAUSE_S: Final = 2.5
 
 
 @pytest.fixture
@@ -198,12 +199,26 @@ def test_what_was_missed_during_a_pause_is_rung_once(caplog: pytest.LogCaptureFi
     scheduler = make_scheduler(make_settings(tick_interval_ms=50), Counting())
     running = threading.Thread(target=scheduler.start, kwargs={"paused": True})
     running.start()
-    time.sleep(2.5)
+    time.sleep(PAUSE_S)
     scheduler.resume()
     time.sleep(0.2)
     scheduler.shutdown(wait=True)
     running.join()
 
     assert {name: count for name, count in counts.items() if not name.startswith("poll_")} == {
-        job.name: 1 for job in jobs(make_settings()) if job.actor != "poll_network"
+        job.name: 1
+        for number, job in enumerate(jobs(make_settings()))
+        if job.actor != "poll_network"
+        and job.trigger.interval_length + phase_s(number, job.trigger.interval_length) < PAUSE_S
     }
+
+
+def test_jobs_that_are_not_due_every_second_are_due_between_those_that_are() -> None:
+    every_job = jobs(make_settings())
+    phases = {job.name: phase_s(number, job.trigger.interval_length) for number, job in enumerate(every_job)}
+    rare = {job.name: job.trigger.interval_length for job in every_job if job.trigger.interval_length > FREQUENT_S}
+
+    assert {phases[job.name] for job in every_job if job.name not in rare} == {0.0}
+    assert all(phases[name] % FREQUENT_S == FREQUENT_S / 4 and phases[name] < every_s for name, every_s in rare.items())
+    minutely = [phases[name] for name, every_s in rare.items() if every_s == 60]
+    assert len(set(minutely)) == len(minutely)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -46,7 +47,8 @@ class Work:
     def __call__(self) -> None:
         self.runs += 1
         self.begun.release()
-        self.release.wait(60)
+        # Longer than a test waits for a sign of life: settling gives one, too.
+        self.release.wait(300)
 
 
 def age_ms(broker: SluiceBroker, server: redis.Redis) -> float:
@@ -119,12 +121,12 @@ def test_a_process_that_holds_all_the_delayed_messages_it_may_lives_on(
     full.close()
 
 
-def test_no_connection_waits_for_delayed_messages(broker: SluiceBroker, server: redis.Redis) -> None:
-    declare(broker, lambda: None, queue="maintenance")
-    with working(broker, threads=2, timeout_ms=60_000):
-        eventually(lambda: server.info("clients")["blocked_clients"] == 1)
-        assert next(broker.consume("maintenance.DQ", prefetch=1, timeout=60_000)) is None
-        broker.link.run([("RPUSH", broker.key("maintenance"), "none")])
+def test_nothing_waits_in_redis_for_delayed_messages(broker: SluiceBroker) -> None:
+    began = time.monotonic()
+
+    assert next(broker.consume("maintenance.DQ", prefetch=1, timeout=120_000)) is None
+
+    assert time.monotonic() - began < 60
 
 
 def test_a_message_that_comes_while_a_process_stops_is_left_to_others(broker: SluiceBroker) -> None:
