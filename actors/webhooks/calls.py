@@ -13,7 +13,7 @@ import structlog
 from actors.context import context
 from actors.queue.broker import single_flight
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
-from actors.webhooks.connector import resolve
+from actors.webhooks.lookup import resolve
 from core.errors import GatewayBusy, WebhookBadUrl, WebhookNotFound
 from core.net.egress import EgressRefused, check_public_url, with_ascii_host
 from core.secrets.secretbox import SecretBox

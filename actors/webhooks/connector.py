@@ -19,6 +19,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 
+from actors.webhooks.lookup import resolve
 from core.net.egress import EgressRefused, is_forbidden_address
 
 # Lookups block a thread each; with few of them, some dead name servers would hold up everybody's deliveries.
@@ -27,7 +28,6 @@ LOOKUP_THREADS = 32
 # anybody waits for it, and a merchant can name as many servers as he likes.
 LOOKUPS_EACH = 4
 LOOKUP_S = 5.0
-ADDRESSES_MAX = 16
 
 # An answer is read in pieces of so many bytes, and with so many heads: whoever sends interim ones without end, or
 # answers that nobody asked for, would have them all read in one go, in which no other delivery gets a turn.
@@ -38,23 +38,6 @@ HEADS_MAX = 8
 asking: ContextVar[str] = ContextVar("asking", default="")
 
 _AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
-
-
-def resolve(host: str, port: int, *, allow_private: bool = False) -> list[str]:
-    """Return the addresses of a host, every one of them checked.
-
-    Raises EgressRefused when a single one is forbidden (an attacker mixes them), OSError when there is none.
-    """
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    except UnicodeError:
-        raise EgressRefused("the name cannot be looked up") from None
-    addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
-    if not addresses:
-        raise OSError("the name has no address")
-    if any(is_forbidden_address(address, allow_loopback=allow_private) for address in addresses):
-        raise EgressRefused("the name leads to a private or reserved address")
-    return addresses[:ADDRESSES_MAX]
 
 
 class PinnedResolver(AbstractResolver):

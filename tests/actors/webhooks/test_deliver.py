@@ -231,6 +231,7 @@ def test_a_callback_goes_to_its_own_address_signed_with_the_endpoints_secret(
     # Only a public address can be a callback's; for once, this machine is one.
     monkeypatch.setattr("core.net.egress.is_forbidden_address", lambda *_, **__: False)
     monkeypatch.setattr("actors.webhooks.connector.is_forbidden_address", lambda *_, **__: False)
+    monkeypatch.setattr("actors.webhooks.lookup.is_forbidden_address", lambda *_, **__: False)
     with Receiver() as endpoint:
         shop, secret = register(endpoint.url, settings)
         emit(shop, url_callback=f"{receiver.url}?order=1")

@@ -11,7 +11,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from actors.webhooks.connector import PinnedConnector, PinnedResolver, resolve
+from actors.webhooks.connector import PinnedConnector, PinnedResolver
+from actors.webhooks.lookup import resolve
 from core.net.egress import EgressRefused, check_public_url, is_forbidden_address, is_loopback
 
 PUBLIC = ["1.1.1.1", "8.8.8.8", "172.15.0.1", "172.32.0.1", "192.0.1.1", "100.128.0.1", "223.255.255.254",
