@@ -186,7 +186,8 @@ class Sighting:
     # What its transaction spends, (txid, vout): another one that spends any of it has taken its place.
     spends: tuple[tuple[str, int], ...]
     # It offers enough for one of the next six blocks, with all that it stands upon; two providers have it in their
-    # pools and say so, where there are as many.
+    # pools and say so, where there are as many. One that was soon stays so while a provider that might say so does not
+    # answer.
     is_soon: bool
 
 
@@ -195,7 +196,7 @@ class Sightings:
     """Which transfers to us stand in no block, and which of the transactions that were known no provider has there."""
 
     seen: tuple[Sighting, ...]
-    # Of the known, those that nobody has who can be asked: they are not soon.
+    # Of the known, those that no provider has: they are not soon. None while fewer answer than it takes to be soon.
     unseen: frozenset[str]
     # Of these, in a block meanwhile, or nowhere. None while a provider cannot be asked: one pool that lost it proves
     # nothing.

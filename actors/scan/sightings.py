@@ -70,16 +70,20 @@ class _Awaited:
 
 def _write(ctx: Context, network: Network, ours: _Awaited, told: Sightings, head: int) -> None:
     with transaction():
-        # Nothing that holds a quote may change before it is written.
+        # Nothing that holds a quote may change before it is written, and no quote may begin while that changes.
         changing = sightings.owners_of(network.code, {*told.unseen, *(each.transfer.txid for each in told.seen)})
-        locked = invoices.lock_run_out([*changing, *(owner.id for owner in ours.owners.values())])
+        locked = invoices.lock_quoted([*changing, *(owner.id for owner in ours.owners.values())])
         held = quoting.write_before_change(ctx.catalogue, locked)
+        now = app_now()
         # A block that the scan has not read yet may have those that are in no pool: they are lost, not doubted.
         sightings.doubt(network.code, told.unseen - told.gone)
         sightings.lose(network.code, told.gone, height=head)
-        noted = sightings.note(list(_rows(ctx, network, ours, told.seen)), now=app_now())
+        noted = sightings.note(list(_rows(ctx, network, ours, told.seen)), now=now)
+        sightings.doubt_replaced(network.code)
         gone = sightings.forget_lost(network.code)
-        quoting.note_released(held)
+        # A replacement holds the quote that begins where the one that it replaces lets go.
+        quoting.release(ctx.catalogue, held, now=now)
+        sightings.expect(network.code, [each.transfer.txid for each in told.seen if each.is_soon], now=now)
     if noted or gone:
         log.info("sightings.read", network=network.code, noted=noted, forgotten=len(gone))
 

@@ -71,8 +71,10 @@ class Pools:
         found, waiting = fetching.found, frozenset[str]().union(*(look.waiting for look in looks))
         asked = self._asked(known, waiting)
         new = self._transfers(found, ours)
-        soon = self._soon([*new, *asked])
-        unseen = frozenset(known.keys() - waiting)
+        soon = self._soon([*new, *asked], known)
+        # Where fewer answered than it takes to be soon, a transaction that they lack may wait at the others.
+        is_enough = len(looks) >= witnesses_needed(self._providers.count)
+        unseen = frozenset(known.keys() - waiting) if is_enough else frozenset[str]()
         changed = self._fetched([txid for txid in asked if (txid in soon) != known[txid]])
         told = {**{txid: found[txid] for txid in new}, **changed}
         transfers = {**new, **self._transfers(changed, ours)}
@@ -134,13 +136,17 @@ class Pools:
             txid=txid, ordinal=str(vout), currency=self._currency, units=output.units, sender="", recipient=recipient
         )
 
-    def _soon(self, txids: Sequence[str]) -> frozenset[str]:
-        """Return those that so many providers have, and with a fee for one of the next blocks."""
+    def _soon(self, txids: Sequence[str], known: Mapping[str, bool]) -> frozenset[str]:
+        """Return those that enough providers have, with a fee for one of the next blocks.
+
+        A provider that does not answer denies nothing: a transaction that was soon stays so as long as it could be.
+        """
         if not txids:
             return frozenset()
         told = [one for one in self._providers.everyone(lambda node: _soon(node, txids)) if isinstance(one, frozenset)]
-        needed = witnesses_needed(self._providers.count)
-        return frozenset(txid for txid in txids if sum(txid in soon for soon in told) >= needed)
+        needed, silent = witnesses_needed(self._providers.count), self._providers.count - len(told)
+        voices = {txid: sum(txid in soon for soon in told) for txid in txids}
+        return frozenset(txid for txid, count in voices.items() if count + (silent if known.get(txid) else 0) >= needed)
 
     def _fetched(self, txids: Sequence[str]) -> dict[str, Tx]:
         """Return transactions from whichever pool has them."""

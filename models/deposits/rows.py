@@ -245,7 +245,7 @@ def _first_told(found: Deposit) -> Deposit:
     )
     if told is None:
         return found.but(id=uuid7(), seen_at=found.block_time)
-    seen_at = found.block_time if told.soon_at is None else min(found.block_time, told.soon_at)
+    seen_at = found.block_time if told.counted_at is None else min(found.block_time, told.counted_at)
     return found.but(id=uuid7(), seen_at=seen_at, detected_at=told.seen_at)
 
 

@@ -35,20 +35,19 @@ SHOWN: Final = f"{AWAITED} AND s.stray_reason IS NULL AND s.replaced_by IS NULL"
 # At its expiry an invoice's clock stops: a payment that held its quote until then has held it.
 _HELD_AT: Final = "LEAST(app_now(), i.expires_at)"
 HELD_UNITS: Final = (
-    "(SELECT COALESCE(sum(s.units) FILTER (WHERE d.id IS NULL AND s.is_soon"
-    "   AND (s.lost_height IS NULL OR s.replaced_by IS NULL)"
+    "(SELECT COALESCE(sum(s.units) FILTER (WHERE d.id IS NULL"
     f"  AND s.seen_at > {_HELD_AT} - make_interval(secs => {COUNTED_S})), 0)"
     " + GREATEST(i.detected_units, COALESCE(sum(s.units) FILTER (WHERE d.id IS NOT NULL), 0))"
     " FROM sightings s LEFT JOIN deposits d"
     "  ON (d.network, d.txid, d.ordinal) = (s.network, s.txid, s.ordinal) AND d.status <> 'reversed'"
     " WHERE s.owner_id = i.id AND s.seen_at <= i.expires_at AND s.stray_reason IS NULL AND s.gone_at IS NULL"
-    " AND s.soon_at <= i.rate_expires_at)"
+    " AND s.is_soon)"
 )
-"""Of an invoice i, the units that keep it from being quoted anew: seen before its rate ran out.
+"""Of an invoice i, the units that keep it from being quoted again: deposits, and sightings that are soon.
 
-These are deposits that were settled, or that have a sighting and may not be settled yet; and sightings that are about
-to be included. One that left the pools may be in a block that the scan has not read yet, unless another has replaced
-it.
+The deposits were settled, or have a sighting that was soon and may not be settled yet. A sighting became soon under the
+stored quote or an earlier one, since no later quote begins while it holds that: expect(). A sighting that left the
+pools may be in a block that the scan has not read yet, unless another has replaced it: doubt_replaced().
 """
 
 
@@ -75,10 +74,10 @@ class Sighting(Table, table="sightings s"):
 
 
 class Moments(NamedTuple):
-    """When a payment was first seen, and when it was first said to be about to be included."""
+    """When a payment was first seen, and the moment that counts for its price if its block is later."""
 
     seen_at: datetime
-    soon_at: datetime | None
+    counted_at: datetime | None
 
 
 def known(network: str) -> dict[str, bool]:
@@ -93,21 +92,42 @@ def known(network: str) -> dict[str, bool]:
 
 
 def note(found: Sequence[Sighting], *, now: datetime) -> int:
-    """Write down what was seen; return how many rows changed. One that was gone begins anew, with its own moment.
+    """Record sightings; return how many rows changed. One that was gone begins again, with its own moment.
 
+    None becomes soon by this: expect() does that, once the quotes are written that begin where another lets go.
     now: PostgreSQL's, of the moment at which the pools had been read.
     """
-    seen = {(new.txid, new.ordinal): new.but(seen_at=now, soon_at=now if new.is_soon else None) for new in found}
+    if not found:
+        return 0
+    network = found[0].network
+    doubt(network, [new.txid for new in found if not new.is_soon])
+    seen = {(new.txid, new.ordinal): new.but(seen_at=now, soon_at=None, is_soon=False) for new in found}
     changed = Sighting.write_all(
         list(seen.values()),
-        "ON CONFLICT (network, txid, ordinal) DO UPDATE SET is_soon = EXCLUDED.is_soon, lost_height = NULL,"
+        "ON CONFLICT (network, txid, ordinal) DO UPDATE SET lost_height = NULL,"
+        " is_soon = s.is_soon AND s.gone_at IS NULL, soon_at = CASE WHEN s.gone_at IS NULL THEN s.soon_at END,"
         " seen_at = CASE WHEN s.gone_at IS NULL THEN s.seen_at ELSE EXCLUDED.seen_at END,"
-        " soon_at = CASE WHEN s.gone_at IS NULL THEN COALESCE(s.soon_at, EXCLUDED.soon_at) ELSE EXCLUDED.soon_at END,"
         " stray_reason = CASE WHEN s.gone_at IS NULL THEN s.stray_reason ELSE EXCLUDED.stray_reason END,"
         " replaced_by = CASE WHEN s.gone_at IS NULL THEN s.replaced_by END, gone_at = NULL",
     )
-    _replace([new.txid for new in seen.values()], network=found[0].network if found else "")
+    _replace([new.txid for new in seen.values()], network=network)
     return changed
+
+
+def expect(network: str, txids: Collection[str], *, now: datetime) -> None:
+    """Note which sightings became soon. Their invoices are locked, and their quotes are written up to now.
+
+    A sighting that was soon before keeps its moment as long as no later quote has begun. After that it holds the new
+    quote, from now on; it stays in time if it was so.
+    """
+    execute(
+        "UPDATE sightings s SET is_soon = true, soon_at = CASE WHEN s.soon_at IS NULL THEN %s"
+        "  WHEN s.soon_at < (SELECT max(q.valid_from) FROM quotes q WHERE q.invoice_id = s.owner_id)"
+        "  THEN GREATEST(s.soon_at, LEAST(%s, i.expires_at)) ELSE s.soon_at END"
+        " FROM invoices i WHERE i.id = s.owner_id AND s.network = %s AND s.txid = ANY(%s) AND NOT s.is_soon"
+        " AND s.gone_at IS NULL",
+        (now, now, network, list(txids)),
+    )
 
 
 def _replace(newer: Sequence[str], *, network: str) -> None:
@@ -123,10 +143,29 @@ def _replace(newer: Sequence[str], *, network: str) -> None:
 
 
 def doubt(network: str, txids: Collection[str]) -> None:
-    """Note which sightings nobody shows who could be asked: they are not about to be included, as far as is known."""
+    """Note which sightings no provider that answered shows as about to be included; not those that a block has."""
     execute(
-        "UPDATE sightings SET is_soon = false WHERE network = %s AND txid = ANY(%s) AND is_soon AND gone_at IS NULL",
+        "UPDATE sightings s SET is_soon = false WHERE s.network = %s AND s.txid = ANY(%s) AND s.is_soon"
+        f" AND s.gone_at IS NULL AND NOT {_HAS_DEPOSIT}",
         (network, list(txids)),
+    )
+
+
+def doubt_replaced(network: str) -> None:
+    """Note that those in no pool that another replaced are not about to be included."""
+    execute(
+        "UPDATE sightings s SET is_soon = false WHERE s.network = %s AND s.lost_height IS NOT NULL"
+        f" AND s.replaced_by IS NOT NULL AND s.is_soon AND s.gone_at IS NULL AND NOT {_HAS_DEPOSIT}",
+        (network,),
+    )
+
+
+def lose_moments(owner_ids: Collection[UUID]) -> None:
+    """Take their moments from the sightings that let the quotes of some invoices go; a later one begins again."""
+    execute(
+        "UPDATE sightings s SET soon_at = NULL WHERE s.owner_id = ANY(%s::uuid[]) AND NOT s.is_soon"
+        f" AND s.gone_at IS NULL AND NOT {_HAS_DEPOSIT}",
+        (list(owner_ids),),
     )
 
 
@@ -166,11 +205,17 @@ def forget_lost(network: str) -> list[str]:
 
 
 def moments_of(network: str, txid: str, ordinal: str, *, owner_id: UUID, block_time: datetime) -> Moments | None:
-    """Return when a deposit that a block now has was seen before; None where no sighting of it counts."""
+    """Return when a deposit that a block now has was seen before; None where no sighting of it counts.
+
+    A sighting that is soon has the moment since which it is. One that was soon in time and is no longer has its block's
+    price and stays in time: its moment is the expiry, if the block is later.
+    """
     return one_as(
         Moments,
-        "SELECT seen_at, soon_at FROM sightings WHERE network = %s AND txid = %s AND ordinal = %s AND owner_id = %s"
-        " AND gone_at IS NULL AND %s <= seen_at + make_interval(secs => %s)",
+        "SELECT s.seen_at, CASE WHEN s.is_soon THEN s.soon_at WHEN s.soon_at <= i.expires_at THEN i.expires_at END"
+        " AS counted_at FROM sightings s LEFT JOIN invoices i ON i.id = s.owner_id"
+        " WHERE s.network = %s AND s.txid = %s AND s.ordinal = %s AND s.owner_id = %s"
+        " AND s.gone_at IS NULL AND %s <= s.seen_at + make_interval(secs => %s)",
         (network, txid, ordinal, owner_id, block_time, COUNTED_S),
     )
 

@@ -17,6 +17,7 @@ from core.rates import generations
 from core.rates.generations import Generation
 from core.rates.pricing import Quote
 from models.db.base import execute, rows_as, transaction
+from models.deposits import sightings
 from models.invoices import rows
 from models.invoices.prices import PagePrices, Span
 from models.invoices.rows import InvoiceRow, QuoteRow, Running
@@ -130,7 +131,7 @@ def write_rows(shown: Sequence[Shown], *, also: str = "", condition: str = "true
 def write_before_change(catalogue: Catalogue, locked: Sequence[InvoiceRow]) -> list[UUID]:
     """Write the quotes of locked invoices up to now, before payments of them come, change or go.
 
-    Returns the ids of those whose last quote is held by payments though its rate is over: see note_released().
+    Returns the ids of those whose last quote is held by payments though its rate is over: see release().
     """
     running = _running_of(locked)
     shown = _seen(catalogue, locked, running)
@@ -146,10 +147,16 @@ def write_before_release(catalogue: Catalogue, locked: InvoiceRow) -> None:
         execute("UPDATE invoices SET quoted_until = app_now() WHERE id = %s", (locked.id,))
 
 
-def note_released(held: Collection[UUID]) -> None:
-    """Note of locked invoices whose quotes were held that they are held until now, where they are held no more."""
-    if held:
-        rows.end_holds(held)
+def release(catalogue: Catalogue, held: Collection[UUID], *, now: datetime) -> None:
+    """End the holds of locked invoices that no payment keeps up; write the quotes that begin with that.
+
+    held: from write_before_change() in the same transaction, before the payments changed. now: PostgreSQL's, of after
+    it. The sightings that let go lose their moments.
+    """
+    released = rows.end_holds(held, now=now) if held else []
+    if released:
+        sightings.lose_moments(released)
+        write(catalogue, rows.lock_all(released))
 
 
 def close_overdue(catalogue: Catalogue, *, limit: int) -> int:

@@ -199,12 +199,12 @@ def running(run_out: Sequence[InvoiceRow]) -> dict[UUID, Running]:
     return {each.id: each for each in found}
 
 
-def end_holds(held: Collection[UUID]) -> None:
-    """Note of those of some locked invoices whose quotes no payment holds any more that one did so until now."""
-    execute(
-        "UPDATE invoices i SET quoted_until = app_now() WHERE i.id = ANY(%s::uuid[]) AND i.status = 'check'"
-        f" AND {sightings.HELD_UNITS} * {HOLDING_PART} < i.payer_units",
-        (list(held),),
+def end_holds(held: Collection[UUID], *, now: datetime) -> list[UUID]:
+    """Note of locked invoices whose quotes no payment holds any longer that one did so until now; return their ids."""
+    return column(
+        "UPDATE invoices i SET quoted_until = %s WHERE i.id = ANY(%s::uuid[]) AND i.status = 'check'"
+        f" AND {sightings.HELD_UNITS} * {HOLDING_PART} < i.payer_units RETURNING i.id",
+        (now, list(held)),
     )
 
 
@@ -249,11 +249,10 @@ def lock_all(invoice_ids: Sequence[UUID]) -> list[InvoiceRow]:
     return InvoiceRow.read("i.id = ANY(%s::uuid[]) ORDER BY i.id FOR UPDATE OF i", (list(invoice_ids),))
 
 
-def lock_run_out(invoice_ids: Sequence[UUID]) -> list[InvoiceRow]:
-    """Lock those of some open invoices whose stored rate has run out."""
+def lock_quoted(invoice_ids: Sequence[UUID]) -> list[InvoiceRow]:
+    """Lock those of some open invoices whose stored quote may be followed by another, now or later."""
     return InvoiceRow.read(
         "i.id = ANY(%s::uuid[]) AND i.status = 'check' AND i.rate_expires_at < i.expires_at"
-        " AND i.rate_expires_at <= app_now()"
         " ORDER BY i.id FOR UPDATE OF i",
         (list(invoice_ids),),
     )

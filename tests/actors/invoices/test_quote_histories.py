@@ -81,9 +81,9 @@ class RandomRates:
 class Ticked(EagerInvoice):
     """An invoice by ticks, as what came to it is read from the database."""
 
-    # Of deposits (units, when they were seen); of sightings that are soon (units, since when).
+    # Of deposits (units, when they were seen); of sightings that are soon their units.
     deposits: tuple[tuple[int, datetime], ...] = ()
-    soon: tuple[tuple[int, datetime], ...] = ()
+    soon: tuple[int, ...] = ()
     is_open = True
 
     def judged(self) -> Generation:
@@ -95,9 +95,8 @@ class Ticked(EagerInvoice):
         return self.generations[-1]
 
     def held_units(self) -> int:
-        """Return what holds the newest quote: deposits, and what was soon before its rate ran out."""
-        before = self.generations[-1].rate_expires_at
-        return sum(units for units, _ in self.deposits) + sum(units for units, since in self.soon if since <= before)
+        """Return what holds the newest quote: deposits, and sightings that are soon."""
+        return sum(units for units, _ in self.deposits) + sum(self.soon)
 
     def tick(self, now: datetime) -> None:
         newest = self.generations[-1]
@@ -174,8 +173,8 @@ class Story:
             )
         )
         self.eager.soon = tuple(
-            rows(
-                "SELECT units, soon_at FROM sightings s WHERE owner_id = %s AND is_soon AND gone_at IS NULL"
+            column(
+                "SELECT units FROM sightings s WHERE owner_id = %s AND is_soon AND gone_at IS NULL"
                 " AND (lost_height IS NULL OR replaced_by IS NULL) AND seen_at <= %s AND NOT EXISTS (SELECT FROM"
                 " deposits d WHERE (d.network, d.txid) = (s.network, s.txid) AND d.status <> 'reversed')",
                 (invoice_id, self.eager.expires_at),

@@ -258,6 +258,32 @@ def test_what_left_the_pool_meanwhile_is_not_soon(scripted: tuple[JsonRpcNode, s
     assert not is_soon(node)
 
 
+def test_a_provider_that_does_not_answer_denies_nothing(scripted: tuple[JsonRpcNode, str], chain: Chain) -> None:
+    """Or its timeout moves the price of every buyer who waits for a block."""
+    node, txid = scripted
+    reader = bitcoin_reader(node.url, chain.node.url)
+    assert reader.sightings(Books(), {txid: True}).seen == ()
+    node.answers["estimatesmartfee"] = Refusal(-28, "Loading block index")
+    assert reader.sightings(Books(), {txid: True}).seen == ()
+    assert reader.sightings(Books(), {txid: False}).seen == ()
+    (found,) = reader.sightings(Books(), {}).seen
+    assert not found.is_soon
+
+    node.answers["estimatesmartfee"] = {"feerate": 0.9, "blocks": 6}
+    assert [plain(one)[-1] for one in reader.sightings(Books(), {txid: True}).seen] == [False]
+
+
+def test_a_pool_that_cannot_be_seen_may_hold_the_transaction(scripted: tuple[JsonRpcNode, str], chain: Chain) -> None:
+    node, txid = scripted
+    reader = bitcoin_reader(node.url, chain.node.url)
+    chain.node.mine()
+    node.answers["getrawmempool"] = Refusal(-28, "Loading block index")
+    assert reader.sightings(Books(), {txid: True}).unseen == frozenset()
+    node.answers["getrawmempool"] = []
+
+    assert reader.sightings(Books(), {txid: True}).unseen == {txid}
+
+
 def test_bytes_of_another_transaction_are_no_sighting(scripted: tuple[JsonRpcNode, str]) -> None:
     node, _ = scripted
     node.answers["getrawmempool"] = ["11" * 32]

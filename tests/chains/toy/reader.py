@@ -156,7 +156,9 @@ class ToyReader:
         if not pools:
             raise next(answer for answer in told if isinstance(answer, ProviderError))
         waiting: dict[str, Tx] = {txid: tx for pool in pools for txid, tx in pool.items()}
-        soon = {txid for txid, tx in waiting.items() if self._is_soon(txid, tx, pools)}
+        soon = {txid for txid, tx in waiting.items() if self._is_soon(tx, pools, was_soon=known.get(txid, False))}
+        is_enough = len(pools) >= witnesses_needed(self.providers)
+        unseen = frozenset(known.keys() - waiting.keys()) if is_enough else frozenset()
         changed = [tx for txid, tx in waiting.items() if txid in known and known[txid] != (txid in soon)]
         fresh = [tx for txid, tx in waiting.items() if txid not in known]
         mine = self._mine([*changed, *fresh], ours)
@@ -170,8 +172,8 @@ class ToyReader:
                 Sighting(transfer=transfer, spends=waiting[transfer.txid].coins, is_soon=transfer.txid in soon)
                 for transfer in [*again, *portion]
             ),
-            unseen=frozenset(known.keys() - waiting.keys()),
-            gone=frozenset(known.keys() - waiting.keys()) if len(pools) == len(told) else frozenset(),
+            unseen=unseen,
+            gone=unseen if len(pools) == len(told) else frozenset(),
             is_more=len(again) + len(portion) < len(mine),
         )
 
@@ -180,8 +182,8 @@ class ToyReader:
         mine = set(ours.addresses([transfer.recipient for transfer in seen])) if seen else set()
         return [transfer for transfer in seen if transfer.recipient in mine]
 
-    def _is_soon(self, txid: str, tx: Tx, pools: Sequence[Mapping[str, Tx]]) -> bool:
-        has_it = sum(txid in pool for pool in pools)
+    def _is_soon(self, tx: Tx, pools: Sequence[Mapping[str, Tx]], *, was_soon: bool) -> bool:
+        has_it = sum(tx.txid in pool for pool in pools) + (self.providers - len(pools) if was_soon else 0)
         return tx.fee >= SOON_FEE and has_it >= witnesses_needed(self.providers)
 
     # Within -------------------------------------------------------------------------------------------------

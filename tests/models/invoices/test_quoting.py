@@ -122,13 +122,13 @@ def test_a_sighting_that_begins_or_ends_changes_no_quote_of_before(shop: UUID, c
     keep_rates(USD=1, USDT=2)
     pass_time(1_000)
     with transaction():
-        for each in invoices.lock_run_out([mine.id]):
+        for each in invoices.lock_quoted([mine.id]):
             quoting.write_before_release(CATALOGUE, each)
         sighted(mine)
     pass_time(2_000)
     assert figures(seen(mine))[:2] == (2, PRICE // 2)
     with transaction():
-        for each in invoices.lock_run_out([mine.id]):
+        for each in invoices.lock_quoted([mine.id]):
             quoting.write_before_release(CATALOGUE, each)
         sightings.doubt("ethereum", ["0xwaits"])
 
@@ -146,7 +146,7 @@ def specks(of: InvoiceRow, *units: int) -> list[UUID]:
 
 
 def locked(of: InvoiceRow) -> list[InvoiceRow]:
-    return invoices.lock_run_out([of.id])
+    return invoices.lock_quoted([of.id])
 
 
 def test_a_speck_that_holds_a_later_quote_holds_it_until_it_goes(shop: UUID, chain: Chain) -> None:
@@ -173,7 +173,7 @@ def test_the_end_of_a_hold_is_noted_and_nothing_else(
     with transaction():
         held = quoting.write_before_change(CATALOGUE, locked(mine))
         sightings.doubt(chain.network.code, gone)
-        quoting.note_released(held)
+        quoting.release(CATALOGUE, held, now=app_now())
 
     assert held == [mine.id]
     assert (invoices.reread(mine.id).quoted_until is not None) == is_released
