@@ -123,7 +123,8 @@ def _extend(waiting: EmailRow, change: Change, post: Post) -> None:
     changes = [*before.changes, change]
     is_full = len(changes) > CHANGES_MAX
     if is_full:
-        [(crowd, _)] = Counter(each.topic for each in changes).most_common(1)
+        # Of topics of equal count the newest: a series of changes does not push out the first.
+        [(crowd, _)] = Counter(each.topic for each in reversed(changes)).most_common(1)
         changes.remove(next(each for each in changes if each.topic == crowd))
     content = _content(waiting.merchant_id, changes, left_out=before.left_out + is_full)
     emails.rewrite(waiting, content, box=post.box)

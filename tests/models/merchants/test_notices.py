@@ -214,3 +214,13 @@ def test_nothing_is_written_without_an_address_a_mail_server_or_a_transaction(
     write(shop, "A change.")
 
     assert written() == []
+
+
+def test_changes_of_as_many_kinds_do_not_hide_the_first(shop: UUID) -> None:
+    write(shop, "The address is a thief's.", topic="address")
+    for number in range(2 * CHANGES_MAX):
+        write(shop, f"Change {number}.", topic=f"kind {number}")
+
+    [(_, text, _)] = written()
+    assert text.count("by pk_test") == CHANGES_MAX
+    assert "a thief's" in text
