@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import structlog
 
 from actors.queue.broker import doorbell, single_flight
 from models.db import clock
+from models.invoices import quoting
 from models.rates import book
 
 log = structlog.get_logger()
+
+INVOICES_PER_STEP: Final = 200
 
 
 @doorbell(queue="maintenance")
@@ -19,6 +24,7 @@ def watch_clock() -> None:
             gone_s = clock.set_back_s()
             if gone_s:
                 book.forget_future()
+                quoting.take_back_future(limit=INVOICES_PER_STEP)
                 log.error("clock.set_back", seconds=round(gone_s), released=clock.release_waits())
             # Last: a process that dies before this finds the clock set back again.
             clock.mark()

@@ -95,7 +95,8 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "payouts": ("r", "riu", "ru"),
     "personal_transfers": ("r", "ri", ""),
     "pool_addresses": ("r", "r", "ri"),
-    "quotes": ("r", "ri", "ri"),
+    # A quote is deleted if a clock that was ahead wrote it, and it has not begun.
+    "quotes": ("r", "rid", "ri"),
     "rate_sources": ("", "riu", ""),
     "rates": ("r", "riu", "r"),
     "reconciliations": ("r", "riu", ""),

@@ -160,7 +160,7 @@ def release(catalogue: Catalogue, held: Collection[UUID], *, now: datetime) -> N
 
 
 def close_overdue(catalogue: Catalogue, *, limit: int) -> int:
-    """Write the quotes of invoices whose time is over and that wait for their scan, so that no rate is kept for them.
+    """Write the quotes of invoices that wait for their scan hours after their expiry, so that no rate is kept for them.
 
     Returns how many; those that another has locked are left for the next time.
     """
@@ -173,6 +173,17 @@ def close_overdue(catalogue: Catalogue, *, limit: int) -> int:
                 ([each.id for each in found],),
             )
     return len(found)
+
+
+def take_back_future(*, limit: int) -> int:
+    """Take back quotes that a clock wrote while it was ahead, a page of invoices at a time; return how many."""
+    taken = 0
+    while True:
+        with transaction():
+            page = rows.take_back_future(limit)
+        taken += page
+        if page < limit:
+            return taken
 
 
 def forget_rates(*, limit: int) -> int:

@@ -17,6 +17,7 @@ from core.rates.pricing import Quote
 from models.addresses.rows import AddressOwner
 from models.db import locks
 from models.db.base import app_now, column, execute, in_transaction, one, rows, rows_as, value
+from models.db.clock import FUTURE_MAX_S
 from models.db.locks import LockSeed
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
 from models.deposits import sightings
@@ -363,9 +364,12 @@ def claim_due(limit: int, *, further: str) -> list[UUID]:
     return column(_DUE.format(further=further, then="FOR UPDATE OF i SKIP LOCKED"), (limit, limit))
 
 
-# Overdue, and not written to the end: the scan of their network does not move.
+# A scan that lags less than this ends its invoices itself; and rates are kept longer than an invoice lives and this.
+OVERDUE_S: Final = 21_600
+# Overdue for long, and not written to the end: the scan of their network does not move.
 _UNWRITTEN: Final = (
-    "i.status = 'check' AND i.rate_expires_at < i.expires_at AND i.expires_at <= app_now()"
+    "i.status = 'check' AND i.rate_expires_at < i.expires_at"
+    f" AND i.expires_at <= app_now() - make_interval(secs => {OVERDUE_S})"
     " AND COALESCE(i.quoted_until, i.rate_expires_at) < i.expires_at"
 )
 
@@ -373,6 +377,35 @@ _UNWRITTEN: Final = (
 def lock_overdue(limit: int) -> list[InvoiceRow]:
     """Lock invoices whose time is over and whose quotes are not written to the end; no others than are free."""
     return InvoiceRow.read(f"{_UNWRITTEN} ORDER BY i.id LIMIT %s FOR UPDATE OF i SKIP LOCKED", (limit,))
+
+
+# Up to this, a transaction that began earlier may read what a later one has just written.
+_FUTURE: Final = f"app_now() + interval '{FUTURE_MAX_S} seconds'"
+
+
+def take_back_future(limit: int) -> int:
+    """Take back quotes of some open invoices that begin later than now, unless payments hold the last; return how many.
+
+    The clock was ahead when they were written: the page would show the last of them until the expiry, and a payment
+    would be judged by the first.
+    """
+    ahead = column(
+        "SELECT i.id FROM invoices i WHERE i.status = 'check' AND i.rate_expires_at <= i.expires_at"
+        f" AND (i.quoted_until > {_FUTURE} OR EXISTS (SELECT 1 FROM quotes q WHERE q.invoice_id = i.id"
+        f"  AND q.valid_from > {_FUTURE}))"
+        f" AND EXISTS (SELECT 1 FROM quotes q WHERE q.invoice_id = i.id AND q.valid_from <= {_FUTURE})"
+        f" AND {sightings.HELD_UNITS} * {HOLDING_PART} < i.payer_units ORDER BY i.id LIMIT %s FOR UPDATE OF i",
+        (limit,),
+    )
+    execute(f"DELETE FROM quotes WHERE invoice_id = ANY(%s::uuid[]) AND valid_from > {_FUTURE}", (ahead,))
+    return execute(
+        "UPDATE invoices i SET generation = q.generation, payer_units = q.payer_units,"
+        " fee_fixed_units = q.fee_fixed_units, rate_expires_at = q.rate_expires_at, extended_generation = NULL,"
+        " quoted_until = CASE WHEN i.quoted_until <= app_now() THEN i.quoted_until END,"
+        " updated_at = date_trunc('milliseconds', app_now()) FROM (SELECT DISTINCT ON (invoice_id) * FROM quotes"
+        "  WHERE invoice_id = ANY(%s::uuid[]) ORDER BY invoice_id, generation DESC) q WHERE i.id = q.invoice_id",
+        (ahead,),
+    )
 
 
 def rates_needed_since() -> datetime:

@@ -1,10 +1,15 @@
 """The clock's watch, as the scheduler rings for it."""
 
+from uuid import UUID
+
 import pytest
 from structlog.testing import capture_logs
 
 from actors.upkeep.clock import watch_clock
 from models.db.base import execute, one
+from models.invoices import rows as invoices
+from tests.models.builders import Chain
+from tests.models.invoices.builders import invoice, keep_rates, settled
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -21,3 +26,16 @@ def test_what_waited_for_a_time_that_the_clock_lost_is_due_and_the_loss_is_logge
     (line,) = [line for line in lines if line["event"] == "clock.set_back"]
     assert (7190 < line["seconds"] <= 7200, line["released"]) == (True, 1)
     assert one("SELECT ask_at <= app_now() FROM rate_sources") == (True,)
+
+
+def test_quotes_that_a_clock_wrote_ahead_are_taken_back(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    keep_rates(USD=1, USDT=2)
+    execute("UPDATE app_clock SET ahead = ahead + interval '2 hours'")
+    watch_clock()
+    assert settled(mine).generation > 1
+    execute("UPDATE app_clock SET ahead = ahead - interval '2 hours'")
+    watch_clock()
+
+    assert invoices.reread(mine.id).generation == 1
+    del chain

@@ -368,6 +368,9 @@ def test_the_prune_step_writes_what_is_overdue_and_keeps_no_rate_for_it(shop: UU
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     pass_time(4_000)
+    # Its scan may only lag.
+    assert quoting.close_overdue(CATALOGUE, limit=9) == 0
+    pass_time(invoices.OVERDUE_S)
     before = figures(seen(mine))
     assert invoices.rates_needed_since() < app_now() - timedelta(seconds=3_600)
 
@@ -376,6 +379,49 @@ def test_the_prune_step_writes_what_is_overdue_and_keeps_no_rate_for_it(shop: UU
     pass_time(200_000)
     assert quoting.forget_rates(limit=9) == 2
     assert figures(seen(mine)) == before
+
+
+def leap(seconds: int, of: list[InvoiceRow], *, is_settled: bool) -> None:
+    """Let the clock leap ahead, have quotes written, and be corrected."""
+    pass_time(seconds)
+    if is_settled:
+        for each in of:
+            settled(each)
+    else:
+        assert quoting.close_overdue(CATALOGUE, limit=9) == len(of)
+    pass_time(-seconds)
+
+
+@pytest.mark.parametrize(("seconds", "is_settled"), [(1_200, True), (7_200 + invoices.OVERDUE_S, False)])
+@pytest.mark.parametrize("limit", [1, 9])
+def test_quotes_of_a_clock_that_was_ahead_are_taken_back(
+    shop: UUID, chain: Chain, seconds: int, limit: int, *, is_settled: bool
+) -> None:
+    mine, first = invoice(shop), invoice(shop)
+    before = figures(seen(mine))
+    keep_rates(USD=1, USDT=2)
+    leap(seconds, [mine, first], is_settled=is_settled)
+
+    assert quoting.take_back_future(limit=limit) == 2
+    assert (figures(seen(mine)), quotes(mine)) == (before, [(1, PRICE)])
+    pass_time(1_000)
+    assert figures(seen(mine))[:2] == (2, PRICE // 2)
+    assert (settled(mine).generation, quoting.take_back_future(limit=9)) == (2, 0)
+    del chain
+
+
+def test_a_quote_that_is_held_is_not_taken_back(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    keep_rates(USD=1, USDT=2)
+    pass_time(1_200)
+    settled(mine)
+    sighted(mine)
+    pass_time(-1_200)
+    before = figures(seen(mine))
+
+    assert quoting.take_back_future(limit=9) == 0
+    assert figures(seen(mine)) == before
+    del chain
 
 
 def test_the_target_of_a_step_is_found_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
