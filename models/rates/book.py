@@ -29,6 +29,27 @@ _FIGURES_AT: Final = (
     "  AND r.network = w.network AND r.minute <= {at} AND r.starts_at <= {at} ORDER BY r.minute DESC LIMIT 1) k"
     " ON true)"
 )
+# The rows of a series w between two moments: in this form only the primary key finds them, whatever is expected.
+_BETWEEN: Final = (
+    "(r.currency, r.network, r.minute) >= (w.currency, w.network, {begin})"
+    " AND (r.currency, r.network, r.minute) <= (w.currency, w.network, {end})"
+)
+# The next row of a series w after a moment.
+_NEXT: Final = (
+    "(SELECT r.starts_at FROM kept_rates r WHERE {condition} r.starts_at > {at} AND r.stale_at > r.starts_at AND "
+    + _BETWEEN.format(begin="date_trunc('minute', {at})", end="timestamptz 'infinity'")
+    + " ORDER BY r.currency, r.network, r.minute LIMIT 1)"
+)
+# The figures of all series at a moment, and the first moment after it at which each that has none has had a row since.
+_STATE: Final = (
+    "(SELECT array_agg(c.figure ORDER BY w.place) AS figures,"
+    "  CASE WHEN bool_and(c.figure IS NOT NULL OR n.starts_at IS NOT NULL) THEN max(n.starts_at) END AS resumes_at"
+    " FROM series w LEFT JOIN LATERAL (SELECT CASE WHEN r.stale_at > {at} THEN r.figure END AS figure"
+    "  FROM kept_rates r WHERE r.starts_at <= {at} AND "
+    + _BETWEEN.format(begin="timestamptz '-infinity'", end="{at}")
+    + "  ORDER BY r.currency DESC, r.network DESC, r.minute DESC LIMIT 1) c ON true"
+    " LEFT JOIN LATERAL " + _NEXT.format(condition="c.figure IS NULL AND", at="{at}") + " n ON true)"
+)
 
 
 class Entry(NamedTuple):
@@ -48,13 +69,22 @@ def at_moments(series: Sequence[Series], moments: Sequence[datetime]) -> list[En
 
 
 def next_after(series: Sequence[Series], moment: datetime, *, until: datetime) -> Entry | None:
-    """Return the first moment after another one, and at `until` at the latest, at which all figures are known."""
+    """Return the first moment after another one, and at `until` at the latest, at which all figures are known.
+
+    The cost grows with the number of gaps, not with their length: a few index look-ups for each.
+    """
+    first = _NEXT.format(condition="", at="%s::timestamptz")
     found = one(
-        f"SELECT * FROM (SELECT m.starts_at, {_FIGURES_AT.format(at='m.starts_at')} AS figures FROM kept_rates m"
-        " JOIN unnest(%s::text[], %s::text[]) AS o (currency, network) USING (currency, network)"
-        " WHERE m.minute BETWEEN date_trunc('minute', %s::timestamptz) AND %s AND m.starts_at > %s"
-        " AND m.starts_at <= %s ORDER BY 1) e WHERE array_position(e.figures, NULL) IS NULL LIMIT 1",
-        (*_named(series), *_named(series), moment, until, moment, until),
+        "WITH RECURSIVE series AS MATERIALIZED (SELECT * FROM unnest(%s::text[], %s::text[])"
+        "  WITH ORDINALITY AS o (currency, network, place)),"
+        " walk (at, figures, resumes_at) AS (SELECT b.at, f.figures, f.resumes_at FROM"
+        f"  (SELECT min(n.starts_at) AS at FROM series w CROSS JOIN LATERAL {first} n) b"
+        f"  CROSS JOIN LATERAL {_STATE.format(at='b.at')} f"
+        f" UNION ALL SELECT k.resumes_at, f.figures, f.resumes_at FROM walk k"
+        f"  CROSS JOIN LATERAL {_STATE.format(at='k.resumes_at')} f"
+        "  WHERE array_position(k.figures, NULL) IS NOT NULL AND k.resumes_at <= %s)"
+        " SELECT at, figures FROM walk WHERE array_position(figures, NULL) IS NULL AND at <= %s LIMIT 1",
+        (*_named(series), moment, moment, until, until),
     )
     return None if found is None else Entry(found[0], _complete(found[1]))
 

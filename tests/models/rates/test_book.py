@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -104,6 +106,57 @@ def test_the_first_moment_with_all_figures() -> None:
     assert book.next_after([("USD", ""), BTC], begin, until=moment - LEAD) is None
 
 
+def keep(currency: str, begin: datetime, seconds: Sequence[int], *, fresh_s: int = 300) -> None:
+    """Keep figures of a coin, each named by the second at which it comes into force."""
+    for second in seconds:
+        at = begin + timedelta(seconds=second)
+        execute(
+            "INSERT INTO kept_rates VALUES (%s, '', date_trunc('minute', %s::timestamptz), %s, %s, %s)",
+            (currency, at, at, at + timedelta(seconds=fresh_s), second + 1),
+        )
+
+
+def read_rows() -> int:
+    found: int = value("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'kept_rates'")
+    return found
+
+
+@pytest.mark.parametrize("ends_s", [None, 36_000])
+def test_a_long_gap_costs_no_more_than_a_short_one(ends_s: int | None) -> None:
+    begin = app_now().replace(microsecond=0)
+    keep("USD", begin, range(0, 43_200, 60))
+    keep("BTC", begin, [0] if ends_s is None else [0, ends_s])
+    execute("ANALYZE kept_rates")
+    with transaction():
+        before = read_rows()
+        found = book.next_after([("USD", ""), BTC], begin + timedelta(seconds=900), until=begin + timedelta(hours=12))
+        read = read_rows() - before
+
+    assert found == (None if ends_s is None else (begin + timedelta(seconds=ends_s), (36_001, 36_001)))
+    assert read < 20
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_first_moment_with_all_figures_is_what_a_look_at_each_finds(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    begin = app_now().replace(microsecond=0)
+    codes = ["AAA", "BBB", "CCC"][: chance.randint(1, 3)]
+    starts = set()
+    for code in codes:
+        minutes = [minute for minute in range(60) if chance.random() < chance.choice([0.05, 0.2, 0.9])]
+        seconds = [60 * minute - begin.second + chance.randrange(60) for minute in minutes]
+        keep(code, begin, seconds, fresh_s=chance.choice([0, 60, 300]))
+        starts.update(seconds)
+    series = [(code, "") for code in codes]
+    after_s, until_s = chance.randrange(3_600), chance.randrange(3_600)
+    moments = sorted(begin + timedelta(seconds=each) for each in starts if after_s < each <= until_s)
+    entries = sorted(book.at_moments(series, moments))
+    first = next((entry for entry in entries if entry.figures is not None), None)
+
+    at, until = begin + timedelta(seconds=after_s), begin + timedelta(seconds=until_s)
+    assert book.next_after(series, at, until=until) == first
+
+
 def test_what_is_stale_is_not_kept() -> None:
     execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES ('BTC', 2, 't', app_now() - interval '1 day')")
 
@@ -128,6 +181,17 @@ def test_what_a_wrong_clock_kept_is_forgotten_once_it_is_right() -> None:
     assert (book.forget_future(), kept()) == (1, 0)
     moment = store(BTC=3)
     assert (book.forget_future(), figures_at([BTC], moment)) == (0, (3 * ONE,))
+
+
+def test_a_rate_is_in_force_a_moment_after_its_commit() -> None:
+    """A process that is stopped before it changes no price that a buyer saw meanwhile."""
+    with transaction():
+        store(BTC=2)
+        pass_time(60)
+        assert kept() == 0
+    ((starts_at, now),) = base.rows("SELECT starts_at, app_now() FROM kept_rates")
+
+    assert timedelta(0) < starts_at - now <= LEAD
 
 
 def test_what_no_quote_needs_is_forgotten_in_portions() -> None:
