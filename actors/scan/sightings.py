@@ -7,6 +7,7 @@ one that dies in between has written nothing, and the next is told the same agai
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import cast
 from uuid import UUID
@@ -70,17 +71,26 @@ class _Awaited:
 
 def _write(ctx: Context, network: Network, ours: _Awaited, told: Sightings, head: int) -> None:
     with transaction():
+        paid = sightings.owners_of(network.code, {*told.unseen, *(each.transfer.txid for each in told.seen)})
+        paid += [(each.transfer.txid, ours.owners[each.transfer.recipient].id) for each in told.seen]
         # Nothing that holds a quote may change before it is written, and no quote may begin while that changes.
-        changing = sightings.owners_of(network.code, {*told.unseen, *(each.transfer.txid for each in told.seen)})
-        locked = invoices.lock_quoted([*changing, *(owner.id for owner in ours.owners.values())])
+        locked, busy = invoices.lock_free({owner_id for _, owner_id in paid})
+        # A page of ends may keep some of them for seconds: they are left to the next look, and nothing else.
+        left = {txid for txid, owner_id in paid if owner_id in busy}
+        told = replace(
+            told,
+            seen=tuple(each for each in told.seen if each.transfer.txid not in left),
+            unseen=told.unseen - left,
+            gone=told.gone - left,
+        )
         held = quoting.write_before_change(ctx.catalogue, locked)
         now = app_now()
         # A block that the scan has not read yet may have those that are in no pool: they are lost, not doubted.
         sightings.doubt(network.code, told.unseen - told.gone)
-        sightings.lose(network.code, told.gone, height=head)
+        sightings.lose(network.code, told.gone, height=head, left=left)
         noted = sightings.note(list(_rows(ctx, network, ours, told.seen)), now=now)
-        sightings.doubt_replaced(network.code)
-        gone = sightings.forget_lost(network.code)
+        sightings.doubt_replaced(network.code, left=left)
+        gone = sightings.forget_lost(network.code, left=left)
         # A replacement holds the quote that begins where the one that it replaces lets go.
         quoting.release(ctx.catalogue, held, now=now)
         sightings.expect(network.code, [each.transfer.txid for each in told.seen if each.is_soon], now=now)

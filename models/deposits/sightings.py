@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from models.db.base import column, execute, one, one_as, rows, touched
+from models.db.base import execute, one, one_as, rows, touched
 from models.db.table import BY_DATABASE, Big, Table, Units
 
 # So long a sighting counts: what is in no block by then may never be.
@@ -151,12 +151,13 @@ def doubt(network: str, txids: Collection[str]) -> None:
     )
 
 
-def doubt_replaced(network: str) -> None:
+def doubt_replaced(network: str, *, left: Collection[str] = ()) -> None:
     """Note that those in no pool that another replaced are not about to be included."""
     execute(
         "UPDATE sightings s SET is_soon = false WHERE s.network = %s AND s.lost_height IS NOT NULL"
-        f" AND s.replaced_by IS NOT NULL AND s.is_soon AND s.gone_at IS NULL AND NOT {_HAS_DEPOSIT}",
-        (network,),
+        f" AND s.replaced_by IS NOT NULL AND s.is_soon AND s.gone_at IS NULL AND NOT {_HAS_DEPOSIT}"
+        " AND s.txid <> ALL(%s)",
+        (network, list(left)),
     )
 
 
@@ -169,34 +170,35 @@ def lose_moments(owner_ids: Collection[UUID]) -> None:
     )
 
 
-def lose(network: str, txids: Collection[str], *, height: int) -> None:
+def lose(network: str, txids: Collection[str], *, height: int, left: Collection[str] = ()) -> None:
     """Note which sightings are in no pool any more; a block up to this height has them, or none does."""
     execute(
         "UPDATE sightings SET lost_height = CASE WHEN txid = ANY(%s) THEN COALESCE(lost_height, %s) END"
-        " WHERE network = %s AND gone_at IS NULL AND (txid = ANY(%s) OR lost_height IS NOT NULL)",
-        (list(txids), height, network, list(txids)),
+        " WHERE network = %s AND gone_at IS NULL AND (txid = ANY(%s) OR lost_height IS NOT NULL)"
+        " AND txid <> ALL(%s)",
+        (list(txids), height, network, list(txids), list(left)),
     )
 
 
-def owners_of(network: str, txids: Collection[str]) -> list[UUID]:
-    """Return the invoices of some sightings that are not gone, and of those that are lost."""
-    return column(
-        "SELECT DISTINCT owner_id FROM sightings WHERE network = %s AND gone_at IS NULL"
+def owners_of(network: str, txids: Collection[str]) -> list[tuple[str, UUID]]:
+    """Return some transactions' sightings that are not gone, and those that are lost, as (transaction, invoice)."""
+    return rows(
+        "SELECT txid, owner_id FROM sightings WHERE network = %s AND gone_at IS NULL"
         " AND (txid = ANY(%s) OR lost_height IS NOT NULL)",
         (network, list(txids)),
     )
 
 
-def forget_lost(network: str) -> list[str]:
+def forget_lost(network: str, *, left: Collection[str] = ()) -> list[str]:
     """Forget those that the scan has gone past without finding them; return their transactions.
 
-    What they had replaced counts again, if it is still there.
+    What they had replaced counts again, if it is still there. left: transactions that nothing is changed of.
     """
     found = rows(
         "UPDATE sightings s SET gone_at = app_now() FROM chain_cursors c WHERE s.network = %s AND c.network = s.network"
         f" AND s.gone_at IS NULL AND s.lost_height + {BEHIND_BLOCKS} <= c.height AND NOT {_HAS_DEPOSIT}"
-        " RETURNING s.txid",
-        (network,),
+        " AND s.txid <> ALL(%s) RETURNING s.txid",
+        (network, list(left)),
     )
     gone = sorted({txid for (txid,) in found})
     if gone:

@@ -259,6 +259,17 @@ def lock_quoted(invoice_ids: Sequence[UUID]) -> list[InvoiceRow]:
     )
 
 
+def lock_free(invoice_ids: Collection[UUID]) -> tuple[list[InvoiceRow], set[UUID]]:
+    """Lock those of some invoices that no other transaction has locked.
+
+    Returns those of them whose stored quote may be followed by another, and the ids that were not free.
+    """
+    sql = "SELECT i.id FROM invoices i WHERE i.id = ANY(%s::uuid[]) FOR UPDATE SKIP LOCKED"
+    free = column(sql, (list(invoice_ids),)) if invoice_ids else []
+    # Read after they were locked: as the last transaction left them.
+    return lock_quoted(free) if free else [], set(invoice_ids).difference(free)
+
+
 def lock_open(invoice_id: UUID) -> InvoiceRow | None:
     """Lock an invoice that is not decided; None if it is, or if another has it locked."""
     return InvoiceRow.first("i.id = %s AND i.status IN ('select', 'check') FOR UPDATE OF i SKIP LOCKED", (invoice_id,))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -11,8 +13,9 @@ import pytest
 
 from actors.scan import sightings
 from chains.base import Sighting, Sightings, Transfer
-from models.db.base import app_now, column, execute, rows
+from models.db.base import app_now, close, column, execute, rows, transaction
 from models.deposits import sightings as noted
+from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from tests.actors.scan.paper import CTX
 from tests.models.builders import CATALOGUE, USDT, Chain
@@ -53,6 +56,28 @@ def look(
     ours.addresses([of.address.lower()])
     told = Sightings(seen=found, unseen=frozenset([*unseen, *gone]), gone=frozenset(gone), is_more=False)
     sightings._write(CTX, ETHEREUM, ours, told, head)
+
+
+@contextmanager
+def locked_elsewhere(of: InvoiceRow) -> Iterator[None]:
+    """Have another transaction lock an invoice."""
+    locked, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction():
+            invoices.lock(of.id)
+            locked.set()
+            done.wait(20)
+        close()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    try:
+        assert locked.wait(10)
+        yield
+    finally:
+        done.set()
+        holder.join()
 
 
 def halve() -> None:
@@ -231,6 +256,40 @@ def test_a_payment_that_a_block_has_is_not_doubted(shop: UUID, chain: Chain) -> 
     look(mine, unseen=["0xa"])
 
     assert in_force(mine) == (1, 10)
+
+
+def test_a_look_leaves_the_payments_of_a_locked_invoice_to_the_next(shop: UUID, chain: Chain) -> None:
+    """A page of ends keeps its invoices for seconds; the rest of the look is noted meanwhile."""
+    busy, free = invoice(shop), invoice(shop)
+    look(busy, sight(busy, "0xa"), sight(busy, "0xlost"))
+    ours = sightings._Awaited(ETHEREUM)
+    ours.addresses([busy.address.lower(), free.address.lower()])
+    told = Sightings(
+        seen=(sight(busy, "0xb"), sight(free, "0xc")), unseen=frozenset({"0xa", "0xlost"}),
+        gone=frozenset({"0xlost"}), is_more=False,
+    )  # fmt: skip
+    before = rows("SELECT * FROM sightings ORDER BY txid")
+    with locked_elsewhere(busy):
+        sightings._write(CTX, ETHEREUM, ours, told, chain.height)
+    assert column("SELECT txid FROM sightings WHERE owner_id = %s", (free.id,)) == ["0xc"]
+    assert rows("SELECT * FROM sightings WHERE owner_id = %s ORDER BY txid", (busy.id,)) == before
+
+    sightings._write(CTX, ETHEREUM, ours, told, chain.height)
+    found = rows("SELECT txid, is_soon, lost_height IS NOT NULL FROM sightings WHERE owner_id = %s", (busy.id,))
+    assert sorted(found) == [("0xa", False, False), ("0xb", True, False), ("0xlost", True, True)]
+
+
+def test_a_lost_payment_of_a_locked_invoice_stays_lost(shop: UUID, chain: Chain) -> None:
+    busy = invoice(shop)
+    look(busy, sight(busy, "0xa"))
+    look(busy, gone=["0xa"], head=chain.height)
+    chain.mine(3)
+    with locked_elsewhere(busy):
+        look(busy)
+    assert rows("SELECT lost_height IS NOT NULL, gone_at FROM sightings") == [(True, None)]
+
+    look(busy, gone=["0xa"], head=chain.height)
+    assert rows("SELECT gone_at IS NOT NULL FROM sightings") == [(True,)]
 
 
 @dataclass
