@@ -46,11 +46,11 @@ def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
     other = replace(families.TRAITS["evm"], claim=cast("Any", "coins"), has_sender=False)
     monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": other}))
     own_addresses.pin_hot("ethereum", HOT)
-    execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', 7, %s)", (FREE,))
+    execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', 900000007, %s)", (FREE,))
     made = begin(monkeypatch)
-    made.providers = 2
     made.mine()
     poll()
+    made.providers = 2
     return made
 
 
@@ -143,7 +143,7 @@ def test_an_address_whose_owner_is_gone_is_nobodys(chain: PaperReader) -> None:
     chain.providers = 1
     execute(
         "INSERT INTO address_owners (family, ordinal, owner_kind, owner_id)"
-        " VALUES ('evm', 7, 'invoice', gen_random_uuid())"
+        " VALUES ('evm', 900000007, 'invoice', gen_random_uuid())"
     )
     chain.mine(to(FREE))
     poll()
