@@ -71,9 +71,12 @@ def rules_of(found: Sequence[tuple[str, str, int, int, str, str]]) -> list[Rule]
 def put_aside(credit: Credit, rules: Sequence[Rule], units: int) -> int:
     """Write the shares that rules make of what a merchant is credited; return their sum, for its hold.
 
-    Each is rounded down to the coin's precision; one of which nothing is left is not written.
+    Each is rounded down to the coin's precision, less the recipient's receipts out of earlier lives of the deposit; one
+    of which nothing is left is not written.
     """
     parts = [(rule, round_down(mul_div_down(units, rule.percent_ppm, PPM), credit.step)) for rule in rules]
+    if credit.round:
+        parts = _less_received(credit, parts)
     made = [(uuid7(), *rule, part) for rule, part in parts if part]
     if made:
         execute(
@@ -85,6 +88,26 @@ def put_aside(credit: Credit, rules: Sequence[Rule], units: int) -> int:
             (*credit[:4], not credit.matures, *([row[place] for row in made] for place in range(8))),
         )
     return sum(part for _, part in parts)
+
+
+def _less_received(credit: Credit, parts: Sequence[tuple[Rule, int]]) -> list[tuple[Rule, int]]:
+    """Take from shares the units that were released to their recipients before a reorg or a rewind.
+
+    The merchant paid for those when the deposit was taken back; a second share of the same coin would cost it twice.
+    """
+    received = dict(
+        rows(
+            "SELECT recipient_id, sum(released_units) FROM split_shares WHERE deposit_id = %s AND round < %s"
+            " AND merchant_id = %s AND currency = %s AND released_units > 0 GROUP BY recipient_id",
+            (credit.deposit_id, credit.round, credit.merchant_id, credit.currency),
+        )
+    )
+    left = []
+    for rule, units in parts:
+        covered = min(units, int(received.get(rule.recipient_id, 0)))
+        received[rule.recipient_id] = received.get(rule.recipient_id, 0) - covered
+        left.append((rule, units - covered))
+    return left
 
 
 def end(deposit_id: UUID, life: int) -> int:

@@ -813,6 +813,31 @@ def test_after_release_a_reorg_is_the_merchant_s_debt(shop: UUID, chain: Chain) 
     assert_sound()
 
 
+def test_a_share_that_was_released_is_not_paid_again_when_its_deposit_comes_back(shop: UUID, chain: Chain) -> None:
+    rule = add_rule(shop, merchant(), 30)
+    free = {"fee_ppm": 0, "fee_fixed_units": 0, "fee_fixed_usd_cents": 0}
+    mine = invoice(shop, **free)
+    found = chain.pay_and_confirm(mine, PRICE)
+    settled(mine)
+    mature(chain)
+    release()
+    lose_all(chain)
+    add_rule(shop, rule.recipient_id, 10)
+    other = share_with(shop, 20)
+
+    chain.mine(1, found)
+    chain.confirm()
+    settled(mine)
+    mature(chain)
+    release()
+
+    # The debt of 3 that the loss made is repaid first. Of the other 7 the recipient's 40 % are covered by its 3.
+    others_units = 7 * USDT * 20 // 100
+    got = {who: held(who)[AVAILABLE] for who in (shop, rule.recipient_id, other)}
+    assert got == {shop: 7 * USDT - others_units, rule.recipient_id: 3 * USDT, other: others_units}
+    assert_sound()
+
+
 def test_a_reorg_between_takes_what_waits_and_the_rest_from_the_merchant(shop: UUID, chain: Chain) -> None:
     """The first sale's share was released, those of the second have a hold."""
     gone = share_with(shop, 30)
