@@ -120,7 +120,7 @@ def _scan_on(
             tip = _check_tip(ctx, network, chain, at.cursor, head)
             if tip is Tip.OURS:
                 cursors.resume(network.code)
-                _note_head(network, looked_at, is_stopped=is_stopped)
+                _note_head(network, at.cursor, looked_at, is_stopped=is_stopped)
             return tip is Tip.REPLACED
         moved = _scan_next(ctx, network, chain, at, head, ours, whole=is_stopped)
         if moved is not None:
@@ -133,7 +133,7 @@ def _scan_on(
     return at.cursor.height < head
 
 
-def _note_head(network: Network, looked_at: datetime | None, *, is_stopped: bool) -> None:
+def _note_head(network: Network, at: Cursor, looked_at: datetime | None, *, is_stopped: bool) -> None:
     """Note that all is read that the chain has, unless its newest block is too old for that.
 
     Blocks of bitcoin are hours apart at times, so that its nodes may have gone back by hours with the database and look
@@ -145,7 +145,7 @@ def _note_head(network: Network, looked_at: datetime | None, *, is_stopped: bool
             network.code, window_s=traits.window_s, age_max_s=age_max_s, needs_new_block=traits.claim == "coins"
         )
     if looked_at is not None:
-        cursors.reach_head(network.code, asked_at=looked_at, age_max_s=age_max_s)
+        cursors.reach_head(network.code, at=at, asked_at=looked_at, age_max_s=age_max_s)
 
 
 def _head_age_max_s(network: Network) -> int:

@@ -58,9 +58,9 @@ def rescan_recent(ctx: Context, network: Network, chain: Reader) -> bool:
         return False
     first, last = _span(network, cursor.height, depth=depth_blocks(network, ctx.settings.rescan_s))
     for height in range(first, min(last, first + BLOCKS_PER_STEP - 1) + 1):
-        if reread(ctx, network, chain, height).block_hash is None:
+        block_hash = reread(ctx, network, chain, height).block_hash
+        if block_hash is None or not cursors.reread_to(network.code, height, block_hash=block_hash):
             return False
-        cursors.reread_to(network.code, height)
     # Fast chains make more blocks between two rings than a step reads.
     return last >= first + BLOCKS_PER_STEP
 
@@ -93,8 +93,8 @@ def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread
     kept = cursors.kept_hash(network.code, height)
     if isinstance(scan, Skipped):
         return Reread(height=height, block_hash="" if kept is None else None)
-    if scan is None or kept not in {None, scan.block.hash} or (kept is None and cursors.is_hole(network.code, height)):
-        if scan is not None and kept is not None:
+    if scan is None or not cursors.stands_on(network.code, height=height, block_hash=scan.block.hash):
+        if scan is not None and kept not in {None, scan.block.hash}:
             _note_split(network, chain, height, kept)
         return Reread(height=height, block_hash=None)
     found = take_late(ctx, network, chain, scan, ours, departures.left_in(ctx, network, chain, [scan]))

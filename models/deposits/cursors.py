@@ -328,20 +328,21 @@ def note_looks() -> None:
     execute("UPDATE chain_cursors SET looked_at = app_now()")
 
 
-def reach_head(network: str, *, asked_at: datetime, age_max_s: int) -> None:
+def reach_head(network: str, *, at: Cursor, asked_at: datetime, age_max_s: int) -> None:
     """Note that all is read that the chain had at a moment; not where the newest block is older than age_max_s.
 
+    at: the cursor that was compared with the chain; nothing is noted if another process has moved it since.
     Nor while the scan is halted. A chain whose newest block is older, or what nodes tell of it, went back itself, or
     stands still. Blocks follow the real clock.
     """
     execute(
         "UPDATE chain_cursors SET head_reached_at = %(asked_at)s WHERE network = %(network)s AND halted_reason = ''"
-        " AND block_time > clock_timestamp() - %(age_max)s"
+        " AND height = %(height)s AND hash = %(hash)s AND block_time > clock_timestamp() - %(age_max)s"
         " AND (head_reached_at IS NULL OR head_reached_at NOT BETWEEN"
         "   GREATEST(%(asked_at)s - %(often)s, pg_postmaster_start_time()) AND %(asked_at)s)",
         {
-            "network": network, "asked_at": asked_at, "age_max": timedelta(seconds=age_max_s),
-            "often": timedelta(seconds=HEAD_EVERY_S),
+            "network": network, "height": at.height, "hash": at.hash, "asked_at": asked_at,
+            "age_max": timedelta(seconds=age_max_s), "often": timedelta(seconds=HEAD_EVERY_S),
         },
     )  # fmt: skip
 
@@ -363,9 +364,17 @@ def reread_height(network: str) -> int | None:
     return cast("int | None", value("SELECT reread_height FROM chain_cursors WHERE network = %s", (network,)))
 
 
-def reread_to(network: str, height: int) -> None:
-    """Note how far the second reading has come."""
-    execute("UPDATE chain_cursors SET reread_height = %s WHERE network = %s", (height, network))
+def reread_to(network: str, height: int, *, block_hash: str) -> bool:
+    """Note that the second reading has come to the next block; False if the scan was moved from it meanwhile.
+
+    block_hash: of the block that was read, '' where the chain skips the height.
+    """
+    return touched(
+        "UPDATE chain_cursors c SET reread_height = %s WHERE network = %s AND height >= %s"
+        " AND (reread_height IS NULL OR reread_height = %s) AND NOT EXISTS (SELECT 1 FROM chain_blocks b"
+        "   WHERE b.network = c.network AND b.height = %s AND b.hash <> %s)",
+        (height, network, height, height - 1, height, block_hash),
+    )
 
 
 def end_rereading(network: str) -> None:

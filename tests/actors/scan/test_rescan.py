@@ -15,7 +15,7 @@ from actors.scan.intake import Matching, take_late
 from chains.base import BlockScan
 from chains.registry import reader
 from core.catalogue.catalogue import load_catalogue
-from models.db.base import one, rows
+from models.db.base import execute, one, rows
 from models.deposits import cursors
 from tests.actors.scan.test_lying_providers import other_hash
 from tests.actors.scan.test_witnesses import invent
@@ -93,7 +93,7 @@ def test_a_second_reading_that_is_off_keeps_no_block_waiting(
     start: Callable[..., World], providers: int, rescan_s: str
 ) -> None:
     world = start(providers, RESCAN_S=rescan_s)
-    cursors.reread_to("ethereum", world.cursor()[0])
+    execute("UPDATE chain_cursors SET reread_height = height")
     world.rescan()
     assert cursors.reread_height("ethereum") == (None if rescan_s == "0" else world.cursor()[0])
 
@@ -116,6 +116,40 @@ def test_what_no_other_provider_shows_in_time_is_given_up_counted_and_told(start
     world.providers[1].failure = None
     world.rescan()
     assert cursors.reread_height("ethereum") == world.cursor()[0] - rescan.BEHIND
+
+
+def test_blocks_that_are_kept_no_more_wait_until_they_are_deep(
+    start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a rewind to a block that was not kept, what a second reading finds below it would be dropped."""
+    world = start(2)
+    world.advance(20)
+    at = world.cursor()[0]
+    execute("DELETE FROM chain_blocks WHERE height < %s", (at,))
+    execute("UPDATE chain_cursors SET reread_height = %s", (at - 15,))
+    world.rescan()
+    assert cursors.reread_height("ethereum") == at - 15
+    monkeypatch.setattr(cursors, "BLOCKS_SETTLED", 10)
+    world.rescan()
+    assert cursors.reread_height("ethereum") == at - 10
+
+
+def test_the_second_reading_ends_where_the_scan_was_moved_meanwhile(
+    start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = start(2)
+    world.advance(20)
+    monkeypatch.setattr(cursors, "reread_to", lambda *_, **__: False)
+    read: list[int] = []
+    once = rescan.reread
+
+    def reading(*args: Any) -> rescan.Reread:
+        read.append(args[3])
+        return once(*args)
+
+    monkeypatch.setattr(rescan, "reread", reading)
+    world.rescan()
+    assert len(read) == 1
 
 
 def test_blocks_that_another_provider_has_otherwise_let_the_scan_wait(start: Callable[..., World]) -> None:

@@ -123,17 +123,36 @@ def test_a_cursor_retreats_to_a_kept_block_and_forgets_its_successors() -> None:
     assert kept_blocks(ETHEREUM) == [(101, "0xb101"), (100, "0xa100")]
 
 
+def read_again(height: int) -> None:
+    execute("UPDATE chain_cursors SET reread_height = %s", (height,))
+
+
+def test_the_second_reading_goes_on_only_upon_the_block_that_it_has_read() -> None:
+    begin()
+    first = current()
+    for _ in range(3):
+        step(current())
+    read = dict(kept_blocks(ETHEREUM))
+    assert cursors.reread_to(ETHEREUM, 101, block_hash=read[101])
+    assert not cursors.reread_to(ETHEREUM, 103, block_hash=read[103]), "102 is left out"
+    assert not cursors.reread_to(ETHEREUM, 102, block_hash="0xother")
+    with transaction():
+        assert retreat(ETHEREUM, expected=current(), to_height=first.height + 1, peak=None)
+    assert not cursors.reread_to(ETHEREUM, 102, block_hash=read[102]), "the scan has not come there again"
+    assert cursors.reread_height(ETHEREUM) == 101
+
+
 def test_blocks_that_no_other_provider_has_shown_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """One alone may have made them up: the scan has to find the way back."""
     monkeypatch.setattr(cursors, "BLOCKS_KEPT", 2)
     monkeypatch.setattr(cursors, "BLOCKS_UNREAD_MAX", 6)
     begin()
     step(current())
-    cursors.reread_to(ETHEREUM, 101)
+    read_again(101)
     for lowest in (100, 101, 101, 101, 101, 101, 102, 103):
         step(current())
         assert min(height for height, _ in kept_blocks(ETHEREUM)) == lowest, current()
-    cursors.reread_to(ETHEREUM, 109)
+    read_again(109)
     step(current())
     assert [height for height, _ in kept_blocks(ETHEREUM)] == [110, 109, 108]
 
@@ -141,7 +160,7 @@ def test_blocks_that_no_other_provider_has_shown_are_kept(monkeypatch: pytest.Mo
 def test_without_a_second_reading_nothing_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cursors, "BLOCKS_KEPT", 2)
     begin()
-    cursors.reread_to(ETHEREUM, 100)
+    read_again(100)
     for _ in range(6):
         step(current())
     assert len(kept_blocks(ETHEREUM)) == 7
@@ -173,7 +192,7 @@ def test_a_way_back_is_read_again_and_says_from_where_credits_were_counted() -> 
     begin()
     for _ in range(4):
         step(current())
-    cursors.reread_to(ETHEREUM, 103)
+    read_again(103)
     with transaction():
         assert retreat(ETHEREUM, expected=current(), to_height=102, peak=None)
     assert (cursors.reread_height(ETHEREUM), cursors.peak_height(ETHEREUM)) == (102, 104)

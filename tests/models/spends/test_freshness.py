@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -169,13 +170,18 @@ def test_a_head_is_reached_where_the_newest_block_is_young_and_noted_now_and_the
     head("NULL")
     now = value("SELECT app_now()")
     execute("UPDATE chain_cursors SET block_time = clock_timestamp() - interval '5 minutes'")
-    cursors.reach_head("ethereum", asked_at=now, age_max_s=288)
+    at = cursors.read("ethereum")
+    assert at is not None
+    cursors.reach_head("ethereum", at=at, asked_at=now, age_max_s=288)
     assert rows("SELECT head_reached_at FROM chain_cursors") == [(None,)], "nodes that went back tell it"
-    cursors.reach_head("ethereum", asked_at=now, age_max_s=301)
+    cursors.reach_head("ethereum", at=replace(at, hash="0xother"), asked_at=now, age_max_s=301)
+    cursors.reach_head("ethereum", at=replace(at, height=at.height + 1), asked_at=now, age_max_s=301)
+    assert rows("SELECT head_reached_at FROM chain_cursors") == [(None,)], "the scan was moved from there"
+    cursors.reach_head("ethereum", at=at, asked_at=now, age_max_s=301)
     later = value("SELECT %s + interval '1 second'", (now,))
-    cursors.reach_head("ethereum", asked_at=later, age_max_s=301)
+    cursors.reach_head("ethereum", at=at, asked_at=later, age_max_s=301)
     assert rows("SELECT head_reached_at FROM chain_cursors") == [(now,)]
-    cursors.reach_head("ethereum", asked_at=value("SELECT %s + interval '3 seconds'", (now,)), age_max_s=301)
+    cursors.reach_head("ethereum", at=at, asked_at=value("SELECT %s + interval '3 seconds'", (now,)), age_max_s=301)
     assert rows("SELECT head_reached_at > %s FROM chain_cursors", (now,)) == [(True,)]
 
 
