@@ -97,10 +97,13 @@ class _Probe:
     def _surplus(self, height: int, block_hash: str) -> int:
         """Return what the balance after a block holds beyond deposits and own spends up to it, in token units."""
         network, currency = self._network.code, self._pair.currency
-        deposited = probes.deposited_units(network, self._address, currency, height=height)
+        deposited = self._deposited(height)
         moved = treasury.moved_native_units(network, self._address, currency, height=height)
         known = self._pair.from_ledger(deposited, self._ctx.catalogue.scale(currency)) + moved
         return self._chain.balance(self._address, block_hash) - known
+
+    def _deposited(self, height: int) -> int:
+        return probes.deposited_units(self._network.code, self._address, self._pair.currency, height=height)
 
     def _grown_in(self, cursor: Cursor) -> Block | None:
         """Return the first kept block with a surplus: the balance was explained before it, as far as nodes remember."""
@@ -156,10 +159,14 @@ class _Probe:
     def _take(self, block: Block, transfers: Collection[Transfer]) -> None:
         """Record transfers, as far as the balance bears them out: a trace is no proof by itself."""
         for transfer in transfers:
+            known = self._deposited(block.height)
             if transfer.units > self._surplus(block.height, block.hash):
                 continue
             with transaction():
                 if not cursors.is_scanned(self._network.code, height=block.height, block_hash=block.hash):
+                    return
+                if self._deposited(block.height) != known:
+                    # The scan or its second reading has recorded some of it meanwhile; the next step compares again.
                     return
                 take(self._ctx, self._chain, found_in(self._ctx, self._network, block, transfer, self._owner))
 

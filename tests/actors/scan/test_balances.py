@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -282,6 +283,20 @@ def test_a_block_that_cannot_be_traced_keeps_no_other_address_waiting(world: Wor
     assert world.deposits("owner_id") == [(others,)]
     assert [line["height"] for line in lines if line["event"] == "deposit.without_transaction"] == []
     assert "probe.failed" in [line["event"] for line in lines]
+
+
+def test_what_is_recorded_while_a_balance_is_asked_for_is_not_booked_twice(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed_on(world)
+    world.catch_up()
+    sums = itertools.count()
+    with monkeypatch.context() as patch:
+        patch.setattr(probes, "deposited_units", lambda *_, **__: next(sums))
+        world.probe()
+    assert world.deposits() == []
+    world.probe()
+    assert world.deposits("amount_units") == [(ETHER,)]
 
 
 def test_a_step_ends_after_some_failures_and_the_next_begins_with_the_others(
