@@ -298,7 +298,7 @@ def test_a_transaction_included_again_elsewhere_keeps_its_ordinal(chain: Chain) 
 
 def test_a_node_that_cannot_tell_finality_says_so(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = RpcError("eth_getBlockByNumber", -32602, "unknown block tag")
-    monkeypatch.setattr(chain.reader._providers, "everyone", lambda _: [refusal])
+    monkeypatch.setattr(chain.reader._providers, "everyone", lambda *_asked, **_how: [refusal])
 
     assert chain.reader.final_height() is None
 
