@@ -12,6 +12,7 @@ from models.db.base import execute, one, rows
 from models.payouts import queue as payout_queue
 from models.queue import calls
 from models.webhooks import outbox
+from tests.actors.payout_links.world import configure
 from tests.models.batches.test_rows import add as batch
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -76,8 +77,9 @@ def test_verdicts_are_forgotten_once_they_are_no_longer_believed() -> None:
 
 
 def test_a_large_backlog_goes_in_portions_and_asks_to_be_rung_again(
-    rung: list[str], monkeypatch: pytest.MonkeyPatch
+    database: str, rung: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    configure(database)
     monkeypatch.setattr(retention, "PORTIONS", dict.fromkeys(retention.PORTIONS, 2))
     for _ in range(3):
         batch()
