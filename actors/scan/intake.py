@@ -168,14 +168,37 @@ def take(ctx: Context, chain: Reader, found: Deposit) -> bool:
     if found.ordinal == NATIVE and probes.covers(found):
         return False
     first = topups.lock_coin(found.network, found.txid, found.ordinal)
-    # An operator who kept it has settled with its payer.
-    if (first is not None and first.origin == "adopted") or not deposits.record(found):
+    if first is not None and first.origin == "adopted":
+        # An operator who kept it has settled with its payer.
+        if first.status != "reversed":
+            return False
+        if (first.currency, first.units, first.address) == (found.currency, found.amount_units, found.address):
+            return _take_topup(ctx, chain, _kept(found))
+    if not deposits.record(found):
         return False
-    if first is not None:
+    if first is not None and first.status != "reversed":
         _change_owner(ctx, first, found)
     if chain.providers > 1:
         quorum.guard(found, usd_cents=_usd_cents(ctx, found.currency, found.amount_units), policy=_policy(ctx))
     return True
+
+
+def _kept(found: Deposit) -> Topup:
+    """Return a coin as the gateway's own, which an operator kept before a reorg or a rewind took it."""
+    return Topup(
+        id=uuid7(),
+        network=found.network,
+        txid=found.txid,
+        ordinal=found.ordinal,
+        currency=found.currency,
+        units=found.amount_units,
+        sender=found.sender,
+        address=found.address,
+        origin="adopted",
+        block_height=found.block_height,
+        block_hash=found.block_hash,
+        depth_min=found.depth_min,
+    )
 
 
 def _change_owner(ctx: Context, first: Topup, found: Deposit) -> None:
@@ -205,7 +228,7 @@ def _take_topup(ctx: Context, chain: Reader, new: Topup) -> bool:
     """Record a top-up as take() records a deposit: conversions may sell it, and payouts spend it."""
     if not topups.record(new):
         return False
-    if new.origin == "unowned":
+    if new.origin == "unowned" and not topups.is_kept(new):
         log.error(
             "deposit.unowned", network=new.network, txid=new.txid, ordinal=new.ordinal, address=new.address,
             currency=new.currency, amount=format_coin(new.units, ctx.catalogue.scale(new.currency)),

@@ -20,6 +20,11 @@ from models.treasury.rows import Topup
 from models.treasury.topup_doubts import OPEN
 
 BALANCE: Final = "balance:"
+# An operator has said whose it is, and a reorg does not change that while it brings the same coin back.
+_IS_KEPT: Final = (
+    "t.origin IN ('adopted', 'cold')"
+    " AND (t.currency, t.units, t.address) = (EXCLUDED.currency, EXCLUDED.units, EXCLUDED.address)"
+)
 
 
 def balance_ordinal(currency: str, height: int) -> str:
@@ -37,7 +42,8 @@ def record(new: Topup) -> bool:
     written = new.write(
         "ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = t.round + 1,"
         " currency = EXCLUDED.currency, units = EXCLUDED.units, sender = EXCLUDED.sender,"
-        " address = EXCLUDED.address, origin = EXCLUDED.origin, depth_min = EXCLUDED.depth_min,"
+        f" address = EXCLUDED.address, origin = CASE WHEN {_IS_KEPT} THEN t.origin ELSE EXCLUDED.origin END,"
+        " depth_min = EXCLUDED.depth_min,"
         " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, known_units = 0, excess_units = 0,"
         # What a reorg brought back has to be witnessed anew.
         " doubted_for = NULL, agreed_at = NULL, attempts = 0, problem = ''"
@@ -182,9 +188,21 @@ def _reverse(topup_id: UUID) -> bool:
 
 
 def lock_coin(network: str, txid: str, ordinal: str) -> Topup | None:
-    """Return the top-up that a coin is booked as, and lock it; None if there is none. Call inside a transaction."""
+    """Return the top-up that a coin is booked as, and lock it; None if there is none. Call inside a transaction.
+
+    One that an operator has kept counts also while it is reversed.
+    """
     return Topup.first(
-        "network = %s AND txid = %s AND ordinal = %s AND status <> 'reversed' FOR UPDATE", (network, txid, ordinal)
+        "network = %s AND txid = %s AND ordinal = %s AND (status <> 'reversed' OR origin = 'adopted') FOR UPDATE",
+        (network, txid, ordinal),
+    )
+
+
+def is_kept(topup: Topup) -> bool:
+    """Return True if an operator has made a coin the gateway's own, in this life of it or an earlier one."""
+    return is_true(
+        "SELECT 1 FROM treasury_topups WHERE network = %s AND txid = %s AND ordinal = %s AND origin = 'adopted'",
+        (topup.network, topup.txid, topup.ordinal),
     )
 
 

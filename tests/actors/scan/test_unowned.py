@@ -11,6 +11,7 @@ import structlog
 
 from actors.scan import witnesses
 from actors.scan.rescan import reread
+from actors.scan.rewind import rewind
 from chains.base import Transfer
 from chains.family import Reader
 from core.catalogue import families
@@ -213,6 +214,41 @@ def test_a_coin_that_an_operator_kept_stays_the_gateways(chain: PaperReader) -> 
     remember(made)
 
     assert (read_again(chain), deposited(), statuses()) == ([], [], [("0xaa", "booked", "adopted")])
+    assert_sound()
+
+
+def read_anew(chain: PaperReader, above: int) -> list[Any]:
+    """Move the scan back and let it read on; return what it logged as unowned."""
+    with structlog.testing.capture_logs() as logs:
+        rewind(CTX, ETHEREUM, cast("Reader", chain), above, is_forced=True)
+        assert {status for _, status, _ in statuses()} == {"reversed"}
+        poll(2 * ETHEREUM.maturity)
+    return [line for line in logs if line["event"] == "deposit.unowned"]
+
+
+@pytest.mark.parametrize("is_remembered", [True, False])
+def test_a_coin_that_an_operator_kept_stays_kept_after_a_rewind(chain: PaperReader, *, is_remembered: bool) -> None:
+    made = forgotten(chain)
+    (held,) = unowned.listing(limit=1)
+    assert unowned.keep(held)
+    if is_remembered:
+        remember(made)
+
+    assert read_anew(chain, held.block_height - 1) == []
+    assert (deposited(), statuses()) == ([], [("0xaa", "booked", "adopted")])
+    assert nets_of(OWNED, NOBODYS) == [UNITS, 0]
+    assert_sound()
+
+
+def test_a_return_from_the_cold_address_stays_one_after_a_rewind(chain: PaperReader) -> None:
+    chain.providers = 1
+    chain.mine(to(HOT, txid="0xtop"))
+    mature(chain)
+    (booked,) = topups.find("ethereum", "0xtop")
+    assert topups.take_as_returned(booked) == 0
+
+    read_anew(chain, booked.block_height - 1)
+    assert statuses() == [("0xtop", "booked", "cold")]
     assert_sound()
 
 
