@@ -346,6 +346,15 @@ def orphans(network: str, *, kind: OwnerKind) -> list[tuple[UUID, UUID]]:
     )
 
 
+def is_orphan(network: str, deposit_id: UUID) -> bool:
+    """Return whether a deposit is in a block above the cursor, and keep the cursor there until the transaction ends.
+
+    Another process may have taken the deposit back since it was listed, and read its next life.
+    """
+    height = value("SELECT height FROM chain_cursors WHERE network = %s FOR SHARE", (network,))
+    return is_true("SELECT 1 FROM deposits WHERE id = %s AND block_height > %s", (deposit_id, height))
+
+
 def in_block(network: str, height: int, block_hash: str) -> list[Booked]:
     """Return a block's deposits that its transactions and logs themselves show."""
     return rows_as(

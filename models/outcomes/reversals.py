@@ -37,9 +37,9 @@ def reverse_orphans(catalogue: Catalogue, network: str) -> None:
     that the other branch may still bring.
     """
     for deposit_id, owner_id in deposits.orphans(network, kind="wallet"):
-        repeat_on_deadlock(reverse_of_wallet, catalogue, deposit_id, owner_id)
+        repeat_on_deadlock(reverse_of_wallet, catalogue, deposit_id, owner_id, network=network)
     for deposit_id, owner_id, is_last in _with_lasts(deposits.orphans(network, kind="invoice")):
-        repeat_on_deadlock(reverse_of_invoice, catalogue, deposit_id, owner_id, is_judged=is_last)
+        repeat_on_deadlock(reverse_of_invoice, catalogue, deposit_id, owner_id, is_judged=is_last, network=network)
 
 
 def _with_lasts(found: Sequence[tuple[UUID, UUID]]) -> Iterator[tuple[UUID, UUID, bool]]:
@@ -48,19 +48,24 @@ def _with_lasts(found: Sequence[tuple[UUID, UUID]]) -> Iterator[tuple[UUID, UUID
         yield deposit_id, owner_id, after is None or after[1] != owner_id
 
 
-def reverse_of_invoice(catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID, *, is_judged: bool = True) -> None:
+def reverse_of_invoice(
+    catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID, *, is_judged: bool = True, network: str | None = None
+) -> None:
     """Take back a deposit of an invoice and judge that anew, all in one transaction.
 
     Not judged is one of which more is taken back at once: what those add up to would be read for every one of them. A
-    scan that died before the last goes on with it.
+    scan that died before the last goes on with it. network: leave the deposit if the cursor has passed its block again.
     """
     with transaction():
+        is_gone = network is None or deposits.is_orphan(network, deposit_id)
         invoice = invoices.lock(invoice_id)
         if invoice is None:
             return
         quoting.write_before_release(catalogue, invoice)
-        _stop_refund_of(catalogue, deposit_id)
-        deposit = deposits.reverse(deposit_id)
+        deposit = None
+        if is_gone:
+            _stop_refund_of(catalogue, deposit_id)
+            deposit = deposits.reverse(deposit_id)
         if deposit is not None:
             events.note_reorged(catalogue, deposit)
             _take_back(catalogue, invoice, deposit)
@@ -82,13 +87,15 @@ def _take_back(catalogue: Catalogue, invoice: InvoiceRow, deposit: Deposit) -> N
     )
 
 
-def reverse_of_wallet(catalogue: Catalogue, deposit_id: UUID, wallet_id: UUID) -> None:
+def reverse_of_wallet(catalogue: Catalogue, deposit_id: UUID, wallet_id: UUID, *, network: str | None = None) -> None:
     """Take back a deposit of a static wallet, credited or held.
 
     Nobody is told of that: the same transaction usually comes back with another block, and is credited again. A refund
-    that is stopped is told of as all payouts are.
+    that is stopped is told of as all payouts are. network: as with invoices.
     """
     with transaction():
+        if network is not None and not deposits.is_orphan(network, deposit_id):
+            return
         wallet = wallets.lock(wallet_id)
         if wallet is None:
             return

@@ -12,7 +12,7 @@ from typing import Final
 from uuid import UUID
 
 from core.catalogue.catalogue import Network
-from models.db.base import column, execute, is_true, repeat_on_deadlock, rows, transaction
+from models.db.base import column, execute, is_true, repeat_on_deadlock, rows, transaction, value
 from models.ledger import ledger, maturity
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, UNOWNED, Account, Transfer
 from models.treasury import cold_books
@@ -176,12 +176,14 @@ def reverse_orphans(network: str) -> int:
         " WHERE t.network = %s AND t.status <> 'reversed' AND t.block_height > c.height ORDER BY t.id",
         (network,),
     )
-    return sum(repeat_on_deadlock(_reverse, topup_id) for topup_id in orphans)
+    return sum(repeat_on_deadlock(_reverse, network, topup_id) for topup_id in orphans)
 
 
-def _reverse(topup_id: UUID) -> bool:
+def _reverse(network: str, topup_id: UUID) -> bool:
     with transaction():
-        topup = Topup.first("id = %s AND status <> 'reversed' FOR UPDATE", (topup_id,))
+        # Locked: another process may have reversed it since it was listed, and the scan read its next life.
+        height = value("SELECT height FROM chain_cursors WHERE network = %s FOR SHARE", (network,))
+        topup = Topup.first("id = %s AND status <> 'reversed' AND block_height > %s FOR UPDATE", (topup_id, height))
         if topup is not None:
             reverse(topup)
     return topup is not None

@@ -17,9 +17,11 @@ from cli.embedded.evm.anvil import Anvil
 from models.db import base
 from models.db.base import execute, rows
 from models.deposits import cursors, scans
+from models.outcomes import reversals
 from tests.actors.scan.test_lying_providers import lead_away
 from tests.actors.scan.world import World
 from tests.cli.conftest import CommandLine
+from tests.models.wallets.builders import wallet
 from tests.peers.lying_rpc import DOWN, LyingRpc
 
 DEEPER = "a reorg deeper than the kept blocks"
@@ -264,3 +266,25 @@ def test_a_scan_that_began_at_a_made_up_block_halts_and_is_moved_below_it_by_for
     assert cursors.started_height("ethereum") == before
     world.catch_up()
     assert world.status(mine) == "paid"
+
+
+@pytest.mark.parametrize("kind", ["invoice", "wallet"])
+def test_a_rewind_that_stalls_leaves_what_the_scan_has_read_again(world: World, kind: str) -> None:
+    """The worker takes the operator's list back and reads on before the operator's process begins with it."""
+    before = world.cursor()[0]
+    world.pay(world.invoice() if kind == "invoice" else wallet(world.shop))
+    world.confirm_sent()
+    assert world.deposits("status", "round") == [("credited", 0)]
+    process = context.context()
+    with pytest.MonkeyPatch.context() as patch:
+
+        def stalled(step: Any, *args: Any, **more: Any) -> Any:
+            patch.undo()
+            world.catch_up()
+            return step(*args, **more)
+
+        patch.setattr(reversals, "repeat_on_deadlock", stalled)
+        chain = reader(world.network, process.settings)
+        rewinding.rewind(process, world.network, chain, before, is_forced=True)
+    assert world.deposits("status", "round") == [("credited", 1)]
+    world.assert_sound()

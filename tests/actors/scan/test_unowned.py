@@ -237,7 +237,26 @@ def test_a_coin_that_an_operator_kept_stays_kept_after_a_rewind(chain: PaperRead
     assert read_anew(chain, held.block_height - 1) == []
     assert (deposited(), statuses()) == ([], [("0xaa", "booked", "adopted")])
     assert nets_of(OWNED, NOBODYS) == [UNITS, 0]
+    if not is_remembered:
+        remember(made)
     assert_sound()
+
+
+def test_a_stalled_rewind_leaves_what_the_scan_has_read_again(chain: PaperReader) -> None:
+    """The worker takes the operator's list back and reads on before the operator's process begins with it."""
+    made = forgotten(chain)
+    (held,) = unowned.listing(limit=1)
+    with pytest.MonkeyPatch.context() as patch:
+
+        def stalled(step: Any, *args: Any) -> Any:
+            patch.undo()
+            poll(2 * ETHEREUM.maturity)
+            return step(*args)
+
+        patch.setattr(topups, "repeat_on_deadlock", stalled)
+        rewind(CTX, ETHEREUM, cast("Reader", chain), held.block_height - 1, is_forced=True)
+    assert statuses() == [("0xaa", "booked", "unowned")]
+    remember(made)
 
 
 def test_a_return_from_the_cold_address_stays_one_after_a_rewind(chain: PaperReader) -> None:
