@@ -176,6 +176,8 @@ class BlockScan:
     sent: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     # The mark of the provider that told it; '' where that is not known.
     read_by: str = field(default="", compare=False)
+    # False if neither receipts nor a second provider show that no log is missing, and that none was added.
+    is_proved: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
 from actors.scan import departures, missing, outflow, reorgs
-from actors.scan.intake import SETTLE, Matching, settle_owners, take_transfer
+from actors.scan.intake import SETTLE, Matching, doubt, settle_owners, take_transfer
 from actors.scan.outflow import NOTHING, Left
 from chains.base import SKIPPED, WITNESSES_MIN, Block, BlockScan, ProviderError
 from chains.family import CounterReader, DepartureReader, Reader
@@ -279,6 +279,8 @@ def _record(
         outflow.note(network, scan, left.get(block.hash, NOTHING))
         for transfer in scan.transfers:
             take_transfer(ctx, network, chain, block, transfer, ours)
+            if not scan.is_proved and chain.providers > 1:
+                doubt(network.code, transfer.txid, transfer.ordinal)
     return True
 
 

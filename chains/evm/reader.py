@@ -6,13 +6,16 @@ All calls for a block go to one node, so that a node that contradicts itself is 
 contract passes on is in neither transactions nor logs: balances show it, traces name it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median_low
 from typing import Final
 
 import structlog
 
 from chains.base import (
+    WITNESSES_MIN,
     Block,
     BlockScan,
     Cost,
@@ -30,7 +33,7 @@ from chains.evm import wire
 from chains.evm.scan import internal as evm_internal
 from chains.evm.scan import methods as evm_methods
 from chains.evm.scan import witness as evm_witness
-from chains.evm.scan.block import TRANSFER_TOPIC, Assets, BlockReader, Matcher
+from chains.evm.scan.block import TRANSFER_TOPIC, Assets, BlockReader, Matcher, places
 from chains.evm.scan.range import RangeScanner
 from chains.evm.scan.receipts import ReceiptBook
 from chains.evm.spends import balances
@@ -206,7 +209,7 @@ class EvmReader(NodesReader[JsonRpc]):
         except NotYetError:
             return None
         except MissingLogsError:
-            # Nobody proves it and nobody says otherwise: as much as these nodes can tell.
+            # No node proves it: as much as the logs of most show.
             return asked(strict=False, thorough_=False)
 
     def _scan(
@@ -219,7 +222,29 @@ class EvmReader(NodesReader[JsonRpc]):
         block = self._witnessed(wire.block(full, height))
         self._upright(node, block, upon)
         logs = () if thorough else reader.logs_of(block)
-        return reader.read(full, height, matcher, logs)
+        scan = reader.read(full, height, matcher, logs)
+        return scan if strict else replace(scan, is_proved=self._is_borne_out(block, logs))
+
+    def _is_borne_out(self, block: Block, logs: Sequence[wire.Log]) -> bool:
+        """Return True if a second provider shows the same logs of a block, or there is none.
+
+        Raises ProviderError if more providers show others, or as many show more of them: each of those that matter has
+        to bring its own receipt.
+        """
+        if self.providers == 1 or not self._assets.tokens:
+            return True
+        answers = self._providers.everyone(
+            lambda node: places(BlockReader(node, self._assets).logs_of(block)), kind=Kind.BLOCKS
+        )
+        voices = Counter(answer for answer in answers if isinstance(answer, frozenset))
+        mine = places(logs)
+        # The provider that showed them may be left out of this question, as one that was silent.
+        same = max(1, voices.pop(mine, 0))
+        if any((count, len(other)) > (same, len(mine)) for other, count in voices.items()):
+            raise ProviderError(f"other providers show other logs of block {block.height}")
+        if same < WITNESSES_MIN:
+            log.warning("block.not_proved", network=self._network.code, height=block.height, block_hash=block.hash)
+        return same >= WITNESSES_MIN
 
 
 def _is_upon(scans: Sequence[BlockScan], after: int, upon: str) -> bool:

@@ -41,6 +41,17 @@ HIDDEN: Final = "***"
 # Shorter ones are parts of ordinary words, and by its words an answer is told from another.
 SECRET_CHARS_MIN: Final = 8
 ANSWERS: Final = frozenset({HTTPStatus.OK})
+# Hosts answer with these where a plan lacks a method, or its answer would be too long.
+REFUSALS: Final = frozenset(
+    {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.FORBIDDEN,
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    }
+)
+# The most that is read of an answer that says what is wrong.
+FAULT_BYTES_MAX: Final = 4096
 HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
@@ -54,6 +65,24 @@ class RateLimitedError(ProviderError):
 
 class RefusedError(ProviderError):
     """The node understood the request and refused it."""
+
+    # A status is the refusal: the node may refuse all questions alike, and is asked again which chain it serves.
+    is_by_status = False
+
+
+class StatusError(RefusedError):
+    """The node, or a host before it, refused one question by its status."""
+
+    is_by_status = True
+
+    def __init__(self, what: str, status: int, body: bytes) -> None:
+        self.status = status
+        self.body = body
+        super().__init__(f"{what}: HTTP status {status}")
+
+
+class TooMuchError(ProviderError):
+    """The answer is longer than is read, or takes longer than is waited for."""
 
 
 class HttpNode:
@@ -98,6 +127,8 @@ class HttpNode:
             ):
                 if response.status == HTTPStatus.TOO_MANY_REQUESTS:
                     raise RateLimitedError(what, _patience_s(response.headers.get("Retry-After")))
+                if response.status in REFUSALS and response.status not in self._answers:
+                    raise StatusError(what, response.status, response.read1(FAULT_BYTES_MAX))
                 if response.status not in self._answers:
                     raise ProviderError(f"{what}: HTTP status {response.status}")
                 body_read = _read(what, response)
@@ -105,7 +136,7 @@ class HttpNode:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             is_timeout = isinstance(error, (urllib3.exceptions.TimeoutError, TimeoutError))
             # Its text holds the URL, and so may its context.
-            raise ProviderError(f"{what}: {type(error).__name__}") from None
+            raise (TooMuchError if is_timeout else ProviderError)(f"{what}: {type(error).__name__}") from None
         finally:
             _note(
                 what, time.monotonic() - began, self._timeout_s, is_answer=body_read is not None, is_timeout=is_timeout
@@ -159,10 +190,10 @@ def _read(what: str, response: urllib3.BaseHTTPResponse) -> bytes:
     while part := response.read1(READ_BYTES):
         parts += part
         if len(parts) > bytes_max:
-            raise ProviderError(f"{what}: the answer is too long")
+            raise TooMuchError(f"{what}: the answer is too long")
     body = bytes(parts)
     if len(body) > BLANKS_FREE and len(body.translate(None, BLANKS)) < (1 - BLANKS_SHARE_MAX) * len(body):
         raise ProviderError(f"{what}: the answer is padded with blanks")
     if body.count(b"{") + body.count(b"[") > VALUES_MAX:
-        raise ProviderError(f"{what}: the answer holds too many values")
+        raise TooMuchError(f"{what}: the answer holds too many values")
     return body

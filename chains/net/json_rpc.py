@@ -7,7 +7,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from chains.base import ProviderError, readable
-from chains.net.http import ANSWERS, HttpNode, RefusedError
+from chains.net.http import ANSWERS, HttpNode, RefusedError, StatusError
 
 T = TypeVar("T")
 
@@ -29,6 +29,12 @@ class RpcError(RefusedError):
         self.code = code
         self.text = readable(text, chars=FAULT_TEXT_MAX)
         super().__init__(f"{method}: {self.text} ({code})")
+
+
+class RpcStatusError(RpcError):
+    """The node, or a host before it, refused the method by an HTTP status."""
+
+    is_by_status = True
 
 
 class Rpc(Protocol):
@@ -79,7 +85,7 @@ class JsonRpc:
     def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
         """Ask one question; see Rpc."""
         request = _Request(id=next(self._ids), method=method, params=params)
-        reply = _decode(method, self._http.post(method, msgspec.json.encode(request)), _Reply)
+        reply = _decode(method, self._post(method, msgspec.json.encode(request)), _Reply)
         return self._told(method, reply, request.id, kind)
 
     def batch(self, method: str, params: Sequence[Sequence[object]], kind: type[T]) -> list[T | RpcError | None]:
@@ -92,12 +98,28 @@ class JsonRpc:
         if not params:
             return []
         requests = [_Request(id=next(self._ids), method=method, params=each) for each in params]
-        replies = _decode(method, self._http.post(method, msgspec.json.encode(requests)), list[_Reply])
+        replies = _decode(method, self._post(method, msgspec.json.encode(requests)), list[_Reply])
         by_id = {reply.id: reply for reply in replies}
         # In any order, but each once and no other.
         if len(replies) != len(requests) or by_id.keys() != {request.id for request in requests}:
             raise ProviderError(f"{method}: not an answer to each request")
         return [self._told_or_refused(method, by_id[request.id], request.id, kind) for request in requests]
+
+    def _post(self, method: str, body: bytes) -> bytes:
+        try:
+            return self._http.post(method, body)
+        except StatusError as error:
+            raise self._refusal(method, error) from None
+
+    def _refusal(self, method: str, error: StatusError) -> RpcStatusError:
+        """Return a refusal by status in the words of its body, if that is an answer in JSON-RPC."""
+        try:
+            fault = msgspec.json.decode(error.body, type=_Reply).error
+        except UNREADABLE:
+            fault = None
+        if fault is None:
+            return RpcStatusError(method, error.status, f"HTTP status {error.status}")
+        return RpcStatusError(method, fault.code, self._http.scrub(fault.message))
 
     def _told_or_refused(self, method: str, reply: _Reply, request_id: int, kind: type[T]) -> T | RpcError | None:
         try:

@@ -93,7 +93,9 @@ class Node(Generic[C]):
         except RateLimitedError as error:
             self.barred_until = time.monotonic() + error.retry_after_s
             raise
-        except (RefusedError, NotYetError, budget.BudgetSpentError):
+        except (RefusedError, NotYetError, budget.BudgetSpentError) as error:
+            if isinstance(error, RefusedError) and error.is_by_status:
+                self._verified_until = 0.0
             raise  # It lives and answers; another may know more.
         except ContradictionError:
             self.blame(rest_s=CONTRADICTION_S)
@@ -130,7 +132,11 @@ class Node(Generic[C]):
             return
         if now < self._refused_until:
             raise self._wrong_chain()
-        identity = self.identify()
+        try:
+            identity = self.identify()
+        except RefusedError as error:
+            # It refuses everything, as without a valid key.
+            raise ProviderError(str(error)) from None
         if identity != self._identity:
             self._foreign_chain, self._refused_until = identity, now + REFUSED_S
             raise self._wrong_chain()

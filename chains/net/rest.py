@@ -4,18 +4,15 @@ Used by the families whose nodes speak so.
 """
 
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from chains.base import ProviderError, readable
-from chains.net.http import HttpNode, RefusedError
+from chains.net.http import FAULT_BYTES_MAX, HttpNode, RefusedError
 from chains.net.json_rpc import FAULT_TEXT_MAX, UNREADABLE
 
 T = TypeVar("T")
-
-# An answer that is longer is none of those that say what is wrong.
-FAULT_BYTES_MAX: Final = 4096
 
 
 class RestError(RefusedError):

@@ -70,7 +70,7 @@ def _ask(network: str, txid: str, ordinal: str, why: Reason) -> bool:
 
 
 def doubt(network: str, txid: str, ordinal: str) -> bool:
-    """Ask for witnesses of a pending deposit that a second reading of its block did not show."""
+    """Ask for witnesses of a pending deposit that a second reading did not show, or whose block is not proved."""
     return _ask(network, txid, ordinal, "missing")
 
 

@@ -14,6 +14,7 @@ from chains.base import NATIVE, Block, BlockScan, MissingLogsError, ProviderErro
 from chains.evm import wire
 from chains.evm.scan import bloom
 from chains.evm.scan.receipts import ReceiptBook, Receipts
+from chains.net.http import TooMuchError
 from chains.net.json_rpc import Rpc, RpcError
 from core.catalogue.catalogue import Pair
 
@@ -185,10 +186,7 @@ class BlockReader:
         silent = self._silent_contracts(bloom.of_header(full), logs)
         if not self._thorough and not (silent and self._strict):
             return None
-        try:
-            receipts = self._node.call("eth_getBlockReceipts", [hex(block.height)], list[wire.Receipt])
-        except RpcError as error:
-            raise MissingLogsError(f"block {block.height} may hold more than its logs show: {error}") from None
+        receipts = self._receipts_of(block)
         check_receipts(full, block, receipts)
         proved = {_place(log) for receipt in receipts for log in receipt.logs if self._assets.is_ours(log)}
         shown = {_place(log) for log in logs if self._assets.is_ours(log) and not log.removed}
@@ -197,6 +195,22 @@ class BlockReader:
             raise ProviderError(f"the logs of block {block.height} were cut: {len(shown)} of {len(proved)}")
         return {wire.block_or_tx_hash(receipt.transaction_hash): receipt for receipt in receipts}
 
+    def _receipts_of(self, block: Block) -> Sequence[wire.Receipt]:
+        """Return the receipts of a whole block. Raises MissingLogsError if the node refuses, or has too many.
+
+        A block that was too much is not asked for again: all nodes' attempts together may take longer than a step.
+        """
+        problem = self._book.excess(self._node, block)
+        if not problem:
+            try:
+                return self._node.call("eth_getBlockReceipts", [hex(block.height)], list[wire.Receipt])
+            except RpcError as error:
+                problem = str(error)
+            except TooMuchError as error:
+                problem = str(error)
+                self._book.note_excess(self._node, block, problem)
+        raise MissingLogsError(f"block {block.height} may hold more than its logs show: {problem}")
+
     def _silent_contracts(self, admitted: int, logs: Iterable[wire.Log]) -> Collection[str]:
         heard = {wire.address(log.address) for log in logs}
         return [
@@ -204,6 +218,11 @@ class BlockReader:
             for contract in self._assets.tokens
             if contract not in heard and bloom.may_hold(admitted, contract, TRANSFER_TOPIC)
         ]
+
+
+def places(logs: Iterable[wire.Log]) -> frozenset[tuple[str, int]]:
+    """Return where logs are written: transaction and place in the block."""
+    return frozenset(_place(log) for log in logs if not log.removed)
 
 
 def sent_in(full: wire.FullBlock) -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import replace
 from typing import Final
 
 from chains.base import Block, BlockScan, MissingLogsError, NotYetError, ProviderError
@@ -81,9 +82,9 @@ class RangeScanner:
         return found
 
     def _dense(self, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
-        """Read every block; if no node proves that it left nothing out, believe as much as the first can tell.
+        """Read every block; if no node proves that it left nothing out, read on without proof from the first.
 
-        That is what a block by itself would come to, and one by one they might never be caught up with.
+        One by one these blocks might never be caught up with. Their deposits need witnesses, where there may be any.
         """
         unproved: list[Sequence[BlockScan]] = []
 
@@ -92,13 +93,14 @@ class RangeScanner:
             try:
                 return self._read(node, blocks, logs, matcher, strict=True)
             except MissingLogsError:
+                self._compare(logs, first, last)
                 unproved.append(self._read(node, blocks, logs, matcher, strict=False))
                 raise
 
         try:
             return self._providers.attempt(ask, kind=Kind.BLOCKS)
         except MissingLogsError:
-            return unproved[0]
+            return [replace(scan, is_proved=self._providers.count == 1) for scan in unproved[0]]
 
     def _fetch(self, node: JsonRpc, first: int, last: int) -> tuple[dict[int, wire.FullBlock], LogsByBlock]:
         reader = BlockReader(node, self._assets)

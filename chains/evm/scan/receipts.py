@@ -29,6 +29,8 @@ FETCHERS: Final = 4
 DATA_BYTES_WEIGHED: Final = 128
 # More than the receipts of any block of plain transfers, and some 50 MB.
 WEIGHT_KEPT: Final = 100_000
+# Blocks, by node, whose receipts in one answer are too much.
+EXCESS_KEPT: Final = 256
 
 
 class ReceiptBook:
@@ -40,6 +42,7 @@ class ReceiptBook:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[Rpc, str], dict[str, wire.Receipt]] = OrderedDict()
+        self._excess: OrderedDict[tuple[Rpc, str], str] = OrderedDict()
         self._weights: Counter[tuple[Rpc, str]] = Counter()
 
     def collect(self, node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:
@@ -69,6 +72,18 @@ class ReceiptBook:
         with self._lock:
             for key in [key for key in self._kept if key[1] == block_hash]:
                 del self._kept[key], self._weights[key]
+
+    def note_excess(self, node: Rpc, block: Block, problem: str) -> None:
+        """Note that all receipts of a block are too much for one answer of a node."""
+        with self._lock:
+            self._excess[node, block.hash] = problem
+            while len(self._excess) > EXCESS_KEPT:
+                self._excess.popitem(last=False)
+
+    def excess(self, node: Rpc, block: Block) -> str:
+        """Return why all receipts of a block are too much for one answer of a node; "" if that is not known."""
+        with self._lock:
+            return self._excess.get((node, block.hash), "")
 
     def _known(self, node: Rpc, block: Block) -> Receipts:
         with self._lock:

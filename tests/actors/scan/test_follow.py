@@ -523,6 +523,26 @@ def test_a_fork_is_found_at_any_depth(node: PaperReader, shop: UUID, depth: int)
     assert (status(mine), held(shop)) == ("check", {})
 
 
+@pytest.mark.parametrize(
+    ("providers", "is_proved", "doubted"), [(2, False, [("ethereum", "0xaa", "0")]), (2, True, []), (1, False, [])]
+)
+def test_deposits_of_a_block_that_is_not_proved_need_witnesses(
+    node: PaperReader,
+    shop: UUID,
+    monkeypatch: pytest.MonkeyPatch,
+    providers: int,
+    doubted: list[tuple[str, str, str]],
+    *,
+    is_proved: bool,
+) -> None:
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(polling, "doubt", lambda *key: asked.append(key))
+    node.providers, node.agree = providers, Agreement(same=2, other=0)
+    node.mine(transfer(invoice(shop)), count=2, is_proved=is_proved)
+    poll()
+    assert asked == doubted
+
+
 @pytest.mark.parametrize("error", [ProviderError, LookupError])
 def test_a_reading_that_fails_leaves_the_rest_of_the_step_to_be_done(
     node: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch, error: type[Exception]

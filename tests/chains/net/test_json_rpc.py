@@ -102,6 +102,15 @@ def test_another_status_is_no_answer(status: int) -> None:
         ask(Raw(b"" if status == 204 else b'{"jsonrpc": "2.0", "id": 1, "result": "0x1"}', status=status))
 
 
+@pytest.mark.parametrize("status", [400, 403, 405, 413])
+def test_a_status_may_bring_a_refusal(status: int) -> None:
+    body = b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "not in your plan"}}'
+    with pytest.raises(RpcError, match=r"not in your plan \(-32601\)"):
+        ask(Raw(body, status=status))
+    with pytest.raises(RpcError, match=f"HTTP status {status}"):
+        ask(Raw(b"<html>", status=status))
+
+
 def test_a_redirect_is_not_followed() -> None:
     with JsonRpcNode({"eth_method": "0x1"}) as other:
         with pytest.raises(ProviderError, match="HTTP status 307"):

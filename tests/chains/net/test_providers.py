@@ -100,6 +100,25 @@ def test_a_node_that_failed_is_asked_last_for_a_while(second: JsonRpcNode) -> No
         assert len(first.asked) == asked
 
 
+def test_a_node_that_refuses_one_method_by_its_status_keeps_its_place(second: JsonRpcNode) -> None:
+    with answering(Raw(status=403)) as first:
+        nodes = providers(first.url, second.url)
+        assert [head(nodes), head(nodes)] == ["0x2", "0x2"]
+        assert first.asked.count("eth_blockNumber") == 2
+        first.answers["eth_blockNumber"] = "0x1"
+        assert head(nodes) == "0x1"
+
+
+def test_a_node_that_refuses_every_method_by_its_status_rests(second: JsonRpcNode) -> None:
+    with answering("0x1") as first:
+        nodes = providers(first.url, second.url)
+        head(nodes)
+        first.answers |= dict.fromkeys(first.answers, Raw(status=403))
+        assert [head(nodes) for _ in range(3)] == ["0x2"] * 3
+        # Once for the method, once for the chain that it serves.
+        assert first.asked[2:] == ["eth_blockNumber", "eth_chainId"]
+
+
 def test_a_node_that_only_refused_keeps_its_place(second: JsonRpcNode) -> None:
     with answering(Refusal(-32000, "unknown block")) as first:
         nodes = providers(first.url, second.url)
