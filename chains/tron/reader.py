@@ -29,6 +29,7 @@ from chains.net.usage import Kind
 from chains.spending import Departure
 from chains.tron import accounts, nodes, scan, wire
 from chains.tron.nodes import TronProviders
+from chains.tron.outcomes import OutcomeBook
 from chains.tron.spends import departures, fees
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import tron_parameters
@@ -48,6 +49,7 @@ class TronReader(NodesReader[RestNode]):
         self._parameters = tron_parameters(network)
         self._pairs = tuple(pairs)
         self._assets = scan.assets_of(self._pairs)
+        self._book = OutcomeBook()
 
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
         """Return what each provider cannot be asked, and what that costs."""
@@ -111,7 +113,7 @@ class TronReader(NodesReader[RestNode]):
         return {pair.currency: fees.cost(pair, prices, self._parameters, cap_units) for pair in self._pairs}
 
     def _read(self, node: RestNode, height: int, ours: Ours, upon: str = "") -> BlockScan:
-        found = scan.read(node, height, self._assets, ours.addresses)
+        found = scan.read(node, height, self._assets, ours.addresses, self._book)
         if found is None:
             # Another node may have it.
             raise NotYetError(f"no block {height} yet")
@@ -122,7 +124,9 @@ class TronReader(NodesReader[RestNode]):
         return wire.block(nodes.header(node, height), height)
 
     def _has(self, node: RestNode, recorded: Recorded) -> bool:
-        found = scan.read(node, recorded.height, self._assets, lambda seen: {recorded.recipient} & set(seen))
+        found = scan.read(
+            node, recorded.height, self._assets, lambda seen: {recorded.recipient} & set(seen), self._book
+        )
         if found is None:
             raise NotYetError(f"no block {recorded.height} yet")
         return found.block.hash == recorded.block_hash and any(

@@ -11,6 +11,7 @@ from typing import Final
 from chains.base import NATIVE, BlockScan, ProviderError, Transfer
 from chains.net.rest import RestNode
 from chains.tron import transactions, wire
+from chains.tron.outcomes import OutcomeBook
 from core.catalogue.catalogue import Pair
 
 INTERNAL: Final = "internal:"
@@ -40,17 +41,22 @@ def assets_of(pairs: Iterable[Pair]) -> Assets:
 
 
 def read(
-    node: RestNode, height: int, assets: Assets, ours: Callable[[Collection[str]], Collection[str]]
+    node: RestNode,
+    height: int,
+    assets: Assets,
+    ours: Callable[[Collection[str]], Collection[str]],
+    book: OutcomeBook,
 ) -> BlockScan | None:
     """Return the scan of a block, or None if the node has no such block yet."""
     full = node.ask("wallet/getblockbynum", {"num": height}, wire.FullBlock)
     if not full.id:
         return None
     block = wire.block(full, height)
-    infos = node.ask("wallet/gettransactioninfobyblocknum", {"num": height}, list[wire.Info])
     by_id = {wire.a_hash(transaction.id): transaction for transaction in full.transactions}
     if len(by_id) != len(full.transactions):
         raise ProviderError(f"block {height} has a transaction twice")
+    running = {txid: _contract(transaction).type in RUNNING for txid, transaction in by_id.items()}
+    infos = book.collect(node, block, running)
     outcomes = _outcomes(by_id.keys(), infos, height)
     found = list(_transfers(by_id, outcomes, assets))
     mine = set(ours({transfer.recipient for transfer in found}))

@@ -1,0 +1,75 @@
+"""Fetches the outcomes of a block's transactions: all in one answer, or one by one where that is too much.
+
+Used by chains.tron.scan. Anybody can fill a block with calls that return long data, and the answer is then longer than
+is read. Outcomes that were fetched one by one are kept, so that a step goes on where the last one was cut off.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Final
+
+from chains.base import Block, ProviderError
+from chains.net.http import TooMuchError
+from chains.net.rest import RestNode
+from chains.tron import wire
+
+# Outcomes are asked of one node this many at a time.
+FETCHERS: Final = 4
+# Blocks, by node, whose outcomes are too much for one answer.
+BLOCKS_KEPT: Final = 16
+
+
+class OutcomeBook:
+    """Outcomes that nodes showed one by one. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[RestNode, str], dict[str, wire.Info]] = OrderedDict()
+
+    def collect(self, node: RestNode, block: Block, running: Mapping[str, bool]) -> list[wire.Info]:
+        """Return the outcomes of a block's transactions. Raises ProviderError; those fetched one by one are kept.
+
+        running: whether each transaction runs a contract. The others' outcomes say nothing that their block does not,
+        and are left empty where outcomes are fetched one by one.
+        """
+        known = self._known(node, block)
+        if known is None:
+            try:
+                return node.ask("wallet/gettransactioninfobyblocknum", {"num": block.height}, list[wire.Info])
+            except TooMuchError:
+                self._keep(node, block, {})
+                known = {}
+        self._ask_singly(node, block, [txid for txid, runs in running.items() if runs and txid not in known])
+        known = self._known(node, block) or {}
+        return [known.get(txid, wire.Info(id=txid, height=block.height)) for txid in running]
+
+    def _ask_singly(self, node: RestNode, block: Block, lacking: Collection[str]) -> None:
+        with ThreadPoolExecutor(FETCHERS) as pool:
+            # A thread does not inherit the step's budget by itself.
+            asked = [pool.submit(copy_context().run, _outcome, node, block, txid) for txid in lacking]
+        failures = [failure for future in asked if (failure := future.exception()) is not None]
+        self._keep(node, block, dict(future.result() for future in asked if future.exception() is None))
+        if failures:
+            raise failures[0]
+
+    def _known(self, node: RestNode, block: Block) -> dict[str, wire.Info] | None:
+        with self._lock:
+            kept = self._kept.get((node, block.hash))
+            return None if kept is None else dict(kept)
+
+    def _keep(self, node: RestNode, block: Block, shown: Mapping[str, wire.Info]) -> None:
+        with self._lock:
+            self._kept.setdefault((node, block.hash), {}).update(shown)
+            self._kept.move_to_end((node, block.hash))
+            while len(self._kept) > BLOCKS_KEPT:
+                self._kept.popitem(last=False)
+
+
+def _outcome(node: RestNode, block: Block, txid: str) -> tuple[str, wire.Info]:
+    info = node.ask("wallet/gettransactioninfobyid", {"value": txid}, wire.Info)
+    if info.id.lower() != txid or info.height != block.height:
+        raise ProviderError(f"no outcome of a transaction in block {block.height}")
+    return txid, info

@@ -1,0 +1,87 @@
+"""Blocks whose outcomes are too much for one answer: anybody can fill one with calls that return long data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chains.base import BlockScan, ProviderError, Recorded
+from chains.net import http
+from tests.chains.tron.twists import twisted
+from tests.chains.tron.world import OURS, World
+from tests.peers.tron import TRX
+
+BYTES_MAX = 100_000
+
+
+def fat(infos: Any) -> Any:
+    """Return the outcomes of a block with long data that a call returned."""
+    return [infos[0] | {"contractResult": ["00" * BYTES_MAX]}, *infos[1:]] if infos else infos
+
+
+@pytest.fixture
+def paid(chain: World, monkeypatch: pytest.MonkeyPatch) -> BlockScan:
+    """Return the scan of a block that pays us by two calls and a plain transfer, before answers become short."""
+    for units in (3, 5):
+        chain.tron.send(chain.tron.token(OURS.address, units * TRX))
+    chain.tron.send(chain.tron.transfer(OURS.address, TRX))
+    chain.tron.mine()
+    scan = chain.scan()
+    assert len(scan.transfers) == 3
+    monkeypatch.setattr(http, "REPLY_BYTES_MAX", BYTES_MAX)
+    return scan
+
+
+def counted(asked: list[str], lie: Callable[[Any], Any] = lambda info: info) -> Callable[[Any], Any]:
+    def twist(info: Any) -> Any:
+        asked.append(info["id"])
+        return lie(info)
+
+    return twist
+
+
+def test_outcomes_that_are_too_much_are_fetched_one_by_one(chain: World, paid: BlockScan) -> None:
+    asked: list[str] = []
+    with twisted(chain, gettransactioninfobyblocknum=fat, gettransactioninfobyid=counted(asked)) as told:
+        for _ in range(2):
+            assert told.scan(paid.block.height).transfers == paid.transfers
+    # Of the calls alone, and once.
+    assert sorted(asked) == sorted(each.txid for each in paid.transfers if each.ordinal != "native")
+
+
+def test_a_deposit_in_such_a_block_has_a_second_opinion(chain: World, paid: BlockScan) -> None:
+    first = paid.transfers[0]
+    recorded = Recorded(
+        txid=first.txid, ordinal=first.ordinal, currency=first.currency, units=first.units, recipient=first.recipient,
+        height=paid.block.height, block_hash=paid.block.hash,
+    )  # fmt: skip
+    with twisted(chain, gettransactioninfobyblocknum=fat) as told:
+        assert told.reader.second_opinion(recorded).same == 1
+
+
+def test_outcomes_that_were_fetched_are_not_fetched_again_after_a_failure(chain: World, paid: BlockScan) -> None:
+    asked: list[str] = []
+    last = [each.txid for each in paid.transfers if each.ordinal != "native"][-1]
+    failures = [{}]
+
+    def fail_once(info: Any) -> Any:
+        return failures.pop() if info["id"] == last and failures else info
+
+    with twisted(chain, gettransactioninfobyblocknum=fat, gettransactioninfobyid=counted(asked, fail_once)) as told:
+        with pytest.raises(ProviderError, match="no outcome"):
+            told.scan(paid.block.height)
+        assert told.scan(paid.block.height).transfers == paid.transfers
+    assert (asked.count(last), len(asked)) == (2, 3)
+
+
+@pytest.mark.parametrize("change", [{"id": "00" * 32}, {"blockNumber": 1}])
+def test_an_outcome_of_another_transaction_or_block_is_refused(
+    chain: World, paid: BlockScan, change: dict[str, object]
+) -> None:
+    with (
+        twisted(chain, gettransactioninfobyblocknum=fat, gettransactioninfobyid=lambda info: info | change) as told,
+        pytest.raises(ProviderError, match="no outcome"),
+    ):
+        told.scan(paid.block.height)
