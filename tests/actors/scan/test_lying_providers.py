@@ -132,6 +132,8 @@ def test_cut_logs_of_a_transaction_are_found_out_by_its_receipt(world: World) ->
     # Silence about one of several transfers of a token is not seen at once; the second reading sees it.
     world.advance(8)
     world.rescan()
+    # One reading alone showed it.
+    world.witness()
     world.poll()
 
     assert sorted(world.deposits("txid")) == sorted((txid,) for txid in txids)
