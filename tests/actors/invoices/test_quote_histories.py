@@ -84,12 +84,16 @@ class Ticked(EagerInvoice):
     # Of deposits (units, when they were seen); of sightings that are soon their units.
     deposits: tuple[tuple[int, datetime], ...] = ()
     soon: tuple[int, ...] = ()
+    # The expiries after which it was revived, each with the number of the quote that began then.
+    revivals: tuple[tuple[datetime, int], ...] = ()
     is_open = True
 
     def judged(self) -> Generation:
         """Return the first quote that deposits held before the next was made, else the newest."""
         for quote, after in pairwise(self.generations):
-            units = sum(units for units, seen_at in self.deposits if seen_at < after.valid_from)
+            # A payment of after the former expiry is judged by the revival that ended the quotes of before.
+            end = min((at for at, number in self.revivals if number >= after.number), default=after.valid_from)
+            units = sum(units for units, seen_at in self.deposits if seen_at < after.valid_from and seen_at <= end)
             if units * HOLDING_PART >= quote.quote.payer_units:
                 return quote
         return self.generations[-1]
@@ -302,6 +306,7 @@ class Story:
         begin = value("SELECT max(valid_from) FROM quotes WHERE invoice_id = %s", (after.id,))
         self.mine = after
         self.eager.expires_at = after.expires_at
+        self.eager.revivals += ((before.expires_at, after.generation),)
         self.eager.extended_number = None
         first = self._first(after.generation, after.payer_units or 0, after)
         self.eager.generations.append(replace(first, valid_from=begin, changed_at=begin))
