@@ -317,8 +317,8 @@ def test_a_step_ends_after_some_failures_and_the_next_begins_with_the_others(
 def test_what_cannot_be_traced_for_long_is_booked_without_a_transaction(world: World) -> None:
     mine, heavy = passed_on(world)
     world.catch_up()
-    refusal = Raw(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"not on this plan"}}', status=403)
-    world.providers[0].lies |= {"trace_block": refusal, "debug_traceBlockByNumber": refusal}
+    overloaded = Raw(b"overloaded", status=503)
+    world.providers[0].lies |= {"trace_block": overloaded, "debug_traceBlockByNumber": overloaded}
     world.probe()
     assert world.deposits() == []
 

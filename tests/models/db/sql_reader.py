@@ -155,7 +155,10 @@ def _deeds(text: str) -> frozenset[Deed]:
             found.add((table, "DELETE"))
         elif re.search(rf"(?:FROM|JOIN) {name}\b", text):
             found.add((table, "SELECT"))
-        if re.search(rf"(?:FROM|JOIN) {name}\b[\s\S]*FOR (?:NO KEY )?(?:UPDATE|SHARE)", text):
+        # FOR UPDATE OF i locks what is called i alone.
+        if re.search(rf"(?:FROM|JOIN) {name}\b[\s\S]*FOR (?:NO KEY )?(?:UPDATE|SHARE)(?! OF)", text) or re.search(
+            rf"(?:FROM|JOIN) {name} (\w+)\b[\s\S]*FOR (?:NO KEY )?(?:UPDATE|SHARE) OF \1\b", text
+        ):
             found.add((table, "LOCK"))
     for function, body in _functions().items():
         if re.search(rf"\b{function}\(", text) and body != text:

@@ -93,12 +93,14 @@ def test_a_live_top_up_is_written_once(chain: Chain) -> None:
 
 
 def test_of_two_workers_one_books_and_one_takes_back(chain: Chain) -> None:
+    chain.mine()
     topup(chain, 7)
     ((topup_id,),) = topup_rows("id")
     # What a worker does that read the row before the other one was done.
     assert [topups._book(topup_id) for _ in range(2)] == [True, False]
     assert net_of(EQUITY_ETH) == 7
-    assert [topups._reverse(topup_id) for _ in range(2)] == [True, False]
+    chain.fork(1)
+    assert [topups._reverse("ethereum", topup_id) for _ in range(2)] == [True, False]
     assert (net_of(EQUITY_ETH), net_of(CUSTODY_ETH)) == (0, 0)
 
 
