@@ -266,7 +266,7 @@ class Payout(Answer, kw_only=True):
     ]
     waiting_for: WaitingForShown | UnsetType = UNSET
     is_final: Annotated[bool, Meta(description="true for paid, fail and cancel.")]
-    approval_required: Annotated[bool, Meta(description="Waits for a confirmation; false for payouts made with a key.")]
+    approval_required: Annotated[bool, Meta(description="It needs POST /v1/payout/approve, or needed it.")]
     source: Annotated[Source, Meta(description="Who asked for it: api or manual.")]
     memo: Annotated[str, Meta(description="The comment; empty without one.")]
     commission: Annotated[str, Meta(description="The network fee, in currency.", examples=["1.2"])]

@@ -69,7 +69,7 @@ class PaymentRefund(Answer, kw_only=True):
     network: NetworkCode
     address: Annotated[str, Meta(description="Where it goes.")]
     txid: Annotated[str, Meta(description="Empty until it is sent.")]
-    approval_required: Annotated[bool, Meta(description="Whether it waits for POST /v1/payout/approve.")]
+    approval_required: Annotated[bool, Meta(description="It needs POST /v1/payout/approve, or needed it.")]
     is_final: Annotated[bool, Meta(description="true for paid, fail and cancel.")]
     created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
 
