@@ -8,11 +8,9 @@ are gone leave their figures to new ones. docs/language.md lists the words, with
 """
 
 import ast
-import io
 import os
 import re
 import sys
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +25,8 @@ MARKERS = re.compile(
     r"|(?:^|(?<=[.:;] ))(?:what|whatever) (?=[^.?]*(?:[.]|$))",
     re.IGNORECASE | re.MULTILINE,
 )
+# The rest of a line from the first # on that no string of the line holds. tokenize takes twice as long.
+COMMENTS = re.compile(r"""^(?:[^"'#\n]|"[^"\n]*"|'[^'\n]*')*#+ ?(.*)$""", re.MULTILINE)
 
 
 def main(arguments: list[str]) -> None:
@@ -74,11 +74,9 @@ def count(file: Path) -> int:
 
 def spoken(source: str) -> list[str]:
     """Return the docstrings and comments of a Python file."""
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    comments = [token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT]
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
-    return [*comments, *(doc for node in nodes if (doc := ast.get_docstring(node)))]
+    return [*COMMENTS.findall(source), *(doc for node in nodes if (doc := ast.get_docstring(node)))]
 
 
 def read_figures() -> dict[str, int]:

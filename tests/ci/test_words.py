@@ -49,6 +49,7 @@ def figures(house: Path) -> str:
         ("# What is it?\n", 0),
         ("# Say what came in.\n", 0),
         ('told = "somebody"\n', 0),
+        ('told = "# somebody"  # nobody\n', 1),
         ("# Calls `ring` and `told()`.\n", 0),
         ("# The string of understanding.\n", 0),
     ],
