@@ -66,6 +66,7 @@ class EvmReader(NodesReader[JsonRpc]):
     def __init__(self, network: Network, pairs: Iterable[Pair], providers: RpcProviders) -> None:
         super().__init__(providers)
         self._network = network
+        self._chain_id = int(network.chain_identity)
         self._finality_tag = network.finality_tag
         self._pairs = tuple(pairs)
         self._assets = Assets(self._pairs)
@@ -150,7 +151,9 @@ class EvmReader(NodesReader[JsonRpc]):
 
     def departure(self, txid: str, block: Block) -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""
-        answers = self._providers.everyone(lambda node: evm_departures.read(node, txid, block, self._tokens))
+        answers = self._providers.everyone(
+            lambda node: evm_departures.read(node, txid, block, self._tokens, chain_id=self._chain_id)
+        )
         return evm_departures.judge(answers)
 
     def used_counters(self, sender: str, height: int) -> int:

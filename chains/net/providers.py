@@ -149,7 +149,7 @@ class Providers(Generic[C]):
 
     @property
     def answered_by(self) -> str:
-        """Return the mark of the node that answered this thread's last attempt; '' if none did."""
+        """Return the mark of the node that this thread asks, or that answered its last attempt; '' if none did."""
         return str(getattr(self._local, "mark", ""))
 
     def everyone(
@@ -237,14 +237,15 @@ class Providers(Generic[C]):
 
     def _first(self, order: Sequence[Node[C]], ask: Callable[[Node[C]], T]) -> T:
         failure: ProviderError | None = None
-        self._local.mark = ""
         for after, node in zip(reversed(range(len(order))), order, strict=True):
+            self._local.mark = node.mark
             answer = self._answer(node, ask, after=after)
             if not isinstance(answer, ProviderError):
                 self._local.mark = node.mark
                 return answer
             # That somebody could not prove what he said is told even where others failed altogether.
             failure = failure if isinstance(failure, MissingLogsError) else answer
+        self._local.mark = ""
         raise failure or self._nobody()
 
     def _answer(self, node: Node[C], ask: Callable[[Node[C]], T], *, after: int) -> T | ProviderError:

@@ -90,8 +90,8 @@ class NodesReader(ABC, Generic[C]):
         self._providers.rest(read_by, ContradictionError(problem))
 
     def _marked(self, scans: Iterable[BlockScan]) -> tuple[BlockScan, ...]:
-        """Return scans with the mark of the provider that has just told them."""
-        return tuple(replace(scan, read_by=self._providers.answered_by) for scan in scans)
+        """Return scans with the mark of the provider that has just shown them, unless they have one."""
+        return tuple(replace(scan, read_by=scan.read_by or self._providers.answered_by) for scan in scans)
 
     def _witnessed(self, block: Block) -> Block:
         """Return a block whose header its hash proves, or that two providers tell alike.

@@ -86,21 +86,23 @@ class RangeScanner:
 
         One by one these blocks might never be caught up with. Their deposits need witnesses, where there may be any.
         """
-        unproved: list[Sequence[BlockScan]] = []
+        unproved: list[BlockScan] = []
 
         def ask(node: JsonRpc) -> Sequence[BlockScan]:
+            mark = self._providers.answered_by
             blocks, logs = self._fetch(node, first, last)
             try:
                 return self._read(node, blocks, logs, matcher, strict=True)
             except MissingLogsError:
                 self._compare(logs, first, last)
-                unproved.append(self._read(node, blocks, logs, matcher, strict=False))
+                scans = self._read(node, blocks, logs, matcher, strict=False)
+                unproved[:] = unproved or [replace(scan, read_by=mark) for scan in scans]
                 raise
 
         try:
             return self._providers.attempt(ask, kind=Kind.BLOCKS)
         except MissingLogsError:
-            return [replace(scan, is_proved=self._providers.count == 1) for scan in unproved[0]]
+            return [replace(scan, is_proved=self._providers.count == 1) for scan in unproved]
 
     def _fetch(self, node: JsonRpc, first: int, last: int) -> tuple[dict[int, wire.FullBlock], LogsByBlock]:
         reader = BlockReader(node, self._assets)

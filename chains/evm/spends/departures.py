@@ -16,7 +16,7 @@ from chains.evm import wire
 from chains.evm.spends import fate as evm_fate
 from chains.evm.spends.library import account, calldata, eth, rlp_list, spelled
 from chains.evm.spends.terms import gas_offer
-from chains.evm.spends.tx import TRANSFER
+from chains.evm.spends.tx import EIP155_V, TRANSFER
 from chains.net.json_rpc import NoResultError, Rpc
 from chains.spending import Departure, Output
 from core.addresses.evm import keccak256
@@ -29,23 +29,27 @@ TRANSFER_BYTES: Final = 4 + 2 * wire.WORD_BYTES
 
 
 def judge(answers: Sequence[Departure | ProviderError | None]) -> Departure | None:
-    """Return the transaction if one node proves it; None if the nodes that have it cannot prove it.
+    """Return the transaction if nodes prove it; None if the nodes that have it cannot prove it.
 
-    Raises DisownedError if no node proves it and one has its block without it. The block is read again then, from
-    another provider, so that one such node is enough. Raises ProviderError if no node answers.
+    Our signature proves who signed it, but not that it is in the block. Raises DisownedError if more nodes have the
+    block without it than with it. The block is read again then, from another provider, so that one such node is enough
+    where none proves it. Raises ProviderError if no node answers.
     """
-    for each in answers:
-        if isinstance(each, Departure):
-            return each
-    if any(isinstance(each, AbsentError) for each in answers):
-        raise DisownedError("no provider proves the transaction, and one has its block without it")
+    proofs = [each for each in answers if isinstance(each, Departure)]
+    absences = sum(isinstance(each, AbsentError) for each in answers)
+    if proofs and len(proofs) >= absences:
+        return max(proofs, key=proofs.count)
+    if absences:
+        raise DisownedError("more providers have the block without the transaction than with it")
     if None in answers:
         return None
     raise next((each for each in answers if isinstance(each, ProviderError)), NotYetError("no provider may be asked"))
 
 
-def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair]) -> Departure | None:
-    """Return a transaction that stands in a block; None if its bytes do not prove who signed it.
+def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair], *, chain_id: int) -> Departure | None:
+    """Return a transaction of a block; None if its bytes do not prove who signed it, or that it is for this chain.
+
+    Our addresses are the same on every EVM network, so that a node could show what we signed for another one.
 
     Raises ProviderError where the node has it in no block, or in another one; AbsentError where the block is the same.
     """
@@ -54,7 +58,7 @@ def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair]) -> Depa
     except NoResultError:
         raise _lack(node, block) from None
     raw = encode(body)
-    if "0x" + keccak256(raw).hex() != txid or _signer(raw) != body["from"]:
+    if "0x" + keccak256(raw).hex() != txid or _signer(raw) != body["from"] or _chain_of(body) != chain_id:
         return None
     receipt = eth(node).get_transaction_receipt(txid)  # type: ignore[arg-type]
     if receipt["blockHash"].to_0x_hex() != block.hash:
@@ -114,6 +118,13 @@ def _signer(raw: bytes) -> str:
         return str(account().recover_transaction(raw))
     except Exception:  # noqa: BLE001 - of bytes that nobody signed the library may think anything
         return ""
+
+
+def _chain_of(body: Mapping[str, Any]) -> int | None:
+    """Return the id of the chain that a transaction is signed for; None if any chain would take it."""
+    if body.get("type"):
+        return int(body.get("chainId") or 0)
+    return (body["v"] - EIP155_V) // 2 if body["v"] >= EIP155_V else None
 
 
 def encode(body: Mapping[str, Any]) -> bytes:

@@ -129,6 +129,8 @@ def test_a_range_without_proof_is_read_on_and_its_deposits_need_witnesses(
     assert len(scans) > 1
     assert [txid for scan in scans for txid in paid(scan)] == [TXID]
     assert {scan.is_proved for scan in scans} == {is_proved}
+    # The scan lets the provider rest that shows a made-up sender.
+    assert {bool(scan.read_by) for scan in scans} == {True}
 
 
 def test_receipts_that_were_too_much_are_not_asked_for_again(start: Start) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from chains.base import Block, ProviderError
+from chains.base import AbsentError, Block, DisownedError, NotYetError, ProviderError
 from chains.evm.reader import EvmReader
 from chains.evm.spends import departures as evm_departures
 from chains.evm.spends.library import eth
@@ -83,6 +83,40 @@ def test_what_our_key_did_not_sign_is_nothing(alone: World) -> None:
     assert reader(alone).departure(txid, mined(alone)) is None
 
 
+@pytest.mark.parametrize("is_legacy", [True, False])
+def test_what_we_signed_for_another_chain_is_nothing(alone: World, *, is_legacy: bool) -> None:
+    """Our addresses are the same on every EVM network."""
+    intent = alone.intent(5)
+    fee = alone.quote(intent)
+    offer = gas_offer(**fee.terms | {"tip_units": fee.terms["price_units"]}) if is_legacy else fee
+    attempt = alone.sign(intent, offer=offer)
+    alone.spender.send(attempt.raw)
+    block = mined(alone)
+    network = replace(CATALOGUE.networks["ethereum"], chain_identity="137")
+    other = EvmReader(network, CATALOGUE.pairs_on("ethereum"), alone.spender.providers)
+
+    assert other.departure(attempt.txid, block) is None
+    assert reader(alone).departure(attempt.txid, block) is not None
+
+
+def test_more_nodes_with_the_block_alone_outvote_a_proof(alone: World) -> None:
+    attempt = alone.sign(alone.intent(5))
+    alone.spender.send(attempt.raw)
+    shown = reader(alone).departure(attempt.txid, mined(alone))
+    assert shown is not None
+    absent, silent = AbsentError("none"), NotYetError("lags")
+
+    assert evm_departures.judge([shown, silent]) == shown
+    assert evm_departures.judge([absent, shown]) == shown
+    assert evm_departures.judge([replace(shown, fee_units=1), shown, shown, absent]) == shown
+    for answers in ([shown, absent, absent], [None, absent], [absent]):
+        with pytest.raises(DisownedError):
+            evm_departures.judge(answers)
+    assert evm_departures.judge([None, silent]) is None
+    with pytest.raises(NotYetError):
+        evm_departures.judge([silent])
+
+
 def test_a_transaction_of_another_block_is_refused(alone: World) -> None:
     attempt = alone.sign(alone.intent(5))
     alone.spender.send(attempt.raw)
@@ -134,5 +168,5 @@ def test_bytes_that_somebody_else_signed_are_not_ours() -> None:
     txid = "0x" + keccak256(evm_departures.encode(liar.transaction())).hex()
     block = Block(height=1, hash="0x" + "0" * 64, parent_height=0, parent_hash="0x" + "1" * 64, time=datetime.now(UTC))
     liar.asked.clear()
-    assert evm_departures.read(liar, txid, block, {}) is None
+    assert evm_departures.read(liar, txid, block, {}, chain_id=1) is None
     assert liar.asked == ["eth_getTransactionByHash"]
