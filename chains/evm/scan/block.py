@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Final
 
-from chains.base import NATIVE, Block, BlockScan, MissingLogsError, ProviderError, Transfer
+from chains.base import NATIVE, Block, BlockScan, ContradictionError, MissingLogsError, ProviderError, Transfer
 from chains.evm import wire
 from chains.evm.scan import bloom
 from chains.evm.scan.receipts import ReceiptBook, Receipts
@@ -127,11 +127,17 @@ class BlockReader:
         return full
 
     def logs_of(self, block: Block) -> Sequence[wire.Log]:
-        """Ask for the block's Transfer logs of pinned contracts."""
+        """Ask for the block's Transfer logs of pinned contracts. Raises ContradictionError for logs of another block.
+
+        Such a list counts for nothing where lists of providers are compared: it cannot be read.
+        """
         if not self._assets.tokens:
             return ()
         # By hash, so that the logs are of this very block even when a reorg comes between the two calls.
-        return self.ask_logs({"blockHash": block.hash})
+        logs = self.ask_logs({"blockHash": block.hash})
+        if any(wire.block_or_tx_hash(log.block_hash) != block.hash for log in logs):
+            raise ContradictionError(f"a log of another block than {block.height}")
+        return logs
 
     def ask_logs(self, where: Mapping[str, str]) -> Sequence[wire.Log]:
         """Ask for Transfer logs of pinned contracts in one block or in a range."""

@@ -93,6 +93,14 @@ def test_a_provider_that_adds_a_log_is_outvoted(start: Start) -> None:
     assert (paid(scan), scan.is_proved) == ([TXID], True)
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_log_of_another_block_makes_no_list_longer(start: Start, *, is_first: bool) -> None:
+    strange = [*SHOWN, log(transactionHash=OTHER_TXID, logIndex="0x8", blockHash="0x" + "99" * 32)]
+    reader, _ = start(*((strange, SHOWN) if is_first else (SHOWN, strange)))
+    scan = read(reader)
+    assert (paid(scan), scan.is_proved) == ([TXID], False)
+
+
 def test_one_of_two_that_adds_a_log_is_not_believed_alone(start: Start) -> None:
     reader, _ = start(SHOWN, INVENTED)
     scan = read(reader)
