@@ -13,7 +13,7 @@ from models.rates import book
 
 log = structlog.get_logger()
 
-INVOICES_PER_STEP: Final = 200
+INVOICES_PER_STEP: Final = 1_000
 
 
 @doorbell(queue="maintenance")
@@ -23,8 +23,9 @@ def watch_clock() -> None:
         if is_mine:
             gone_s = clock.set_back_s()
             if gone_s:
+                # First: all else waits for this.
+                log.error("clock.set_back", seconds=round(gone_s), released=clock.release_waits())
                 book.forget_future()
                 quoting.take_back_future(limit=INVOICES_PER_STEP)
-                log.error("clock.set_back", seconds=round(gone_s), released=clock.release_waits())
-            # Last: a process that dies before this finds the clock set back again.
+            # Last: a process that fails or dies before this finds the clock set back again.
             clock.mark()

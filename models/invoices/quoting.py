@@ -8,7 +8,7 @@ docs/decisions/0088-quotes-without-clockwork.md.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -176,14 +176,16 @@ def close_overdue(catalogue: Catalogue, *, limit: int) -> int:
 
 
 def take_back_future(*, limit: int) -> int:
-    """Take back quotes that a clock wrote while it was ahead, a page of invoices at a time; return how many."""
-    taken = 0
-    while True:
+    """Take back quotes that a clock wrote while it was ahead; return how many. Call outside of transactions.
+
+    It walks all open invoices, `limit` a transaction: what is taken back stays so if a later one fails.
+    """
+    taken, place = 0, (datetime.fromtimestamp(0, UTC), UUID(int=0))
+    while page := rows.open_page(place, limit):
         with transaction():
-            page = rows.take_back_future(limit)
-        taken += page
-        if page < limit:
-            return taken
+            taken += rows.take_back_future([invoice_id for _, invoice_id in page])
+        place = page[-1]
+    return taken
 
 
 def forget_rates(*, limit: int) -> int:

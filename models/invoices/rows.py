@@ -391,23 +391,37 @@ def lock_overdue(limit: int) -> list[InvoiceRow]:
 
 
 # Up to this, a transaction that began earlier may read what a later one has just written.
-_FUTURE: Final = f"app_now() + interval '{FUTURE_MAX_S} seconds'"
+_FUTURE: Final = f"(SELECT app_now() + interval '{FUTURE_MAX_S} seconds')"
+# An expiry and an invoice: where a walk of open invoices has come to.
+Place = tuple[datetime, UUID]
 
 
-def take_back_future(limit: int) -> int:
-    """Take back quotes of some open invoices that begin later than now, unless payments hold the last; return how many.
+def open_page(after: Place, limit: int) -> list[Place]:
+    """Return (expiry, invoice) of open invoices whose time runs, in this order, behind a place."""
+    return rows(
+        "SELECT expires_at, id FROM invoices WHERE status IN ('select', 'check') AND expires_at > app_now()"
+        " AND (expires_at, id) > (%s, %s) ORDER BY expires_at, id LIMIT %s",
+        (*after, limit),
+    )
+
+
+def take_back_future(invoice_ids: Collection[UUID]) -> int:
+    """Take back quotes of these invoices that begin later than now, unless payments hold the last; return how many.
 
     The clock was ahead when they were written: the page would show the last of them until the expiry, and a payment
     would be judged by the first.
     """
     ahead = column(
-        "SELECT i.id FROM invoices i WHERE i.status = 'check' AND i.rate_expires_at <= i.expires_at"
+        "SELECT i.id FROM invoices i WHERE i.id = ANY(%s::uuid[]) AND i.status = 'check'"
+        " AND i.rate_expires_at <= i.expires_at"
         f" AND (i.quoted_until > {_FUTURE} OR EXISTS (SELECT 1 FROM quotes q WHERE q.invoice_id = i.id"
         f"  AND q.valid_from > {_FUTURE}))"
         f" AND EXISTS (SELECT 1 FROM quotes q WHERE q.invoice_id = i.id AND q.valid_from <= {_FUTURE})"
-        f" AND {sightings.HELD_UNITS} * {HOLDING_PART} < i.payer_units ORDER BY i.id LIMIT %s FOR UPDATE OF i",
-        (limit,),
+        f" AND {sightings.HELD_UNITS} * {HOLDING_PART} < i.payer_units ORDER BY i.id FOR UPDATE OF i",
+        (list(invoice_ids),),
     )
+    if not ahead:
+        return 0
     execute(f"DELETE FROM quotes WHERE invoice_id = ANY(%s::uuid[]) AND valid_from > {_FUTURE}", (ahead,))
     return execute(
         "UPDATE invoices i SET generation = q.generation, payer_units = q.payer_units,"

@@ -1,12 +1,15 @@
 """The clock's watch, as the scheduler rings for it."""
 
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
 from structlog.testing import capture_logs
 
 from actors.upkeep.clock import watch_clock
+from models.db import clock
 from models.db.base import execute, one
+from models.invoices import quoting
 from models.invoices import rows as invoices
 from tests.models.builders import Chain
 from tests.models.invoices.builders import invoice, keep_rates, settled
@@ -26,6 +29,19 @@ def test_what_waited_for_a_time_that_the_clock_lost_is_due_and_the_loss_is_logge
     (line,) = [line for line in lines if line["event"] == "clock.set_back"]
     assert (7190 < line["seconds"] <= 7200, line["released"]) == (True, 1)
     assert one("SELECT ask_at <= app_now() FROM rate_sources") == (True,)
+
+
+def test_waits_are_released_though_quotes_cannot_be_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch_clock()
+    execute("INSERT INTO rate_sources (source, ask_at) VALUES ('a', app_now() + interval '30 minutes')")
+    execute("UPDATE app_clock SET ahead = ahead - interval '2 hours'")
+    with monkeypatch.context() as broken:
+        broken.setattr(quoting, "take_back_future", Mock(side_effect=TimeoutError))
+        with pytest.raises(TimeoutError):
+            watch_clock()
+
+    assert one("SELECT ask_at <= app_now() FROM rate_sources") == (True,)
+    assert clock.set_back_s() > 0
 
 
 def test_quotes_that_a_clock_wrote_ahead_are_taken_back(shop: UUID, chain: Chain) -> None:
