@@ -178,7 +178,7 @@ def close_overdue(catalogue: Catalogue, *, limit: int) -> int:
 def take_back_future(*, limit: int) -> int:
     """Take back quotes that a clock wrote while it was ahead; return how many. Call outside of transactions.
 
-    It walks all open invoices, `limit` a transaction: what is taken back stays so if a later one fails.
+    It walks all open invoices, `limit` a transaction, so that a page stays done if a later one fails.
     """
     taken, place = 0, (datetime.fromtimestamp(0, UTC), UUID(int=0))
     while page := rows.open_page(place, limit):
