@@ -1,8 +1,8 @@
 """Sends approved payouts, each as exactly one transfer, and follows them to their end. Runs in the signer process.
 
-Rung by the scheduler and by whoever approves. One step per network at a time: first what is under way, then what is
-new. A payout is judged twice: before the quote, and again under its lock in the transaction that commits the signed
-bytes, where nothing can change any more.
+Notified by the scheduler and by the code that approves payouts. One step per network at a time: first the spends under
+way, then new payouts. A payout is checked twice: before the quote, and again under its lock in the transaction that
+commits the signed bytes, where nothing can change it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from models.spends import rows as spends
 log = structlog.get_logger()
 
 TAKEN_PER_STEP: Final = 20
-# Until something is tried again that failed for a reason outside of the payout.
+# The pauses before a payout is tried again that failed for a reason outside of it.
 PAUSE_S: Final = 5
 PAUSE_SHORT_OF_COIN_S: Final = 15
 PAUSE_LIMIT_S: Final = 60
@@ -71,23 +71,23 @@ BLOCKED: Final = "A compliance check blocks this address."
 
 
 class _UnsoundError(Exception):
-    """What the signer finds contradicts what the payout says: nothing is signed, and somebody has to look."""
+    """The signer found a contradiction to the payout's row: nothing is signed, and an operator has to look."""
 
 
 class _MayRepeatError(Exception):
-    """A transaction that was written off may have paid it; an operator has to look."""
+    """A written-off transaction may have paid the payout; an operator has to look."""
 
 
-# What keeps one payout back, or all of a batch, and is no fault of the step.
+# Errors that keep back one payout or a whole batch, and are no failure of the step.
 REASONS: Final = (
     SpendRefusedError, ProviderError, NoRateError, LimitReachedError, FeeRisenError, _MayRepeatError, _UnsoundError,
 )  # fmt: skip
-# What may be true of a batch and not of its halves.
+# Errors that may apply to a batch and not to its halves.
 SPLITTING: Final = (SpendRefusedError, InsufficientCoinError, CoinsTooSmallError)
 
 
 class _Ready(NamedTuple):
-    """What an approved payout is to send, by its row alone."""
+    """The output of an approved payout, made from its row alone."""
 
     payout_id: UUID
     pair: Pair
@@ -97,18 +97,21 @@ class _Ready(NamedTuple):
 @network_tick("broadcast", queue="signer")
 def broadcast(ctx: Context, network: Network, _chain: Reader) -> bool:
     """Take a network's spends and payouts a step further; return whether more of these may be due."""
-    # Half for each, so that many under way keep nothing new from its turn.
+    # Half of the budget for each, so that many spends under way do not delay new payouts.
     seconds, requests = ctx.settings.rpc_step_s / 2, ctx.settings.rpc_step_requests // 2
     with budget(seconds=seconds, requests=requests):
         may_sign = recovery.advance(ctx, network)
         spend_watch.advance(ctx, network)
     with budget(seconds=seconds, requests=requests):
-        # What could not be taken up waits for its own time.
+        # A payout that could not be sent waits until its own retry time.
         return may_sign and _take_up(ctx, network) > 0
 
 
 def _take_up(ctx: Context, network: Network) -> int:
-    """Send what is due, as much as nodes keep of one sender; return how many payouts are approved no more."""
+    """Send due payouts, up to the number of transactions that nodes keep of one sender.
+
+    Returns the number of payouts that are no longer approved.
+    """
     doubted = signing.doubted_coins(ctx.catalogue, ctx.available, but=network.code)
     if doubted:
         payout_queue.explain_doubted(network.code, doubted)
@@ -130,7 +133,7 @@ def _take_up(ctx: Context, network: Network) -> int:
 
 
 def _pay_isolated(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[UUID]) -> int:
-    """Pay a batch; where something in it is broken, each alone, so that it holds up no other."""
+    """Pay a batch; if it fails, pay each payout alone, so that a broken one does not delay the others."""
     gone = isolated(batch[0], _pay, ctx, network, wallet, batch)
     if gone is None and len(batch) > 1:
         return sum(isolated(alone, _pay, ctx, network, wallet, [alone]) or 0 for alone in batch)
@@ -138,33 +141,36 @@ def _pay_isolated(ctx: Context, network: Network, wallet: KeyRef, batch: Sequenc
 
 
 def _gathered(due: Sequence[UUID], traits: Traits) -> Sequence[Sequence[UUID]]:
-    """Return what is due in the batches that one spend each pays now."""
+    """Split due payouts into batches, each paid by one spend."""
     if traits.outputs_max == 1:
         return [[payout_id] for payout_id in due]
     return payout_queue.gathered(due, traits)
 
 
 def _pay(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[UUID]) -> int:
-    """Make approved payouts of one coin a spend, or note why one has to wait; return how many are approved no more."""
+    """Pay approved payouts of one coin with one spend, or note why one has to wait.
+
+    Returns the number of payouts that are no longer approved.
+    """
     judged = [_judged(ctx, network, payout_id) for payout_id in batch]
     ready = [each for each in judged if isinstance(each, _Ready)]
     return sum(each is True for each in judged) + _sign(ctx, network, wallet, ready)
 
 
 def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
-    """Return what a payout is to send now, or whether it is approved no more."""
+    """Return the output that a payout needs now; otherwise whether it is no longer approved."""
     payout = payout_queue.read(payout_id)
     if payout is None or payout.status != "approved":
         return False
     if refunds.is_lost(payout):
-        # A reorg came while bytes that are dead now might still have arrived.
+        # A reorg took the refunded deposit while bytes that are dead now might still have arrived.
         return repeat_on_deadlock(reversals.stop_lost, ctx.catalogue, payout_id)
     if withdrawals.revoked_voice(payout):
         return disowned.cancel(ctx.catalogue, payout_id)
     try:
         _check_repeat(ctx, payout)
         ready = _ready(ctx, network, payout)
-        # Before any node is asked: what may not leave anyway costs no requests.
+        # Before any node is asked: a payout that may not leave anyway costs no requests.
         if freezes.is_frozen(payout.merchant_id, network.code, payout.currency, way=payout.way):
             payout_queue.postpone(payout.id, seconds=PAUSE_S, reason="frozen", waiting_for="freeze")
             return False
@@ -180,13 +186,13 @@ def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
 
 
 def _sign(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[_Ready]) -> int:
-    """Sign one spend for all; whoever cannot be taken drops out, and the others are drafted anew.
+    """Sign one spend for a batch; drop payouts that cannot be taken and draft the others again.
 
-    Returns how many are approved no more.
+    Returns the number of payouts that are no longer approved.
     """
     if not batch:
         return 0
-    # Who is judged in the committing transaction, so that whatever is said there is said of him.
+    # The payout that the committing transaction is checking: an error raised there concerns it alone.
     at_hand: list[_Ready] = []
 
     def take(spend_id: UUID) -> bool:
@@ -203,7 +209,7 @@ def _sign(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[_Ready
         spend_id = spending.start(ctx, network, purpose="payout", intent=intent, payout_ids=payout_ids, within=take)
     except REASONS as error:
         if not at_hand and len(batch) > 1 and isinstance(error, SPLITTING):
-            # Of whom it holds is not told: what remains is found by halves.
+            # The error does not name its payout: halving the batch finds it.
             half = len(batch) // 2
             return sum(_sign(ctx, network, wallet, part) for part in (batch[:half], batch[half:]))
         dropped = at_hand or batch
@@ -220,7 +226,7 @@ def _sign(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[_Ready
 
 
 def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
-    """Note why a payout waits, or end it; return whether it is approved no more."""
+    """Note why a payout waits, or end it; return whether it is no longer approved."""
     match error:
         case SpendRefusedError():
             return _refused(ctx, payout_id, str(error))
@@ -230,7 +236,7 @@ def _put_off(ctx: Context, payout_id: UUID, error: Exception) -> bool:
         case InsufficientCoinError():
             _postponed(payout_id, PAUSE_SHORT_OF_COIN_S, payout_queue.SHORT_OF_COIN, error, "liquidity")
         case BudgetSpentError():
-            # The step is over; it says nothing about the payout.
+            # The step's requests are used up; the payout is not at fault.
             pass
         case ForeignKeyError():
             _frozen(payout_id, error)
@@ -257,7 +263,7 @@ def _alarm(payout_id: UUID, error: Exception) -> None:
 
 
 def _frozen(payout_id: UUID, error: ForeignKeyError) -> None:
-    """Freeze the network of a payout whose wallet others may sign for; it waits for an operator."""
+    """Freeze a payout's network, where others may sign for our wallet; the payout waits for an operator."""
     payout = payout_queue.read(payout_id)
     if payout is None:
         raise LookupError(f"payout {payout_id} vanished while it was judged")
@@ -266,7 +272,7 @@ def _frozen(payout_id: UUID, error: ForeignKeyError) -> None:
 
 
 def _limit(ctx: Context, payout_id: UUID, error: LimitReachedError) -> str:
-    """Say which limit a payout waits for, and where a rate of the signer's own is to blame, that."""
+    """Describe the limit that a payout waits for, and the signer's own rate if that is the cause."""
     payout = payout_queue.read(payout_id)
     blamed = None if payout is None else signer_policy.blamed_rate(ctx, payout.currency)
     return f"the signer's limit: {error}" + (f" ({blamed})" if blamed else "")
@@ -292,22 +298,25 @@ def _postponed(payout_id: UUID, seconds: int, reason: str, error: Exception, wai
 
 
 def _refused(ctx: Context, payout_id: UUID, problem: str) -> bool:
-    """Try again later, and after half an hour give the money back: nothing was signed that could still take effect."""
+    """Postpone a refused payout; after half an hour fail it and give the money back.
+
+    Nothing was signed for it that could still take effect.
+    """
     log.warning("payout.refused", payout=str(payout_id), problem=problem)
     return payout_queue.refuse(payout_id, reason=problem) and _fail(ctx, payout_id, REFUSED)
 
 
 def _fail(ctx: Context, payout_id: UUID, error: str) -> bool:
-    """End a payout for which nothing is signed: an approved one without a spend, or whose spends are provably dead.
+    """Fail an approved payout without a spend, or whose spends are provably dead.
 
-    False where somebody cancelled it meanwhile, and while its network is frozen.
+    False if it was cancelled meanwhile, and while its network is frozen.
     """
     try:
         with transaction():
             payout = payout_queue.read(payout_id)
             if payout is not None and freezes.is_network_frozen(payout.network):
                 return False
-            # Judged after it, under its locks: whoever signed meanwhile makes all of this undone.
+            # Checked last, under the ending's locks: if a spend was signed meanwhile, the transaction rolls back.
             after = payout_endings.end(ctx.catalogue, payout_id, "failed", error=error)
             if after is not None and spends.of_payout(payout_id) is not None:
                 raise _UnsoundError("an approved payout has a spend")
@@ -325,7 +334,7 @@ def _check_repeat(ctx: Context, payout: PayoutRow) -> None:
 
 
 def _ready(ctx: Context, network: Network, payout: PayoutRow) -> _Ready:
-    """Return what a payout says, and nothing but the payout's row. Raises SpendRefusedError."""
+    """Make a payout's output from its row alone. Raises SpendRefusedError."""
     pair = ctx.catalogue.pair(payout.currency, network.code)
     if pair is None:
         raise SpendRefusedError(f"{payout.currency} is not offered on {network.code} any more")
@@ -338,12 +347,15 @@ def _ready(ctx: Context, network: Network, payout: PayoutRow) -> _Ready:
 
 
 def _cents(ctx: Context, payout: PayoutRow) -> int:
-    """Return what leaves with a payout, in US cents. Raises NoRateError."""
+    """Return the worth of a payout's output in US cents. Raises NoRateError."""
     return signer_policy.usd_cents(ctx.catalogue, signer_policy.market(ctx), payout.currency, payout.to_units)
 
 
 def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
-    """Return whether the operator or the network's oracle forbids an address. ProviderError if the oracle is silent."""
+    """Return whether the operator or the network's oracle blocks a payout's address.
+
+    Raises ProviderError if the oracle does not answer.
+    """
     if ctx.deny_list.blocks(payout.address):
         return True
     screener = registry.screener(network, ctx.settings)
@@ -357,7 +369,7 @@ def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
 
 
 def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_id: UUID, place: int) -> bool:
-    """Take a payout for the spend that is signed next in the same transaction; False if it is not to be paid now."""
+    """Take a payout for the spend that the same transaction signs next; False if it must not be paid now."""
     payout = payouts.lock(ready.payout_id)
     if payout is None or payout.status != "approved":
         return False
@@ -367,7 +379,7 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
         # Another network was stopped meanwhile.
         return False
     if refunds.is_lost(payout) or not payout_queue.is_here(network, payout.id):
-        # A reorg took what it sends back, or put that into a newer block.
+        # A reorg took the deposit that the payout refunds, or moved it into a newer block.
         return False
     if withdrawals.revoked_voice(payout):
         return False

@@ -1,12 +1,12 @@
-"""Sends whatever leaves one of our wallets: quote, commit signed bytes, give them to the nodes. No actor; used by some.
+"""Starts spends from our wallets: quote, commit the signed bytes, send them to the nodes. No actor; actors use it.
 
-The bytes are committed before any node sees them, so that whatever dies in between, what may be on its way is known.
-They are never changed and never forgotten: actors.signer.watch sends them again until the chain tells their fate.
+The bytes are committed before any node sees them, so that a crash in between never loses a transaction that may be on
+its way. They are never changed or deleted: actors.signer.watch sends them again until the chain shows their fate.
 
     start(ctx, network, purpose="sweep", intent=..., within=take)
 
-What the fate of a spend means for whatever it was made for is registered by purpose with models.spends.hooks; only a
-process that has imported that registration follows such spends.
+Each purpose registers with models.spends.hooks how a spend's fate affects its payout, sweep or funding; only a process
+that has imported the registration follows such spends.
 """
 
 from __future__ import annotations
@@ -62,28 +62,28 @@ from models.treasury import own_addresses as treasury
 log = structlog.get_logger()
 
 
-# A spend is quoted so often before it waits, where others sign for its sender all the time.
+# The number of quotes before a spend waits, if other workers keep signing for its sender.
 QUOTES_MAX: Final = 6
-# A draft chooses among so many coins, the most valuable: anybody may send us as many small ones as he pays for.
+# A draft chooses among this many coins, the most valuable: anyone can send us many small ones.
 COINS_MAX: Final = 1_400
 
 
 class SigningStoppedError(ProviderError):
-    """Nothing is signed for this network: rows of what was signed before may be lost. See models.spends.signing."""
+    """Signing is stopped for this network: rows of signed spends may be lost. See models.spends.signing."""
 
 
 class _OvertakenError(Exception):
-    """Another worker signed for the same sender since the quote, which therefore counted too much."""
+    """Another worker signed for the sender since the quote, which therefore assumed too high a balance."""
 
 
 class _DeclinedError(Exception):
-    """What should have happened together with the spend did not; nothing of it is kept."""
+    """The caller's `within` declined the spend; the transaction rolls back."""
 
 
 def hot_wallet(network: Network) -> KeyRef:
-    """Return the wallet that pays merchants' recipients, and write down that it is ours.
+    """Return the hot wallet, which pays payouts, and record its address as ours.
 
-    Raises KeystoreError where another wallet's address was written down before: this signer has the wrong keys.
+    Raises KeystoreError if another address was recorded before: this signer has the wrong keys.
     """
     address = _address(network, None)
     if not treasury.pin_hot(network.code, address):
@@ -109,19 +109,19 @@ def spender_of(ctx: Context, network: Network) -> Spender:
 
 
 def freeze_for(network: str, error: ForeignKeyError) -> None:
-    """Freeze a network on which others may sign for a wallet of ours, until an operator lifts it."""
+    """Freeze a network on which others may sign for our wallet, until an operator lifts the freeze."""
     log.critical("signing.foreign_key", network=network, problem=str(error))
     with transaction():
         freezes.freeze("network", network, reason=str(error), frozen_by=freezes.SIGNER)
 
 
 def counting(network: Network, spender: Spender) -> CounterSpender | None:
-    """Return a spender as one whose claims are counters; None where its family claims otherwise."""
+    """Return the spender as a CounterSpender; None if its family's claims are no counters."""
     return cast("CounterSpender", spender) if traits_of(network).claim == "counter" else None
 
 
 def holding(network: Network, spender: Spender) -> CoinSpender | None:
-    """Return a spender as one whose claims are coins; None where its family claims otherwise."""
+    """Return the spender as a CoinSpender; None if its family's claims are no coins."""
     return cast("CoinSpender", spender) if traits_of(network).claim == "coins" else None
 
 
@@ -136,13 +136,14 @@ def start(
     slot: int | None = None,
     draft: Draft | None = None,
 ) -> UUID | None:
-    """Sign a spend, commit it, then give it to the nodes; return its id once it is committed.
+    """Sign a spend, commit it, then send it to the nodes; return its id once it is committed.
 
-    within: called with the id in the committing transaction, before the bytes are made; whatever belongs to the spend
-    is written there. False, or anything that it raises, rolls back and nothing was signed; False returns None.
-    payout_ids: which payout each output pays, where they are payouts'.
-    slot: instead of the sender's next one. draft: where the caller has made it, and knows that the sender can pay it.
-    Raises what Spender.draft raises, and nothing is written then; a failure to send raises nothing, since the spend is
+    within: called with the id in the committing transaction, before the bytes are made; the caller writes there the
+    rows that belong to the spend. If it returns False or raises, the transaction rolls back and nothing was signed;
+    after False, None is returned.
+    payout_ids: the payout that each output pays, for payouts. slot: used instead of the sender's next one.
+    draft: a draft that the caller made and knows the sender can pay.
+    Raises the errors of Spender.draft, and then writes nothing; a failure to send raises nothing, since the spend is
     under way by then. Not to be called inside a transaction.
     """
     if in_transaction():
@@ -172,10 +173,10 @@ def start(
 
 
 def _counted(network: Network, spender: Spender, draft: Draft) -> Draft:
-    """Return a draft with what the chain has not counted yet, if that is its claim.
+    """Return a draft that claims our next slot, if its claim is a counter.
 
-    Raises SigningStoppedError if the chain has used our next slot, which stops the network: what was signed there is
-    known to no row, and whether it paid what is to be paid now, the scan has to find out.
+    Raises SigningStoppedError if the chain has used that slot, which stops signing for the network: no row knows the
+    transaction that used it, and the scan has to find out whether it already paid this order.
     """
     counter, sender = counting(network, spender), draft.intent.wallet.address
     if counter is None:
@@ -191,7 +192,7 @@ def _counted(network: Network, spender: Spender, draft: Draft) -> Draft:
 
 
 def beyond(sender: str, told: int, ours: int) -> str:
-    """Return in words that transactions of a sender exist which no row knows."""
+    """Describe that the chain has used slots of a sender beyond our rows."""
     return f"the next slot of {sender} is {told} by its chain and {ours} by our rows"
 
 
@@ -208,9 +209,9 @@ def _promised(network: Network, intent: Intent) -> Promised:
 
 
 def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, promised: Promised) -> Draft:
-    """Return what can be signed now, if the sender can pay for it beside all that it has promised already.
+    """Draft a spend that the sender can pay in addition to its spends under way.
 
-    Raises what Spender.draft raises. What waits in no block is not yet gone from the balance that nodes tell.
+    Raises the errors of Spender.draft. Spends that wait for a block are still part of the balance that nodes report.
     """
     currency = network.gas_currency if intent.pair is None else intent.pair.currency
     spoken_for = {currency: promised.token_units, network.gas_currency: promised.native_units + promised.gas_units}
@@ -218,7 +219,7 @@ def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, p
     purse = Purse(
         next_counter=spends.next_slot(network.code, intent.wallet.address),
         coins=free_coins(network, currency) if is_coins else (),
-        # The coins that a spend holds are what it has promised, and are not among the free ones.
+        # Coins held by a spend are promised already, and are not among the free ones.
         promised={} if is_coins else spoken_for,
         scanned=scanned(network),
     )
@@ -232,24 +233,24 @@ def scanned(network: Network) -> Scanned | None:
 
 
 def scanned_at(cursor: Cursor) -> Scanned:
-    """Return a recorded block for a draft, its time no later than the clock's.
+    """Return a recorded block for a draft, its time no later than our clock's.
 
-    A node that answers alone shows the scan its blocks too, and no hash denies a time of a century to come.
+    The scan too may have its blocks from a node that answers alone, whose block time may lie a century ahead.
     """
     return Scanned(height=cursor.height, time=min(cursor.block_time, app_now()))
 
 
 def free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
-    """Return coins that may be spent now, the most valuable first. Of networks whose claim is coins.
+    """Return the coins that may be spent now, the most valuable first. For networks whose claim is coins.
 
-    What others sent has to be mature: a payout hangs for good on a coin that a reorg unmakes.
+    Coins that others sent have to be mature: a payout that spends a coin which a reorg removes never confirms.
     """
     found = coins.free(network.code, network.family, currency, limit=COINS_MAX, depth=network.maturity)
     return tuple(map(coin_of, found))
 
 
 def free_outpoints(network: Network) -> list[Outpoint]:
-    """Return which coins of the gas currency the next spend may be made of, as free_coins does."""
+    """Return the outpoints of the gas coins that the next spend may use, chosen as by free_coins."""
     return coins.free_outpoints(network.code, network.gas_currency, limit=COINS_MAX, depth=network.maturity)
 
 
@@ -271,7 +272,7 @@ def _commit(
             raise _DeclinedError
         reached("spending.taken")
         slot = _lock_wallet(network, draft, slot)
-        # The balance of the quote is spoken for by nobody else only while nothing new was promised from it.
+        # The quote is valid only if no other spend was promised from the same balance since.
         if not _promised(network, intent).txids <= before.txids:
             raise _OvertakenError
         new = _row(ctx, network, intent, spend_id=spend_id, purpose=purpose, slot=slot)
@@ -279,17 +280,17 @@ def _commit(
         claimed = draft.claim.outpoints if isinstance(draft.claim, Coins) else ()
         outputs = _outputs(intent, spend_id, payout_ids)
         if not spends.insert(new, outputs, new_attempt(new, attempt, draft), claimed=claimed):
-            # Another worker was faster, or a block has spent one.
+            # Another worker claimed first, or a block has spent a coin.
             raise _OvertakenError
         reached("spending.signed")
     return new
 
 
 def _lock_wallet(network: Network, draft: Draft, slot: int | None) -> int | None:
-    """Let others who sign for a wallet wait until the transaction ends; return the slot of what is to be signed."""
+    """Lock a wallet against other signing until the transaction ends; return the slot of the new spend."""
     sender = draft.intent.wallet.address
     if not isinstance(draft.claim, Counter):
-        # Of an account that counts nothing this is the lock alone.
+        # For an account without slots this only takes the lock.
         spends.raise_slot(network.code, sender, 0)
         return None
     if slot is None:
@@ -333,9 +334,10 @@ def _outputs(intent: Intent, spend_id: UUID, payout_ids: Sequence[UUID]) -> list
 
 
 def sign(network: Network, spender: Spender, draft: Draft, *, counter: int | None) -> Attempt:
-    """Sign with the keys of the draft's wallet. No network is used. Commit the bytes before all else.
+    """Sign a draft with its wallet's keys, without network access.
 
-    Called in the transaction that commits them. Raises SigningStoppedError.
+    Called in the transaction that commits the bytes, before anything else is done with them. Raises
+    SigningStoppedError.
     """
     obstacle = signing.obstacle(network.code)
     if obstacle:
@@ -346,7 +348,7 @@ def sign(network: Network, spender: Spender, draft: Draft, *, counter: int | Non
 def new_attempt(
     spend: SpendRow, attempt: Attempt, draft: Draft, *, number: int = 0, is_void: bool = False
 ) -> AttemptRow:
-    """Return an attempt's row, with its end where its claim has one."""
+    """Return an attempt's row, with the end of its window if its claim is one."""
     window = draft.claim if isinstance(draft.claim, Window) else None
     return AttemptRow(
         spend_id=spend.id,
@@ -364,10 +366,10 @@ def new_attempt(
 
 
 def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[AttemptRow]) -> None:
-    """Give committed bytes to the nodes, the dearest first, and note what they answered.
+    """Send committed bytes to the nodes, the dearest first, and note the answers.
 
-    Nothing is raised for what the nodes say: whatever they do with them, the bytes are sent again until their fate is
-    known. A freeze holds them back. What a failed spend moves was given back: only what uses up its slot goes out.
+    No answer of a node raises: the bytes are sent again until their fate is known. A freeze holds them back. The money
+    of a failed spend was given back: only an attempt that moves nothing and uses up its slot is sent.
     """
     hooks = hooks_of(spend.purpose)
     if hooks is None or not hooks.may_send(spend):
@@ -387,13 +389,13 @@ def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[Attempt
             repeat_on_deadlock(_note_sent, ctx, spend.id)
         reached("spending.noted")
         if not problem:
-            # Older ones offer less than what is taken now.
+            # Older attempts offer less than the one that a node took now.
             return
         log.warning("spend.not_taken", spend=str(spend.id), network=network.code, problem=problem)
 
 
 def _given(spender: Spender, attempt: AttemptRow) -> str:
-    """Return what nodes have against bytes; nothing if one took them."""
+    """Send bytes to the nodes; return their objection, '' if a node took them."""
     try:
         sending = spender.send(attempt.raw)
     except ProviderError as error:

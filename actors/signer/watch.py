@@ -1,7 +1,7 @@
 """Follows every spend under way to its end: asks for its fate, sends its bytes again, offers more when it is stuck.
 
 No actor; called by actors.signer.broadcast, one step per network at a time, for the spends of every purpose. Each spend
-is a step of its own, so that one that is broken holds up no other. What is held is released by the chain's proof alone.
+is a step of its own, so that a broken one does not delay the others. Only the chain's proof releases a held amount.
 """
 
 from __future__ import annotations
@@ -65,23 +65,23 @@ from models.spends.tracking import Cause
 log = structlog.get_logger()
 
 WATCHED_PER_STEP: Final = 50
-# After so many questions in a row that nobody answered, the step ends.
+# After this many requests in a row that no provider answered, the step ends.
 SILENCES_MAX: Final = 3
 # Bytes that stay outside of blocks are given to the nodes again after this long, in blocks and in seconds.
 RESEND_BLOCKS: Final = 2
 RESEND_MIN_S: Final = 5
 RESEND_MAX_S: Final = 60
-# When nothing of a sender moved for so long at the least, its lowest slot is stuck.
+# A sender's lowest slot is stuck if no spend of the sender moved for at least this long.
 PATIENCE_MIN_S: Final = 60
 LOOK_MAX_S: Final = 15
 LOOK_CONFIRMED_MAX_S: Final = 60
 LOOK_UNKNOWN_S: Final = 60
-# Why a payout that one provider alone calls done stays sent.
+# Why a payout stays sent that only one provider shows as included.
 ALONE: Final = "one provider alone tells that it was included"
 
 
 def advance(ctx: Context, network: Network) -> None:
-    """Look at each spend of a network that is due."""
+    """Check each due spend of a network."""
     for spend_id in spend_reads.replaced(network.code, limit=WATCHED_PER_STEP):
         isolated(spend_id, _reopen, spend_id)
     silences = 0
@@ -109,7 +109,7 @@ def _look_again_s(network: Network, spend: SpendRow) -> int:
 
 
 def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
-    """Apply the chain's word on one spend; return False if no provider could give it."""
+    """Apply one spend's fate on the chain; return False if no provider answered."""
     if hooks_of(spend.purpose) is None:
         log.error("spend.purpose_unknown", spend=str(spend.id), purpose=spend.purpose)
         return True
@@ -127,7 +127,7 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
             case _:
                 assert_never(fate.kind)
     except SigningStoppedError:
-        # Its fate was told; more is offered for it once the network is signed for.
+        # Its fate is known; the signer offers more for it once signing for the network resumes.
         return True
     except (ProviderError, SpendRefusedError) as error:
         log.warning("spend.provider_failed", spend=str(spend.id), network=network.code, error=repr(error))
@@ -136,9 +136,9 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
 
 
 def _sound(network: Network, fate: Fate) -> Fate:
-    """Return a fate that its kind of chain can tell. Raises ProviderError."""
+    """Return the fate if it is possible on this kind of chain. Raises ProviderError otherwise."""
     if traits_of(network).claim == "coins" and any(each.effect != "exact" for each in fate.outputs):
-        # It has its effect as a whole, or is in no block: nothing that it holds is ever given back for a failure.
+        # A transaction of coins takes effect as a whole or is in no block: no included one ever fails and frees coins.
         raise ProviderError("a transaction of coins is said to have had no effect, or another")
     return fate
 
@@ -158,7 +158,7 @@ def _included(ctx: Context, network: Network, spend: SpendRow, fate: Fate) -> No
 
 
 def _ripen(ctx: Context, spend: SpendRow) -> None:
-    """End what is ripe of a spend, each output in a transaction of its own, as long as there is any."""
+    """End the ripe outputs of a spend, each in its own transaction."""
     for _ in spend.outputs:
         with transaction():
             after = spend_tracking.ripen(ctx.catalogue, spend.id)
@@ -187,7 +187,7 @@ def _inclusion(fate: Fate) -> Inclusion:
 
 
 def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
-    """Return whether a spend may end by its fate: one provider alone confirms no large payout."""
+    """Return whether a spend may end by its fate. One provider alone never confirms a large payout."""
     if spend.purpose != "payout" or spend.state == "confirmed":
         return True
     is_believed = fate.is_witnessed or not _is_large(ctx, spend)
@@ -205,7 +205,7 @@ def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
 
 
 def _is_large(ctx: Context, spend: SpendRow) -> bool:
-    """Return whether a spend is worth as much as a deposit that needs witnesses, or has no known price."""
+    """Return whether a spend is worth as much as a deposit that needs witnesses; True without a rate."""
     units = rescale_down(spend.token_units, spend.decimals, ctx.catalogue.scale(spend.currency))
     try:
         cents = signer_policy.usd_cents(ctx.catalogue, signer_policy.market(ctx), spend.currency, units)
@@ -216,7 +216,7 @@ def _is_large(ctx: Context, spend: SpendRow) -> bool:
 
 def _dead(ctx: Context, spend: SpendRow, attempts: list[AttemptRow], cause: Cause) -> None:
     if spend.mined_txid is not None:
-        # It takes another look, which asks all over again, before one that was seen in a block is given up.
+        # A spend that was seen in a block is given up only after another look, which asks the chain again.
         with transaction():
             if not spend_tracking.is_seen_alive(spend):
                 spend_tracking.note_taken_out(ctx.catalogue, spend.id)
@@ -250,7 +250,7 @@ def _patience_s(network: Network) -> int:
 
 
 def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
-    """Offer more for what holds up its sender, unless it waits for slots before it that the chain has lost."""
+    """Offer more for a stuck spend, or fill the slots before it that the chain has lost."""
     counter = counting(network, spender)
     if counter is None or spend.slot is None:
         _bump(ctx, network, spender, spend, attempts)
@@ -263,13 +263,13 @@ def _unstick(ctx: Context, network: Network, spender: Spender, spend: SpendRow, 
     for slot in lost:
         if slot not in settled:
             _fill(ctx, network, spend, slot)
-    # Where a node lags, the settled ones stand in their blocks, and it is the price after all.
+    # If only settled spends seem lost, the node lags: they are in their blocks, and the price is the cause.
     if set(lost) <= settled.keys():
         _bump(ctx, network, spender, spend, attempts)
 
 
 def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
-    """Fill an unused slot with nothing sent to ourselves, so that what waits behind it can go on."""
+    """Fill an unused slot with an empty transfer to ourselves, so that the spends behind it can proceed."""
     intent = nothing_of(spend)
     log.warning("spend.slot_filled", spend=str(spend.id), network=network.code, slot=slot)
     start(ctx, network, purpose="filler", intent=intent, slot=slot)
@@ -278,8 +278,8 @@ def _fill(ctx: Context, network: Network, spend: SpendRow, slot: int) -> None:
 def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, attempts: list[AttemptRow]) -> None:
     """Sign another attempt with the same claim at a higher price: the chain includes one of them at most.
 
-    It ends where the price reaches the cap, or where the family has no higher one. What the sender could not pay for
-    is not signed: no node would take it. With the claim of a failed spend it is nothing, sent to ourselves.
+    No attempt is added once the price reaches the cap or the family has no higher one. An attempt that the sender could
+    not pay for is not signed: no node would take it. For a failed spend, the attempt is an empty transfer to ourselves.
     """
     before, is_void = replaced(network, spender, spend, attempts), spend.state == "failed"
     if before is None:
@@ -304,7 +304,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
             return
         attempt = sign(network, spender, draft, counter=spend.slot)
         if further and not held_coins.hold(spend.id, further, number=len(attempts)):
-            # Somebody was faster, or a block has spent one: with those that are free then, in the next step.
+            # Another spend claimed a coin first, or a block has spent one: the next step uses the coins free then.
             return
         if not spends.add_attempt(new_attempt(spend, attempt, draft, number=len(attempts), is_void=is_void)):
             raise LookupError(f"the last attempt of spend {spend.id} vanished while it was locked")
@@ -321,9 +321,9 @@ def _is_as_asked(locked: SpendRow, attempts: list[AttemptRow]) -> bool:
 
 
 def _further(before: Draft, draft: Draft) -> frozenset[tuple[str, int]]:
-    """Return the coins that a dearer draft claims besides those before.
+    """Return the coins that a dearer draft claims besides those of the attempt before.
 
-    Raises ValueError where it does not claim all of these: only what has a coin in common excludes the other.
+    Raises ValueError if it does not claim all of these: transactions exclude each other only by a common coin.
     """
     if not isinstance(before.claim, Coins) or not isinstance(draft.claim, Coins):
         return frozenset()
@@ -334,13 +334,16 @@ def _further(before: Draft, draft: Draft) -> frozenset[tuple[str, int]]:
 
 
 def _unfunded(ctx: Context, network: Network, spend: SpendRow, offer: Offer, missing_units: int) -> None:
-    """Say that a stuck spend cannot be paid for; a deposit address is given what the fee lacks, never what is moved."""
+    """Report a stuck spend that its sender cannot pay for.
+
+    A deposit address is sent what the fee lacks, never any of the moved amount.
+    """
     log.error(
         "spend.stuck_without_gas",
         spend=str(spend.id), network=network.code, sender=spend.sender, missing_units=missing_units,
     )  # fmt: skip
     if traits_of(network).claim == "coins":
-        # No address pays for it: it waits for coins that are free.
+        # No single address pays for it: the spend waits until coins are free.
         return
     if freezes.is_network_frozen(network.code) or spend_reads.is_awaiting_gas(network.code, spend.sender):
         return
