@@ -1,4 +1,4 @@
-"""Notices what left our addresses without any row of ours, in what a scan read. No actor; used by those that scan."""
+"""Finds departures without a row in scanned blocks. No actor; used by the actors that scan."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from models.treasury import own_addresses as treasury
 
 log = structlog.get_logger()
 
-# Each takes a few questions.
+# Each takes a few requests.
 READ_PER_STEP: Final = 20
-# Where nobody could tell of one, none is asked for all the time.
+# If the nodes could not show one, requests pause for this long.
 REST_S: Final = 10.0
 
 _rests_until: dict[str, float] = {}
 
 
 def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[BlockScan]) -> dict[str, Left]:
-    """Return, by block hash, what our keys signed in these blocks, known by a row or not. Raises ProviderError.
+    """Return the departures in these blocks by block hash, known by a row or not. Raises ProviderError.
 
     Raises DisownedError if no provider proves a transaction that the reader of its block showed: that provider rests,
     so that the block is read from another one.
-    Nothing where the claim is no counter: there actors.scan.outflow sees them, and read_strangers() reads them after.
-    Called outside of transactions:
-    nodes are asked for what is found. Bytes are committed before they are sent, so that whatever of ours stands in a
-    block has its row already.
+    Empty where the claim is no counter: there actors.scan.outflow notes departures, and read_strangers() reads them
+    later.
+    Called outside of transactions, since nodes are asked about each departure without a row. The signer commits bytes
+    before it sends them, so that every transaction that it signed has its row before it is in a block.
     """
     if traits_of(network).claim != "counter":
         return {}
@@ -67,7 +67,7 @@ def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[Block
 def _departure(
     network: Network, chain: CounterReader, txid: str, scan: BlockScan, ours: Collection[str]
 ) -> Departure | None:
-    """Return a transaction that our key signed; None if nothing proves that, as for a kind that we do not know."""
+    """Return a transaction that our key signed; None if that is unproven, as for an unknown kind of transaction."""
     try:
         departure = chain.departure(txid, scan.block)
         if departure is not None and departure.sender not in ours and chain.providers > 1:
@@ -83,10 +83,10 @@ def _departure(
 
 
 def read_strangers(ctx: Context, network: Network, chain: DepartureReader) -> int:
-    """Read what took from us though no row knows it, where no counter tells of it; return how many that was.
+    """Read departures without a row where the claim is no counter; return the number read.
 
-    Noted by actors.scan.outflow with their blocks. Call outside of transactions. Failing nodes are no error: it is
-    tried again.
+    actors.scan.outflow noted them with their blocks. Call outside of transactions. Failing nodes are no error: the next
+    step tries again.
     """
     if time.monotonic() < _rests_until.get(network.code, 0.0):
         return 0
@@ -101,7 +101,7 @@ def _read_stranger(ctx: Context, network: Network, chain: DepartureReader, stran
     try:
         block = chain.block(stranger.block_height or 0)
         if not isinstance(block, Block) or block.hash != stranger.block_hash:
-            # The scan will notice that another stands there now.
+            # The block was replaced, which the scan will notice.
             return False
         departure = chain.departure(stranger.txid, block)
     except DisownedError as error:
@@ -139,7 +139,7 @@ def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | 
         contract=None if found.pair is None else found.pair.contract,
         decimals=ctx.catalogue.scale(network.gas_currency) if pair is None else pair.decimals,
         token_units=sum(part.units for part in parts),
-        # Where others paid as well, it is nothing that a row of ours asked for.
+        # A transaction with inputs of others as well was not asked for by any of our rows.
         is_transfer=found.is_transfer and len(spent) == len(found.spends),
         raw=found.raw,
         ceiling_units=found.offer.ceiling_units,
@@ -157,9 +157,9 @@ def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | 
 
 
 def _parts(network: Network, found: Departure) -> list[Part]:
-    """Return what a transaction brings to whom: of one that spends coins, without what came back to the hot wallet.
+    """Return a transaction's outputs; for one that spends coins, without change to the hot wallet.
 
-    One that brings nothing to anybody else joins coins of ours.
+    If all outputs go to the hot wallet, they are returned: the transaction joins our coins.
     """
     parts = [
         Part(output.recipient, output.units, has_effect=place not in found.failed, memo=output.memo)

@@ -1,7 +1,7 @@
-"""Scans the networks: block after block into deposits, then settles what they touched. Rung by the scheduler.
+"""Scans the networks: records each block's deposits, then settles their owners. Notified by the scheduler.
 
-A cursor moves in the transaction of its block's deposits; a block whose parent is not the cursor's walks back. Heights
-that a chain skips are gone over; one that is not there yet is waited for.
+A cursor moves in the transaction of its block's deposits. If a block's parent is not the cursor's block, the scan walks
+back. It passes over heights that a chain skips, and waits for one that does not exist yet.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ log = structlog.get_logger()
 BLOCKS_PER_STEP: Final = 50
 SETTLED_PER_STEP: Final = 500
 RELEASED_PER_STEP: Final = 500
-# A newest block that is older, by both, is one of nodes that went back with everything else, or of a chain at rest.
+# If the newest block is older than both, the nodes went back together with the database, or the chain is at rest.
 HEAD_AGE_MAX_S: Final = 120
 HEAD_AGE_MAX_BLOCKS: Final = 24
-# Over the newest blocks of this number, blocks may come so many times as fast as the network makes them, and so many
-# more; and a chain's clock may be so far ahead of ours.
+# Over the newest PACE_OVER_BLOCKS, blocks may come PACE_FACTOR times as fast as the network makes them, plus
+# PACE_SLACK_BLOCKS; and a chain's clock may be ahead of ours by CLOCK_SKEW.
 PACE_OVER_BLOCKS: Final = 64
 PACE_FACTOR: Final = 4
 PACE_SLACK_BLOCKS: Final = 24
 CLOCK_SKEW: Final = timedelta(seconds=60)
 
 
-# Where one provider alone has the newest block, the first scan begins this far below it: the others may lag.
+# If only one provider has the newest block, the first scan begins this far below it: the others may lag.
 FIRST_BEHIND: Final = (0, 1, 4, 16, 64)
 
 
@@ -57,19 +57,19 @@ class Tip(Enum):
     OURS = auto()
     # The scan has gone back to where the chains part.
     REPLACED = auto()
-    # A node lacks it, or providers disagree: whether the scan has read all that the chain has is not known.
+    # A node lacks it, or providers disagree: the scan may not have read every block of the chain.
     UNKNOWN = auto()
 
 
 @network_tick("poll")
 def poll_network(ctx: Context, network: Network, chain: Reader) -> bool:
-    """Scan a network's new blocks and settle what they bring; return whether there are more."""
+    """Scan a network's new blocks and settle their deposits; return whether there are more."""
     try:
         more = _scan(ctx, network, chain)
         if not more:
             _seek_missing(ctx, network, chain)
     finally:
-        # What was scanned before is settled, whatever becomes of the scan.
+        # Deposits of blocks scanned before are settled even if the scan fails.
         _settle(ctx, network, chain)
     return more
 
@@ -83,8 +83,8 @@ def _seek_missing(ctx: Context, network: Network, chain: Reader) -> None:
 
 def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
     """Scan up to BLOCKS_PER_STEP blocks; return whether there are more."""
-    # Seen before the head is asked for: whatever was signed before the stop is in a block up to there, or in none yet.
-    # In none it may come for a while, where what is signed lives in a window: nothing but time ends that.
+    # Read before the head is asked for: a transaction signed before the stop is in a block up to the head, or in none
+    # yet. Where claims are windows, one that is in none may still enter a block: only time ends that.
     looked_at = signing.look(network.code)
     is_stopped = signing.watch(network.code) is not None
     head = chain.head()
@@ -92,7 +92,7 @@ def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
     if at is None:
         return False
     cursors.seen_head(network.code, head)
-    # A step that died in the middle of a reorg left some.
+    # A step that died during a reorg may have left orphans.
     reorgs.reverse_orphans(ctx, network)
     if chain.providers > 1 and at.split_height is not None and reorgs.is_split(network, chain, at.split_height):
         return False
@@ -100,7 +100,7 @@ def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
     try:
         return _scan_on(ctx, network, chain, at, head, looked_at=looked_at, is_stopped=is_stopped)
     finally:
-        # It counts as far as the scan has come, and is noted before anything is released.
+        # The final height counts up to the cursor, and is noted before any deposit is released.
         cursors.seen_final(network.code, final)
 
 
@@ -134,10 +134,10 @@ def _scan_on(
 
 
 def _note_head(network: Network, at: Cursor, looked_at: datetime | None, *, is_stopped: bool) -> None:
-    """Note that all is read that the chain has, unless its newest block is too old for that.
+    """Note that the scan has read the whole chain, unless the chain's newest block is too old.
 
-    Blocks of bitcoin are hours apart at times, so that its nodes may have gone back by hours with the database and look
-    well: where coins are claimed a stop lasts until a block was made after it.
+    Bitcoin blocks are hours apart at times, so that its nodes may have gone back by hours with the database and still
+    look healthy: where spends claim coins, signing stays stopped until a block was made after the stop.
     """
     traits, age_max_s = traits_of(network), _head_age_max_s(network)
     if is_stopped:
@@ -149,7 +149,7 @@ def _note_head(network: Network, at: Cursor, looked_at: datetime | None, *, is_s
 
 
 def _head_age_max_s(network: Network) -> int:
-    """Return how old a chain's newest block may be for its nodes to be believed that it is the newest."""
+    """Return the highest age in seconds at which a block is accepted as the chain's newest."""
     return max(HEAD_AGE_MAX_S, HEAD_AGE_MAX_BLOCKS * network.block_time_ms // 1000)
 
 
@@ -161,7 +161,7 @@ def _is_hole(chain: Reader, low: int, high: int) -> bool:
 def _first_position(network: Network, chain: Reader, head: int) -> Position | None:
     """Begin at the head, or some blocks below it: no address was given out before.
 
-    Of several providers two have to have the block. Raises ProviderError where one is alone with it.
+    If there are several providers, two have to have the block. Raises ProviderError if only one has it.
     """
     block = _first_block(chain, head)
     if block is None:
@@ -181,9 +181,10 @@ def _first_block(chain: Reader, head: int) -> Block | None:
 
 
 def _check_tip(ctx: Context, network: Network, chain: Reader, cursor: Cursor, head: int) -> Tip:
-    """Notice a tip that was replaced by another of the same height, or blocks below it on a shorter chain.
+    """Compare the newest scanned block with the chain's, and walk back if the chain replaced it.
 
-    A head that went back is no reorg while the blocks up to it are the scanned ones: its node lags.
+    On a shorter chain, the kept block at its head is compared. A lower head is no reorg while the blocks up to it are
+    the scanned ones: its node lags.
     """
     kept = (cursor.height, cursor.hash) if head >= cursor.height else cursors.kept_at_or_below(network.code, head)
     block = None if kept is None else chain.block(kept[0])
@@ -197,7 +198,10 @@ def _check_tip(ctx: Context, network: Network, chain: Reader, cursor: Cursor, he
 
 
 def _halt_far_ahead(network: Network, cursor: Cursor, head: int) -> None:
-    """Halt where all kept blocks are above the chain's head: a provider made them up, or the nodes lost the chain."""
+    """Halt the scan, whose kept blocks are all above the chain's head.
+
+    A provider invented those blocks, or the nodes lost the chain.
+    """
     if cursors.halt(network.code, "the chain ends below the kept blocks"):
         command = f"sluice scan rewind {network.code} --to HEIGHT --force"
         log.error("scan.ahead_of_chain", network=network.code, height=cursor.height, head=head, command=command)
@@ -206,7 +210,7 @@ def _halt_far_ahead(network: Network, cursor: Cursor, head: int) -> None:
 def _scan_next(
     ctx: Context, network: Network, chain: Reader, begun: Position, head: int, ours: Matching, *, whole: bool
 ) -> Cursor | None:
-    """Record the next blocks' deposits and move the cursor; None when there is nothing to go on with."""
+    """Record the next blocks' deposits and move the cursor; None if the scan has to wait."""
     at = cursor = begun.cursor
     scans = chain.scan(cursor.height, head, ours, whole=whole, upon=cursor.hash)
     left = departures.left_in(ctx, network, chain, scans)
@@ -217,7 +221,7 @@ def _scan_next(
         if not _follows(scan.block, at, head, whole=whole):
             back = reorgs.walk_back(ctx, network, chain, at, head)
             if back is None and chain.providers > 1:
-                # Whoever shows our block and another one upon what it does not have rests, if the others do not agree.
+                # A provider that shows our block and a next one on another parent rests if the others disagree.
                 chain.agreement(scan.block.height, scan.block.hash)
             return back
         if pace is not None:
@@ -233,9 +237,10 @@ def _scan_next(
 
 
 def _follows(block: Block, at: Cursor, head: int, *, whole: bool) -> bool:
-    """Return whether a block stands upon the cursor's, as far as that shows; where it does not, the chain has changed.
+    """Return whether a block continues the cursor's block; if not, the chain has changed.
 
-    Blocks between them are left out only where none may be replaced any more. Raises ProviderError elsewhere.
+    True also if blocks between them were left out, which is allowed only where no block may be replaced; elsewhere
+    raises ProviderError.
     """
     if block.parent_height > at.height:
         if whole or block.height > head - cursors.BLOCKS_SETTLED:
@@ -247,8 +252,8 @@ def _follows(block: Block, at: Cursor, head: int, *, whole: bool) -> bool:
 def _check_pace(network: Network, chain: Reader, block: Block, since: Pace) -> None:
     """Refuse a block that comes much faster than its network makes them, unless two providers have it.
 
-    One that makes blocks up could otherwise lead the scan further from the chain than it may be taken back. A time in
-    the future does not count. Raises ProviderError.
+    A provider that invents blocks could otherwise lead the scan further from the chain than it can walk back. A block
+    time in the future does not count. Raises ProviderError.
     """
     now = max(since.now, datetime.now(UTC))
     passed = min(block.time, now + CLOCK_SKEW) - since.block_time
@@ -257,7 +262,7 @@ def _check_pace(network: Network, chain: Reader, block: Block, since: Pace) -> N
         return
     told = chain.agreement(block.height, block.hash)
     if told.same < WITNESSES_MIN:
-        # One that lacks the block may have it soon. Of two that differ none rests, so an operator has to act.
+        # A provider that lacks the block may have it soon. If two differ, neither rests, so an operator has to act.
         reorgs.is_tied(network, block.height, told)
         raise ProviderError(f"block {block.height} comes too soon, and one provider alone has it")
 
@@ -289,6 +294,6 @@ def _settle(ctx: Context, network: Network, chain: Reader) -> None:
         due = deposits.owners_due(network.code, kind=kind, confirmations=network.confirmations, limit=SETTLED_PER_STEP)
         settle_owners(ctx, ((kind, owner_id) for owner_id in due))
     crediting.release_matured(network, limit=RELEASED_PER_STEP, run=isolated)
-    # With one provider alone, a second reading is its own.
+    # With a single provider, a second reading would only repeat its own answer.
     is_reread = ctx.settings.rescan_s > 0 and chain.providers > 1
     topups.book_matured(network, limit=RELEASED_PER_STEP, after_rereading=is_reread)

@@ -1,7 +1,7 @@
-"""Makes a transfer on a chain a deposit, and settles it with whom it concerns. Shared by the actors that read chains.
+"""Records a transfer on a chain as a deposit, and settles its owner. Shared by the actors that read chains.
 
-What we move ourselves, gas and sweeps, is nobody's payment; what others send to the hot wallet is a top-up. Where
-money lies in coins, so is what they send to an address that was given out to nobody, but it is not the gateway's own.
+Our own transfers, gas and sweeps, are no payments. A transfer from others to the hot wallet is a top-up. Where claims
+are coins, a transfer to an address that was given to no owner is a top-up too, but its coin is not the gateway's own.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from models.wallets import settlement as wallet_settlement
 
 log = structlog.get_logger()
 
-# So many coins below the smallest amount count towards an invoice, and beyond them the one that completes its price.
+# This many coins below the smallest amount count towards an invoice, and after them the one that completes its price.
 SMALL_MAX: Final = 3
 
 Waiting = Callable[[], Sequence[int]]
@@ -51,14 +51,14 @@ SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
     "invoice": settlement.settle,
     "wallet": wallet_settlement.settle,
 }
-"""Who settles what came to whom."""
+"""The function that settles each kind of owner."""
 
 
 class Matching:
-    """Finds what is ours, as chains.base.Ours, and remembers whose they are. Made anew for every step of a scan.
+    """Finds our addresses and coins, as chains.base.Ours, and keeps their owners. Made again for every scan step.
 
-    Where the claim is coins, addresses that were given out to nobody count too. A database that lost its last commits
-    has forgotten to whom it gave them, and what was paid out of the coins there is found by these alone.
+    Where claims are coins, addresses that were given to no owner count too. A database that lost its last commits no
+    longer knows their owners, and only their coins lead to the payouts that spent them.
     """
 
     def __init__(self, network: Network) -> None:
@@ -80,7 +80,7 @@ class Matching:
         return coins.ours(self._code, seen)
 
     def of(self, transfers: Iterable[Transfer]) -> set[tuple[OwnerKind, UUID]]:
-        """Return whom these transfers came to, the gateway itself left out."""
+        """Return the owners of these transfers, without the gateway itself."""
         owners = [self.owners[t.recipient] for t in transfers if t.recipient in self.owners]
         return {(owner.kind, owner.id) for owner in owners}
 
@@ -94,7 +94,7 @@ def found_in(
     *,
     targets: Targets | None = None,
 ) -> Deposit:
-    """Return a transfer as the deposit that it is to its owner. targets: of the step that reads the block."""
+    """Return a transfer as its owner's deposit. targets: those of the step that reads the block."""
     target = partial((targets or Targets()).units, ctx.catalogue, owner.id, block.time)
     pair = ctx.catalogue.pairs[transfer.currency, network.code]
     return Deposit(
@@ -125,12 +125,13 @@ def stray_reason(
     target: Target,
     waiting: Waiting = tuple,
 ) -> str | None:
-    """Say why a deposit does not count; the right asset counts, however small, but for a crowd of small coins.
+    """Return why a deposit does not count; None if it counts.
 
-    A wallet takes every asset, over every network on which its address is watched.
+    The right asset counts, however small, except beyond a limited number of small coins. A wallet takes every asset, on
+    every network on which its address is watched.
 
-    target: returns what its invoice asks for by the quote in force. waiting: returns, in the ledger's units, other
-    payments to the same owner that count and that no block has yet. For sightings alone: a block judges by deposits.
+    target: returns the amount of the invoice's quote in force. waiting: returns, in ledger units, the owner's other
+    payments that count and are in no block yet. For sightings only: transfers in blocks are compared with deposits.
     """
     pair = catalogue.pairs[transfer.currency, network.code]
     is_small = transfer.units < pair.min_deposit_units
@@ -144,10 +145,10 @@ def stray_reason(
 
 
 def _is_dear(owner: Owner, network: Network, units: int, small_below: int, target: Target, waiting: Waiting) -> bool:
-    """Return whether one more small deposit costs more than a few per cent to spend: on networks of coins.
+    """Return whether spending one more small deposit costs more than a few per cent of it; on networks of coins.
 
-    An invoice takes some, so that a buyer can complete a price, and beyond them the one that completes it: strangers
-    may have sent the others. A wallet takes none.
+    An invoice takes some small coins, so that a buyer can complete a price, and after them the one that completes it:
+    strangers may have sent the others. A wallet takes none.
     """
     if traits_of(network).claim != "coins":
         return False
@@ -161,15 +162,15 @@ def _is_dear(owner: Owner, network: Network, units: int, small_below: int, targe
 
 
 def take(ctx: Context, chain: Reader, found: Deposit) -> bool:
-    """Record a deposit once, and decide whether one provider is believed for it. Call inside a transaction.
+    """Record a deposit once, and decide whether it needs witnesses. Call inside a transaction.
 
-    With one provider alone nobody else can be asked; production starts like that only where the operator said so.
+    A network with a single provider has no witnesses; production starts like that only if the operator allowed it.
     """
     if found.ordinal == NATIVE and probes.covers(found):
         return False
     first = topups.lock_coin(found.network, found.txid, found.ordinal)
     if first is not None and first.origin == "adopted":
-        # An operator who kept it has settled with its payer.
+        # An operator who kept the coin has settled with its payer.
         if first.status != "reversed":
             return False
         if (first.currency, first.units, first.address) == (found.currency, found.amount_units, found.address):
@@ -184,7 +185,7 @@ def take(ctx: Context, chain: Reader, found: Deposit) -> bool:
 
 
 def _kept(found: Deposit) -> Topup:
-    """Return a coin as the gateway's own, which an operator kept before a reorg or a rewind took it."""
+    """Return a top-up for a coin that an operator kept as the gateway's own before a reorg or rewind took it."""
     return Topup(
         id=uuid7(),
         network=found.network,
@@ -202,7 +203,7 @@ def _kept(found: Deposit) -> Topup:
 
 
 def _change_owner(ctx: Context, first: Topup, found: Deposit) -> None:
-    """Take back the top-up that a coin was booked as before the owner of its address was known."""
+    """Reverse the top-up booked for a coin before its address's owner was known."""
     topups.reverse(first)
     log.warning(
         "deposit.owner_changed", network=found.network, txid=found.txid, ordinal=found.ordinal, address=found.address,
@@ -214,7 +215,7 @@ def _change_owner(ctx: Context, first: Topup, found: Deposit) -> None:
 def take_transfer(
     ctx: Context, network: Network, chain: Reader, block: Block, transfer: Transfer, ours: Matching
 ) -> bool:
-    """Record a transfer as what it is; return whether it was new. Call inside a transaction."""
+    """Record a transfer as a deposit or top-up; return whether it was new. Call inside a transaction."""
     sender = transfer.sender if traits_of(network).has_sender else None
     if treasury.is_own_move(network.code, transfer.mark or transfer.txid, sender):
         return False
@@ -257,7 +258,7 @@ def _topup(ctx: Context, network: Network, block: Block, transfer: Transfer, our
 
 
 def _origin(network: Network, transfer: Transfer, ours: Matching) -> Origin:
-    """Return whose a transfer is that came to no invoice and no wallet: by where it came to, and from."""
+    """Return a top-up's origin, by the recipient and sender of the transfer."""
     if transfer.recipient != ours.hot:
         return "unowned"
     return "cold" if treasury.is_cold(network.code, transfer.sender) else "transfer"
@@ -271,13 +272,13 @@ def take_late(
     ours: Matching,
     left: Mapping[str, Left] = MappingProxyType({}),
 ) -> int:
-    """Record what a second look at a scanned block found; return how many deposits and top-ups were new.
+    """Record the findings of a second reading of a scanned block; return the number of new deposits and top-ups.
 
-    left: what our keys signed, by block, where the claim is a counter. Nothing is recorded unless the block is one that
-    the cursor stands on.
+    left: the departures that our keys signed, by block, where the claim is a counter. Nothing is recorded unless the
+    block is part of the scanned chain.
     """
     signed = left.get(scan.block.hash, NOTHING)
-    # What was sent in it matters also where nothing came of it.
+    # Departures in the block matter even if they brought us no transfer.
     if not (scan.transfers or scan.spent or any(signed) or outflow.is_watched(network, scan)):
         return 0
     with transaction():
@@ -285,14 +286,14 @@ def take_late(
             return 0
         outflow.note(network, scan, signed)
         new = [each for each in scan.transfers if take_transfer(ctx, network, chain, scan.block, each, ours)]
-        # The first reading did not show them: one provider hides them, or the other made them up.
+        # The first reading did not show them: one provider hides them, or the other invented them.
         for transfer in new if chain.providers > 1 else ():
             doubt(network.code, transfer.txid, transfer.ordinal)
         return len(new)
 
 
 def booked_as(catalogue: Catalogue, network: Network, transfer: Transfer) -> Booked:
-    """Return a transfer as its row has it."""
+    """Return a transfer in the form of its row."""
     units = catalogue.pairs[transfer.currency, network.code].to_ledger(
         transfer.units, catalogue.scale(transfer.currency)
     )
@@ -312,13 +313,13 @@ def _policy(ctx: Context) -> quorum.Policy:
 
 
 def _usd_cents(ctx: Context, currency: str, units: int) -> int | None:
-    """Return what has come is worth now, rounded up; None without a fresh rate."""
+    """Return an amount's worth in US cents now, rounded up; None without a fresh rate."""
     rate: int | None = ctx.market.read().rates.get(currency)
     return None if rate is None else usd_cents(units, rate=rate, scale=ctx.catalogue.scale(currency), up=True)
 
 
 def settle_owners(ctx: Context, owners: Iterable[tuple[OwnerKind, UUID]]) -> None:
-    """Settle those to whom something came, each in a transaction of its own."""
+    """Settle the owners of new transfers, each in its own transaction."""
     for kind, owner_id in owners:
         settle = SETTLE[kind]
         isolated(owner_id, settle, ctx.catalogue, owner_id)

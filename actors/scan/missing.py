@@ -1,9 +1,9 @@
-"""Finds what left our addresses in blocks that were read without their transactions. No actor; called by the scan.
+"""Finds departures in blocks that were read without their transactions. No actor; called by the scan.
 
-Far behind the head only logs are read where the coin itself is not offered, and a plain transfer of coin leaves none.
-Such a transaction is missed, and then the chain has used a slot that no row explains: signing stops. Here the count of
-slots at older blocks tells in which block it was used, and that one is read whole. A node that has thrown its state
-away cannot tell; then the network stays stopped, and an operator reads the blocks again.
+Far behind the head, the scan reads only logs if the gas coin itself is not offered, and a plain transfer of it leaves
+no log. Such a transaction is missed, and then the chain has used a slot that no row explains: signing stops. This
+module asks for the slot count at older blocks, finds the block that used the slot, and reads that block whole. A node
+that has discarded its state cannot answer; then signing stays stopped, and an operator reads the blocks again.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from models.treasury import own_addresses as treasury
 
 log = structlog.get_logger()
 
-# Each takes some twenty questions for its block, and a handful for what is in it.
+# Each takes some twenty requests to find its block, and a handful for the block's transactions.
 SOUGHT_PER_STEP: Final = 5
-# Where nobody could tell, or nothing was there, it is not asked all the time.
+# After a search without an answer or a finding, the next one waits this long.
 REST_S: Final = 60.0
 
 _rests_until: dict[str, float] = {}
 
 
 def seek(ctx: Context, network: Network, chain: CounterReader) -> int:
-    """Find a few of a stopped network's missing transactions, once the scan has stood at the head; return how many.
+    """Find a few of a stopped network's missing departures, once the scan has reached the head; return their number.
 
-    For families whose claim is a counter. Call outside of transactions. Failing nodes are no error: it is tried again.
+    For families whose claim is a counter. Call outside of transactions. Failing nodes are no error: the next step tries
+    again.
     """
     stopped = signing.read(network.code)
     cursor = cursors.read(network.code)
@@ -65,7 +66,7 @@ def _missing(network: Network, chain: CounterReader, sender: str, height: int) -
 
 
 def _find(ctx: Context, network: Network, chain: CounterReader, sender: str, slot: int, scanned: int) -> bool:
-    """Find the block in which a slot was used, and read it whole; return whether what used it is noted now."""
+    """Find the block that used a slot and read it whole; return whether the departure is noted now."""
     before, after = slots.between(network.code, sender, slot)
     if before is None:
         before = cursors.started_height(network.code) or 0

@@ -1,6 +1,6 @@
-"""Goes back where a chain was replaced, and waits where its providers disagree. Used by actors.scan.follow.
+"""Moves the scan back after a reorg, and pauses it while providers disagree. Used by actors.scan.follow.
 
-One provider of several takes back nothing that may have been credited.
+If a network has several providers, one alone never causes credited deposits to be taken back.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from models.treasury import topups
 
 log = structlog.get_logger()
 
-# So many heights in a row that a chain skips are gone over in search of a block; with more, the next step looks again.
+# The number of skipped heights in a row that one search for a block goes over; beyond it the next step looks again.
 HOLE_MAX: Final = 64
 
 
 def at_or_below(chain: Reader, height: int) -> Block | None:
-    """Return the newest block up to a height; None if the chain has not come there, or skips too many heights."""
+    """Return the newest block up to a height; None if the chain is shorter or skips too many heights."""
     for at in range(height, max(height - HOLE_MAX, -1), -1):
         found = chain.block(at)
         if found is not SKIPPED:
@@ -42,7 +42,7 @@ def at_or_below(chain: Reader, height: int) -> Block | None:
 
 
 def row(network: Network, block: Block, *, read_by: str = "") -> ChainBlock:
-    """Return a block as the scan keeps it. read_by: the mark of the provider that told it."""
+    """Return a block's row. read_by: the mark of the provider that returned the block."""
     return ChainBlock(
         network=network.code,
         height=block.height,
@@ -55,11 +55,11 @@ def row(network: Network, block: Block, *, read_by: str = "") -> ChainBlock:
 
 
 def walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor, head: int) -> Cursor | None:
-    """Find the last kept block that the chain still has, take back what came after it, and resume there.
+    """Find the last kept block that the chain still has, take back the deposits after it, and resume there.
 
-    None where there is nothing to go on with: what the node lacks it may not have seen yet, so that only another block
-    in the place of ours proves a reorg; and while as many providers keep our block as have another, nobody knows. What
-    may have been credited is not taken back on one provider's word alone, where there are more.
+    None if the scan has to wait. A block that the node lacks it may not have seen yet: only another block at its height
+    proves a reorg. While as many providers have our block as have another, the reorg is undecided. If there are several
+    providers, deposits that may have been credited are not taken back because of one provider alone.
     """
     kept = cursors.kept_blocks(network.code)
     fork = _fork(chain, kept, head)
@@ -81,9 +81,9 @@ def walk_back(ctx: Context, network: Network, chain: Reader, cursor: Cursor, hea
 def _fork(chain: Reader, kept: Sequence[tuple[int, str]], head: int) -> tuple[int, tuple[int, str] | None] | None:
     """Return the newest kept height that the chain still has, and the kept block above it that it replaced.
 
-    None where it has none of them. Ours are a chain and so are theirs, so that a bisection finds where they part; what
-    is above the chain's own end is lacking there, not replaced; what it skipped is replaced by what follows. Above the
-    head nobody is asked: only one that made those blocks up would answer.
+    None if the chain has no kept block. Kept blocks form a chain and so do the provider's, so that a bisection finds
+    the fork. Kept blocks above the chain's end are missing there, not replaced; a height that the chain skipped counts
+    as replaced. No provider is asked for blocks above the head: only one that invented them would answer.
     """
     ended = sum(height > head for height, _ in kept)
     while ended < len(kept) and chain.block(kept[ended][0]) is None:
@@ -101,9 +101,9 @@ def _fork(chain: Reader, kept: Sequence[tuple[int, str]], head: int) -> tuple[in
 
 
 def _check_upon(chain: Reader, fork: tuple[int, str], height: int) -> None:
-    """Refuse a chain whose first block above the fork does not stand upon it. height: of a block that was replaced.
+    """Refuse a chain whose first block above the fork has another parent. height: that of a replaced block.
 
-    Where blocks prove their work, another chain is put beside ours by whoever works alone. Raises ProviderError.
+    Where blocks prove work, a provider could otherwise show a chain that it made alone. Raises ProviderError.
     """
     for at in range(fork[0] + 1, height + HOLE_MAX):
         found = chain.block(at)
@@ -111,7 +111,7 @@ def _check_upon(chain: Reader, fork: tuple[int, str], height: int) -> None:
             if (found.parent_height, found.parent_hash) == fork:
                 return
             if chain.providers > 1:
-                # Whoever is alone with it is asked last from now on.
+                # A provider that alone has this block is asked last from now on.
                 chain.agreement(found.height, found.hash)
             raise ProviderError(f"block {at} does not stand upon block {fork[0]}")
         if found is None:
@@ -126,17 +126,17 @@ def is_same(found: Block | Skipped | None, block_hash: str) -> bool:
 
 
 def _agreed(network: Network, chain: Reader, replaced: tuple[int, str], *, depth: int) -> bool | None:
-    """Return whether two providers, or the only one, have another block in the place of ours; False for one of several.
+    """Return True if two providers, or the only one, have replaced our block; False if one of several has.
 
-    One of several is believed while nothing that it takes back may have been credited. None, which halts the scan,
-    where it is not, or where as many providers still have our block. depth: from the highest block that deposits were
-    ever credited by, so that going back in small steps is no way round it.
+    One of several is believed while no deposit that it takes back may have been credited. None if it is not believed,
+    which halts the scan, or if as many providers still have our block. depth: counted from the highest block by which
+    deposits were ever credited, so that several small steps back do not evade the limit.
     """
     if chain.providers == 1:
         return True
     ours = chain.agreement(*replaced)
     if _is_disputed(ours):
-        # Most have our block: the next step asks them, since the others rest.
+        # If most have our block, the next step asks them, since the others rest.
         if ours.same < WITNESSES_MIN or ours.same == ours.other:
             _halt_disputed(network, replaced[0])
         return None
@@ -150,7 +150,7 @@ def _agreed(network: Network, chain: Reader, replaced: tuple[int, str], *, depth
 
 
 def _is_disputed(ours: Agreement) -> bool:
-    """Return whether as many providers have our block as have another, of those that have one of them."""
+    """Return whether at least as many providers have our block as have another at its height."""
     return ours.same > 0 and ours.same >= ours.other
 
 
@@ -160,9 +160,9 @@ def _halt_disputed(network: Network, height: int) -> None:
 
 
 def is_split(network: Network, chain: Reader, height: int) -> bool:
-    """Return whether providers still have different blocks at a height where the second reading found that.
+    """Return whether providers still disagree about a height where the second reading found two blocks.
 
-    The scan waits then. It goes on once they agree, whichever block it is: another one than ours is a reorg like any.
+    The scan waits while they do. It resumes once they agree on a block; if that is not ours, it is an ordinary reorg.
     """
     kept = cursors.kept_hash(network.code, height)
     ours = Agreement(same=0, other=0) if kept is None else chain.agreement(height, kept)
@@ -173,7 +173,7 @@ def is_split(network: Network, chain: Reader, height: int) -> bool:
 
 
 def is_tied(network: Network, height: int, told: Agreement) -> bool:
-    """Return whether as many providers have a block as have another, which halts the scan."""
+    """Halt the scan and return True if as many providers have a block as have another."""
     if not told.other or told.same != told.other:
         return False
     _halt_disputed(network, height)
@@ -183,7 +183,7 @@ def is_tied(network: Network, height: int, told: Agreement) -> bool:
 def _from_the_start(
     ctx: Context, network: Network, chain: Reader, cursor: Cursor, kept: Sequence[tuple[int, str]]
 ) -> Cursor | None:
-    """Go on after a reorg that reaches below all kept blocks: possible only if the scan itself began there."""
+    """Resume after a reorg below all kept blocks: possible only if the scan itself began there."""
     started = cursors.started_height(network.code)
     block = at_or_below(chain, kept[-1][0]) if kept else None
     if block is None:
@@ -210,7 +210,7 @@ def go_on(
     move: cursors.retreat or cursors.restart, without `expected` and `peak`. is_agreed: two providers, or the only one,
     have the block of that height.
     """
-    # Credits below the height were counted from at most so many blocks above it.
+    # Confirmations of deposits credited below the height were counted up to at most this block.
     peak = height + network.confirmations - 1 if is_agreed else None
     with transaction():
         moved = move(expected=cursor, peak=peak)
@@ -226,7 +226,10 @@ def go_on(
 
 
 def reverse_orphans(ctx: Context, network: Network) -> None:
-    """Take back what came in blocks that the cursor no longer stands on. Safe to run any number of times."""
+    """Take back deposits, top-ups and departures of blocks that are no longer part of the scanned chain.
+
+    Safe to run any number of times.
+    """
     topups.reverse_orphans(network.code)
     unknown_spends.take_out(network.code)
     reversals.reverse_orphans(ctx.catalogue, network.code)

@@ -1,9 +1,9 @@
-"""Reads scanned blocks a second time, in another way and if possible by another provider. Rung by the scheduler.
+"""Reads scanned blocks a second time, in another way and from another provider. Notified by the scheduler.
 
-The first reading trusts a filter and the logs of one node; this one takes every receipt of the block. It finds what a
-lagging or lying node hid, and doubts what only one node showed. `sluice rescan` runs it over blocks of its choice.
-Where there are several providers, another one has to tell the block than did before. What it lacks yet is read later;
-what is given up after RESCAN_S is counted.
+The first reading trusts a filter and the logs of one node; this one reads every receipt of the block. It finds deposits
+that a lagging or lying node hid, and asks for witnesses of those that only one node showed. `sluice rescan` runs it
+over chosen blocks. If there are several providers, another one than before has to return the block. A block that it
+lacks is read later; blocks given up after RESCAN_S are counted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BLOCKS_PER_STEP: Final = 40
 # The newest blocks are left to the scan, by number and by time: nodes that lag a little have caught up then.
 BEHIND: Final = 6
 BEHIND_S: Final = 6
-# However small RESCAN_S is, the second reading may fall behind by as many blocks.
+# However small RESCAN_S is, the second reading may fall behind by this many blocks.
 DEPTH_MIN: Final = 6
 MS_PER_S: Final = 1_000
 
@@ -40,7 +40,7 @@ class Reread:
     """The outcome of reading a block again."""
 
     height: int
-    # None where no other provider has the block, or it is not the one that the scan stands on; '' where both skip it.
+    # None if no other provider has the block, or it is not the scanned one; '' if both skip it.
     block_hash: str | None
     found: int = 0
     doubted: int = 0
@@ -48,9 +48,9 @@ class Reread:
 
 @network_tick("rescan")
 def rescan_recent(ctx: Context, network: Network, chain: Reader) -> bool:
-    """Read on where the last step ended, but never further back than the settings say.
+    """Read blocks again from where the last step ended, but no older ones than the settings allow.
 
-    A block that no other provider has, or in whose place they have another one, ends the step: the next begins there.
+    A block that no other provider has, or that they have replaced, ends the step: the next one begins there.
     """
     cursor = cursors.read(network.code)
     if cursor is None or ctx.settings.rescan_s == 0:
@@ -61,22 +61,22 @@ def rescan_recent(ctx: Context, network: Network, chain: Reader) -> bool:
         block_hash = reread(ctx, network, chain, height).block_hash
         if block_hash is None or not cursors.reread_to(network.code, height, block_hash=block_hash):
             return False
-    # Fast chains make more blocks between two rings than a step reads.
+    # Fast chains make more blocks between two runs than a step reads.
     return last >= first + BLOCKS_PER_STEP
 
 
 def behind_blocks(network: Network) -> int:
-    """Return how many of the newest blocks are not read a second time yet."""
+    """Return the number of newest blocks that are not read a second time yet."""
     return max(BEHIND, BEHIND_S * MS_PER_S // network.block_time_ms)
 
 
 def depth_blocks(network: Network, seconds: int) -> int:
-    """Return how many blocks a network makes in so many seconds."""
+    """Return the number of blocks that a network makes in a number of seconds."""
     return seconds * MS_PER_S // network.block_time_ms
 
 
 def _span(network: Network, scanned: int, *, depth: int) -> tuple[int, int]:
-    """Return the first and the last block that are to be read now; give up those that fell too far behind."""
+    """Return the first and the last block to read now; give up blocks that fell too far behind."""
     last, reached = scanned - behind_blocks(network), cursors.reread_height(network.code)
     oldest = max(min(scanned - depth, last - DEPTH_MIN + 1), (cursors.started_height(network.code) or 0) + 1)
     if reached is None:
@@ -87,7 +87,7 @@ def _span(network: Network, scanned: int, *, depth: int) -> tuple[int, int]:
 
 
 def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread:
-    """Read a block again and record what was missed; safe to run any number of times. Raises ProviderError."""
+    """Read a block again and record missed deposits; safe to run any number of times. Raises ProviderError."""
     ours = Matching(network)
     scan = chain.reread(height, ours, but_by=cursors.read_by(network.code, height))
     kept = cursors.kept_hash(network.code, height)
@@ -106,7 +106,7 @@ def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread
 
 
 def _note_split(network: Network, chain: Reader, height: int, kept: str) -> None:
-    """Let the scan wait where another provider has another block than ours, unless more of them have ours."""
+    """Pause the scan at a height if other providers have another block, unless more of them have ours."""
     if chain.providers == 1:
         return
     ours = chain.agreement(height, kept)
@@ -115,9 +115,9 @@ def _note_split(network: Network, chain: Reader, height: int, kept: str) -> None
 
 
 def _doubt_absent(ctx: Context, network: Network, chain: Reader, scan: BlockScan) -> int:
-    """Ask for witnesses of deposits and top-ups that a block does not show again, or shows otherwise.
+    """Ask for witnesses of deposits and top-ups that the second reading lacks or shows differently.
 
-    It is too late for those that are confirmed: they are logged alone.
+    For confirmed ones it is too late: they are only logged.
     """
     shown = {booked_as(ctx.catalogue, network, transfer) for transfer in scan.transfers}
     absent = [

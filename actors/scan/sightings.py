@@ -1,7 +1,7 @@
-"""Reads what waits for a block in a network's pools, and notes what of it pays an invoice. Rung by the scheduler.
+"""Reads a network's mempools and notes the payments to invoices among them. Notified by the scheduler.
 
-A sighting proves nothing but when it was seen: nothing is credited by it. Each step reads a portion and writes it down;
-one that dies in between has written nothing, and the next is told the same again.
+A sighting only proves when the payment was seen: it credits nothing. Each step reads a portion and writes it; a step
+that dies in between has written nothing, and the next reads the same portion again.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ log = structlog.get_logger()
 
 @network_tick("sightings")
 def seek_sightings(ctx: Context, network: Network, chain: Reader) -> bool:
-    """Note a portion of what the pools show; return whether there is more. Nothing before the scan has begun."""
+    """Note a portion of the pools' payments; return whether there are more. Nothing before the scan has begun."""
     if not traits_of(network).has_mempool or cursors.read(network.code) is None:
         return False
     ours = _Awaited(network)
-    # By this trait a family says that its reader is one.
+    # The trait has_mempool means that the family's reader is one.
     told = cast("MempoolReader", chain).sightings(ours, sightings.known(network.code))
-    # Asked for afterwards: what left the pools for a block is in one up to there.
+    # Asked for afterwards: a payment that left the pools for a block is in one up to this head.
     head = chain.head() if told.gone else 0
     _write(ctx, network, ours, told, head)
     if not told.is_more:
@@ -49,7 +49,7 @@ def seek_sightings(ctx: Context, network: Network, chain: Reader) -> bool:
 
 
 class _Awaited:
-    """Finds what is an invoice's, as chains.base.Ours: nobody else waits for a payment before it is in a block."""
+    """Finds invoices' addresses, as chains.base.Ours: only invoices use a payment before it is in a block."""
 
     def __init__(self, network: Network) -> None:
         self._family = network.family
@@ -57,14 +57,14 @@ class _Awaited:
         self.targets = quoting.Targets()
 
     def addresses(self, seen: Collection[str]) -> Collection[str]:
-        """Return those of the addresses that are invoices'."""
+        """Return the addresses that belong to invoices."""
         found = {owner.address: owner for owner in deposits.match(self._family, seen).values()}
         invoices = {address: owner for address, owner in found.items() if owner.kind == "invoice"}
         self.owners.update(invoices)
         return invoices.keys()
 
     def coins(self, seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
-        """Return none: what our own coins are spent by is told by blocks alone."""
+        """Return no coins: only blocks show which transactions spend our coins."""
         del seen
         return ()
 
@@ -73,9 +73,9 @@ def _write(ctx: Context, network: Network, ours: _Awaited, told: Sightings, head
     with transaction():
         paid = sightings.owners_of(network.code, {*told.unseen, *(each.transfer.txid for each in told.seen)})
         paid += [(each.transfer.txid, ours.owners[each.transfer.recipient].id) for each in told.seen]
-        # Nothing that holds a quote may change before it is written, and no quote may begin while that changes.
+        # A quote is written before any sighting that holds it changes, and no quote may begin while sightings change.
         locked, busy = invoices.lock_free({owner_id for _, owner_id in paid})
-        # A page of ends may keep some of them for seconds: they are left to the next look, and nothing else.
+        # A step that ends invoices may keep some locked for seconds: only these are left to the next look.
         left = {txid for txid, owner_id in paid if owner_id in busy}
         told = replace(
             told,
@@ -85,13 +85,13 @@ def _write(ctx: Context, network: Network, ours: _Awaited, told: Sightings, head
         )
         held = quoting.write_before_change(ctx.catalogue, locked)
         now = app_now()
-        # A block that the scan has not read yet may have those that are in no pool: they are lost, not doubted.
+        # Payments in no pool may be in a block that the scan has not read: they are marked lost, not doubted.
         sightings.doubt(network.code, told.unseen - told.gone)
         sightings.lose(network.code, told.gone, height=head, left=left)
         noted = sightings.note(list(_rows(ctx, network, ours, told.seen)), now=now)
         sightings.doubt_replaced(network.code, left=left)
         gone = sightings.forget_lost(network.code, left=left)
-        # A replacement holds the quote that begins where the one that it replaces lets go.
+        # A replacement holds the quote that begins when the replaced payment releases its own.
         quoting.release(ctx.catalogue, held, now=now)
         sightings.expect(network.code, [each.transfer.txid for each in told.seen if each.is_soon], now=now)
     if noted or gone:
@@ -138,9 +138,9 @@ def _rows(ctx: Context, network: Network, ours: _Awaited, seen: Collection[Sight
 def _others(
     owner_id: UUID, transfer: Transfer, spends: Sequence[str], before: Sequence[sightings.Sighting]
 ) -> list[int]:
-    """Return the units of an owner's other sightings that count: noted ones, and those before it in this portion.
+    """Return the units of an owner's other sightings that count: noted ones, and earlier ones of this portion.
 
-    A transaction that spends the same takes the place of another; its own outputs are told apart by their ordinals.
+    A transaction that spends the same coins replaces another; ordinals distinguish its own outputs.
     """
     found = {
         (txid, ordinal): units

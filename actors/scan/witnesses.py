@@ -1,8 +1,8 @@
-"""Asks other providers for what one alone is not believed for. Rung by the scheduler, network by network.
+"""Asks witnesses about deposits and top-ups that need them. Notified by the scheduler, network by network.
 
-A deposit or a top-up is agreed on when two providers at least tell the same of it, and more do so
-than tell something else. Until then it waits, a deposit is shown as awaiting_quorum, and it is asked about again ever
-more rarely; the scan goes on meanwhile. Where the others agree on another transfer in a deposit's place, that takes it.
+A deposit or a top-up is agreed on if at least two providers report the same transfer, and more do so than report
+another. Until then it waits, a deposit is shown as awaiting_quorum, and providers are asked again ever more rarely; the
+scan goes on meanwhile. If the others agree on another transfer in a deposit's place, that transfer replaces it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ASKED_PER_STEP: Final = 50
 
 @network_tick("quorum")
 def seek_second_opinions(ctx: Context, network: Network, chain: Reader) -> None:
-    """Ask about the deposits and top-ups of a network that are due, and settle the deposits that are agreed on."""
+    """Ask witnesses about a network's due deposits and top-ups, and settle the agreed deposits."""
     quorum.forget_hours()
     code = network.code
     due = quorum.due(code, confirmations=network.confirmations, limit=ASKED_PER_STEP)
@@ -44,7 +44,7 @@ def seek_second_opinions(ctx: Context, network: Network, chain: Reader) -> None:
 
 
 def _settled(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> set[tuple[OwnerKind, UUID]]:
-    """Agree on a deposit, put another in its place, or ask again later; return whom that concerns."""
+    """Agree on a deposit, replace it, or ask again later; return the owners to settle."""
     answer = chain.second_opinion(_recorded(ctx.catalogue, asked, units=asked.amount_units))
     if _is_firm(answer):
         is_agreed = _is_deep(network, chain, asked) and quorum.agree(asked)
@@ -58,9 +58,9 @@ def _settled(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> s
 
 
 def _is_deep(network: Network, chain: Reader, asked: Deposit) -> bool:
-    """Return whether two providers have the block of a deposit's last confirmation; where not, ask again later.
+    """Return whether two providers have the block of a deposit's last confirmation; if not, ask again later.
 
-    That a payment is in a block says nothing about the blocks upon it, which one provider alone may have made up.
+    Providers that agree on a payment's block may not agree on the blocks above it, which one alone may have invented.
     """
     last = asked.block_height + max(network.confirmations, asked.depth_min) - 1
     kept = cursors.kept_at_or_above(network.code, last)
@@ -76,15 +76,16 @@ def _is_deep(network: Network, chain: Reader, asked: Deposit) -> bool:
 
 
 def _corrected(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> set[tuple[OwnerKind, UUID]]:
-    """Put what others agree on in a deposit's place; return whom that concerns, nobody where they agree on nothing.
+    """Replace a deposit by the transfer that other providers agree on; return the owners of both.
 
-    What one provider showed would keep the true transfer out for ever: both have the same transaction and place.
+    Returns no owner if they agree on none. The false deposit would block the true transfer for ever: both have the same
+    transaction and place.
     """
     ours = Matching(network)
     try:
         scan = chain.reread(asked.block_height, ours, but_by=cursors.read_by(network.code, asked.block_height))
     except ProviderError:
-        # It is asked about again; the others that are due have their turn.
+        # Asked again later, so that the other due deposits have their turn.
         return set()
     if not isinstance(scan, BlockScan) or scan.block.hash != asked.block_hash:
         return set()
@@ -146,12 +147,12 @@ def _shown(scan: BlockScan, told: Transfer) -> Recorded:
 
 
 def _is_firm(answer: Agreement) -> bool:
-    """Return whether enough providers tell the same."""
+    """Return whether enough providers agree."""
     return answer.same >= WITNESSES_MIN and answer.same > answer.other
 
 
 def _problem(answer: Agreement, chain: Reader, asked: Deposit | Topup) -> str:
-    """Return what stands against what one provider showed, and tell of it."""
+    """Describe why a deposit or top-up is not agreed on, and log it."""
     told = f"{answer.same} of {chain.providers} providers agree, {answer.other} tell otherwise"
     problem = f"{told}; {answer.problem}" if answer.problem else told
     log.warning("deposit.awaits_witness", network=asked.network, txid=asked.txid, problem=problem)

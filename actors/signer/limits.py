@@ -1,7 +1,7 @@
-"""Limits what the signer lets leave: its own limits and its own count, whatever the rest of the gateway says.
+"""Limits the payouts that the signer signs, by its own limits and counters, independent of the rest of the gateway.
 
-Called by actors.signer.broadcast, and by whatever creates payouts, for what the signer would never sign. What goes from
-one wallet of ours to another is not limited; the price of gas is capped where it is asked for
+Called by actors.signer.broadcast, and by code that creates payouts, to refuse those that the signer would never sign.
+Transfers between our own wallets are not limited; the price of gas is capped where it is asked for
 (chains.registry.fee_cap_units).
 """
 
@@ -29,21 +29,21 @@ log = structlog.get_logger()
 
 
 class NoRateError(Exception):
-    """The coin has no fresh rate, so that what leaves has no known worth."""
+    """The coin has no fresh rate, so that the payout's worth is unknown."""
 
 
 class LimitReachedError(Exception):
-    """It would be more than the signer may let go."""
+    """The payout would exceed a limit of the signer."""
 
 
 class FeeRisenError(Exception):
-    """The network's fee has risen too far above what was charged for it; the message says which bound is met."""
+    """The network's fee has risen too far above the charged fee; the message names the limit."""
 
 
 def market(ctx: Context) -> Market:
-    """Return the market's rates, each raised to the signer's own if that is more: the careful one of both counts.
+    """Return the market's rates, each raised to the signer's own rate if that is higher.
 
-    Rates are rows that others write. One that is made low would make a large payout look small.
+    Other processes write the market's rates. A rate forged too low would make a large payout look small.
     """
     told = ctx.market.read()
     own = ctx.settings.signer_rates
@@ -51,7 +51,7 @@ def market(ctx: Context) -> Market:
 
 
 def usd_cents(catalogue: Catalogue, market: Market, currency: str, units: int) -> int:
-    """Return what ledger units of a coin are worth in US cents, rounded up. Raises NoRateError."""
+    """Return the worth of a coin's ledger units in US cents, rounded up. Raises NoRateError."""
     rate = market.rates.get(currency)
     if not rate:
         raise NoRateError(f"no rate for {currency}")
@@ -59,7 +59,7 @@ def usd_cents(catalogue: Catalogue, market: Market, currency: str, units: int) -
 
 
 def blamed_rate(ctx: Context, currency: str) -> str | None:
-    """Name the signer's own rate of a coin if that is so far above the market's that a limit is met for it alone."""
+    """Describe the signer's own rate of a coin if only that rate, far above the market's, makes a limit apply."""
     own, told = ctx.settings.signer_rates.get(currency, 0), ctx.market.read().rates.get(currency, 0)
     return far_above(currency, own, told)
 
@@ -67,7 +67,7 @@ def blamed_rate(ctx: Context, currency: str) -> str | None:
 def check_size(ctx: Context, currency: str, units: int, *, error: type[DomainError]) -> None:
     """Refuse to create a payout that the signer would never sign. Raises `error`.
 
-    A coin without a rate is let through: what it is worth is asked again before it is signed.
+    A coin without a rate is let through: the signer checks its worth again before it signs.
     """
     try:
         cents = usd_cents(ctx.catalogue, market(ctx), currency, units)
@@ -76,13 +76,13 @@ def check_size(ctx: Context, currency: str, units: int, *, error: type[DomainErr
     if cents > ctx.settings.signer_payout_max_usd * CENTS:
         blamed = blamed_rate(ctx, currency)
         if blamed is not None:
-            # Whoever ordered it is told the limit alone; the rate is the operator's.
+            # The error names only the limit; the rate is the operator's concern.
             log.warning("payout.refused_by_signer_rate", currency=currency, reason=blamed)
         raise error(f"One payout may be worth {ctx.settings.signer_payout_max_usd} USD at most.")
 
 
 def largest_units(ctx: Context, currency: str) -> int:
-    """Return the most of a coin that one payout may be now, in the ledger's units. Raises NoRateError."""
+    """Return the largest payout of a coin that is allowed now, in ledger units. Raises NoRateError."""
     rate = market(ctx).rates.get(currency)
     if not rate:
         raise NoRateError(f"no rate for {currency}")
@@ -91,10 +91,10 @@ def largest_units(ctx: Context, currency: str) -> int:
 
 
 def carried_cents(ctx: Context, payout: PayoutRow) -> int:
-    """Return what the gateway adds to the network fee of a payout that is older than its quote, in US cents.
+    """Return the gateway's part of the network fee of a payout older than its quote, in US cents.
 
-    0 for a younger one, and where today's fee is no more than the charge. Raises FeeRisenError if today's fee is above
-    PAYOUT_FEE_MAX_PERCENT of the charge, NoRateError.
+    0 for a younger payout, and if today's fee is no higher than the charge. Raises FeeRisenError if today's fee is
+    above PAYOUT_FEE_MAX_PERCENT of the charge, NoRateError.
     """
     quote = rates.last_network_fee(payout.currency, payout.network, stale_since=payout.created_at)
     # A cheque was charged when its merchant made it, long before its payout.
@@ -119,7 +119,7 @@ def allow(
     place: int = 0,
     carried_cents: int = 0,
 ) -> None:
-    """Count a payout that is signed in the caller's transaction. Raises as check() does, having counted nothing."""
+    """Count a payout that the caller's transaction signs. Raises as check() does, and then counts nothing."""
     signer_counters.lock()
     check(settings, cents, merchant_id=merchant_id, carried_cents=carried_cents)
     signer_counters.add(
@@ -133,10 +133,11 @@ def allow(
 
 
 def check(settings: Settings, cents: int, *, merchant_id: UUID, carried_cents: int = 0) -> None:
-    """Tell whether so much may leave now, and count nothing. Raises LimitReachedError, FeeRisenError.
+    """Check a payout against the signer's limits; count nothing. Raises LimitReachedError, FeeRisenError.
 
-    The hour is the clock's, the day its last 24 hours; all networks together. One merchant has a share of each, so that
-    his payouts do not use up what others may send. What his failed ones took of it was given back.
+    The hour is the clock's hour, the day the last 24 hours; all networks count together. A merchant may use only a
+    share of each limit, so that one merchant's payouts do not use up what others may send. What failed payouts took of
+    it was given back.
     """
     if cents > settings.signer_payout_max_usd * CENTS:
         raise LimitReachedError("above SIGNER_PAYOUT_MAX_USD")
@@ -160,5 +161,5 @@ def check(settings: Settings, cents: int, *, merchant_id: UUID, carried_cents: i
 
 
 def share_usd(settings: Settings, limit_usd: int) -> int:
-    """Return what of a limit one merchant may use up: never less than one payout may be worth."""
+    """Return a merchant's share of a limit, in USD: never less than the limit of one payout."""
     return max(settings.signer_payout_max_usd, limit_usd * settings.signer_merchant_percent // PERCENT)

@@ -1,10 +1,10 @@
-"""Finds its way back after the database has lost its last commits.
+"""Resumes signing after the database lost its last commits.
 
-A step of the signer's, called by actors.signer.broadcast.
-While a network is not signed for, what left our addresses and no row knows is adopted by whatever asks for it. Once the
-scan has stood at the head, nothing is unknown and the chain has used no slot beyond our count, signing goes on. Where
-coins are claimed, nothing that no row knows may wait for a block and spend one: what it pays would be paid anew, with
-other coins.
+A step of the signer, called by actors.signer.broadcast.
+While the signer may not sign for a network, each unknown departure is adopted by the order that asks for it. Signing
+resumes once the scan has reached the head, no departure is unknown and the chain has used no slot beyond our count.
+Where spends claim coins, there is one more condition: no transaction without a row may wait for a block and spend one
+of our coins, since the signer would pay the same order again with other coins.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from models.treasury import own_addresses as treasury
 
 log = structlog.get_logger()
 
-# Whose spends may be adopted: they have registered what that means.
+# The modules whose spends may be adopted; each has registered how.
 KNOWN: Final = (payout_spends, sweeps, writeoffs)
-# For so long one node's word that something of ours waits for a block is enough: pools differ, and whoever lies may
-# hold up a wallet for that long and no longer.
+# For this long one node is believed that says a transaction with our coins or slots waits for a block: pools differ,
+# and a node that lies can delay a wallet no longer than this.
 CAUTIOUS_S: Final = 1_800
-# Of what waits, so many are named in the log.
+# The number of waiting transactions named in the log.
 NAMED_MAX: Final = 20
-# Why each network waited for its scan at the last step, '' for those that did not.
+# Why each network waited for its scan at the last step; '' if it did not wait.
 _reasons: dict[str, str] = {}
 
 WAITING: Final = "transactions that no row knows wait for a block and spend our coins"
 
 
 def advance(ctx: Context, network: Network) -> bool:
-    """Take a step back to where the network may be signed for; return whether it may."""
+    """Take a step towards signing for a network again; return whether the signer may sign."""
     watermark.look()
     stopped = signing.watch(network.code)
     if stopped is None:
         return _has_read(network)
-    # Before it can be over: what lost the transactions may have lost who was shown which address.
+    # Before signing can resume: the loss may include which address was shown to which buyer.
     signing.renew_pool(network.family)
     for unknown in unknown_spends.open_ones(network.code):
         isolated(unknown.id, _adopt, ctx, unknown.id)
@@ -69,15 +69,16 @@ def advance(ctx: Context, network: Network) -> bool:
 
 
 def _has_read(network: Network) -> bool:
-    """Return whether the scan has read all that left, without which nothing is signed; let payouts say why they wait.
+    """Return whether the scan has read every departure, without which the signer signs nothing.
 
-    What ends with the scan's next look is not told: the scan looks at once.
+    Payouts are given the reason why they wait, except one that ends with the scan's next step, which is notified at
+    once.
     """
     before, reason = _reasons.get(network.code), freshness.obstacle(network.code)
     _reasons[network.code] = reason
     if not reason:
         if before != "":
-            # Also those that an earlier process told.
+            # Also payouts to which an earlier process gave a reason.
             signing.wake_payouts(network.code)
         return True
     if not reason.startswith(freshness.HALTED):
@@ -95,7 +96,7 @@ def _adopt(ctx: Context, unknown_id: UUID) -> bool:
 
 
 def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
-    # Spares the nodes' questions; resume() decides, under its lock.
+    # Spares the nodes' requests; resume() decides, under its lock.
     if not stopped.is_caught_up or signing.has_unknown(network.code):
         return False
     spender, cautious = spending.spender_of(ctx, network), stopped.age_s < CAUTIOUS_S
@@ -104,7 +105,7 @@ def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
     if holder is not None and _is_awaited(network, holder, cautious=cautious):
         return False
     if counter is None:
-        # Nothing is counted: what is unknown in blocks, the scan alone tells.
+        # No slots to compare: only the scan finds unknown departures in blocks.
         return signing.resume(stopped, slots)
     for sender in {treasury.address(network.code, "hot"), stopped.sender} - {None, ""}:
         slot = _agreed_slot(network, counter, str(sender), cautious=cautious)
@@ -117,7 +118,7 @@ def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
 def _agreed_slot(network: Network, counter: CounterSpender, sender: str, *, cautious: bool) -> int | None:
     """Return a sender's next slot if chain and rows agree about it; None if the chain has used more.
 
-    What one who never signed by our rows has used lies before everything that was scanned.
+    If no row has a spend of the sender, the slots it used lie before the first scanned block.
     """
     known = spends.known_slot(network.code, sender)
     used = counter.next_counter(sender, ours=known or 0)
@@ -134,12 +135,12 @@ def _agreed_slot(network: Network, counter: CounterSpender, sender: str, *, caut
 
 
 def _is_awaited(network: Network, holder: CoinSpender, *, cautious: bool) -> bool:
-    """Return whether something that no row knows waits for a block and spends a coin of ours.
+    """Return whether a transaction without a row waits for a block and spends one of our coins.
 
-    What comes into a block meanwhile is told by neither the pools nor our rows yet. So a pool counts whose node has the
-    very block up to which the scan has come: what that has in no block, its pool has, and what the scan then finds in
-    a later one is unknown before signing goes on. While one word is enough, a node that began after what may be lost
-    was signed does not count: its pool may have begun empty.
+    A transaction that enters a block meanwhile is in no pool and in none of our rows yet. So a node's pool counts only
+    if the node has the block at the scan's cursor: what is in no block of that node is in its pool, and what the scan
+    finds in a later block is noted as unknown before signing resumes. While one node's answer is enough, a node that
+    started after the lost transactions may have been signed does not count: its pool may have started empty.
     """
     up_s = signing.surely_known_s(network.code) if cautious else None
     cursor = cursors.read(network.code)
@@ -155,10 +156,10 @@ def _is_awaited(network: Network, holder: CoinSpender, *, cautious: bool) -> boo
 
 
 def is_awaited(ctx: Context, network: Network) -> bool:
-    """Return whether a transaction that no row knows may wait for a block, or stand in one that is not scanned yet.
+    """Return whether a transaction without a row may wait for a block or be in an unscanned one.
 
-    For an operator who gives money back while the network is not signed for. Of a window, the scan's word that it has
-    caught up tells. Raises ProviderError.
+    For an operator who gives money back while signing for the network is stopped. Where spends claim a window, it is
+    enough that the scan has caught up. Raises ProviderError.
     """
     spender = spending.spender_of(ctx, network)
     counter, holder = spending.counting(network, spender), spending.holding(network, spender)
@@ -169,10 +170,11 @@ def is_awaited(ctx: Context, network: Network) -> bool:
 
 
 def check_pools(network: Network, spender: Spender, sender: str) -> bool:
-    """Return whether every transaction of a sender that waits with the nodes has a row; signing stops if one has none.
+    """Return whether each of a sender's transactions in the nodes' pools has a row; stop signing if not.
 
-    Where nobody tells, whoever signs next finds that out for himself if slots are counted. Where coins are claimed,
-    those are asked about of which the next may be made; where windows are, nobody can tell.
+    True also if the nodes fail; where slots are counted, signing then finds a used slot itself. Where spends claim
+    coins, nodes are asked about the free coins, of which the next spend may be made. Where they claim windows, no node
+    can answer.
     """
     counter, holder = spending.counting(network, spender), spending.holding(network, spender)
     try:

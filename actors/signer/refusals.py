@@ -1,7 +1,8 @@
-"""Tells for whose sake a token refuses a transfer: its recipient's, or our own wallet's. No actor; used by the signer.
+"""Finds out whether a token refuses a transfer because of its recipient or our wallet. No actor; used by the signer.
 
-Issuers freeze holders and pause tokens. Where even the least leaves our wallet for nobody whom a token could know, no
-payout of that coin can leave, and none is to fail for it: the coin is frozen until an operator lifts that.
+Issuers freeze holders and pause tokens. If a token refuses even the smallest transfer from our wallet to an address it
+cannot know, no payout of that coin can leave. None is to fail for that: the coin is frozen until an operator lifts the
+freeze.
 """
 
 from __future__ import annotations
@@ -27,25 +28,25 @@ from models.spends.rows import SpendRow
 
 log = structlog.get_logger()
 
-# The last deposit address that there is. It is ours and never handed out, so that no list of an issuer has it.
+# The last possible deposit address. It is ours and never handed out, so that no issuer lists it.
 NEUTRAL_ORDINAL: Final = 2**31 - 1
-# The least that a token can move: neither what the wallet lacks nor what a token calls too much refuses it.
+# The smallest transfer: it fails neither for a low balance nor for a token's upper limit.
 NEUTRAL_UNITS: Final = 1
 REASON: Final = "the token refuses whatever leaves the hot wallet: its issuer has frozen the wallet or paused the token"
-# Why payouts wait that had no effect in a block: until it lies deep enough, and until providers agree.
+# Why payouts without effect in a block wait: until the block is deep enough, and until providers agree.
 OWN: Final = "the token refused the hot wallet; it is signed anew once that lies deep enough"
 UNTRACED: Final = "the transfer had no effect, and providers do not agree whether the token refuses the hot wallet"
 
 
 class OwnRefusalError(Exception):
-    """The token refuses whatever leaves our wallet. Its coin is frozen on this network."""
+    """The token refuses every transfer from our wallet. Its coin is frozen on this network."""
 
 
 def traced(ctx: Context, network: Network, pair: Pair, error: Exception) -> Exception:
-    """Return what keeps a payout back that was not signed, having frozen its coin if our own wallet is refused.
+    """Return the error that keeps an unsigned payout back; freeze its coin if the token refuses our wallet.
 
-    The error itself if it is no refusal, or the recipient's; what failed if nodes do not tell whose it is. Not to be
-    called inside a transaction.
+    Returns the given error if it is no refusal or concerns the recipient; the ProviderError if the nodes do not show
+    whom the token refuses. Not to be called inside a transaction.
     """
     if not isinstance(error, SpendRefusedError):
         return error
@@ -60,9 +61,10 @@ def traced(ctx: Context, network: Network, pair: Pair, error: Exception) -> Exce
 
 
 def is_traced(ctx: Context, network: Network, spend_id: UUID) -> bool:
-    """Return whether a payout's spend in a block may end: one without effect only once it is known who is refused.
+    """Return whether a payout's included spend may end.
 
-    That is tried as soon as the block is seen, and noted with it. If it is our own wallet, the coin is frozen.
+    A spend without effect may end only once it is known whether the token refuses the recipient or our wallet. That is
+    tested as soon as the block is seen, and noted with the spend. If the token refuses our wallet, the coin is frozen.
     """
     spend = spends.find(spend_id)
     if spend is None or (spend.purpose, spend.state, spend.effect) != ("payout", "mined", "none"):
@@ -73,7 +75,7 @@ def is_traced(ctx: Context, network: Network, spend_id: UUID) -> bool:
     try:
         is_own = is_own_refusal(ctx, network, pair)
     except InsufficientCoinError:
-        # The wallet is empty, which is why.
+        # The transfer had no effect because the wallet is empty.
         is_own = False
     except ProviderError as failure:
         log.warning("spend.refusal_untraced", spend=str(spend.id), network=network.code, error=str(failure))
@@ -93,9 +95,12 @@ def _explain(spend: SpendRow, reason: str, waiting_for: WaitingFor) -> None:
 
 
 def is_own_refusal(ctx: Context, network: Network, pair: Pair) -> bool:
-    """Return whether a token lets nothing leave the hot wallet. Raises ProviderError where too few nodes tell it."""
+    """Return whether a token refuses every transfer from the hot wallet.
+
+    Raises ProviderError if too few nodes answer.
+    """
     if pair.contract is None:
-        # Nobody but its recipient refuses the gas coin.
+        # The gas coin has no issuer: only a recipient can refuse it.
         return False
     neutral = spending.deposit_wallet(network, NEUTRAL_ORDINAL).address
     least = (Output(recipient=neutral, units=NEUTRAL_UNITS),)
@@ -104,7 +109,7 @@ def is_own_refusal(ctx: Context, network: Network, pair: Pair) -> bool:
 
 
 def freeze(network: Network, currency: str, *, problem: str) -> None:
-    """Freeze the payouts of a coin that cannot leave the hot wallet, until an operator lifts it."""
+    """Freeze a coin's payouts, which cannot leave the hot wallet, until an operator lifts the freeze."""
     log.critical("payouts.coin_refused", network=network.code, currency=currency, problem=problem)
     with transaction():
         freezes.freeze("coin", freezes.coin(currency, network.code), reason=REASON, frozen_by=freezes.REFUSAL)

@@ -1,9 +1,9 @@
-"""Holds balances that the chain told against the books. Called by actors.treasury.reconcile and cli.treasury.recovery.
+"""Compares balances on the chain with the books. Called by actors.treasury.reconcile and cli.treasury.recovery.
 
     balances = taken(ctx, network, chain, books)
     findings = compared(ctx, network, books, balances)
 
-The books have to be those of the balances' block; where no node tells old balances, that block is scanned later.
+The books have to be those of the balances' block; if no node reports old balances, that block is scanned later.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from models.treasury.snapshots import Balances, Held
 log = structlog.get_logger()
 
 ADDRESSES_PER_STEP: Final = 20
-# More spends than this in no known block: whoever follows them is behind, and comes first.
+# With more spends than this in no known block, the signer is behind in following them and has to catch up first.
 OPEN_MAX: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coin:
-    """A coin that our addresses on a network may hold; pair is None for the gas coin if it is not offered."""
+    """A coin that our addresses may hold on a network; `pair` is None for a gas coin that is not offered."""
 
     currency: str
     pair: Pair | None
@@ -52,12 +52,12 @@ class Coin:
     is_gas: bool
 
     def to_ledger(self, units: int) -> int:
-        """Express token units in the ledger's; what is too fine for it counts for nothing."""
+        """Convert token units to ledger units, rounded down."""
         return rescale_down(units, self.decimals, self.scale)
 
 
 def coins_of(ctx: Context, network: Network) -> list[Coin]:
-    """Return every coin that our addresses on a network may hold."""
+    """Return the coins that our addresses may hold on a network."""
     found = [
         Coin(
             currency=pair.currency,
@@ -75,9 +75,9 @@ def coins_of(ctx: Context, network: Network) -> list[Coin]:
 
 
 def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnesses: int = 1) -> Balances:
-    """Ask the chain what our places hold, if it can at the books' block. Raises ProviderError.
+    """Read our places' balances from the chain, at the books' block if possible. Raises ProviderError.
 
-    witnesses: how many providers have to tell it, if there are as many.
+    witnesses: the number of providers that have to agree, if the network has as many.
     """
     if traits_of(network).claim == "coins":
         return coin_books.taken(ctx, network, chain, books, witnesses=witnesses)
@@ -91,7 +91,7 @@ def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnes
 
 
 def ask(chain: Reader, books: Books, places: list[tuple[Place, Coin, str]], *, witnesses: int = 1) -> Balances:
-    """Ask the chain what places hold of their coins, if it can at the books' block. Raises ProviderError."""
+    """Read the balances of given places, at the books' block if possible. Raises ProviderError."""
     asked = [Asked(address=address, pair=coin.pair) for _, coin, address in places]
     told = chain.snapshot(asked, height=books.cursor.height, block_hash=books.cursor.hash, witnesses=witnesses)
     held = (
@@ -102,7 +102,7 @@ def ask(chain: Reader, books: Books, places: list[tuple[Place, Coin, str]], *, w
 
 
 def _deposits_in_turn(network: Network, books: Books, coins: dict[str, Coin]) -> list[tuple[str, str]]:
-    """Return some deposit addresses, in rotation, with their coins; those that were found short first."""
+    """Return the next deposit addresses in rotation, with their coins; first those found short before."""
     code, height = network.code, books.cursor.height
     short = ((currency, reconciliation.short_address(code, currency)) for currency in coins)
     page = sweeps.walk(code, "reconcile", family=network.family, limit=ADDRESSES_PER_STEP, height=height)
@@ -111,9 +111,9 @@ def _deposits_in_turn(network: Network, books: Books, coins: dict[str, Coin]) ->
 
 
 def compared(ctx: Context, network: Network, books: Books, balances: Balances) -> list[Finding] | None:
-    """Hold balances against the books of their block; nothing is kept of it. Raises ProviderError.
+    """Compare balances with the books of their block; write nothing. Raises ProviderError.
 
-    None where it cannot be told: too much is under way, or a reorg took the block meanwhile.
+    None if no comparison is possible: too many spends are under way, or a reorg removed the block meanwhile.
     """
     if traits_of(network).claim == "coins":
         return coin_books.compared(ctx, network, books, balances)
@@ -128,14 +128,14 @@ class _Check:
         self._ctx, self._network, self._books = ctx, network, books
         self._spender: Spender = registry.spender(network, ctx.settings)
         self._coins = {coin.currency: coin for coin in coins_of(ctx, network)}
-        # What spends that wait may have taken from the hot wallet, and brought to it; by coin, in the ledger's units.
+        # The most that waiting spends may have taken from the hot wallet and brought to it; by coin, in ledger units.
         self._may_have_left: defaultdict[str, int] = defaultdict(int)
         self._may_have_come: defaultdict[str, int] = defaultdict(int)
-        # Spends that moved nothing up to the books' block, as far as the chain tells.
+        # Spends that moved nothing up to the books' block, according to the chain.
         self._waiting_ids: list[UUID] = []
 
     def run(self, balances: Balances) -> list[Finding] | None:
-        """Return what was found; None if too much is under way to tell. Raises ProviderError."""
+        """Return the findings; None if too many spends are under way. Raises ProviderError."""
         moved = self._movements()
         if moved is None:
             return None
@@ -160,7 +160,7 @@ class _Check:
     # The hot wallet ----------------------------------------------------------------------------------------
 
     def _movements(self) -> dict[str, int] | None:
-        """Return what spends brought to the hot wallet less what they took, by coin, in the ledger's units."""
+        """Return the net amount that spends brought to the hot wallet, by coin, in ledger units."""
         books = self._books
         if len(books.open) > OPEN_MAX:
             log.warning("reconciliation.too_much_open", network=self._network.code)
@@ -173,7 +173,7 @@ class _Check:
         return moved
 
     def _flows_of(self, spend: SpendRow) -> list[Flow]:
-        """Return what a spend did whose row does not tell its block: the chain is asked. Nothing while it waits."""
+        """Ask the chain for the flows of a spend whose row names no block; none while the spend waits."""
         attempts = spends.attempts_of(spend.id)
         fate = self._spender.fate(case_of(self._network, spend, attempts))
         fate = as_meant(self._network, spend, fate, attempts)
@@ -193,7 +193,10 @@ class _Check:
         return spend.decimals if currency == spend.currency else self._coins[currency].decimals
 
     def _note_waiting(self, spend: SpendRow, fee_units: int) -> None:
-        """Keep what a spend may have done where the node that tells balances is ahead of those that tell of spends."""
+        """Note what a waiting spend may have moved already.
+
+        The node that reports balances may be ahead of the nodes that report spends.
+        """
         coins = self._coins
         coin, gas = coins.get(spend.currency), coins[self._network.gas_currency]
         units = 0 if coin is None else rescale_down(spend.token_units, spend.decimals, coin.scale)
@@ -204,11 +207,11 @@ class _Check:
             self._may_have_come[spend.currency] += units
 
     def _hot(self, coin: Coin, held: int, moved_units: int) -> Finding | None:
-        """Compare the hot wallet's coin; None while what differs may be what the spends that wait have done."""
+        """Compare a coin of the hot wallet; None while waiting spends may explain the difference."""
         books = self._books
         expected = books.topup_units.get(coin.currency, 0) + moved_units
         expected -= books.written_off_units.get(coin.currency, 0)
-        # What one provider alone tells of may have come or not.
+        # A transfer that only one provider reports may have come or not.
         may_have_come = self._may_have_come[coin.currency] + books.doubted_units.get(coin.currency, 0)
         may_be = range(-self._may_have_left[coin.currency], may_have_come + 1)
         if held != expected and held - expected in may_be:
@@ -218,7 +221,7 @@ class _Check:
     # Elsewhere ---------------------------------------------------------------------------------------------
 
     def _deposit(self, coin: Coin, address: str, held: int, found: dict[str, Finding]) -> None:
-        """Compare one address, and keep what is found of its coin; the first that is short is the one that is told."""
+        """Compare one address and keep the finding of its coin; the first short address is the reported one."""
         kept = found.get(coin.currency)
         expected = None if kept is not None and kept.detail else self._expected(coin, address)
         if expected is not None:
@@ -227,7 +230,7 @@ class _Check:
             )
 
     def _expected(self, coin: Coin, address: str) -> int | None:
-        """Return what an address holds at least; None while our own spends make that uncertain, or if it was swept."""
+        """Return the least that an address should hold; None if it was swept or own spends make it uncertain."""
         code, height = self._network.code, self._books.cursor.height
         unswept = sweeps.unswept_at(code, coin.currency, address, height=height)
         if not unswept:
