@@ -1,7 +1,7 @@
 """`python -m scheduler`: sends a message whenever a row of scheduler.jobs is due. Any number may run at once.
 
-Two schedulers ring twice as often; a ring that waits already is not repeated. Without one, nothing periodic happens
-until the next one starts, and nothing is lost either: what is due stays due in PostgreSQL.
+Two schedulers notify twice as often; a notification that waits already is not repeated. Without a scheduler, nothing
+periodic happens until the next one starts. Nothing is lost either: due rows stay due in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from scheduler.jobs import Job, jobs
 
 events = structlog.get_logger()
 
-# A Redis that failed after this long is silent: the notifications of the next second are left out.
+# If Redis failed only after this long, it is silent: the notifications of the next second are left out.
 SILENT_S: Final = 0.5
 QUIET_S: Final = 1.0
 # Jobs that are due at least this often are due together.
 FREQUENT_S: Final = 1.0
-# Multiples of it, without their whole part, lie far from each other.
+# The fractional parts of its multiples are spread evenly.
 GOLDEN: Final = 0.618
 
 
 class Ringer:
-    """Sends the rings, and reports Redis's absence once instead of at every ring."""
+    """Sends the notifications, and reports Redis's absence once instead of at each of them."""
 
     def __init__(self, broker: SluiceBroker) -> None:
         self._broker = broker
@@ -47,7 +47,7 @@ class Ringer:
         self._quiet_until = 0.0
 
     def ring(self, job: Job) -> None:
-        """Ring once; a ring that cannot be sent is made up for by the next."""
+        """Notify a job's actor once; if that fails, the next notification makes up for it."""
         if (began_at := time.monotonic()) < self._quiet_until:
             return
         try:
@@ -72,7 +72,7 @@ def make_scheduler(settings: Settings, ringer: Ringer) -> BlockingScheduler:
         timezone="UTC",
         # On the scheduler's own thread: a notification takes a fraction of a millisecond, and one connection suffices.
         executors={"default": DebugExecutor()},
-        # After a pause of the process one ring stands for all that it missed, however late.
+        # After a pause of the process one notification replaces all that it missed, however late.
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
     )
     now = datetime.now(UTC)
@@ -85,7 +85,7 @@ def make_scheduler(settings: Settings, ringer: Ringer) -> BlockingScheduler:
 def phase_s(number: int, every_s: float) -> float:
     """Return how much later than its interval a job begins, in seconds.
 
-    Frequent jobs are due together, for few wakes of the processes. The others are spread, between those: all at once
+    Frequent jobs are due together, so that processes wake rarely. The others are spread out between those: all at once
     each minute, they would take a thread and a connection each.
     """
     return 0.0 if every_s <= FREQUENT_S else int(number * GOLDEN % 1 * every_s) + FREQUENT_S / 4
@@ -95,7 +95,7 @@ def main() -> None:
     """Run until SIGTERM or SIGINT."""
     settings = load_settings(role="scheduler")
     log.configure(settings, process="scheduler")
-    # It warns at every ring that comes due while the one before it still waits for Redis.
+    # APScheduler warns whenever a job comes due while its run before still waits for Redis.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     ringer = Ringer(make_broker(settings, client_name="sluice-scheduler"))
     scheduler = make_scheduler(settings, ringer)
@@ -113,7 +113,7 @@ def _ring_all(ringer: Ringer, settings: Settings) -> None:
 
 
 def _stop_on_signals(scheduler: BlockingScheduler) -> None:
-    """Let signals end the scheduler; before it runs, their default action does."""
+    """Make signals end the scheduler; before it runs, their default action ends the process."""
 
     def shut_down() -> None:
         with contextlib.suppress(SchedulerNotRunningError):

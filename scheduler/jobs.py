@@ -12,7 +12,7 @@ from core.settings.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Ring this actor, with these arguments, whenever the trigger says."""
+    """A notification of an actor, with its arguments, sent whenever the trigger is due."""
 
     trigger: IntervalTrigger
     actor: str

@@ -1,8 +1,8 @@
-"""Does what batches ask for, item by item. Rung when one is taken, while there is more to do, and every second.
+"""Does the items of batches. Notified when a batch is accepted, while there is more to do, and every second.
 
-Each ring does a few items, shared out among all merchants that have some, and rings again before it begins: so a thread
-that is free joins in, and nobody's thousands of items stand before somebody's one. What a worker leaves behind when it
-dies is taken up again when its leases end.
+Each run does a few items, shared among all merchants that have some, and notifies the actor again before it begins: so
+a free thread joins in, and one merchant's thousands of items do not delay another's single one. The items of a worker
+that died are leased again when its leases end.
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ from models.db.base import (
 
 log = structlog.get_logger()
 
-# Items that one ring does: few, so that everybody's turn comes soon.
+# Items that one run does: few, so that each merchant's turn comes soon.
 ITEMS_A_RING: Final = 16
-# An item that this many workers began and none ended is taken to be what ends them.
+# An item that this many workers began and none ended is taken to be the cause of their deaths.
 BEGUN_MAX: Final = 5
 # How long an item waits each time that the gateway cannot do it just now; afterwards it fails with the reason.
 PAUSES_S: Final = (1, 2, 4, 8, 15, 30, 60)
-# Somebody holds what the merchant's items need: they wait, the worker does not.
+# Another transaction holds rows that the merchant's items need: the items wait, the worker does not.
 BLOCKED_PAUSE_S: Final = 1
 
 _PASSING: Final = frozenset({LOCK_NOT_AVAILABLE, QUERY_CANCELED, DEADLOCK, SERIALIZATION_FAILURE})
 
 
 class _Round:
-    """Where this process's round over the merchants stands; shared between its threads."""
+    """This process's place in its round over the merchants; shared between its threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._reached = NIL
 
     def take(self) -> UUID:
-        """Return the merchant behind whom the next turn begins."""
+        """Return the merchant after whom the next turn begins."""
         with self._lock:
             return self._reached
 
@@ -77,7 +77,7 @@ _round: Final = _Round()
 
 @doorbell(queue="batches")
 def run_batches() -> None:
-    """Do some items of batches."""
+    """Do the due items of one turn over the merchants."""
     after = _round.take()
     turn = repeat_on_deadlock(_lease, after)
     _round.go_on(turn)
@@ -87,7 +87,7 @@ def run_batches() -> None:
         _run(turn)
     repeat_on_deadlock(batches.complete, turn.batches)
     if turn.items:
-        # And after it: what runs in order had nothing for another thread meanwhile.
+        # And after it: a batch that runs in order had nothing for another thread meanwhile.
         ring("run_batches")
 
 
@@ -105,13 +105,13 @@ def _lease(after: UUID) -> LeasedRound:
 
 @dataclass(slots=True)
 class Run:
-    """One worker's way through what it leased."""
+    """One worker's run over its leased items."""
 
     ctx: Context
     spare: AddressReserve
 
     def do(self, items: list[Leased]) -> None:
-        """Do items of one batch, in order, until one shows that the next could not be done now."""
+        """Do items of one batch in order, until one shows that the next cannot be done now."""
         with bound_contextvars(request_id=items[0].of.request_id):
             items = together.create_payments(self.ctx, items, self.spare)
         for number, item in enumerate(items):
@@ -122,9 +122,9 @@ class Run:
                 return
 
     def _end(self, item: Leased) -> int | None:
-        """Bring an item to an end. Returns None if the next one's turn is, else the pause that those need.
+        """End an item. Returns None if the next item may follow, else the pause in seconds before the next ones.
 
-        Raises StoreUnavailableError: nothing can be recorded then, and leases end by themselves.
+        Raises StoreUnavailableError: nothing can be recorded then, and the leases expire.
         """
         try:
             if batch_items.begin(item) > BEGUN_MAX:
@@ -157,7 +157,7 @@ class Run:
 
 
 def _refuse(item: Leased, refusal: DomainError) -> int | None:
-    """Record a refusal; one that will pass (no rate, no address, somebody was quicker) puts the item off instead."""
+    """Fail an item for a refusal; put it off if the refusal will pass (no rate, no address, a concurrent order)."""
     if refusal.status >= SERVER_ERROR or isinstance(refusal, PayoutDuplicateReference):
         return _put_off(item, refusal)
     return _fail(item, refusal)
@@ -171,7 +171,7 @@ def _put_off(item: Leased, reason: DomainError, *, blocked_s: int | None = None)
 
 
 def _rest(item: Leased, pause_s: int | None = None) -> int | None:
-    """Return the pause of the items behind one that came to nothing; in order, none of them is for this worker now."""
+    """Return the pause of the items after a failed one; 0 in an ordered batch: this worker does none of them now."""
     return 0 if item.of.is_in_order else pause_s
 
 

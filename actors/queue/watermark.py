@@ -1,9 +1,9 @@
-"""Notices that the database went back to an older state of itself, as a file system's snapshot does.
+"""Detects that the database went back to an older state of itself, as after restoring a file system's snapshot.
 
-Such a copy has the same system identifier and timeline, and may have written more since than it lacks. So the signer
-counts its looks in the database at every step, and then notes the count in Redis, stamped: a count below the note is an
-older state's. Where Redis lost the note, or went back too, nothing is noticed here: the chain's counts still stop the
-signing.
+Such a copy has the same system identifier and timeline, and may have written more since than it lost. So the signer
+counts its looks in the database at every step, and then notes the count in Redis, stamped: a count below the note means
+an older state. If Redis lost the note or went back too, nothing is detected here: the chain's slot counts still stop
+the signing.
 """
 
 from __future__ import annotations
@@ -20,25 +20,22 @@ from models.spends.signing import Age
 
 log = structlog.get_logger()
 
-# Of a database that is no more nothing stays behind.
+# The note of a database that no longer exists expires.
 _KEPT_S: Final = 90 * 86_400
 
 
 class Watermark:
-    """The highest count of each database that is known. Safe to share between threads."""
+    """The note in Redis of a database's highest count. Safe to share between threads."""
 
     def __init__(self, link: RedisLink, namespace: str, secret_keys: str) -> None:
         self._link = link
         self._namespace = namespace
         self._stamps = Stamps(secret_keys, purpose="watermark")
-        # Where the log stood after the last note of ours.
+        # The position of PostgreSQL's log after our last note.
         self._noted_at = ""
 
     def noted(self) -> dict[str, int]:
-        """Return the count by the database that it is of; nothing if no note of ours is there.
-
-        Raises LinkDownError.
-        """
+        """Return the noted count by its database; empty if Redis has no genuine note. Raises LinkDownError."""
         found = self._link.run([("GET", self._key())])[0]
         stamp, _, text = ("" if found is None else found.decode(errors="replace")).partition(" ")
         if not self._stamps.is_genuine(stamp, text.encode()):
@@ -47,11 +44,11 @@ class Watermark:
         return {database: looks}
 
     def is_idle(self, age: Age, noted: int) -> bool:
-        """Return whether the note is there, and nothing was written since it was made."""
+        """Return whether the note is current: nothing was written to the database since."""
         return (age.looks, age.position) == (noted, self._noted_at)
 
     def note(self, database: str, looks: int, *, position: str = "") -> None:
-        """Note a database's count, and where its log stood. Raises LinkDownError."""
+        """Note a database's count and its log position. Raises LinkDownError."""
         text = json.dumps([database, looks])
         self._link.run([("SET", self._key(), f"{self._stamps.stamp(text.encode())} {text}", "EX", _KEPT_S)])
         self._noted_at = position
@@ -65,12 +62,12 @@ class _Process:
 
 
 def use(watermark: Watermark | None) -> None:
-    """Keep the note in this place from now on, in the whole process; nowhere at all without one."""
+    """Set where the whole process keeps its note; None to keep none."""
     _Process.watermark = watermark
 
 
 def look() -> None:
-    """Stop all signing and skip ahead in the addresses if the database went back; count the look then.
+    """Stop all signing and skip addresses if the database went back; then count this look.
 
     For the signer alone, before it signs or fills a pool. Not to be called inside a transaction.
     """
@@ -83,26 +80,26 @@ def look() -> None:
         return
     looks = signing.count_look()
     try:
-        # Last of all: until then nobody else hands out an address. What others wrote since the count is counted with
-        # the next write, at the latest PostgreSQL's own, which follows within 15 s.
+        # Done last: until then no process hands out an address. Writes of others since the count are covered by the
+        # next write, at the latest PostgreSQL's own, which follows within 15 s.
         watermark.note(age.database, looks, position=signing.age().position)
     except LinkDownError as error:
         log.warning("database.position_unknown", error=str(error))
 
 
 def is_current() -> bool:
-    """Return whether addresses may be handed out: not while the signer has not seen that the database went back."""
+    """Return whether addresses may be handed out; False until the signer has noticed that the database went back."""
     _, age, noted = _ask()
     return age is None or age.looks >= noted
 
 
 def _ask() -> tuple[Watermark | None, Age | None, int]:
-    """Return where notes are kept, how old this state of the database is and the noted count, if Redis can tell."""
+    """Return the watermark, the database's age and its noted count; None and 0 where unknown."""
     watermark = _Process.watermark
     if watermark is None:
         return None, None, 0
     try:
-        # The note first: whoever reads the count afterwards finds it at least as high, unless the database went back.
+        # The note is read first: a count read afterwards is at least as high, unless the database went back.
         known = watermark.noted()
     except LinkDownError as error:
         log.warning("database.position_unknown", error=str(error))

@@ -1,9 +1,9 @@
-"""Holds the coins that our rows know against those that the chain has. Called by actors.treasury.comparison.
+"""Compares the coins of our rows with those of the chain. Called by actors.treasury.comparison.
 
-A node tells of a coin whether it lies unspent after the node's newest block, and of no address what lies there. So each
-of our addresses is asked what is left there of the coins of a scanned block, and all are compared as one place, named
-by the hot wallet's. What the scan finds spent between that block and the node's is no loss; what it finds made was not
-asked for.
+A node shows whether a coin is unspent after the node's newest block, but not the balance of an address. So the node is
+asked which coins of a scanned block are left at each of our addresses, and all are compared as one place, named by the
+hot wallet's address. A coin that the scan finds spent between that block and the node's is no loss; a coin made between
+them was not asked for.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from models.treasury.snapshots import Balances, Held
 
 
 def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnesses: int = 1) -> Balances:
-    """Ask the chain what is left of the coins that the books' block left unspent. Raises ProviderError."""
+    """Ask the chain which coins, unspent at the books' block, are left. Raises ProviderError."""
     at, currency = books.cursor, network.gas_currency
     pair = ctx.catalogue.pair(currency, network.code)
-    # Where there is none it is asked too: the answer names a block.
+    # Asked also if there is no unspent coin: the answer names a block.
     unspent = coins.unspent_at(network.code, currency, height=at.height) or {books.hot: []}
     places = [Place(address=address, pair=pair, coins=tuple(there)) for address, there in unspent.items()]
     told = chain.snapshot(places, height=at.height, block_hash=at.hash, witnesses=witnesses)
@@ -39,9 +39,9 @@ def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnes
 
 
 def compared(ctx: Context, network: Network, books: Books, balances: Balances) -> list[Finding] | None:
-    """Hold what the chain had left of them against the rows. Raises ProviderError.
+    """Compare the coins left on the chain with the rows. Raises ProviderError.
 
-    None where it cannot be told: a reorg took a block, or what differs are coins that somebody has a doubt about.
+    None if no comparison is possible: a reorg took a block, or the difference is within the doubted coins.
     """
     asked_height, asked_hash = balances.asked or (books.cursor.height, books.cursor.hash)
     currency, (held,) = network.gas_currency, balances.held
@@ -53,7 +53,7 @@ def compared(ctx: Context, network: Network, books: Books, balances: Balances) -
     if not is_there or worth.firm_units <= held.units < worth.units:
         return None
     if held.units > worth.units:
-        # Or the scan took back, meanwhile, what made one of them.
+        # A provider is wrong, or the scan meanwhile took back a transaction that made one of the coins.
         raise ProviderError("more is left of our coins than they are worth")
     return [
         _finding(

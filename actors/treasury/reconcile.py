@@ -1,10 +1,10 @@
-"""Compares what our addresses hold with what our rows say, at a block that was scanned. Rung by the scheduler.
+"""Compares our addresses' balances with our rows, at a scanned block. Notified by the scheduler.
 
-The hot wallet has to be right to the last unit, but for what spends under way may have moved; deposit addresses hold at
-least what was not swept; the cold address at least what was sent there. What stays wrong for some checks in a row, at
-rising heights, freezes the network's payouts if two providers tell it: an operator has to look, and to lift it. Coin
-that nobody but the balance knows of is the gateway's own. Balances that the chain tells of a block which is not scanned
-yet wait for the scan.
+The hot wallet has to match to the last unit, except for amounts that spends under way may have moved; deposit addresses
+hold at least their unswept deposits; the cold address at least what was sent there. If a difference remains for several
+checks in a row, at rising heights, and two providers report it, the network's payouts are frozen until an operator has
+looked and lifts the freeze. A surplus that only the balance shows is the gateway's own. Balances of a block that is not
+scanned yet wait for the scan.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from models.treasury.snapshots import Balances
 
 log = structlog.get_logger()
 
-# What asking those may take who have to tell of what only the balance shows.
+# The number of requests allowed for witnesses of a surplus that only the balance shows.
 ADOPTION_REQUESTS: Final = 100
 
 
 @network_tick("reconcile")
 def reconcile(ctx: Context, network: Network, chain: Reader) -> None:
-    """Compare a network's addresses with the rows about them, once for each block of which that can be told."""
+    """Compare a network's addresses with their rows, once for each block with known balances."""
     kept = snapshots.read(network.code)
     if kept is not None:
         _take_up(ctx, network, chain, kept)
@@ -41,7 +41,7 @@ def reconcile(ctx: Context, network: Network, chain: Reader) -> None:
     books = reconciliation.read_books(network.code)
     if books is None or books.cursor.height <= reconciliation.last_height(network.code):
         return
-    # What would freeze payouts takes two providers where there are as many: one alone could stop everybody's.
+    # If payouts may be frozen, two providers are needed where there are as many: one alone could stop all payouts.
     witnesses = WITNESSES_MIN if reconciliation.is_near_freeze(network.code) else 1
     balances = taken(ctx, network, chain, books, witnesses=witnesses)
     if balances.block_hash == books.cursor.hash:
@@ -51,7 +51,7 @@ def reconcile(ctx: Context, network: Network, chain: Reader) -> None:
 
 
 def _take_up(ctx: Context, network: Network, chain: Reader, kept: Balances) -> None:
-    """Compare what waited for the scan, once it has come there; forget it if the scan found another block."""
+    """Compare a kept snapshot once its block is scanned; drop it if the scan found another block."""
     block, cursor = snapshots.scanned_block(network.code, kept), cursors.read(network.code)
     if block is None:
         if cursor is not None and cursor.height >= kept.height:
@@ -64,7 +64,7 @@ def _take_up(ctx: Context, network: Network, chain: Reader, kept: Balances) -> N
 
 def _judge_all(ctx: Context, network: Network, chain: Reader, books: Books, balances: Balances) -> None:
     found = compared(ctx, network, books, balances)
-    # First, since what is judged may have to be asked for again, by more witnesses.
+    # Dropped first, since a finding may need its balance from more witnesses, which keeps a new snapshot.
     snapshots.drop(network.code)
     for each in found or ():
         _judge(ctx, network, chain, books, balances, each)
@@ -75,8 +75,8 @@ def _judge(ctx: Context, network: Network, chain: Reader, books: Books, balances
     surplus = found.chain_units - found.expected_units if found.place == "hot" else 0
     coin = next(coin for coin in coins_of(ctx, network) if coin.currency == found.currency)
     if surplus > 0 and (coin.pair is None or not reconciliation.was_compared(network.code, found.currency)):
-        # The scan does not look for this coin; or it was there before anything was compared. Adopted before it is kept,
-        # after which it would be no first comparison any more.
+        # The scan does not look for this coin, or it was there before the first comparison. Adopted before the finding
+        # is noted, since after that the comparison would no longer count as the first.
         if _adopt(ctx, network, chain, books, balances, found, coin):
             reconciliation.note(network.code, found)
         return
@@ -87,11 +87,11 @@ def _judge(ctx: Context, network: Network, chain: Reader, books: Books, balances
     if found.place == "cold" or misses < MISSES_MAX:
         return
     if surplus > 0 and coin.is_gas:
-        # A contract passed it on, which only the balance shows.
+        # A contract passed on gas coin, which only the balance shows.
         _adopt(ctx, network, chain, books, balances, found, coin)
         return
     if balances.witnesses < WITNESSES_MIN:
-        # Told before it was known that two have to; the next comparison asks them.
+        # One provider reported this before two were required; the next comparison asks two.
         return
     log.error("reconciliation.froze_payouts", network=network.code, detail=found.detail)
     freezes.freeze("network", network.code, reason=found.detail, frozen_by=freezes.RECONCILER)
@@ -100,10 +100,10 @@ def _judge(ctx: Context, network: Network, chain: Reader, books: Books, balances
 def _adopt(
     ctx: Context, network: Network, chain: Reader, books: Books, balances: Balances, found: Finding, coin: Coin
 ) -> bool:
-    """Take a surplus for the gateway's own; False if too few providers tell of it, or a reorg took its block.
+    """Adopt a surplus as the gateway's own; False if too few providers report it or a reorg took its block.
 
-    Nothing but the balance shows it, so that where there are two providers two have to tell that. False also where they
-    tell it of a block that is not scanned yet: it is adopted when it is.
+    Only the balance shows a surplus, so that two providers have to report it where there are two. False also if they
+    report it at a block that is not scanned yet: it is adopted once that block is scanned.
     """
     if balances.witnesses < WITNESSES_MIN:
         try:

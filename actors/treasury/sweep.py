@@ -1,8 +1,7 @@
-"""Gathers deposits in the hot wallet if that pays, and moves its excess to the cold address. Rung by the scheduler.
+"""Sweeps deposits to the hot wallet if that pays, and moves its excess to the cold address. Notified by the scheduler.
 
-Runs in the signer process, which has the keys. What it takes to move a coin, its family's treasurer says, one step at a
-time; what lies there, and whether that pays, is judged here. What became of it all is followed by
-actors.signer.broadcast, like all spends.
+Runs in the signer process, which has the keys. The family's treasurer names the next step to move a coin; this module
+decides how much an address holds and whether a sweep pays. actors.signer.broadcast follows the spends, like all others.
 """
 
 from __future__ import annotations
@@ -56,18 +55,18 @@ from models.treasury.sweeps import Unswept
 
 log = structlog.get_logger()
 
-# Addresses that are judged, and spends that are started, in one step.
+# The number of addresses judged, and of spends started, in one step.
 JUDGED_PER_STEP: Final = 200
 STARTED_PER_STEP: Final = 20
-# Addresses at which gas may be left that are looked at in a step with nothing better to do.
+# The number of addresses checked for leftover gas in a step that started no sweep.
 COLLECTED_PER_STEP: Final = 20
-# The whole of what is too much, then less and less of it: a transaction brings what its largest coins come to.
+# Divisors of the excess, tried in turn: one transaction moves no more than the sum of its largest coins.
 COOLED_PARTS: Final = (1, 2, 4, 8)
 
 
 @network_tick("treasury", queue="signer")
 def keep_treasury(ctx: Context, network: Network, chain: Reader) -> None:
-    """Sweep what is worth it, and move what is too much."""
+    """Sweep deposits that are worth it, and move the hot wallet's excess to the cold address."""
     watermark.look()
     is_stopped = signing.watch(network.code) is not None or bool(signing.obstacle(network.code))
     keeper = None if is_stopped else _open_treasury(ctx, network, chain)
@@ -114,13 +113,13 @@ class _Keeper:
         self.started = 0
 
     def run(self) -> None:
-        """Look at the next deposit addresses, then at the hot wallet.
+        """Sweep or join the next deposits, then move the hot wallet's excess.
 
-        While the network is frozen nothing is brought to the hot wallet: its key may be in the wrong hands.
+        While the network is frozen nothing is brought to the hot wallet: its key may be stolen.
         """
         if not freezes.is_network_frozen(self._network.code):
             if self._is_coins:
-                # They are spent where they lie.
+                # Payouts spend coins directly at their deposit addresses; nothing is swept.
                 self.started += join(self._ctx, self._network, self._hot)
             else:
                 self._gather()
@@ -146,9 +145,9 @@ class _Keeper:
     # Sweeps ------------------------------------------------------------------------------------------------
 
     def _sweep(self, found: Unswept) -> int:
-        """Take a step towards sweeping an address; what stands in the way of one is no matter to the others.
+        """Take a step towards sweeping an address; a failure of one does not affect the others.
 
-        Returns what it costs as far as that is known, in base units of the gas coin; otherwise 0.
+        Returns the step's cost in base units of the gas coin; 0 if unknown.
         """
         wallet = spending.deposit_wallet(self._network, found.ordinal)
         if wallet.address != found.address:
@@ -172,7 +171,7 @@ class _Keeper:
         return 0
 
     def _trace(self, pair: Pair | None, error: Exception) -> None:
-        """Freeze a token that lets nothing leave the hot wallet, which is then tried no more in this step."""
+        """Freeze a token that refuses the hot wallet, and leave it out of the rest of this step."""
         if pair is not None and isinstance(refusals.traced(self._ctx, self._network, pair, error), OwnRefusalError):
             self._frozen.add(pair.currency)
 
@@ -198,7 +197,7 @@ class _Keeper:
             key=wallet,
             pair=token,
             units=self._explained_units(found) if token is None else self._token_units(found.units, token),
-            # No deposit is taken with it.
+            # True if only leftover gas is moved, without a deposit.
             is_rest=not found.units,
             height=self._cursor.height,
             block_hash=self._cursor.hash,
@@ -206,7 +205,7 @@ class _Keeper:
         )
 
     def _explained_units(self, found: Unswept) -> int:
-        """Return what rows say that an address holds of the gas coin, in base units."""
+        """Return the gas coin that an address holds by our rows, in base units."""
         code, height = self._network.code, self._cursor.height
         moved = treasury.moved_native_units(code, found.address, found.currency, height=height)
         pair = self._ctx.catalogue.pair(found.currency, code)
@@ -233,7 +232,7 @@ class _Keeper:
             log.info("sweep.started", network=code, address=found.address, currency=found.currency, spend=str(spend_id))
 
     def _fund(self, found: Unswept, step: Fund) -> None:
-        """Send a deposit address what its sweep lacks, if that is worth it and the hot wallet has it."""
+        """Send a deposit address the gas that its sweep lacks, if that is worth it and the hot wallet has enough."""
         market, policy = self._ctx.market.read(), treasury_plan.policy_of(self._ctx.settings)
         if self._is_hot_dry or not treasury_plan.is_worth(
             self._ctx.catalogue, market, policy, self._network, found, gas_units=step.cost_units
@@ -248,21 +247,21 @@ class _Keeper:
         self.started += is_sent
 
     def _collect(self) -> None:
-        """Bring home what is left of the gas coin at addresses that need none, once it is worth its fee."""
+        """Sweep leftover gas coin from addresses that no longer need it, once it is worth its fee."""
         code, known = self._network.code, 0
         for each in sweeps.walk_gas(
             code, self._network.gas_currency, family=self._network.family, limit=COLLECTED_PER_STEP
         ):
-            # Less than twice the fee that was just told.
+            # Skips amounts of at most twice the last known fee.
             if self._explained_units(each) > 2 * known:
                 known = self._sweep(each) or known
 
     # The cold address --------------------------------------------------------------------------------------
 
     def _cool(self, cold: str) -> None:
-        """Move what the hot wallet holds above its limit and above what open payouts take."""
+        """Move the hot wallet's excess over its limit and over open payouts to the cold address."""
         code, catalogue, market = self._network.code, self._ctx.catalogue, self._ctx.market.read()
-        # What is signed for holds its coins, which are not among the free ones.
+        # On networks of coins, signed payouts hold their coins, which are not among the free ones.
         needed = sweeps.open_payout_units(code, is_signed_too=not self._is_coins)
         on_its_way = sweeps.cooling(code) | self._frozen
         for pair in catalogue.pairs_on(code):
@@ -286,9 +285,9 @@ class _Keeper:
                 self._start_cooling(cold, pair, units)
 
     def _held(self, pair: Pair) -> int:
-        """Return what the hot wallet holds, in token units, where the scan stands if the chain can tell that.
+        """Return the hot wallet's balance in token units, at the scan's cursor if the chain can report that.
 
-        Where money lies in coins, what may be spent of them.
+        On networks of coins, the sum of the coins that may be spent.
         """
         if self._is_coins:
             return sum(coin.units for coin in spending.free_coins(self._network, pair.currency))
@@ -297,7 +296,7 @@ class _Keeper:
         return told.units[0]
 
     def _start_cooling(self, cold: str, pair: Pair, units: int) -> None:
-        """Send it, or where money lies in coins and no transaction brings it all at once, a part of it."""
+        """Send the excess to the cold address, or on networks of coins a part, if one transaction cannot move it all."""
         code, moved = self._network.code, None if pair.contract is None else pair
         for part in COOLED_PARTS if self._is_coins else COOLED_PARTS[:1]:
             intent = Intent(wallet=self._hot, pair=moved, outputs=(Output(recipient=cold, units=units // part),))

@@ -1,8 +1,8 @@
 """Connects aiohttp to checked addresses only. Used for requests to URLs of strangers (webhooks).
 
-A name is resolved once for each connection, and every address is checked on the way to the socket, so that a name
-which changes between check and connect gains nothing. aiohttp does not resolve literal addresses: the socket's gate
-judges these.
+A name is resolved once for each connection, and every address is checked before its socket opens, so that a name that
+changes between check and connect gains nothing. aiohttp does not resolve literal addresses: these are checked when the
+socket is opened.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ from aiohttp.http_exceptions import HttpProcessingError
 from actors.webhooks.lookup import resolve
 from core.net.egress import EgressRefused, is_forbidden_address
 
-# Lookups block a thread each; with few of them, some dead name servers would hold up everybody's deliveries.
+# Each lookup blocks a thread; with few threads, some dead name servers would delay all merchants' deliveries.
 LOOKUP_THREADS = 32
-# Of those, one merchant's names have so many at once: a server that never answers keeps a thread for longer than
-# anybody waits for it, and a merchant can name as many servers as he likes.
+# The lookup threads that one merchant's names may take at once: a server that never answers blocks a thread for longer
+# than LOOKUP_S, and a merchant can name any number of servers.
 LOOKUPS_EACH = 4
 LOOKUP_S = 5.0
 
-# An answer is read in pieces of so many bytes, and with so many heads: whoever sends interim ones without end, or
-# answers that nobody asked for, would have them all read in one go, in which no other delivery gets a turn.
+# An answer is read in pieces of PIECE_BYTES and may have HEADS_MAX heads. A receiver that sends interim or unrequested
+# answers without end would otherwise have them all read in one go, during which no other delivery gets a turn.
 PIECE_BYTES = 4096
 HEADS_MAX = 8
 
-# In whose name this task looks names up.
+# The merchant for whom this task looks names up.
 asking: ContextVar[str] = ContextVar("asking", default="")
 
 _AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
@@ -58,12 +58,12 @@ class PinnedResolver(AbstractResolver):
         return [result for result in results if family in {socket.AF_UNSPEC, result["family"]}]
 
     async def _look_up(self, host: str, port: int) -> Future[list[str]]:
-        """Begin a lookup when it is its merchant's turn, which lasts as long as the thread is blocked."""
+        """Begin a lookup when its merchant has a free slot, which it keeps while the thread is blocked."""
         turn, loop = self._turns[asking.get()], asyncio.get_running_loop()
         await turn.acquire()
 
         def end(_lookup: Future[list[str]]) -> None:
-            # A loop that was closed meanwhile has nobody left who waits.
+            # If the loop was closed meanwhile, no task waits.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(turn.release)
 
@@ -72,12 +72,12 @@ class PinnedResolver(AbstractResolver):
         return lookup
 
     async def close(self) -> None:
-        """Let go of the threads; a lookup that still runs ends by itself."""
+        """Shut down the lookup threads; a lookup that still runs ends by itself."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class BriefHandler(ResponseHandler):
-    """Reads what comes over a connection, and ends one that brings more heads than an answer has."""
+    """Reads a connection's answers, and closes a connection that sends too many heads."""
 
     _heads = 0
 
@@ -87,8 +87,8 @@ class BriefHandler(ResponseHandler):
         super().set_response_params(*arguments, **options)
 
     def data_received(self, data: bytes) -> None:
-        """Read what came, as far as it can belong to an answer."""
-        # What is empty is read, too: it says something to the base.
+        """Read received bytes in pieces, up to the limit of heads."""
+        # Empty data is passed on too: it means something to the base class.
         for at in range(0, len(data) or 1, PIECE_BYTES):
             super().data_received(data[at : at + PIECE_BYTES])
             if self._heads > HEADS_MAX:
@@ -96,19 +96,19 @@ class BriefHandler(ResponseHandler):
                 return
 
     def feed_data(self, data: Any, size: int = 0) -> None:
-        """Take a head that was read."""
+        """Count and pass on a parsed head."""
         self._heads += 1
         super().feed_data(data, size)
 
     def _refuse(self) -> None:
         if self.transport is not None:
             self.transport.close()
-        # What was answered before stays answered.
+        # An answer that was complete before stays valid.
         self.set_exception(HttpProcessingError(message="heads without end"))
 
 
 class PinnedConnector(TCPConnector):
-    """A connector whose sockets only open towards admitted addresses, and which closes its resolver with itself."""
+    """A connector that opens sockets only to admitted addresses, and closes its resolver with itself."""
 
     def __init__(self, *, allow_private: bool = False, limit: int = 100, limit_per_host: int = 0) -> None:
         self._pinned = PinnedResolver(allow_private=allow_private)

@@ -1,4 +1,4 @@
-"""Delivers what waits in the outbox. Rung after every event and every second; a process has one drain at a time.
+"""Delivers the outbox's webhooks. Notified after every event and every second; a process runs one drain at a time.
 
 The actor's thread talks to PostgreSQL, the Sender's thread to the receivers, and neither waits for the other: outcomes
 that came in during one step are recorded together by the next, which also fills the slots that they freed.
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 # Deliveries under way in one process.
 SLOTS: Final = 512
-# How soon a drain that waits for slow receivers notices what has become due, and that it has to end.
+# How soon a drain that waits for slow receivers notices new due deliveries, and that it has to end.
 POLL_S: Final = 0.25
-# While more than half of the slots are taken, outcomes are left to gather: fewer and larger steps cost less, and what
-# is leased ahead keeps the sender busy meanwhile.
+# While more than half of the slots are taken, the drain lets outcomes collect: fewer and larger steps cost less, and
+# deliveries leased ahead keep the sender busy meanwhile.
 LINGER_S: Final = 0.01
 # An attempt under way ends within its time limit; a worker that shuts down lets it, and records it.
 WIND_DOWN_S: Final = TOTAL_S + 1
@@ -45,7 +45,7 @@ STORE_PAUSE_S: Final = 0.5
 
 @doorbell(queue="webhooks", notify_shutdown=True)
 def deliver_webhooks() -> None:
-    """Deliver until nothing is due; a ring during that only makes the running drain look again."""
+    """Deliver until nothing is due; a notification during a drain only makes that drain look again."""
     _dispatcher().ring()
 
 
@@ -55,7 +55,7 @@ def _dispatcher() -> Dispatcher:
 
 
 class Dispatcher:
-    """Sees to it that a process has one drain at a time, and that no ring is lost between two."""
+    """Runs one drain at a time in a process, and loses no notification between two."""
 
     def __init__(self, settings: Settings, *, slots: int = SLOTS, total_s: float = TOTAL_S) -> None:
         self._settings = settings
@@ -97,7 +97,7 @@ class Dispatcher:
 
 
 class Drain:
-    """One run over the outbox: what is under way, its outcomes, and its place among the merchants."""
+    """One run over the outbox: its deliveries under way, their outcomes, and its place among the merchants."""
 
     def __init__(self, *, sender: Sender, box: SecretBox, lanes: Lanes, slots: int = SLOTS) -> None:
         self._sender = sender
@@ -113,7 +113,7 @@ class Drain:
         self._is_round_over = False
 
     def run(self, leased: Leased) -> None:
-        """Go on from a first lease until nothing is due and nothing under way. Only an exception ends it earlier."""
+        """Deliver from a first lease on, until nothing is due or under way. Only an exception ends it earlier."""
         try:
             self._start(leased)
             while self._under_way or self._settled or not self._is_round_over:
@@ -122,7 +122,7 @@ class Drain:
             self._wind_down()
 
     def _step(self) -> None:
-        """Take what came in, record it, and fill the slots it freed; wait only if there is nothing else to do."""
+        """Collect outcomes, record them and fill the slots they freed; wait only if there is nothing else to do."""
         if len(self._under_way) > self._slots // 2:
             time.sleep(LINGER_S)
         is_idle = self._is_round_over or len(self._under_way) >= self._slots
@@ -140,7 +140,7 @@ class Drain:
             self._start(_lease(self._lanes, limit=free, after=self._after))
 
     def _start(self, leased: Leased) -> None:
-        """Send what was leased. A round is over when one lease has come from the first merchant to the last."""
+        """Send leased deliveries. A round is over if one lease covered the first merchant to the last."""
         self._is_round_over = leased.reached is None and self._after == outbox.START
         self._after = leased.reached or outbox.START
         if in_transaction():
@@ -156,7 +156,7 @@ class Drain:
         self._sender.send(posts)
 
     def _post(self, key: int, delivery: Delivery) -> Post | None:
-        """Return what is to be sent; what cannot be is settled at once, and never stops the drain."""
+        """Return a delivery's post; None if it cannot be sent, which settles it at once and never stops the drain."""
         if delivery.endpoint_id is None or delivery.endpoint_url is None or delivery.secret_box is None:
             self._refuse(key, "no endpoint is registered")
             return None
@@ -190,7 +190,7 @@ class Drain:
         self._lanes.leave(delivery.merchant_id, is_success=outcome.error is None, took_s=outcome.took_s)
 
     def _record(self) -> None:
-        """Write what came in. What was written is forgotten only then, so that an interrupted step loses nothing."""
+        """Record the outcomes. They are removed from memory only afterwards: an interrupted step loses nothing."""
         if not self._settled:
             return
         attempts = [_attempt(delivery, outcome) for delivery, outcome in self._settled]
@@ -202,7 +202,7 @@ class Drain:
         self._settled.clear()
 
     def _wind_down(self) -> None:
-        """Let what is under way end, and record it; what does not end is another process's, and at once."""
+        """Wait for attempts in flight and record them; release the rest so that another process can lease them."""
         until = time.monotonic() + WIND_DOWN_S
         while self._under_way and time.monotonic() < until:
             self._collect(POLL_S)
@@ -223,7 +223,7 @@ def _attempt(delivery: Delivery, outcome: Outcome) -> Attempt:
 
 
 def _persistently(step: Callable[[], T]) -> T:
-    """Repeat a step while PostgreSQL is away: what was sent and not recorded is sent again."""
+    """Repeat a step while PostgreSQL is away: a delivery that was sent but not recorded would be sent again."""
     for _ in range(STORE_ATTEMPTS):
         try:
             return repeat_on_deadlock(step)

@@ -1,7 +1,7 @@
-"""Sends webhooks, many at once, from a thread of its own. Called by actors.webhooks.deliver, which knows what is due.
+"""Sends webhooks, many at once, from its own thread. Called by actors.webhooks.deliver, which leases due deliveries.
 
-It follows no redirect, keeps no cookie, uses no proxy and unpacks no answer: receivers are strangers. What each attempt
-came to is put down as an Outcome; a Sender raises nothing about a receiver.
+It follows no redirect, keeps no cookie, uses no proxy and unpacks no answer: receivers are strangers. The result of
+each attempt is an Outcome; a Sender never raises because of a receiver.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TOTAL_S: Final = 10.0
 ANSWER_BYTES_MAX: Final = 65_536
 ANSWERED_MAX: Final = 4096
 # Attempts under way at once, of those younger than YOUNG_S: with more, each was measured to cost more processor time.
-# What takes longer waits for its receiver and makes room for others.
+# A longer attempt is waiting for its receiver and makes room for others.
 CROWD_MAX: Final = 48
 YOUNG_S: Final = 0.05
 STOP_S: Final = 5.0
@@ -64,7 +64,7 @@ class Outcome(NamedTuple):
     took_s: float
 
 
-# The whole attempt has one time limit, which a second connection does not begin anew.
+# The whole attempt has one time limit, which a second connection does not restart.
 _NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=None)
 
 
@@ -76,7 +76,7 @@ class _UnderWay(NamedTuple):
 
 
 class _Reply:
-    """What is known of an answer so far, kept where a failure half-way leaves it."""
+    """The part of an answer received so far, kept if the exchange fails half-way."""
 
     status_code: int | None = None
 
@@ -102,11 +102,11 @@ class Sender:
         self._waiting: deque[Post] = deque()
         # The attempts under way, by their posts' keys, oldest first.
         self._under_way: dict[int, _UnderWay] = {}
-        # Those that were ended because their time was over.
+        # The keys of attempts that were ended because their time was over.
         self._overdue: set[int] = set()
         self._is_watching = False
         self._is_timing = False
-        # Where a connection may have been kept.
+        # Authorities to which a connection may have been kept open.
         self._answered: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -123,7 +123,7 @@ class Sender:
         self._loop.close()
 
     def send(self, posts: Sequence[Post]) -> None:
-        """Begin to send, in this order; how many are under way is for the caller to bound."""
+        """Begin to send posts in this order; the caller limits the number under way."""
         self._loop.call_soon_threadsafe(self._begin, posts)
 
     def collect(self, timeout_s: float) -> list[Outcome]:
@@ -169,7 +169,7 @@ class Sender:
         self._staff()
 
     def _staff(self) -> None:
-        """Start workers for what waits, and look again soon while something does."""
+        """Start workers for waiting posts, and look again soon while some wait."""
         for _ in range(min(len(self._waiting), CROWD_MAX - self._count_young())):
             worker = self._loop.create_task(self._work())
             self._workers.add(worker)
@@ -183,13 +183,13 @@ class Sender:
         self._staff()
 
     def _count_young(self) -> int:
-        """Return how many workers are not merely waiting for a slow receiver."""
+        """Return the number of workers that are not just waiting for a slow receiver."""
         old = time.monotonic() - YOUNG_S
         slow = sum(1 for _ in itertools.takewhile(lambda each: each.began < old, self._under_way.values()))
         return len(self._workers) - slow
 
     def _end_overdue(self) -> None:
-        """End the attempts whose time is over, and look again when the next one's is.
+        """End the attempts whose time is over, and look again when the next one's time is over.
 
         One clock for all: a timer for each attempt was measured to cost a tenth of a delivery.
         """
@@ -232,7 +232,7 @@ class Sender:
             del self._under_way[post.key]
             self._overdue.discard(post.key)
         took_s = time.monotonic() - started
-        # Together with what else this turn of the loop brings: waking the other thread costs more than an outcome.
+        # Handed over with the other outcomes of this turn of the loop: waking the other thread costs more than that.
         if not self._fresh:
             self._loop.call_soon(self._hand_over)
         self._fresh.append(Outcome(key=post.key, status_code=reply.status_code, error=error, took_s=took_s))
@@ -253,7 +253,7 @@ class Sender:
         try:
             await self._exchange(post, url, headers, reply)
         except aiohttp.ServerDisconnectedError:
-            # A kept connection may be closed just as we use it, which is nobody's failure; a new one will tell.
+            # A receiver may close a kept connection just as we use it, which is no failure: try a new connection.
             if url.authority not in self._answered:
                 raise
             self._answered.discard(url.authority)
@@ -280,9 +280,9 @@ def _check(url: str, allow_private: bool, is_endpoint: bool, own_hosts: frozense
 
 
 async def _read_some(response: aiohttp.ClientResponse) -> None:
-    """Read the answer so that its connection can be used again; too much of it, and the connection is closed."""
+    """Read the answer so that its connection can be used again; close the connection if the answer is too long."""
     if response.content.is_eof():
-        # It came with the head, as short answers do.
+        # The body came with the head, as in short answers.
         response.content.read_nowait()
         return
     count = 0
@@ -293,7 +293,7 @@ async def _read_some(response: aiohttp.ClientResponse) -> None:
             return
 
 
-# The first that fits: subclasses stand before their bases.
+# The first match applies: subclasses are listed before their bases.
 _FAILURES: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (TimeoutError, "timeout"),
     (ssl.SSLError, "TLS failed"),
@@ -309,7 +309,7 @@ _FAILURES: Final[tuple[tuple[type[BaseException], str], ...]] = (
 
 
 def _describe(failure: Exception, post: Post) -> str:
-    """Say what failed in our own words: an exception's text may name addresses of our network."""
+    """Describe a failure in our own words: an exception's text may name addresses of our network."""
     if isinstance(failure, EgressRefused):
         return f"refused: {failure}"
     for kind, text in _FAILURES:
