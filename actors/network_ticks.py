@@ -1,4 +1,4 @@
-"""Frames what is done for a network at each ring: one step at a time, on a budget of questions to its nodes."""
+"""Runs a network's actors: one step at a time, with a budget of requests to its nodes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Step = Callable[[Context, "Network", Reader], bool | None]
 
 
 def network_tick(flight: str, *, queue: str = "chain") -> Callable[[Step], Callable[[str], None]]:
-    """Make `step(ctx, network, chain)` the actor behind the doorbell of its name, which is rung with a network's code.
+    """Make `step(ctx, network, chain)` the actor of the doorbell with its name, notified with a network's code.
 
-    At most one step of a flight and network runs at once in the whole gateway. One that returns True is rung again when
-    the next may run; one that its providers fail is tried again at the next ring.
+    At most one step of a flight and network runs at once in the whole gateway. A step that returns True is notified
+    again when the next may run; a step whose providers fail is tried again at the next notification.
     """
 
     def decorate(step: Step) -> Callable[[str], None]:

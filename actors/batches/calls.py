@@ -1,6 +1,6 @@
-"""Takes batches: all items are written in the call's own transaction, and done later. The API waits for the answer.
+"""Accepts batches: writes all items in the call's own transaction, to be done later. The API waits for the answer.
 
-What becomes of the items is in actors.batches.ticks.
+actors.batches.ticks does the items.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from models.batches.rows import BatchRow
 
 @call_actor(queue="invoices", body=NewBatch)
 def create_payment_batch(info: CallInfo, wanted: NewBatch) -> CallReply:
-    """Take payments to be created."""
+    """Accept a batch of payments."""
     return _take(info, "payment", wanted)
 
 
 @call_actor(queue="payouts", body=NewBatch)
 def create_payout_batch(info: CallInfo, wanted: NewBatch) -> CallReply:
-    """Take payouts to be created."""
+    """Accept a batch of payouts."""
     return _take(info, "payout", wanted)
 
 
 @call_actor(queue="payouts", body=NewBatch)
 def create_refund_batch(info: CallInfo, wanted: NewBatch) -> CallReply:
-    """Take refunds to be created."""
+    """Accept a batch of refunds."""
     return _take(info, "refund", wanted)
 
 

@@ -1,4 +1,4 @@
-"""Does one item of a batch, by the kind of its batch. Used by actors.batches.ticks; no actor stands here."""
+"""Does one item of a batch, by the kind of its batch. Used by actors.batches.ticks; defines no actor."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from models.queue.calls import Asker, CallInfo
 
 @contextlib.contextmanager
 def prepared(ctx: Context, item: Leased, spare: AddressReserve) -> Iterator[Callable[[], bytes]]:
-    """Read an item, outside any transaction, and yield what does it inside the caller's and returns its result.
+    """Read an item, outside any transaction; yield the function that does it inside the caller's transaction.
 
-    Both raise the DomainErrors with which the item's own endpoint would have answered.
+    The function returns the item's result. Both raise the DomainErrors with which the item's own endpoint would answer.
     """
     match item.of.kind:
         case "payment":
@@ -44,12 +44,12 @@ def prepared(ctx: Context, item: Leased, spare: AddressReserve) -> Iterator[Call
 
 
 def _fields(item: Leased) -> Any:
-    # That it is JSON was made sure when it was taken.
+    # The body was checked to be JSON when the batch was accepted.
     return json.loads(item.body)
 
 
 def read_payment(ctx: Context, item: Leased) -> CreatePayment:
-    """Return what an item of a batch of payments asks for. Raises the DomainError of what it has wrong."""
+    """Read an item of a batch of payments. Raises DomainError if it is invalid."""
     fields = _fields(item)
     if not isinstance(fields, dict):
         raise RequestBadField("A payment must be an object.")
@@ -68,7 +68,7 @@ def _asker(of: BatchRow) -> Asker:
 
 
 def _send(of: BatchRow, create: Callable[[], dict[str, Any]]) -> bytes:
-    # A key that was revoked, perhaps because it was stolen, moves no money any more.
+    # A revoked key, which may have been stolen, no longer moves money.
     if merchants.find_key(of.created_by) is None:
         raise MerchantUnknownKey
     return msgspec.json.encode(create())

@@ -1,4 +1,4 @@
-"""Does to invoices what only time calls for: expiry. Rung by the scheduler."""
+"""Expires invoices whose time is over. Notified by the scheduler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CROWDED_PER_STEP: Final = 20
 
 @doorbell(queue="maintenance")
 def settle_due_invoices() -> None:
-    """Expire what is due and credit what crowded invoices still hold; rings itself again while a full page expired."""
+    """Expire due invoices and credit the rest of crowded ones; notify itself again after a full page."""
     ctx = context()
     ended = _end_unpaid(ctx)
     due = invoices.due_for_settlement(DUE_PER_STEP) if ended < DUE_PER_STEP else []
@@ -35,9 +35,9 @@ def settle_due_invoices() -> None:
 
 
 def _end_unpaid(ctx: Context) -> int:
-    """End a page of what nobody paid; return how many were taken up, 0 where one of them cannot be ended.
+    """End a page of unpaid invoices; return their number, 0 if one of them cannot be ended.
 
-    Then all are settled one by one, where a broken one holds up no other.
+    In that case all are settled one by one, so that a broken one does not delay the others.
     """
     try:
         return repeat_on_deadlock(endings.end_unpaid, ctx.catalogue, limit=DUE_PER_STEP)

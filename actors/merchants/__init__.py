@@ -1,1 +1,1 @@
-"""What merchants set, move and owe: allowlists, terms, transfers, debts."""
+"""Merchants' settings, transfers and debts: allowlists, terms, transfers, debts."""

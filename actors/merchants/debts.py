@@ -1,4 +1,4 @@
-"""Has debts repaid out of payouts that are not signed. Rung by the scheduler."""
+"""Repays debts by cancelling payouts that are not signed. Notified by the scheduler."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from models.ledger import debts
 from models.outcomes import debt_repayment
 
 DEBTORS_PER_STEP: Final = 20
-# Of one debtor; the next ring goes on.
+# The payouts of one debtor that one run cancels; the next run continues.
 PAYOUTS_PER_STEP: Final = 100
 
 
 @doorbell(queue="maintenance")
 def repay_debts() -> None:
-    """Cancel what some debtors' debts need, and tell of it."""
+    """Cancel as many payouts as some debtors' debts need, and report each one."""
     for debtor in debts.due(DEBTORS_PER_STEP):
         debts.look_later(debtor)
         for _ in range(PAYOUTS_PER_STEP):

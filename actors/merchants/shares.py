@@ -1,4 +1,4 @@
-"""Gives shares of credits to their recipients once they waited long enough. Rung by the scheduler."""
+"""Releases shares of credits to their recipients once they waited long enough. Notified by the scheduler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from actors.queue.isolated import isolated
 from models.ledger import releases
 from models.spends import signing
 
-# Due shares that one ring reads; it rings again after a full portion of which some were released.
+# Due shares that one run reads; it notifies itself again after a full portion of which some were released.
 SHARES_PER_STEP: Final = 1_000
 # Shares of one recipient and coin in one transaction.
 SHARES_AT_ONCE: Final = 200

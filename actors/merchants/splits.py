@@ -33,7 +33,7 @@ def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
 
 @call_actor(queue="payouts", body=RuleLookup)
 def delete_split_rule(info: CallInfo, wanted: RuleLookup) -> CallReply:
-    """Take a rule out of force; what it shared already goes its way."""
+    """End a split rule; shares that it made already are still released."""
     with recorded(info) as record:
         recipient_id = splits.delete(info.merchant(), UUID(wanted.rule_id))
         if recipient_id is None:

@@ -30,7 +30,7 @@ def transfer_to_personal(info: CallInfo, body: ToPersonal) -> CallReply:
 
 
 def _earlier(merchant_id: UUID, order_id: str | None) -> TransferRow | None:
-    """Return the transfer that an order_id has made; one that is under way is waited for."""
+    """Return the transfer that an order_id has made, waiting for one under way."""
     if order_id is None:
         return None
     locks.wait_order("transfer", merchant_id, order_id)
@@ -39,9 +39,9 @@ def _earlier(merchant_id: UUID, order_id: str | None) -> TransferRow | None:
 
 def _transfer(catalogue: Catalogue, merchant_id: UUID, body: ToPersonal, *, principal: str) -> TransferRow:
     units = _units(catalogue, body)
-    # What he owes is taken from what he has first; and a frozen merchant could hide money from that in his wallet.
+    # A merchant's debt is taken from the balance first; a frozen merchant could hide money from that in the wallet.
     freezes.check_merchant(merchant_id, body.currency)
-    # Nor does what a restore brought back, though it has left.
+    # Nor may money leave that had left before a restore brought it back into the balance.
     if body.currency in signing.doubted_coins(catalogue, context().available):
         raise PayoutFrozen
     made = personal.transfer(merchant_id, body.order_id, body.currency, units, created_by=principal)

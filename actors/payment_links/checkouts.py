@@ -36,7 +36,7 @@ _REFUSALS: Final[Mapping[Outcome, Callable[[], Exception]]] = MappingProxyType(
 
 
 def _check_out_together(asked: Sequence[tuple[CallInfo, CheckOut]]) -> list[CallReply | None]:
-    """Create in one statement what can be created and has room; the rest is told alone why not."""
+    """Create payments in one statement; those that are refused or have no room are answered alone."""
     ctx = context()
     ready: list[tuple[CallInfo, Ready]] = []
     for info, wanted in asked:

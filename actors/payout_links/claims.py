@@ -36,7 +36,7 @@ def claim_payout_link(info: CallInfo, claim: Claim) -> CallReply:
 
 
 def _stored(network: Network, address: str) -> str:
-    """Return an address in the stored form; whether money may go there is asked of links that can be claimed alone."""
+    """Parse an address into its stored form; only a claimable link's address is checked further."""
     try:
         return addresses.parse(network, address)
     except addresses.AddressError as refusal:
@@ -44,7 +44,7 @@ def _stored(network: Network, address: str) -> str:
 
 
 def _start(info: CallInfo, link: PayoutLinkRow, address: str, memo: str) -> PayoutLinkRow:
-    """Make the address the link's. What stops after this is ended by a repetition, or by the reaper."""
+    """Begin a claim to an address. A claim that stops after this is finished by a repetition or by the reaper."""
     ctx = context()
     try:
         with transaction():

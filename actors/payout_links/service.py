@@ -140,7 +140,7 @@ def _planned(ctx: Context, asker: Asker, tokens: ClaimTokens, now: datetime, bod
 
 
 def _write_emails(ctx: Context, tokens: ClaimTokens, links: Sequence[PayoutLinkRow]) -> None:
-    """Write what recipients are told of new links, if there is a server and an address."""
+    """Write the e-mails to recipients of new links, if there is a mail server and an address."""
     told = [link for link in links if link.email] if ctx.settings.smtp_url is not None else []
     if not told:
         return

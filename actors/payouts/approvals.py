@@ -1,4 +1,4 @@
-"""Approves payouts that wait for somebody, and cancels what is not signed. The API calls it and waits."""
+"""Approves payouts that wait for approval, and cancels unsigned ones. The API calls it and waits."""
 
 from __future__ import annotations
 

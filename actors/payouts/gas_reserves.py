@@ -1,4 +1,4 @@
-"""Reckons how much gas coin the gateway keeps, so that no conversion sells what transactions are paid with. No actor.
+"""Calculates the gas reserve, so that no conversion sells the coin that pays for transactions. No actor.
 
 Called by actors.payouts.service.
 """
@@ -11,9 +11,9 @@ from core.catalogue.catalogue import Network
 
 
 def reserve_units(ctx: Context, currency: str) -> int:
-    """Return how much of a coin stays for gas on all served networks together, in the ledger's units.
+    """Return the reserve of a coin for gas on all served networks together, in ledger units.
 
-    For each network so many transfers of its dearest coin at the most that is offered for it.
+    For each network: GAS_RESERVE_TRANSFERS transfers of its dearest coin, at the highest fee that the signer offers.
     """
     return sum(
         _of_network(ctx, network)

@@ -1,4 +1,4 @@
-"""Makes the payout that a rule of automatic withdrawal asks for, or notes why there is none. No actor.
+"""Creates the payout for an automatic withdrawal rule, or notes why the rule waits. No actor.
 
 Called by actors.payouts.ticks; actors.payouts.auto_withdraw refuses by the same errors. Each rule has a transaction of
 its own, which holds its lock.
@@ -37,13 +37,13 @@ DESTINATION_ERRORS: Final = DestinationErrors(
     bad=AutowithdrawBadAddress, mismatch=AutowithdrawBadAddress, internal=AutowithdrawBadAddress
 )
 
-# What keeps a rule from its payout is looked at again after so long.
+# A rule whose payout could not be created is tried again after this long.
 WAIT_S: Final = 300
 NO_RATE: Final = "no rate"
-# The same where the hot wallet of its network holds too little.
+# The same if the hot wallet of its network holds too little.
 WAIT_LIQUIDITY_S: Final = 30
 LIQUIDITY: Final = "liquidity"
-# Of what the signer lets go at once: the rate may rise until it signs.
+# The part of the signer's limit that is used: the rate may rise until it signs.
 LIMIT_PERCENT: Final = 90
 
 
@@ -52,7 +52,7 @@ class _LiquidityError(Exception):
 
 
 def withdraw(ctx: Context, key: Key) -> bool:
-    """Order what a rule asks for, as much of it as can leave at this moment; False if there is nothing to order now."""
+    """Create a rule's payout, for as much as can leave now; False if none is due or possible."""
     with transaction():
         rule = withdrawal_walk.take(key)
         if rule is None or (rule.payout_id is not None and not withdrawal_walk.note_end(rule)):
@@ -76,11 +76,11 @@ def _wait(rule: WithdrawalRule, reason: str, *, seconds: int = WAIT_S) -> bool:
 def _order(ctx: Context, rule: WithdrawalRule) -> bool:
     """Hold the money and write the payout.
 
-    Raises the DomainError, NoRateError or _LiquidityError of what keeps it back, before anything is written.
+    Raises DomainError, NoRateError or _LiquidityError if it has to wait, before anything is written.
     """
     if freezes.is_frozen(rule.merchant_id, rule.network, rule.currency):
         raise PayoutFrozen
-    # The balance may show what has left before a restore.
+    # After a restore, the balance may still include money that had left before.
     if rule.currency in signing.doubted_coins(ctx.catalogue, ctx.available):
         raise PayoutFrozen
     catalogue = ctx.catalogue
@@ -111,7 +111,7 @@ def _order(ctx: Context, rule: WithdrawalRule) -> bool:
 
 
 def _units(ctx: Context, rule: WithdrawalRule, pair: Pair, fee_units: int, *, least_units: int) -> int | None:
-    """Return what is to leave the balance, locked here: as much as the signer and the network's hot wallet let go.
+    """Lock the balance and return the units to withdraw, up to the signer's limit and the hot wallet's liquidity.
 
     least_units: below it nothing would arrive. None if the balance is below the threshold by now. Raises NoRateError,
     and _LiquidityError if the wallet holds too little for a payout.

@@ -1,7 +1,7 @@
-"""Carries messages: dramatiq's Redis broker, its waits and writes made lean. Every actor file imports from here.
+"""Carries messages: dramatiq's Redis broker, with fewer waits and writes. Every actor file imports from here.
 
 Wire format, keys, acknowledgement, dead letters and the taking back from dead workers stay dramatiq's own, and so does
-the Lua that does them. A stock producer or worker on the same Redis works beside this one.
+their Lua. A stock producer or worker may use the same Redis at the same time.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ __all__ = ["Backlog", "SluiceBroker", "doorbell", "make_broker", "ring", "single
 HEARTBEAT_TIMEOUT_MS: Final = 60_000
 # Bounds what one fetch may unpack onto Lua's stack, whose limit is some thousands.
 UNPACK_MAX: Final = 1_000
-# A queue this long is not being worked off; rings would only lengthen it, and the scheduler rings again.
+# A queue this long is not being worked off; notifications would only lengthen it, and the scheduler sends them again.
 WAITING_MAX: Final = 1_000
-# A thread finds its next call here already, instead of waiting for the consumer: half as many calls again per second.
-# Elsewhere a message that waits behind a long one could run in another process.
+# With prefetched calls a thread need not wait for the consumer: half as many calls again per second. In other queues a
+# message that waits behind a long one could run in another process.
 AWAITED_PREFETCH: Final = 2
 # dramatiq's suffix for the queue of a queue's delayed messages.
 DELAYED: Final = ".DQ"
-# A ring is forgotten after this long, so that bells of networks that were removed leave nothing behind.
+# A notification's key expires after this long, so that doorbells of removed networks leave nothing behind.
 BELL_KEPT_MS: Final = 86_400_000
 
-# An answer that nobody fetches is gone after this.
+# An answer that no caller fetches expires after this long.
 ANSWER_KEPT_MS: Final = 60_000
 
 # Answers callers and acknowledges the messages that brought their calls.
@@ -68,8 +68,8 @@ for i = answers + 2, #ARGV do
 end
 """
 
-# A ring that was not answered yet stands for all that would follow it: there is one message, not a pile. Redis's own
-# clock judges its age, so that the clocks of schedulers and workers need not agree.
+# While a notification is unanswered, further ones of its doorbell are dropped: there is one message, not a pile. Its
+# age is measured by Redis's own clock, so that the clocks of schedulers and workers need not agree.
 _RING: Final = b"""
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -85,14 +85,14 @@ return 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """How much waits in a queue, and how long its head has waited (0 for an empty queue)."""
+    """The number of messages in a queue, and its head's age (0 for an empty queue)."""
 
     waiting: int
     oldest_ms: int
 
 
 class SluiceBroker(stock.RedisBroker):
-    """Safe to share between threads: no two use a connection at once."""
+    """A Redis broker that threads may share: no two use a connection at once."""
 
     def __init__(
         self,
@@ -111,9 +111,9 @@ class SluiceBroker(stock.RedisBroker):
             heartbeat_timeout=heartbeat_timeout_ms,
             middleware=[ShutdownNotifications(), Entrance(), ThreadKeeping(self)],
         )
-        # Seals what must not lie open in Redis.
+        # Seals answers that must not be readable in Redis.
         self.box = SecretBox(secret_keys)
-        # Tells what we wrote there from what anybody did.
+        # Distinguishes calls and answers of our processes from forged ones.
         self.stamps = CallStamps(secret_keys)
         self._dispatch_sha = self.link.script(stock._scripts["dispatch"])  # noqa: SLF001 - its one home
         self._ring_sha = self.link.script(_RING)
@@ -122,7 +122,7 @@ class SluiceBroker(stock.RedisBroker):
         # Actors that can answer several calls in one step.
         self.gathered_actors: set[str] = set()
         self._pulling: PullingQueue | None = None
-        # The worker's threads wait without end for messages: this is set when they are to end.
+        # Set to stop the worker's threads, which otherwise wait for messages without end.
         self.stopping = threading.Event()
         self._waiting: FewestThreadsQueue | PullingQueue | None = None
         self._delayed: dict[str, DelayedConsumer] = {}
@@ -149,9 +149,9 @@ class SluiceBroker(stock.RedisBroker):
         return BlockingConsumer(self, queue_name, prefetch=prefetch, timeout_ms=timeout)
 
     def let_pull(self, worker: Worker) -> None:
-        """Have a worker's threads fetch for themselves, if they serve one awaited queue alone; before it boots.
+        """Make a worker's threads fetch for themselves, if they serve one awaited queue alone; before it boots.
 
-        Elsewhere as few of them work as are needed at once.
+        Otherwise only as many threads work as are needed at once.
         """
         self.stopping.clear()
         if len(self.queues) == 1 and self.queues <= AWAITED_QUEUES:
@@ -160,7 +160,7 @@ class SluiceBroker(stock.RedisBroker):
             worker.work_queue = self._waiting = FewestThreadsQueue()
 
     def stop_waiting(self) -> None:
-        """Have the worker's threads end their waits and fetch no more; called before they are stopped."""
+        """Make the worker's threads end their waits and fetch no more; called before they are stopped."""
         self.stopping.set()
         if self._waiting is not None:
             self._waiting.stop()
@@ -179,28 +179,28 @@ class SluiceBroker(stock.RedisBroker):
         return [("HSET", f"{key}.msgs", redis_id, data), ("RPUSH", key, redis_id)]
 
     def withdraw(self, queue_name: str, redis_id: str) -> None:
-        """Make a message that no worker has fetched be nothing when it is."""
+        """Delete a message's text, so that a worker that fetches its id finds nothing to do."""
         self.link.run([("HDEL", f"{self.key(queue_name)}.msgs", redis_id)])
 
     def fetch(self, queue_name: str, count: int, wait_s: float, *, maintain: bool) -> list[bytes | None]:
-        """Wait for a message and return up to `count`; None stands for one whose text was flushed."""
+        """Wait for a message and return up to `count`; None for a message whose text was flushed."""
         key = self.key(queue_name)
         wait: Command = ("BLMOVE", key, key, "LEFT", "LEFT", wait_s)
         take = self._command("fetch", queue_name, count, maintain=maintain)
         return cast("list[bytes | None]", self.link.run([wait, take], wait_s=wait_s)[-1])
 
     def beat(self, queue_name: str, count: int) -> list[bytes | None]:
-        """Say that the process lives and serves a queue, and return up to `count` of its delayed messages."""
+        """Report that the process lives and serves a queue; return up to `count` of its delayed messages."""
         signs = self.signs.serving(queue_name.removesuffix(DELAYED), self.broker_id)
         take = self._command("fetch", queue_name, count, maintain=True)
         return cast("list[bytes | None]", self.link.run([*signs, take])[-1])
 
     def leave(self, queue_name: str) -> None:
-        """Say that the process no longer serves a queue."""
+        """Report that the process no longer serves a queue."""
         self.signs.leave(queue_name.removesuffix(DELAYED), self.broker_id)
 
     def held(self, queue_name: str) -> dict[str, bytes | None]:
-        """Return, by redis id, the messages of a queue that this process has fetched and not settled."""
+        """Return the queue's messages that this process has fetched and not settled, by redis id."""
         ids = self.link.run([("SMEMBERS", f"{self.namespace}:__acks__.{self.broker_id}.{queue_name}")])[0]
         if not ids:
             return {}
@@ -208,11 +208,11 @@ class SluiceBroker(stock.RedisBroker):
         return {redis_id.decode(): text for redis_id, text in zip(ids, texts, strict=True)}
 
     def answer(self, key: str, body: bytes) -> None:
-        """Leave an answer that goes out with the acknowledgement of what this thread is working on."""
+        """Keep an answer, to be sent with the acknowledgement of this thread's message."""
         self._left.__dict__.setdefault("answers", {})[key] = body
 
     def settle(self, command: str, queue_name: str, *redis_ids: str) -> None:
-        """Send the answers that this thread's actor left, and ack or nack messages, in one write."""
+        """Send the answers kept by this thread's actor, and ack or nack messages, in one write."""
         answers = self._left.__dict__.pop("answers", {})
         if not answers:
             self.link.run([self._command(command, queue_name, redis_id) for redis_id in redis_ids])
@@ -227,7 +227,7 @@ class SluiceBroker(stock.RedisBroker):
         return self.link.run([self._command(command, queue_name, *args)])[0]
 
     def ring(self, actor: str, *args: str) -> bool:
-        """Ring a doorbell; False if the ring before it is still to be answered. Raises LinkDownError."""
+        """Notify a doorbell's actor; False if an earlier notification is unanswered. Raises LinkDownError."""
         row = DOORBELLS[actor]
         redis_id = str(uuid4())
         bell = ":".join((actor, *args))
@@ -246,14 +246,14 @@ class SluiceBroker(stock.RedisBroker):
         return bool(self.link.run([("EVALSHA", self._ring_sha, 3, *keys, *limits, redis_id, encode(message))])[0])
 
     def take_ring(self, bell: str) -> bool:
-        """Return whether a ring waits to be answered; the caller has to answer it. True if Redis is away."""
+        """Return whether a notification is unanswered; the caller has to answer it. True if Redis is away."""
         try:
             return bool(self.link.run([("DEL", self._bell_key(bell))])[0])
         except LinkDownError:
             return True
 
     def backlog(self, queue_name: str) -> Backlog:
-        """Return how much waits in a queue. Raises LinkDownError."""
+        """Return a queue's backlog. Raises LinkDownError."""
         key = self.key(queue_name)
         waiting, head = self.link.run([("LLEN", key), ("LINDEX", key, 0)])
         text = self.link.run([("HGET", f"{key}.msgs", head)])[0] if head else None
@@ -263,7 +263,7 @@ class SluiceBroker(stock.RedisBroker):
         return Backlog(waiting=waiting, oldest_ms=max(0, self.link.now_ms() - rung_ms))
 
     def ping(self) -> None:
-        """Ask Redis for a sign of life. Raises LinkDownError."""
+        """Check that Redis answers. Raises LinkDownError."""
         self.link.run([("PING",)])
 
     def key(self, queue_name: str) -> str:
@@ -274,13 +274,13 @@ class SluiceBroker(stock.RedisBroker):
         return f"{self.namespace}:bell:{bell}"
 
     def _command(self, command: str, queue_name: str, *args: str | int, maintain: bool = False) -> Command:
-        """Return dramatiq's Lua for a queue command. Redis's clock goes in: dramatiq trusts each worker's own."""
+        """Return dramatiq's Lua for a queue command, with Redis's time: dramatiq would use each worker's own."""
         fixed = (self.broker_id, self.heartbeat_timeout, self.dead_message_ttl, int(maintain), UNPACK_MAX)
         now_ms = self.link.now_ms()
         return ("EVALSHA", self._dispatch_sha, 1, self.namespace, command, now_ms, queue_name, *fixed, *args)
 
     def _dispatch(self, command: str) -> Callable[..., Any]:
-        """Send what dramatiq itself calls as do_<command> over the same connections."""
+        """Run dramatiq's own do_<command> calls over the same connections."""
         return functools.partial(self.dispatch, command)
 
 

@@ -38,7 +38,7 @@ log = structlog.get_logger()
 
 UUID_CHARS: Final = 36
 
-# Messages to calls that no process of ours wrote.
+# Counts messages to call actors without our stamp.
 _forged = itertools.count(1)
 
 CallFunction = Callable[[CallInfo, bytes], CallReply]
@@ -48,8 +48,8 @@ Together = Callable[[Sequence[tuple[CallInfo, B]]], Sequence[CallReply | None]]
 # As an actor's own decorator leaves it: the bodies are still JSON.
 RawTogether = Callable[[Sequence[tuple[CallInfo, bytes]]], Sequence[CallReply | None]]
 
-# Machines' clocks need not agree, but a call that was kept until its row was pruned must not come again, whatever Redis
-# gives for the time.
+# Machines' clocks need not agree, but a call whose message outlived its pruned row must not run again, whatever time
+# Redis reports.
 CLOCKS_APART_MS: Final = 86_400_000
 
 
@@ -58,15 +58,15 @@ def call_actor(
 ) -> Callable[[CallActor[B]], CallActor[B]]:
     """Make `function(info, body) -> CallReply` the actor of its name, whose caller waits.
 
-    It is given calls that a process of ours sent, and no others. It opens its own transaction, with recorded() or
-    around models.queue.calls.begin and finish, and refuses by raising a DomainError or TooManyRequestsError before
-    anything is committed.
+    The function receives only calls that our processes sent. It opens its own transaction, with recorded() or around
+    models.queue.calls.begin and finish, and refuses by raising a DomainError or TooManyRequestsError before anything is
+    committed.
 
     secret: the answer is sealed on its way, stored nowhere, and its Idempotency-Key ignored, since it could not be
     replayed.
 
-    together: answers several calls in one step, in their order, and those by None that are to be run alone; nothing of
-    these may have taken effect. All are, when it raises. No two calls that it is given share an id or a key.
+    together: answers several calls in one step, in their order, with None for each call to run alone; such a call must
+    have had no effect. If it raises, all are run alone. No two calls passed to it share an id or a key.
     """
     if secret and together is not None:
         raise ValueError("what is answered together is not secret")
@@ -126,7 +126,7 @@ def _send(broker: SluiceBroker, queue: str, name: str, call_id: UUID, answer: An
 
 
 def _answer_together(together: RawTogether, broker: SluiceBroker, queue: str, name: str, gathering: Gathering) -> None:
-    """Answer those calls of a gathering that can be answered together; the others are run alone, bad ones included."""
+    """Answer the calls of a gathering that can be answered together; the others, bad ones included, are run alone."""
     now_ms = broker.link.now_ms()
     asked: dict[str, tuple[CallInfo, bytes]] = {}
     keys: set[object] = set()
@@ -153,9 +153,9 @@ def _keys(call: CallMessage) -> set[object]:
 
 
 def _genuine(broker: SluiceBroker, queue: str, name: str, arguments: dict[str, Any]) -> CallMessage | None:
-    """Return the call that a process of ours sent to this actor; None, and nothing is done or answered, for others.
+    """Return a call that our processes sent to this actor; None for others, which are neither run nor answered.
 
-    Where it was a caller's own after all, of other SECRET_KEYS, its wait ends with a tombstone.
+    If the caller is one of our processes after all, with other SECRET_KEYS, its wait ends with a tombstone.
     """
     if not broker.stamps.is_call(queue, name, arguments):
         log.error("call.forged", call_id=str(arguments.get("call_id"))[:UUID_CHARS], so_far=next(_forged))
@@ -210,14 +210,14 @@ def _outcome(function: CallFunction, info: CallInfo, payload: bytes) -> Answer:
 
 
 def _again(replay: ReplayedError) -> Answer:
-    # Without a response it was a secret: it took effect, and its answer is lost.
+    # Without a stored response the answer was a secret: the call took effect, and its answer is lost.
     if replay.response is None:
         return UNDECIDED
     return Answer(kind="done", body=replay.response.encode(), replayed=replay.by_key)
 
 
 def _report(error: Exception) -> None:
-    """Log a failed step: what passes by itself briefly, a bug in full."""
+    """Log a failed step: a passing problem briefly, a bug in full."""
     if isinstance(error, (StoreUnavailableError, StepOverdueError)) or pgcode(error) in {
         LOCK_NOT_AVAILABLE,
         QUERY_CANCELED,
@@ -228,7 +228,7 @@ def _report(error: Exception) -> None:
 
 
 class _DiscardedError(Exception):
-    """Leaves a recorded transaction without keeping it."""
+    """Rolls a recorded transaction back without an error."""
 
 
 class Record:
@@ -254,7 +254,7 @@ class Record:
         self._is_discarded = True
 
     def close(self) -> None:
-        """Check that the transaction says what it answers."""
+        """Check that the transaction stored its answer."""
         if self._is_discarded:
             raise _DiscardedError
         if not self._is_stored:
@@ -263,7 +263,7 @@ class Record:
 
 @contextlib.contextmanager
 def recorded(info: CallInfo) -> Iterator[Record]:
-    """Open the transaction of a call's effect; what is raised inside rolls all of it back and frees the key."""
+    """Open the transaction of a call's effect; an exception inside rolls all of it back and frees the key."""
     record, replay = Record(info), None
     with contextlib.suppress(_DiscardedError), transaction():
         try:

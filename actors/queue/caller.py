@@ -1,8 +1,8 @@
 """Makes calls of the queue, for both sides: the API sends and waits here; call actors import theirs from here as well.
 
-A caller is told the truth: an answer stands for what was committed, `gateway.busy` for what never will be. Whatever is
-not known for certain on either side (a wait that ended, a connection cut at COMMIT, a bug) is decided by
-models.queue.calls.abandon, and by nothing else.
+A caller learns the true outcome: an answer means that the effect was committed, `gateway.busy` that it never will be.
+If either side cannot know (a wait ended, a connection was cut at COMMIT, a bug), models.queue.calls.abandon decides,
+and nothing else.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ __all__ = ["CallInfo", "CallReply", "Caller", "Record", "call_actor", "recorded"
 
 log = structlog.get_logger()
 
-# Calls that may wait longer than usual, for a stranger, take at most one slot in so many: they must not stop the sales.
+# Calls that may wait longer than usual, for a stranger's server, take at most one slot in this many: they must not
+# block sales.
 LONG_SHARE: Final = 6
-# One slot in so many is kept from each merchant, for the others and for buyers.
+# One slot in this many is kept from each merchant, for the others and for buyers.
 KEPT_SHARE: Final = 4
 
 
@@ -55,17 +56,17 @@ class Caller:
         self._broker = broker
         self._wait_s = settings.call_wait_s
         self._slots = threading.BoundedSemaphore(settings.call_slots)
-        # Counts answers that somebody else wrote: Redis is open to a stranger, or processes differ in SECRET_KEYS.
+        # Counts answers without our stamp: Redis is open to a stranger, or processes differ in SECRET_KEYS.
         self._forged = itertools.count(1)
         self._shares = Shares(settings.call_slots - settings.call_slots // KEPT_SHARE)
         self._long_slots = threading.BoundedSemaphore(max(1, settings.call_slots // LONG_SHARE))
 
     def call(self, actor: str, *, queue: str, info: CallInfo, payload: bytes, wait_s: float | None = None) -> CallReply:
-        """Have an actor do something and return its answer.
+        """Call an actor and return its answer.
 
-        Raises the actor's DomainError or TooManyRequestsError; GatewayBusy where the merchant has no slot free or no
-        answer came: then nothing happened, nor will; IdempotencyUnavailable instead where a key was given and
-        PostgreSQL is away.
+        Raises the actor's DomainError or TooManyRequestsError; GatewayBusy if the merchant has no free slot or no
+        answer came: then nothing happened, nor will; IdempotencyUnavailable instead if a key was given and PostgreSQL
+        is away.
         """
         longest_s = self._wait_s if wait_s is None else wait_s
         with contextlib.ExitStack() as held:
@@ -93,7 +94,7 @@ class Caller:
             log.warning("call.answer_lost", actor=actor, error=str(error))
             return UNDECIDED
         except Exception:
-            # Something that Redis never says, or a bug. The message may be on its way, so PostgreSQL decides.
+            # An impossible answer of Redis, or a bug. The message may be on its way, so PostgreSQL decides.
             log.exception("call.answer_unusable", actor=actor)
             return UNDECIDED
 
@@ -118,7 +119,7 @@ class Caller:
         try:
             return self._broker.box.open(answer.body.decode(), bound_to=bound_to(info.call_id))
         except SecretBoxError as error:
-            # It took effect and its answer is lost; a secret is had by calling again.
+            # The call took effect and its answer is lost; the caller gets a secret by calling again.
             log.warning("call.sealed_answer_closed", call_id=str(info.call_id))
             raise GatewayBusy from error
 

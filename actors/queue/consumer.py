@@ -32,7 +32,7 @@ RECONNECT_PAUSE_S: Final = 0.25
 MAINTENANCE_S: Final = 5.0
 # How often a thread looks around while its worker is stopping.
 STOPPING_LOOK_S: Final = 0.05
-# An actor that this version does not have may exist in the one that is being deployed beside it.
+# An actor that this version does not have may exist in the version that is being deployed at the same time.
 PASS_ON_DELAY_MS: Final = 1_000
 PASS_ON_TIMES: Final = 30
 
@@ -46,7 +46,7 @@ class BlockingConsumer(Consumer):
         self._prefetch = prefetch
         self._wait_s = timeout_ms / 1000
         self._fetched: deque[bytes | None] = deque()
-        # Redis ids of what the workers have in hand.
+        # Redis ids of the messages that workers have in hand.
         self._in_hand: set[str] = set()
         self._slot_freed = threading.Event()
         # Settled here, but Redis was away: (command, redis id), said again when it is back.
@@ -83,7 +83,7 @@ class BlockingConsumer(Consumer):
             self._broker.dispatch("requeue", self._queue_name, *ids)
 
     def close(self) -> None:
-        """Give back what was fetched and not handed out; dramatiq's own consumer forgets it."""
+        """Give back messages that were fetched and not handed out; dramatiq's own consumer would lose them."""
         unbegun = self._unbegun()
         self._fetched.clear()
         with suppress(LinkDownError):
@@ -105,9 +105,9 @@ class BlockingConsumer(Consumer):
         self._fetch(room)
 
     def _fetch(self, count: int) -> None:
-        """Wait for a message and take up to so many."""
-        # Redis serves whoever has blocked longest. Without a varying wait that would be the same worker each time that
-        # a passed-on message comes round.
+        """Wait for a message and take up to `count`."""
+        # Redis serves the client that has blocked longest. Without a varying wait, a passed-on message would reach the
+        # same worker each time it comes round.
         wait_s = self._wait_s * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
         self._fetched.extend(self._broker.fetch(self._queue_name, count, wait_s, maintain=self._is_due()))
         self._is_cut_off = False
@@ -160,7 +160,7 @@ class BlockingConsumer(Consumer):
             self._unsaid.popleft()
 
     def _bury_undecodable(self) -> None:
-        """Move what cannot be read to the dead letters. Fetching names no ids, so look through all that are held."""
+        """Move unreadable messages to the dead letters. Fetching names no ids, so look through all held ones."""
         for held, data in self._broker.held(self._queue_name).items():
             if decode(data, self._queue_name) is None:
                 log.error("queue.unreadable_message", queue=self._queue_name, redis_id=held)

@@ -1,4 +1,4 @@
-"""Gives actors their doorbells: `@doorbell` answers one, `ring` rings one. Imported by way of actors.queue.broker."""
+"""Gives actors their doorbells: `@doorbell` declares one, `ring` notifies it. Imported via actors.queue.broker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def ring(actor: str, *args: str) -> None:
-    """Ring a doorbell, after the commit if a transaction is open. Raises ValueError for a name that is no doorbell."""
+    """Notify an actor, after the commit if a transaction is open. Raises ValueError for a name without a doorbell."""
     if actor not in DOORBELLS:
         raise ValueError(f"{actor!r} is no doorbell")
     bells.ring(actor, *args)
@@ -25,9 +25,9 @@ def ring(actor: str, *args: str) -> None:
 def doorbell(
     *, queue: str, arguments: Arguments | None = None, **options: Any
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function the actor behind the doorbell of its name, whose row stands in actors.queue.schedule.
+    """Make a function the actor of the doorbell with its name, whose row is in actors.queue.schedule.
 
-    Raises ValueError where the row is missing or says something else.
+    Raises ValueError if the row is missing or has another queue or other arguments.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -46,7 +46,7 @@ def _answering(function: Callable[..., None], broker: SluiceBroker) -> Callable[
     arity = len(inspect.signature(function, follow_wrapped=False).parameters)
 
     def answer(*args: str, bell: str | None = None, **_unknown: object) -> None:
-        """Run the actor unless this ring was answered with an earlier one. A newer version may send more arguments."""
+        """Run the actor unless an earlier run answered this notification. A newer version may send more arguments."""
         if bell is None or broker.take_ring(bell):
             function(*args[:arity])
 

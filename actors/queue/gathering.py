@@ -1,15 +1,15 @@
-"""Has the worker threads of an awaited queue fetch for themselves, and take together what waits together.
+"""Lets the worker threads of an awaited queue fetch for themselves, and gathers calls that wait together.
 
 A process that serves one awaited queue alone (`-Q invoices`) works like this:
 
-- One thread at a time waits in Redis, and works on what it finds there itself; the next one takes its place. Without
-  this, a fetching thread would hand each call over to a working one.
-- Some actors can answer several calls in one step, for less than each by itself costs: those that were declared with
-  `together`. Their calls that wait, up to GATHER_MAX, are taken as one message, a Gathering.
-- Whoever works on such calls keeps its place meanwhile: what comes in the meantime is the next gathering, and its
-  commit carries more. After PATIENCE_S, since it may be waiting for a lock, the others stop waiting for it.
-- A call that its gathering left unanswered, for whatever reason, is then run alone, by any thread, as if it had never
-  been in one. So nothing that a call brings with it can harm its neighbours.
+- One thread at a time waits in Redis, and works itself on the message that it finds; the next thread then waits there.
+  Otherwise a fetching thread would hand each call over to a working one.
+- Some actors can answer several calls in one step, at a lower cost for each: those declared with `together`. Their
+  waiting calls, up to GATHER_MAX, are taken as one message, a Gathering.
+- While a thread works on such calls, no other thread fetches: calls that arrive meanwhile form the next gathering, and
+  its commit carries more. After PATIENCE_S the others stop waiting, since that thread may be waiting for a lock.
+- A call that its gathering left unanswered, for any reason, is then run alone, by any thread, as if it had never been
+  in one. So a bad call cannot harm its neighbours.
 
 Used by actors.queue.broker and actors.queue.call_actors.
 """
@@ -34,17 +34,17 @@ from actors.queue.consumer import STOPPING_LOOK_S, BlockingConsumer, decode, red
 if TYPE_CHECKING:
     from actors.queue.broker import SluiceBroker
 
-# More in one statement bring nothing.
+# More calls in one statement bring no gain.
 GATHER_MAX: Final = 16
 PATIENCE_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """Calls of one actor that a thread has taken together; whoever is done with one says so."""
+    """Calls of one actor that a thread has taken together; the actor adds each finished one to `settled`."""
 
     messages: tuple[Message[None], ...]
-    # The redis ids of those that nothing is left to be done for.
+    # The redis ids of the finished calls.
     settled: set[str] = field(default_factory=set)
 
 
@@ -53,7 +53,7 @@ class PulledConsumer(BlockingConsumer):
 
     def __init__(self, broker: SluiceBroker, queue_name: str, *, prefetch: int, timeout_ms: int) -> None:
         super().__init__(broker, queue_name, prefetch=prefetch, timeout_ms=timeout_ms)
-        # What a gathering left unanswered.
+        # Calls that a gathering left unanswered.
         self._alone: deque[Message[None]] = deque()
 
     def __next__(self) -> None:
@@ -63,23 +63,23 @@ class PulledConsumer(BlockingConsumer):
 
     @property
     def has_left_over(self) -> bool:
-        """Tell whether there are calls that wait here to be run alone."""
+        """Return whether calls wait here to be run alone."""
         return bool(self._alone)
 
     def take_left_over(self) -> MessageProxy | None:
-        """Return a call that is to be run alone, if there is one."""
+        """Return the next call to run alone, if there is one."""
         with suppress(IndexError):
             return MessageProxy(self._alone.popleft())
         return None
 
     def pull(self) -> MessageProxy | None:
-        """Return the next message, or a gathering as one, or None after the wait. By one thread at a time."""
+        """Return the next message or gathering, or None after the wait. Called by one thread at a time."""
         first = super().__next__()
         if first is None or first.actor_name in self._broker.gathered_actors:
             return first and self._gather(first)
         if first.actor_name in self._broker.actors:
             return first
-        # What dramatiq's fetching thread would do.
+        # As dramatiq's fetching thread does for an unknown actor.
         first.fail()
         self.nack(first)
         return None
@@ -89,7 +89,7 @@ class PulledConsumer(BlockingConsumer):
         self._fetch(GATHER_MAX)
 
     def _gather(self, first: MessageProxy) -> MessageProxy:
-        """Return the message with those of its actor that have been fetched beside it."""
+        """Gather the message with its actor's other fetched messages."""
         messages, others = [first._message], deque[bytes | None]()  # noqa: SLF001 - a proxy hides it
         for data in self._fetched:
             message = decode(data, self._queue_name)
@@ -101,7 +101,7 @@ class PulledConsumer(BlockingConsumer):
         return first if len(messages) == 1 else as_one(Gathering(tuple(messages)))
 
     def ack(self, message: MessageProxy) -> None:
-        """Remove what was processed, and send the answers that its actor left."""
+        """Remove the processed messages, and send the answers that their actor left."""
         gathering = gathering_of(message.kwargs)
         if gathering is None:
             super().ack(message)
@@ -124,14 +124,14 @@ def as_one(gathering: Gathering) -> MessageProxy:
 
 
 def gathering_of(arguments: Mapping[str, Any]) -> Gathering | None:
-    """Return the gathering that a message with these arguments stands for. Nothing from Redis can look like one."""
+    """Return the gathering in a message's arguments, or None. No message from Redis can contain one."""
     found = arguments.get("gathering")
     return found if isinstance(found, Gathering) else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What dramatiq's worker expects of its queue."""
+    """An entry as dramatiq's worker expects it from its queue."""
 
     message: MessageProxy
 
@@ -145,13 +145,13 @@ class PullingQueue(PriorityQueue[Any]):
         self._changed = threading.Condition()
         self._is_pulling = False
         self._watching = 0
-        # When each thread that works on calls which can be gathered began.
+        # When each thread that works on gatherable calls began, by thread id.
         self._gathering_since: dict[int, float] = {}
         self.consumer: PulledConsumer | None = None
         self._is_stopping = False
 
     def stop(self) -> None:
-        """Let threads take nothing more, and wake those that wait."""
+        """Stop threads from taking messages, and wake those that wait."""
         with self._changed:
             self._is_stopping = True
             self._changed.notify_all()
@@ -166,7 +166,8 @@ class PullingQueue(PriorityQueue[Any]):
     def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ARG002, FBT001, FBT002 - queue's own
         """Return a message. Raises Empty after a pull that found none, once the worker stops, and if not `block`.
 
-        Threads wait for their turn to pull without end; dramatiq's timeout is for noticing theirs, which stop() does.
+        Threads wait without end for their turn to pull; dramatiq's timeout, by which threads notice their end, is
+        replaced by stop().
         """
         if self.queue or not block:
             return super().get(block=False)
@@ -186,7 +187,7 @@ class PullingQueue(PriorityQueue[Any]):
         super().task_done()
 
     def _turn(self) -> MessageProxy | None:
-        """Return a call that is to be run alone, or None when it is this thread's turn to pull.
+        """Return a call to run alone, or None if it is this thread's turn to pull.
 
         Raises Empty once the worker stops.
         """
@@ -206,7 +207,7 @@ class PullingQueue(PriorityQueue[Any]):
         raise Empty
 
     def _wait(self, now: float, *, watches_until: float | None) -> None:
-        """Wait for a change; a thread that watches how long a gathering takes need not hear of the next one."""
+        """Wait for a change, or until `watches_until` for a thread that watches the running gathering's patience."""
         if watches_until is None or watches_until <= now:
             self._changed.wait()
             return
@@ -215,7 +216,7 @@ class PullingQueue(PriorityQueue[Any]):
         self._watching -= 1
 
     def _patient_until(self) -> float:
-        """Return the end of patience with those who work on a gathering; it lies behind us when nobody does."""
+        """Return until when other threads wait for the running gatherings; in the past if none runs."""
         return max(self._gathering_since.values(), default=-math.inf) + PATIENCE_S
 
     def _pull(self) -> MessageProxy | None:
@@ -229,12 +230,12 @@ class PullingQueue(PriorityQueue[Any]):
                 if message is not None:
                     self._note(message)
                 elif not is_done:
-                    # What was raised ends this thread: another one pulls.
+                    # The exception ends this thread: another one pulls.
                     self._changed.notify()
         return message
 
     def _note(self, message: MessageProxy) -> None:
-        """Let another thread pull: at once, or when this one has not come back in time."""
+        """Let another thread pull: at once, or once this one's gathering takes too long."""
         is_gathered = message.actor_name in self._broker.gathered_actors
         if is_gathered:
             self._gathering_since[threading.get_ident()] = time.monotonic()

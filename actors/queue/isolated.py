@@ -22,6 +22,6 @@ def isolated(row: UUID, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     except StoreUnavailableError:
         raise
     except Exception:
-        # Whatever is wrong with this row, the others have their turn.
+        # A broken row must not keep the others from their turn.
         log.exception("step.failed", row=str(row))
         return None

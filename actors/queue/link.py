@@ -70,7 +70,7 @@ class _Session:
             return False
 
     def allow(self, timeout_s: float) -> None:
-        """Have the socket wait so long. A timeout for each read would be two system calls for each."""
+        """Set how long the socket waits. A timeout for each read would cost two system calls each."""
         if timeout_s != self.timeout_s:
             self.connection.update_current_socket_timeout(timeout_s)
             self.timeout_s = timeout_s
@@ -122,7 +122,7 @@ class RedisLink:
     def run(self, commands: Sequence[Command], *, wait_s: float = 0.0) -> list[Any]:
         """Send the commands in one write and return their answers; wait_s is the longest that one of them may block.
 
-        Raises LinkDownError, also where Redis answers with an error: what came after is not waited for.
+        Raises LinkDownError, also if Redis answers with an error: later answers are not waited for.
         """
         try:
             session = self._take()
@@ -132,7 +132,7 @@ class RedisLink:
             answers = self._exchange(session, commands, wait_s)
         except (RedisError, OSError) as error:
             session.connection.disconnect()
-            # What ended one has probably ended the others.
+            # The cause has probably ended the other connections too.
             self.close()
             raise _down(error) from error
         except BaseException:
@@ -201,7 +201,7 @@ class RedisLink:
             return _NO_SCRIPT
 
     def _load_and_repeat(self, connection: Any, command: Command) -> Any:
-        """Repeat a script that Redis did not know, being restarted or told to forget: nothing of it has happened."""
+        """Load and repeat a script that Redis did not know, after a restart or SCRIPT FLUSH: none of it has run."""
         load: Command = ("SCRIPT", "LOAD", self._scripts[str(command[1])])
         connection.send_packed_command([_pack(load) + _pack(command)], check_health=False)
         connection.read_response()

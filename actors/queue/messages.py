@@ -1,8 +1,8 @@
 """Writes and reads calls and their answers on their way through Redis.
 
 Used by actors.queue.caller and actors.queue.call_actors.
-Redis is a place where anybody may have written. So both carry a stamp: the call's is over its queue, its actor and
-every argument, the answer's over the call that it answers, with its queue and actor, and every field.
+Anyone may have written to Redis, so both carry a stamp. A call's stamp covers its queue, its actor and every argument;
+an answer's covers the call that it answers, with queue and actor, and every field.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STAMP: Final = "stamp"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallReply:
-    """What a call answers: the result as JSON, and whether an earlier request with this key had it first."""
+    """A call's result as JSON, and whether it is an earlier request's result with the same key."""
 
     body: bytes
     replayed: bool = False
@@ -38,7 +38,7 @@ class CallMessage(msgspec.Struct, kw_only=True):
     idem_key: str | None
     fingerprint: bytes
     payload: str
-    # By Redis's clock. Nobody waits any more after this; refusing is safe, whatever the clock.
+    # By Redis's clock. No caller waits longer; refusing is safe, whatever the clock.
     until_ms: int
     signature_key: str | None = None
 
@@ -52,12 +52,12 @@ class Answer(msgspec.Struct, array_like=True, kw_only=True):
     is_sealed: bool = False
     code: str = ""
     text: str = ""
-    # When a limit that is used up has room again.
+    # In how many seconds a used-up limit has room again.
     retry_after_s: int = 0
 
 
 class _Stamped(msgspec.Struct, array_like=True):
-    """An answer as it stands in Redis."""
+    """An answer as stored in Redis."""
 
     stamp: str
     answer: bytes
@@ -71,7 +71,7 @@ UNDECIDED: Final = Answer(kind="undecided")
 
 
 class ForgedAnswerError(Exception):
-    """An answer was not written by an actor of ours, or not to this call."""
+    """An answer was not written by our actors, or not for this call."""
 
 
 class CallStamps:
@@ -86,7 +86,7 @@ class CallStamps:
         return self._calls.stamp(queue.encode(), actor.encode(), _canonical(arguments))
 
     def is_call(self, queue: str, actor: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether a call's arguments, with its stamp, are those that a process of ours sent to this actor."""
+        """Return whether the stamp proves that one of our processes sent these arguments to this actor."""
         rest = dict(arguments)
         stamp = rest.pop(STAMP, None)
         return isinstance(stamp, str) and self._calls.is_genuine(
@@ -94,12 +94,12 @@ class CallStamps:
         )
 
     def pack(self, queue: str, actor: str, call_id: UUID, answer: Answer) -> bytes:
-        """Return an answer as it goes into Redis."""
+        """Return an answer in the form stored in Redis."""
         text = _pack(answer)
         return _pack(_Stamped(self._answers.stamp(queue.encode(), actor.encode(), call_id.bytes, text), text))
 
     def unpack(self, queue: str, actor: str, call_id: UUID, data: bytes) -> Answer:
-        """Return the answer to a call. Raises ForgedAnswerError, msgspec.MsgspecError for what is no answer."""
+        """Return the answer to a call. Raises ForgedAnswerError, or msgspec.MsgspecError for malformed data."""
         stamped = _unpack_stamped(data)
         parts = (queue.encode(), actor.encode(), call_id.bytes, stamped.answer)
         if not self._answers.is_genuine(stamped.stamp, *parts):
@@ -113,5 +113,5 @@ def answer_key(namespace: str, call_id: object) -> str:
 
 
 def bound_to(call_id: object) -> str:
-    """Return what a sealed answer is bound to: it opens for its own call alone."""
+    """Return the context that binds a sealed answer to its call: it opens for that call alone."""
     return f"reply:{call_id}"

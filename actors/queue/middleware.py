@@ -1,7 +1,7 @@
 """Surrounds every message: log context, and threads that leave no connection behind.
 
 Used by actors.queue.broker.
-Nothing is retried here: calls are answered or given up, doorbells are rung again.
+Nothing is retried here: calls are answered or given up, and the scheduler notifies doorbells again.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ log = structlog.get_logger()
 
 
 class Entrance(Middleware):
-    """Lets an actor work off its own queue alone; what it logs there names it and the HTTP request it works for.
+    """Keeps an actor to its own queue, and adds the actor and its HTTP request to log lines.
 
-    Both in one: every middleware costs every message a dozen calls.
+    One middleware for both: each middleware costs each message a dozen calls.
     """
 
     def before_process_message(self, broker: Broker, message: MessageProxy) -> None:
-        """Bind the names, or leave out what somebody put into another queue. Raises SkipMessage."""
+        """Bind the log context. Raises SkipMessage for a message in another queue than its actor's."""
         actor = broker.actors.get(message.actor_name)
-        # Dramatiq runs an actor for whatever queue its name turns up in. One unknown here is passed on by its consumer.
+        # Dramatiq runs an actor from any queue that names it. The consumer passes on an actor that is unknown here.
         if actor is not None and actor.queue_name != message.queue_name:
             log.error("queue.misplaced", actor=message.actor_name, queue=message.queue_name)
             raise SkipMessage
@@ -49,7 +49,7 @@ class Entrance(Middleware):
         result: Any | None = None,
         exception: BaseException | None = None,
     ) -> None:
-        """Forget them, and leave the connection to PostgreSQL to other threads."""
+        """Clear the log context, and release the connection to PostgreSQL for other threads."""
         clear_contextvars()
         base.release()
 
@@ -61,7 +61,7 @@ class ThreadKeeping(Middleware):
         self._broker = broker
 
     def before_worker_boot(self, broker: Broker, worker: Worker) -> None:
-        """Fetch no more than there are threads: what waits here could run in another process."""
+        """Limit prefetching to the number of threads: a message that waits here could run in another process."""
         worker.queue_prefetch = worker.worker_threads
         self._broker.let_pull(worker)
 

@@ -1,4 +1,4 @@
-"""Tells which actors there are, without a broker: `@doorbell` and `@call_actor` enter them, the broker declares them.
+"""Lists the registered actors, without a broker: `@doorbell` and `@call_actor` add them, the broker declares them.
 
 Decorated functions stay plain functions, so that tests and other code call them as they are.
 """
@@ -69,13 +69,13 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
 """The modules that a worker loads for each queue it serves, and no others: a web-facing one loads no signing code."""
 
 AWAITED_QUEUES: Final = frozenset({"invoices", "payouts"})
-"""Those whose actors are waited for: their messages are short, and their statements short or refused. What is waited
-for and long is done from `bulk`."""
+"""The queues on whose actors callers wait: their messages are short, and their statements short or refused. Long calls
+go to `bulk`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """An actor to be: `bind` makes, for a broker, the function that dramatiq will run."""
+    """A registered actor; `bind(broker)` returns the function that dramatiq runs."""
 
     name: str
     queue: str
@@ -87,7 +87,7 @@ REGISTRY: Final[dict[str, Registration]] = {}
 
 
 def register(registration: Registration) -> None:
-    """Enter an actor. Raises ValueError for an unknown queue or a name that is taken."""
+    """Add an actor. Raises ValueError for an unknown queue or a name that is taken."""
     if registration.queue not in QUEUES:
         raise ValueError(f"{registration.name}: there is no queue {registration.queue!r}")
     if registration.name in REGISTRY:

@@ -1,7 +1,8 @@
-"""Lists the doorbells: which background actors are rung, how often, with which arguments. Rows, read by the scheduler.
+"""Lists the doorbells: each background actor, its interval and its arguments. Rows, read by the scheduler.
 
-A doorbell says "look whether something is due", never what. So any number may be lost, with Redis or with a worker:
-the next ring finds in PostgreSQL whatever the lost one would have. Liveness hangs on these rows, not on redelivery.
+A notification only says "look whether something is due", never what. So any number may be lost, with Redis or with a
+worker: the next one finds in PostgreSQL all that the lost one would have. Liveness depends on these rows, not on
+redelivery.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from core.settings.settings import Settings
 
 Arguments = Literal["networks", "families"]
 
-# An unanswered ring is trusted for this many intervals, then it counts as lost and is repeated.
+# An unanswered notification is trusted for this many intervals, then it counts as lost and is repeated.
 PATIENCE_INTERVALS: Final = 3
 PATIENCE_MIN_MS: Final = 1_000
 # A network is asked this many times within its block time, so that a block is found soon after it appears.
@@ -25,28 +26,28 @@ POLLS_A_BLOCK: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doorbell:
-    """A background actor: `for_each` gives it one ring for each network, or family, that has providers."""
+    """A background actor: with `for_each`, it is notified for each network, or family, that has providers."""
 
     actor: str
     queue: str
     every_ms: int
     for_each: Arguments | None = None
-    # Of the networks those alone whose family has this trait.
+    # Only for networks whose family has this trait.
     trait: Literal["has_hidden_transfers", "has_mempool"] | None = None
-    # Rung as often as the network's blocks ask for, at most every settings.tick_interval_ms.
+    # Notified POLLS_A_BLOCK times within the network's block time, at most every settings.tick_interval_ms.
     is_paced_by_blocks: bool = False
-    # However slow those are, this often.
+    # The longest interval, however slow the blocks are.
     slowest_ms: int | None = None
 
     @property
     def patience_ms(self) -> int:
-        """Return how long a ring may stay unanswered before it is taken for lost."""
+        """Return after how long an unanswered notification counts as lost."""
         return max(PATIENCE_INTERVALS * self.every_ms, PATIENCE_MIN_MS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ring:
-    """One ring that recurs."""
+    """One recurring notification."""
 
     doorbell: Doorbell
     args: tuple[str, ...]
@@ -101,7 +102,7 @@ DOORBELLS: Final = {row.actor: row for row in _ROWS}
 
 
 def rings(settings: Settings) -> Iterator[Ring]:
-    """Return every ring that this gateway's networks need."""
+    """Yield the notifications that this gateway's networks need."""
     for row in _ROWS:
         for args in _arguments(row, settings):
             yield Ring(doorbell=row, args=args, every_ms=_interval_ms(row, settings, args))

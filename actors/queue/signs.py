@@ -1,4 +1,4 @@
-"""Keeps signs of life in Redis: which processes serve which queue, and when the scheduler last rang.
+"""Keeps signs of life in Redis: which processes serve which queue, and when the scheduler last notified an actor.
 
 Kept by actors.queue.broker.
 Nothing but monitoring reads them, so that a flush costs a few seconds of not knowing.
@@ -15,12 +15,12 @@ from actors.queue.link import Command, RedisLink
 # How often a scheduler gives its sign, and the silence after which a process counts as gone.
 EVERY_S: Final = 5.0
 SILENCE_MAX_S: Final = 30.0
-# A queue that nobody serves any more leaves nothing behind.
+# The signs of a queue that no process serves expire.
 _KEPT_S: Final = 3_600
 
 
 class Signs:
-    """One process's way to give signs and to read everybody's. Safe to share between threads.
+    """Writes one process's signs of life and reads those of all. Safe to share between threads.
 
     Ages are by Redis's clock. All methods raise LinkDownError.
     """
@@ -32,7 +32,7 @@ class Signs:
         self._tick_at = 0.0
 
     def serving(self, queue_name: str, process: str) -> list[Command]:
-        """Return the commands that say that a process takes messages off a queue."""
+        """Return the commands that report a process as serving a queue."""
         key, now_ms = self._serving(queue_name), self._link.now_ms()
         return [
             ("ZADD", key, now_ms, process),
@@ -41,16 +41,16 @@ class Signs:
         ]
 
     def leave(self, queue_name: str, process: str) -> None:
-        """Say that a process no longer serves a queue."""
+        """Report that a process no longer serves a queue."""
         self._link.run([("ZREM", self._serving(queue_name), process)])
 
     def consumers(self, queue_name: str) -> int:
-        """Return how many processes lately said that they serve a queue."""
+        """Return the number of processes that lately reported serving a queue."""
         oldest_ms = self._link.now_ms() - SILENCE_MAX_S * 1000
         return int(self._link.run([("ZCOUNT", self._serving(queue_name), int(oldest_ms), "+inf")])[0])
 
     def tick(self) -> None:
-        """Say that a scheduler's notification went out; at most once in EVERY_S."""
+        """Report that a scheduler's notification went out; at most once in EVERY_S."""
         now = time.monotonic()
         # LogThrottle: the lock is for those times alone.
         if now < self._tick_at:
@@ -61,7 +61,7 @@ class Signs:
             self._link.run([("SET", self._ticked(), self._link.now_ms(), "EX", _KEPT_S)])
 
     def tick_age_s(self) -> float | None:
-        """Return how long ago a scheduler last rang; None if that is not known, or over an hour."""
+        """Return the seconds since a scheduler's last notification; None if unknown, or over an hour."""
         ticked_ms = self._link.run([("GET", self._ticked())])[0]
         return None if ticked_ms is None else max(0, self._link.now_ms() - int(ticked_ms)) / 1000
 

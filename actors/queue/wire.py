@@ -1,4 +1,4 @@
-"""Writes and checks messages as they stand in Redis: dramatiq's own JSON, by msgspec. Used by actors.queue.broker."""
+"""Writes and checks messages as stored in Redis: dramatiq's own JSON, by msgspec. Used by actors.queue.broker."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from actors.rates.client import BUDGET_S, Problem, fetch_all
 from core.rates.shapes import SourceRefused, SymbolRefused
 from core.rates.sources import SYMBOLS, Quotes, address, load_sources, quotes_of, read_prices
 
-# For all questions of one round: the halves of a refused question are asked after it.
+# The time for all requests of one round: the halves of a refused request are sent after it.
 ROUND_S: Final = 3 * BUDGET_S
-# To one source in one round: enough to find two unknown symbols among twenty.
+# Requests to one source in one round: enough to find two unknown symbols among twenty.
 QUESTIONS_MAX: Final = 24
 
 Symbols = tuple[str, ...]
@@ -27,7 +27,7 @@ Symbols = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What to ask of one source: all symbols but some, and some of those by themselves."""
+    """A request to one source: all symbols but those left out, of which some are asked for singly."""
 
     url: str
     left_out: Collection[str] = ()
@@ -44,7 +44,7 @@ class Answer:
 
 @dataclass(slots=True, kw_only=True)
 class _Dialogue:
-    """The questions to one source in one round, and what came of them."""
+    """The requests to one source in one round, and their results."""
 
     name: str
     url: str

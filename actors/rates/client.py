@@ -1,8 +1,8 @@
 """Asks the public sources of rates, all at once. Called by actors.rates.asking, outside of any transaction.
 
 A source gets a fixed time for everything, from the name to the last byte, and a fixed size. Its answer is taken as it
-is: no redirects, no cookies, no decompression. Whatever it does ends as a body or as a problem in our own words; its
-address stays out of them, since it may hold the operator's key.
+is: no redirects, no cookies, no decompression. Every request ends with a body or with a problem in our own words, which
+do not contain the source's address, since it may hold the operator's key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keeps the rates fresh, from public sources or, in development alone, from a table. Rung by the scheduler."""
+"""Keeps the rates fresh, from public sources or, in development alone, from a table. Notified by the scheduler."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class StaticRatesRefusedError(Exception):
 
 @doorbell(queue="maintenance")
 def refresh_rates() -> None:
-    """Ask the sources that are due and settle the rates anew."""
+    """Ask the due sources and agree on new rates."""
     ctx = context()
     _REFRESH[ctx.settings.rates_source](ctx)
-    # Fees are told in the coins that are sent, so that the first ones waited for these rates.
+    # Network fees are converted to the coins that are sent, so that the first ones waited for these rates.
     for network in rates.unpriced_networks(ctx.catalogue, ctx.available):
         ring("refresh_network_fees", network)
 

@@ -40,7 +40,7 @@ RELEASED_PER_STEP: Final = 500
 HEAD_AGE_MAX_S: Final = 120
 HEAD_AGE_MAX_BLOCKS: Final = 24
 # Over the newest PACE_OVER_BLOCKS, blocks may come PACE_FACTOR times as fast as the network makes them, plus
-# PACE_SLACK_BLOCKS; and a chain's clock may be ahead of ours by CLOCK_SKEW.
+# PACE_SLACK_BLOCKS; and a chain's clock may be ahead of our clock by CLOCK_SKEW.
 PACE_OVER_BLOCKS: Final = 64
 PACE_FACTOR: Final = 4
 PACE_SLACK_BLOCKS: Final = 24

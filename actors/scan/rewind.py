@@ -1,6 +1,6 @@
 """Moves a scan back to a block that an operator names. Used by `sluice scan rewind`.
 
-What came above it is taken back as by a reorganisation, and read again.
+Deposits above that block are taken back as by a reorg, and read again.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Rewound:
 def rewind(ctx: Context, network: Network, chain: Reader, height: int, *, is_forced: bool) -> Rewound:
     """Move a scan back to the block that the providers have at a height, and end its halt.
 
-    Raises RewindRefusedError, and ProviderError where nothing answers. is_forced: also while the scan goes on, with
-    credited deposits above the block, on the word of one provider while the others are silent, and below the first
-    scanned block if the chain lacks that one.
+    Raises RewindRefusedError, and ProviderError if no provider answers. is_forced: also while the scan is running, with
+    credited deposits above the block, by one provider's answer while the others are silent, and below the first scanned
+    block if the chain lacks that one.
     """
     cursor = _cursor_above(network, chain, height, is_forced=is_forced)
     if not is_forced:

@@ -1,1 +1,1 @@
-"""The signer: what it may sign, signs, sends, follows and finds again."""
+"""The signer: its limits, and how it signs, sends, follows and recovers spends."""

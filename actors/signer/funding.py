@@ -1,7 +1,7 @@
-"""Sends gas from the hot wallet to deposit addresses, in such a way that payouts never wait for it. No actor.
+"""Sends gas from the hot wallet to deposit addresses, so that payouts never wait for it. No actor.
 
-Used by actors.treasury.sweep before a token is swept, and by actors.signer.watch where a deposit address has signed for
-more than it can pay.
+Used by actors.treasury.sweep before a token is swept, and by actors.signer.watch if a deposit address cannot pay for
+its signed spend.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from models.treasury import sweeps
 
 log = structlog.get_logger()
 
-# Of the transactions that nodes keep of the hot wallet, one in so many may be gas for sweeps: the others are payouts'.
+# Of the hot wallet's transactions that nodes keep, one in this many may be gas for sweeps: the others are payouts.
 PAYOUTS_SHARE: Final = 4
-# Times that one address is given gas within an hour: what it lacks then is something else.
+# The number of times that one address is sent gas within an hour: if it needs more, the cause is not gas.
 FUNDINGS_MAX: Final = 6
 
 
 def is_room(network: Network, hot: KeyRef) -> bool:
-    """Return whether gas may be sent now: not while payouts are due, and only so much at once."""
+    """Return whether gas may be sent now: not while payouts are due or slots_max() transfers wait."""
     if payout_queue.is_any_due(network):
         return False
     return spend_reads.waiting_of(network.code, hot.address, "gas") < slots_max(network)
 
 
 def slots_max(network: Network) -> int:
-    """Return how many transactions of the hot wallet may wait that are gas for sweeps."""
+    """Return the number of the hot wallet's gas transfers that may wait at once."""
     return max(1, traits_of(network).in_flight_max // PAYOUTS_SHARE)
 
 
 def most_units(ctx: Context, network: Network) -> int:
-    """Return how much gas one address is sent at once at most, in base units; 0 without a rate."""
+    """Return the most gas that one address is sent at once, in base units; 0 without a rate."""
     rate, scale = ctx.market.read().rates.get(network.gas_currency), ctx.catalogue.scale(network.gas_currency)
     pair = ctx.catalogue.pair(network.gas_currency, network.code)
     most = usd_units(ctx.settings.gas_funding_max_usd, rate=rate, scale=scale) if rate else 0
@@ -50,11 +50,10 @@ def most_units(ctx: Context, network: Network) -> int:
 
 
 def fund(ctx: Context, network: Network, step: Fund) -> bool:
-    """Send an address the gas coin, unless payouts come first or it was given enough lately; return whether it was.
+    """Send an address gas, unless payouts come first or it was sent enough lately; return whether it was sent.
 
-    Never more at once than the operator allows, whatever nodes say of prices and balances, and nothing where nobody
-    knows what it is worth. Raises what spending.start raises; InsufficientCoinError where the hot wallet lacks it
-    itself.
+    Never more at once than the operator allows, whatever prices and balances nodes report, and nothing without a rate.
+    Raises the errors of spending.start, among them InsufficientCoinError if the hot wallet lacks the coin itself.
     """
     hot, [output] = step.intent.wallet, step.intent.outputs
     address, units = output.recipient, output.units

@@ -1,4 +1,4 @@
-"""Tells what a stored spend was made for and what its fate means. Shared by those who follow spends, keys or not.
+"""Rebuilds a stored spend's intent, claim and case. Shared by the modules that follow spends, with keys or without.
 
 No actor.
 """
@@ -35,7 +35,7 @@ from models.spends.tracking import VOIDED
 
 
 def intent_of(spend: SpendRow) -> Intent:
-    """Return what was signed for, from the row alone: a later catalogue changes nothing about it."""
+    """Return a spend's intent from its row alone: a later catalogue does not change it."""
     pair = None
     if spend.contract is not None:
         pair = Pair(
@@ -53,37 +53,37 @@ def intent_of(spend: SpendRow) -> Intent:
 
 
 def wallet_of(spend: SpendRow) -> KeyRef:
-    """Return whose money a spend moves, and whose key signs for it."""
+    """Return the wallet whose money a spend moves and whose key signs it."""
     return KeyRef(address=spend.sender, ordinal=spend.key_ordinal)
 
 
 def coin_of(row: FreeCoin | HeldCoin) -> Coin:
-    """Return a coin of ours with the key that spends it."""
+    """Return our coin with the key that spends it."""
     key = KeyRef(address=row.address, ordinal=row.key_ordinal)
     return Coin(txid=row.txid, vout=row.vout, units=row.units, key=key, depth=row.depth)
 
 
 def _held(network: Network, spend: SpendRow) -> list[HeldCoin]:
-    """Return the coins that a spend claims, where that is what its family claims."""
+    """Return the coins that a spend claims; empty if its family's claims are no coins."""
     return held_coins.held(spend.id, network.family) if traits_of(network).claim == "coins" else []
 
 
 def _claim_of(network: Network, spend: SpendRow, attempt: AttemptRow, held: Iterable[HeldCoin]) -> Claim:
-    """Return what the chain lets only this spend have. attempt: the newest."""
+    """Return a spend's claim, which the chain grants only once. attempt: the newest."""
     match traits_of(network).claim:
         case "counter":
             return Counter(at_least=spend.counter)
         case "coins":
             return Coins(coins=tuple(map(coin_of, held)))
         case "window":
-            # What it refers to is within the bytes.
+            # The reference is part of the signed bytes.
             return Window(reference="", last_height=attempt.expires_height, ends_at=attempt.expires_at)
         case unknown:
             assert_never(unknown)
 
 
 def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -> Case:
-    """Return a spend as its fate is asked for; dead is what is so as deep as the network matures."""
+    """Return the case by which a spend's fate is asked for; a spend is dead only at the network's maturity."""
     held = _held(network, spend)
     return Case(
         intent=intent_of(spend),
@@ -93,7 +93,7 @@ def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -
         spent_by={
             (coin.txid, coin.vout): (coin.spent_by_txid, coin.spent_height or 0)
             for coin in held
-            # What a later attempt alone claims may be spent by others, and an earlier one be included all the same.
+            # If others spend a coin that only a later attempt claims, an earlier attempt may still be included.
             if coin.spent_by_txid is not None and coin.held_number == 0
         },
     )
@@ -102,21 +102,21 @@ def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -
 def draft_of(
     network: Network, spend: SpendRow, attempt: AttemptRow, intent: Intent, *, claim: Claim | None = None
 ) -> Draft:
-    """Return what an attempt was signed of, for the spend's own intent or what stands in for it.
+    """Return the draft that an attempt was signed from, for the spend's intent or its replacement.
 
-    claim: which coins, where its family claims these.
+    claim: the coins, if its family claims coins.
     """
     offer = Offer(ceiling_units=attempt.ceiling_units, terms=attempt.terms)
     return Draft(intent=intent, claim=claim or _claim_of(network, spend, attempt, ()), offer=offer)
 
 
 def nothing_of(spend: SpendRow) -> Intent:
-    """Return what moves nothing and only uses up a slot of a spend's sender."""
+    """Return an intent that moves nothing and only uses up a slot of a spend's sender."""
     return Intent(wallet=wallet_of(spend), pair=None, outputs=(Output(recipient=spend.sender, units=0),))
 
 
 def as_meant(network: Network, spend: SpendRow, fate: Fate, attempts: Iterable[AttemptRow]) -> Fate:
-    """Return a fate as one without effect where what was included only used up the slot: that it may well have done."""
+    """Return the fate as one without effect if the included attempt was void, even if that one succeeded."""
     if all(attempt.txid != fate.txid for attempt in attempts if attempt.is_void):
         return fate
     paid = Movement(address=spend.sender, currency=network.gas_currency, units=-fate.fee_units)

@@ -138,9 +138,9 @@ def _is_awaited(network: Network, holder: CoinSpender, *, cautious: bool) -> boo
     """Return whether a transaction without a row waits for a block and spends one of our coins.
 
     A transaction that enters a block meanwhile is in no pool and in none of our rows yet. So a node's pool counts only
-    if the node has the block at the scan's cursor: what is in no block of that node is in its pool, and what the scan
-    finds in a later block is noted as unknown before signing resumes. While one node's answer is enough, a node that
-    started after the lost transactions may have been signed does not count: its pool may have started empty.
+    if the node has the block at the scan's cursor: a transaction in none of its blocks is in its pool, and one that the
+    scan finds in a later block is noted as unknown before signing resumes. While one node's answer is enough, a node
+    that started after the lost transactions may have been signed does not count: its pool may have started empty.
     """
     up_s = signing.surely_known_s(network.code) if cautious else None
     cursor = cursors.read(network.code)

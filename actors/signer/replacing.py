@@ -1,8 +1,8 @@
-"""Tells of which attempt a dearer one takes the place, and what pays for it. Called by actors.signer.watch.
+"""Chooses the attempt that a dearer one replaces, and the coins that pay for it. Called by actors.signer.watch.
 
-Where money lies in coins, others may spend a coin that a later attempt has added. Whatever claims it is in no block to
-come, and a dearer one that claimed it again would not be either. So the newest attempt whose coins all lie there is
-the one to be outbid. All of them claim what the first one does, so that one of them at most is ever included.
+On networks of coins, others may spend a coin that a later attempt has added. No attempt that claims this coin can be
+included, nor could a dearer one that claims it again. So the newest attempt whose coins are all unspent is replaced.
+All attempts claim the coins of the first, so that at most one of them is ever included.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from models.spends.rows import AttemptRow, SpendRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
-    """An attempt that is to be outbid, and what may be paid with besides what it brings."""
+    """An attempt to be outbid, and the coins that may pay in addition to its own."""
 
     draft: Draft
     purse: Purse
@@ -30,7 +30,7 @@ class Replaced:
 
 
 def replaced(network: Network, spender: Spender, spend: SpendRow, attempts: Sequence[AttemptRow]) -> Replaced | None:
-    """Return the newest attempt that can still be included; None where none can. attempts: the newest first."""
+    """Return the newest attempt that can still be included; None if no attempt can. attempts: the newest first."""
     holder = holding(network, spender)
     if holder is not None:
         return _of_coins(network, holder, spend, attempts)
@@ -48,7 +48,7 @@ def _of_coins(
         claimed = first | set(spender.claimed(attempt.raw))
         if claimed <= there.keys():
             claim = Coins(coins=tuple(coin for place, coin in there.items() if place in claimed))
-            # What attempts that are lost had added is as good as free, to this spend.
+            # Coins added by attempts that can no longer be included are free for this spend.
             beside = [coin for place, coin in there.items() if place not in claimed]
             return Replaced(
                 draft=draft_of(network, spend, attempt, intent_of(spend), claim=claim),

@@ -1,6 +1,7 @@
-"""Makes one coin of many where that is cheap, so that what is paid later takes few. Called by actors.treasury.sweep.
+"""Joins many coins into one when that is cheap, so that later payouts need few. Called by actors.treasury.sweep.
 
-What is cheap, the family's treasurer says; when there are many, and that payouts come first, is judged here.
+The family's treasurer decides whether a join is cheap; this module decides whether there are many coins, and lets
+payouts come first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from models.spends import reads as spend_reads
 
 log = structlog.get_logger()
 
-# With so many free coins none are joined.
+# Up to this number of free coins, none are joined.
 COINS_FEW: Final = 50
 
 

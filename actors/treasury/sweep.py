@@ -296,7 +296,7 @@ class _Keeper:
         return told.units[0]
 
     def _start_cooling(self, cold: str, pair: Pair, units: int) -> None:
-        """Send the excess to the cold address, or on networks of coins a part, if one transaction cannot move it all."""
+        """Send the excess to the cold address; on networks of coins, a part if one transaction cannot move it all."""
         code, moved = self._network.code, None if pair.contract is None else pair
         for part in COOLED_PARTS if self._is_coins else COOLED_PARTS[:1]:
             intent = Intent(wallet=self._hot, pair=moved, outputs=(Output(recipient=cold, units=units // part),))

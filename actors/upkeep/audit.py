@@ -1,6 +1,6 @@
-"""Checks the invariants on a schedule and raises an alarm in the log. Rung by the scheduler.
+"""Checks the invariants on a schedule and raises an alarm in the log. Notified by the scheduler.
 
-While the books themselves are wrong nobody knows what may leave: all payouts are frozen, until an operator lifts it.
+While the books themselves are wrong, no payout is known to be safe: all are frozen until an operator lifts the freeze.
 """
 
 from __future__ import annotations

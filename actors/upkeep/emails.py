@@ -31,7 +31,7 @@ _decode_body: Final = msgspec.json.Decoder(Body)
 
 @doorbell(queue="emails")
 def deliver_emails() -> None:
-    """Send some of what is due; rings itself again while that was a full turn."""
+    """Send some due e-mails; notify itself again after a full turn."""
     settings = context().settings
     if settings.smtp_url is None:
         return
@@ -46,7 +46,7 @@ def deliver_emails() -> None:
 
 
 class Turn:
-    """Some e-mails, one after the other, over as few sessions as that takes."""
+    """Sends some e-mails, one after the other, over as few sessions as possible."""
 
     def __init__(self, settings: Settings) -> None:
         self._url = settings.smtp_url or ""
@@ -54,7 +54,7 @@ class Turn:
         self._box = SecretBox(settings.secret_keys)
 
     def send(self, due: Sequence[EmailRow]) -> int:
-        """Send what can be sent in TURN_S and put the rest back; return how many were attempted."""
+        """Send e-mails for up to TURN_S and put the rest back; return the number attempted."""
         until = time.monotonic() + TURN_S
         with MailServer(self._url, helo=self._sender.rpartition("@")[2]) as server:
             for number, email in enumerate(due):
@@ -85,7 +85,7 @@ class Turn:
         except (MailServerError, StoreUnavailableError):
             raise
         except Exception as error:
-            # Whatever is wrong with this one, it is not tried for ever, and the others have their turn.
+            # A broken e-mail is not tried for ever, and the others have their turn.
             log.exception("email.failed", email_id=str(email.id))
             emails.note_failed(email, type(error).__name__, is_final=False)
         else:

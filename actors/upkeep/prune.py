@@ -1,7 +1,7 @@
-"""Forgets what has been kept long enough. Rung by the scheduler.
+"""Deletes rows that were kept long enough. Notified by the scheduler.
 
-Answered calls, the bodies of webhooks that were delivered, e-mails, completed batches, what oracles said of addresses,
-what was seen in no block long ago.
+These are answered calls, bodies of delivered webhooks, e-mails, completed batches, oracles' verdicts about addresses,
+and old sightings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from models.payouts import queue as payout_queue
 from models.queue import calls
 from models.webhooks import outbox
 
-# What forgets, and how much of it at once.
+# Each function that deletes rows, with the number that it deletes at once.
 PORTIONS: Final[Mapping[Callable[..., int], int]] = {
     calls.prune: 1_000,
     outbox.prune: 1_000,
@@ -30,13 +30,13 @@ PORTIONS: Final[Mapping[Callable[..., int], int]] = {
     sightings.prune: 1_000,
     quoting.forget_rates: 10_000,
 }
-# Whose quotes are written at once.
+# The number of invoices whose overdue quotes are written at once.
 OVERDUE_PER_STEP: Final = 200
 
 
 @doorbell(queue="maintenance")
 def prune() -> None:
-    """Forget one bounded portion of each; rings itself again while there may be more."""
+    """Delete one bounded portion of each kind; notify itself again while there may be more."""
     overdue = quoting.close_overdue(context().catalogue, limit=OVERDUE_PER_STEP)
     portions = [forget(limit=limit) == limit for forget, limit in PORTIONS.items()]
     if any(portions) or overdue == OVERDUE_PER_STEP:

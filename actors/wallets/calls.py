@@ -67,12 +67,12 @@ def _method(ctx: Context, terms: Terms, body: CreateWallet) -> Method:
 
 
 def _probed(ctx: Context, network: Network) -> Collection[str]:
-    """Return the networks of a family on which coin may come that no block lists."""
+    """Return the networks of a family on which coin may arrive without being listed in a block."""
     return ctx.catalogue.with_own_coin(network.family) if traits_of(network).has_hidden_transfers else ()
 
 
 def _create(ctx: Context, info: CallInfo, new: WalletRow, family: str) -> CallReply:
-    """Write a wallet; its address goes back to the pool if somebody else created the wallet meanwhile."""
+    """Write a wallet; its address goes back to the pool if another call created the wallet meanwhile."""
     is_used = False
     try:
         with recorded(info) as record:
@@ -90,7 +90,7 @@ def _create(ctx: Context, info: CallInfo, new: WalletRow, family: str) -> CallRe
 
 @call_actor(queue="invoices", body=BlockWallet)
 def block_wallet(info: CallInfo, body: BlockWallet) -> CallReply:
-    """Block a wallet, or unblock it and credit what it held back; what takes longer is left to a doorbell."""
+    """Block a wallet, or unblock it and credit its held deposits; a doorbell's actor credits any rest."""
     ctx = context()
     with recorded(info) as record:
         wallet = wallets.find_by_address(info.merchant(), body.address)

@@ -1,4 +1,4 @@
-"""Credits what unblocked wallets held back, if that is more than the unblocking call did. Rung by the scheduler."""
+"""Credits held deposits of unblocked wallets that the unblocking call left over. Notified by the scheduler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WALLETS_PER_STEP: Final = 20
 
 @doorbell(queue="maintenance")
 def credit_unblocked_wallets() -> None:
-    """Go one step on with each of some wallets; rings itself again while any is left of which the step did not fail."""
+    """Credit one portion for each of some wallets; notify itself again if a step succeeded and a wallet is left."""
     ctx = context()
     stepped = [
         isolated(wallet_id, wallet_settlement.credit_held, ctx.catalogue, wallet_id)

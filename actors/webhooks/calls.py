@@ -36,7 +36,7 @@ def register_webhook(info: CallInfo, body: RegisterWebhook) -> CallReply:
     settings = context().settings
     with single_flight(f"register_webhook:{info.merchant()}") as is_mine:
         if not is_mine:
-            # Names that nobody answers for would else hold every thread for what takes long, one after the other.
+            # Otherwise names whose servers never answer would block the threads for long calls, one after the other.
             raise GatewayBusy("Another registration of this merchant is under way.")
         check_endpoint_url(body.url, allow_private=settings.webhook_allow_private, own_hosts=settings.own_hosts)
     with recorded(info) as record:

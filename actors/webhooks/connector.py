@@ -41,7 +41,7 @@ _AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 
 
 class PinnedResolver(AbstractResolver):
-    """Gives aiohttp the checked addresses of a name. Raises EgressRefused, or OSError when there are none."""
+    """Gives aiohttp the checked addresses of a name. Raises EgressRefused, or OSError if the name has no address."""
 
     def __init__(self, *, allow_private: bool = False) -> None:
         self._allow_private = allow_private

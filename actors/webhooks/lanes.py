@@ -12,14 +12,14 @@ from typing import Final
 START_WIDTH: Final = 4
 WIDTH_MAX: Final = 128
 SLOW_S: Final = 1.0
-# Idle lanes that are remembered; the one that was idle longest is forgotten and would start anew.
+# The number of idle lanes kept; beyond it the one idle longest is dropped, and its merchant starts at START_WIDTH again.
 IDLE_LANES_MAX: Final = 1024
-# What narrow lanes may have under way together. However many receivers are dead, the other slots are for the living.
+# The deliveries that narrow lanes may have under way together: the other slots stay free for receivers that answer.
 NARROW_BUSY_MAX: Final = 256
 
 
 class _Lane:
-    """How many deliveries of a merchant may be under way, and how many are."""
+    """A merchant's limit of deliveries under way, and their number."""
 
     __slots__ = ("busy", "width")
 
@@ -41,7 +41,7 @@ class Lanes:
         self._idle: dict[str, _Lane] = {}
 
     def allowances(self) -> Mapping[str, int]:
-        """Return how many more each known merchant may have under way; an unknown one may have START_WIDTH."""
+        """Return the number of further deliveries that each known merchant may start; an unknown one: START_WIDTH."""
         narrow = sum(lane.busy for lane in self._busy.values() if lane.is_narrow)
         is_full = narrow >= NARROW_BUSY_MAX
         return {
@@ -58,14 +58,14 @@ class Lanes:
         lane.busy += 1
 
     def leave(self, merchant_id: str, *, is_success: bool, took_s: float) -> None:
-        """Free the place, and let the lane's width follow how it went."""
+        """Free the place, and widen or narrow the lane by the result."""
         lane = self._busy[merchant_id]
         is_quick = is_success and took_s < SLOW_S
         lane.width = min(lane.width * 2, WIDTH_MAX) if is_quick else max(lane.width // 2, 1)
         self.give_up(merchant_id)
 
     def give_up(self, merchant_id: str) -> None:
-        """Free the place without having learned anything."""
+        """Free the place without changing the lane's width."""
         lane = self._busy[merchant_id]
         lane.busy -= 1
         if lane.busy == 0:

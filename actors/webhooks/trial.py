@@ -28,7 +28,7 @@ from models.queue import calls
 from models.webhooks import outbox
 from models.webhooks import views as webhook_views
 
-# Under way in one process; well below its threads, which long calls of others need.
+# Trials under way in one process: well below its threads, which long calls of others need.
 TRIALS_MAX: Final = 4
 EVENT_DEFAULT: Final = "invoice.paid"
 # Ends a wait that the sender's own time limit should have ended.
@@ -39,7 +39,7 @@ _places: Final = threading.BoundedSemaphore(TRIALS_MAX)
 
 @call_actor(queue="bulk", body=TryWebhook)
 def try_webhook(info: CallInfo, body: TryWebhook) -> CallReply:
-    """Send one webhook to the endpoint in force, and tell its outcome."""
+    """Send one webhook to the endpoint in force, and return its outcome."""
     event = body.event or EVENT_DEFAULT
     with _place(info.merchant()):
         post = _post(info.merchant(), event)
