@@ -51,7 +51,7 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
 THREADS: Final = threads_of(sys.argv[1:]) if __name__ == "__main__" else 0
 BROKER: Final = boot(served_queues(sys.argv[1:]))
 dramatiq.set_broker(BROKER)
-# Loaded modules stay for good; garbage collections need not go through them again and again.
+# Objects loaded so far stay for good; garbage collections need not go through them again and again.
 gc.freeze()
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Keeps the pool of deposit addresses filled. Rung by the scheduler; runs in the signer process, which has the keys."""
+"""Fills the pool of deposit addresses. Notified by the scheduler; runs in the signer process, which has the keys."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from models.spends import signing
 
 log = structlog.get_logger()
 
-# The pool is filled below what this many seconds take at the pace of now, up to what twice as many take.
+# The pool is filled once it holds less than the demand of this many seconds at the current pace, up to twice that.
 AHEAD_S: Final = 5
 AHEAD_MAX: Final = 50_000
-# A shorter time tells no pace: a process reserves dozens at once.
+# A shorter time shows no pace: a process reserves dozens at once.
 LOOK_MIN_S: Final = 0.9
-# What is kept of a faster pace at each look.
+# The part of a faster earlier pace that is kept at each look.
 PACE_KEPT: Final = 0.9
 
 
 class _Demand:
-    """How fast a family's addresses are taken, by looks of this process."""
+    """The pace at which each family's addresses are taken, as measured by this process."""
 
     def __init__(self) -> None:
         self._looks: dict[str, tuple[float, int]] = {}
         self._paces: dict[str, float] = {}
 
     def look(self, family: str) -> int:
-        """Return how many addresses the next AHEAD_S seconds will take."""
+        """Return the number of addresses that the next AHEAD_S seconds will take."""
         now, taken = monotonic(), last_reserved(family)
         before, taken_before = self._looks.setdefault(family, (now, taken))
         if now - before >= LOOK_MIN_S:
@@ -51,11 +51,11 @@ _demand: Final = _Demand()
 
 @doorbell(queue="signer", arguments="families")
 def fill_address_pool(family: str) -> None:
-    """Fill a family's pool up to the high-water mark once it is below the low one; further where much is taken."""
+    """Fill a family's pool to the high-water mark once it is below the low one; further if demand is high."""
     settings = context().settings
     held = keys()
     if settings.address_public_key not in {"", held.pool_public_key}:
-        # Whoever hands out addresses would refuse every one of this wallet's.
+        # Processes that hand out addresses would refuse every address of this wallet.
         log.critical("address_pool.key_mismatch")
         return
     watermark.look()
@@ -69,7 +69,7 @@ def fill_address_pool(family: str) -> None:
 
 
 def fill_pool(network: Network, keys: Keys, *, low: int, high: int) -> int:
-    """Add signed chunks to a family's pool until it reaches high, if it is below low; return how many were added."""
+    """Add signed chunks to a family's pool until it reaches high, if it is below low; return the number added."""
     family = network.family
     available = level(family)
     if available >= low:

@@ -1,6 +1,6 @@
-"""Creates payments of a batch side by side: those of a turn that are plainly new, by one statement and one commit.
+"""Creates a batch's payments together: the plainly new ones of a turn, by one statement and one commit.
 
-Used by actors.batches.ticks before it does what is left item by item; no actor stands here.
+Used by actors.batches.ticks, which then does the remaining items one by one. No actor.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from models.queue.calls import CallInfo
 
 log = structlog.get_logger()
 
-# Side by side is worth it from two on.
+# Creating payments together is worth it from two on.
 TOGETHER_MIN: Final = 2
-# A thread rests so many times as long as it worked: callers who wait for their payments need the machine more.
+# A thread rests this many times as long as it worked: callers who wait for their payments need the machine more.
 REST: Final = 4
 REST_MAX_S: Final = 0.5
 
 
 def create_payments(ctx: Context, items: Sequence[Leased], spare: AddressReserve) -> list[Leased]:
-    """Create payments that leased items of one batch ask for, and return the items that are still to be done.
+    """Create the payments of one batch's leased items; return the items that are still to be done.
 
-    Those are all of a batch of another kind, or that runs in order; what is malformed, refused or not plainly new; and,
-    where anything fails, every one: nothing was done then. Raises StoreUnavailableError.
+    These are all items of a batch of another kind, or of one that runs in order; items that are malformed, refused or
+    not plainly new; and all items if the step fails, which then did nothing. Raises StoreUnavailableError.
     """
     of = items[0].of
     if of.kind != "payment" or of.is_in_order or len(items) < TOGETHER_MIN:
@@ -57,10 +57,10 @@ def create_payments(ctx: Context, items: Sequence[Leased], spare: AddressReserve
 
 
 def _create(ctx: Context, begun: Sequence[Leased], spare: AddressReserve) -> set[int]:
-    """Create what begun items ask for, and return the positions of those that were done."""
+    """Create the payments of begun items; return the positions of the items that were done."""
     asked = list(_read(ctx, begun))
     if asked:
-        # Not from the cache: terms that are stale would have every item done alone.
+        # Not from the cache: with stale terms every item would be done alone.
         ctx.terms.refresh(asked[0][1].merchant())
     ready = invoice_orders.plainly_new(ctx, [(info, body) for _, info, body in asked], may_take=spare.allows)
     if not ready:
@@ -84,7 +84,7 @@ def _write(items: Mapping[UUID, Leased], ready: Sequence[tuple[CallInfo, Ready]]
     with transaction():
         held = batch_items.lock_together([items[info.call_id] for info, _ in ready])
         made = invoice_orders.create_together([one for one in ready if items[one[0].call_id] in held])
-        # Kept with the items; nobody asks for these calls.
+        # The answers are kept with the items; no caller asks for these calls.
         calls.forget(*made)
         batch_items.succeed_together(held, {items[call_id].position: answer for call_id, answer in made.items()})
     return made

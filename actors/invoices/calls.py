@@ -36,7 +36,7 @@ from models.queue import calls
 
 
 def _create_together(asked: Sequence[tuple[CallInfo, CreatePayment]]) -> list[CallReply | None]:
-    """Create in one statement those invoices that are plainly new."""
+    """Create plainly new invoices by one statement."""
     ctx = context()
     made = invoice_orders.write_together(ctx, invoice_orders.plainly_new(ctx, asked))
     return [CallReply(body=made[info.call_id].encode()) if info.call_id in made else None for info, _ in asked]
@@ -51,7 +51,7 @@ def create_invoice(info: CallInfo, body: CreatePayment) -> CallReply:
     try:
         return _create(ctx, info, body)
     except DomainError:
-        # What exists already is answered even where it could not be created now (no rate, below a new minimum).
+        # An existing invoice is answered even if it could not be created now (no rate, below a new minimum).
         earlier = _earlier(ctx, info, body)
         if earlier is None:
             raise
@@ -86,12 +86,12 @@ def _answer(ctx: Context, info: CallInfo, body: CreatePayment, outcome: str, ans
         case "key_reused":
             raise IdempotencyKeyReused
         case _:
-            # The caller gave up waiting and was told so; nothing may happen any more.
+            # The caller gave up waiting and returned an error; nothing may take effect now.
             raise GatewayBusy
 
 
 class _NothingEarlierError(Exception):
-    """Rolls a look-up's transaction back: the call has no answer yet."""
+    """Rolls back a look-up's transaction: the call has no answer yet."""
 
 
 def _earlier(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply | None:
@@ -132,7 +132,7 @@ def _refresh(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
 
 @call_actor(queue="invoices", body=SelectMethod)
 def select_method(info: CallInfo, choice: SelectMethod) -> CallReply:
-    """Fix the coin, network, address and quote of a currency-agnostic invoice; its buyer chose."""
+    """Fix a currency-agnostic invoice's coin, network, address and quote by its buyer's choice."""
     ctx = context()
     before = invoices.find_public(choice.invoice_id)
     if before is None:
@@ -178,7 +178,7 @@ def _selected(ctx: Context, terms: Terms, choice: SelectMethod) -> Method:
 
 
 def _require_selectable(ctx: Context, invoice_id: UUID, method: Method, terms: Terms) -> Quote:
-    """Lock the invoice and price the choice; somebody else may have chosen, or time may have passed."""
+    """Lock the invoice and price the choice; raise if it was chosen already or has expired."""
     invoice = invoices.lock(invoice_id)
     if invoice is None:
         raise PayNotFound

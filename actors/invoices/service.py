@@ -1,7 +1,7 @@
-"""Creates payments: planned outside, written in one statement, revived. For whatever creates payments.
+"""Creates and revives payments: planned outside a transaction, written by one statement. No actor; actors use it.
 
 Used by actors.invoices.calls, where a caller waits and the statement is the transaction, and by the runs of batches,
-where it is part of an item's. No actor stands here.
+where the statement is part of an item's transaction.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ TERMS_ATTEMPTS: Final = 3
 
 
 def under_current_terms(ctx: Context, merchant_id: UUID, attempt: Callable[[Terms], T | None]) -> T | None:
-    """Return what an attempt comes to under a merchant's terms; None where they changed under every one.
+    """Return an attempt's result under a merchant's current terms; None if they changed during every attempt.
 
-    The terms may be of an earlier version: such neither create nor refuse anything. attempt: returns None where it
-    found that out when it wrote; what it refuses counts if the terms are still the same.
+    The terms read may be outdated: under such terms nothing is created or refused. attempt: returns None if it found
+    the terms outdated when it wrote; an error that it raises counts only if the terms are still the same.
     """
     terms = ctx.terms.read(merchant_id)
     for _ in range(TERMS_ATTEMPTS):
@@ -59,9 +59,9 @@ def under_current_terms(ctx: Context, merchant_id: UUID, attempt: Callable[[Term
 
 
 def plan(ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms, *, link_id: UUID | None = None) -> Plan:
-    """Decide everything about a payment but its address. Raises the payment.* or invoice.* error that forbids it.
+    """Plan a payment, all but its address. Raises the payment.* or invoice.* error that forbids it.
 
-    link_id: the payment link that it is checked out by.
+    link_id: the payment link of its checkout.
     """
     return invoice_plan.plan_invoice(
         body,
@@ -76,7 +76,7 @@ def plan(ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms, *, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """A planned payment with its address and its answer, which lacks the moments: all that creating it needs."""
+    """A planned payment, ready to be created: with its address and its answer, which still lacks the times."""
 
     plan: Plan
     invoice: InvoiceRow
@@ -84,7 +84,7 @@ class Ready:
     terms_version: int
 
     def creation(self, info: CallInfo) -> Creation:
-        """Return what the creating statement needs."""
+        """Return the parameters of the creating statement."""
         return Creation(
             call_id=info.call_id,
             idem_key=info.idem_key,
@@ -101,9 +101,9 @@ class Ready:
 def make_ready(
     ctx: Context, planned: Plan, *, terms_version: int, methods: Sequence[Method] = (), public: bool = False
 ) -> Ready:
-    """Give a plan an address of the pool, outside any transaction. give_back() what was not needed.
+    """Give a plan an address of the pool, outside any transaction. Call give_back() if it is not needed.
 
-    public: it is answered to its buyer, with the methods to choose from while nothing is chosen. Raises
+    public: the answer goes to the buyer, with the methods to choose from while none is chosen. Raises
     InvoiceAddressFailed.
     """
     invoice = planned.invoice
@@ -124,7 +124,7 @@ def give_back(ctx: Context, ready: Ready) -> None:
 
 
 def write(ctx: Context, info: CallInfo, planned: Plan, *, terms_version: int) -> tuple[str, str | None]:
-    """Run the creating statement as a step of its own; an address that was not needed goes back."""
+    """Create a payment by one statement in its own transaction; an address that was not needed goes back."""
     ready = make_ready(ctx, planned, terms_version=terms_version)
     outcome, answer = repeat_on_deadlock(invoices.create, ready.creation(info))
     if outcome != "created":
@@ -135,9 +135,10 @@ def write(ctx: Context, info: CallInfo, planned: Plan, *, terms_version: int) ->
 def plainly_new(
     ctx: Context, asked: Iterable[tuple[CallInfo, CreatePayment]], *, may_take: Callable[[str], bool] = lambda _: True
 ) -> list[tuple[CallInfo, Ready]]:
-    """Get those payments ready that can be created side by side, outside any transaction. give_back() what is not.
+    """Make the plainly new payments ready to be created together, outside any transaction.
 
-    Left out are what is to be refreshed, whatever follows another of its order, and what is refused.
+    Call give_back() for those that are not created. Left out are requests to refresh, further requests of the same
+    order, and refused ones.
     """
     ready: list[tuple[CallInfo, Ready]] = []
     orders: set[tuple[UUID, str]] = set()
@@ -153,37 +154,37 @@ def plainly_new(
 
 
 def create_together(ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:
-    """Run the creating statement once for all that are plainly new; return their answers by call.
+    """Create plainly new payments by one statement; return their answers by call.
 
-    What is not plainly new is not among the answers, and untouched.
+    Payments that prove not to be plainly new are missing from the answers, and untouched.
     """
     return invoices.create_together([one.creation(info) for info, one in ready]) if ready else {}
 
 
 def write_together(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:
-    """Do create_together() as a step of its own; addresses that were not needed go back."""
+    """Run create_together() in its own transaction; addresses that were not needed go back."""
     made = create_together(ready)
     give_back_unused(ctx, ready, made)
     return made
 
 
 def give_back_unused(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]], made: Container[UUID]) -> None:
-    """Return the addresses of those payments whose calls are not among what was made."""
+    """Give back the addresses of payments that were not created."""
     for info, one in ready:
         if info.call_id not in made:
             give_back(ctx, one)
 
 
 def rendered(ctx: Context, invoice: InvoiceRow, *, public: bool = False) -> bytes:
-    """Return a stored payment as its endpoints answer it."""
+    """Return a stored payment's JSON, as its endpoints answer."""
     shown = quoting.seen_one(ctx.catalogue, invoice)
     return msgspec.json.encode(views.payment(ctx.catalogue, shown, pay_url=ctx.settings.pay_url, public=public))
 
 
 def refresh(ctx: Context, merchant_id: UUID, body: CreatePayment, market: Market) -> InvoiceRow | None:
-    """Return the live payment of an order, or revive the expired one without a deposit; None: there is neither.
+    """Return the live payment of an order, or revive the expired one without a deposit; None if there is neither.
 
-    In the caller's transaction, in which nobody else creates one for this order.
+    In the caller's transaction, during which no other one creates a payment for this order.
     """
     last = invoices.lock_last_by_order(merchant_id, body.order_id or "")
     if last is None or not (invoices.is_live(last) or _is_revivable(last)):
@@ -212,12 +213,12 @@ def _revive(ctx: Context, invoice: InvoiceRow, market: Market, *, lifetime_s: in
 def prepared(
     ctx: Context, info: CallInfo, body: CreatePayment, *, may_take: Callable[[str], bool]
 ) -> Iterator[Callable[[], bytes]]:
-    """Get a payment ready, outside any transaction; yields what creates it inside the caller's.
+    """Make a payment ready, outside any transaction; yield the function that creates it inside the caller's.
 
-    That returns the payment's JSON: the new one's, or the live one's of the same order_id. It raises the DomainError
-    that forbids it, and GatewayBusy where the merchant's terms have changed since. Nothing but a transaction that is
-    rolled back may follow an error. info: of a call that nobody waits for, without a key. may_take: whether there are
-    addresses of a family to spare for it.
+    The function returns the JSON of the new payment, or of the live one with the same order_id. It raises the
+    DomainError that forbids the payment, and GatewayBusy if the merchant's terms have changed since. After an error the
+    caller has to roll its transaction back. info: a call without a key, for which no caller waits. may_take: returns
+    whether a family has addresses to spare for it.
     """
     merchant_id = info.merchant()
     # Not from the cache: a stale entry would cost the caller's whole transaction.
@@ -234,7 +235,7 @@ def prepared(
         if ready is not None:
             outcome, answer = invoices.create(ready.creation(info))
             if outcome == "created" and answer is not None:
-                # Kept with what the caller records; nobody asks for this call.
+                # The caller records the answer; no caller asks for this call.
                 calls.forget(info.call_id)
                 made.append(answer)
                 return answer.encode()
@@ -253,7 +254,7 @@ def prepared(
 def _try_ready(
     ctx: Context, merchant_id: UUID, body: CreatePayment, terms: Terms, may_take: Callable[[str], bool]
 ) -> tuple[Ready | None, DomainError | None]:
-    """Return a payment that is ready, or why there cannot be one: what exists already is answered all the same."""
+    """Make a payment ready, or return why it is refused: an existing payment is answered even then."""
     try:
         planned = plan(ctx, merchant_id, body, terms)
         if planned.family and not may_take(planned.family):

@@ -31,7 +31,7 @@ from models.payment_links.rows import PaymentLinkRow
 
 @call_actor(queue="invoices", body=CreatePaymentLink)
 def create_payment_link(info: CallInfo, body: CreatePaymentLink) -> CallReply:
-    """Write a link."""
+    """Create a payment link."""
     ctx = context()
     require_enabled(ctx)
     bounds = read_bounds(ctx.catalogue, body)
@@ -62,9 +62,9 @@ def create_payment_link(info: CallInfo, body: CreatePaymentLink) -> CallReply:
 
 
 def _check_limit(ctx: Context, bounds: Bounds) -> None:
-    """Refuse a link that nobody could ever pay by, its price being above the largest.
+    """Refuse a link whose price is above the largest allowed, so that no buyer could pay.
 
-    Raises paylink.bad_amount, .bad_min. Without a rate the limit is told to its buyers alone.
+    Raises paylink.bad_amount, .bad_min. Without a rate, only the link's buyers learn of the limit.
     """
     error = PaylinkBadMin if bounds.fixed_units is None else PaylinkBadAmount
     price = Price(currency=bounds.currency, units=bounds.fixed_units or bounds.min_units or 0)
@@ -77,9 +77,9 @@ def _check_limit(ctx: Context, bounds: Bounds) -> None:
 
 
 def _check_payable(ctx: Context, merchant_id: UUID, bounds: Bounds, pin: Method | None) -> None:
-    """Refuse a link whose price, or whose highest, no coin can carry that it may be paid in.
+    """Refuse a link whose price, or highest price, cannot be paid in any of its coins.
 
-    Raises paylink.bad_amount, .bad_max. Without a rate it is told to its buyers alone.
+    Raises paylink.bad_amount, .bad_max. Without a rate, only the link's buyers learn of it.
     """
     price = bounds.highest
     if price is None:
@@ -95,7 +95,7 @@ def _check_payable(ctx: Context, merchant_id: UUID, bounds: Bounds, pin: Method 
 
 
 def _pin(ctx: Context, body: CreatePaymentLink) -> Method | None:
-    """Return the coin and network that a link is paid in, None if its buyers choose. Raises paylink.bad_pin."""
+    """Return a link's pinned coin and network; None if its buyers choose. Raises paylink.bad_pin."""
     currency, network = body.pinned_currency, body.pinned_network
     if not currency and not network:
         return None
@@ -110,7 +110,7 @@ def _pin(ctx: Context, body: CreatePaymentLink) -> Method | None:
 
 @call_actor(queue="invoices", body=TogglePaymentLink)
 def toggle_payment_link(info: CallInfo, body: TogglePaymentLink) -> CallReply:
-    """Switch a link on or off; what was checked out lives on."""
+    """Switch a link on or off; existing checkouts' payments continue."""
     with recorded(info) as record:
         if not payment_links.switch(info.merchant(), UUID(body.link_id), is_active=body.active):
             raise PaylinkNotFound

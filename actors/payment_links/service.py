@@ -1,6 +1,6 @@
-"""Gets checkouts of payment links ready: what a buyer asks becomes a payment of the link's merchant.
+"""Makes checkouts of payment links ready: a buyer's request becomes a payment of the link's merchant.
 
-Used by actors.payment_links.calls and actors.payment_links.checkouts. No actor stands here.
+Used by actors.payment_links.calls and actors.payment_links.checkouts. No actor.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from models.payment_links.rows import PaymentLinkRow
 
 
 def require_enabled(ctx: Context) -> None:
-    """Refuse where the operator wants no payment links. What was checked out lives on."""
+    """Refuse if the operator has disabled payment links. Existing checkouts' payments continue."""
     if not ctx.settings.payment_links_enabled:
         raise PaylinkDisabled
 
 
 def make_ready(ctx: Context, link: PaymentLinkRow, wanted: CheckOut, terms: Terms) -> Ready:
-    """Get a buyer's payment ready, outside any transaction. invoice_orders.give_back() what was not needed.
+    """Make a buyer's payment ready, outside any transaction. Call invoice_orders.give_back() if it is not needed.
 
     Raises the paylink.*, pay.*, payment.bad_amount or invoice.* error that forbids it.
     """
@@ -59,18 +59,18 @@ def make_ready(ctx: Context, link: PaymentLinkRow, wanted: CheckOut, terms: Term
 
 
 def source_of(ctx: Context, link_id: UUID, wanted: CheckOut) -> str:
-    """Return by what digest a link knows the buyer's address."""
+    """Return the digest by which a link recognizes the buyer's address."""
     return sources.digest(ctx.settings.secret_keys, link_id, wanted.source)
 
 
 def _offered(ctx: Context, invoice: InvoiceRow, terms: Terms) -> list[Method]:
-    """Return what the buyer of a payment may choose from."""
+    """Return the methods from which a payment's buyer may choose."""
     methods = pricing.acceptable_methods(ctx.catalogue, terms, ctx.offered.read())
     return invoice_plan.payable_methods(ctx.catalogue, ctx.market.read(), invoice, methods, terms)
 
 
 def _payment(ctx: Context, link: PaymentLinkRow, wanted: CheckOut) -> CreatePayment:
-    """Return the payment that a buyer asks for: in the link's price and coin where it has them."""
+    """Return the payment that a buyer asks for, with the link's price and coin if it has them."""
     price = buyers_price(ctx.catalogue, link.bounds, wanted.amount)
     currency, network = _method(link, wanted)
     return CreatePayment(
@@ -97,7 +97,7 @@ def _method(link: PaymentLinkRow, wanted: CheckOut) -> tuple[str | None, str | N
 
 @contextlib.contextmanager
 def _as_buyers_are_told() -> Iterator[None]:
-    """Tell buyers by the codes of their page what merchants are told by those of payments."""
+    """Translate payment errors for merchants into the error codes of the buyer's page."""
     try:
         yield
     except PaymentBelowMinimum:

@@ -21,10 +21,10 @@ from models.queue import calls
 
 @call_actor(queue="payouts", body=CreatePayoutLink)
 def create_payout_link(info: CallInfo, body: CreatePayoutLink) -> CallReply:
-    """Put money aside for the one who shows the token."""
+    """Create a payout link; its money is set aside for the holder of its token."""
     ctx = context()
     payout_link_orders.require_enabled(ctx)
-    # A second link with a reference is refused, even where the very same request comes twice.
+    # A second link with a reference is refused, even if the very same request comes twice.
     call = info if body.reference is None else dataclasses.replace(info, idem_key=None)
     with recorded(call) as record:
         return record.store(payout_link_orders.create(ctx, info.asker(), body))
@@ -32,9 +32,9 @@ def create_payout_link(info: CallInfo, body: CreatePayoutLink) -> CallReply:
 
 @call_actor(queue="bulk", body=list[BatchedLink])
 def create_payout_links(info: CallInfo, wanted: list[BatchedLink]) -> CallReply:
-    """Create several links in one transaction: one that is refused is refused alone.
+    """Create several links in one transaction; a refusal concerns only its own link.
 
-    So whoever waits no longer has none: neither is money put aside whose token nobody was told.
+    So a caller that stopped waiting has created none: no money is set aside whose token the merchant never received.
     """
     ctx = context()
     payout_link_orders.require_enabled(ctx)

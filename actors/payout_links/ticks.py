@@ -1,7 +1,4 @@
-"""Does to payout links (cheques) what only time calls for: expiry, and an end to claims that stopped halfway.
-
-Rung by the scheduler.
-"""
+"""Expires payout links (cheques), and ends claims that stopped halfway. Notified by the scheduler."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ DUE_PER_STEP: Final = 200
 
 @doorbell(queue="maintenance")
 def expire_payout_links() -> None:
-    """Give back the money of links whose time is over; rings itself again while a full page was due."""
+    """Expire due links and give back their money; notify itself again after a full page."""
     kept_open = payout_links.keep_open(DUE_PER_STEP)
     due = payout_links.due_for_expiry(DUE_PER_STEP)
     expired = [isolated(i, _expire, i) for i in due]
@@ -41,7 +38,7 @@ def _expire(link_id: UUID) -> bool:
 
 @doorbell(queue="maintenance")
 def reap_claims() -> None:
-    """End claims that stopped halfway: with their payout, or else by making the link funded again."""
+    """End claims that stopped halfway, with their payout or by making the link funded again."""
     stuck = payout_link_claims.stuck(DUE_PER_STEP)
     finished = [isolated(i, _reap, i) for i in stuck]
     if len(stuck) == DUE_PER_STEP and any(finished):
@@ -55,12 +52,12 @@ def _reap(link_id: UUID) -> bool:
     except StoreUnavailableError:
         raise
     except PayoutFrozen:
-        # What it was claimed for may have been paid already: it stays as it is until that is known.
+        # The claim may have been paid already: the link stays as it is until that is known.
         return False
     except DomainError as refusal:
         log.info("payout_link.claim_given_up", link_id=str(link_id), problem=refusal.code)
     except Exception:
-        # Whatever it was, the recipient can try again, and the merchant cancel.
+        # After any other error the recipient can try again, and the merchant cancel.
         log.exception("payout_link.claim_failed", link_id=str(link_id))
     with transaction():
         payout_link_claims.roll_back(link_id)

@@ -1,4 +1,4 @@
-"""Keeps the rules by which balances are sent to their merchant by themselves. The API calls it and waits."""
+"""Sets merchants' rules for automatic withdrawal. The API calls it and waits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOTICE: Final = "Automatic withdrawal of {currency} on {network}, {status}: to 
 
 @call_actor(queue="payouts", body=SetAutoWithdraw)
 def set_auto_withdraw(info: CallInfo, wanted: SetAutoWithdraw) -> CallReply:
-    """Set the rule of a coin and return all of them; if nothing is to be set, return those that are meant."""
+    """Set a coin's rule and return all rules; without a change, return the requested ones."""
     ctx, merchant_id, among = context(), info.merchant(), None
     with recorded(info) as record:
         if wanted.currency is not None and wanted.currency not in ctx.catalogue.assets:
@@ -50,7 +50,7 @@ def _change(ctx: Context, merchant_id: UUID, wanted: SetAutoWithdraw, *, princip
     if before is not None and wanted.network not in {None, before.network}:
         before = None
     if before is not None and wanted.enabled is False and wanted.address is None and wanted.threshold is None:
-        # Whatever became of its network and its address.
+        # Allowed even if its network or its address is no longer valid.
         return withdrawals.switch_off(before)
     new = _rule(ctx, merchant_id, before, wanted, principal=principal)
     if payout_rules.read_terms(merchant_id).is_cosign_required:
@@ -61,10 +61,10 @@ def _change(ctx: Context, merchant_id: UUID, wanted: SetAutoWithdraw, *, princip
 def _cosigned(
     before: WithdrawalRule | None, new: WithdrawalRule, wanted: SetAutoWithdraw, *, principal: str, is_named: bool
 ) -> WithdrawalRule:
-    """Return a rule of a merchant that requires co-signing: it waits until another principal names all of it, too.
+    """Return the rule of a merchant that requires co-signing: it waits until another principal names all of it, too.
 
     is_named: the request names all of the rule.
-    Raises autowithdraw.bad_address for a change that does not name the address: nobody agrees to one unseen.
+    Raises autowithdraw.bad_address for a change that does not name the address: no principal may co-sign it unseen.
     """
     if before is None or not before.is_vouched or _terms(before) != _terms(new):
         if wanted.address is None:
@@ -88,7 +88,7 @@ def _terms(rule: WithdrawalRule) -> tuple[str, str, int, bool]:
 def _rule(
     ctx: Context, merchant_id: UUID, before: WithdrawalRule | None, wanted: SetAutoWithdraw, *, principal: str
 ) -> WithdrawalRule:
-    """Return the rule that a request makes of the one before, having checked all of it."""
+    """Apply a request to the rule before, check all of the new rule, and return it."""
     pair = payout_rules.choose_pair(
         ctx.catalogue,
         ctx.available,
@@ -110,13 +110,13 @@ def _rule(
         address=address,
         threshold_units=_threshold(ctx, pair, before, wanted, address=address),
         is_enabled=wanted.enabled if wanted.enabled is not None else before is None or before.is_enabled,
-        # Who names the address is who co-signing has to differ from, whatever others change.
+        # The co-signer must differ from the principal that named the address, even if others change the rest.
         set_by=principal if before is None or wanted.address is not None else before.set_by,
     )
 
 
 def _address(ctx: Context, before: WithdrawalRule | None, wanted: SetAutoWithdraw) -> str:
-    """Return the address that is named, or else the one there is, if its keys still vouch for it."""
+    """Return the named address, or else the current one if its keys still vouch for it."""
     if wanted.address is not None:
         return wanted.address
     if before is None:
@@ -129,9 +129,9 @@ def _address(ctx: Context, before: WithdrawalRule | None, wanted: SetAutoWithdra
 def _threshold(
     ctx: Context, pair: Pair, before: WithdrawalRule | None, wanted: SetAutoWithdraw, *, address: str
 ) -> int:
-    """Return the threshold that is named, or else the one there is.
+    """Return the named threshold, or else the current one.
 
-    address: in the stored form; what is left of a payout after today's fee, as far as it is known, has to arrive there.
+    address: in the stored form; a payout of the threshold, less today's fee if known, has to be able to arrive there.
     """
     if wanted.threshold is not None:
         units = payout_rules.amount_units(

@@ -23,16 +23,16 @@ log = structlog.get_logger()
 
 @call_actor(queue="payouts", body=CreatePayout)
 def create_payout(info: CallInfo, body: CreatePayout) -> CallReply:
-    """Create a payout, or return the one that its order_id has."""
+    """Create a payout, or return the existing one with its order_id."""
     with recorded(info) as record:
         return record.store(payout_orders.create(context(), info.asker(), body))
 
 
 @call_actor(queue="bulk", body=MassOrder)
 def create_payouts(info: CallInfo, order: MassOrder) -> CallReply:
-    """Create the payouts of a mass call in one transaction: one that is refused is refused alone.
+    """Create the payouts of a mass call in one transaction; a refusal concerns only its own payout.
 
-    So whoever waits no longer has none of them; its order_id finds one that there was already.
+    So a caller that stopped waiting has created none of them. An order_id finds a payout that existed already.
     """
     ctx = context()
     with recorded(info) as record:
@@ -48,14 +48,14 @@ def create_payouts(info: CallInfo, order: MassOrder) -> CallReply:
 
 
 def _make(ctx: Context, info: CallInfo, order: MassOrder, fields: object) -> dict[str, Any]:
-    """Create one payout of a mass call. Raises DomainError for one that is refused, others for the whole call."""
+    """Create one payout of a mass call. Raises DomainError if it is refused; other errors end the whole call."""
     body = payout_orders.read_item(ctx, fields)
     try:
         with part():
             return payout_orders.create(ctx, info.asker(), body, source=order.source)
     except psycopg2.Error as error:
         code = pgcode(error)
-        # Without a code the connection is lost, and a victim of a deadlock is begun anew: neither is one item's matter.
+        # Without a code the connection is lost; a deadlock's victim is repeated. Both concern the whole call.
         if code is None or code in {DEADLOCK, SERIALIZATION_FAILURE}:
             raise
         if code in {LOCK_NOT_AVAILABLE, QUERY_CANCELED}:
@@ -65,14 +65,14 @@ def _make(ctx: Context, info: CallInfo, order: MassOrder, fields: object) -> dic
 
 
 def _order_id(fields: object) -> str:
-    """Return the number that a refused item gave, as far as it is one."""
+    """Return the order_id of a refused item, shortened and made valid; '' if it is no text."""
     text = fields.get("order_id") if isinstance(fields, dict) else None
     return text[:ORDER_ID_CHARS_MAX].encode(errors="replace").decode() if isinstance(text, str) else ""
 
 
 @call_actor(queue="payouts", body=PayoutFeeSettings)
 def set_payout_fees(info: CallInfo, wanted: PayoutFeeSettings) -> CallReply:
-    """Say who bears the network fee where a payout does not say it; if nothing is given, only tell."""
+    """Set who bears the network fee by default; without a value, only return the setting."""
     merchant_id = info.merchant()
     with recorded(info) as record:
         if wanted.is_subtract is not None:

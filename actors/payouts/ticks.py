@@ -1,4 +1,4 @@
-"""Sends merchants what they want to have sent by itself, once enough of it is available. Rung by the scheduler."""
+"""Creates payouts by withdrawal rules, once enough is available. Notified by the scheduler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAULT: Final = "fault"
 
 @doorbell(queue="maintenance")
 def withdraw_balances() -> None:
-    """Order what some rules ask for; rings itself again while there was as much of that as a step does."""
+    """Create payouts for some due withdrawal rules; notify itself again after a full step."""
     ctx = context()
     due = _reached()
     made = [_withdrawn(ctx, key) for key in due]
@@ -28,7 +28,7 @@ def withdraw_balances() -> None:
 
 
 def _reached() -> list[Key]:
-    """Return rules to attend to; none while somebody else asks."""
+    """Return the next due withdrawal rules; none while another process reads them."""
     with transaction():
         if not locks.try_turn("withdrawals"):
             return []
@@ -36,7 +36,7 @@ def _reached() -> list[Key]:
 
 
 def _withdrawn(ctx: Context, key: Key) -> bool:
-    """Attend to one rule; what breaks on it is tried no sooner than what is refused."""
+    """Create one rule's payout; a rule that breaks is tried again no sooner than a refused one."""
     made = isolated(key.merchant_id, withdrawing.withdraw, ctx, key)
     if made is None:
         with transaction():

@@ -1,4 +1,4 @@
-"""Sends back what a blocked static wallet holds. The API calls it through the queue and waits."""
+"""Refunds the held deposits of a blocked static wallet. The API calls it through the queue and waits."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from models.wallets.rows import WalletRow
 
 @call_actor(queue="payouts", body=BlockedRefund)
 def refund_blocked_wallet(info: CallInfo, wanted: BlockedRefund) -> CallReply:
-    """Send back what a blocked wallet holds and did not credit, each coin by a payout of its own."""
+    """Refund a blocked wallet's uncredited deposits, each coin by its own payout."""
     ctx = context()
     with recorded(info) as record:
         wallet = _locked(info, wanted)
-        # What is credited while this waits for the lock is not held any more.
+        # Read under the lock: deposits that were credited while this waited for it are no longer held.
         held = deposits.largest_waiting(wallet.id, limit=suspense_refunds.DEPOSITS_MAX) if wallet.is_blocked else []
         if not held:
             raise RefundNothingToRefund
         named = refund_orders.destination(ctx, network=wallet.network, address=wanted.refund_address, payer="")
-        # The merchant named the address for these very coins: nobody has to approve it.
+        # The merchant named the address for these very coins: it needs no approval.
         to = Destination(address=named.address, is_payer=True)
         purpose = Purpose(kind="wallet_refund", wallet_id=wallet.id)
         written = suspense_refunds.send_back(ctx, info.asker(), purpose, to, held)

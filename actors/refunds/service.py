@@ -52,19 +52,19 @@ REFUND_DESTINATION: Final = DestinationErrors(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """Where a refund goes, in the stored form. To the payer it goes at once; other recipients have to be approved."""
+    """A refund's address, in the stored form. A refund to the payer goes at once; others have to be approved."""
 
     address: str
     is_payer: bool
 
     def way(self, kind: PayoutKind) -> Way:
-        """Return the way out that a refund to it takes."""
+        """Return the way out of a refund to this destination."""
         return ways_out.of(kind, is_elsewhere=not self.is_payer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purpose:
-    """What a refund is for: a payment or a static wallet."""
+    """The payment or static wallet of a refund."""
 
     kind: PayoutKind
     invoice_id: UUID | None = None
@@ -72,7 +72,7 @@ class Purpose:
 
 
 def read_item(ctx: Context, fields: object) -> CreateRefund:
-    """Read an item of a batch as POST /v1/payment/refund reads its body. Raises the DomainError of that."""
+    """Read an item of a batch as POST /v1/payment/refund reads its body. Raises its DomainErrors."""
     if not isinstance(fields, dict):
         raise RequestBadField("A refund must be an object.")
     return read_request(CreateRefund, fields, own_hosts=ctx.settings.own_hosts)
@@ -81,9 +81,9 @@ def read_item(ctx: Context, fields: object) -> CreateRefund:
 def create(ctx: Context, asker: Asker, body: CreateRefund) -> dict[str, Any]:
     """Hold the money and write the refund, in the caller's transaction; return the refund object.
 
-    The refund that a payment, an address and an amount have already is returned as it is, unless it failed or was
-    cancelled; refunds of one payment wait for each other. Raises payment.*, refund.*, payout.* and compliance.*
-    errors, and then nothing of the transaction may be committed.
+    If the payment already has a refund with this address and amount, that is returned, unless it failed or was
+    cancelled; refunds of one payment wait for each other. Raises payment.*, refund.*, payout.* and compliance.* errors;
+    after one the transaction must be rolled back.
     """
     found = invoices.look_up(asker.merchant_id, uuid=body.uuid, order_id=body.order_id)
     invoice = None if found is None else invoices.lock(found.id)
@@ -94,9 +94,9 @@ def create(ctx: Context, asker: Asker, body: CreateRefund) -> dict[str, Any]:
 
 
 def destination(ctx: Context, *, network: str, address: str | None, payer: str) -> Destination:
-    """Return where a refund goes: the address that was named, else the payer's; both as people write them.
+    """Return a refund's destination: the named address, else the payer's; both as people write them.
 
-    payer: empty where that is nobody in particular. Raises refund.no_address and refund.bad_address.
+    payer: empty if there is no single payer. Raises refund.no_address and refund.bad_address.
     """
     there, named = ctx.catalogue.networks[network], address or payer
     if not named:
@@ -109,7 +109,7 @@ def destination(ctx: Context, *, network: str, address: str | None, payer: str) 
 
 
 def check_destination(ctx: Context, *, merchant_id: UUID, method: Method, to: Destination, kind: PayoutKind) -> None:
-    """Refuse to send a coin there now.
+    """Refuse a destination that a coin must not be sent to now.
 
     Raises payout.frozen, refund.bad_address, payout.destination_internal and compliance.address_blocked.
     """
@@ -124,7 +124,7 @@ def planned(
     asker: Asker, purpose: Purpose, to: Destination, method: Method, *, units: int, fee_units: int,
     funded_from: FundedFrom = "available",
 ) -> PayoutRow:  # fmt: skip
-    """Return the payout that sends so much there; its fee comes on top."""
+    """Return a refund's payout, with its fee on top; it is not written."""
     refund_id = uuid7()
     needs_approval = to.way(purpose.kind).cosign == "approval"
     return PayoutRow(
@@ -169,7 +169,7 @@ def _same_or_new(ctx: Context, asker: Asker, invoice: InvoiceRow, body: CreateRe
         if same is None and named_units > left_units:
             raise RefundExceedsRefundable
     else:
-        # Nothing is left, so whoever asks again means the refund that took the last of it.
+        # If nothing is left, a repeated request means the refund that took the last of it.
         whole_units = round_down(credited_units, unit)
         same = None if left_units else refunds.find_whole(invoice.id, address=to.address, whole_units=whole_units)
         if same is None and not left_units:
@@ -184,7 +184,7 @@ def _same_or_new(ctx: Context, asker: Asker, invoice: InvoiceRow, body: CreateRe
 def _make(
     ctx: Context, asker: Asker, purpose: Purpose, to: Destination, method: Method, units: int, *, is_rest: bool
 ) -> PayoutRow:
-    """Check what may stop money from leaving, hold it, and write the refund."""
+    """Check a refund against all limits, hold its money, and write it."""
     currency, network = method
     check_destination(ctx, merchant_id=asker.merchant_id, method=method, to=to, kind=purpose.kind)
     payout_rules.check_carried(ctx.catalogue, method, address=to.address, units=units, error=RefundBadAmount)

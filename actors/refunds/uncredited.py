@@ -1,7 +1,7 @@
-"""Sends money back that was never credited, inside the caller's transaction.
+"""Refunds money that was never credited, inside the caller's transaction.
 
-A wrong amount, a stray deposit, what a blocked wallet holds. It comes out of suspense, less the network fee and without
-a platform fee. Called by actors.invoices.resolution and actors.refunds.blocked_wallets.
+This is a wrong amount, a stray deposit or a blocked wallet's held deposits. It comes out of suspense, less the network
+fee and without a platform fee. Called by actors.invoices.resolution and actors.refunds.blocked_wallets.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from models.payouts.rows import PayoutRow
 from models.queue.calls import Asker
 from models.refunds import rows as refunds
 
-# What one request sends back at most; another one sends the rest.
+# The most deposits that one request sends back; another one sends the rest.
 DEPOSITS_MAX: Final = 1000
 
-# What keeps one coin back for a time, or for ever, and says nothing of the others: whoever sends a coin that cannot
-# leave must not hold back what else there is.
+# Errors that keep one coin back, for a time or for ever, and do not concern the others: a buyer who sends a coin that
+# cannot leave must not hold back the other coins.
 _OF_ONE_COIN: Final = (PayoutFrozen, PayoutFeeUnavailable, PayoutBadAmount, PayoutAmountBelowFee)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a request says of the refund: an address as people write them, and the network that it expects."""
+    """A request's refund address, as people write it, and the network that it expects."""
 
     address: str | None
     network: str | None
 
 
 def resolve(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: Wanted) -> PayoutRow:
-    """Send back what waits for an open wrong_amount payment in its own coin, the largest first. The invoice is locked.
+    """Refund the waiting deposits of an open wrong_amount payment in its own coin, the largest first.
 
-    Raises payment.not_resolvable, refund.no_address, refund.bad_address, refund.network_mismatch, and what
-    send_back() raises.
+    The invoice is locked by the caller. Raises payment.not_resolvable, refund.no_address, refund.bad_address,
+    refund.network_mismatch, and the errors of send_back().
     """
     is_open = invoice.status == "wrong_amount" and not invoice.is_final
     waiting = deposits.largest_waiting(invoice.id, limit=DEPOSITS_MAX) if is_open else []
@@ -69,9 +69,9 @@ def resolve(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: Wanted) -> 
 
 
 def return_stray(ctx: Context, asker: Asker, invoice: InvoiceRow, txid: str, wanted: Wanted) -> list[PayoutRow]:
-    """Send back the strays of a transaction, each coin by a refund of its own. The invoice is locked.
+    """Refund the stray deposits of a transaction, each coin by its own refund. The invoice is locked by the caller.
 
-    Whoever sent them is where they go unless an address is named. Raises as resolve() does.
+    They go to their sender unless an address is named. Raises as resolve() does.
     """
     strays = deposits.undecided_strays(invoice.id, txid, limit=DEPOSITS_MAX)
     if not strays:
@@ -90,14 +90,14 @@ def send_back(
 ) -> list[PayoutRow]:
     """Write a refund for each coin on each network of some deposits in suspense, whose owner is locked.
 
-    A coin that cannot leave now, or is worth no more than its fee, is left where it is, and so is what is more than the
-    signer lets go at once. Where nothing can leave this raises why: payout.amount_below_fee, payout.bad_amount,
+    A coin that cannot leave now, or is worth no more than its fee, stays in suspense, and so do deposits above the
+    signer's limit for one payout. If no coin can leave, raises the reason: payout.amount_below_fee, payout.bad_amount,
     payout.fee_unavailable or payout.frozen. Raises refund.bad_address, payout.destination_internal and
     compliance.address_blocked for any of the networks.
     """
     written: list[PayoutRow] = []
     refusals: list[DomainError] = []
-    # In the order in which they came.
+    # In the order in which the deposits came.
     for method, found in _by_method(sorted(taken, key=lambda each: (each.seen_at, each.id))).items():
         try:
             new, parts = _planned(ctx, asker, purpose, to, method, found)
@@ -106,7 +106,7 @@ def send_back(
         else:
             written.append(refunds.send_back(ctx.catalogue, new, parts))
     if not written:
-        # What is below its fee will hardly ever leave; another reason may be over soon.
+        # An amount below its fee will hardly ever leave; another reason may be over soon.
         raise next((each for each in refusals if not isinstance(each, PayoutAmountBelowFee)), refusals[0])
     return written
 
@@ -114,7 +114,7 @@ def send_back(
 def _planned(
     ctx: Context, asker: Asker, purpose: Purpose, to: Destination, method: Method, found: Sequence[Deposit]
 ) -> tuple[PayoutRow, Sequence[Deposit]]:
-    """Return the refund of what can leave at once of a coin, and what it sends back."""
+    """Return a coin's refund, up to the amount that can leave at once, and the deposits that it sends back."""
     currency, network = method
     refund_orders.check_destination(ctx, merchant_id=asker.merchant_id, method=method, to=to, kind=purpose.kind)
     fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
@@ -130,11 +130,11 @@ def _planned(
 
 
 def _fitting(ctx: Context, currency: str, found: Sequence[Deposit], fee_units: int) -> Sequence[Deposit]:
-    """Return those deposits, the largest before others, that together are no more than the signer lets go at once."""
+    """Return the deposits that together fit the signer's limit for one payout, preferring the largest."""
     try:
         room_units = signer_policy.largest_units(ctx, currency) + fee_units
     except NoRateError:
-        # What it is worth is asked again before it is signed.
+        # The signer checks its worth again before it signs.
         return found
     fitting = []
     for deposit in sorted(found, key=lambda each: -each.amount_units):

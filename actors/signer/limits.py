@@ -136,8 +136,8 @@ def check(settings: Settings, cents: int, *, merchant_id: UUID, carried_cents: i
     """Check a payout against the signer's limits; count nothing. Raises LimitReachedError, FeeRisenError.
 
     The hour is the clock's hour, the day the last 24 hours; all networks count together. A merchant may use only a
-    share of each limit, so that one merchant's payouts do not use up what others may send. The amounts of failed payouts
-    were given back to it.
+    share of each limit, so that one merchant's payouts do not use up what others may send. Amounts of failed payouts
+    were given back to the share.
     """
     if cents > settings.signer_payout_max_usd * CENTS:
         raise LimitReachedError("above SIGNER_PAYOUT_MAX_USD")

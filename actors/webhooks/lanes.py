@@ -12,7 +12,7 @@ from typing import Final
 START_WIDTH: Final = 4
 WIDTH_MAX: Final = 128
 SLOW_S: Final = 1.0
-# The number of idle lanes kept; beyond it the one idle longest is dropped, and its merchant starts at START_WIDTH again.
+# The number of idle lanes kept; beyond it the one idle longest is dropped: its merchant starts again at START_WIDTH.
 IDLE_LANES_MAX: Final = 1024
 # The deliveries that narrow lanes may have under way together: the other slots stay free for receivers that answer.
 NARROW_BUSY_MAX: Final = 256
