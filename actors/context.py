@@ -17,7 +17,7 @@ from models.merchants.terms import TermsCache
 from models.payment_links.cache import LinksCache
 from models.rates.rates import MarketBoard
 
-# In so short a time few addresses are sold, and many checkouts done.
+# In such a short time few addresses are taken, and many checkouts done.
 SPARE_FRESH_S: Final = 0.25
 
 
@@ -29,15 +29,15 @@ class Context:
     catalogue: Catalogue
     # The networks that this gateway has providers for.
     available: frozenset[str]
-    # Those of them that buyers may pay on.
+    # The available networks on which buyers may pay.
     offered: OfferedNetworks
     market: MarketBoard
     terms: TermsCache
     links: LinksCache
     addresses: AddressStash
-    # Whether there are addresses for what buyers do over payment links.
+    # Whether there are addresses to spare for checkouts of payment links.
     spare: AddressReserve
-    # Addresses that the operator lets nothing go to.
+    # Addresses to which the operator allows no payout.
     deny_list: DenyList
 
 

@@ -1,4 +1,4 @@
-"""Brings back addresses that were reserved and never given to anybody. Rung by the scheduler; needs no keys."""
+"""Returns reserved addresses that no invoice got to the pool. Notified by the scheduler; needs no keys."""
 
 import structlog
 
@@ -10,7 +10,7 @@ log = structlog.get_logger()
 
 @doorbell(queue="maintenance")
 def reclaim_addresses() -> None:
-    """Look once at every reservation that is old enough."""
+    """Check each reservation that is old enough once."""
     for family in SEQUENCES:
         found = reclaim(family)
         if found:

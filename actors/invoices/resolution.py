@@ -1,6 +1,6 @@
-"""Does what merchants want of a payment afterwards: accept or send back what was paid, send webhooks or an e-mail.
+"""Resolves payments for merchants: accepts or refunds paid amounts, resends webhooks, sends an e-mail.
 
-The API waits for it.
+The API calls it through the queue and waits.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def send_payment_email(info: CallInfo, wanted: SendPaymentEmail) -> CallReply:
 
 
 def _send_back(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: ResolvePayment) -> list[dict[str, Any]]:
-    """Send a locked payment's money back, or that of its stray; return the refund objects, at least one."""
+    """Refund a locked payment's money, or that of its stray deposit; return the refund objects, at least one."""
     to = Wanted(address=wanted.address, network=wanted.network)
     if wanted.txid:
         refunds = suspense_refunds.return_stray(ctx, asker, invoice, wanted.txid, to)

@@ -1,6 +1,6 @@
 """Sets how a merchant is paid: accepted methods, discounts, tolerance. The API calls it through the queue and waits.
 
-A request that changes nothing reads. Invoices made after the answer, by whichever process, have the new terms.
+A request without changes only reads. Invoices created after the answer, by any process, have the new terms.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def set_accepted(info: CallInfo, wanted: SetAccepted) -> CallReply:
 
 @call_actor(queue="invoices", body=SetDiscount)
 def set_discount(info: CallInfo, wanted: SetDiscount) -> CallReply:
-    """Set a coin's discount and return all of them; without a percentage, return those of what is named."""
+    """Set a coin's discount and return all discounts; without a percentage, return those of the named coins."""
     merchant_id = info.merchant()
     catalogue = context().catalogue
     with recorded(info) as record:

@@ -1,6 +1,6 @@
 """Checks whether a payout link may be paid to an address now.
 
-Used by actors.payout_links.claims, and by the reaper of what they leave.
+Used by actors.payout_links.claims, and by the reaper of unfinished claims.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DESTINATION_ERRORS: Final = DestinationErrors(
 
 
 def check_claimable(ctx: Context, link: PayoutLinkRow, address: str, memo: str) -> None:
-    """Refuse what must leave a link funded.
+    """Refuse a claim; the link then stays funded.
 
     Raises payoutlink.bad_address, payoutlink.destination_internal, compliance.address_blocked, payout.memo_unsupported,
     payout.amount_below_fee and payout.frozen: also while the cheque may have been paid by a claim that the database
@@ -47,7 +47,7 @@ def check_unpaid(ctx: Context, link: PayoutLinkRow, address: str, memo: str) -> 
 
 
 def _may_be_paid(ctx: Context, link: PayoutLinkRow) -> bool:
-    """Return whether a transaction that no row knows may be the cheque's."""
+    """Return whether a departure without a row may have paid the cheque."""
     return link.network in signing.doubtful() or matching.has_moved(
         ctx.catalogue, network=link.network, currency=link.currency, units=link.amount_units
     )

@@ -1,6 +1,6 @@
-"""Makes payouts of orders, inside the caller's transaction.
+"""Creates payouts, inside the caller's transaction.
 
-Called by actors.payouts.calls and by what works off batches.
+Called by actors.payouts.calls and by the actors that do batches.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from models.spends import matching, signing
 
 
 def read_item(ctx: Context, fields: object) -> CreatePayout:
-    """Read an item of a mass call or a batch as POST /v1/payout reads its body. Raises the DomainError of that."""
+    """Read an item of a mass call or a batch as POST /v1/payout reads its body. Raises its DomainErrors."""
     if not isinstance(fields, dict):
         raise RequestBadField("A payout must be an object.")
     return read_request(CreatePayout, fields, own_hosts=ctx.settings.own_hosts)
@@ -45,9 +45,9 @@ def read_item(ctx: Context, fields: object) -> CreatePayout:
 def create(ctx: Context, asker: Asker, body: CreatePayout, *, source: Source | None = None) -> dict[str, Any]:
     """Hold the money and write the payout, in the caller's transaction; return it as its creation answers.
 
-    The payout that an order_id has already is returned as it is, whatever the body says; of two at once, one waits.
-    source: that of a body which names none. Raises payout.*, compliance.* and request.* errors, and then nothing of
-    the transaction may be committed.
+    If the order_id already has a payout, that is returned, whatever the body contains; of two calls at once, one waits.
+    source: used if the body names none. Raises payout.*, compliance.* and request.* errors; after one the transaction
+    must be rolled back.
     """
     locks.wait_order("payout", asker.merchant_id, body.order_id)
     found = payouts.find_by_order(asker.merchant_id, body.order_id)
@@ -57,7 +57,7 @@ def create(ctx: Context, asker: Asker, body: CreatePayout, *, source: Source | N
 
 
 def _planned(ctx: Context, asker: Asker, body: CreatePayout, source: Source | None) -> PayoutRow:
-    """Check an order by every rule that asks nothing of the balance, and return the payout that it makes."""
+    """Check an order by all rules that do not need the balance; return its payout."""
     catalogue = ctx.catalogue
     pair = payout_rules.choose_pair(catalogue, ctx.available, currency=body.currency, network=body.network)
     units = payout_rules.amount_units(catalogue, pair.currency, body.amount)
@@ -113,7 +113,7 @@ def _priced(ctx: Context, body: CreatePayout, held_units: int) -> conversion.Con
 def _check_source(ctx: Context, new: PayoutRow, from_currency: str) -> None:
     """Refuse to convert a balance that may have left before a restore. Raises PayoutFrozen.
 
-    A repeat of what left, for which its transaction waits, is taken.
+    A repeat of the payout that left is accepted: its transaction waits to be adopted.
     """
     is_doubted = from_currency in signing.doubted_coins(ctx.catalogue, ctx.available)
     if is_doubted and not matching.is_repeat(ctx.catalogue, new):
@@ -121,7 +121,7 @@ def _check_source(ctx: Context, new: PayoutRow, from_currency: str) -> None:
 
 
 def _make(ctx: Context, new: PayoutRow) -> PayoutRow:
-    """Convert if that was asked for, hold the money, and write the payout."""
+    """Convert if requested, hold the money, and write the payout."""
     freezes.check(new.merchant_id, new.network, new.currency)
     if new.from_currency is not None and new.from_units is not None:
         freezes.check_merchant(new.merchant_id, new.from_currency)

@@ -1,4 +1,4 @@
-"""Looks for the delayed messages of a queue, and gives the process's signs of life in the same write.
+"""Fetches a queue's delayed messages, and gives the process's signs of life in the same write.
 
 Made by actors.queue.broker, one a queue and process. dramatiq runs it on a thread of its own, so that the process lives
 on in Redis while all its working threads are busy. Delayed messages are rare (see BlockingConsumer.nack): they have no
@@ -25,7 +25,7 @@ DELAYED_LOOK_S: Final = 1.0
 
 
 class DelayedConsumer(BlockingConsumer):
-    """The delayed messages of one queue. `__next__` runs on the queue's own thread."""
+    """A consumer of one queue's delayed messages. `__next__` runs on the queue's own thread."""
 
     def __init__(self, broker: SluiceBroker, queue_name: str, *, prefetch: int, timeout_ms: int) -> None:
         super().__init__(broker, queue_name, prefetch=prefetch, timeout_ms=timeout_ms)
@@ -34,7 +34,7 @@ class DelayedConsumer(BlockingConsumer):
         self._stirred = threading.Event()
 
     def stir(self) -> None:
-        """Have the thread look around now."""
+        """Wake the thread, so that it looks for messages now."""
         self._stirred.set()
 
     def _refill(self) -> None:
@@ -54,12 +54,12 @@ class DelayedConsumer(BlockingConsumer):
         self._beat_at = time.monotonic() + BEAT_S
 
     def close(self) -> None:
-        """Give back what was fetched, and say that the process no longer serves the queue."""
+        """Give back the fetched messages, and report that the process no longer serves the queue."""
         super().close()
         with suppress(LinkDownError):
             self._broker.leave(self._queue_name)
 
     def _take_back(self) -> None:
-        """Requeue what an earlier consumer of this process held back when it lost Redis: dramatiq forgot it."""
+        """Requeue messages that this process's earlier consumer held when it lost Redis: dramatiq forgot them."""
         if held := self._broker.held(self._queue_name):
             self._broker.dispatch("requeue", self._queue_name, *held)

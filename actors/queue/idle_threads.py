@@ -15,12 +15,12 @@ from actors.queue.consumer import STOPPING_LOOK_S
 
 
 class FewestThreadsQueue(PriorityQueue[Any]):
-    """Takes the place of dramatiq's queue; of the idle threads the one that came first of all gets the message."""
+    """Replaces dramatiq's queue; of the idle threads, the one that first used the queue gets the message."""
 
     def __init__(self) -> None:
         super().__init__()
         self._ranks: dict[int, int] = {}
-        # The threads that wait, by rank. Guarded by `mutex`, as everything here.
+        # The waiting threads, by rank. Guarded by `mutex`, like all fields here.
         self._waiting: dict[int, threading.Condition] = {}
         self._is_stopping = False
 
@@ -41,7 +41,7 @@ class FewestThreadsQueue(PriorityQueue[Any]):
         raise Empty
 
     def stop(self) -> None:
-        """Let threads take nothing more, and wake those that wait."""
+        """Stop threads from taking messages, and wake those that wait."""
         with self.mutex:
             self._is_stopping = True
             for turn in self._waiting.values():

@@ -1,4 +1,4 @@
-"""Bounds what one merchant has under way in this process, so that its crowd leaves room for the others.
+"""Limits one merchant's concurrent requests in this process, so that they leave room for the others.
 
 Used by actors.queue.caller, and by api for reads, large bodies and large answers.
 """
@@ -15,7 +15,7 @@ from core.errors import GatewayBusy
 
 
 class Shares:
-    """At most `most` at once for each merchant; `waiting_max` of its others wait up to `patience_s` for room."""
+    """A limit of `most` requests at once for each merchant; `waiting_max` more wait up to `patience_s` for room."""
 
     def __init__(self, most: int, *, waiting_max: int = 0, patience_s: float = 0.0) -> None:
         self._most = most
@@ -27,7 +27,7 @@ class Shares:
 
     @contextlib.contextmanager
     def taken(self, merchant_id: UUID | None) -> Iterator[None]:
-        """Do something of a merchant; None, a request without a key, is not bounded. Raises GatewayBusy."""
+        """Hold one of a merchant's places; None, a request without a key, is not limited. Raises GatewayBusy."""
         if merchant_id is None:
             yield
             return
@@ -60,7 +60,7 @@ class Shares:
 
 
 def _subtract(counts: Counter[UUID], merchant_id: UUID) -> None:
-    """Count one less, and forget a merchant without any."""
+    """Decrease a merchant's count, and remove it at zero."""
     counts[merchant_id] -= 1
     if not counts[merchant_id]:
         del counts[merchant_id]

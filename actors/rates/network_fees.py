@@ -1,4 +1,4 @@
-"""Keeps what a payout and a sweep cost on each network, in the coin that moves. Rung by the scheduler."""
+"""Records the cost of a payout and a sweep on each network, in the coin that moves. Notified by the scheduler."""
 
 from __future__ import annotations
 

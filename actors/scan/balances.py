@@ -1,9 +1,9 @@
-"""Compares balances with deposits, and books what contracts passed on. Rung by the scheduler, network by network.
+"""Compares balances with deposits, and books coin that contracts passed on. Notified by the scheduler, by network.
 
-Where a family has no such transfers nothing is asked.
-The chain shows such coin in no transaction and no log. Where a balance is more than its deposits explain, the block in
-which it grew is looked for; that is read again by another provider, then traced, and what nothing explains becomes a
-deposit of its own.
+If a family has no such transfers, no provider is asked.
+The chain shows such coin in no transaction and no log. If a balance is more than its deposits explain, the probe finds
+the block in which it grew. That block is read again by another provider, then traced, and a surplus that remains
+unexplained becomes a deposit of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 INVOICES_PER_STEP: Final = 50
 WALLETS_PER_STEP: Final = 5
-# A step passes over this many addresses that providers failed at; with more, it is the providers that are down.
+# A step passes over this many addresses at which providers failed; after more failures the providers count as down.
 FAILURES_PER_STEP: Final = 3
 # A block of this age that no provider can trace counts as one that shows no transfers.
 TRACE_PATIENCE_S: Final = 600
@@ -40,7 +40,7 @@ TRACE_PATIENCE_S: Final = 600
 
 @network_tick("probes")
 def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
-    """Look at addresses of coin that was taken back, of open invoices that await the coin, and of a few wallets."""
+    """Probe addresses of reversed deposits, of open invoices that await the coin, and of a few wallets."""
     if not traits_of(network).has_hidden_transfers:
         return
     pair = next((pair for pair in ctx.catalogue.pairs_on(network.code) if pair.contract is None), None)
@@ -54,12 +54,12 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
     ]
     failures = 0
     for owner in deposits.match(network.family, due).values():
-        # By this trait a family says that its reader is one.
+        # The trait has_hidden_transfers means that the family's reader is one.
         probe = _Probe(ctx, network, cast("HiddenReader", chain), pair, owner)
         try:
             probe.run(cursor)
         except ProviderError as error:
-            # A payer chooses the block of his payment, and so what it takes to trace it.
+            # A payer chooses the block of a payment, and thereby the cost of tracing it.
             probe.note_failure(error)
             failures += 1
             if failures == FAILURES_PER_STEP:
@@ -67,7 +67,7 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
 
 
 class _Probe:
-    """One address, compared with what is known of it."""
+    """A comparison of one address's balance with its rows."""
 
     def __init__(self, ctx: Context, network: Network, chain: HiddenReader, pair: Pair, owner: Owner) -> None:
         self._ctx, self._network, self._chain, self._pair = ctx, network, chain, pair
@@ -87,7 +87,7 @@ class _Probe:
         self._note(None)
 
     def note_failure(self, error: ProviderError) -> None:
-        """Give the other addresses their turn before this one's next."""
+        """Note a provider's failure, so that the other addresses have their turn first."""
         self._note(None)
         log.warning("probe.failed", network=self._network.code, address=self._address, problem=str(error))
 
@@ -95,7 +95,7 @@ class _Probe:
         probes.note(self._network.code, self._address, kind=self._owner.kind, height=height)
 
     def _surplus(self, height: int, block_hash: str) -> int:
-        """Return what the balance after a block holds beyond deposits and own spends up to it, in token units."""
+        """Return the balance's surplus after a block over deposits and own spends up to it, in token units."""
         network, currency = self._network.code, self._pair.currency
         deposited = self._deposited(height)
         moved = treasury.moved_native_units(network, self._address, currency, height=height)
@@ -106,7 +106,7 @@ class _Probe:
         return probes.deposited_units(self._network.code, self._address, self._pair.currency, height=height)
 
     def _grown_in(self, cursor: Cursor) -> Block | None:
-        """Return the first kept block with a surplus: the balance was explained before it, as far as nodes remember."""
+        """Return the first kept block with a surplus; before it the balance was explained, as far as nodes know."""
         after = probes.explained_height(self._network.code, self._address) or 0
         kept = [found for found in cursors.kept_blocks(self._network.code) if after < found[0] <= cursor.height]
         newest, oldest = 0, len(kept) - 1
@@ -129,12 +129,12 @@ class _Probe:
             return False  # Nodes forget old balances; the surplus is then dated later than it came.
 
     def _explain(self, block: Block) -> None:
-        """Record what brought the surplus of a block: a missed transfer, a contract's, or nothing that is known."""
+        """Record the cause of a block's surplus: a missed transfer, a contract's transfer, or an unknown one."""
         ours = Matching(self._network)
         try:
             scan = self._chain.reread(block.height, ours, but_by=cursors.read_by(self._network.code, block.height))
         except ProviderError as error:
-            # It is looked at again; the other addresses have their turn.
+            # The address is probed again later; the other addresses have their turn.
             log.warning("probe.no_second_reading", network=self._network.code, height=block.height, problem=str(error))
             return
         if not isinstance(scan, BlockScan) or scan.block.hash != block.hash:
@@ -147,7 +147,7 @@ class _Probe:
             self._take(block, [self._unnamed(block, rest)])
 
     def _traced(self, block: Block) -> Collection[Transfer]:
-        """Return what a trace of a block shows; nothing where no provider can trace it, however long that is tried."""
+        """Return the transfers in a block's trace; empty if no provider could trace it for TRACE_PATIENCE_S."""
         try:
             return self._chain.internal_transfers(block, self._address)
         except ProviderError as error:
@@ -157,7 +157,7 @@ class _Probe:
             return ()
 
     def _take(self, block: Block, transfers: Collection[Transfer]) -> None:
-        """Record transfers, as far as the balance bears them out: a trace is no proof by itself."""
+        """Record traced transfers up to the balance's surplus: a trace alone is no proof."""
         for transfer in transfers:
             known = self._deposited(block.height)
             if transfer.units > self._surplus(block.height, block.hash):

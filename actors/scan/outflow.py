@@ -1,7 +1,7 @@
-"""Writes down what a block makes and spends of our coins, and what took from us though no row knows it.
+"""Records our coins that a block makes and spends, and departures without a row.
 
-No actor; called by those that scan, in the transaction that records a block or takes some back. Where the claim is a
-counter, what no row knows was read before (departures).
+No actor; called by the actors that scan, in the transaction that records a block or takes some back. Where the claim is
+a counter, actors.scan.departures has read the departures without a row before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from models.spends.unknown import UnknownRow
 class Left(NamedTuple):
     """Transactions of our keys in one block, where the claim is a counter."""
 
-    # Those that no row knows, and the ids of those that one does.
+    # The departures without a row, and the ids of those with one.
     unknown: tuple[UnknownRow, ...] = ()
     known: tuple[str, ...] = ()
 
@@ -29,12 +29,12 @@ NOTHING: Final = Left()
 
 
 def is_watched(network: Network, scan: BlockScan) -> bool:
-    """Return whether a block's senders have to be looked through."""
+    """Return whether a block's senders have to be checked."""
     return traits_of(network).claim == "window" and bool(scan.sent)
 
 
 def note(network: Network, scan: BlockScan, left: Left = NOTHING) -> None:
-    """Record a block's coins and the attempts in it; stop the signing where no row knows what took from us."""
+    """Record a block's coins and included attempts; stop signing for a departure without a row."""
     claim, block, code = traits_of(network).claim, scan.block, network.code
     if claim == "counter":
         for departure in left.unknown:
@@ -54,7 +54,7 @@ def note(network: Network, scan: BlockScan, left: Left = NOTHING) -> None:
 
 
 def take_back(network: Network) -> None:
-    """Undo that of blocks above the cursor. Call in the transaction that moves the cursor back."""
+    """Undo note() for blocks above the cursor. Call in the transaction that moves the cursor back."""
     claim = traits_of(network).claim
     if claim == "coins":
         coins.take_back(network.code)

@@ -43,7 +43,7 @@ OPEN_MAX: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coin:
-    """A coin that our addresses may hold on a network; `pair` is None for a gas coin that is not offered."""
+    """A coin that our addresses may hold on a network. A gas coin that is not offered has no `pair`."""
 
     currency: str
     pair: Pair | None

@@ -1,4 +1,4 @@
-"""Logs which coins queued payouts lack on which network. Rung by the scheduler."""
+"""Logs the coins that queued payouts lack, by network. Notified by the scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watches for a clock of the database that was set back. Rung by the scheduler."""
+"""Detects that the database's clock was set back. Notified by the scheduler."""
 
 from __future__ import annotations
 

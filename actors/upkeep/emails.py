@@ -1,4 +1,4 @@
-"""Sends what waits among the e-mails, as well as that is possible. Rung after they are written and by the scheduler."""
+"""Sends waiting e-mails, as far as possible. Notified after e-mails are written, and by the scheduler."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Hands e-mails to the operator's mail server. Used by actors.upkeep.emails.
 
-TLS is verified; smtps:// has it from the start, smtp:// takes it where the server offers it, and no password is sent
-to another machine without it.
+TLS is verified: smtps:// uses it from the start, smtp:// if the server offers it. Without TLS no password is sent to
+another machine.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _PERMANENT: Final = range(500, 600)
 
 
 class MailServerError(Exception):
-    """The server cannot be reached, or not safely, or does not know us: the next e-mail would fare no better."""
+    """The server cannot be reached, or not safely, or rejects our login: the next e-mail would fail too."""
 
 
 class MailServer:
     """A session with the operator's mail server, opened by the first e-mail. Not for several threads at once."""
 
     def __init__(self, smtp_url: str, *, helo: str, context: ssl.SSLContext | None = None) -> None:
-        """Take SMTP_URL; helo: our name. context: which certificates are believed; the system's without it."""
+        """Read SMTP_URL. helo: our name. context: the trusted certificates; by default the system's."""
         parts = urlsplit(smtp_url)
         self._is_tls = parts.scheme == "smtps"
         self._host = parts.hostname or ""
@@ -64,7 +64,7 @@ class MailServer:
             is_final = code in _PERMANENT and isinstance(refusal, smtplib.SMTPDataError)
             raise MailRefusedError(f"the e-mail was refused: {code}", is_final=is_final) from refusal
         except (OSError, smtplib.SMTPException) as error:
-            # Perhaps because of this very e-mail; whether the server is there shows when the next one opens a session.
+            # This very e-mail may be the cause; the next one's new session shows whether the server is available.
             self._close()
             raise MailRefusedError(f"the session broke: {type(error).__name__}", is_final=False) from error
 
