@@ -1,4 +1,4 @@
-"""Sets from where a merchant's keys may sign (POST /v1/ip-allowlist). The API calls it through the queue and waits."""
+"""Sets a merchant's allowlist of addresses (POST /v1/ip-allowlist). The API calls it through the queue and waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from models.merchants import allowlists, notices
 
 @call_actor(queue="invoices", body=SetAllowlist)
 def set_allowlist(info: CallInfo, wanted: SetAllowlist) -> CallReply:
-    """Replace the list, if the asking address stays on it, and return it; without one, only return it."""
+    """Replace the list, if the caller's own address stays on it, and return it; without a list, only return it."""
     with recorded(info) as record:
         if wanted.ips is not None:
             networks = allowlist.parse(wanted.ips)

@@ -1,4 +1,4 @@
-"""Sets by which rules a merchant shares what it is credited. The API calls it through the queue and waits."""
+"""Sets the rules by which a merchant shares its credits. The API calls it through the queue and waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from models.merchants import notices, splits
 
 @call_actor(queue="payouts", body=AddRule)
 def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
-    """Put a rule into force for later credits, or have it wait for a second principal; return it."""
+    """Put a rule into force for later credits, or let it wait for a second principal; return it."""
     percent_ppm = split_ppm(wanted.percent)
     with recorded(info) as record:
         recipient_id = UUID(wanted.recipient_merchant_id)
@@ -48,7 +48,7 @@ def _notice(info: CallInfo, change: str, recipient_id: UUID) -> None:
 
 @call_actor(queue="payouts", body=SetSplits)
 def set_splits(info: CallInfo, wanted: SetSplits) -> CallReply:
-    """Change how rules apply to whatever is credited from now on, and return that."""
+    """Change how rules apply to later credits, and return the settings."""
     with recorded(info) as record:
         is_changed = splits.set_config(info.merchant(), enabled=wanted.enabled, hold_hours=wanted.refund_hold_hours)
         shown = splits.show_config(info.merchant())

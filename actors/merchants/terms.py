@@ -29,7 +29,7 @@ def set_accepted(info: CallInfo, wanted: SetAccepted) -> CallReply:
 
 @call_actor(queue="invoices", body=SetDiscount)
 def set_discount(info: CallInfo, wanted: SetDiscount) -> CallReply:
-    """Set a coin's discount and return all discounts; without a percentage, return those of the named coins."""
+    """Set a coin's discount and return all discounts; without a percentage, return the named ones."""
     merchant_id = info.merchant()
     catalogue = context().catalogue
     with recorded(info) as record:

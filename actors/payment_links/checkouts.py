@@ -51,7 +51,7 @@ def _check_out_together(asked: Sequence[tuple[CallInfo, CheckOut]]) -> list[Call
 
 @call_actor(queue="invoices", body=CheckOut, together=_check_out_together)
 def check_out_link(info: CallInfo, wanted: CheckOut) -> CallReply:
-    """Create a payment of a link, if that is open and has room."""
+    """Create a link's payment, if the link is open and has room."""
     ctx = context()
     payment_link_orders.require_enabled(ctx)
     link = ctx.links.read(wanted.link_id)
@@ -60,14 +60,14 @@ def check_out_link(info: CallInfo, wanted: CheckOut) -> CallReply:
         if outcome == "full" and _makes_room(ctx, link, wanted):
             outcome, answer = _attempt(ctx, info, link, wanted)
     except DomainError as error:
-        # A link that is off says no more of itself than one that never was.
+        # A link that is off reveals no more about itself than one that never existed.
         refusal: Exception = error if payment_links.is_open(link.id) else PaylinkNotFound()
     else:
         if answer is not None:
             return CallReply(body=answer.encode())
         refusal = _REFUSALS[outcome]()
     with transaction():
-        # Raises what an earlier delivery of this call was answered with.
+        # Raises the error that answered an earlier delivery of this call.
         calls.begin(info)
         raise refusal
 
@@ -82,7 +82,7 @@ def _attempt(ctx: Context, info: CallInfo, link: PaymentLinkRow, wanted: CheckOu
 
 
 def _makes_room(ctx: Context, link: PaymentLinkRow, wanted: CheckOut) -> bool:
-    """Let another payment of a full link give way to a buyer's; False if none may."""
+    """Make room on a full link by ending another payment of it; False if none may be ended."""
     source = payment_link_orders.source_of(ctx, link.id, wanted)
     gone = repeat_on_deadlock(
         checkouts.make_room, link.id, source=source, unpaid_max=ctx.settings.payment_link_unpaid_max
@@ -93,7 +93,7 @@ def _makes_room(ctx: Context, link: PaymentLinkRow, wanted: CheckOut) -> bool:
 
 
 def _write(ctx: Context, ready: Sequence[tuple[CallInfo, Ready]]) -> Mapping[UUID, tuple[Outcome, str | None]]:
-    """Run the statement that checks out, as a step of its own; addresses that were not needed go back."""
+    """Run the checkout statement in its own transaction; addresses that were not needed go back."""
     news = [one.creation(info) for info, one in ready]
     made = repeat_on_deadlock(checkouts.create, news, unpaid_max=ctx.settings.payment_link_unpaid_max)
     created = {call_id for call_id, (outcome, _) in made.items() if outcome == "created"}

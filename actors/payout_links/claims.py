@@ -1,4 +1,4 @@
-"""Claims payout links for who shows the token: names the address, makes the payout. The API calls it and waits."""
+"""Claims payout links for their holders: records the address, creates the payout. The API calls it and waits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def claim_payout_link(info: CallInfo, claim: Claim) -> CallReply:
     claiming = _start(info, link, address, claim.memo)
     with recorded(info) as record:
         if claiming.status == "claiming":
-            # It may have begun before what the database lost, and gone elsewhere there.
+            # The claim may have begun before the commits that the database lost, and have gone elsewhere in those.
             check_unpaid(ctx, claiming, address, claiming.claim_memo)
         claimed = payout_link_claims.finish(ctx.catalogue, claiming.id)
         return record.store(payout_link_views.claimed(claimed))

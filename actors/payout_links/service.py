@@ -1,6 +1,6 @@
-"""Makes payout links (cheques) of requests, inside the caller's transaction. Used by actors.payout_links.calls.
+"""Creates payout links (cheques), inside the caller's transaction. Used by actors.payout_links.calls.
 
-The object that comes back holds no token, only the id of the key that made it: see models.payout_links.views.
+The returned object holds no token, only the id of the key that made it: see models.payout_links.views.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ METHOD_ERRORS: Final = MethodErrors(unknown_currency=PayoutlinkUnknownCurrency, 
 
 
 def require_enabled(ctx: Context) -> None:
-    """Refuse new links where the operator wants none. Those that exist can still be claimed and cancelled."""
+    """Refuse new links if the operator has disabled them. Existing links can still be claimed and cancelled."""
     if not ctx.settings.payout_links_enabled:
         raise PayoutlinkDisabled
 
@@ -55,8 +55,7 @@ def require_enabled(ctx: Context) -> None:
 def create(ctx: Context, asker: Asker, body: CreatePayoutLink) -> dict[str, Any]:
     """Write a link and its e-mail and hold its money, in the caller's transaction; return it as its creation answers.
 
-    Raises payoutlink.* errors, payout.frozen and payout.fee_unavailable, after which nothing of the transaction may be
-    committed.
+    Raises payoutlink.* errors, payout.frozen and payout.fee_unavailable; after one the transaction must be rolled back.
     """
     tokens = ClaimTokens(ctx.settings.secret_keys)
     if body.email:
@@ -80,9 +79,9 @@ def create(ctx: Context, asker: Asker, body: CreatePayoutLink) -> dict[str, Any]
 def create_all(
     ctx: Context, asker: Asker, bodies: Sequence[CreatePayoutLink | DomainError], *, batch_id: UUID
 ) -> list[dict[str, Any] | DomainError]:
-    """Create a batch: each is made, or refused with its error, as if it came alone after those before it.
+    """Create a batch of links; each is created, or refused with its error, as if it came alone after the ones before.
 
-    All of them in a few statements, in the caller's transaction. An error among the bodies is returned as it is.
+    Uses a few statements for all, in the caller's transaction. An error among the bodies is returned as it is.
     """
     tokens = ClaimTokens(ctx.settings.secret_keys)
     outcomes: list[dict[str, Any] | DomainError] = []
@@ -111,7 +110,7 @@ def create_all(
 
 
 def _planned(ctx: Context, asker: Asker, tokens: ClaimTokens, now: datetime, body: CreatePayoutLink) -> PayoutLinkRow:
-    """Check a request by every rule that asks nothing of the balance."""
+    """Check a request by all rules that do not need the balance."""
     catalogue = ctx.catalogue
     pair = payout_rules.choose_pair(
         catalogue, ctx.available, currency=body.currency, network=body.network, errors=METHOD_ERRORS

@@ -11,7 +11,7 @@ from models.payouts import views as payout_views
 
 @call_actor(queue="payouts", body=PayoutLookup)
 def approve_payout(info: CallInfo, wanted: PayoutLookup) -> CallReply:
-    """Approve a payout in the name of who signed, and have it sent if no further approval is needed."""
+    """Approve a payout for the principal that signed the request; send it if no further approval is needed."""
     ctx = context()
     with recorded(info) as record:
         found = payout_decisions.look_up(info.merchant(), uuid=wanted.uuid, order_id=wanted.order_id)

@@ -1,7 +1,7 @@
 """Asks the sources of rates for the symbols that they know. Called by actors.rates.refresh, outside of any transaction.
 
-A market may refuse a whole question because it does not trade one symbol in it: coins are renamed and delisted. The
-question is then halved until the unknown symbol is alone. It is left out for a while; later it is asked for by itself.
+A market may refuse a whole request because it does not trade one symbol in it: coins are renamed and delisted. The
+request is then halved until the unknown symbol is alone. It is left out for a while; later it is asked for by itself.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Dialogue:
 
 
 def ask_all(orders: Mapping[str, Order], *, round_s: float = ROUND_S, budget_s: float = BUDGET_S) -> dict[str, Answer]:
-    """Return each source's answer, within the time of a round whatever they do."""
+    """Return each source's answer, within the time of a round even if sources hang."""
     dialogues = [_begin(name, order) for name, order in orders.items()]
     ends_at = time.monotonic() + round_s
     while (left_s := ends_at - time.monotonic()) > 0 and any(dialogue.waiting for dialogue in dialogues):
@@ -75,7 +75,7 @@ def _begin(name: str, order: Order) -> _Dialogue:
 
 
 def _next(dialogue: _Dialogue) -> dict[Symbols, str]:
-    """Return the addresses that ask what waits, as far as the source may still be asked."""
+    """Return the URLs of the waiting requests, as long as the source may still be asked."""
     allowed = dialogue.waiting[: QUESTIONS_MAX - dialogue.asked]
     dialogue.waiting = []
     dialogue.asked += len(allowed)
@@ -84,7 +84,7 @@ def _next(dialogue: _Dialogue) -> dict[Symbols, str]:
 
 
 def _take(dialogue: _Dialogue, symbols: Symbols, body: bytes | Problem) -> None:
-    """Keep the prices of one answer. If it refuses a symbol, ask again for each half of the question."""
+    """Keep the prices of one answer. If it refuses a symbol, ask again for each half of the request."""
     problem = body if isinstance(body, Problem) else None
     try:
         # The real time: the sources do not follow development's moved clock.
@@ -115,6 +115,6 @@ def _conclude(dialogue: _Dialogue) -> Answer:
     try:
         quotes = quotes_of(load_sources()[dialogue.name], dialogue.prices)
     except SourceRefused as error:
-        # A source that knows none of the symbols has another problem than a renamed coin: none is remembered.
+        # A source that knows no symbol at all has another problem than a renamed coin: no symbol is noted as unknown.
         return Answer(quotes=next(iter(dialogue.problems), Problem(text=str(error))))
     return Answer(quotes=quotes, unknown=frozenset(dialogue.unknown))

@@ -43,7 +43,7 @@ K = TypeVar("K")
 def fetch_all(
     urls: Mapping[K, str], *, budget_s: float = BUDGET_S, body_bytes_max: int = BODY_BYTES_MAX
 ) -> dict[K, bytes | Problem]:
-    """Return each source's body or problem, within the budget whatever they do."""
+    """Return each source's body or problem, within the budget even if sources hang."""
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(_fetch_all(urls, budget_s, body_bytes_max))

@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 @network_tick("fees")
 def refresh_network_fees(ctx: Context, network: Network, chain: Reader) -> None:
-    """Store what moving each coin of a network costs, in the coin itself; those without a rate are left out."""
+    """Store the cost of moving each coin of a network, in the coin itself; leave out coins without a rate."""
     costs = chain.costs(cap_units=fee_cap_units(network, ctx.settings))
     # A moment ago there may have been no rates; see actors.rates.refresh.
     ctx.market.forget()
@@ -42,7 +42,7 @@ def refresh_network_fees(ctx: Context, network: Network, chain: Reader) -> None:
 
 
 def _in_coin(catalogue: Catalogue, market: Rates, network: Network, currency: str, cost: Cost) -> tuple[int, int]:
-    """Return what a payout and a sweep of a coin cost, in the coin itself."""
+    """Return the cost of a payout and of a sweep of a coin, in the coin itself."""
     payout_units, sweep_units = (
         fee_in_coin(catalogue, market, gas_units=units, gas_currency=network.gas_currency, currency=currency)
         for units in (cost.payout_units, cost.sweep_units)

@@ -51,13 +51,13 @@ def refresh_rates() -> None:
 
 
 def static_rates() -> dict[str, Decimal]:
-    """Return the table that development prices with: US dollars per unit."""
+    """Return the table of development prices, in US dollars per unit."""
     text = resources.files("core.rates").joinpath(STATIC_TABLE).read_bytes()
     return {currency: Decimal(usd) for currency, usd in msgspec.json.decode(text, type=dict[str, str]).items()}
 
 
 def refresh_from_table(ctx: Context) -> None:
-    """Write the table's rates as if they were of now. Raises StaticRatesRefusedError."""
+    """Write the table's rates with the present time. Raises StaticRatesRefusedError."""
     if ctx.settings.environment != "development":
         raise StaticRatesRefusedError("static rates are for development only")
     if _reminders.allows("static"):
@@ -74,7 +74,7 @@ def refresh_from_table(ctx: Context) -> None:
 
 
 def refresh_from_sources(ctx: Context) -> None:
-    """Ask the sources that are due, outside of any transaction, then record and settle in one."""
+    """Ask the due sources, outside of any transaction, then record their answers and the agreed rates in one."""
     urls = ctx.settings.rates_urls
     due = rate_sources.lease_due({name: load_sources()[name].every_s for name in urls}, lease_s=LEASE_S)
     if not due:
@@ -141,7 +141,7 @@ def _tell_health(answers: Mapping[str, Answer], before: Mapping[str, RateSourceR
 
 
 def _tell_disagreement(consensus: Consensus) -> None:
-    """Say who is outvoted and what keeps its last rate. It stays so for long, so that a minute is often enough."""
+    """Log outvoted sources and coins that keep their last rate, at most once a minute: such states last long."""
     for source, currencies in consensus.outvoted.items():
         if _reminders.allows(f"outvoted:{source}"):
             log.warning("rates.source_outvoted", source=source, currencies=currencies)

@@ -79,13 +79,13 @@ def _cursor_above(network: Network, chain: Reader, height: int, *, is_forced: bo
 
 
 def _is_gone(network: Network, chain: Reader, first: int) -> bool:
-    """Return whether the chain lacks the first scanned block, or has another one: a provider made it up."""
+    """Return whether the chain lacks the first scanned block, or has another one: a provider invented it."""
     found, kept = chain.block(first), cursors.kept_hash(network.code, first)
     return found is None or (kept is not None and not reorgs.is_same(found, kept))
 
 
 def _is_agreed(network: Network, chain: Reader, block: Block) -> bool:
-    """Return whether enough providers have a block. Raises RewindRefusedError where others have another one."""
+    """Return whether enough providers have a block. Raises RewindRefusedError if others have another one."""
     if chain.providers == 1:
         return True
     ours = chain.agreement(block.height, block.hash)
@@ -115,7 +115,7 @@ def _check_below_fork(network: Network, chain: Reader, block: Block) -> None:
 
 
 def _check_need(network: Network, height: int) -> None:
-    """Refuse where nothing is halted, or where money that counts would be taken back."""
+    """Refuse a rewind if the scan is not halted, or if credited money would be taken back."""
     state = scans.state(network.code)
     if state is None or not state.halted_reason:
         raise RewindRefusedError(f"the scan of {network.code} is not halted; add --force to move it all the same")
@@ -128,7 +128,7 @@ def _check_need(network: Network, height: int) -> None:
 
 
 def _move(ctx: Context, network: Network, cursor: Cursor, block: Block, *, is_agreed: bool) -> bool:
-    """Move to a kept block, with those below it, or else to this one alone: the kept ones are of another chain."""
+    """Move to a block; keep the blocks below it if it is a kept one, else drop all: they belong to another chain."""
     if cursors.kept_hash(network.code, block.height) == block.hash:
         move = partial(cursors.retreat, network.code, to_height=block.height)
     else:

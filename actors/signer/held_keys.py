@@ -1,4 +1,4 @@
-"""Holds the keys that a signer process has opened. Shared by what signs there, and by what makes addresses."""
+"""Holds the keys that a signer process has opened. Shared by the modules that sign and that make addresses."""
 
 import functools
 

@@ -18,7 +18,7 @@ INVOICES_PER_STEP: Final = 1_000
 
 @doorbell(queue="maintenance")
 def watch_clock() -> None:
-    """Release what waits for a time that the clock has lost, then mark the present time; one process at a time."""
+    """Release rows that wait for a time the clock has lost, then mark the present time; one process at a time."""
     with single_flight("clock") as is_mine:
         if is_mine:
             gone_s = clock.set_back_s()

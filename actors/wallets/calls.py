@@ -30,7 +30,7 @@ def create_wallet(info: CallInfo, body: CreateWallet) -> CallReply:
     """Return the merchant's wallet for a coin, a network and an order_id; the first time, create it."""
     ctx, merchant_id = context(), info.merchant()
     terms = ctx.terms.refresh(merchant_id)
-    # Looked for without an address in hand: most calls are repetitions, and the pool is not for them.
+    # Looked up before an address is taken: most calls are repetitions, which must not use the pool.
     with recorded(info) as record:
         currency, network = _method(ctx, terms, body)
         found = wallets.find_by_order(merchant_id, currency, network, body.order_id or "")

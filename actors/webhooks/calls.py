@@ -25,7 +25,7 @@ from models.webhooks import views as webhook_views
 
 log = structlog.get_logger()
 
-# A name server that does not answer must hold up neither the caller nor the queue.
+# A name server that does not answer must delay neither the caller nor the queue.
 LOOKUP_S: Final = 1.0
 LOOKUP_THREADS: Final = 4
 
@@ -65,7 +65,7 @@ def redeliver_webhook(info: CallInfo, body: Redeliver) -> CallReply:
 
 
 def check_endpoint_url(url: str, *, allow_private: bool, own_hosts: Collection[str]) -> None:
-    """Refuse what will never be delivered to. Raises WebhookBadUrl.
+    """Refuse a URL that webhooks will never be delivered to. Raises WebhookBadUrl.
 
     A name without addresses, or whose name servers are slow, passes: a shop may register before its name is known
     everywhere, and every delivery checks the addresses again.

@@ -1,6 +1,6 @@
 """Looks up the addresses of a webhook endpoint's host. Called by actors.webhooks.calls and its connector.
 
-Apart from the connector, since the process for invoices needs no aiohttp.
+Kept apart from the connector, since the process for invoices needs no aiohttp.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ ADDRESSES_MAX: Final = 16
 
 
 def resolve(host: str, port: int, *, allow_private: bool = False) -> list[str]:
-    """Return the addresses of a host, every one of them checked.
+    """Return the checked addresses of a host.
 
-    Raises EgressRefused when a single one is forbidden (an attacker mixes them), OSError when the name has no address.
+    Raises EgressRefused if a single one is forbidden (an attacker mixes them), OSError if the name has no address.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)

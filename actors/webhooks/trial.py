@@ -1,7 +1,7 @@
-"""Tries a merchant's endpoint with a webhook of no object (POST /v1/webhooks/test). The API waits for what comes of it.
+"""Tests a merchant's endpoint with a webhook without an object (POST /v1/webhooks/test). The API waits for the outcome.
 
 A receiver may take all of its ten seconds, so trials have places of their own: they take no slot from deliveries, no
-thread from the quick queues, and at most TRIALS_MAX threads of the workers for what takes long, one for each merchant.
+thread from the quick queues, and at most TRIALS_MAX threads of the workers for long calls, one for each merchant.
 """
 
 from __future__ import annotations
