@@ -1,6 +1,7 @@
-"""Declares what a family of chains brings, and nothing that one of them alone needs. Spoken by actors.
+"""Declares the interfaces that every family of chains implements. Used by actors.
 
-Implemented once a family, found by chains.registry. The values are those of chains.base.
+Each family implements them once; chains.registry finds them. What only one family needs is not declared here.
+The values are those of chains.base and chains.spending.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,143 +45,146 @@ from core.catalogue.catalogue import Network, Pair
 
 
 class Reader(Protocol):
-    """One network. Every method may raise ProviderError; all are bounded in time and safe to call from threads."""
+    """Reads one network. Every method may raise ProviderError, is bounded in time and safe to call from threads."""
 
     @property
     def providers(self) -> int:
-        """Return how many different providers there are; with one alone nothing can have a second opinion."""
+        """Return the number of different providers. With a single one no second opinion is possible."""
         ...
 
     def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
-        """Bound what is asked inside the block; beyond it everything raises ProviderError."""
+        """Limit the requests and the seconds of a `with` block; past the limit every call raises ProviderError."""
         ...
 
     def identify(self) -> Sequence[str | ProviderError]:
-        """Return which chain each provider says that it serves, as the catalogue names chains, in their order."""
+        """Return the chain that each provider reports to serve, as the catalogue names it, in the providers' order."""
         ...
 
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
-        """Return what each provider cannot be asked, in their order: a line for each, none where nothing is missing."""
+        """Return the features that each provider lacks, a line for each, in the providers' order; empty if complete."""
         ...
 
     def head(self) -> int:
-        """Return the newest height; where heights have holes, it may be one that is skipped."""
+        """Return the newest height. On chains that skip heights it may be a skipped one."""
         ...
 
     def block(self, height: int) -> Block | Skipped | None:
-        """Return a header, SKIPPED if the chain went over this height, or None if it has not come there yet."""
+        """Return the header at a height, SKIPPED if the chain skipped it, or None if the chain is not there yet."""
         ...
 
     def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
-        """Return the blocks above a height with their transfers to us, in order; none if there are none yet.
+        """Return the blocks above a height with their transfers to us, in order; empty at the head.
 
-        That is the next block, or many while the head is far; what the chain skips is gone over. Ours is asked about
-        every recipient of an offered asset, once for each provider that is tried. Where blocks are left out, nothing in
-        them was for us, and they are too deep to be replaced. whole: none is.
-        upon: the hash of the block at that height. A next block with another parent counts where its provider has that
-        parent below it, else the next provider is asked.
+        Returns the next block, or many while the head is far away; skipped heights are passed over. The reader asks
+        `ours` about every recipient of an offered asset, once for each provider that it tries. A block may be left out
+        if it holds nothing for us and is too deep to be replaced.
+        whole: leave out no block.
+        upon: the hash of the block at `after`. If the next block names another parent, it is accepted only if its
+        provider has that parent below it; otherwise the reader asks the next provider.
         """
         ...
 
     def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | Skipped | None:
-        """Return a block as scan() does, read in another way, and if possible by another provider.
+        """Return a block as scan() does, read by another method and, if possible, from another provider.
 
-        but_by: the mark of the provider that told it first, which is not asked again where there are others. None if
-        none of those has the block yet.
+        but_by: the mark of the provider that returned it first; it is not asked again if there are others. Returns None
+        if none of the others has the block yet.
         """
         ...
 
     def final_height(self) -> int | None:
-        """Return the newest height that the chain itself calls final; None if it does not say."""
+        """Return the newest height that the chain itself calls final; None if the chain declares none."""
         ...
 
     def locate(self, txid: str) -> int | None:
-        """Return the height at which a transaction is included, or None if it is not known."""
+        """Return the height of the block that includes a transaction, or None if no block is known."""
         ...
 
     def second_opinion(self, recorded: Recorded) -> Agreement:
-        """Ask every provider for a deposit's transaction itself."""
+        """Count the providers that confirm a recorded deposit; each is asked for the transaction itself."""
         ...
 
     def agreement(self, height: int, block_hash: str) -> Agreement:
-        """Ask every provider that keeps up whether it has this block; those in the minority are asked last."""
+        """Count the providers that have this block. Lagging ones are left out; those in the minority are asked last."""
         ...
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
-        """Return what places hold after a block: the one named, or where no node tells old balances, a newer one.
+        """Return the balances of places after the named block, or after a newer one if no node keeps old balances.
 
-        witnesses: how many providers have to tell each of it, if there are as many. Raises DisagreementError if too few
-        do, or as many tell something else.
+        witnesses: how many providers have to report each balance, if there are that many. Raises DisagreementError if
+        too few report it, or if as many report another.
         """
         ...
 
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
-        """Return what a payout and a sweep of each coin of this network cost now.
+        """Return the present cost of a payout and of a sweep, for each coin of this network.
 
-        cap_units: the most that is ever offered, in the family's own measure.
+        cap_units: the highest fee ever offered, in the family's own measure.
         """
         ...
 
 
 class HiddenReader(Reader, Protocol):
-    """A network on which coin may arrive by what no block lists. Of families with has_hidden_transfers."""
+    """Reads a network on which coin may arrive by calls that no block lists. For families with has_hidden_transfers."""
 
     def balance(self, address: str, block_hash: str) -> int:
-        """Return how much of the network's own coin an address holds after a block, in token units."""
+        """Return an address's balance of the network's own coin after a block, in token units."""
         ...
 
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
-        """Return coin that contracts passed on to an address in a block; none if no provider can tell."""
+        """Return the coin that contracts passed on to an address in a block; empty if no provider traces calls."""
         ...
 
 
 class MempoolReader(Reader, Protocol):
-    """A network that tells everybody what is in no block yet. Of families with has_mempool."""
+    """Reads a network that publishes transactions before a block includes them. For families with has_mempool."""
 
     def sightings(self, ours: Ours, known: Mapping[str, bool]) -> Sightings:
-        """Return transfers to us that stand in no block, a bounded portion of them, and which of the known are gone.
+        """Return transfers to us that are in no block, a bounded portion, and the known ones that are gone.
 
-        known: of the transactions whose sightings are recorded, whether that says that they are soon. Told are those
-        that are not known, and those of the known of which it is otherwise now. What was told and is still not known is
-        told again, so that nothing depends on whether a caller came to write it down.
+        known: the recorded sightings, by transaction, each with its recorded `is_soon`. The reader returns sightings
+        that are not known, and known ones whose `is_soon` has changed. A sighting is returned again until the caller
+        passes it as known, so that none is lost if the caller fails to record it.
         """
         ...
 
 
 class DepartureReader(Reader, Protocol):
-    """A network that shows what left our addresses though no row knows it. Every family's reader is one."""
+    """Reads transactions that left our addresses without a row. Every family's reader is one."""
 
     def departure(self, txid: str, block: Block) -> Departure | None:
-        """Return a transaction that took from one of our addresses in a block; None if nothing proves who signed it.
+        """Return a transaction in a block that spent from our addresses; None if nothing proves who signed it.
 
-        Its bytes give its id, and where a sender is named they bear his signature. Raises ProviderError where no node
-        has it in this block, and DisownedError where a node may tell of it though it is in none.
+        The reader checks that the bytes hash to the id and, if they name a sender, that they carry his signature.
+        Raises ProviderError if no node has it in this block, and DisownedError if the node that reported it may have
+        invented it.
         """
         ...
 
 
 class CounterReader(DepartureReader, Protocol):
-    """A network whose senders count their transactions. Of families whose claim is a counter."""
+    """Reads a network whose senders number their transactions. For families whose claim is a counter."""
 
     def distrust(self, read_by: str, problem: str) -> None:
-        """Let the provider with this mark rest, because others contradict a block that it showed."""
+        """Pause the provider with this mark, because others contradict a block that it returned."""
         ...
 
     def used_counters(self, sender: str, height: int) -> int:
-        """Return how many counters one of our addresses has used up to a block. One node's word: it starts a search."""
+        """Return how many counters one of our addresses used up to a block. One node's word; it starts a search."""
         ...
 
     def counter_height(self, sender: str, counter: int, low: int, high: int) -> int:
-        """Return the block above `low`, at most `high`, in which a counter was used; the block itself shows it.
+        """Return the block above `low`, at most `high`, in which a counter was used.
 
-        One node's word. Raises ProviderError also where no node has the state of old blocks any more.
+        One node's word, which the block itself confirms. Raises ProviderError also if no node keeps the state of old
+        blocks.
         """
         ...
 
 
 # Keys ----------------------------------------------------------------------------------------------------------------
 
-# BIP-44's accounts: deposit addresses and the hot wallet are two, so that one never turns up as the other.
+# BIP-44 accounts. Deposit addresses and the hot wallet have separate ones, so that they never share an address.
 DEPOSITS: Final = 0
 HOT: Final = 1
 
@@ -189,32 +193,35 @@ class Keyring(Protocol):
     """Signs for the addresses of one wallet. A private key is derived for one signature and never leaves."""
 
     def sign(self, key: KeyRef, message: bytes) -> bytes:
-        """Sign what a family signs with one key, deterministically. ValueError if the address is not that key's."""
+        """Sign a message with one key, deterministically. Raises ValueError if the address is not that key's."""
         ...
 
     def public(self, key: KeyRef) -> bytes:
-        """Return a public key. ValueError if the address is not that key's."""
+        """Return a public key. Raises ValueError if the address is not that key's."""
         ...
 
 
 class Deriver(Protocol):
-    """All addresses of one wallet on a family's networks. Exists in the signer and in the command line alone."""
+    """Derives all addresses of a wallet on a family's networks. Exists only in the signer and the command line."""
 
     def address(self, account: int, index: int) -> str:
-        """Return an address in its stored form. account: DEPOSITS, by their ordinal in the pool, or HOT, always 0."""
+        """Return an address in its stored form.
+
+        account: DEPOSITS, where the index is the address's ordinal in the pool, or HOT, where it is always 0.
+        """
         ...
 
     def keyring(self) -> Keyring:
-        """Return what signs for these addresses."""
+        """Return the keyring that signs for these addresses."""
         ...
 
 
 @runtime_checkable
 class WatchedDeriver(Deriver, Protocol):
-    """Addresses that others can watch by a public key, without being able to sign."""
+    """Derives addresses that a watcher can follow by a public key, without being able to sign."""
 
     def descriptors(self) -> Sequence[str]:
-        """Return what such watchers take: a line for the deposit addresses, and one for the hot wallet's."""
+        """Return the descriptors for watchers: a line for the deposit addresses, and one for the hot wallet's."""
         ...
 
 
@@ -222,67 +229,70 @@ class WatchedDeriver(Deriver, Protocol):
 
 
 class Spender(Protocol):
-    """One network, for its signer. Every method may raise ProviderError; all are bounded in time."""
+    """Spends on one network, for its signer. Every method may raise ProviderError and is bounded in time."""
 
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
-        """Return what can be signed for an intent now, if the wallet can pay for it beside what it has promised.
+        """Return a draft that can be signed for an intent now, if the wallet can pay for it.
 
-        cap_units: the most that is offered, for a unit of the family's own measure. Raises FeeTooHighError above it,
-        SpendRefusedError where the chain says that it would have no effect, InsufficientCoinError where the wallet
-        cannot pay, ValueError for more outputs than the family has in one spend.
+        The wallet has to pay for it in addition to the spends that it has promised. cap_units: the highest fee for one
+        unit of the family's own measure. Raises FeeTooHighError above it, SpendRefusedError if the chain says that the
+        spend would have no effect, InsufficientCoinError if the wallet cannot pay, ValueError for more outputs than the
+        family allows in one spend.
         """
         ...
 
     def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
-        """Sign a draft; deterministic, so the same arguments give the same bytes. No network is used.
+        """Sign a draft, without using the network. Deterministic: the same arguments give the same bytes.
 
-        counter: what was allotted where the claim is one, else None. ValueError if the wallet's key is another.
+        counter: the allotted number if the claim is a counter, else None. Raises ValueError if the wallet's key is
+        another.
         """
         ...
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
-        """Return a draft with the same claim that nodes accept in place of `before`; None where a family has none.
+        """Return a draft with the same claim that nodes accept in place of `before`; None if the family has none.
 
-        Of coins it claims all of those of `before`, and may claim further ones of the purse.
+        If the claim is coins, the draft claims all coins of `before` and may claim further ones of the purse.
 
-        Raises FeeTooHighError above the cap, UnderfundedError with what is missing where the wallet cannot pay for it.
+        Raises FeeTooHighError above the cap, and UnderfundedError with the missing amount if the wallet cannot pay.
         """
         ...
 
     def send(self, raw: bytes) -> Sending:
-        """Give bytes to the nodes: to every one of them, and taken by one is taken."""
+        """Send bytes to every node. They count as taken if one node takes them."""
         ...
 
     def fate(self, case: Case) -> Fate:
-        """Find out where a spend stands, of all its attempts."""
+        """Return the fate of a spend, by all its attempts."""
         ...
 
 
 class CounterSpender(Protocol):
-    """What a spender of a family whose claims are counters tells besides."""
+    """Reads counters, for spenders of families whose claim is a counter."""
 
     def next_counter(self, sender: str, *, ours: int) -> int:
-        """Return the first number that the chain has not used, of what is included (EVM: the nonce, at the latest).
+        """Return the first number that no included transaction has used (EVM: the nonce of the latest block).
 
-        ours: the first that we have not used ourselves. What goes beyond takes two providers where there are as many,
-        since a number that follows an invented one can never be included; ProviderError. Less than ours is usual.
+        ours: the first number that we have not used ourselves. A result above it takes the word of two providers, where
+        there are two, else ProviderError is raised: a number that follows an invented one can never be included. A
+        result below it is usual.
         """
         ...
 
     def waiting_counter(self, sender: str, *, ours: int, cautious: bool) -> int:
-        """Return the first number that no transaction has of which nodes know, those that wait for a block included.
+        """Return the first number that no transaction known to the nodes has; waiting transactions count.
 
-        cautious: one node's word is enough for more than ours; otherwise it takes two where there are as many, since
-        pools differ and one that lies must not stop a wallet for ever. Never less than ours is told.
+        cautious: one node's word is enough for a number above ours. Otherwise it takes two nodes, where there are two,
+        since pools differ and a lying node must not stop a wallet for ever. The result is never below ours.
         """
         ...
 
 
 class CoinSpender(Protocol):
-    """What a spender of a family whose claims are coins tells besides."""
+    """Reads spent coins, for spenders of families whose claim is coins."""
 
     def claimed(self, raw: bytes) -> Sequence[tuple[str, int]]:
-        """Return the coins that an attempt's bytes spend, as (txid, vout). No network is used."""
+        """Return the coins that an attempt's bytes spend, as (txid, vout), without using the network."""
         ...
 
     def waiting_spends(
@@ -295,97 +305,99 @@ class CoinSpender(Protocol):
     ) -> frozenset[str]:
         """Return the transactions that spend some of these coins and wait for a block, as far as nodes know.
 
-        block_hash: up to where the scan has come. Only whose newest block this is can say that nothing waits: another
-        may have there, in a block, what his pool has no more. None: that is not in question. cautious: one node's word
-        is enough that something waits, and that nothing does takes two where there are two; otherwise it is the other
-        way round. up_s: only a node that has run for so long can say that nothing waits, or one that does not tell how
-        long it has run: a pool may be lost when its node starts. None: that is not in question. Raises ProviderError
-        where too few can tell.
+        block_hash: the last scanned block. Only a node whose newest block this is counts for "nothing waits": on any
+        other node the transaction may have left the pool for a block. None: do not check.
+        cautious: one node is enough for "something waits", and "nothing waits" takes two, where there are two.
+        Otherwise it is the other way round.
+        up_s: only a node that has run for this many seconds, or that does not report its uptime, counts for "nothing
+        waits": a node may lose its pool when it starts. None: do not check.
+        Raises ProviderError if too few nodes count.
         """
         ...
 
 
 class TokenSpender(Protocol):
-    """What a spender of a family that has tokens tells besides."""
+    """Tries token transfers, for spenders of families that have tokens."""
 
     def refuses(self, intent: Intent) -> bool:
-        """Return whether the chain would refuse a token's transfer, whatever it costs; nothing is signed by it.
+        """Return whether the chain would refuse a token's transfer at any fee. Nothing is signed.
 
-        Either takes two providers' word where there are as many, and more than say otherwise: by the one a coin is
-        frozen, by the other a payout fails. Raises ProviderError where too few tell it, InsufficientCoinError where the
-        wallet holds less of the token.
+        Both answers take two providers, where there are two, and more than contradict them: the answer decides whether
+        a coin is frozen or a payout fails. Raises ProviderError if too few answer, InsufficientCoinError if the wallet
+        holds less of the token.
         """
         ...
 
 
 class Treasurer(Protocol):
-    """One network, for the signer's treasury: how the gateway's own money moves. It judges no worth and sends nothing.
+    """Plans how the gateway's own money moves on one network, for the signer. Judges no worth and sends nothing.
 
-    Raises ProviderError, FeeTooHighError above the cap, SpendRefusedError where the chain says that it would revert,
+    Raises ProviderError, FeeTooHighError above the cap, SpendRefusedError if the chain says that the step would revert,
     InsufficientCoinError and DisagreementError.
     """
 
     def step(self, lying: Lying, hot: KeyRef, *, cap_units: int) -> Step:
-        """Return the next step towards bringing home what lies at an address. cap_units: as Spender's."""
+        """Return the next step of a sweep from a deposit address. cap_units: as in Spender.draft."""
         ...
 
     def relief(self, wallet: KeyRef, hot: KeyRef, *, offer: Offer, missing_units: int) -> Step:
-        """Return what helps a wallet of ours that has signed and cannot pay for a higher offer. No network is used.
+        """Return the step that lets one of our wallets pay for a higher offer, without using the network.
 
-        missing_units: of the gas coin, in base units, what it lacks for the offer and what it is to move.
+        The wallet has signed an attempt and lacks coin for the next. missing_units: the gas coin that it lacks for the
+        offer and for the amount to move, in base units.
         """
         ...
 
 
 class CoinTreasurer(Protocol):
-    """One network whose money lies in coins, for the signer's treasury: coins are spent where they lie."""
+    """Plans joins on a network whose money lies in coins, for the signer. Coins are spent where they lie."""
 
     def join(
         self, coins: Sequence[Coin], hot: KeyRef, *, cap_units: int, scanned: Scanned | None = None
     ) -> Sweep | Wait:
-        """Return what makes one coin of many, at the hot wallet, where that is cheap now; else dear.
+        """Return a join of many coins into one at the hot wallet if fees are low now, else a Wait for "dear".
 
-        coins: those that no spend holds, the most valuable first. It takes as many as fit into one transaction and are
-        worth their fee, and has one output with what is left after that. Raises as Treasurer.
+        coins: those that no spend holds, the most valuable first. The join takes as many as fit into one transaction
+        and are worth their fee, and has one output with their sum less the fee. Raises as Treasurer does.
         """
         ...
 
 
 class Screener(Protocol):
-    """Whoever tells which addresses of one network are sanctioned."""
+    """Reads which addresses of one network are sanctioned."""
 
     def is_sanctioned(self, address: str) -> bool:
-        """Return whether an address is listed. Raises ProviderError where that is not known."""
+        """Return whether an address is listed. Raises ProviderError if that cannot be known now."""
         ...
 
 
-# What a family is ----------------------------------------------------------------------------------------------------
+# Families ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Wiring:
-    """One network as this installation serves it: all that a family builds of. The same object each time."""
+    """Describes one network as this installation serves it; families build from it. The same object each time."""
 
     network: Network
-    # The coins that are offered on it.
+    # The coins offered on the network.
     pairs: tuple[Pair, ...]
     # As core.settings.node_urls reads them, in the operator's order.
     urls: tuple[str, ...] = field(repr=False)
     timeout_s: float
-    # What lists sanctioned addresses, where the operator has named it; what it is, the family says.
+    # The list of sanctioned addresses that the operator configured, if any. Its form is the family's own.
     sanctions_oracle: str | None
-    # What the operator has set of the numbers that the family alone reads, by the end of each variable's name.
+    # The operator's settings that only the family reads, by the end of each variable's name.
     options: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """All that a family brings, as its module exports it; how it differs is data, in core.catalogue."""
+    """Holds the constructors that a family's module exports. Its traits are data, in core.catalogue."""
 
     reader: Callable[[Wiring], Reader]
     spender: Callable[[Wiring], Spender]
     treasurer: Callable[[Wiring], Treasurer | CoinTreasurer]
-    # None where nobody is named who could tell.
+    # Returns None if the operator has configured no list.
     screener: Callable[[Wiring], Screener | None]
-    # Of the root secret's seed. Networks of a family have the same addresses.
+    # From the root secret's seed. Networks of a family have the same addresses.
     deriver: Callable[[bytes, Network], Deriver]

@@ -1,6 +1,6 @@
-"""Says of a transaction that makes one transfer what holds of all that nodes tell of it. Used by evm and tron.
+"""Decides the fate of a transaction that makes one transfer, from all nodes' answers. Used by evm and tron.
 
-A verdict that releases money takes the voices that the family asks for: a lie must not pay a merchant twice.
+A verdict that releases money takes as many providers as the family asks for: a lie must not pay a merchant twice.
 """
 
 from collections import Counter
@@ -14,21 +14,21 @@ from core.catalogue.catalogue import Network, Pair
 
 
 def only_output(intent: Intent) -> Output:
-    """Return the one transfer that a transaction makes. ValueError for an intent of none or several."""
+    """Return the single output of an intent. Raises ValueError for none or several."""
     if len(intent.outputs) != 1:
         raise ValueError(f"a transaction makes one transfer here, not {len(intent.outputs)}")
     return intent.outputs[0]
 
 
 def moving(recipient: KeyRef, wallet: KeyRef, pair: Pair | None, units: int) -> Intent:
-    """Return the move of a coin from one wallet of ours to another."""
+    """Return the intent to move a coin from one of our wallets to another."""
     return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=recipient.address, units=units),))
 
 
 def is_refused(*, refused: int, passed: int, providers: int) -> bool:
-    """Return what holds of a trial that so many providers refuse and so many pass.
+    """Return True if more providers refuse a trial than pass it.
 
-    Raises ProviderError where as many say otherwise, or one alone tells it though there are more.
+    Raises ProviderError on a tie, or if the majority has fewer than `witnesses_needed(providers)`.
     """
     if refused == passed or max(refused, passed) < witnesses_needed(providers):
         raise ProviderError(f"{refused} providers refuse a transfer and {passed} do not")
@@ -36,15 +36,15 @@ def is_refused(*, refused: int, passed: int, providers: int) -> bool:
 
 
 def is_living(fate: Fate) -> bool:
-    """Return whether most nodes decide a fate: one node alone may deny that a spend is dead."""
+    """Return True if a majority of nodes decides this fate. One node alone may deny that a spend is dead."""
     return fate.kind is not FateKind.DEAD
 
 
 def living(fates: Sequence[Fate], *, needed: int, is_fee_one: bool = True) -> Fate | None:
-    """Return what holds of a spend that some node has in a block or waits for; None where all call it dead.
+    """Return the fate of a spend that a node reports included or waiting; None if all report it dead.
 
-    needed: so many have to tell that it had not its effect. is_fee_one: whoever tells another fee tells something else.
-    Raises ProviderError where nodes contradict each other, or too few tell it.
+    needed: how many have to report that it did not have its effect. is_fee_one: answers with different fees count as
+    different answers. Raises ProviderError if nodes contradict each other, or too few report the verdict.
     """
     included = [fate for fate in fates if fate.kind is FateKind.INCLUDED]
     if not included:
@@ -63,7 +63,7 @@ def living(fates: Sequence[Fate], *, needed: int, is_fee_one: bool = True) -> Fa
 
 
 def movements(fate: Fate, intent: Intent, network: Network) -> tuple[Movement, ...]:
-    """Return what an included transfer did to its sender, fee included, and to its recipient."""
+    """Return the movements of an included transfer: its sender's, fee included, and its recipient's."""
     sender, output, [told] = intent.wallet.address, only_output(intent), fate.outputs
     left, arrived = (output.units, output.units) if told.effect == "exact" else (told.left_units, told.arrived_units)
     coin = network.gas_currency if intent.pair is None else intent.pair.currency

@@ -1,6 +1,6 @@
-"""Finds what a network's family brings. Called by actors, cli and chains.keys.
+"""Finds a network's reader, spender and other parts. Called by actors, cli and chains.keys.
 
-The one place that knows which families there are. A process imports those that it serves, when it first needs them.
+The only module that knows which families exist. A process imports a family that it serves when it first needs it.
 """
 
 import functools
@@ -57,7 +57,7 @@ def coin_treasurer(network: Network, settings: Settings) -> CoinTreasurer:
 
 
 def screener(network: Network, settings: Settings) -> Screener | None:
-    """Return who tells which addresses of a network are sanctioned; None where the operator has named nobody.
+    """Return the screener of a network; None if the operator has configured no list of sanctioned addresses.
 
     LookupError where the network has no RPC URL or its family is not served.
     """
@@ -73,9 +73,9 @@ def deriver(network: Network, seed: bytes) -> Deriver:
 
 
 def fee_cap_units(network: Network, settings: Settings) -> int:
-    """Return the most that may be offered for a unit of the family's measure, in base units of the gas coin.
+    """Return the highest fee for a unit of the family's measure, in base units of the gas coin.
 
-    The operator's word (`<NETWORK>_FEE_CAP`) or else the catalogue's. LookupError where there is neither.
+    The operator's setting (`<NETWORK>_FEE_CAP`), or else the catalogue's. Raises LookupError if both are missing.
     """
     cap = settings.fee_caps.get(network.code, network.family_parameters.fee_cap)
     if cap is None:
@@ -101,7 +101,7 @@ def _wiring(
     sanctions_oracle: str | None,
     options: tuple[tuple[str, int], ...],
 ) -> Wiring:
-    """Return the same wiring each time: what is built of it is known by it."""
+    """Return the same wiring each time, since readers and spenders are cached by it."""
     return Wiring(
         network=network,
         pairs=tuple(load_catalogue(environment).pairs_on(network.code)),

@@ -1,9 +1,9 @@
-"""Declares the values and errors that what leaves is spoken of in. Made by the families, read by the signer.
+"""Declares the values and errors of spending. Made by the families, read by the signer.
 
-A spend is one intent that may take effect once. What makes it unique is its claim: an EVM nonce, a TON seqno, a set
+A spend is one intent that may take effect once. Its claim makes it unique: an EVM nonce, a TON seqno, a set
 of bitcoin inputs, or the window in which a Solana blockhash or a TRON reference lives. Signed attempts of one spend
-share the claim, so the chain includes at most one of them; an attempt is never changed, only sent again or joined by
-another. docs/decisions/0015-the-spend-protocol.md holds this against each family.
+share the claim, so the chain includes at most one of them. An attempt is never changed: the signer sends it again or
+signs another. docs/decisions/0015-the-spend-protocol.md checks this for each family.
 Amounts and addresses are those of chains.base.
 """
 
@@ -18,38 +18,38 @@ from core.catalogue.catalogue import Pair
 
 
 class SpendRefusedError(Exception):
-    """Nodes say, more than say otherwise, that this would have no effect: a token refuses it. Nothing was signed."""
+    """Most nodes say that a spend would have no effect, since a token refuses it. Nothing was signed."""
 
 
 class LoneRefusalError(ProviderError):
-    """One provider alone says that this would have no effect, and the others say nothing. Nothing was signed."""
+    """One provider alone says that a spend would have no effect; the others do not answer. Nothing was signed."""
 
 
 class FeeTooHighError(ProviderError):
-    """Sending now would cost more than the cap allows; wait."""
+    """The fee is above the cap now; wait for lower fees."""
 
 
 class CoinsTooSmallError(FeeTooHighError):
-    """The sender holds enough, in coins that cost too much to spend now; wait for a lower rate, a join or a top-up."""
+    """The sender holds enough, in coins too small to spend at this rate. Wait for lower fees, a join or a top-up."""
 
 
 class InsufficientCoinError(ProviderError):
-    """The sender holds too little for it now, coin for the fee included; wait for a top-up or a sweep."""
+    """The sender holds too little for the spend and its fee now; wait for a top-up or a sweep."""
 
 
 class UnderfundedError(InsufficientCoinError):
-    """The sender holds too little of the gas coin for a higher offer, what it is to move of that coin included."""
+    """The sender holds too little gas coin for a higher offer and for the gas coin that it is to move."""
 
     def __init__(self, problem: str, *, offer: "Offer", missing_units: int) -> None:
         super().__init__(problem)
-        # What would be offered, and how much of the gas coin it lacks for it, in base units.
+        # The higher offer, and the gas coin that the sender lacks for it, in base units.
         self.offer = offer
         self.missing_units = missing_units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRef:
-    """An address of ours that can pay, and whose key signs for it: ordinal is None for the hot wallet."""
+    """One of our paying addresses, and the ordinal of its key: None for the hot wallet."""
 
     address: str
     ordinal: int | None
@@ -57,7 +57,7 @@ class KeyRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What one recipient is to get. Units are the network's token units, the address is in the stored form."""
+    """A recipient and its amount, in the network's token units. The address is in the stored form."""
 
     recipient: str
     units: int
@@ -66,22 +66,22 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What is to move from one of our wallets: each output has its effect, or is told to have had none."""
+    """A transfer to make from one of our wallets. Each output has its own effect, or is reported without one."""
 
     wallet: KeyRef
-    # The coin, with its contract; None moves the network's gas coin itself, offered for payments or not.
+    # The coin, with its contract. None moves the network's gas coin, offered for payments or not.
     pair: Pair | None
     outputs: tuple[Output, ...]
 
     @property
     def units(self) -> int:
-        """Return what all outputs get."""
+        """Return the sum of all outputs."""
         return sum(output.units for output in self.outputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coin:
-    """A coin of ours that lies unspent, and the key that may spend it."""
+    """One of our unspent coins, and the key that can spend it."""
 
     txid: str
     vout: int
@@ -92,7 +92,7 @@ class Coin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counter:
-    """The claim of families that count what a wallet sends. The number is allotted when the bytes are committed."""
+    """The claim of families that number a wallet's transactions. The number is allotted on committing the bytes."""
 
     at_least: int
 
@@ -105,16 +105,16 @@ class Coins:
 
     @property
     def outpoints(self) -> tuple[tuple[str, int], ...]:
-        """Return what is spent, as (txid, vout)."""
+        """Return the claimed coins, as (txid, vout)."""
         return tuple((coin.txid, coin.vout) for coin in self.coins)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The claim of families where a transaction lives as long as what it refers to, and never after."""
+    """The claim of families whose transactions expire with the block or moment that they refer to."""
 
     reference: str
-    # The last block that may include it, or the last moment; whichever the family has.
+    # The last block or the last moment at which it can be included; the family has one of them.
     last_height: int | None = None
     ends_at: datetime | None = None
 
@@ -124,17 +124,17 @@ Claim = Counter | Coins | Window
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What an attempt offers for its inclusion."""
+    """The fee that an attempt offers for its inclusion."""
 
-    # The most that it can cost, in base units of the gas coin.
+    # The highest cost, in base units of the gas coin.
     ceiling_units: int
-    # The family's own figures, by which it can be signed again.
+    # The family's own figures, from which the attempt can be signed again.
     terms: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scanned:
-    """The last block that our own scan has recorded: how far the chain is, whatever one node says."""
+    """The last block that our scan has recorded. It does not depend on a single node's word."""
 
     height: int
     time: datetime
@@ -142,14 +142,14 @@ class Scanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purse:
-    """What our rows know of a wallet and the chain does not tell."""
+    """A wallet's state that our rows know and the chain does not show."""
 
     # The first number that we have not used ourselves.
     next_counter: int = 0
-    # Those that no spend of ours holds.
+    # Coins that none of our spends holds.
     coins: tuple[Coin, ...] = ()
-    # By currency, what its spends in no block will take, fees in the gas coin included; in the network's token units.
-    # Nothing where money lies in coins: what was promised of these, spends hold.
+    # By currency, the units that its spends in no block will take, in the network's token units; fees are included, in
+    # the gas coin. Empty where money lies in coins: there, spends hold the promised coins.
     promised: Mapping[str, int] = field(default_factory=dict)
     # None before the first scan.
     scanned: Scanned | None = None
@@ -157,25 +157,25 @@ class Purse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A spend that can be signed without any further question."""
+    """A spend that can be signed without asking a node again."""
 
     intent: Intent
     claim: Claim
     offer: Offer
-    # Unsigned, the family's own.
+    # The unsigned transaction, in the family's own form.
     plan: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lying:
-    """What lies at one of our deposit addresses and is to come home, as the rows tell it after a scanned block."""
+    """The balance of a deposit address that is to be swept, by our rows after a scanned block."""
 
     key: KeyRef
     # None for the gas coin.
     pair: Pair | None
-    # What the rows explain, in the network's token units; less than nothing where they lag.
+    # The balance by our rows, in the network's token units; negative while they lag.
     units: int
-    # Whether it is only what was left of earlier steps, so that it may stay as long as it is not worth its fee.
+    # True if earlier steps left it over, so that it may stay until it is worth its fee.
     is_rest: bool
     height: int
     block_hash: str
@@ -185,26 +185,26 @@ class Lying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fund:
-    """A step towards a sweep: the hot wallet sends the address what its transaction is paid with."""
+    """A step towards a sweep: the hot wallet sends the address the coin for its fee."""
 
     intent: Intent
-    # What it takes in all, its own transaction included, in base units of the gas coin.
+    # The whole cost, this transaction's own fee included, in base units of the gas coin.
     cost_units: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """The step that brings it home."""
+    """The step that moves the balance to the hot wallet."""
 
     draft: Draft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """No step now. short: the chain shows less than the rows do; dear: what there is does not pay for its fee."""
+    """No step now. short: the chain shows less than the rows do; dear: the balance is not worth its fee."""
 
     reason: Literal["short", "dear"]
-    # What it would have taken, in base units of the gas coin; 0 where that was not asked.
+    # The cost that the step would have had, in base units of the gas coin; 0 if it was not asked for.
     cost_units: int = 0
 
 
@@ -217,43 +217,43 @@ class Case:
 
     intent: Intent
     claim: Claim
-    # Of all its attempts.
+    # The ids of all its attempts.
     txids: tuple[str, ...]
-    # What death takes, the block that proves it included.
+    # The number of blocks that prove a spend dead, the block that used its claim included.
     depth: int
-    # Of the coins that all its attempts claim, (txid, vout), those that the scan saw spent: by whom, (txid, height).
+    # The coins (txid, vout) that all its attempts claim and that the scan saw spent, each with the spending
+    # transaction, (txid, height).
     spent_by: Mapping[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """A transaction that one of our keys signed, as it stands in a block; the bytes and their signature prove it.
+    """A transaction in a block that one of our keys signed, proved by its bytes and their signature.
 
-    Its fee and its height they do not prove: ContradictionError is raised if these are impossible.
+    They do not prove its fee and its height; raises ContradictionError if these are impossible.
     """
 
     txid: str
     # '' where the chain names none.
     sender: str
-    # What it moves; where it calls a contract in another way than for a transfer, the coin that goes with the call.
+    # The coin that it moves; if it calls a contract other than for a transfer, the coin sent with the call.
     pair: Pair | None
-    # All of them, in the order of the chain: what comes back to ourselves as well.
+    # All outputs in the chain's order, our own change included.
     outputs: tuple[Output, ...]
-    # Whether these outputs are all that it does.
+    # True if it does nothing besides these outputs.
     is_transfer: bool
     raw: bytes
     offer: Offer
     fee_units: int
     height: int
     block_hash: str
-    # The places of outputs that had no effect.
+    # The positions of outputs that had no effect.
     failed: frozenset[int] = frozenset()
-    # What it claims, each where the family claims it: its number, the coins that it spends, whosever they are, or its
-    # window.
+    # Its claim, by the family's kind: its number, the coins that it spends, ours or not, or its window.
     slot: int | None = None
     spends: tuple[tuple[str, int], ...] = ()
     window: Window | None = None
-    # By which its transfers are known to the scan, as an attempt's; '' where that is its id.
+    # Identifies its transfers in the scan, as an attempt's mark does; '' where its id does.
     mark: str = ""
 
     def __post_init__(self) -> None:
@@ -264,62 +264,62 @@ class Departure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """Signed bytes, and the id that they will have. Sending them any number of times counts once."""
+    """Signed bytes and their transaction id. Sending them many times has the effect of sending them once."""
 
     txid: str
     raw: bytes
-    # By which its transfers are known to the scan; '' where that is its id.
+    # Identifies its transfers in the scan; '' where its id does.
     mark: str = ""
 
 
 class Sending(Enum):
-    """The outcome of sending bytes. Whatever is not known raises ProviderError and is sent again."""
+    """The outcome of sending bytes. An unknown outcome raises ProviderError; the signer sends them again."""
 
-    # Taken, or known already: "already known", DUP_TRANSACTION, -27 and the like are success.
+    # A node took the bytes or had them: "already known", DUP_TRANSACTION, -27 and the like are success.
     TAKEN = "taken"
-    # The claim is used: another attempt of ours is in, or a stranger's transaction. fate() tells which.
+    # The claim is used, by another of our attempts or by a stranger's transaction; fate() says by which.
     CLAIM_USED = "claim_used"
-    # It offers too little to join or replace what waits there.
+    # Its offer is too low to enter the pool, or to replace the transaction that waits there.
     UNDERPRICED = "underpriced"
-    # The sender cannot pay for it now. It may be taken later.
+    # The sender cannot pay for it now; a node may take it later.
     UNFUNDED = "unfunded"
-    # Its window is over, as this node sees it. fate() tells whether it is.
+    # Its window is over by this node's view; fate() says whether that is true.
     EXPIRED = "expired"
 
 
 class FateKind(Enum):
-    """Where a spend stands."""
+    """The kinds of fate of a spend."""
 
-    # Nowhere yet, or in somebody's pool.
+    # In no block: nowhere yet, or in a node's pool.
     WAITING = "waiting"
-    # In a block of the chain: one of our attempts.
+    # One of our attempts is in a block of the chain.
     INCLUDED = "included"
     # Its claim was used for good, at the depth asked for, and not by any of our attempts; or it expired for good.
     DEAD = "dead"
 
 
 Effect = Literal["none", "exact", "other"]
-"""What an included output moved: nothing at all, exactly what it was to move and nothing else, or anything else."""
+"""The effect of an included output: it moved nothing, exactly the intended amount and nothing else, or otherwise."""
 
 Cause = Literal["", "expired", "stranger"]
-"""Of what a spend died: its window ended, or its claim was used by a transaction that is none of its attempts."""
+"""The cause of a spend's death: its window ended, or a transaction other than its attempts used its claim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFate:
-    """What an included spend did for one of its outputs. Only "none" ever gives back what was held."""
+    """The effect of an included spend for one output. Only "none" ever returns the held amount."""
 
     effect: Effect
-    # Where it moved something else: what the token's own logs say left the sender, and came to the recipient.
+    # For "other": the units that left the sender and that reached the recipient, by the token's own logs.
     left_units: int = 0
     arrived_units: int = 0
-    # Why it had no effect, or another one, in a merchant's words.
+    # The reason for no effect or another one, in words for a merchant.
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """What a spend did to an address: signed units of a coin, fee and change included."""
+    """A change of an address's balance by a spend: signed units of a coin, fee and change included."""
 
     address: str
     currency: str
@@ -328,24 +328,24 @@ class Movement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """Where a spend stands, proved by receipts. Not knowing raises ProviderError.
+    """The fate of a spend, proved by receipts. An unknown fate is a ProviderError instead.
 
-    ContradictionError is raised if its height or its fee is impossible.
+    Raises ContradictionError if its height or its fee is impossible.
     """
 
     kind: FateKind
-    # Of death alone.
+    # Only for DEAD.
     cause: Cause = ""
     txid: str = ""
     height: int = 0
     block_hash: str = ""
-    # Of what is included: one for each output of the intent, in its order.
+    # Only for INCLUDED: one for each output of the intent, in its order.
     outputs: tuple[OutputFate, ...] = ()
-    # What the chain took, all included, in base units of the gas coin.
+    # The whole fee that the chain took, in base units of the gas coin.
     fee_units: int = 0
-    # Of the wallet and whoever else it names; our rows keep those of our own addresses.
+    # Of the wallet and of other addresses that the spend names; our rows keep those of our own addresses.
     movements: tuple[Movement, ...] = ()
-    # Two providers tell the same of its receipt, where there are two.
+    # True if two providers, where there are two, report the same receipt.
     is_witnessed: bool = True
 
     def __post_init__(self) -> None:
@@ -355,5 +355,5 @@ class Fate:
 
     @property
     def is_success(self) -> bool:
-        """Return whether it is included and every output moved exactly what it was to move."""
+        """Return True if the spend is included and every output moved exactly the intended amount."""
         return bool(self.outputs) and all(output.effect == "exact" for output in self.outputs)
