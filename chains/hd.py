@@ -1,7 +1,6 @@
 """Derives keys of secp256k1 by BIP-32 from the root secret, and signs with them. Used by the families' own keys.
 
-What such families differ in is a scheme: where an account lies, how a public key is written as an address, and what a
-signature looks like.
+The families differ by a scheme: the path of an account, the form of an address, and the form of a signature.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,23 +15,23 @@ HASH_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheme:
-    """How a family makes addresses and signatures of keys."""
+    """The functions that make a family's addresses and signatures from keys."""
 
-    # Where an account's addresses lie, with {account} in it; an address is one step below.
+    # The derivation path of an account, with {account} in it; an address is one step below.
     path: str
-    # Of a compressed public key, in the stored form.
+    # Returns the address of a compressed public key, in the stored form.
     address: Callable[[bytes], str]
     # Signs a hash of 32 bytes with a private key, deterministically.
     sign: Callable[[bytes, bytes], bytes]
 
 
 class HdDeriver:
-    """One wallet's addresses by a scheme, as chains.family.Deriver. Shows nothing of itself when printed."""
+    """Derives one wallet's addresses by a scheme, as chains.family.Deriver. Its repr shows no key."""
 
     __slots__ = ("_keyring", "_nodes", "_scheme")
 
     def __init__(self, seed: bytes, scheme: Scheme) -> None:
-        from embit import bip32  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
+        from embit import bip32  # noqa: PLC0415 - chain libraries are loaded only where needed
 
         root = bip32.HDKey.from_seed(seed)
         self._scheme = scheme
@@ -50,12 +49,12 @@ class HdDeriver:
         return self._scheme.address(_public(self._nodes[account], index))
 
     def keyring(self) -> Keyring:
-        """Return what signs for these addresses."""
+        """Return the keyring that signs for these addresses."""
         return self._keyring
 
 
 class _Keyring:
-    """As chains.family.Keyring: signs hashes of 32 bytes."""
+    """Signs hashes of 32 bytes, as chains.family.Keyring."""
 
     __slots__ = ("_nodes", "_root", "_scheme")
 
@@ -66,7 +65,7 @@ class _Keyring:
         return "Keyring(…)"
 
     def sign(self, key: KeyRef, message: bytes) -> bytes:
-        """Sign a hash. ValueError if the address is not that key's, or the message no hash."""
+        """Sign a hash. Raises ValueError if the address is not that key's, or the message is not 32 bytes long."""
         if len(message) != HASH_BYTES:
             raise ValueError("a key signs a hash of 32 bytes")
         # Refuses an address that is not the key's.
@@ -76,7 +75,7 @@ class _Keyring:
         return self._scheme.sign(message, bytes(node.key.secret))
 
     def public(self, key: KeyRef) -> bytes:
-        """Return a public key, compressed. ValueError if the address is not that key's."""
+        """Return a public key, compressed. Raises ValueError if the address is not that key's."""
         account, index = _place(key)
         public = _public(self._nodes[account], index)
         if self._scheme.address(public) != key.address:
@@ -92,7 +91,7 @@ def point(public: bytes) -> bytes:
 
 
 def _place(key: KeyRef) -> tuple[int, int]:
-    """Return account and index of a key."""
+    """Return the account and the index of a key."""
     return (HOT, 0) if key.ordinal is None else (DEPOSITS, key.ordinal)
 
 

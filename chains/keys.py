@@ -1,6 +1,6 @@
-"""Keeps all that follows from the root secret. Held by the signer process alone: actors.addresses.fill and cli.
+"""Holds the keys derived from the root secret. Exists only in the signer process: actors.addresses.fill and cli.
 
-How a family derives its addresses and signs for them is chains.<family>.keys'.
+chains.<family>.keys derives a family's addresses and signs for them.
 """
 
 import base64
@@ -26,13 +26,13 @@ POOL_KEY_INFO: Final = b"sluice address pool signing key 1"
 
 def new_mnemonic() -> str:
     """Return 24 new words."""
-    from embit import bip39  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
+    from embit import bip39  # noqa: PLC0415 - chain libraries are loaded only where needed
 
     return str(bip39.mnemonic_from_bytes(secrets.token_bytes(ENTROPY_BYTES)))
 
 
 class Keys:
-    """The signer's keys. Safe to share between threads; shows nothing of itself when printed."""
+    """The signer's keys. Safe to share between threads; its repr shows no key."""
 
     __slots__ = ("_derivers", "_pool_signer", "_seed", "pool_public_key")
 
@@ -52,7 +52,7 @@ class Keys:
         return "Keys(…)"
 
     def deriver(self, network: Network) -> Deriver:
-        """Return the addresses and keys on a network, and on all of its family. LookupError if that is not served."""
+        """Return the deriver of a network's family. Raises LookupError if the family is not served."""
         found = self._derivers.get(network.family)
         if found is None:
             found = self._derivers[network.family] = registry.deriver(network, self._seed)
@@ -73,9 +73,9 @@ class Keys:
 
 
 def load_keys(settings: Settings) -> Keys:
-    """Open the wallet that the settings name: keystore file, keystore data, or (development) a mnemonic.
+    """Open the configured wallet: a keystore file, keystore data, or (in development) a mnemonic.
 
-    Raises KeystoreError. Costs a tenth of a second and 32 MB, once a process.
+    Raises KeystoreError. Takes a tenth of a second and 32 MB, once in each process.
     """
     if settings.wallet_mnemonic is not None:
         return Keys(settings.wallet_mnemonic)

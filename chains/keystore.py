@@ -26,7 +26,7 @@ Base64 = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
 class KeystoreError(Exception):
-    """A keystore cannot be made or opened. Its text never tells the secret or the passphrase."""
+    """A keystore cannot be made or opened. Its text never shows the secret or the passphrase."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):

@@ -32,7 +32,7 @@ class BitcoinDeriver(HdDeriver):
     __slots__ = ("_descriptors",)
 
     def __init__(self, seed: bytes, chain: str) -> None:
-        from embit import bip32  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
+        from embit import bip32  # noqa: PLC0415 - chain libraries are loaded only where needed
 
         super().__init__(seed, _scheme(chain))
         root, version = bip32.HDKey.from_seed(seed), _PUBLIC_VERSIONS[chain]
@@ -64,6 +64,6 @@ def _account(chain: str, account: object) -> str:
 
 
 def _sign(message: bytes, private_key: bytes) -> bytes:
-    from embit.ec import PrivateKey  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
+    from embit.ec import PrivateKey  # noqa: PLC0415 - chain libraries are loaded only where needed
 
     return bytes(PrivateKey(private_key).sign(message).serialize())

@@ -1,6 +1,6 @@
-"""Reads the JSON of bitcoin nodes, only the fields that we read. Used by the modules beside.
+"""Reads the JSON of bitcoin nodes, only the fields that we use. Used by the other modules of chains.bitcoin.
 
-Amounts come as decimal numbers of whole coins, and are never a float on their way.
+Amounts come as decimal numbers of whole coins and are never turned into floats.
 """
 
 from decimal import Decimal
@@ -19,7 +19,7 @@ Size = Annotated[int, msgspec.Meta(gt=0, lt=2**31)]
 
 
 class ChainState(msgspec.Struct):
-    """How far a node is, as getblockchaininfo tells it."""
+    """The progress of a node, as getblockchaininfo returns it."""
 
     blocks: Height
     headers: Height
@@ -29,20 +29,20 @@ class ChainState(msgspec.Struct):
 
 
 class HeaderPlace(msgspec.Struct):
-    """Where a block stands, as getblockheader tells it; one that was replaced has less than one confirmation."""
+    """The height of a block, as getblockheader returns it. A replaced block has less than one confirmation."""
 
     height: Height
     confirmations: int
 
 
 class Script(msgspec.Struct):
-    """What an output is paid to."""
+    """The script that an output pays."""
 
     hex: str
 
 
 class Unspent(msgspec.Struct, rename={"script": "scriptPubKey"}):
-    """A coin that is unspent after a block, as gettxout tells it."""
+    """A coin that is unspent after a block, as gettxout returns it."""
 
     bestblock: str
     confirmations: int
@@ -51,21 +51,21 @@ class Unspent(msgspec.Struct, rename={"script": "scriptPubKey"}):
 
 
 class Spent(msgspec.Struct):
-    """A transaction with what it paid, as getrawtransaction tells it of one in a block."""
+    """A transaction in a block with its fee, as getrawtransaction returns it."""
 
     hex: str
     fee: Decimal | None = None
 
 
 class Fees(msgspec.Struct):
-    """What a transaction in the pool offers, alone and with all that it stands upon."""
+    """The fees of a transaction in the pool, alone and with its unconfirmed ancestors."""
 
     base: Decimal
     ancestor: Decimal
 
 
 class PoolEntry(msgspec.Struct):
-    """A transaction in the pool, as getmempoolentry tells it. Sizes are virtual."""
+    """A transaction in the pool, as getmempoolentry returns it. Sizes are virtual."""
 
     vsize: Size
     ancestorsize: Size
@@ -73,20 +73,20 @@ class PoolEntry(msgspec.Struct):
 
 
 class Estimate(msgspec.Struct):
-    """What estimatesmartfee tells, in coins for a thousand bytes; no rate where the node has seen too little."""
+    """The answer of estimatesmartfee, in coins for a thousand bytes. Without a rate if the node has seen too little."""
 
     feerate: Decimal | None = None
 
 
 class PoolFloor(msgspec.Struct):
-    """The least that is taken into the pool, in coins for a thousand bytes, as getmempoolinfo tells it."""
+    """The lowest rate that the pool takes, in coins for a thousand bytes, as getmempoolinfo returns it."""
 
     mempoolminfee: Decimal
     minrelaytxfee: Decimal
 
 
 def id_of(text: str) -> str:
-    """Return a hash as a node tells it. Raises ProviderError for what is none."""
+    """Return a hash that a node returned. Raises ProviderError if it is not a hash."""
     try:
         id_bytes(text)
     except ValueError:
@@ -95,8 +95,8 @@ def id_of(text: str) -> str:
 
 
 def units_of(coins: Decimal) -> int:
-    """Return an amount in base units. Raises ProviderError for what is no amount of coin."""
-    # Before it is reckoned with: what is no number, or beyond all numbers, is an error of arithmetic's own there.
+    """Return an amount in base units. Raises ProviderError if it is not an amount of coin."""
+    # Checked before any arithmetic, where NaN and infinity would raise errors of their own.
     if coins.is_finite() and 0 <= coins <= COINS_MAX:
         units = int(coins * UNITS)
         if Decimal(units) / UNITS == coins:

@@ -9,37 +9,37 @@ from chains.net.rest import RestError, RestNode
 from chains.tron import wire
 from core.catalogue.catalogue import Pair
 
-# Where nodes tell of the newest block, and where of the newest that is irreversible.
+# The paths for the state after the newest block, and after the newest irreversible one.
 NEWEST: Final = "wallet"
 SOLID: Final = "walletsolidity"
-# More energy no call may take, and more sun no chain asks for a unit of anything: who tells of it cannot be asked.
+# No call takes more energy and no price is higher; a node that reports more is not believed.
 ENERGY_MAX: Final = 10**9
 PRICE_MAX: Final = 10**9
-# Of what asks a token for a holder's balance.
+# The selector of balanceOf(address).
 BALANCE_SELECTOR: Final = "70a08231"
 
 
 class Key(msgspec.Struct):
-    """One of those who may sign."""
+    """A key that may sign, with its weight."""
 
     address: str
     weight: int = 0
 
 
 class Permission(msgspec.Struct):
-    """Who may sign for an account, and how much weight it takes."""
+    """The keys that may sign for an account, and the weight that they need."""
 
     threshold: int = 0
     keys: list[Key] = []
 
     def is_alone(self, address: str) -> bool:
-        """Return whether one key alone may sign, the address's own."""
+        """Return True if only the address's own key may sign."""
         mine = [key for key in self.keys if key.address.lower() == address]
         return len(self.keys) == len(mine) == 1 and 0 < self.threshold <= mine[0].weight
 
 
 class Account(msgspec.Struct):
-    """An account; one without an address was never activated."""
+    """An account. An empty address means that it was never activated."""
 
     address: str = ""
     balance: wire.Sun = 0
@@ -49,13 +49,13 @@ class Account(msgspec.Struct):
 
     @property
     def is_contract(self) -> bool:
-        """Return whether it is a contract's."""
+        """Return True if the account is a contract."""
         return self.type == "Contract"
 
     def is_foreign(self, address: str) -> bool:
-        """Return whether anybody but a stored address's own key may move what is there.
+        """Return True if another key than a stored address's own may move its coin.
 
-        What the node leaves out is what every account has at first: its own key.
+        Permissions that the node leaves out are the initial ones: the account's own key.
         """
         own = wire.asked(address)
         told = [*self.active_permission, *([self.owner_permission] if self.owner_permission else [])]
@@ -63,7 +63,7 @@ class Account(msgspec.Struct):
 
 
 class Resource(msgspec.Struct):
-    """What an account may use without paying for it."""
+    """The resources that an account may use without a fee."""
 
     energy_max: int = msgspec.field(default=0, name="EnergyLimit")
     energy_used: int = msgspec.field(default=0, name="EnergyUsed")
@@ -74,7 +74,7 @@ class Resource(msgspec.Struct):
 
     @property
     def energy(self) -> int:
-        """Return the energy that is left of what was staked for."""
+        """Return the unused part of the staked energy."""
         return max(0, self.energy_max - self.energy_used)
 
     @property
@@ -93,13 +93,13 @@ class _Parameters(msgspec.Struct):
 
 
 class Prices(msgspec.Struct, frozen=True):
-    """What the chain asks, in sun."""
+    """The chain's prices, in sun."""
 
     energy: int
     byte: int
-    # An account that there was not before, in all.
+    # The whole price of a new account.
     activation: int
-    # Bytes that an account has free each day.
+    # Free bytes of an account each day.
     free_bytes: int
 
 
@@ -118,18 +118,18 @@ class _Tried(msgspec.Struct):
 
 
 class Call(msgspec.Struct):
-    """What a call would do."""
+    """The result of a trial call."""
 
     outcome: _Outcome = msgspec.field(default_factory=_Outcome, name="result")
     energy_used: Annotated[int, msgspec.Meta(ge=0, le=ENERGY_MAX)] = 0
     constant_result: list[str] = []
-    # None where the node does not tell them.
+    # None if the node does not show logs.
     logs: list[wire.Log] | None = None
     transaction: _Tried = msgspec.field(default_factory=_Tried)
 
     @property
     def refusal(self) -> str:
-        """Return why it would have no effect; "" where it would have one."""
+        """Return the reason why the call would have no effect; "" if it would have one."""
         if (
             self.outcome.result
             and not self.outcome.message
@@ -148,12 +148,12 @@ def account(node: RestNode, address: str, where: str = NEWEST) -> Account:
 
 
 def resource(node: RestNode, address: str) -> Resource:
-    """Return what an account may use for nothing."""
+    """Return the free resources of an account."""
     return node.ask("wallet/getaccountresource", {"address": wire.asked(address), "visible": False}, Resource)
 
 
 def prices(node: RestNode) -> Prices:
-    """Return today's prices. ProviderError where one of them is not told, or is none."""
+    """Return the present prices. Raises ProviderError if one is missing or impossible."""
     told = node.ask("wallet/getchainparameters", {}, _Parameters)
     known = {entry.key: entry.value for entry in told.entries}
     try:
@@ -171,7 +171,7 @@ def prices(node: RestNode) -> Prices:
 
 
 def call(node: RestNode, sender: str, contract: str, data: str, where: str = NEWEST) -> Call:
-    """Try a call, which changes nothing."""
+    """Return the result of trying a call, without sending it."""
     question = {
         "owner_address": wire.asked(sender),
         "contract_address": wire.asked(contract),
@@ -187,7 +187,7 @@ def call(node: RestNode, sender: str, contract: str, data: str, where: str = NEW
 
 
 def held(node: RestNode, address: str, pair: Pair | None, where: str = NEWEST) -> int:
-    """Return what an address holds of a coin, in token units; None for TRX."""
+    """Return an address's balance of a coin, in token units. pair: None for TRX."""
     contract = None if pair is None else pair.contract
     if contract is None:
         return account(node, address, where).balance

@@ -29,7 +29,7 @@ def _address(public: bytes) -> str:
 
 
 def _sign(message: bytes, secret: bytes) -> bytes:
-    from tronpy.keys import PrivateKey  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
+    from tronpy.keys import PrivateKey  # noqa: PLC0415 - chain libraries are loaded only where needed
 
     return bytes.fromhex(PrivateKey(secret).sign_msg_hash(message).hex())
 

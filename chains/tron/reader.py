@@ -1,7 +1,7 @@
 """Finds transfers to us on TRON, block by block. Built by chains.registry for actors.
 
-A block is read from one node, so that one that contradicts itself is found out and passed over. What is final the
-chain says itself: the solidified head, some nineteen blocks back.
+A block is read from one node, so that the reader notices a node that contradicts itself and asks the next. The chain
+itself names its final block: the solidified head, some nineteen blocks back.
 """
 
 from collections import Counter
@@ -34,14 +34,14 @@ from chains.tron.spends import departures, fees
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import tron_parameters
 
-# A snapshot has to be told within one block; so often it is tried.
+# Attempts to read a snapshot, which has to fit between two blocks.
 SNAPSHOTS_MAX: Final = 4
 
 
 class TronReader(NodesReader[RestNode]):
-    """One TRON network, as chains.family.DepartureReader."""
+    """Reads one TRON network, as chains.family.DepartureReader."""
 
-    # A deposit is looked up in the whole block, which may be as long as the scan takes it.
+    # A deposit is looked up in its whole block, which may be as large as any that the scan reads.
     _witness_kind = Kind.BLOCKS
 
     def __init__(self, network: Network, pairs: Iterable[Pair], providers: TronProviders) -> None:
@@ -52,7 +52,7 @@ class TronReader(NodesReader[RestNode]):
         self._book = OutcomeBook()
 
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
-        """Return what each provider cannot be asked, and what that costs."""
+        """Return the features that each provider lacks, with the consequences."""
         return self._providers.apiece(_lacking)
 
     def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
@@ -66,7 +66,7 @@ class TronReader(NodesReader[RestNode]):
             return ()
 
     def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
-        """Return a block as another provider tells it, or None if it has no such block yet."""
+        """Return a block as another provider reports it, or None if that one does not have it yet."""
         try:
             return self._providers.attempt(
                 lambda node: self._read(node, height, ours), second=True, but_by=but_by, kind=Kind.BLOCKS
@@ -75,7 +75,7 @@ class TronReader(NodesReader[RestNode]):
             return None
 
     def final_height(self) -> int | None:
-        """Return the solidified height that nodes agree on: the middle of what they tell, of two the lower."""
+        """Return the median of the nodes' solidified heights, the lower of two; None if too few answer."""
         told = [
             answer for answer in self._providers.everyone(nodes.solid, decides=majority()) if isinstance(answer, Block)
         ]
@@ -84,7 +84,7 @@ class TronReader(NodesReader[RestNode]):
         return median_low(block.height for block in told)
 
     def locate(self, txid: str) -> int | None:
-        """Return the height at which most of those who know it have a transaction, or None if no node does."""
+        """Return the height that most nodes report for a transaction, or None if no node knows it."""
         found = self._providers.everyone(
             lambda node: node.ask("wallet/gettransactioninfobyid", {"value": txid}, wire.Info)
         )
@@ -97,7 +97,7 @@ class TronReader(NodesReader[RestNode]):
         return departures.judge(told)
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
-        """Return what places hold after the newest irreversible block: of others no node tells."""
+        """Return balances after the newest irreversible block; nodes keep none of other blocks."""
         del height, block_hash
         told = self._providers.answers(lambda node: _snapshot(node, places), decides=majority())
         [(most, count), *others] = Counter((each.height, each.block_hash, each.units) for each in told).most_common()
@@ -108,7 +108,7 @@ class TronReader(NodesReader[RestNode]):
         raise NotYetError("too few providers tell of balances after the same block")
 
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
-        """Return what moving each coin costs now, in sun, nothing staked: the recipient has had none of it before."""
+        """Return the present cost of moving each coin, in sun, without staking, to a recipient new to the coin."""
         prices = fees.agreed_prices(self._providers, self._providers.answers(accounts.prices))
         return {pair.currency: fees.cost(pair, prices, self._parameters, cap_units) for pair in self._pairs}
 
@@ -137,7 +137,7 @@ class TronReader(NodesReader[RestNode]):
 
 
 def _snapshot(node: RestNode, places: Sequence[Place]) -> Snapshot:
-    """Return what one node tells, all of it after the same block."""
+    """Return one node's balances, all after the same block. Raises NotYetError if blocks come too fast."""
     before = nodes.solid(node)
     for _ in range(SNAPSHOTS_MAX):
         units = tuple(accounts.held(node, place.address, place.pair, accounts.SOLID) for place in places)
@@ -149,7 +149,7 @@ def _snapshot(node: RestNode, places: Sequence[Place]) -> Snapshot:
 
 
 def _lacking(node: RestNode) -> list[str]:
-    """Return what a node cannot be asked."""
+    """Return the features that a node lacks."""
     lines = []
     try:
         nodes.solid(node)
@@ -160,7 +160,7 @@ def _lacking(node: RestNode) -> list[str]:
         infos = node.ask("wallet/gettransactioninfobyblocknum", head, list[wire.Info])
     except RestError:
         return [*lines, "lacks wallet/gettransactioninfobyblocknum: no block can be read"]
-    # Some are told to keep none, and answer as if there were none.
+    # Some nodes are configured not to store outcomes and return an empty list.
     if not infos and node.ask("wallet/getblockbynum", head, wire.FullBlock).transactions:
         lines.append("keeps no outcomes: no block can be read, nor what became of a payout")
     return lines

@@ -1,6 +1,6 @@
-"""Builds and reads TRON's transactions as bytes: what is signed is made here, and its id is its own hash.
+"""Builds and reads TRON's transactions as bytes. Their id is the hash of the signed part.
 
-Used by the scan for what pays us, and by the modules of spends. No node is asked to build anything: whoever hands out
+Used by the scan for transfers to us, and by the modules of spends. No node builds a transaction: a node that hands out
 an id to sign could have any transaction signed.
 """
 
@@ -17,44 +17,44 @@ from chains.spending import Attempt, Intent, Output, Window
 from chains.tron import wire
 
 _URL: Final = "type.googleapis.com/protocol."
-# Of a token's transfer to an address.
+# The selector of transfer(address,uint256).
 TRANSFER_SELECTOR: Final = bytes.fromhex("a9059cbb")
 TRANSFER_BYTES: Final = 4 + 2 * wire.WORD_BYTES
 SIGNATURE_BYTES: Final = 65
-# What nodes reckon for a transaction's result, which is not within its bytes yet.
+# The bytes that nodes charge for a transaction's result, which is not part of it yet.
 RESULT_BYTES: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signed:
-    """A transfer, a call, or of another kind whose it is. Addresses are in the stored form."""
+    """A transfer or a call; of other kinds, only the owner. Addresses are in the stored form."""
 
     txid: str
     kind: str
     owner: str
-    # The recipient, or the contract that is called, or its owner again.
+    # The recipient, or the called contract, or the owner again.
     to: str
-    # Sun that go there.
+    # Sun that move to that address.
     units: int
     data: bytes
     fee_limit: int
     expiration_ms: int
     timestamp_ms: int
-    # Of the block referred to: the last bytes of its height and the middle of its id.
+    # The reference to a block: the last bytes of its height and the middle of its id.
     reference: bytes
-    # It says more than a transfer needs: a text, a permission, another token.
+    # True if it has more than a transfer needs: a text, a permission, another token.
     has_more: bool
 
 
 def calldata(output: Output) -> bytes:
-    """Return a token's transfer to a recipient."""
+    """Return the call data of a token's transfer to a recipient."""
     return (
         TRANSFER_SELECTOR + bytes.fromhex(wire.word(output.recipient)) + output.units.to_bytes(wire.WORD_BYTES, "big")
     )
 
 
 def unsigned(intent: Intent, window: Window, *, timestamp_ms: int, fee_limit: int) -> bytes:
-    """Return what is signed for an intent; deterministic. fee_limit: what energy may cost at most, 0 for none."""
+    """Return the bytes to sign for an intent; deterministic. fee_limit: the highest cost of energy, 0 without any."""
     pb = _protocol()
     if window.ends_at is None:
         raise ValueError("a TRON transaction expires")
@@ -70,36 +70,36 @@ def unsigned(intent: Intent, window: Window, *, timestamp_ms: int, fee_limit: in
 
 
 def signed(raw: bytes, signature: bytes) -> Attempt:
-    """Return a transaction with its signature, as nodes take it."""
+    """Return the signed transaction in the form that nodes take."""
     pb = _protocol()
     whole = pb.Transaction(raw_data=pb.Transaction.raw.FromString(raw), signature=[signature])
     return Attempt(txid=txid_of(raw), raw=bytes(whole.SerializeToString(deterministic=True)))
 
 
 def txid_of(raw: bytes) -> str:
-    """Return the id of what is signed."""
+    """Return the id of a transaction, from its signed part."""
     return hashlib.sha256(raw).hexdigest()
 
 
 def txid_of_signed(whole: bytes) -> str:
-    """Return the id of a transaction with its signature."""
+    """Return the id of a transaction, from its bytes with the signature."""
     return txid_of(bytes(_protocol().Transaction.FromString(whole).raw_data.SerializeToString(deterministic=True)))
 
 
 def bandwidth(raw: bytes) -> int:
-    """Return the bytes that are charged for a transaction of which this is signed."""
+    """Return the bytes that the chain charges for a transaction with this signed part."""
     return len(signed(raw, bytes(SIGNATURE_BYTES)).raw) + RESULT_BYTES
 
 
 def kind_of(raw: bytes) -> str:
-    """Return of which kind signed bytes are. ProviderError if they are none."""
+    """Return the kind of a transaction, from its signed part. Raises ProviderError if the bytes are invalid."""
     return _opened(raw)[2]
 
 
 def read(raw: bytes) -> Signed | None:
-    """Return what signed bytes say; None where they name nobody. ProviderError if they are none."""
+    """Return a transaction, from its signed part; None if it names no owner. ProviderError if the bytes are invalid."""
     told, contract, name = _opened(raw)
-    # What is neither starts like a transfer, with whose it is.
+    # Other kinds begin like a transfer, with the owner.
     value = _parsed(name if name == wire.TRIGGER else wire.TRANSFER, contract.parameter.value)
     said = _said(name, value)
     if said is None:
@@ -121,7 +121,7 @@ def read(raw: bytes) -> Signed | None:
 
 
 def _opened(raw: bytes) -> tuple[Any, Any, str]:
-    """Return what signed bytes are, their one contract and its kind. ProviderError if they are none."""
+    """Return the parsed bytes, their one contract and its kind. Raises ProviderError if the bytes are invalid."""
     told = _parsed("Transaction.raw", raw)
     try:
         (contract,) = told.contract
@@ -131,9 +131,9 @@ def _opened(raw: bytes) -> tuple[Any, Any, str]:
 
 
 def _said(name: str, value: Any) -> tuple[bytes, bytes, int, bytes] | None:
-    """Return whose a transaction is, whom it names, how much TRX goes there and what is called; None for nobody's.
+    """Return the owner, the named address, the TRX and the call data; None if no owner is named.
 
-    Of what is neither a transfer nor a call it is only told whose it is: the first address that it names, or none.
+    For other kinds than a transfer or a call only the owner is returned: the first address that they name, if any.
     """
     match name:
         case wire.TRANSFER:
@@ -168,14 +168,14 @@ def _contract(pb: Any, intent: Intent) -> Any:
 
 
 def _protocol() -> Any:
-    """Return TRON's messages; a third of a second at first use, for whoever is paid or pays."""
-    from tronpy.proto import tron_pb2  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
+    """Return TRON's protobuf messages. The first import takes a third of a second."""
+    from tronpy.proto import tron_pb2  # noqa: PLC0415 - chain libraries are loaded only where needed
 
     return tron_pb2
 
 
 def _parsed(name: str, raw: bytes) -> Any:
-    """Return bytes as one of TRON's messages. ProviderError if they are none."""
+    """Return bytes parsed as one of TRON's messages. Raises ProviderError if they are invalid."""
     from google.protobuf.message import DecodeError  # noqa: PLC0415 - as above
 
     try:

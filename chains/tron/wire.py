@@ -1,6 +1,6 @@
-"""Reads the JSON of TRON's nodes: only the fields that we read, and strict hex. Used by the TRON modules.
+"""Reads the JSON of TRON's nodes: only the fields that we use, and strict hex. Used by the TRON modules.
 
-What is zero or empty nodes leave out, so almost everything has a default; what has to be there is asked for by name.
+Nodes leave out zeros and empty values, so almost every field has a default. Required fields have none.
 """
 
 import functools
@@ -18,16 +18,16 @@ SUCCESS: Final = "SUCCESS"
 TRANSFER: Final = "TransferContract"
 TRIGGER: Final = "TriggerSmartContract"
 CREATE: Final = "CreateSmartContract"
-# What somebody has or pays, in sun.
+# A balance or a fee, in sun.
 Sun = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Height = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
 WORD_BYTES: Final = 32
 ADDRESS_BYTES: Final = 21
-# What each begins with.
+# The first byte of each address.
 PREFIX: Final = b"\x41"
-# What of a contract's own doings brings TRX to an address that is no new contract's: a call, or its end.
+# The kinds of internal transactions that bring TRX to an existing address: a call, or a contract's self-destruction.
 PAYMENTS: Final = frozenset({"call", "suicide"})
-# Of Transfer(address,address,uint256).
+# The hash of Transfer(address,address,uint256).
 TRANSFER_TOPIC: Final = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 TOKEN_TOPICS: Final = 3
 
@@ -36,13 +36,13 @@ _ADDRESS: Final = re.compile("41[0-9a-f]{40}")
 _CONTRACT: Final = re.compile("(?:41)?([0-9a-f]{40})")
 _DATA: Final = re.compile("(?:[0-9a-f]{2})*")
 _ADDRESS_TOPIC: Final = re.compile("[0-9a-f]{24}([0-9a-f]{40})")
-# Where a block's id tells its number.
+# The first digits of a block's id, which are its number.
 _NUMBER_DIGITS: Final = 16
 _VARINT_BITS: Final = 0x7F
 
 
 class RawHeader(msgspec.Struct):
-    """What a block's witness signs of it. Of the first block all is left out."""
+    """The part of a block's header that its witness signs. Nodes leave out every field of the first block's."""
 
     number: int = 0
     parent_hash: str = msgspec.field(default="0" * 64, name="parentHash")
@@ -61,14 +61,14 @@ class BlockHeader(msgspec.Struct):
 
 
 class Header(msgspec.Struct, kw_only=True):
-    """A block without its transactions; without an id there is no such block yet."""
+    """A block without its transactions. An empty id means that the block does not exist yet."""
 
     id: str = msgspec.field(default="", name="blockID")
     header: BlockHeader | None = msgspec.field(default=None, name="block_header")
 
 
 class Value(msgspec.Struct):
-    """What a contract says, as far as a transfer says it; amounts of others are none of TRX."""
+    """The fields of a contract that a transfer has. In contracts of other types the amount is not TRX."""
 
     owner_address: str = ""
     to_address: str = ""
@@ -76,26 +76,26 @@ class Value(msgspec.Struct):
 
 
 class Parameter(msgspec.Struct):
-    """The frame of a value."""
+    """The wrapper of a contract's value."""
 
     value: Value
 
 
 class Contract(msgspec.Struct):
-    """What a transaction does: there is one in each."""
+    """The action of a transaction; each has exactly one."""
 
     type: str
     parameter: Parameter
 
 
 class RawData(msgspec.Struct):
-    """What is signed."""
+    """The signed part of a transaction."""
 
     contract: list[Contract]
 
 
 class Ret(msgspec.Struct):
-    """How it ended."""
+    """The result of a transaction."""
 
     contract_ret: str = msgspec.field(default="", name="contractRet")
 
@@ -111,7 +111,7 @@ class Transaction(msgspec.Struct):
 
     @property
     def is_success(self) -> bool:
-        """Return whether it was carried out."""
+        """Return True if the transaction was carried out."""
         return [each.contract_ret for each in self.ret] == [SUCCESS]
 
 
@@ -122,7 +122,7 @@ class FullBlock(Header, kw_only=True):
 
 
 class Log(msgspec.Struct):
-    """An event; its contract has no prefix."""
+    """An event. The address of its contract has no prefix."""
 
     address: str
     topics: list[str] = []
@@ -130,40 +130,40 @@ class Log(msgspec.Struct):
 
 
 class CallValue(msgspec.Struct):
-    """What an internal call brings: TRX, or where a token is named, TRC-10."""
+    """The value of an internal call: TRX, or TRC-10 if it names a token."""
 
-    # What staking was refused for may be below nothing.
+    # May be negative in a refused staking.
     units: int = msgspec.field(default=0, name="callValue")
     token: str | int = msgspec.field(default="", name="tokenId")
 
 
 class Internal(msgspec.Struct):
-    """What a contract did on its own."""
+    """An internal transaction, made by a contract."""
 
     caller_address: str
     to_address: str = msgspec.field(default="", name="transferTo_address")
     values: list[CallValue] = msgspec.field(default_factory=list, name="callValueInfo")
-    # What it was, in hexadecimal digits as most nodes write it.
+    # Its kind, which most nodes write in hexadecimal digits.
     note: str = ""
     rejected: bool = False
 
     @property
     def is_payment(self) -> bool:
-        """Return whether its TRX came to whom it names.
+        """Return True if its TRX reached the address that it names.
 
-        Staking notes whom what was staked serves, with as much as was staked: none of that is ever his.
+        Staking names the address that it serves, with the staked amount; that address never receives the amount.
         """
         return words(self.note) in PAYMENTS and not self.rejected
 
 
 class Receipt(msgspec.Struct):
-    """What a transaction took; its result is told of calls alone."""
+    """The receipt of a transaction. Only calls have a result."""
 
     result: str = ""
 
 
 class Info(msgspec.Struct):
-    """What became of a transaction; one without an id is unknown."""
+    """The outcome of a transaction. An empty id means that the node does not know it."""
 
     id: str = ""
     height: Height = msgspec.field(default=0, name="blockNumber")
@@ -175,7 +175,7 @@ class Info(msgspec.Struct):
 
 
 def words(text: str) -> str:
-    """Return what a node says, which most write in hexadecimal digits."""
+    """Return a node's text, which most nodes write in hexadecimal digits."""
     try:
         return bytes.fromhex(text).decode(errors="replace")
     except ValueError:
@@ -183,18 +183,18 @@ def words(text: str) -> str:
 
 
 def stored(text: str) -> str:
-    """Read an address in hexadecimal digits, in its stored form."""
+    """Return the stored form of an address in hexadecimal digits."""
     return _spelled(text.lower()) if _ADDRESS.fullmatch(text.lower()) else _refuse("an address", text)
 
 
 @functools.lru_cache(maxsize=65_536)
 def _spelled(digits: str) -> str:
-    """Return the stored form, which busy addresses are asked for again and again."""
+    """Return the stored form. Cached, since busy addresses recur."""
     return base58.encode_checked(bytes.fromhex(digits))
 
 
 def raw_address(address: str) -> bytes:
-    """Return the 21 bytes of an address in its stored form. ValueError if it is none."""
+    """Return the 21 bytes of an address in its stored form. Raises ValueError if it is invalid."""
     found = base58.decode_checked(address)
     if found is None:
         raise ValueError(f"no address: {address}")
@@ -202,23 +202,23 @@ def raw_address(address: str) -> bytes:
 
 
 def asked(address: str) -> str:
-    """Return a stored address as nodes are asked for it."""
+    """Return a stored address in the form that requests to nodes use."""
     return raw_address(address).hex()
 
 
 def word(address: str) -> str:
-    """Return a stored address as a contract is given it: its last 20 bytes in a word."""
+    """Return a stored address as an argument of a contract: its last 20 bytes in a word."""
     return raw_address(address)[1:].hex().rjust(2 * WORD_BYTES, "0")
 
 
 def contract(text: str) -> str:
-    """Read the address of a contract in a log, without the prefix that only some nodes write."""
+    """Return the address of a log's contract, without the prefix that only some nodes write."""
     found = _CONTRACT.fullmatch(text.lower())
     return found[1] if found else _refuse("a contract's address", text)
 
 
 def topic_address(text: str) -> str | None:
-    """Read the address in a topic; None for what is no address, which no honest token writes there."""
+    """Return the address in a topic; None if it is not one, which no honest token writes there."""
     found = _ADDRESS_TOPIC.fullmatch(text.lower())
     return _spelled(PREFIX.hex() + found[1]) if found else None
 
@@ -234,7 +234,7 @@ def data(text: str) -> bytes:
 
 
 def block(header: Header, height: int) -> Block:
-    """Read a header that was asked for by its height, which its id tells too. NotYetError where there is none."""
+    """Return a header that was asked for by its height; its id holds the height too. NotYetError if it is missing."""
     if not header.id or header.header is None:
         raise NotYetError(f"no block {height} yet")
     raw, found = header.header.raw_data, a_hash(header.id)
@@ -251,7 +251,7 @@ def block(header: Header, height: int) -> Block:
 
 
 def _is_proved(raw: RawHeader, block_id: str) -> bool:
-    """Return whether a block's id is the hash of its header, whose first bytes give way to the height."""
+    """Return True if a block's id is the hash of its header, whose first bytes the height replaces."""
     try:
         message = (
             _field(1, raw.timestamp)
@@ -269,7 +269,7 @@ def _is_proved(raw: RawHeader, block_id: str) -> bool:
 
 
 def _field(number: int, value: int | bytes) -> bytes:
-    """Return a field of a protobuf message; nothing for zero or empty. ValueError for less than zero."""
+    """Return a field of a protobuf message; no bytes for zero or empty. Raises ValueError for a negative number."""
     if not value:
         return b""
     if isinstance(value, int):
@@ -288,7 +288,7 @@ def _varint(value: int) -> bytes:
 
 
 def newest(header: Header) -> Block:
-    """Read a header that was asked for as the newest there is."""
+    """Return a header that was asked for as the newest one."""
     return block(header, 0 if header.header is None else header.header.raw_data.number)
 
 

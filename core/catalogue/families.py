@@ -1,7 +1,7 @@
-"""Tells what the families of chains are: what the rest of the house must know of each, and what its networks differ in.
+"""Declares each family of chains: its traits, and the parameters in which its networks differ.
 
-Whoever asks for a trait need not know which family has it. Parameters are a family's own: one object for each network,
-read by the family's code alone; what they share with those of others are the questions of Parameters.
+Callers ask for a trait and need not know the family. Parameters are a family's own: one object for each network, read
+only by the family's code. All families' parameters share the interface of Parameters.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,41 +16,41 @@ from core.catalogue.fields import CurrencyCode, Positive, Text
 if TYPE_CHECKING:
     from core.catalogue.catalogue import Network
 
-# Of a hash of 32 bytes.
+# Hexadecimal digits of a hash of 32 bytes.
 HASH_DIGITS: Final = 64
 
 Family = Literal["evm", "tron", "solana", "ton", "bitcoin"]
 
 SERVED_FAMILIES: Final[frozenset[Family]] = frozenset({"evm", "bitcoin", "tron"})
-"""Those whose networks this version reads and spends on. The written forms of addresses it knows for all."""
+"""The families whose networks this version reads and spends on. It knows the written addresses of all families."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What holds for all networks of a family."""
+    """The properties that all networks of a family share."""
 
-    # What the chain lets only one transaction have: the next number of its sender, coins, or nothing but its window.
+    # The thing that only one transaction can claim: its sender's next number, coins, or just its own window.
     claim: Literal["counter", "coins", "window"]
-    # Whether what is in no block yet is told to everybody.
+    # Whether nodes publish transactions that are in no block yet.
     has_mempool: bool
-    # Whether coin can arrive by a transfer that no block lists, so that balances are looked at.
+    # Whether coin can arrive by a transfer that no block lists, so that the gateway also reads balances.
     has_hidden_transfers: bool
-    # Whether a transfer names who sent it.
+    # Whether a transfer names its sender.
     has_sender: bool
     # Whether a transfer may carry a text for its recipient.
     has_memo: bool
-    # Payouts in one spend.
+    # The most payouts in one spend.
     outputs_max: int
-    # Spends of one wallet that may be in no block.
+    # The most spends of one wallet that may wait for a block.
     in_flight_max: int
-    # How long payouts that fill no spend wait for others that leave with them: since the last came, since the first.
+    # How long payouts that do not fill a spend wait for others to join them: since the last came, since the first.
     gather_s: int = 0
     gather_max_s: int = 0
-    # Where the claim is a window: for so long after the newest block what is signed now may come into one.
+    # Where the claim is a window: a transaction signed now can be included this long after the newest block.
     window_s: int = 0
-    # Blocks, by the time that they take, after which more is offered for what is in none of them.
+    # The number of block times after which the signer raises the offer of a spend that is in no block.
     patience_blocks: int = 6
-    # Whether the ids of transactions are hexadecimal, in lower case where they are stored: elsewhere capitals count.
+    # Whether transaction ids are hexadecimal; these are stored in lower case. Elsewhere capitals matter.
     has_hex_txids: bool = True
 
 
@@ -113,29 +113,29 @@ TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(
 
 
 def traits_of(network: "Network") -> Traits:
-    """Return what holds for a network as for all of its family."""
+    """Return the traits of a network's family."""
     return TRAITS[network.family]
 
 
 def stored_txid(network: "Network", text: str) -> str:
-    """Return a transaction's id, as somebody wrote it, in the form in which it is stored."""
+    """Return a transaction id, as a person wrote it, in its stored form."""
     return text.lower() if traits_of(network).has_hex_txids else text
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="family"):
-    """What only networks of one family have. The answers here are those of a family that has nothing to say."""
+    """The parameters of one family's networks. The defaults here suit a family that has none."""
 
-    # Base units of the gas coin in one of the units that the family's fee caps are written in.
+    # Base units of the gas coin in one unit of the family's fee caps.
     FEE_CAP_UNIT: ClassVar[int] = 1
-    # What the operator's cap is called besides <NETWORK>_FEE_CAP; "" for nothing.
+    # Another name of <NETWORK>_FEE_CAP, as the end of a variable's name; "" for none.
     FEE_CAP_ALIAS: ClassVar[str] = ""
-    # Ends of the names of settings that networks of other families do not have.
+    # Settings that only networks of this family have, by the ends of their names.
     OPTIONS: ClassVar[frozenset[str]] = frozenset()
-    # Those of them that are whole numbers which the family's code alone reads, and the highest that each may be.
+    # Those options that are whole numbers and read only by the family's code, with the highest value of each.
     FIGURES: ClassVar[Mapping[str, int]] = MappingProxyType({})
-    # The highest cap that an operator may set, in those units.
+    # The highest fee cap that an operator may set, in the unit of the family's caps.
     FEE_CAP_MAX: ClassVar[int] = 10**9
-    # What a chain of development calls itself; "" where it bears the identity of the main one.
+    # The identity of a development chain; "" if it has the identity of the main one.
     DEVELOPMENT_IDENTITY: ClassVar[str] = ""
 
     @property
@@ -145,16 +145,16 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def fee_cap(self) -> int | None:
-        """Return the most that is offered for a unit of the family's measure, unless the operator sets another cap."""
+        """Return the highest offer for a unit of the family's measure, unless the operator sets another cap."""
         return None
 
     @property
     def payout_measure_max(self) -> int:
-        """Return how much of the family's measure the dearest payout is reckoned with."""
+        """Return the amount of the family's measure that the dearest payout is assumed to take."""
         return 0
 
     def in_development(self) -> Self:
-        """Return the parameters of the chain that stands for this one in development."""
+        """Return the parameters of the chain that replaces this one in development."""
         return self
 
     def problems(  # Those of EVM networks use what they are given.
@@ -163,28 +163,28 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         gas_currency: str,  # noqa: ARG002
         currencies: frozenset[str],  # noqa: ARG002
     ) -> Iterator[str]:
-        """Say what contradicts a network of that identity and gas coin with such coins."""
+        """Yield the contradictions between these parameters and a network's identity, gas coin and coins."""
         yield from ()
 
 
 class EvmParameters(Parameters, frozen=True, kw_only=True, tag="evm"):
-    """What EVM networks differ in. Their identity is their chain id, in decimal. The measure of fees is gas."""
+    """The parameters of an EVM network. Its identity is the chain id, in decimal. The measure of fees is gas."""
 
     FEE_CAP_UNIT: ClassVar[int] = 10**9
     FEE_CAP_MAX: ClassVar[int] = 2_000
     FEE_CAP_ALIAS: ClassVar[str] = "_GAS_CAP_GWEI"
     OPTIONS: ClassVar[frozenset[str]] = frozenset({"_GAS_CAP_GWEI", "_SANCTIONS_ORACLE"})
 
-    # The most that is offered for a unit of gas.
+    # The highest offer for a unit of gas.
     gas_cap_gwei: Positive
-    # The gas that a transfer of its own coin between our own addresses is reckoned with, whether or not that coin is
-    # offered for payments. A payout may go to a contract, and is charged for transfer_gas.
+    # The gas assumed for a transfer of the gas coin between our own addresses, whether or not that coin is offered for
+    # payments. A payout may go to a contract, and is charged for transfer_gas.
     coin_gas: Positive
     # Whether blocks have a base fee, so that offers name a price and a tip (EIP-1559) instead of a price alone.
     has_base_fee: bool
-    # The contract of a rollup that tells what posting a transaction's data costs on top of its gas.
+    # A rollup's contract that returns the cost of posting a transaction's data, which comes on top of its gas.
     data_fee_oracle: Text | None
-    # The gas that the fee of one payout is charged for, by coin.
+    # The gas charged as the fee of one payout, by coin.
     transfer_gas: Mapping[CurrencyCode, Positive]
 
     def __post_init__(self) -> None:
@@ -193,7 +193,7 @@ class EvmParameters(Parameters, frozen=True, kw_only=True, tag="evm"):
 
     @property
     def fee_cap(self) -> int:
-        """Return the most that is offered for a unit of gas, in gwei."""
+        """Return the highest offer for a unit of gas, in gwei."""
         return self.gas_cap_gwei
 
     @property
@@ -202,7 +202,7 @@ class EvmParameters(Parameters, frozen=True, kw_only=True, tag="evm"):
         return max(self.transfer_gas.values(), default=self.coin_gas)
 
     def in_development(self) -> Self:
-        """Return the parameters of a development chain, which is no rollup, whatever it stands for."""
+        """Return the parameters of a development chain, which is never a rollup."""
         return msgspec.structs.replace(self, data_fee_oracle=None)
 
     def problems(self, identity: str, gas_currency: str, currencies: frozenset[str]) -> Iterator[str]:
@@ -216,17 +216,17 @@ class EvmParameters(Parameters, frozen=True, kw_only=True, tag="evm"):
 
 
 class TronParameters(Parameters, frozen=True, kw_only=True, tag="tron"):
-    """What TRON's networks differ in. Their identity is the first block's id. The measure of fees is a transaction."""
+    """The parameters of a TRON network. Its identity is the first block's id. The measure of fees is a transaction."""
 
     FEE_CAP_UNIT: ClassVar[int] = 10**6
     FEE_CAP_MAX: ClassVar[int] = 10_000
     DEVELOPMENT_IDENTITY: ClassVar[str] = "0000000000000000a1d23bd2b36cae3ff1fdbdc8faa92d3de7ac08fc7e82b58d"
 
-    # The most that one transaction may cost, in TRX.
+    # The highest cost of one transaction, in TRX.
     fee_cap_trx: Positive
-    # The energy that the fee of one payout is charged for, by token: its recipient has never had any.
+    # The energy charged as the fee of one payout, by token, for a recipient that has never held the token.
     transfer_energy: Mapping[CurrencyCode, Positive]
-    # The energy that bringing a token home is reckoned with: the hot wallet has some.
+    # The energy assumed for a sweep, by token: its recipient, the hot wallet, holds the token already.
     sweep_energy: Mapping[CurrencyCode, Positive]
 
     def __post_init__(self) -> None:
@@ -236,12 +236,12 @@ class TronParameters(Parameters, frozen=True, kw_only=True, tag="tron"):
 
     @property
     def fee_cap(self) -> int:
-        """Return the most that one transaction may cost, in TRX."""
+        """Return the highest cost of one transaction, in TRX."""
         return self.fee_cap_trx
 
     @property
     def payout_measure_max(self) -> int:
-        """Return one: a payout is a transaction."""
+        """Return 1: a payout is one transaction."""
         return 1
 
     def problems(self, identity: str, gas_currency: str, currencies: frozenset[str]) -> Iterator[str]:
@@ -254,13 +254,13 @@ class TronParameters(Parameters, frozen=True, kw_only=True, tag="tron"):
 
 
 class SolanaParameters(Parameters, frozen=True, kw_only=True, tag="solana"):
-    """What Solana's clusters differ in: their identity, the genesis hash, alone."""
+    """The parameters of a Solana cluster: only its identity, the genesis hash."""
 
     DEVELOPMENT_IDENTITY: ClassVar[str] = "solana-development"
 
 
 class TonParameters(Parameters, frozen=True, kw_only=True, tag="ton"):
-    """What TON's networks differ in. Their identity is the zero state's root hash, in base64."""
+    """The parameters of a TON network. Its identity is the zero state's root hash, in base64."""
 
     DEVELOPMENT_IDENTITY: ClassVar[str] = "ton-development"
 
@@ -273,31 +273,31 @@ class TonParameters(Parameters, frozen=True, kw_only=True, tag="ton"):
 
 
 class BitcoinParameters(Parameters, frozen=True, kw_only=True, tag="bitcoin"):
-    """What bitcoin's networks differ in. Their identity is the hash of the genesis block, which regtest has too."""
+    """The parameters of a bitcoin network. Its identity is the hash of the genesis block; regtest has one too."""
 
     DEVELOPMENT_IDENTITY: ClassVar[str] = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206"
     FEE_CAP_MAX: ClassVar[int] = 2_000
-    # Up to which rate small coins are joined, in satoshi for a virtual byte; 0 for never.
+    # The highest fee rate at which small coins are joined, in satoshi for a virtual byte; 0 for never.
     JOIN: ClassVar[str] = "_JOIN_SAT_VB"
     OPTIONS: ClassVar[frozenset[str]] = frozenset({JOIN})
     FIGURES: ClassVar[Mapping[str, int]] = MappingProxyType({JOIN: FEE_CAP_MAX})
-    # One coin of ours, a recipient of the longest kind, and change.
+    # The size with one of our coins, a recipient of the longest kind, and change.
     PAYOUT_VBYTES: ClassVar[int] = 153
 
-    # Whose prefix and versions addresses have.
+    # The chain whose prefix and versions the addresses have.
     chain: Literal["main", "regtest"]
-    # The most that is offered, and up to which rate small coins are joined, in satoshi for a virtual byte.
+    # The highest offer, and the highest rate at which small coins are joined, in satoshi for a virtual byte.
     fee_cap_sat_vb: Positive
     join_sat_vb: Positive
 
     @property
     def fee_cap(self) -> int:
-        """Return the most that is offered for a virtual byte, in satoshi."""
+        """Return the highest offer for a virtual byte, in satoshi."""
         return self.fee_cap_sat_vb
 
     @property
     def payout_measure_max(self) -> int:
-        """Return the virtual bytes of a payout that leaves alone."""
+        """Return the virtual bytes of a spend with a single payout."""
         return self.PAYOUT_VBYTES
 
     def in_development(self) -> Self:

@@ -1,7 +1,7 @@
-"""Reads the environment, once, into one frozen object. The only reader of os.environ; called by entry points alone.
+"""Reads the environment once into a frozen object. The only reader of os.environ; called only by entry points.
 
-All problems are reported together, by variable, and never with a value: many values are secrets. Without ENVIRONMENT
-the strict rules of production hold, so that a forgotten variable cannot open a gateway.
+All problems are reported together, by variable and without values, since many values are secrets. If ENVIRONMENT is
+not set, the strict rules of production apply, so that a forgotten variable cannot open a gateway.
 """
 
 import os
@@ -48,7 +48,7 @@ from core.settings.texts import (
 
 
 class SettingsError(Exception):
-    """The environment does not make a gateway; problems holds one line for each reason."""
+    """The environment has problems; `problems` holds one line for each."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = tuple(problems)
@@ -56,7 +56,7 @@ class SettingsError(Exception):
 
 
 class Settings(BaseModel):
-    """Everything that differs between two installations. Field names are the variables' in lower case."""
+    """Holds the settings of an installation. Field names are the variables' names in lower case."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -72,7 +72,7 @@ class Settings(BaseModel):
     log_format: Literal["json", "console"]
 
     secret_keys: SecretKeysText = Field(repr=False)
-    # Base64 of the ed25519 key that signs the address pool; whoever hands out addresses needs it.
+    # Base64 of the ed25519 key that verifies the address pool; every process that hands out addresses needs it.
     address_public_key: str = ""
     wallet_keystore: Path | None = None
     wallet_keystore_data: str | None = Field(None, repr=False)
@@ -83,26 +83,26 @@ class Settings(BaseModel):
     # By network code, in order of preference, as core.settings.node_urls reads them. Providers put their keys into the
     # path, the user or a header.
     rpc_urls: ByCode[NodeUrls] = Field(default_factory=lambda: MappingProxyType({}), repr=False)
-    # By network code: what replaces the catalogue's cap, in the unit of its family's caps, and the contract that lists
-    # sanctioned addresses.
+    # By network code: the cap that replaces the catalogue's, in the unit of its family's caps, and the contract that
+    # lists sanctioned addresses.
     fee_caps: ByCode[Annotated[int, Field(ge=1)]] = Field(default_factory=lambda: MappingProxyType({}))
     sanctions_oracles: ByCode[ContractText] = Field(default_factory=lambda: MappingProxyType({}))
-    # By network code and the end of the variable's name: numbers that only the network's family reads.
+    # Numbers that only the network's family reads, by network code and the end of the variable's name.
     figures: Figures = Field(default_factory=lambda: MappingProxyType({}))
     rpc_timeout_s: float = Field(5.0, gt=0, le=60)
-    # Production believes a lone provider only where the operator has said so.
+    # Production believes a single provider only if the operator sets this.
     single_provider_ok: bool = False
-    # What one step of a network may take, in time and in requests.
+    # The longest time and the most requests of one step of a network.
     rpc_step_s: float = Field(20.0, gt=0, le=300)
     rpc_step_requests: int = Field(2000, ge=10, le=1_000_000)
-    # From this value on a deposit is credited only once a second provider tells the same of it; what smaller ones may
-    # make together in an hour on one network without that.
+    # A deposit of this value or more is credited only once a second provider confirms it; smaller ones need none until
+    # their sum in an hour on one network reaches the second limit.
     quorum_usd: int = Field(1_000, ge=0)
     quorum_hourly_usd: int = Field(10_000, ge=0)
-    # The second reading of the chain goes back so far at most: an hour is 300 blocks here and 14,400 there.
+    # How far back the second reading of a chain goes at most: by the network, an hour is 300 to 14,400 blocks.
     rescan_s: int = Field(3_600, ge=0, le=86_400)
     rates_source: Literal["static", "live"]
-    # By source, without those that are switched off. May hold the operator's key.
+    # By source, without those that are switched off. A URL may hold the operator's key.
     rates_urls: ByCode[HttpUrl] = Field(default_factory=lambda: MappingProxyType(rate_urls({})), repr=False)
     # A coin has a rate only while this many sources agree on it.
     rates_sources_min: int = Field(2, ge=1, le=4)
@@ -110,75 +110,75 @@ class Settings(BaseModel):
     # E-mails to recipients and buyers in 24 hours: to one address for one merchant, and to all addresses for it.
     email_recipient_day_max: int = Field(20, ge=1, le=100_000)
     email_merchant_day_max: int = Field(5_000, ge=1, le=10_000_000)
-    # Who e-mails come from; without it no-reply at the host of PAY_URL.
+    # The sender of e-mails; by default no-reply at the host of PAY_URL.
     mail_from: str | None = Field(None, pattern=r"^[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}$")
-    # What whoever reads /metrics has to show; production without one has no such page.
+    # The token that a client of /metrics has to send; production without one has no such page.
     metrics_token: str | None = Field(None, pattern=r"^[\x21-\x7e]{16,256}$", repr=False)
-    # The platform fee of merchants without one of their own: percent of what is credited, and US dollars once for a
-    # payment.
+    # The platform fee of merchants without one of their own: percent of the credit, and US dollars once for a payment.
     fee_percent: Annotated[str, decimal_text(PPM_DIGITS, highest=100)] = "1.5"
     fee_fixed_usd: Annotated[str, decimal_text(CENT_DIGITS, highest=10_000)] = "0.30"
     # The largest price of a payment.
     price_max_usd: int = Field(10_000_000, ge=1, le=1_000_000_000)
     payout_links_enabled: bool = True
-    # false: no payment link is made, shown or checked out; what was checked out goes on.
+    # false: no payment link is made, shown or checked out; payments that were checked out go on.
     payment_links_enabled: bool = True
     # Payments of one payment link that may wait for their buyers at a time.
     payment_link_unpaid_max: int = Field(200, ge=1, le=10_000)
     webhook_allow_private: bool = False
-    # A file with addresses that nothing is sent to.
+    # A file with addresses to which the gateway sends nothing.
     deny_list: Path | None = None
-    # false: no batch is taken; those that were taken are done.
+    # false: new batches are refused; accepted ones are carried out.
     batches_enabled: bool = True
-    # Items of batches that are not completed: one merchant's, and everybody's. A batch beyond either is refused.
+    # Limits on uncompleted batch items: of one merchant, and of all. A batch beyond either is refused.
     batch_open_items_merchant_max: int = Field(50_000, ge=5_000, le=10_000_000)
     batch_open_items_max: int = Field(500_000, ge=5_000, le=100_000_000)
-    # What the signer lets leave, whatever it is told: one payout; an hour and a day of them, on all networks together.
+    # The signer's own limits, whatever the rows order: for one payout, for an hour and for a day, over all networks.
     signer_payout_max_usd: int = Field(ge=0)
     signer_hourly_usd: int = Field(ge=0)
     signer_daily_usd: int = Field(ge=0)
-    # What of both one merchant may use up.
+    # The share of the hourly and of the daily limit that one merchant may use up.
     signer_merchant_percent: int = Field(ge=1, le=100)
-    # A payout that is older than its fee quote waits while the network's fee is above so many percent of its charge.
+    # A payout older than its fee quote waits while the network's fee is above this percentage of its charge.
     payout_fee_max_percent: int = Field(200, ge=100, le=100_000)
-    # What the gateway adds in a day to the fees that one merchant's older payouts were charged.
+    # The most that the gateway adds in a day to the fees that one merchant's older payouts were charged.
     payout_fee_carried_usd: int = Field(50, ge=0)
-    # What the signer reckons a coin to be worth at least, by coin, in core.rates.pricing's scale.
+    # The lowest worth of each coin by which the signer counts its limits, in core.rates.pricing's scale.
     signer_rates: Annotated[ByCode[int], BeforeValidator(parse_signer_rates)] = Field(
         default_factory=lambda: MappingProxyType(dollar_rates())
     )
-    # The day on which somebody last looked at them.
+    # The day on which an operator last reviewed them.
     signer_rates_at: date | None = None
 
-    # Where what the hot wallet need not hold goes; by network code, as addresses are stored.
+    # The addresses that receive the hot wallet's surplus, by network code, in the stored form.
     cold_addresses: ByCode[str] = Field(default_factory=lambda: MappingProxyType({}))
-    # A deposit address is swept once it holds so much of a coin, and while that costs no more than so much of it.
+    # A deposit address is swept once it holds a coin of this worth, and while the fee is at most this percentage of it.
     sweep_min_usd: int = Field(ge=0)
     sweep_fee_max_percent: int = Field(ge=1, le=10_000)
-    # What one deposit address is sent for gas at once, at most.
+    # The most that one deposit address is sent for gas at once.
     gas_funding_max_usd: int = Field(50, ge=0)
-    # What the hot wallet of a network keeps of a coin; what is above goes to the cold address, where there is one.
+    # The worth of a coin that a network's hot wallet keeps; the surplus goes to the cold address, if there is one.
     hot_limit_usd: int = Field(10_000, ge=0)
 
-    # Of a gas coin so many transfers' worth is sold to nobody, for each network that takes it.
+    # Gas coin that the gateway does not sell: the worth of this many transfers, for each network that takes it.
     gas_reserve_transfers: int = Field(20, ge=0, le=100_000)
 
-    # What a conversion gives less than the market, in parts per million.
+    # How far below the market a conversion's rate is, in parts per million.
     conversion_spread_ppm: int = Field(5_000, ge=0, le=500_000)
 
     web_threads: int = Field(32, ge=2, le=512)
     call_slots: int = Field(24, ge=1, le=511)
-    # Threads that may wait for PostgreSQL's answer to a read; three quarters of them where it is not said.
+    # Threads that may wait for PostgreSQL's answer to a read; by default three quarters of WEB_THREADS.
     read_slots: int | None = Field(None, ge=1, le=511)
     call_wait_s: float = Field(10.0, gt=0, le=25)
-    # Requests that one source address may have on their way to us; trusted proxies' count for whom they forward.
+    # Open requests of one source address; a trusted proxy's requests count for the client that it forwards.
     open_requests_max: int = Field(128, ge=8, le=2000)
     body_limit: int = Field(1024 * 1024, ge=1024, le=1024 * 1024)
-    # Requests: of an API key, of a source address on public endpoints, and there on those that choose or check out.
+    # Limits on requests: of an API key, of a source address on public endpoints, and on those public endpoints that
+    # choose a coin or check out.
     rate_limit_key_minute: int = Field(600, ge=1, le=10_000_000)
     rate_limit_key_second: int = Field(100, ge=1, le=10_000_000)
     rate_limit_public_minute: int = Field(120, ge=1, le=10_000_000)
-    # Its requests for static files, unknown paths and the description of the API; and, apart from those, for readiness.
+    # A source address's requests for static files, unknown paths and the API's description; readiness counts apart.
     rate_limit_anonymous_minute: int = Field(1200, ge=1, le=10_000_000)
     rate_limit_buyer_minute: int = Field(20, ge=1, le=10_000_000)
     # Checkouts of one payment link from a source address, in the hour for which each waits for its buyer.
@@ -211,7 +211,7 @@ class Settings(BaseModel):
 
     @property
     def reads_max(self) -> int:
-        """Return how many threads of a web process may read PostgreSQL at once."""
+        """Return the number of threads of a web process that may read PostgreSQL at once."""
         return self.read_slots or max(1, self.web_threads * 3 // 4)
 
     @property
@@ -225,12 +225,12 @@ class Settings(BaseModel):
 
     @property
     def own_hosts(self) -> frozenset[str]:
-        """Return the hosts under which the gateway itself is reached; it never sends a webhook to them."""
+        """Return the gateway's own host names, to which it never sends a webhook."""
         return frozenset(urlsplit(with_ascii_host(url)).hostname or "" for url in (self.base_url, self.pay_url))
 
     @property
     def mail_sender(self) -> str:
-        """Return the address that e-mails come from."""
+        """Return the sender address of e-mails."""
         return self.mail_from or f"no-reply@{urlsplit(self.pay_url).hostname}"
 
     def passphrase(self) -> str | None:
@@ -240,7 +240,7 @@ class Settings(BaseModel):
         return self.wallet_passphrase_file.read_text(encoding="utf-8").rstrip("\r\n")
 
     def warnings(self) -> tuple[str, ...]:
-        """Name what is only fit for development, to be said aloud at every start."""
+        """Return a warning for each setting that is unsafe in production; logged at every start."""
         loud = {
             "SECRET_KEYS is the published development key": holds_development_key(self.secret_keys),
             "RATES_SOURCE is static, so prices are invented": self.rates_source == "static",
@@ -256,7 +256,7 @@ class Settings(BaseModel):
 def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -> Settings:
     """Return the settings in env (os.environ by default) for a process of that role.
 
-    Raises SettingsError with every problem that was found. A variable that is set to nothing counts as absent.
+    Raises SettingsError with all problems. A blank variable counts as absent.
     """
     given = {name: value for name, value in (os.environ if env is None else env).items() if value.strip()}
     environment: Environment = "development" if given.get("ENVIRONMENT") == "development" else "production"
@@ -269,7 +269,7 @@ def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -
     try:
         settings = Settings.model_validate(_fields(values, environment))
     except ValidationError as error:
-        # A name that follows from another would repeat that one's problem.
+        # A variable derived from another would only repeat that one's problem.
         derived = {"production": {"PAY_URL"}, "development": {"PAY_URL", "BASE_URL"}}[environment] - given.keys()
         found = [line for line in _describe(error, values) if line.partition(":")[0] not in derived]
         raise SettingsError([*found, *problems]) from None
@@ -279,7 +279,7 @@ def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -
 
 
 def _fields(values: Mapping[str, str], environment: Environment) -> dict[str, object]:
-    """Pick our variables, and derive the addresses that follow from others."""
+    """Pick our variables, and derive the URLs that follow from others."""
     fields: dict[str, object] = {"environment": environment}
     fields |= {name: values[name.upper()] for name in Settings.model_fields if name.upper() in values}
     fields["rpc_urls"] = rpc_variables(values)

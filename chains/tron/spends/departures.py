@@ -1,7 +1,7 @@
-"""Reads a transaction that one of our keys signed, whole, so that it can be followed like those that we know.
+"""Reads a whole transaction that one of our keys signed, so that it can be followed like a recorded spend.
 
-Called by chains.tron.reader for what a scan found leaving our addresses without a row of ours. Nobody but us can have
-signed it: the bytes have to give its id and bear the sender's signature, so no node can make one up.
+Called by chains.tron.reader for transactions that the scan found leaving our addresses without a row. Its bytes have to
+hash to its id and carry the sender's signature, so no node can invent one.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from core.catalogue.catalogue import Pair
 
 
 def judge(told: Sequence[Departure | ProviderError | None]) -> Departure | None:
-    """Return what holds of what nodes tell of one transaction: what one proves is so, whatever the others say.
+    """Return the departure that any node proves, whatever the others say; None if nodes show it without proof.
 
-    Raises DisownedError where nobody proves it, and two at least and more than show it lack it, so that it never was
-    there; ProviderError where nobody tells of it.
+    Raises DisownedError if no node proves it and at least two, and more than show it, lack it: it was never there.
+    Raises ProviderError if no node shows it.
     """
     for each in told:
         if isinstance(each, Departure):
@@ -36,9 +36,10 @@ def judge(told: Sequence[Departure | ProviderError | None]) -> Departure | None:
 
 
 def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Departure | None:
-    """Return a transaction that stands in a block; None if its bytes do not prove who signed it.
+    """Return a transaction in a block; None if its bytes do not prove who signed it.
 
-    Raises ProviderError where the node has it in no block, or in another one; AbsentError where the block is the same.
+    Raises ProviderError if the node has it in no block or in another one, and AbsentError if the node has the very
+    block without it.
     """
     told, info = _included(node, txid, block)
     raw = wire.data(told.raw_data_hex)
@@ -75,7 +76,7 @@ def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Depa
 
 
 def _included(node: RestNode, txid: str, block: Block) -> tuple[wire.Transaction, wire.Info]:
-    """Return a transaction and what became of it, as the block has them."""
+    """Return a transaction of a block and its outcome."""
     stands, info = tron_fate.included_in(node, txid, block.height), tron_fate.info_of(node, txid, accounts.NEWEST)
     if stands is None or info is None:
         is_same = wire.block(nodes.header(node, block.height), block.height).hash == block.hash
@@ -87,7 +88,7 @@ def _included(node: RestNode, txid: str, block: Block) -> tuple[wire.Transaction
 
 
 def _moved(signed: Signed, pairs: Iterable[Pair]) -> tuple[Pair | None, Output, bool]:
-    """Return what a transaction moves of which coin, and whether it is a transfer and nothing else."""
+    """Return the coin and the output of a transaction, and whether it is a plain transfer."""
     tokens = {pair.contract: pair for pair in pairs if pair.contract is not None}
     pair = tokens.get(signed.to)
     if pair is not None and not signed.units and len(signed.data) == transactions.TRANSFER_BYTES:
@@ -100,18 +101,18 @@ def _moved(signed: Signed, pairs: Iterable[Pair]) -> tuple[Pair | None, Output, 
 
 
 def _reference(signed: Signed) -> str:
-    """Return a block's id as far as bytes tell it: what stands in them is all that is ever used of it."""
+    """Return the parts of a block's id that the bytes hold, padded. No other part is ever used."""
     return signed.reference[:2].hex().rjust(16, "0") + signed.reference[2:].hex()
 
 
 def _signer(txid: str, signature: bytes) -> str:
-    from tronpy.keys import Signature  # noqa: PLC0415 - chain libraries are loaded by whoever needs them
+    from tronpy.keys import Signature  # noqa: PLC0415 - chain libraries are loaded only where needed
 
     if len(signature) != transactions.SIGNATURE_BYTES:
         return ""
     parity = signature[-1] - 27 if signature[-1] >= 27 else signature[-1]  # noqa: PLR2004 - as others write it
     try:
         key = Signature(signature[:-1] + bytes([parity])).recover_public_key_from_msg_hash(bytes.fromhex(txid))
-    except Exception:  # noqa: BLE001 - of bytes that nobody signed the library may think anything
+    except Exception:  # noqa: BLE001 - on invalid bytes the library may raise anything
         return ""
     return address_of(key.to_bytes())

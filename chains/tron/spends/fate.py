@@ -1,9 +1,8 @@
-"""Tells the outcome of a TRON spend: in a block and with what effect, waiting, or expired for good.
+"""Finds the fate of a TRON spend: in a block and with which effect, waiting, or expired for good.
 
 Called by chains.tron.spends.spender.
-One node at a time tells a fate that its own chain proves; then the voices are held against each other. That it had no
-effect takes two voices where there are two providers, that it expired every provider's: a lie, or a node that has
-forgotten, must not pay a merchant twice.
+Each node reports the fate on its own chain; then the answers are compared. "No effect" takes two providers where there
+are two, and "expired" takes all of them: a lie, or a node that dropped old transactions, must not pay a merchant twice.
 """
 
 from collections.abc import Sequence
@@ -28,23 +27,23 @@ OTHER_TRANSFER: Final = "the token moved something else than was asked for"
 
 
 def testimony(node: RestNode, case: Case) -> Fate:
-    """Return a spend's fate on one node's chain. ProviderError if the node cannot tell."""
+    """Return a spend's fate on one node's chain. Raises ProviderError if the node cannot answer."""
     found = _inclusion(node, case, accounts.NEWEST)
     if found is not None:
         return found
     if not isinstance(case.claim, Window) or case.claim.ends_at is None:
         raise ValueError("a TRON transaction expires")
-    # What is irreversible is asked for after the clock was seen to be past the end: nothing can come in behind it.
+    # The irreversible chain is asked after its clock has passed the end: nothing can be included later.
     if not _is_past(node, case.claim.ends_at):
         return Fate(kind=FateKind.WAITING)
     return _inclusion(node, case, accounts.SOLID) or Fate(kind=FateKind.DEAD, cause="expired")
 
 
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
-    """Return what holds of what nodes tell. Raises ProviderError if they contradict each other."""
+    """Return a spend's fate from all nodes' answers. Raises ProviderError if they contradict each other."""
     found = living(fates, needed=witnesses_needed(providers))
     if found is None and len(fates) < providers:
-        # Whoever is silent may be the one that has it: others throw old transactions away, or never kept them.
+        # A silent provider may have the transaction: others drop old ones, or never kept them.
         raise ProviderError("not every provider says that a spend has expired")
     return found or Fate(kind=FateKind.DEAD, cause="expired")
 
@@ -52,7 +51,7 @@ def judge(fates: Sequence[Fate], providers: int) -> Fate:
 def effect_of(
     info: wire.Info, *, is_success: bool, result: str, sender: str, pair: Pair | None, output: Output
 ) -> OutputFate:
-    """Return what a transaction that was to make a transfer did. result: what its block says of it."""
+    """Return the effect of a transaction that was to make a transfer. result: the result in its block."""
     if not is_success or info.result:
         return OutputFate(effect="none", problem=PROBLEMS.get(info.receipt.result or result, FAILED))
     contract = None if pair is None else pair.contract
@@ -78,7 +77,7 @@ def effect_of(
 
 
 def info_of(node: RestNode, txid: str, where: str) -> wire.Info | None:
-    """Return what became of a transaction; None where the node has it in no block."""
+    """Return the outcome of a transaction; None if the node has it in no block."""
     info = node.ask(f"{where}/gettransactioninfobyid", {"value": txid}, wire.Info)
     if not info.id:
         return None
@@ -88,7 +87,7 @@ def info_of(node: RestNode, txid: str, where: str) -> wire.Info | None:
 
 
 def included_in(node: RestNode, txid: str, height: int) -> tuple[wire.Transaction, str] | None:
-    """Return a transaction in the block of a height, with that block's id; None if the block has it not."""
+    """Return a transaction in the block of a height, with the block's id; None if the block lacks it."""
     full = node.ask("wallet/getblockbynum", {"num": height}, wire.FullBlock)
     block = wire.block(full, height)
     found = next((each for each in full.transactions if each.id == txid), None)
@@ -108,7 +107,7 @@ def _proved(node: RestNode, intent: Intent, txid: str, where: str) -> Fate | Non
         return None
     stands = included_in(node, txid, info.height)
     if stands is None:
-        # It is known, so it is not dead; a reorg may have come in between.
+        # The node knows it, so it is not dead; a reorg may have come in between.
         raise ProviderError("a node tells the outcome of a transaction that its block has not")
     transaction, block_hash = stands
     output = effect_of(

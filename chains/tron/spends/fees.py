@@ -1,6 +1,6 @@
-"""Reckons what a TRON transaction costs, in sun: bandwidth by its bytes, energy by what a trial took, and activation.
+"""Computes the cost of a TRON transaction, in sun: bandwidth by bytes, energy by a trial, and activation.
 
-Called by the reader for what merchants are charged, and by the drafts for what is offered.
+Called by the reader for merchants' charges, and by the drafts for offers.
 """
 
 from collections.abc import Sequence
@@ -14,30 +14,30 @@ from chains.tron.nodes import TronProviders
 from core.catalogue.catalogue import Pair
 from core.catalogue.families import TronParameters
 
-# What a transfer of TRX and one of a token are reckoned with before there is one; both are somewhat shorter.
+# The sizes assumed for a transfer of TRX and of a token before they are built; both turn out somewhat shorter.
 COIN_BYTES: Final = 300
 TOKEN_BYTES: Final = 400
-# Of the energy that a trial took, so much more is offered: who has none of the token takes more.
+# The margin on the energy of a trial: a recipient that has none of the token takes more.
 ENERGY_MARGIN_PERCENT: Final = 20
 
 
 def cost(pair: Pair, prices: Prices, parameters: TronParameters, cap_units: int) -> Cost:
-    """Return what a payout and a sweep of a coin cost, with nothing staked or free; of no more than the cap each."""
+    """Return the cost of a payout and of a sweep, without staked or free resources; each transaction at most the cap."""
     coin_units = COIN_BYTES * prices.byte + prices.activation
     if pair.contract is None:
         return Cost(payout_units=min(coin_units, cap_units), sweep_units=min(COIN_BYTES * prices.byte, cap_units))
     bytes_units = TOKEN_BYTES * prices.byte
     payout_units = parameters.transfer_energy[pair.currency] * prices.energy + bytes_units
-    # Home it comes to a wallet that holds the token; what it is paid with comes before.
+    # A sweep's recipient, the hot wallet, holds the token. The transaction that funds the sweep comes on top.
     sweep_units = parameters.sweep_energy[pair.currency] * prices.energy + bytes_units
     return Cost(payout_units=min(payout_units, cap_units), sweep_units=min(sweep_units, cap_units) + coin_units)
 
 
 def agreed_prices(providers: TronProviders, told: Sequence[Prices]) -> Prices:
-    """Return each price as the middle of what nodes tell, of two the higher: too low a limit fails a transfer.
+    """Return each price as the median of the nodes' prices, the higher of two: too low a limit fails a transfer.
 
-    The chain has one price, which honest nodes tell alike. What one of several tells alone is bounded by what two told
-    last: it neither holds up payouts nor is charged for.
+    The chain has one price, which honest nodes report alike. If only one of several nodes reports the median, it is
+    bounded by the price that two reported last, so that it neither holds up payouts nor is charged.
     """
     energy, byte, activation = (
         _agreed(providers, name, [getattr(each, name) for each in told]) for name in ("energy", "byte", "activation")
@@ -52,12 +52,12 @@ def _agreed(providers: TronProviders, name: str, told: Sequence[int]) -> int:
 
 
 def energy_limit(energy: int) -> int:
-    """Return the energy that is offered for what took so much in a trial."""
+    """Return the energy to offer for a call that took this much in a trial."""
     return energy * (100 + ENERGY_MARGIN_PERCENT) // 100
 
 
 def offer(*, fee_limit: int, bandwidth_units: int, activation_units: int, timestamp_ms: int, cap_units: int) -> Offer:
-    """Return an offer. fee_limit: what energy costs at most. Raises FeeTooHighError above the cap."""
+    """Return an offer. fee_limit: the highest cost of energy. Raises FeeTooHighError above the cap."""
     ceiling = fee_limit + bandwidth_units + activation_units
     if ceiling > cap_units:
         raise FeeTooHighError(f"a transfer takes up to {ceiling} sun, and the cap is {cap_units}")

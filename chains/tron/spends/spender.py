@@ -1,7 +1,7 @@
 """Prices, signs, sends and follows our own transactions on TRON. Built by chains.registry for the signer.
 
-What decides about money is asked of every provider; what one of them says alone is not believed where others speak.
-A transaction lives for ten minutes and is signed anew when it has expired for good: nothing is ever offered more for.
+Questions that decide about money go to every provider, and a single one is not believed if others answer.
+A transaction lives for ten minutes; the signer signs another once it has expired for good, and never raises its offer.
 """
 
 from dataclasses import replace
@@ -19,15 +19,15 @@ from core.catalogue.catalogue import Network
 
 
 class TronSpender:
-    """One TRON network, as chains.family.Spender; units of the gas coin are sun."""
+    """Spends on one TRON network, as chains.family.Spender. Units of the gas coin are sun."""
 
     def __init__(self, network: Network, providers: TronProviders) -> None:
         self._network, self._providers = network, providers
 
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
-        """Return what to offer now; see chains.family. Raises ForeignKeyError where others may sign for the wallet.
+        """Return a draft; see chains.family. Raises ForeignKeyError if others may sign for the wallet.
 
-        Nodes know the balance of the newest block: what is promised to spends in none has to be there besides.
+        Nodes report the balance after the newest block, so it has to cover the spends that are in no block too.
         """
         gas_currency = self._network.gas_currency
         currency = gas_currency if intent.pair is None else intent.pair.currency
@@ -36,7 +36,7 @@ class TronSpender:
         promised = dict(purse.promised)
         needed_sun = promised.get(gas_currency, 0) + made.offer.ceiling_units
         needed_sun += intent.units if currency == gas_currency else 0
-        # What is staked and what is free others in flight may use up.
+        # Spends in flight may use up the staked and the free resources.
         spared = 0 if any(promised.values()) else drafts.spared_units(made, found)
         if found.sun < needed_sun - spared:
             raise InsufficientCoinError(
@@ -50,29 +50,29 @@ class TronSpender:
         return made
 
     def refuses(self, intent: Intent) -> bool:
-        """Return whether the chain would refuse a token's transfer; see chains.family."""
+        """Return True if the chain would refuse a token's transfer; see chains.family."""
         return drafts.refuses(self._providers, intent)
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
-        """Return None: prices are the chain's, and what waits longest is what it lives."""
+        """Return None: the chain sets the prices, and a transaction waits no longer than it lives."""
         del before, purse, cap_units
         return None
 
     def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
-        """Sign a draft; deterministic, without any network. ValueError with a counter, or for another's key."""
+        """Sign a draft, deterministically and without the network. ValueError for a counter or a foreign key."""
         if counter is not None:
             raise ValueError("a TRON transaction has no number")
         raw = drafts.raw_of(draft)
         return transactions.signed(raw, keys.sign(draft.intent.wallet, bytes.fromhex(transactions.txid_of(raw))))
 
     def send(self, raw: bytes) -> Sending:
-        """Give bytes to every provider; taken by one is taken."""
+        """Send bytes to every provider. They count as taken if one takes them."""
         txid = transactions.txid_of_signed(raw)
         told = self._providers.answers(lambda node: give(node, raw, txid))
         return next(sending for sending in Sending if sending in told)
 
     def fate(self, case: Case) -> Fate:
-        """Find out where a spend stands, of all its attempts; see chains.family."""
+        """Return the fate of a spend, by all its attempts; see chains.family."""
         told = self._providers.answers(lambda node: tron_fate.testimony(node, case), decides=majority(is_living))
         fate = tron_fate.judge(told, self._providers.count)
         if fate.kind is not FateKind.INCLUDED:

@@ -1,6 +1,6 @@
-"""Looks at a spend on one node without sending it, and holds the nodes' views of it against each other.
+"""Tries a spend on one node without sending it, and compares the nodes' views.
 
-Called by chains.tron.spends.drafts, which asks every provider: what one alone says neither refuses a payout nor sends
+Called by chains.tron.spends.drafts, which asks every provider: one provider alone neither refuses a payout nor sends
 one.
 """
 
@@ -22,17 +22,17 @@ from chains.tron.spends.fees import agreed_prices
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What one node says of a spend."""
+    """One node's view of a spend."""
 
     prices: Prices
     solid: Block
     is_foreign: bool
-    # Of the sender: sun, units of the token (0 where it is TRX), and what he may use for nothing.
+    # The sender's sun, units of the token (0 for TRX), and free allowances.
     sun: int
     token_units: int
     staked_energy: int
     free_bytes: int
-    # Of the recipient.
+    # Whether the recipient's account does not exist yet.
     is_new: bool
     energy: int
     refusal: str
@@ -40,7 +40,7 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What holds of all views."""
+    """The values agreed from all views."""
 
     prices: Prices
     solid: Block
@@ -53,7 +53,7 @@ class Verdict:
 
 
 def look(node: RestNode, intent: Intent) -> View:
-    """Return what a node says of a spend."""
+    """Return a node's view of a spend."""
     sender, output = intent.wallet.address, only_output(intent)
     own, prices = accounts.account(node, sender), accounts.prices(node)
     token = None if intent.pair is None else intent.pair.contract
@@ -75,21 +75,21 @@ def look(node: RestNode, intent: Intent) -> View:
         sun=own.balance,
         token_units=held,
         staked_energy=resource.energy,
-        # Whoever is there by the time that he signs has the free ones.
+        # An account that does not exist yet will have the free bytes by the time that it signs.
         free_bytes=resource.bytes if own.address else prices.free_bytes,
         is_new=is_new,
-        # What a busy contract takes on top is in it.
+        # Includes the extra energy of a busy contract.
         energy=tried.energy_used,
         refusal=refusal,
     )
 
 
 def judge(views: Sequence[View], intent: Intent, providers: TronProviders) -> Verdict:
-    """Return what holds of what the nodes say.
+    """Return the verdict on a spend from all nodes' views.
 
-    Raises ForeignKeyError where others may sign for the wallet, SpendRefusedError where most refuse it,
-    InsufficientCoinError where there is too little of the token, LoneRefusalError where one alone refuses it, and
-    ProviderError where one alone says that others may sign.
+    Raises ForeignKeyError if others may sign for the wallet, SpendRefusedError if most nodes refuse the spend,
+    InsufficientCoinError if the wallet holds too little of the token, LoneRefusalError if one node alone refuses it,
+    and ProviderError if one node alone says that others may sign.
     """
     foreign = sum(view.is_foreign for view in views)
     if foreign >= witnesses_needed(providers.count):
@@ -103,7 +103,7 @@ def judge(views: Sequence[View], intent: Intent, providers: TronProviders) -> Ve
         if len(refusals) < witnesses_needed(providers.count):
             raise LoneRefusalError(f"one provider alone refuses it: {refusals[0]}")
         raise SpendRefusedError(refusals[0])
-    # Of two the higher: too little of it burns what it takes.
+    # The higher of two: a transaction with too little energy fails and still burns it.
     energy = median_high(view.energy for view in good)
     if _is_token(intent) and energy <= 0:
         raise ProviderError("no call of a token takes no energy")
@@ -120,9 +120,9 @@ def judge(views: Sequence[View], intent: Intent, providers: TronProviders) -> Ve
 
 
 def is_refused(views: Sequence[View], intent: Intent, providers: int) -> bool:
-    """Return whether a token's transfer would be refused; see chains.one_transfer.
+    """Return True if a token's transfer would be refused; see chains.one_transfer.
 
-    Raises InsufficientCoinError where there is too little of the token.
+    Raises InsufficientCoinError if the sender holds too little of the token.
     """
     _check_held(views, intent)
     refused = sum(bool(view.refusal) for view in views)
@@ -130,7 +130,7 @@ def is_refused(views: Sequence[View], intent: Intent, providers: int) -> bool:
 
 
 def _check_held(views: Sequence[View], intent: Intent) -> int:
-    """Return what the sender holds of the token. Raises InsufficientCoinError where that is too little."""
+    """Return the sender's units of the token. Raises InsufficientCoinError if they are too few."""
     held = median_low(view.token_units for view in views)
     if _is_token(intent) and held < intent.units:
         raise InsufficientCoinError(f"{intent.wallet.address} holds {held} units of the token")
@@ -142,10 +142,10 @@ def _is_token(intent: Intent) -> bool:
 
 
 def _solid(told: Sequence[Block]) -> Block:
-    """Return the irreversible block that most tell, else the middle one, of two the lower; no later than the middle.
+    """Return the irreversible block that most nodes report, else the middle one; of two, the lower.
 
-    What refers to a block that is none can be in no block, and nobody may have it wait for that until a day of his own
-    choice.
+    Its time is no later than the middle of all. A transaction that refers to an invented block is never included, and
+    no node may choose how long the spend waits for that.
     """
     [(most, count)] = Counter(told).most_common(1)
     middle = sorted(told, key=lambda block: block.height)[(len(told) - 1) // 2]
@@ -154,9 +154,9 @@ def _solid(told: Sequence[Block]) -> Block:
 
 
 def _refusal(tried: Call, intent: Intent) -> str:
-    """Return why a token's transfer would have no effect.
+    """Return the reason why a token's transfer would have no effect; "" if it would have one.
 
-    The best known token here answers false and makes the transfer; what counts is the log, where the node tells it.
+    The best known token on TRON returns false and still makes the transfer, so the log decides if the node shows it.
     """
     output, token = only_output(intent), _contract(intent)
     if wire.asked(output.recipient)[2:] == token:
@@ -170,6 +170,6 @@ def _refusal(tried: Call, intent: Intent) -> str:
 
 
 def _contract(intent: Intent) -> str:
-    """Return a token's contract as logs name it."""
+    """Return a token's contract in the form of logs."""
     token = None if intent.pair is None else intent.pair.contract
     return "" if token is None else wire.asked(token)[2:]
