@@ -1,8 +1,7 @@
-"""Looks into the pools of what waits for a block. Called by chains.bitcoin.reader.
+"""Reads transactions that wait for a block from the nodes' pools. Called by chains.bitcoin.reader.
 
-Pools differ, anybody can fill one, and what one provider tells of its own proves nothing. So each is looked through in
-portions of its own, what was found to be none of ours is not fetched again while it waits there, and how soon something
-may be mined takes two.
+Pools differ, anybody can fill one, and one provider's pool proves nothing. So each pool is read in its own portions, a
+transaction that does not pay us is not fetched again while it waits there, and `is_soon` takes two providers.
 """
 
 import threading
@@ -17,26 +16,26 @@ from chains.bitcoin.transactions import Tx, TxOutput, read_hex
 from chains.net.json_rpc import BATCH_MAX, JsonRpc, RpcError
 from chains.net.providers import RpcProviders
 
-# Transactions fetched of one provider at a time, and in one answer: as many as fit, each of the largest that nodes pass
-# on. No byte weighs less than one, so that none has more of them.
+# Transactions fetched from one provider at a time, and in one answer: as many as fit if each has the largest size that
+# nodes relay. A byte weighs at least one unit, so none has more bytes than that.
 PORTION: Final = 200
 FETCHED_AT_ONCE: Final = 25
 RAW_BYTES_MAX: Final = 400_000
-# Of those that are known, so many are asked about at a time, in turn.
+# The number of known transactions that are checked at a time, in turn.
 KNOWN_ASKED: Final = 200
 SOON_BLOCKS: Final = 6
 KVB: Final = 1_000
 
 
 class _Look(NamedTuple):
-    """What one provider's pool holds, and whether some of it was left for the next time."""
+    """The contents of one provider's pool, and whether a part is left for the next time."""
 
     waiting: frozenset[str]
     is_more: bool
 
 
 class _Fetching:
-    """Shares transactions out between the pools that are asked at once: each is fetched of one, if that one has it."""
+    """Shares out transactions between pools that are asked at once, so that each is fetched from one of them."""
 
     def __init__(self) -> None:
         self.found: dict[str, Tx] = {}
@@ -44,7 +43,7 @@ class _Fetching:
         self._lock = threading.Lock()
 
     def take(self, wanted: Sequence[str]) -> Sequence[str]:
-        """Return what to fetch next of some transactions: first what no other pool is being asked for."""
+        """Return the transactions to fetch next, first those that no other pool is being asked for."""
         with self._lock:
             part = sorted((txid for txid in wanted if txid not in self.found), key=self._taken.__contains__)
             part = part[:FETCHED_AT_ONCE]
@@ -53,16 +52,16 @@ class _Fetching:
 
 
 class Pools:
-    """The pools of one network's providers. Threads may race on what is kept; the worst is a question too many."""
+    """The pools of one network's providers. A race between threads costs at most a superfluous question."""
 
     def __init__(self, providers: RpcProviders, currency: str, chain: str) -> None:
         self._providers, self._currency, self._chain = providers, currency, chain
-        # By provider: what waits there and has nothing for us, or was refused when it was asked for.
+        # By provider: waiting transactions that do not pay us, or that the provider refused to show.
         self._passed: dict[JsonRpc, set[str]] = {}
         self._turn = 0
 
     def sightings(self, ours: Ours, known: Mapping[str, bool]) -> Sightings:
-        """Return what chains.family.MempoolReader says. Raises ProviderError where no provider tells."""
+        """Return sightings; see chains.family.MempoolReader. Raises ProviderError if no provider answers."""
         fetching = _Fetching()
         answers = self._providers.everyone(lambda node: self._look(node, known, fetching))
         looks = [answer for answer in answers if isinstance(answer, _Look)]
@@ -72,7 +71,7 @@ class Pools:
         asked = self._asked(known, waiting)
         new = self._transfers(found, ours)
         soon = self._soon([*new, *asked], known)
-        # Where fewer answered than it takes to be soon, a transaction that they lack may wait at the others.
+        # If fewer answer than `is_soon` takes, a transaction that they lack may wait at the others.
         is_enough = len(looks) >= witnesses_needed(self._providers.count)
         unseen = frozenset(known.keys() - waiting) if is_enough else frozenset[str]()
         changed = self._fetched([txid for txid in asked if (txid in soon) != known[txid]])
@@ -85,15 +84,15 @@ class Pools:
                 for transfer in of_tx
             ),
             unseen=unseen,
-            # A pool that was not seen may hold what the others lost.
+            # A pool that did not answer may hold a transaction that the others lost.
             gone=unseen if len(looks) == self._providers.count else frozenset(),
             is_more=any(look.is_more for look in looks),
         )
 
     def _look(self, node: JsonRpc, known: Mapping[str, bool], fetching: _Fetching) -> _Look:
-        """Fetch a portion of what is new in one pool; what another pool showed already is new in none."""
+        """Fetch a portion of one pool's new transactions; those that another pool showed already are not new."""
         waiting = frozenset(node.call("getrawmempool", [], list[str]))
-        # Whatever left the pool is forgotten, so that what is kept is no more than what waits.
+        # Forget transactions that left the pool, so that the set is never larger than the pool.
         passed = self._passed[node] = self._passed.get(node, set()) & waiting
         new = [txid for txid in waiting if txid not in passed and txid not in known and txid not in fetching.found]
         portion = new[:PORTION]
@@ -105,7 +104,7 @@ class Pools:
         return _Look(waiting, len(new) > PORTION)
 
     def _asked(self, known: Mapping[str, bool], waiting: Collection[str]) -> Sequence[str]:
-        """Return those of the known that are asked about this time: all, or each in its turn."""
+        """Return the known transactions to check this time: all, or the next ones in turn."""
         there = sorted(txid for txid in known if txid in waiting)
         if len(there) <= KNOWN_ASKED:
             return there
@@ -114,7 +113,7 @@ class Pools:
         return [*there, *there][first : first + KNOWN_ASKED]
 
     def _transfers(self, found: Mapping[str, Tx], ours: Ours) -> dict[str, list[Transfer]]:
-        """Return what of some transactions is for us, and note of the others that nothing is."""
+        """Return the transfers to us of some transactions, and mark the other transactions as passed."""
         paid = {txid: list(self._paid(tx)) for txid, tx in found.items()}
         seen = {address for outputs in paid.values() for _, _, address in outputs}
         mine = frozenset(ours.addresses(seen)) if seen else frozenset()
@@ -137,9 +136,9 @@ class Pools:
         )
 
     def _soon(self, txids: Sequence[str], known: Mapping[str, bool]) -> frozenset[str]:
-        """Return those that enough providers have, with a fee for one of the next blocks.
+        """Return the transactions that enough providers have, with a fee for one of the next blocks.
 
-        A provider that does not answer denies nothing: a transaction that was soon stays so as long as it could be.
+        A silent provider denies nothing: a transaction that was soon stays so while the silent ones could make it so.
         """
         if not txids:
             return frozenset()
@@ -149,7 +148,7 @@ class Pools:
         return frozenset(txid for txid, count in voices.items() if count + (silent if known.get(txid) else 0) >= needed)
 
     def _fetched(self, txids: Sequence[str]) -> dict[str, Tx]:
-        """Return transactions from whichever pool has them."""
+        """Return transactions from any pool that has them."""
         found: dict[str, Tx] = {}
         for _ in self._providers.everyone(lambda node: found.update(_fetch(node, txids))) if txids else ():
             pass
@@ -157,7 +156,7 @@ class Pools:
 
 
 def _fetch(node: JsonRpc, txids: Iterable[str]) -> Iterator[tuple[str, Tx]]:
-    """Return those of some transactions that a node still has and shows as what they are."""
+    """Yield the transactions that a node still has and whose bytes hash to their ids."""
     wanted = list(txids)
     for start in range(0, len(wanted), FETCHED_AT_ONCE):
         part = wanted[start : start + FETCHED_AT_ONCE]
@@ -168,7 +167,7 @@ def _fetch(node: JsonRpc, txids: Iterable[str]) -> Iterator[tuple[str, Tx]]:
 
 
 def _told(text: str) -> Tx | None:
-    """Return the transaction that a node shows; None for bytes that are none in a pool, which hide no other one."""
+    """Return the transaction that a node shows; None for invalid bytes, which do not spoil the other ones."""
     try:
         return None if len(text) > 2 * RAW_BYTES_MAX else read_hex(text)
     except ProviderError:
@@ -176,7 +175,7 @@ def _told(text: str) -> Tx | None:
 
 
 def _soon(node: JsonRpc, txids: Sequence[str]) -> frozenset[str]:
-    """Return those in a node's pool that offer what it thinks the next few blocks take."""
+    """Return the transactions in a node's pool that offer the node's estimate for the next few blocks."""
     target = _target(node)
     found = set()
     for start in range(0, len(txids), BATCH_MAX):
@@ -191,9 +190,9 @@ def _soon(node: JsonRpc, txids: Sequence[str]) -> frozenset[str]:
 
 
 def _rate(entry: wire.PoolEntry) -> Decimal:
-    """Return what a transaction offers, in base units for a thousand bytes, alone or with all that it stands upon.
+    """Return a transaction's rate, in base units for a thousand bytes: alone or with its ancestors, the lower.
 
-    The lower of both: a parent that pays too little holds it up, and one that pays more does not bring it in.
+    A parent that pays too little holds it up, and a parent that pays more does not bring it in.
     """
     alone = Decimal(wire.units_of(entry.fees.base)) / entry.vsize
     whole = Decimal(wire.units_of(entry.fees.ancestor)) / entry.ancestorsize
@@ -201,7 +200,7 @@ def _rate(entry: wire.PoolEntry) -> Decimal:
 
 
 def _target(node: JsonRpc) -> int:
-    """Return the rate for one of the next blocks, or the least that the node takes where it has seen too little."""
+    """Return the rate for one of the next blocks, or the least that the node takes if it has no estimate."""
     estimate = node.call("estimatesmartfee", [SOON_BLOCKS], wire.Estimate).feerate
     if estimate is not None and not (estimate.is_signed() or estimate.is_zero()):
         return wire.units_of(estimate)

@@ -1,4 +1,4 @@
-"""Reads of a network what its nodes tell whatever they speak. The families' readers build on it."""
+"""Reads the facts that nodes of every family report. The families' readers build on it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -30,9 +30,9 @@ log = structlog.get_logger()
 
 
 class NodesReader(ABC, Generic[C]):
-    """The part of chains.family.Reader that is alike in every family, beside what one node is asked for it."""
+    """Implements the common part of chains.family.Reader. Subclasses ask one node in the family's own way."""
 
-    # The kind of question by which a node is asked for a recorded deposit.
+    # The kind of question that asks a node for a recorded deposit.
     _witness_kind = Kind.SMALL
 
     def __init__(self, providers: Providers[C]) -> None:
@@ -41,23 +41,23 @@ class NodesReader(ABC, Generic[C]):
 
     @property
     def providers(self) -> int:
-        """Return how many different providers there are."""
+        """Return the number of different providers."""
         return self._providers.count
 
     def budget(self, *, seconds: float, requests: int) -> AbstractContextManager[None]:
-        """Bound what is asked inside the block; see chains.net.budget."""
+        """Limit the requests and seconds of a `with` block; see chains.net.budget."""
         return budget(seconds=seconds, requests=requests)
 
     def identify(self) -> Sequence[str | ProviderError]:
-        """Return which chain each provider says that it serves."""
+        """Return the chain that each provider reports to serve."""
         return self._providers.identities()
 
     def head(self) -> int:
         """Return the height of the newest block.
 
-        A head that is ahead of what the others told counts once a node shows its block: one that a node makes up would
-        let the scan look late for as long as that goes on, with no sale and no payout. Raises ProviderError where the
-        node that told it cannot say whether it has that block: the chain may have come so far.
+        A head ahead of the others' counts only once a node shows its block: an invented head would make the scan look
+        late, and stop sales and payouts for as long as the node reports it. Raises ProviderError if the node that
+        reported it cannot say whether it has that block, since the chain may be there.
         """
         told, teller, common = self._providers.head(), self._providers.answered_by, self._providers.common_head()
         if common is None or told <= common or self._is_shown(told, teller):
@@ -66,14 +66,14 @@ class NodesReader(ABC, Generic[C]):
         return told if common is None else min(told, common)
 
     def block(self, height: int) -> Block | None:
-        """Return a header, or None if the chain has no such block yet."""
+        """Return the header at a height, or None if the chain is not there yet."""
         try:
             return self._providers.attempt(lambda node: self._witnessed(self._header(node, height)))
         except NotYetError:
             return None
 
     def second_opinion(self, recorded: Recorded) -> Agreement:
-        """Ask every provider whether it has a deposit as it was recorded."""
+        """Count the providers that have a deposit as it was recorded, and those that contradict it."""
         answers = self._providers.everyone(
             lambda node: self._has(node, recorded), kind=self._witness_kind, decides=majority()
         )
@@ -81,12 +81,12 @@ class NodesReader(ABC, Generic[C]):
         return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
 
     def agreement(self, height: int, block_hash: str) -> Agreement:
-        """Ask every provider that is not stuck whether it has this block at its height; a minority has to rest."""
+        """Count the providers that have this block at its height, without stuck ones. A minority is paused."""
         same, other = self._providers.compare(lambda node: self._hash(node, height), block_hash)
         return Agreement(same=same, other=other)
 
     def distrust(self, read_by: str, problem: str) -> None:
-        """Let the provider with this mark rest, because others contradict a block that it showed."""
+        """Pause the provider with this mark, because others contradict a block that it returned."""
         self._providers.rest(read_by, ContradictionError(problem))
 
     def _marked(self, scans: Iterable[BlockScan]) -> tuple[BlockScan, ...]:
@@ -94,11 +94,11 @@ class NodesReader(ABC, Generic[C]):
         return tuple(replace(scan, read_by=scan.read_by or self._providers.answered_by) for scan in scans)
 
     def _witnessed(self, block: Block) -> Block:
-        """Return a block whose header its hash proves, or that two providers tell alike.
+        """Return a block whose hash proves its header, or whose header two providers report alike.
 
-        Called while a node is asked, so that another one is asked next if this one is not believed. Raises
-        ProviderError. Where several providers once told an unproved header alike, this network's headers have a shape
-        that we do not know (a fork added a field), and one that answers alone is believed as well: the network goes on.
+        Called while a node is asked, so that the next one is asked if this one is not believed. Raises ProviderError.
+        Once several providers have reported the same unproved header, this network's headers have an unknown shape (a
+        fork added a field). From then on a provider that answers alone is believed too, so that the network goes on.
         """
         if block.is_proved or self.providers == 1:
             return block
@@ -115,11 +115,11 @@ class NodesReader(ABC, Generic[C]):
         return block
 
     def _upright(self, node: C, block: Block, upon: str) -> None:
-        """Refuse a block that stands upon another one than its own node has below it.
+        """Refuse a block whose parent is not the block that its own node has below it.
 
-        Called while the node is asked, so that the next one is asked for the same block. upon: the hash that its parent
-        should have, '' where none is expected: nothing is asked where it has. Raises ContradictionError; NotYetError
-        where the chain changed between the questions.
+        Called while the node is asked, so that the next one is asked for the same block. upon: the expected hash of the
+        parent, '' if none is expected; if it matches, the node is not asked. Raises ContradictionError, or NotYetError
+        if the chain changed between the questions.
         """
         if upon in {"", block.parent_hash} or self._has_at(node, block.parent_height, block.parent_hash):
             return
@@ -134,9 +134,9 @@ class NodesReader(ABC, Generic[C]):
             return False
 
     def _is_shown(self, height: int, teller: str) -> bool:
-        """Return whether a node shows the block of a head. Raises the ProviderError of the one that told the head.
+        """Return True if a node shows the block of a head. Raises the ProviderError of the node that reported it.
 
-        One that contradicts itself, or refuses, has shown nothing and rests.
+        A node that contradicts itself, or refuses, does not count and is paused.
         """
         try:
             self._providers.ask_one(teller, lambda node: self._own_head(node, height))
@@ -145,7 +145,7 @@ class NodesReader(ABC, Generic[C]):
         return True
 
     def _own_head(self, node: C, height: int) -> Block:
-        """Return the block of a node's own head. Raises ContradictionError if it refuses to show that."""
+        """Return the block of a node's own head. Raises ContradictionError if the node refuses to show it."""
         try:
             return self._shown(node, height)
         except RefusedError as error:
@@ -161,16 +161,16 @@ class NodesReader(ABC, Generic[C]):
         return True
 
     def _shown(self, node: C, height: int) -> Block:
-        """Return the block of a height, proved to be of that height as far as the chain lets it be proved."""
+        """Return the block of a height, proved as far as the chain allows."""
         return self._witnessed(self._header(node, height))
 
     @abstractmethod
     def _header(self, node: C, height: int) -> Block:
-        """Return a header as one node has it. Raises NotYetError."""
+        """Return one node's header of a height. Raises NotYetError."""
 
     @abstractmethod
     def _has(self, node: C, recorded: Recorded) -> bool:
-        """Return whether one node has a deposit as it was recorded. Raises ProviderError where it cannot tell."""
+        """Return True if one node has a deposit as it was recorded. Raises ProviderError if it cannot answer."""
 
     def _hash(self, node: C, height: int) -> str:
         return self._header(node, height).hash

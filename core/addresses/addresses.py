@@ -1,8 +1,8 @@
-"""Reads, checks and shows addresses by network. Called by whoever stores, matches or shows one.
+"""Reads, checks and shows addresses by network. Called by all code that stores, matches or shows one.
 
-Stored and matched: one spelling for each address, so that equality is equality of text (EVM: lower case). Shown: the
-form in which its network writes it (EVM: EIP-55, whose capitals are a checksum). By network, since a family's networks
-write differently: regtest has another prefix than bitcoin's main chain.
+The stored form has one spelling for each address, so that equal addresses are equal texts (EVM: lower case). The shown
+form is the network's own (EVM: EIP-55, whose capitals are a checksum). It depends on the network, since a family's
+networks write differently: regtest has another prefix than bitcoin's main chain.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,28 +17,28 @@ __all__ = ["AddressError", "ForeignAddressError", "display", "parse", "smallest_
 
 
 class Network(Protocol):
-    """What is asked of a network; core.catalogue.catalogue, which asks how contracts are written, has it."""
+    """The part of a network that addresses need. A protocol, since core.catalogue.catalogue imports this module."""
 
     @property
     def family(self) -> str:
-        """Return the family of chains that it belongs to."""
+        """Return the network's family of chains."""
 
     @property
     def family_parameters(self) -> Any:
-        """Return what only networks of its family have."""
+        """Return the parameters of the network's family."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """How a family writes addresses. Parameters are those of its networks, see core.catalogue.families."""
+    """The functions that read and write a family's addresses; parameters as in core.catalogue.families."""
 
-    # What is stored of a text. Raises AddressError.
+    # Returns the stored form of a text. Raises AddressError.
     parse: Callable[[str, Any], str]
-    # What is shown of an address that is stored.
+    # Returns the shown form of a stored address.
     display: Callable[[str, Any], str]
-    # What would be stored of a text on any of the family's networks, even if it is nobody's; None for no address.
+    # Returns the stored form of a text on any of the family's networks, unowned addresses included; None if invalid.
     stored: Callable[[str], str | None]
-    # The least that the network carries to a stored address, in units of the coin's precision.
+    # Returns the smallest transfer to a stored address, in units of the coin's precision.
     smallest: Callable[[str], int] = lambda _: 1
 
 
@@ -56,10 +56,10 @@ _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
 
 
 def parse(network: Network, text: str) -> str:
-    """Return an address that somebody wrote as it is stored.
+    """Return the stored form of a written address.
 
-    Raises ForeignAddressError for another family's or another network's, told by checksum and length; and AddressError
-    for what is none, is misspelt, or is nobody's.
+    Raises ForeignAddressError for an address of another family or network, known by checksum and length, and
+    AddressError for a text that is invalid, misspelt, or an address that no key can own.
     """
     try:
         return _FORMS[network.family].parse(text, network.family_parameters)
@@ -72,18 +72,18 @@ def parse(network: Network, text: str) -> str:
 
 
 def display(network: Network, address: str) -> str:
-    """Return a stored address as its network shows it."""
+    """Return the shown form of a stored address."""
     return _FORMS[network.family].display(address, network.family_parameters)
 
 
 def smallest_units(network: Network, address: str) -> int:
-    """Return the least that a network carries to a stored address, in units of the coin's precision."""
+    """Return the smallest transfer to a stored address, in units of the coin's precision."""
     return _FORMS[network.family].smallest(address)
 
 
 def stored_form(text: str) -> str | None:
-    """Return the stored form of an address of any network there is, well spelt or nobody's alike; None for no address.
+    """Return the stored form of an address of any network; None if the text is not an address.
 
-    No text is an address of two families.
+    Unowned addresses count too. No text is an address of two families.
     """
     return next((found for form in _FORMS.values() if (found := form.stored(text)) is not None), None)

@@ -1,7 +1,7 @@
-"""Chooses the coins that a spend takes and the change that it gives. Called by chains.bitcoin.spends.spender.
+"""Chooses the coins and the change of a spend. Called by chains.bitcoin.spends.spender.
 
-The largest coins first, so that few are spent; in place of the last one the smallest that is enough. The same coins and
-figures always give the same choice, in a bounded number of steps.
+Takes the largest coins first, so that few are spent, and replaces the last one by the smallest that is enough. The same
+coins and figures always give the same choice, in a bounded number of steps.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,15 +20,15 @@ from chains.bitcoin.spends.sizes import (
 )
 from chains.spending import Coin, CoinsTooSmallError, FeeTooHighError, InsufficientCoinError
 
-# A coin is costly if its input costs more than this share of its value: it is spent only after all others.
+# A coin is costly if its input costs more than this share of its value. Costly coins are spent last.
 COSTLY_PERCENT: Final = 5
-# Fees for more inputs than there are outputs may be this share of the units that are paid.
+# The fees of inputs beyond one for each output may be at most this share of the paid units.
 INPUTS_SHARE_PERCENT: Final = 10
 PERCENT: Final = 100
-# Change goes into several coins while the wallet has fewer than these, so that spends need not wait for one another.
+# While the wallet has fewer coins than this, change is split into several, so that spends need not wait for each other.
 COINS_WANTED: Final = 8
-# No part of the change is worth less, nor less than so many times what making and spending it costs; and no other coin
-# counts that is.
+# Each part of the change is worth at least this many units, and this many times the cost of making and spending it.
+# Coins worth less do not count as coins of the wallet.
 PART_MIN_UNITS: Final = 10_000
 PART_COSTS: Final = 50
 
@@ -37,32 +37,32 @@ _DUST_UNITS: Final = dust_units(KEY_HASH.ljust(KEY_HASH_BYTES, b"\0"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """What is to be paid: outputs, and a fee by size."""
+    """The outputs to pay, and the fee by size."""
 
     scripts: tuple[bytes, ...]
     units: int
-    # Satoshi for a thousand virtual bytes, and the most for one.
+    # The rate, in satoshi for a thousand virtual bytes, and the cap, in satoshi for one.
     rate: int
     cap_units: int
-    # What a transaction pays whose place this one takes, and what is paid above that, for a thousand virtual bytes.
+    # The fee of the replaced transaction, and the rate to pay on top of it, for a thousand virtual bytes.
     before_units: int = 0
     increment: int = 0
-    # Whether it has to fit into version 3.
+    # Whether it has to fit into a transaction of version 3.
     is_truc: bool = False
 
     def size(self, inputs: int, parts: int = 0) -> int:
-        """Return the virtual bytes with so many coins and parts of change."""
+        """Return the virtual bytes with a number of coins and parts of change."""
         return vsize(inputs=inputs, scripts=self.scripts, change=parts)
 
     def fee(self, inputs: int, parts: int = 0) -> int:
-        """Return the fee of so many coins and parts of change."""
+        """Return the fee with a number of coins and parts of change."""
         vbytes = self.size(inputs, parts)
         return max(fee_units(vbytes, self.rate), self.before_units + fee_units(vbytes, self.increment))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What pays a bill. Coins stand in the order of their places in the transaction."""
+    """The coins and the change that pay a bill. Coins are in the transaction's order."""
 
     coins: tuple[Coin, ...]
     fee_units: int
@@ -80,15 +80,15 @@ class ShortError(InsufficientCoinError):
 
 
 def is_costly(units: int, rate: int) -> bool:
-    """Return whether spending a coin costs more than a few per cent of its value, at a rate."""
+    """Return True if a coin's input costs more than COSTLY_PERCENT of its value at a rate."""
     return fee_units(INPUT_VBYTES, rate) * PERCENT > units * COSTLY_PERCENT
 
 
 def choose(bill: Bill, free: Sequence[Coin], *, held: Sequence[Coin] = (), parts_max: int = COINS_WANTED) -> Choice:
-    """Return the coins and the change that pay a bill. held: what is spent in any case.
+    """Return the coins and the change that pay a bill. held: coins that are spent in any case.
 
-    Raises ShortError; CoinsTooSmallError if there is enough in coins that are too small to be spent at this rate, or
-    too many for one transaction; and FeeTooHighError if the fee comes above the cap.
+    Raises ShortError; CoinsTooSmallError if the coins are enough, but too small to spend at this rate or too many for
+    one transaction; and FeeTooHighError if the fee is above the cap.
     """
     taken = [*held, *_further(bill, free, held)]
     places, least = {_place(coin) for coin in taken}, _part_min(bill)
@@ -103,7 +103,7 @@ def choose(bill: Bill, free: Sequence[Coin], *, held: Sequence[Coin] = (), parts
 
 
 def _further(bill: Bill, free: Sequence[Coin], held: Sequence[Coin]) -> list[Coin]:
-    """Return what has to be spent beside what is held."""
+    """Return the coins to spend in addition to the held ones."""
     worth = [coin for coin in free if coin.units > fee_units(INPUT_VBYTES, bill.rate)]
     worth.sort(key=lambda coin: (-coin.units, _place(coin)))
     vbytes_max = TRUC_VBYTES_MAX if bill.is_truc else VBYTES_MAX
@@ -118,7 +118,7 @@ def _further(bill: Bill, free: Sequence[Coin], held: Sequence[Coin]) -> list[Coi
         return taken
     least, last = taken[-1].units + missing, taken[-1]
     enough = [coin for coin in worth[len(taken) - 1 :] if coin.units >= least]
-    # The smallest that is enough, but no costly one while another is there.
+    # The smallest coin that is enough; a costly one only if there is no other.
     fair = [coin for coin in enough if not is_costly(coin.units, bill.rate)]
     return [*taken[:-1], (fair or enough or [last])[-1]]
 
@@ -126,7 +126,7 @@ def _further(bill: Bill, free: Sequence[Coin], held: Sequence[Coin]) -> list[Coi
 def _shortage(
     bill: Bill, free: Sequence[Coin], held: Sequence[Coin], *, fee_units: int, missing_units: int
 ) -> InsufficientCoinError | CoinsTooSmallError:
-    """Return why coins do not pay a bill: there are too few of them, or they are too small or too many."""
+    """Return the error for coins that do not pay a bill: too little coin, or coins too small or too many."""
     if not held and _sum(free) > bill.units + fee_units:
         return CoinsTooSmallError(
             f"{len(free)} free coins are enough, but spending them costs too much or fills more than one transaction"
@@ -135,9 +135,9 @@ def _shortage(
 
 
 def _bound_share(bill: Bill, inputs: int) -> None:
-    """Refuse a transaction whose many inputs cost too large a share of what it pays. Raises CoinsTooSmallError.
+    """Refuse a transaction whose inputs cost too large a share of its payment. Raises CoinsTooSmallError.
 
-    One input for each output is what recipients are charged for; further ones are the gateway's expense.
+    Recipients are charged for one input for each output; the gateway pays for further ones.
     """
     further = max(0, inputs - len(bill.scripts))
     extra = fee_units(further * INPUT_VBYTES, bill.rate)
@@ -148,7 +148,7 @@ def _bound_share(bill: Bill, inputs: int) -> None:
 
 
 def _change(bill: Bill, taken: Sequence[Coin], parts_wanted: int) -> tuple[int, int, int]:
-    """Return the fee, the change and its parts. What is not worth being spent again goes to the fee."""
+    """Return the fee, the change and its parts. Change that is not worth its own spending goes to the fee."""
     left, part_min = _sum(taken) - bill.units, _part_min(bill)
     for parts in range(parts_wanted, 0, -1):
         fee = bill.fee(len(taken), parts)

@@ -1,8 +1,8 @@
-"""Asks the nodes' pools which of what waits spends coins of ours. Called by chains.bitcoin.spends.spender.
+"""Asks the nodes' pools for waiting transactions that spend our coins. Called by chains.bitcoin.spends.spender.
 
-A pool proves nothing: whoever tells of one may make it up, or hold it back. What counts is who has the same newest
-block as the scan: another's pool may have lost to a block what the scan has not seen there. And who has run for long
-enough: a node that started since may have started with an empty pool.
+A pool proves nothing: a node may invent transactions or hide them. For "nothing waits" a node counts only if its newest
+block is the scan's, since a newer block may have taken the transaction out of its pool unseen by the scan; and only if
+it has run for long enough, since it may have started with an empty pool.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ Outpoint = tuple[str, int]
 
 
 class _Spender(msgspec.Struct):
-    """What gettxspendingprevout tells of a coin; no id where nothing that waits spends it."""
+    """The answer of gettxspendingprevout for a coin; without an id if no waiting transaction spends it."""
 
     txid: str
     vout: int
@@ -32,13 +32,13 @@ class _Spender(msgspec.Struct):
 
 
 class _Pool(msgspec.Struct):
-    """Whether a node that has just begun has its pool back, as getmempoolinfo tells it."""
+    """Whether a node that has just started has reloaded its pool, as getmempoolinfo returns it."""
 
     loaded: bool = True
 
 
 class _Look(NamedTuple):
-    """What one node's pool spends of some coins, the node's newest block after that, and whether it ran long enough."""
+    """One node's transactions that spend some coins, its newest block after that, and whether it ran long enough."""
 
     spenders: frozenset[str]
     tip: str
@@ -53,11 +53,11 @@ def waiting_spends(
     cautious: bool,
     up_s: int | None = None,
 ) -> frozenset[str]:
-    """Return what chains.family.CoinSpender says."""
+    """Return the waiting transactions that spend some coins; see chains.family.CoinSpender."""
     if not outpoints:
         return frozenset()
     looks = providers.answers(lambda node: _look(node, outpoints, up_s))
-    # Two have to say that something waits; and while one is enough for that, that nothing does.
+    # Normally "something waits" takes two nodes. If cautious, one is enough for that, and "nothing waits" takes two.
     level = [look for look in looks if block_hash in {None, look.tip} and look.is_old]
     needed = witnesses_needed(providers.count) if cautious else 1
     if len(level) < needed:
@@ -70,7 +70,7 @@ def waiting_spends(
 
 
 def _has_run(node: JsonRpc, up_s: int | None) -> bool:
-    """Return whether a node has run for so long, or does not say: hosted ones refuse the question."""
+    """Return True if a node has run for `up_s` seconds, or does not report it: hosted nodes refuse the question."""
     if up_s is None:
         return True
     try:
@@ -90,6 +90,6 @@ def _look(node: JsonRpc, outpoints: Sequence[Outpoint], up_s: int | None) -> _Lo
         if [(one.txid, one.vout) for one in told] != list(part):
             raise ProviderError("gettxspendingprevout: not an answer for each coin")
         found |= {wire.id_of(one.spendingtxid) for one in told if one.spendingtxid is not None}
-    # Asked last: what a block took out of the pool meanwhile stands in this one, or below.
+    # Asked last: a transaction that a block took out of the pool meanwhile is in this block, or below.
     tip = wire.id_of(node.call("getbestblockhash", [], str))
     return _Look(frozenset(found), tip, _has_run(node, up_s))

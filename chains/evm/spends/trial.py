@@ -1,7 +1,6 @@
-"""Tries a spend on a node without sending it: is it funded, would it have its effect, what gas does it take.
+"""Tries a spend on a node without sending it: whether it is funded and has its effect, and its gas.
 
-Called by chains.evm.spends.spender, which asks every provider: what one alone says neither fails a payout nor sends
-one.
+Called by chains.evm.spends.spender, which asks every provider: one provider alone neither fails a payout nor sends one.
 """
 
 from collections.abc import Sequence
@@ -19,18 +18,18 @@ from chains.spending import InsufficientCoinError, Intent, LoneRefusalError, Spe
 from core.catalogue.catalogue import Network
 from core.catalogue.families import evm_parameters
 
-# No transaction takes less.
+# The least gas of any transaction.
 INTRINSIC_GAS: Final = 21_000
 GAS_MARGIN_PERCENT: Final = 20
-# What no recipient decides may take this many times the catalogue's figure: a token that was changed, which only its
-# issuer can do, and transfers that are nobody's payout.
+# A transfer whose gas its recipient cannot influence may take this many times the catalogue's figure: token transfers,
+# since only the issuer can change a token, and transfers between our own addresses.
 GAS_FACTOR_MAX: Final = 2
-# What a call may use at most that is only to tell whether it would have its effect.
+# The most gas, as a multiple, for a call that only checks the effect.
 CALL_FACTOR_MAX: Final = 4
-# Where what is offered depends on the gas that the trial finds: for spends between our own addresses alone.
+# For spends between our own addresses, whose offer depends on the gas that the trial finds.
 UNPRICED: Final = Bid(price_wei=0, tip_wei=0)
 REVERTED: Final = 3
-# What nodes call a transaction that would fail; most, not all, also use the code above.
+# Nodes' messages for a transaction that would fail. Most nodes, but not all, also use the code above.
 REVERT_TEXTS: Final = (
     "revert", "invalid opcode", "vm exception", "vm execution error", "bad instruction", "out of gas",
     "gas required exceeds", "invalidfeopcode",
@@ -40,7 +39,7 @@ SHORTAGE_TEXTS: Final = ("insufficient funds", "insufficient balance")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What one node says. Either texts are empty, or the gas means nothing."""
+    """One node's result. The gas counts only if both texts are empty."""
 
     native_wei: int
     gas: int = 0
@@ -49,29 +48,29 @@ class Trial:
 
 
 def token_balance(node: JsonRpc, contract: str, holder: str, at: object) -> int:
-    """Return a holder's tokens, in token units. at: a height, a tag, or {"blockHash": …}."""
+    """Return a holder's balance of a token, in token units. at: a height, a tag, or {"blockHash": …}."""
     return check_units(ask_contract(node, contract, calldata("balanceOf(address)", spelled(holder)), at))
 
 
 def gas_figure(intent: Intent, network: Network) -> int:
-    """Return the gas that the catalogue reckons with for such a transfer."""
+    """Return the catalogue's gas figure for a transfer."""
     parameters = evm_parameters(network)
     return parameters.coin_gas if intent.pair is None else parameters.transfer_gas[intent.pair.currency]
 
 
 def gas_max(intent: Intent, gas_figure: int) -> int:
-    """Return the gas that a transfer may take at most.
+    """Return the most gas that a transfer may take.
 
-    A recipient of coin may burn all that he is given: in a payout that is what its fee was charged for.
+    A recipient of coin may burn all the gas of the transfer, so a payout gets only the gas that its fee paid for.
     """
     is_recipients_choice = intent.pair is not None and intent.pair.contract is None
     return gas_figure if is_recipients_choice else GAS_FACTOR_MAX * gas_figure
 
 
 def gas_limit(intent: Intent, gas: int, *, gas_figure: int, margin_percent: int) -> int:
-    """Return what to sign for a transfer that takes so much gas in a trial, and no more than gas_max.
+    """Return the gas limit to sign for a transfer that took this gas in a trial, at most gas_max.
 
-    The margin ends at what the fee was charged for, where the trial itself did not go beyond it.
+    The margin ends at the gas that the fee paid for, unless the trial itself took more.
     """
     is_covered = intent.pair is not None and gas <= gas_figure
     return min(gas * (100 + margin_percent) // 100, gas_figure if is_covered else gas_max(intent, gas_figure))
@@ -86,10 +85,10 @@ def attempt(
     bid: Bid,
     margin_percent: int = GAS_MARGIN_PERCENT,
 ) -> Trial:
-    """Ask one node. Balances come first, so that a shortage is never taken for a refusal.
+    """Try a spend on one node. Balances come first, so that a shortage is never taken for a refusal.
 
-    It is tried as it will be signed, at the price that is offered: a contract may do another thing for a call that
-    costs nothing. margin_percent: what is added to the gas that it takes.
+    The spend is tried as it will be signed, at the offered price: a contract may act differently in a call without a
+    price. margin_percent: the margin added to the gas of the trial.
     """
     native_wei = eth(node).get_balance(spelled(intent.wallet.address), "latest")
     if native_wei < spend.value_wei + INTRINSIC_GAS * bid.price_wei:
@@ -118,25 +117,25 @@ def attempt(
 
 
 def judge(trials: Sequence[Trial], providers: int) -> Trial:
-    """Return what holds of what the nodes say.
+    """Return the agreed trial of all nodes.
 
-    Raises SpendRefusedError where all refuse it, InsufficientCoinError where as many find it short as find it good,
-    LoneRefusalError where one alone refuses it and the others are silent.
+    Raises SpendRefusedError if all nodes refuse the spend, InsufficientCoinError if at least as many find it short as
+    find it good, LoneRefusalError if one node refuses it and the others are silent.
     """
     good = _good(trials)
     if not good:
         if len(trials) < witnesses_needed(providers):
             raise LoneRefusalError(f"one provider alone refuses it: {trials[0].refusal}")
         raise SpendRefusedError(trials[0].refusal)
-    # Of two the higher: too little gas would fail the payout, and none of them is more than was charged for or, of a
-    # token, than its code makes use of.
+    # The higher of two: too little gas would fail the payout. No answer exceeds the gas that was charged or, for a
+    # token, the gas that its code can use.
     return Trial(
         gas=median_high(trial.gas for trial in good), native_wei=median_low(trial.native_wei for trial in trials)
     )
 
 
 def is_refused(trials: Sequence[Trial], providers: int) -> bool:
-    """Return whether a transfer would be refused; see chains.one_transfer. Raises InsufficientCoinError as judge()."""
+    """Return True if a transfer would be refused; see chains.one_transfer. InsufficientCoinError as in judge()."""
     passed = len(_good(trials))
     return one_transfer.is_refused(
         refused=sum(bool(trial.refusal) for trial in trials), passed=passed, providers=providers
@@ -144,7 +143,7 @@ def is_refused(trials: Sequence[Trial], providers: int) -> bool:
 
 
 def _good(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials that went well. Raises InsufficientCoinError if no more did than found the wallet short."""
+    """Return the successful trials. Raises InsufficientCoinError if at least as many found the wallet short."""
     good = [trial for trial in trials if not trial.refusal and not trial.shortage]
     short = [trial for trial in trials if trial.shortage]
     if short and len(short) >= len(good):
@@ -153,9 +152,9 @@ def _good(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _failed(error: RpcError, native_wei: int, *, is_short: bool) -> Trial:
-    """Tell a refusal from a shortage. is_short: with more coin for gas it might have gone well."""
+    """Return a failed trial as a refusal or a shortage. is_short: it might succeed with more coin for gas."""
     text = error.text.lower()
-    # A token may name a shortage as its reason; but there is enough of it, as was seen before.
+    # A token may name a shortage as its reason, but the balance was checked before.
     if error.code == REVERTED or any(known in text for known in REVERT_TEXTS):
         refusal, shortage = ("", error.text) if is_short else (error.text, "")
         return Trial(native_wei=native_wei, refusal=refusal, shortage=shortage)
@@ -165,18 +164,18 @@ def _failed(error: RpcError, native_wei: int, *, is_short: bool) -> Trial:
 
 
 def _run(node: JsonRpc, intent: Intent, spend: Spend, bid: Bid, *, call_gas: int) -> int | None:
-    """Return the gas that it takes, or None if it would answer false. RpcError if it would revert."""
+    """Return the gas of a spend, or None if the token would return false. Raises RpcError if it would revert."""
     sender, to = spelled(intent.wallet.address), spelled(spend.to)
     call: Any = {"from": sender, "to": to, "value": spend.value_wei, "data": spend.data} | _priced(bid)
     if spend.data != "0x":
-        # Without a limit of its own, nodes ask whether the sender could pay for as much as they ever allow.
+        # Without a gas limit, nodes require that the sender can pay for the highest one that they allow.
         answer = eth(node).call(call | {"gas": call_gas}, "latest")
-        # Some tokens (USDT on Ethereum) answer nothing and mean yes.
+        # Some tokens (USDT on Ethereum) return no data on success.
         if answer and not any(answer):
             return None
     gas = eth(node).estimate_gas(call)
     if gas < INTRINSIC_GAS:
-        # Signed with so little it could never be included, nor could anything behind it.
+        # With this gas limit it could never be included, nor could any transaction after it.
         raise ProviderError(f"eth_estimateGas: no transaction takes {gas} gas")
     return gas
 

@@ -22,7 +22,7 @@ ENERGY_MARGIN_PERCENT: Final = 20
 
 
 def cost(pair: Pair, prices: Prices, parameters: TronParameters, cap_units: int) -> Cost:
-    """Return the cost of a payout and of a sweep, without staked or free resources; each transaction at most the cap."""
+    """Return the cost of a payout and of a sweep, with nothing staked or free; each transaction at most the cap."""
     coin_units = COIN_BYTES * prices.byte + prices.activation
     if pair.contract is None:
         return Cost(payout_units=min(coin_units, cap_units), sweep_units=min(COIN_BYTES * prices.byte, cap_units))
