@@ -1,9 +1,9 @@
-"""Asks the nodes of one network, the best one first, then the next. Used by the families.
+"""Asks the nodes of one network, the best one first. Used by the families.
 
-Best is, in this order: not silent, not resting after a failure, not behind the others, its head not gone back, not far
-slower than the fastest at this kind of question, not having used up a step's time; among equals the operator's order
-holds. Where all are silent, the last one that answered is asked first.
-Nothing of this decides what is true, only who is asked first.
+The rank depends, in this order, on: not silent, not paused after a failure, not behind the others, its head not gone
+back, not far slower than the fastest at this kind of question, not having used up a step's time; then on the operator's
+order. If all are silent, the last one that answered comes first.
+The rank only decides which node is asked first, never what is true.
 """
 
 import threading
@@ -42,7 +42,7 @@ HEADS_EVERY_S: Final = 5.0
 # A node may be this much behind the others, in time or in blocks, before it counts as lagging.
 LAG_MS: Final = 15_000
 LAG_BLOCKS_MIN: Final = 2
-# A node that is behind and has told the same head for so long, in time or in blocks up to a time, is stuck.
+# A node that is behind and has reported the same head for this long, in time or in blocks up to a time, is stuck.
 STUCK_S: Final = 120.0
 STUCK_BLOCKS: Final = 24
 STUCK_MAX_S: Final = 1_800.0
@@ -54,7 +54,7 @@ class Providers(Generic[C]):
     def __init__(
         self, network: Network, urls: Sequence[str], dialect: Dialect[C], *, identity: str, timeout_s: float
     ) -> None:
-        # The same address twice is one provider, whatever opens it: it must not be its own second opinion.
+        # URLs with the same address are one provider, whatever their keys: it must not be its own second opinion.
         distinct: dict[str, str] = {}
         for url in urls:
             distinct.setdefault(read_node_url(url).address, url)
@@ -73,28 +73,28 @@ class Providers(Generic[C]):
 
     @property
     def count(self) -> int:
-        """Return how many different providers there are."""
+        """Return the number of different providers."""
         return len(self._nodes)
 
     def head(self) -> int:
-        """Return the newest height of the best node; now and then everybody's is asked, to find out who lags."""
+        """Return the newest height of the best node. Every HEADS_EVERY_S all nodes are asked, to find lagging ones."""
         if self.count > 1 and time.monotonic() - self._looked_at > HEADS_EVERY_S:
             self._looked_at = time.monotonic()
             self._ask_heads(self._are_heads_known)
         return self._first(self._ranked(Kind.HEAD), lambda node: node.ask_head(self._tolerance))
 
     def agreed_head(self) -> int | None:
-        """Return the middle of the heads that the nodes last told, of two the lower; None before any did.
+        """Return the median of the nodes' last heads, the lower of two; None before any node reported one.
 
-        How far the chain is at least: one liar among three cannot move it far, among two cannot raise it.
+        The chain is at least there: one liar among three cannot move it far, and among two cannot raise it.
         """
         heads = [node.head for node in self._nodes if node.head is not None]
         return median_low(heads) if heads else None
 
     def common_head(self, *, ask: bool = False) -> int | None:
-        """Return the middle of the heads that nodes told within the last minute, of two the lower; None of fewer.
+        """Return the median of the heads of the last minute, the lower of two; None with fewer than two.
 
-        ask: every node is asked now.
+        ask: ask every node now.
         """
         if ask:
             self._ask_heads(self._are_heads_near)
@@ -105,12 +105,12 @@ class Providers(Generic[C]):
         self._all(self._askable(), lambda node: node.ask_head(self._tolerance), kind=Kind.HEAD, decides=decides)
 
     def _are_heads_known(self, answers: Sequence[int | ProviderError], _pending: int) -> bool:
-        """Return whether one node gave its head now, and two did within the last minute: enough to rank them."""
+        """Return True if one node reported its head now and two did within the last minute: enough to rank them."""
         measured = sum(node.is_measured for node in self._nodes)
         return measured >= witnesses_needed(self.count) and any(isinstance(answer, int) for answer in answers)
 
     def _are_heads_near(self, answers: Sequence[int | ProviderError], pending: int) -> bool:
-        """Return whether most heads are near each other: no other one could move the middle far from them."""
+        """Return True if most heads are near each other, so that no further one could move the median far."""
         heads = sorted(answer for answer in answers if isinstance(answer, int))
         most = (len(heads) + pending) // 2 + 1
         return any(last - first <= self._tolerance for first, last in zip(heads, heads[most - 1 :], strict=False))
@@ -118,10 +118,10 @@ class Providers(Generic[C]):
     def attempt(
         self, question: Callable[[C], T], *, second: bool = False, but_by: str = "", kind: Kind = Kind.SMALL
     ) -> T:
-        """Put one question, which may be several calls, to one node after the other until one answers it.
+        """Ask one node after the other until one answers. A question may take several calls.
 
-        second: the node that is usually asked comes last. but_by: the mark of a node that is not asked, where there are
-        others. kind: by whose latencies nodes are ranked. Raises the last node's ProviderError.
+        second: ask the usual node last. but_by: the mark of a node not to ask if there are others. kind: the kind of
+        question whose latencies rank the nodes. Raises the last node's ProviderError.
         """
         ranked = self._ranked(kind)
         order = [*ranked[1:], *ranked[:1]] if second else ranked
@@ -131,7 +131,7 @@ class Providers(Generic[C]):
         return self._first(order, lambda node: node.ask(question, kind))
 
     def ask_one(self, mark: str, question: Callable[[C], T]) -> T:
-        """Put a question to the node with this mark. Raises its ProviderError."""
+        """Ask the node with this mark. Raises its ProviderError."""
         node = next(node for node in self._nodes if node.mark == mark)
         try:
             return node.ask(question)
@@ -141,7 +141,7 @@ class Providers(Generic[C]):
             raise
 
     def rest(self, mark: str, error: ContradictionError) -> None:
-        """Let the node with this mark rest: the others showed that it contradicts them."""
+        """Pause the node with this mark, since it contradicts the others."""
         for node in self._nodes:
             if node.mark == mark:
                 node.blame(rest_s=CONTRADICTION_S)
@@ -155,26 +155,26 @@ class Providers(Generic[C]):
     def everyone(
         self, question: Callable[[C], T], *, kind: Kind = Kind.SMALL, decides: Decides[T | ProviderError] | None = None
     ) -> list[T | ProviderError]:
-        """Put one question to every node that may be asked; a failure stands in its node's place.
+        """Ask every node that may be asked. A failed node's answer is its ProviderError.
 
-        decides: once it does, slow nodes are not waited for, and their answers are missing.
+        decides: once it returns True, slow nodes are not waited for, and their answers are missing.
         """
         answers = self._all(self._askable(), lambda node: node.ask(question, kind), kind=kind, decides=decides)
         return list(answers.values())
 
     def identities(self) -> list[str | ProviderError]:
-        """Return which chain every node says that it serves, wrong ones included, in the operator's order."""
+        """Return the chain that every node reports to serve, wrong ones included, in the operator's order."""
         return self._apiece(lambda node: node.identify())
 
     def apiece(self, question: Callable[[C], T]) -> list[T | ProviderError]:
-        """Put one question to every node as everyone() does, but in the operator's order, none left out."""
+        """Ask every node as everyone() does, but in the operator's order and without leaving any out."""
         return self._apiece(lambda node: node.ask(question))
 
     def _apiece(self, ask: Callable[[Node[C]], T]) -> list[T | ProviderError]:
         return list(at_once.ask({node: partial(_attempted, ask, node) for node in self._nodes}).values())
 
     def answers(self, question: Callable[[C], T], *, decides: Decides[T | ProviderError] | None = None) -> list[T]:
-        """Return every answer, at least one; raise ProviderError if no provider gave one. decides: see everyone()."""
+        """Return every answer, at least one. Raises ProviderError if no node answers. decides: see everyone()."""
         answers = self.everyone(question, decides=decides)
         told = [answer for answer in answers if not isinstance(answer, ProviderError)]
         if told:
@@ -183,22 +183,22 @@ class Providers(Generic[C]):
         raise failures[-1] if failures else RateLimitedError(self._network.code, self._patience_s())
 
     def bounded(self, name: str, figure: int, *, voices: int) -> int:
-        """Return a price that so many nodes made, bounded where one alone did; see chains.net.lone."""
+        """Return a price, bounded if it comes from one node alone (`voices`); see chains.net.lone."""
         return self._agreed.bounded(name, figure, voices=voices, providers=self.count)
 
     def compare(self, question: Callable[[C], T], expected: T) -> tuple[int, int]:
-        """Return how many nodes give the expected answer, and how many agree on another one.
+        """Return the number of nodes with the expected answer, and the most that agree on another one.
 
-        A node that is stuck has no voice. One that only lags has: how far it is behind is the others' word, and one
-        that makes its head up would silence it. The expected answer has no more weight than any other: a node has to
-        rest only where more than half of all that answer agree, and not with it.
+        A stuck node is not asked. A lagging one is: only the others say how far it is behind, and an invented head
+        would silence it. The expected answer has no more weight than any other: a node is paused only if more than half
+        of the answers agree and contradict it.
         """
         agreed: list[T] = []
 
         def ask(node: Node[C]) -> T:
             answer = node.ask(question)
             if agreed and answer not in agreed:
-                # It was not waited for.
+                # The answer came after the decision.
                 node.blame(rest_s=CONTRADICTION_S)
             return answer
 
@@ -212,7 +212,7 @@ class Providers(Generic[C]):
         return same, max(map(len, voices.values()), default=0)
 
     def _rest_minority(self, groups: Mapping[T, list[Node[C]]]) -> list[T]:
-        """Let the nodes rest that a majority contradicts; return its answer, if there is one."""
+        """Pause the nodes that a majority contradicts; return the majority's answer, if there is a majority."""
         most = max(groups, key=lambda answer: len(groups[answer]))
         if 2 * len(groups[most]) <= sum(map(len, groups.values())):
             return []
@@ -228,7 +228,7 @@ class Providers(Generic[C]):
         kind: Kind = Kind.SMALL,
         decides: Decides[T | ProviderError] | None = None,
     ) -> dict[Node[C], T | ProviderError]:
-        """Ask nodes at once; one part of a step's time is left for what is asked next, where there are others."""
+        """Ask nodes at once. With several nodes, part of the step's time is left for the next question."""
         after = min(1, self.count - 1)
         questions = {node: partial(self._answer, node, ask, after=after) for node in nodes}
         if decides is None or len(nodes) == 1:
@@ -243,7 +243,7 @@ class Providers(Generic[C]):
             if not isinstance(answer, ProviderError):
                 self._local.mark = node.mark
                 return answer
-            # That somebody could not prove what he said is told even where others failed altogether.
+            # A node's unproved answer is reported even if later nodes failed altogether.
             failure = failure if isinstance(failure, MissingLogsError) else answer
         self._local.mark = ""
         raise failure or self._nobody()
@@ -251,7 +251,7 @@ class Providers(Generic[C]):
     def _answer(self, node: Node[C], ask: Callable[[Node[C]], T], *, after: int) -> T | ProviderError:
         """Return a node's answer, or its failure. Raises BudgetSpentError.
 
-        after: of a step's time, as many parts are left as the node itself gets, unless it answered a short time ago.
+        after: how many equal parts of the step's time to leave for others, unless the node answered a short time ago.
         """
         try:
             with budget.shared(1 if node.usage.is_answering else after + 1):
@@ -262,14 +262,14 @@ class Providers(Generic[C]):
             return error
 
     def _nobody(self) -> ProviderError:
-        """Return why no node was asked: all want patience, or the others are silent."""
+        """Return the error for a question that no node was asked: all are rate-limited, or the others are silent."""
         if self._askable():
             return ProviderError(f"{self._network.code}: no other provider answers")
         return RateLimitedError(self._network.code, self._patience_s())
 
     def _note(self, node: Node[C], error: ProviderError) -> None:
         if isinstance(error, ContradictionError):
-            # As doctor counts them: an address may hold a key.
+            # Numbered as in `sluice doctor`, since an address may hold a key.
             log.warning(
                 "provider.contradicted", network=self._network.code, provider=node.number + 1, problem=str(error)
             )
@@ -304,12 +304,12 @@ class Providers(Generic[C]):
         heads = sorted(other.head for other in self._nodes if other.head is not None)
         if node.head is None or not heads:
             return False
-        # Of three or more, one alone may be ahead of everybody because it makes its head up.
+        # Of three or more nodes, one may be ahead of all others because it invents its head.
         reference = heads[-2] if len(heads) > 2 else heads[-1]  # noqa: PLR2004
         return node.head < reference - self._tolerance
 
     def _is_stuck(self, node: Node[C]) -> bool:
-        """Return whether its own heads, beside those of the others, show that it does not follow the chain."""
+        """Return True if a node lags and its head has not moved for too long."""
         return self._lags(node) and node.stood_s >= self._stuck_s
 
     def _patience_s(self) -> float:
@@ -317,10 +317,10 @@ class Providers(Generic[C]):
 
 
 class RpcProviders(Providers[JsonRpc]):
-    """A network's nodes where they speak JSON-RPC, as chains.net.json_rpc.Rpc."""
+    """A network's nodes that speak JSON-RPC, as chains.net.json_rpc.Rpc."""
 
     def call(self, method: str, params: Sequence[object], kind: type[T]) -> T:
-        """Return the first node's answer that is one. Raises the last node's ProviderError."""
+        """Return the first valid answer of a node. Raises the last node's ProviderError."""
         return self.attempt(lambda rpc: rpc.call(method, params, kind))
 
     def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:

@@ -17,7 +17,7 @@ __all__ = ["AddressError", "ForeignAddressError", "display", "parse", "smallest_
 
 
 class Network(Protocol):
-    """The part of a network that addresses need. A protocol, since core.catalogue.catalogue imports this module."""
+    """The part of core.catalogue.catalogue's networks that addresses need; core.catalogue itself calls this module."""
 
     @property
     def family(self) -> str:

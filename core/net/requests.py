@@ -1,7 +1,7 @@
-"""Declares what requests may say, as types; what answers look like is in core.net.answers.
+"""Declares the types of requests; core.net.answers declares those of answers.
 
-The same types refuse bad requests, travel to the actors and make up the OpenAPI document, so that none of the three can
-drift. Read by api (bodies) and actors (messages). Source: API reference, "Endpoints".
+The same types validate requests, travel to the actors and form the OpenAPI document, so that the three cannot differ.
+Read by api (bodies) and actors (messages). Source: API reference, "Endpoints".
 """
 
 import functools
@@ -16,7 +16,7 @@ from msgspec import Meta, Struct, inspect
 from core import errors
 from core.net.egress import EgressRefused, check_public_url, with_ascii_host
 
-# Where the API's description keeps a type.
+# The place of a type in the OpenAPI document.
 SCHEMA_REFERENCE: Final = "#/components/schemas/{name}"
 
 PAGE_DEFAULT: Final = 50
@@ -25,7 +25,7 @@ PAGE_MAX: Final = 200
 # `$` also matches before a last line feed, in Python though not in JSON Schema; `(?!\n)` makes the two agree.
 _END: Final = r"(?!\n)$"
 _HOST: Final = r"(?:\[[0-9A-Fa-f:.]+\]|[^\s\x00-\x20\x7f/?#\\@:\[\]]+)(?::[0-9]{1,5})?"
-# Neither what ends a line somewhere, nor what turns or hides what stands beside it.
+# Characters that end a line, change the direction of text, or hide their neighbours.
 _UNSEEN: Final = r"\x00-\x20\x7f-\xa0\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 _EMAIL_ATOM: Final = rf"[^\s{_UNSEEN}@<>\"(),:;\\\[\].]+(?:\.[^\s{_UNSEEN}@<>\"(),:;\\\[\].]+)*"
 
@@ -80,40 +80,40 @@ CodeOrEmpty = Annotated[str, Meta(max_length=32, pattern=rf"^[!-~]*{_END}")]
 Moment = Annotated[str, Meta(max_length=40, description="ISO 8601.", examples=["2026-01-31T12:00:00Z"])]
 Cursor = Annotated[str, Meta(max_length=128, description="next_cursor of the page before.")]
 
-# What msgspec raises for a value of the wrong kind, and for text with unpaired surrogates where it wanted another kind.
+# The errors that msgspec raises for a value of a wrong kind, and for text with unpaired surrogates in its place.
 _NOT_CONVERTED: Final = (msgspec.ValidationError, UnicodeEncodeError)
 
 
-# How msgspec quotes kinds of values, and how JSON names them.
+# The kinds of values as msgspec quotes them, and their names in JSON.
 _KINDS: Final = re.compile(r"`([a-z]+(?: \| [a-z]+)*)`")
 _JSON_NAMES: Final = MappingProxyType({"str": "string", "int": "integer", "float": "number", "bool": "boolean"})
 
 
 class Request(Struct, kw_only=True, omit_defaults=True):
-    """A request's body. Unknown fields are ignored; a subclass says which error refuses each of its fields."""
+    """A request's body. Unknown fields are ignored. A subclass names the error for each of its fields."""
 
     refusals: ClassVar[Mapping[str, type[errors.DomainError]]] = MappingProxyType({})
-    # For required fields that are missing or empty, where that has an error of its own.
+    # The errors for missing or empty required fields, where they differ.
     absences: ClassVar[Mapping[str, type[errors.DomainError]]] = MappingProxyType({})
 
     def check(self, own_hosts: frozenset[str]) -> None:
-        """Refuse what single fields cannot show, and settle what the rules clamp."""
+        """Check rules over several fields, and clamp values to their limits."""
 
 
 R = TypeVar("R", bound=Request)
 
 
 class Empty(Request, kw_only=True, omit_defaults=True):
-    """A body that says nothing."""
+    """A body without fields."""
 
 
 def items_of(schema: type[Struct], *, items_max: int) -> dict[str, Any]:
-    """Describe a list of what is read one by one: each is of this type, though one that is none fails alone."""
+    """Describe a list of items of this type. Items are read one by one, so that a bad one fails alone."""
     return {"minItems": 1, "maxItems": items_max, "items": _reference(schema)}
 
 
 def any_of(*schemas: type[Struct]) -> dict[str, Any]:
-    """Describe an object that is of one of these types."""
+    """Describe an object of one of these types."""
     return {"anyOf": [_reference(schema) for schema in schemas]}
 
 
@@ -122,12 +122,12 @@ def _reference(schema: type[Struct]) -> dict[str, str]:
 
 
 def page_size(limit: int | None) -> int:
-    """Return a list's limit; anything outside 1 to 200 is 50."""
+    """Return a list's limit. Values outside 1 to 200 become 50."""
     return limit if limit is not None and 1 <= limit <= PAGE_MAX else PAGE_DEFAULT
 
 
 def public_callback(url: str | None, own_hosts: frozenset[str], error: type[errors.DomainError]) -> str | None:
-    """Return a callback as it is kept: with its host in punycode. Raises `error` for one that is not public."""
+    """Return a callback in its stored form, with its host in punycode. Raises `error` if it is not public."""
     if url is None:
         return None
     try:
@@ -138,7 +138,7 @@ def public_callback(url: str | None, own_hosts: frozenset[str], error: type[erro
 
 
 class Lookup(Request, kw_only=True, omit_defaults=True):
-    """Which object is meant: by uuid, or else by order_id. unnamed: what refuses a lookup by nothing."""
+    """Names an object by uuid, or else by order_id. unnamed: the error if both are missing."""
 
     unnamed: ClassVar[type[errors.DomainError]]
 
@@ -148,15 +148,15 @@ class Lookup(Request, kw_only=True, omit_defaults=True):
     ) = None
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
-        """Refuse a lookup by nothing."""
+        """Refuse a lookup without uuid and order_id."""
         if self.uuid is None and self.order_id is None:
             raise self.unnamed
 
 
 def read_request(schema: type[R], fields: Mapping[str, Any], *, own_hosts: frozenset[str]) -> R:
-    """Read a JSON object as a request, or raise the error of the first field, in the schema's order, that is wrong.
+    """Read a JSON object as a request. Raises the error of the first wrong field in the schema's order.
 
-    null counts as absent in every optional field, an empty text in those of _optional_texts.
+    null counts as absent in every optional field, and an empty text in those of _optional_texts.
     """
     optional, texts = optional_fields(schema), _optional_texts(schema)
     given = {
@@ -180,7 +180,7 @@ def read_request(schema: type[R], fields: Mapping[str, Any], *, own_hosts: froze
 
 
 def _refuse(schema: type[Request], given: Mapping[str, Any], error: Exception) -> NoReturn:
-    """Find the field that msgspec refused. Its message tells too, but as text that a release may change."""
+    """Raise the error of the field that msgspec refused: its message names the field, but a release may change that."""
     for field in msgspec.structs.fields(schema):
         if field.required and given.get(field.name) in (None, ""):
             raise schema.absences.get(field.name, _refusal_type(schema, field.name))(
@@ -196,9 +196,9 @@ def _refuse(schema: type[Request], given: Mapping[str, Any], error: Exception) -
 
 
 def _reason(fault: str) -> str:
-    """Say in an answer what msgspec says, but for a pattern, which tells a caller nothing, and the value that he sent.
+    """Return msgspec's message for an answer, without patterns, which do not help a caller, and without sent values.
 
-    The field's description in the OpenAPI document shows both. Kinds of values have JSON's names, not Python's.
+    The field's description in the OpenAPI document shows patterns and values. Kinds have JSON's names, not Python's.
     """
     if "matching regex" in fault:
         return "does not have the form that it must have"
@@ -240,9 +240,9 @@ def optional_fields(schema: type[Request]) -> frozenset[str]:
 
 @functools.cache
 def _optional_texts(schema: type[Request]) -> frozenset[str]:
-    """Return those of them that may be absent, and are so when they are empty.
+    """Return the text fields that may be absent, and count as absent if empty.
 
-    Not amounts: whoever sends an empty one, by some mistake, does not ask for all that there is.
+    Amounts are not among them: a caller that sends an empty one by mistake does not ask for the whole balance.
     """
     optional = (field for field in msgspec.structs.fields(schema) if not field.required)
     return frozenset(_texts(schema)) & {field.name for field in optional if _takes_nothing(field.type)}

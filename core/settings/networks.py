@@ -1,4 +1,4 @@
-"""Reads the variables that each network has for itself: <NETWORK>_…. Called by core.settings.settings and its rules."""
+"""Reads the variables of single networks: <NETWORK>_…. Called by core.settings.settings and its rules."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
@@ -12,11 +12,11 @@ RPC_SUFFIX = "_RPC_URLS"
 FEE_CAP_SUFFIX = "_FEE_CAP"
 COLD_SUFFIX = "_COLD_ADDRESS"
 SANCTIONS_SUFFIX = "_SANCTIONS_ORACLE"
-# What families call the cap on fees besides.
+# The families' other names for the cap on fees.
 _CAP_ALIASES = sorted(
     {network.family_parameters.FEE_CAP_ALIAS for network in load_catalogue("production").networks.values()} - {""}
 )
-# What families call numbers that they alone read.
+# The names of numbers that only one family reads.
 _FIGURES = sorted(
     {
         suffix
@@ -51,7 +51,7 @@ def fee_cap_name(values: Mapping[str, str], code: str) -> str:
 
 
 def figures(values: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the numbers that families alone read, by network code and the end of each variable's name."""
+    """Return the numbers that only one family reads, by network code and the end of each variable's name."""
     found: dict[str, dict[str, str]] = {}
     for suffix in _FIGURES:
         for code, text in network_variables(values, suffix).items():
@@ -60,7 +60,7 @@ def figures(values: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def cold_addresses(values: Mapping[str, str], environment: Environment) -> dict[str, str]:
-    """Return cold addresses by network code as they are stored; what is none stays, for network_problems names it."""
+    """Return cold addresses by network code in the stored form; invalid ones stay, for network_problems to name."""
     known, found = _served(environment), network_variables(values, COLD_SUFFIX)
     return {code: _stored(known.get(code), text) for code, text in found.items()}
 
@@ -73,7 +73,7 @@ def _stored(network: Network | None, text: str) -> str:
 
 
 def network_problems(values: Mapping[str, str], environment: Environment) -> Iterator[str]:
-    """Tell in one line each what is wrong with the variables of networks."""
+    """Yield a line for each problem of the networks' variables."""
     networks, served = load_catalogue(environment).networks, _served(environment)
     for code in rpc_variables(values):
         if code not in networks:
@@ -110,7 +110,7 @@ def _cap_problems(values: Mapping[str, str], served: Mapping[str, Network]) -> I
 
 
 def _is_above(text: str, highest: int) -> bool:
-    """Tell whether a text is a number above another; what is none is told of elsewhere."""
+    """Return True if a text is a number above another. Texts that are not numbers are reported elsewhere."""
     try:
         return Decimal(text.strip()) > highest
     except InvalidOperation:

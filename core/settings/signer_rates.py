@@ -1,8 +1,8 @@
-"""What the signer reckons coins to be worth at least, whatever the market's rates say. Read by core.settings.settings.
+"""Reads the signer's own lowest rates of coins, whatever the market's rates are. Called by core.settings.settings.
 
-The market's rates are rows that other processes write: whoever took one of those over could make a large payout look
-small. SIGNER_RATES is in the signer's own environment, as COIN:USD,COIN:USD. It grows old there: what it is far from is
-told by `sluice doctor` and by whoever meets a limit for it.
+Other processes write the market's rates into rows: an attacker of one of those could make a large payout look small.
+SIGNER_RATES is in the signer's own environment, as COIN:USD,COIN:USD. It grows old there: `sluice doctor`, and the
+message of a limit that it causes, report a rate that is far from the market's.
 """
 
 import re
@@ -16,17 +16,17 @@ from core.rates.pricing import RATE_DIGITS
 from core.settings.networks import rpc_variables
 from core.settings.rules import Role, split
 
-# Coins that are dollars by their issuers' promise need no line.
+# Coins that their issuers redeem for dollars need no entry.
 DOLLARS = ("USDT", "USDC", "DAI")
-# A rate is far from the market's when it is more than so many times that, or that more than so many times it.
+# A rate is far from the market's if either is more than this many times the other.
 FAR = 2
-# Rates that were written down before are looked at again.
+# Rates older than this need a review.
 OLD_DAYS = 90
 _PRICE = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,12}))?")
 
 
 def dollar_rates() -> dict[str, int]:
-    """Return the rates that need not be given."""
+    """Return the default rates."""
     return dict.fromkeys(DOLLARS, 10**RATE_DIGITS)
 
 
@@ -48,7 +48,7 @@ def parse_signer_rates(text: object) -> object:
 
 
 def far_above(currency: str, own: int, market: int) -> str | None:
-    """Warn if the signer reckons a coin far dearer than the market, so that its limits stop less than they name.
+    """Return a warning if the signer's rate is far above the market's, so that limits stop payouts too early.
 
     Rates times 10 ** RATE_DIGITS, 0 for none.
     """
@@ -58,7 +58,7 @@ def far_above(currency: str, own: int, market: int) -> str | None:
 
 
 def far_off(own: Mapping[str, int], market: Mapping[str, int]) -> Iterator[str]:
-    """Tell of each coin whose rate of the signer's own is far from the market's, and what that does to its limits."""
+    """Yield a line for each coin whose signer's rate is far from the market's, with the effect on its limits."""
     for currency, rate in sorted(own.items()):
         told = market.get(currency, 0)
         above = far_above(currency, rate, told)
@@ -76,7 +76,7 @@ def _usd(rate: int) -> str:
 
 
 def aging(own: Mapping[str, int], written: date | None, today: date) -> str | None:
-    """Warn if the given rates are older than OLD_DAYS, or have no date."""
+    """Return a warning if the given rates are older than OLD_DAYS, or have no date."""
     if own == dollar_rates():
         return None
     if written is None:
@@ -86,7 +86,7 @@ def aging(own: Mapping[str, int], written: date | None, today: date) -> str | No
 
 
 def signer_rate_problems(values: Mapping[str, str], environment: Environment, role: Role) -> Iterator[str]:
-    """Tell for which coins of the served networks a production signer was given no rate of its own."""
+    """Yield a problem if a production signer lacks its own rate for coins of the served networks."""
     if environment != "production" or role != "signer":
         return
     catalogue = load_catalogue(environment)

@@ -1,7 +1,7 @@
-"""Tells what a virtual byte costs now, and what moving coin comes to. Called by spender, treasurer and reader.
+"""Computes the present fee rate, and the cost of moving coin. Called by spender, treasurer and reader.
 
-A rate is what nodes count in: satoshi for a thousand virtual bytes. Each node has one voice, and the middle one counts,
-of two the lower: too low a fee costs time, and is raised by itself; too high a one never comes back.
+A rate is in the nodes' unit: satoshi for a thousand virtual bytes. The median of the nodes' rates counts, the lower of
+two: the signer raises a fee that is too low, which only costs time, but a fee that is too high never comes back.
 """
 
 from decimal import ROUND_UP, Decimal
@@ -24,33 +24,33 @@ KVB: Final = 1_000
 UNITS: Final = 10**8
 # Blocks within which an offer is to be included.
 TARGET_BLOCKS: Final = 3
-# What is offered where a node has seen too little to estimate, as on a chain that has just begun.
+# The offer if a node has seen too little to estimate, as on a new chain.
 UNKNOWN_RATE: Final = 5 * KVB
-# What nodes ask for the bytes of what takes another's place is this, or more where their operators say so.
+# The least increment that nodes ask of a replacement; their operators may raise it.
 INCREMENT_MIN: Final = 1 * KVB
-# From this version on, Bitcoin Core passes on version 3.
+# Bitcoin Core relays transactions of version 3 from this version on.
 TRUC_SINCE: Final = 280_000
-# A whole coin for a thousand bytes is nothing that an honest node says.
+# No honest node reports a rate above a whole coin for a thousand bytes.
 COINS_MAX: Final = 1
 
 
 class _Pool(wire.PoolFloor):
-    """The least that is taken and passed on, and whether version 3 is."""
+    """The lowest rates that the pool takes and relays, and its policy on version 3."""
 
-    # What is paid above all that is replaced; nodes before version 24 tell it elsewhere.
+    # The increment that a replacement pays; nodes before version 24 report it elsewhere.
     incrementalrelayfee: Decimal = Decimal(0)
-    # Knots alone says this: reject, accept, or enforce.
+    # Only Bitcoin Knots reports it: reject, accept, or enforce.
     truc_policy: str = ""
 
 
 class _Node(msgspec.Struct):
-    """The version of a node's program, as getnetworkinfo shows it."""
+    """The version of a node's program, as getnetworkinfo returns it."""
 
     version: int
 
 
 def todays_rate(providers: Providers[JsonRpc], *, cap_units: int) -> int:
-    """Return what gets in soon, of which no provider alone decides where there are three.
+    """Return the rate for a block soon. With three providers or more, none decides it alone.
 
     cap_units: for a virtual byte. Raises FeeTooHighError above it, ProviderError.
     """
@@ -61,7 +61,7 @@ def todays_rate(providers: Providers[JsonRpc], *, cap_units: int) -> int:
 
 
 def asked_rate(providers: Providers[JsonRpc]) -> int:
-    """Return what nodes ask for now; what one asks for alone is bounded by what they last agreed on.
+    """Return the nodes' present rate. The rate of a single node is bounded by the last agreed one.
 
     Raises ProviderError.
     """
@@ -70,7 +70,7 @@ def asked_rate(providers: Providers[JsonRpc]) -> int:
 
 
 def asked_increment(providers: Providers[JsonRpc]) -> int:
-    """Return what is paid above all that it replaces, for a thousand virtual bytes; bounded as the rate is.
+    """Return the increment of a replacement, for a thousand virtual bytes; bounded as the rate is.
 
     Raises ProviderError.
     """
@@ -81,24 +81,24 @@ def asked_increment(providers: Providers[JsonRpc]) -> int:
 
 
 def passes_truc(providers: Providers[JsonRpc]) -> bool:
-    """Return whether most nodes pass on transactions of version 3 (BIP-431). Raises ProviderError."""
+    """Return True if most nodes relay transactions of version 3 (BIP-431). Raises ProviderError."""
     return bool(median_low(providers.answers(_passes_truc, decides=majority())))
 
 
 def fee_units(vbytes: int, rate: int) -> int:
-    """Return the fee of so many virtual bytes, rounded up."""
+    """Return the fee of a number of virtual bytes, rounded up."""
     return -(-vbytes * rate // KVB)
 
 
 def costs(providers: Providers[JsonRpc], network: Network, *, cap_units: int) -> Cost:
-    """Return what a payout costs that leaves alone, and what one more coin adds, at today's rate or at the cap."""
+    """Return the cost of a spend with one payout, and of one more coin in it, at today's rate, at most at the cap."""
     rate = min(asked_rate(providers), cap_units * KVB)
     payout_vbytes = bitcoin_parameters(network).payout_measure_max
     return Cost(payout_units=fee_units(payout_vbytes, rate), sweep_units=fee_units(INPUT_VBYTES, rate))
 
 
 def _voice(node: JsonRpc) -> int:
-    """Return what one node asks for: its estimate, and never less than it would take."""
+    """Return one node's rate: its estimate, and never less than its pool takes."""
     pool = _pool(node)
     told = node.call("estimatesmartfee", [TARGET_BLOCKS], wire.Estimate).feerate
     estimate = UNKNOWN_RATE if told is None else _rate(told) or UNKNOWN_RATE
@@ -106,7 +106,7 @@ def _voice(node: JsonRpc) -> int:
 
 
 def _passes_truc(node: JsonRpc) -> bool:
-    """Return whether one node does; one that does not show its version counts as one that does not."""
+    """Return True if one node relays version 3. A node that hides its version counts as one that does not."""
     try:
         version = node.call("getnetworkinfo", [], _Node).version
     except RpcError:
@@ -119,7 +119,7 @@ def _pool(node: JsonRpc) -> _Pool:
 
 
 def _rate(coins: Decimal) -> int:
-    """Return a rate that a node tells in whole coins; some say less than nothing for what they do not know."""
+    """Return a rate that a node reports in whole coins. Some report a negative one if they do not know it."""
     if not coins.is_finite() or not -COINS_MAX <= coins <= COINS_MAX:
         raise ProviderError("a rate that nobody asks for")
     return max(0, int((coins * UNITS).to_integral_value(ROUND_UP)))

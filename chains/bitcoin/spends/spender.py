@@ -1,7 +1,7 @@
 """Chooses coins, prices, signs, sends and follows our own transactions on bitcoin. Built by chains.bitcoin.family.
 
-A transaction spends confirmed coins alone, whosever of our addresses they lie at, and gives change to its wallet: none
-of ours ever waits for another. What claims the same coins and pays more takes its place.
+A transaction spends only confirmed coins, at any of our addresses, and gives change to its wallet, so that none of our
+transactions waits for another. One that claims the same coins and pays more replaces it.
 """
 
 from collections.abc import Sequence
@@ -37,12 +37,12 @@ from chains.spending import (
 from core.catalogue.catalogue import Network
 from core.catalogue.families import bitcoin_parameters, traits_of
 
-# What takes another's place offers so much more for its size.
+# How much more a replacement offers for its size.
 BUMP_PERCENT: Final = 25
 
 
 class BitcoinSpender:
-    """One network, as chains.family.Spender. Units are satoshi, the measure of fees is a virtual byte."""
+    """Spends on one network, as chains.family.Spender. Units are satoshi; the measure of fees is a virtual byte."""
 
     def __init__(self, network: Network, providers: Providers[JsonRpc]) -> None:
         self.providers = providers
@@ -51,7 +51,7 @@ class BitcoinSpender:
         self._inclusions = Inclusions(network)
 
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
-        """Return what can be signed now; see chains.family. Coins that other spends hold are not in the purse."""
+        """Return a draft; see chains.family. Coins that other spends hold are not in the purse."""
         scripts = self._scripts(intent)
         rate = fees.todays_rate(self.providers, cap_units=cap_units)
         is_truc = fees.passes_truc(self.providers)
@@ -60,16 +60,16 @@ class BitcoinSpender:
             units=intent.units,
             rate=rate,
             cap_units=cap_units,
-            # Nobody's child pins what pays others too; alone, a recipient can pin his own payout only.
+            # Version 3 keeps a recipient's child from pinning others' payouts; of one output he pins only his own.
             is_truc=is_truc and len(scripts) > 1,
         )
         locked = lock_height(self.providers, purse.scanned)
         return self._drafted(intent, bill, selection.choose(bill, purse.coins), lock_height=locked, is_truc=is_truc)
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
-        """Return a draft with the coins of `before`, and further ones where its change does not pay for more.
+        """Return a draft with the coins of `before`, and further ones if its change does not pay for the higher fee.
 
-        It is locked to the scan's height again, so that a wrong height of `before` ends with it.
+        It is locked to the scan's present height, so that it does not keep a wrong height of `before`.
         """
         coins, terms = building.claimed(before), before.offer.terms
         scripts, increment = self._scripts(before.intent), fees.asked_increment(self.providers)
@@ -95,7 +95,7 @@ class BitcoinSpender:
         return self._drafted(before.intent, bill, choice, lock_height=locked, is_truc=is_truc)
 
     def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
-        """Sign each coin with its address's key. Deterministic, without any network; see chains.family."""
+        """Sign each coin with its address's key, deterministically and without the network; see chains.family."""
         if counter is not None:
             raise ValueError("a bitcoin transaction has no number")
         return building.signed(draft, self._chain, keys)
@@ -112,21 +112,21 @@ class BitcoinSpender:
         cautious: bool,
         up_s: int | None = None,
     ) -> frozenset[str]:
-        """Return what spends some coins in the nodes' pools; see chains.family. Nodes before version 24 cannot tell."""
+        """Return spends of some coins in the nodes' pools; see chains.family. Takes nodes of version 24 or later."""
         return waiting_spends(self.providers, outpoints, block_hash=block_hash, cautious=cautious, up_s=up_s)
 
     def send(self, raw: bytes) -> Sending:
-        """Give bytes to every provider; taken by one is taken."""
+        """Send bytes to every provider. They count as taken if one takes them."""
         txid = read(raw).txid
         told = self.providers.answers(lambda node: give(node, raw, txid))
         return next(sending for sending in Sending if sending in told)
 
     def fate(self, case: Case) -> Fate:
-        """Find out where a spend stands, of all its attempts, by the blocks that the scan saw its coins spent in."""
+        """Return the fate of a spend, by all its attempts and by the blocks in which the scan saw its coins spent."""
         return fate_of(self.providers, self._inclusions, case, currency=self._network.gas_currency)
 
     def _drafted(self, intent: Intent, bill: Bill, choice: Choice, *, lock_height: int, is_truc: bool) -> Draft:
-        """Return the draft of a choice, of version 3 if nodes pass that on and it is small enough."""
+        """Return the draft of a choice, in version 3 if nodes relay that and it is small enough."""
         vbytes = bill.size(len(choice.coins), choice.change_parts)
         offer = coin_offer(
             fee_units=choice.fee_units,
@@ -137,14 +137,14 @@ class BitcoinSpender:
             version=TRUC_VERSION if is_truc and vbytes <= TRUC_VBYTES_MAX else VERSION,
         )
         draft = Draft(intent=intent, claim=Coins(coins=choice.coins), offer=offer)
-        # Before anything is signed: what is paid is what was meant, and its fee is within the cap.
+        # Check before anything is signed that it pays the intended outputs and that its fee is within the cap.
         building.unsigned(draft, self._chain)
         if choice.fee_units > bill.cap_units * vbytes or vbytes > VBYTES_MAX:
             raise ValueError(f"{choice.fee_units} satoshi for {vbytes} virtual bytes")
         return draft
 
     def _scripts(self, intent: Intent) -> tuple[bytes, ...]:
-        """Return what the outputs pay. SpendRefusedError for one that no node would pass on."""
+        """Return the scripts of the outputs. Raises SpendRefusedError for dust, which no node relays."""
         outputs_max = traits_of(self._network).outputs_max
         if not 0 < len(intent.outputs) <= outputs_max:
             raise ValueError(f"a transaction has 1 to {outputs_max} outputs, not {len(intent.outputs)}")
@@ -157,10 +157,10 @@ class BitcoinSpender:
         return scripts
 
     def _dearer_rate(self, before: Draft, scripts: tuple[bytes, ...], increment: int, *, cap_units: int) -> int:
-        """Return what a transaction offers that takes another's place: today's rate, or a step above what that had.
+        """Return the rate of a replacement: today's rate, or a step above the rate of `before` if that is higher.
 
-        increment: the least step that nodes take. Where the step leads above the cap, the cap is offered.
-        FeeTooHighError where that is no more than before.
+        increment: the least step that nodes accept. If the step leads above the cap, the cap is offered; raises
+        FeeTooHighError if even the least step does.
         """
         terms = before.offer.terms
         vbytes = vsize(inputs=len(building.claimed(before)), scripts=scripts, change=terms["change_parts"])
