@@ -1,6 +1,6 @@
 """Decodes and encodes segwit addresses: a prefix, a witness version and a program, with a checksum (BIP-173, BIP-350).
 
-Whoever reads blocks writes thousands of addresses for each, so that a checksum is added up of parts that are known.
+The scan writes thousands of addresses for each block, so an encoder adds up a checksum from precomputed parts.
 """
 
 import functools
@@ -14,7 +14,7 @@ _VALUES: Final = {letter: value for value, letter in enumerate(_ALPHABET)}
 _SEPARATOR: Final = "1"
 _CHECKSUM_LETTERS: Final = 6
 _LETTERS_MAX: Final = 90
-# What the checksum comes to: of witness version 0, and of those after it (bech32m).
+# The value of a right checksum: for witness version 0 (bech32), and for later ones (bech32m).
 _BECH32: Final = 1
 _BECH32M: Final = 0x2BC830A3
 _VERSION_MAX: Final = 16
@@ -25,7 +25,7 @@ _GENERATORS: Final = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segwit:
-    """What a segwit address says."""
+    """The parts of a segwit address."""
 
     prefix: str
     version: int
@@ -33,10 +33,10 @@ class Segwit:
 
 
 def decode(text: str) -> Segwit | None:
-    """Return what an address says, in one case or the other; None where its checksum is wrong or it is none at all."""
+    """Return the parts of an address in lower or in upper case; None if it or its checksum is invalid."""
     prefix, separator, data = text.lower().rpartition(_SEPARATOR)
     if (
-        # Beyond ASCII, letters become others by their case: the sign of kelvin is a k.
+        # Changing the case may turn a letter outside ASCII into one inside: the kelvin sign becomes a k.
         not text.isascii()
         or text not in {text.lower(), text.upper()}
         or len(text) > _LETTERS_MAX
@@ -62,14 +62,14 @@ def encode(segwit: Segwit) -> str:
 
 @functools.cache
 def encoder(prefix: str, version: int, size: int) -> "Encoder":
-    """Return what writes the addresses of one version for programs of so many bytes."""
+    """Return the encoder for addresses of one version with programs of `size` bytes."""
     return Encoder(prefix, version, size)
 
 
 class Encoder:
     """Writes the addresses of one version, for programs of one size.
 
-    The checksum of two programs that are added bit by bit is that of each, added: so every byte has its share of it.
+    The checksum of the XOR of two programs is the XOR of their checksums, so that every byte adds its own share.
     """
 
     def __init__(self, prefix: str, version: int, size: int) -> None:
@@ -84,7 +84,7 @@ class Encoder:
         self._tables = [[bytes(_four(share)[k] for share in shares) for k in range(4)] for shares in self._shares]
 
     def __call__(self, program: bytes) -> str:
-        """Return the address. ValueError for a program of another size."""
+        """Return the address of a program. Raises ValueError for another size."""
         self._refuse_others([program])
         check = functools.reduce(xor, map(getitem, self._shares, program), self._base)
         number = self._spaced(program) << 5 * _CHECKSUM_LETTERS | check
@@ -92,7 +92,7 @@ class Encoder:
         return self._head + "".join([_ALPHABET[number >> 5 * place & 31] for place in places])
 
     def many(self, programs: Sequence[bytes]) -> list[str]:
-        """Return the addresses of many, at a tenth of the time for each. ValueError for a program of another size."""
+        """Return the addresses of many programs, ten times faster for each. Raises ValueError for another size."""
         self._refuse_others(programs)
         count, whole = len(programs), b"".join(programs)
         columns = [whole[place :: self._size] for place in range(self._size)]
@@ -106,7 +106,7 @@ class Encoder:
         return [text[start : start + len(rows)] for start in range(0, len(text), len(rows))]
 
     def _checks(self, columns: Sequence[bytes], count: int) -> list[bytes]:
-        """Return the checksums of many, by their bytes."""
+        """Return the checksums of many programs, byte by byte."""
         found = []
         for k, base in enumerate(_four(self._base)):
             shares = (column.translate(tables[k]) for column, tables in zip(columns, self._tables, strict=True))
@@ -120,7 +120,7 @@ class Encoder:
                 raise ValueError(f"a program of {len(program)} bytes instead of {self._size}")
 
     def _spaced(self, program: bytes) -> int:
-        """Return a program as a number of whole letters."""
+        """Return a program as a number, padded to whole letters."""
         return _number(program) << 5 * self._letters - 8 * self._size
 
     def _check(self, before: Sequence[int], program: bytes) -> int:
@@ -129,7 +129,7 @@ class Encoder:
         return _polymod([*before, *values, *[0] * _CHECKSUM_LETTERS])
 
     def _shares_at(self, before: Sequence[int], zeros: int, place: int) -> list[int]:
-        """Return what each value of one byte adds to the checksum of zeros alone."""
+        """Return the share that each value of one byte adds to the checksum of zeros."""
         rest = bytes(self._size - place - 1)
         bits = [zeros ^ self._check(before, bytes(place) + bytes([1 << bit]) + rest) for bit in range(8)]
         shares = [0]
@@ -139,7 +139,7 @@ class Encoder:
 
 
 def _letters(columns: Sequence[bytes], count: int) -> Iterator[bytes]:
-    """Return the letters of many numbers, first to last, of their bytes; what lacks at the end is zeros."""
+    """Yield the letters of many numbers, first to last, from columns of their bytes. Missing bits are zeros."""
     for place in range(count):
         first, offset = divmod(5 * place, 8)
         above, below = _lookups(offset)
@@ -151,7 +151,7 @@ def _letters(columns: Sequence[bytes], count: int) -> Iterator[bytes]:
 
 @functools.cache
 def _lookups(offset: int) -> tuple[bytes, bytes | None]:
-    """Return what five bits from so many on are in a byte, and in the one behind it."""
+    """Return tables for the five bits from `offset` on: of a byte, and of the next one if they reach into it."""
     if offset <= 3:  # noqa: PLR2004 - all five are in the first
         return bytes(byte >> 3 - offset & 31 for byte in range(256)), None
     return bytes(byte << offset - 3 & 31 for byte in range(256)), bytes(byte >> 11 - offset for byte in range(256))
@@ -181,7 +181,7 @@ def _polymod(values: Iterable[int]) -> int:
 
 
 def _bytes(values: Iterable[int]) -> bytes | None:
-    """Return the bytes of groups of five bits; None where what is left over is not less than a group of zeros."""
+    """Return the bytes of groups of five bits; None if the rest is a whole group or has a bit set."""
     number, bits = 0, 0
     for value in values:
         number, bits = number << 5 | value, bits + 5

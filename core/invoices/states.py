@@ -1,4 +1,4 @@
-"""Tells what an invoice may become, and when. models.invoices.settlement acts on the verdict of its pure judgement.
+"""Decides the status of an invoice. Pure; models.invoices.settlement acts on the verdict.
 
 Source: API reference, "States and transitions".
 """
@@ -15,8 +15,8 @@ S = TypeVar("S", bound=str)
 
 InvoiceStatus = Literal["select", "check", "paid", "paid_over", "wrong_amount", "expired"]
 
-# From each status to those it may reach; expired comes back to select and check by is_refresh alone, and becomes paid
-# or paid_over by what was sent in time and found late. Settlement refuses anything else.
+# From each status to those that it may reach. From expired, only is_refresh leads back to select and check, and a
+# deposit sent in time but found late leads to paid or paid_over. Settlement refuses anything else.
 INVOICE_TRANSITIONS: Final[dict[InvoiceStatus, frozenset[InvoiceStatus]]] = {
     "select": frozenset({"check", "expired"}),
     "check": frozenset({"paid", "paid_over", "wrong_amount", "expired"}),
@@ -39,21 +39,21 @@ INVOICE_EVENTS: Final[dict[InvoiceStatus, str]] = {
 
 
 class ForbiddenTransitionError(Exception):
-    """A change of status that the table does not know: a defect of ours, never of a caller."""
+    """A change of status that the table does not allow. It is our defect, never a caller's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvoiceFacts:
-    """What is known about an invoice when it is judged. Amounts in the ledger's units of its coin."""
+    """The facts on which an invoice is judged. Amounts are in the ledger's units of its coin."""
 
     status: InvoiceStatus
-    # What the payer owes by the quote in force at the first deposit; None before a coin is chosen.
+    # The payer's amount by the quote in force at the first deposit; None before a coin is chosen.
     target_units: int | None
     accuracy_ppm: int
-    # Confirmed deposits of the right asset: those of blocks up to the expiry, and all.
+    # Confirmed deposits of the right asset: in blocks up to the expiry, and in all blocks.
     confirmed_in_time_units: int
     confirmed_units: int
-    # Deposits made in time that wait for confirmations, strays included, dust not.
+    # Deposits made in time that wait for confirmations; strays count, dust does not.
     pending_in_time: int
     # Strays that a merchant can still accept or refund.
     resolvable_strays: int
@@ -61,21 +61,21 @@ class InvoiceFacts:
     expiry_passed: bool
     # Strays that a merchant accepted.
     resolved_strays: int = 0
-    # What of confirmed_units came in deposits below the network's smallest amount, which make nothing paid_over.
+    # The part of confirmed_units from deposits below the network's smallest amount, which never lead to paid_over.
     small_units: int = 0
-    # The sum that the merchant accepted in place of what was asked.
+    # The sum that the merchant accepted instead of the price.
     accepted_units: int | None = None
-    # Something of it was sent back, or is about to be.
+    # A part of it was refunded, or is about to be.
     has_refund: bool = False
 
 
 def is_short(paid_units: int, target_units: int, accuracy_ppm: int) -> bool:
-    """Return whether a sum is below the tolerated range, whose edge is inclusive."""
+    """Return True if a sum is below the tolerated range, whose edge is inclusive."""
     return paid_units * PPM < target_units * (PPM - accuracy_ppm)
 
 
 def is_over(paid_units: int, target_units: int, accuracy_ppm: int) -> bool:
-    """Return whether a sum is above the tolerated range, whose edge is inclusive."""
+    """Return True if a sum is above the tolerated range, whose edge is inclusive."""
     return paid_units * PPM > target_units * (PPM + accuracy_ppm)
 
 
@@ -99,7 +99,7 @@ def judge(facts: InvoiceFacts) -> InvoiceStatus:
 def _judge_expired(facts: InvoiceFacts) -> InvoiceStatus:
     if facts.target_units is None:
         return "expired"
-    # What was sent in time and is found only now is judged as if it had been found then.
+    # A deposit sent in time and found only now counts as if it had been found then.
     if facts.pending_in_time > 0 and _is_short_in_time(facts, facts.target_units):
         return "expired"
     return _paid_in_time(facts, facts.target_units) or ("wrong_amount" if facts.confirmed_units > 0 else "expired")
@@ -108,7 +108,7 @@ def _judge_expired(facts: InvoiceFacts) -> InvoiceStatus:
 def _judge_wrong_amount(facts: InvoiceFacts) -> InvoiceStatus:
     if _is_accepted(facts):
         return "paid"
-    # Found late, as above; but where money went back the merchant has settled it otherwise.
+    # A deposit found late, as above. After a refund the merchant has settled the invoice otherwise.
     if facts.target_units is not None and not facts.has_refund:
         decided = _paid_in_time(facts, facts.target_units)
         if decided is not None:
@@ -123,7 +123,7 @@ def _judge_check(facts: InvoiceFacts) -> InvoiceStatus:
     decided = _paid_in_time(facts, facts.target_units)
     if decided is not None:
         return decided
-    # A reorg took only what came after the acceptance. Where it takes more, the acceptance ends with the sum.
+    # A reorg took only deposits after the acceptance. If it takes more, the acceptance ends too.
     if _is_accepted(facts):
         return "paid"
     if not facts.expiry_passed or facts.pending_in_time > 0:
@@ -132,14 +132,14 @@ def _judge_check(facts: InvoiceFacts) -> InvoiceStatus:
 
 
 def _paid_in_time(facts: InvoiceFacts, target_units: int) -> InvoiceStatus | None:
-    """Return what an invoice becomes once enough came in time; None if it did not."""
+    """Return the status of an invoice that was paid in time; None if it was not."""
     if _is_short_in_time(facts, target_units):
         return None
     return "paid_over" if _is_over(facts, target_units) else "paid"
 
 
 def _is_accepted(facts: InvoiceFacts) -> bool:
-    """Return whether the sum that the merchant accepted is still there."""
+    """Return True if the merchant accepted a sum and it is still confirmed."""
     return facts.accepted_units is not None and facts.confirmed_units >= facts.accepted_units
 
 
@@ -158,12 +158,12 @@ def _judge_decided(facts: InvoiceFacts) -> InvoiceStatus:
         return "check"
     if _is_over(facts, facts.target_units):
         return "paid_over"
-    # A reorg that took only what was too much: check decides anew what is left.
+    # A reorg took only the excess: check decides again on the rest.
     return "paid" if facts.status == "paid" else "check"
 
 
 def _is_short_of_decision(facts: InvoiceFacts, target_units: int) -> bool:
-    """Return whether less is there now than what the decision was made on: a reorg took it."""
+    """Return True if a reorg left less than the sum on which the invoice was decided."""
     if facts.accepted_units is not None:
         return facts.confirmed_units < facts.accepted_units
     return is_short(facts.confirmed_units, target_units, facts.accuracy_ppm)

@@ -1,4 +1,4 @@
-"""Tells what a payout may become, by which words merchants know it, and which event announces it.
+"""Declares the statuses of a payout: their transitions, the words for merchants, and the events.
 
 Tables; models.payouts.rows acts on them.
 Source: API reference, "Payout status".
@@ -11,12 +11,12 @@ from typing import Final, Literal
 PayoutStatus = Literal[
     "pending", "awaiting_cosign", "approved", "broadcasting", "sent", "confirmed", "failed", "cancelled"
 ]
-# Why a payout waits, as merchants read it.
+# The reason why a payout waits, as merchants see it.
 WaitingFor = Literal["liquidity", "limit", "freeze", "fee", "cosign", "approval", "network", "debt"]
 PayoutKind = Literal["payout", "cheque", "refund", "resolve", "stray", "wallet_refund", "autowithdraw"]
 
-# From each status to those it may reach. What a reorg takes goes back to sent; what is provably dead before anything
-# was included goes back to approved, to be sent anew.
+# From each status to those that it may reach. A payout that a reorg takes out of its block returns to sent; one whose
+# spend is provably dead before it was included returns to approved, and is sent again.
 PAYOUT_TRANSITIONS: Final[dict[PayoutStatus, frozenset[PayoutStatus]]] = {
     "pending": frozenset({"awaiting_cosign", "approved", "cancelled"}),
     "awaiting_cosign": frozenset({"approved", "cancelled"}),
@@ -41,9 +41,9 @@ SHOWN: Final[dict[PayoutStatus, str]] = {
 }
 
 FINAL_PAYOUTS: Final[frozenset[PayoutStatus]] = frozenset({"confirmed", "failed", "cancelled"})
-# What waits for somebody's decision.
+# Payouts that wait for a decision of the merchant.
 UNDECIDED_PAYOUTS: Final[frozenset[PayoutStatus]] = frozenset({"pending", "awaiting_cosign"})
-# What nobody has signed anything for, or nothing that can still take effect.
+# Payouts without a signed attempt that can still take effect.
 UNSIGNED_PAYOUTS: Final[frozenset[PayoutStatus]] = UNDECIDED_PAYOUTS | {"approved"}
 
 

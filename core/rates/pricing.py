@@ -1,4 +1,4 @@
-"""Turns a price into what the payer owes, and a credit into its parts.
+"""Converts a price into the payer's amount, and a credit into its parts.
 
 Pure; called by actors.invoices.calls and settlement.
 Rates are US dollars per unit of a currency, as integers scaled by 10**RATE_DIGITS. Source: API reference, "Payment
@@ -26,7 +26,7 @@ Method = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandardTerms:
-    """The gateway's terms: for merchants without a fee of their own, and the largest price that anybody may ask."""
+    """The gateway's terms: the fees of merchants without their own, and the largest price."""
 
     fee_ppm: int
     fee_fixed_usd_cents: int
@@ -40,19 +40,19 @@ class Terms:
     version: int
     fee_ppm: int
     fee_fixed_usd_cents: int
-    # None: the merchant tolerates nothing unless an invoice says otherwise.
+    # None: no tolerance, unless an invoice sets one.
     accuracy_ppm: int | None
     # None: every available method.
     accepted: frozenset[Method] | None
     # Positive lowers the price, negative raises it.
     discounts_ppm: Mapping[Method, int]
-    # The gateway's, whoever the merchant is.
+    # The gateway's limit, the same for all merchants.
     price_max_usd: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What the merchant asks, in minor units of a fiat currency or the ledger's units of a coin."""
+    """A merchant's price, in minor units of a fiat currency or the ledger's units of a coin."""
 
     currency: str
     units: int
@@ -63,17 +63,17 @@ class Market:
     """The quotes that pricing reads, all of one moment."""
 
     rates: Rates
-    # What one payout of a pair costs on chain, in the ledger's units.
+    # The cost of one payout of a pair on chain, in the ledger's units.
     network_fees: Mapping[Method, int]
-    # What a sweep of a pair costs, with all that it takes; likewise.
+    # The whole cost of a sweep of a pair, in the ledger's units.
     sweep_fees: Mapping[Method, int] = field(default_factory=dict)
-    # Rates that enough sources agree on at this moment; the others are good for prices, not for trades.
+    # Rates on which enough sources agree now. The others serve for prices, not for trades.
     conversion_rates: Rates = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """What the payer owes and the fixed fee, in the ledger's units of the settlement coin."""
+    """The payer's amount and the fixed fee, in the ledger's units of the settlement coin."""
 
     payer_units: int
     fee_fixed_units: int
@@ -82,7 +82,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreditSplit:
-    """How a deposit's amount is divided; the four parts add up to it."""
+    """The four parts of a deposit's amount, which add up to it."""
 
     net_units: int
     fee_units: int
@@ -130,7 +130,7 @@ def acceptable_methods(catalogue: Catalogue, terms: Terms, available: frozenset[
 def offered_methods(
     catalogue: Catalogue, accepted: Collection[Method] | None, usable: Collection[Method]
 ) -> list[Method]:
-    """Return those of the usable methods that a merchant accepts, None being all, in the catalogue's order."""
+    """Return the usable methods that a merchant accepts, in the catalogue's order. accepted: None for all."""
     return [method for method in catalogue.pairs if method in usable and (accepted is None or method in accepted)]
 
 
@@ -141,7 +141,7 @@ def require_acceptable(methods: list[Method]) -> None:
 
 
 def rate_of(rates: Rates, currency: str) -> int:
-    """Return the dollar price of a currency, or raise invoice.quote_failed: an absent rate is never 1."""
+    """Return the dollar price of a currency. Raises invoice.quote_failed if it is absent: that never counts as 1."""
     rate = rates.get(currency)
     if not rate:
         raise errors.InvoiceQuoteFailed
@@ -149,13 +149,13 @@ def rate_of(rates: Rates, currency: str) -> int:
 
 
 def usd_cents(units: int, *, rate: int, scale: int, up: bool = False) -> int:
-    """Return what an amount is worth in US cents, rounded down; up where it must not seem small."""
+    """Return the worth of an amount in US cents, rounded down. up: round up, if it must not seem small."""
     rounded = mul_div_up if up else mul_div_down
     return rounded(units, rate * CENTS, 10 ** (scale + RATE_DIGITS))
 
 
 def units_worth(usd_cents: int, *, rate: int, scale: int) -> int:
-    """Return how much is worth so many US cents, rounded down."""
+    """Return the units of a coin that are worth an amount of US cents, rounded down."""
     return mul_div_down(usd_cents, 10 ** (scale + RATE_DIGITS), rate * CENTS)
 
 
@@ -172,7 +172,7 @@ def quote(
 ) -> Quote:
     """Price an invoice in its settlement coin, within the pair's limits.
 
-    discount_ppm: an earlier quote's discount, which later quotes keep; these are not limited either, since their sale
+    discount_ppm: an earlier quote's discount, which later quotes keep. is_limited: False for later quotes, whose sale
     is open. Raises payment.below_minimum, payment.bad_amount, invoice.quote_failed, invoice.fee_quote_failed.
     """
     currency, network = method
@@ -185,7 +185,7 @@ def quote(
     payer_units += _surcharge(market, method, subtract_percent)
     if price.currency != currency or discount_ppm or subtract_percent:
         payer_units = round_up(payer_units, _step(catalogue, price, currency))
-    # Before the limits: where price and coin are the same, the fee is the first to miss a rate.
+    # Before the limits: if price and coin are the same, the fee is the first to need a rate.
     fee_fixed_units = _fixed_fee(catalogue, market.rates, currency, terms.fee_fixed_usd_cents)
     if is_limited:
         _check_limits(catalogue, market.rates, pair, payer_units, max_usd=terms.price_max_usd)
@@ -201,7 +201,7 @@ def payable_methods(
     terms: Terms,
     subtract_percent: int = 0,
 ) -> list[Method]:
-    """Return the methods whose coin can carry a price, in their order; also one of which that is not known."""
+    """Return the methods that can carry a price, in their order. A method without rates counts as able."""
     refusal = partial(_refusal, catalogue, market, price, terms, subtract_percent)
     return [method for method in methods if refusal(method) is None]
 
@@ -215,7 +215,7 @@ def require_payable(
     terms: Terms,
     subtract_percent: int = 0,
 ) -> None:
-    """Refuse a price that no coin among some can carry; what is not known refuses nothing.
+    """Refuse a price that none of the methods can carry. A method without rates counts as able.
 
     Raises payment.below_minimum, payment.bad_amount.
     """
@@ -231,7 +231,7 @@ def require_payable(
 def _refusal(
     catalogue: Catalogue, market: Market, price: Price, terms: Terms, subtract_percent: int, method: Method
 ) -> errors.DomainError | None:
-    """Return why a price cannot be paid by a method; None if it can, or nobody knows now."""
+    """Return the error for a price that a method cannot carry; None if it can, or if rates are missing."""
     try:
         quote(catalogue, market, price=price, method=method, terms=terms, subtract_percent=subtract_percent)
     except (errors.PaymentBelowMinimum, errors.PaymentBadAmount) as refusal:
@@ -242,14 +242,14 @@ def _refusal(
 
 
 def check_price(catalogue: Catalogue, market: Market, price: Price, *, max_usd: int) -> None:
-    """Refuse a price above the gateway's limit, if no coin is known whose amount could be compared."""
+    """Refuse a price above the gateway's limit. For invoices without a coin whose amount could be compared."""
     digits = price_digits(catalogue, price.currency)
     if price.units * rate_of(market.rates, price.currency) > max_usd * 10 ** (digits + RATE_DIGITS):
         raise errors.PaymentBadAmount("The amount is above the limit of this gateway.")
 
 
 def price_digits(catalogue: Catalogue, currency: str) -> int:
-    """Return the digits in which prices of a currency are kept: fiat minor units, or the ledger's scale."""
+    """Return the digits of stored prices in a currency: fiat minor units, or the ledger's scale."""
     return catalogue.digits(currency) if currency in catalogue.fiats else catalogue.scale(currency)
 
 

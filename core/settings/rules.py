@@ -1,7 +1,7 @@
-"""Checks rules between variables: what each process may see, and what production refuses.
+"""Checks rules between variables: those of each process, and those of production.
 
-Called by core.settings.settings alone.
-They look at the texts of the environment, before these become settings, so that every problem is found in one pass.
+Called only by core.settings.settings.
+The rules read the texts of the environment before these become settings, so that one pass finds every problem.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from core.settings.node_urls import read_node_url
 
 Role = Literal["web", "worker", "signer", "scheduler", "cli"]
 
-# Published with the source: it seals nothing that matters, and production refuses it.
+# Published with the source, so it protects no real secret; production refuses it.
 DEVELOPMENT_SECRET_KEYS = "development:c2x1aWNlLWRldmVsb3BtZW50LW9ubHkta2V5LTAwMDA="  # noqa: S105
 
 _WALLET_PREFIX = "WALLET_"
@@ -24,7 +24,7 @@ _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 
 
 def problems_of(values: Mapping[str, str], environment: Environment, role: Role) -> Iterator[str]:
-    """Tell in one line each what stands against starting a process of that role with these variables."""
+    """Yield a line for each problem that forbids to start a process of that role with these variables."""
     yield from network_problems(values, environment)
     yield from _role_problems(values, role)
     if environment == "production":
@@ -37,7 +37,7 @@ def split(text: str) -> tuple[str, ...]:
 
 
 def holds_development_key(text: str) -> bool:
-    """Tell whether the published key is among these SECRET_KEYS, under whatever id."""
+    """Return True if the published key is among these SECRET_KEYS, under any id."""
     try:
         keys = parse_secret_keys(text)
     except SecretKeysError:
@@ -76,7 +76,7 @@ def _production_problems(values: Mapping[str, str], role: Role) -> Iterator[str]
 
 
 def _providers(urls: str) -> Iterator[str]:
-    """Tell who is behind each URL; what is none counts as itself, and is refused elsewhere."""
+    """Yield each URL's provider. An invalid URL counts as its own provider; another rule refuses it."""
     for url in split(urls):
         try:
             yield read_node_url(url).address

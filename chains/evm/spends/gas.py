@@ -1,8 +1,8 @@
-"""Tells what a unit of gas costs on an EVM network now, and what a spend offers for it.
+"""Computes the present price of gas on an EVM network, and the offer of a spend.
 
 Called by chains.evm.spends.spender, and by chains.evm.reader for quotes.
-Where there is no base fee, the whole price is tip: an offer whose tip is its price is therefore signed as a legacy
-transaction, and no other is.
+Without a base fee the whole price is tip, so an offer whose tip equals its price is signed as a legacy transaction, and
+no other is.
 """
 
 from collections.abc import Sequence
@@ -21,52 +21,55 @@ from core.catalogue.families import evm_parameters
 
 HISTORY_BLOCKS: Final = 5
 HISTORY_PERCENTILE: Final = 50
-# Below it some networks' nodes do not relay.
+# The nodes of some networks do not relay lower tips.
 TIP_MIN_WEI: Final = 10**8
-# What is added where the price is all tip, as others may have raised theirs by the time that it is seen.
+# The margin where the price is all tip, since others may have raised theirs meanwhile.
 LEGACY_MARGIN_PERCENT: Final = 10
 # A node that asks for more is wrong or hostile, whatever the network.
 GAS_PRICE_MAX_WEI: Final = 2_000 * 10**9
 METHOD_NOT_FOUND: Final = -32601
-# A replacement pays so many eighths of what it replaces: nodes ask for 10 % more of both figures.
+# A replacement pays this many eighths of the replaced offer: nodes ask for 10 % more of both figures.
 BUMP_EIGHTHS: Final = 9
-# Everything in an unsigned transaction but its calldata, at most.
+# The most bytes of an unsigned transaction without its calldata.
 ENVELOPE_BYTES: Final = 128
-# What data costs may double before the spend is included.
+# The price of data may double before the spend is included.
 DATA_FEE_FACTOR: Final = 2
 
 
 class AbsurdFeeError(FeeTooHighError):
-    """The node asks for more than any transfer may cost."""
+    """A node asks for more than any transfer may cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GasPrice:
-    """The next block's base fee and a middling tip, in wei for a unit of gas. Without base fee the price is all tip."""
+    """The next block's base fee and the median tip, in wei for a unit of gas. Without base fee the price is all tip."""
 
     base_wei: int
     tip_wei: int
 
     @property
     def max_wei(self) -> int:
-        """Return what to offer at most: still enough after six full blocks in a row."""
+        """Return the highest price to offer: still enough after six full blocks in a row."""
         return 2 * self.base_wei + self.tip_wei
 
     @property
     def least_wei(self) -> int:
-        """Return what the next block takes, however far its base fee rises, for half the tip; or what was asked for."""
+        """Return the least price for the next block at its highest base fee, with half the tip.
+
+        Without base fee, return the price that nodes asked for, without the margin.
+        """
         if self.base_wei:
             return self.base_wei * 9 // 8 + self.tip_wei // 2
         return self.tip_wei * 100 // (100 + LEGACY_MARGIN_PERCENT)
 
     @property
     def expected_wei(self) -> int:
-        """Return what to reckon with: a spend that waits for two full blocks."""
+        """Return the expected price: that of a spend that waits for two full blocks."""
         return self.base_wei * 5 // 4 + self.tip_wei
 
 
 def gas_price(node: Rpc) -> GasPrice:
-    """Ask for the current price. Raises AbsurdFeeError, ProviderError."""
+    """Return a node's present price. Raises AbsurdFeeError, ProviderError."""
     history = eth(node).fee_history(HISTORY_BLOCKS, "latest", [HISTORY_PERCENTILE])
     if not history["baseFeePerGas"]:
         raise ProviderError("eth_feeHistory: no base fee")
@@ -76,10 +79,10 @@ def gas_price(node: Rpc) -> GasPrice:
 
 
 def agreed_price(voices: Sequence[GasPrice]) -> GasPrice:
-    """Return a price of which each figure is the middle of what nodes tell.
+    """Return the median of each figure of the nodes' prices.
 
-    Nodes with a base fee and nodes without speak of different figures: the larger side counts, of two equal ones the
-    cheaper, so that a lie about the kind raises nothing either.
+    Prices with and without a base fee cannot be compared. The larger group counts, and of two equal ones the cheaper,
+    so that a lie about the base fee does not raise the price either.
     """
     sides = [[price for price in voices if price.base_wei], [price for price in voices if not price.base_wei]]
     agreed = [(len(side), _middle_of(side)) for side in sides if side]
@@ -98,32 +101,32 @@ def _checked(price: GasPrice) -> GasPrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bid:
-    """What to pay for a unit of gas, in wei: at most, and what of it as a tip."""
+    """The highest price of a unit of gas and the tip in it, in wei."""
 
     price_wei: int
     tip_wei: int
 
 
 def todays_bid(providers: RpcProviders, network: Network, *, cap_wei: int) -> Bid:
-    """Return what gets in now, as a price and a tip of which no provider alone decides.
+    """Return the bid for inclusion now. No provider alone decides it.
 
-    Where the cap leaves less than is usual, but enough for the next blocks, the cap is offered. Raises FeeTooHighError
-    where it does not, ProviderError.
+    If the cap is below the usual bid but enough for the next blocks, the bid is the cap. Raises FeeTooHighError if the
+    cap is not enough, ProviderError.
     """
     price = _todays_price(providers, network, cap_wei=cap_wei)
     return Bid(price_wei=min(price.max_wei, cap_wei), tip_wei=price.tip_wei)
 
 
 def frugal_bid(providers: RpcProviders, network: Network, *, cap_wei: int, affordable_wei: int) -> Bid:
-    """Return what to offer for what can wait: enough for two full blocks, and so a quarter above the base fee.
+    """Return the bid of a spend that can wait: a quarter above the base fee, enough for two full blocks.
 
-    Where the sender cannot afford that, but what gets in with the next block, it is what he can afford. Raises
-    FeeTooHighError where two full blocks would take it above the cap, ProviderError.
+    If the sender can afford only a lower one that the next block takes, the bid is the price that he can afford. Raises
+    FeeTooHighError if the price after two full blocks is above the cap, ProviderError.
     """
     price = _todays_price(providers, network, cap_wei=cap_wei)
     usual = price.expected_wei
     offered = affordable_wei if price.least_wei <= affordable_wei < usual else usual
-    # Where all is tip, it stays so: without a base fee this is what is offered.
+    # Without a base fee the tip remains the whole bid.
     return Bid(price_wei=offered, tip_wei=min(price.tip_wei, offered - price.base_wei * 9 // 8))
 
 
@@ -135,13 +138,13 @@ def _todays_price(providers: RpcProviders, network: Network, *, cap_wei: int) ->
 
 
 def todays_price(providers: RpcProviders, network: Network) -> GasPrice:
-    """Return what a unit of gas costs now, of every provider's word the middle one. Raises ProviderError.
+    """Return the present price of gas: the median of all providers' prices. Raises ProviderError.
 
-    What one provider says alone is bounded by what they last agreed on.
+    The price of a single provider is bounded by the last agreed one.
     """
     voices = providers.answers(lambda node: _price(node, network), decides=majority())
     price = agreed_price(voices)
-    # Both figures together: one of them alone says nothing where a node denies that there is a base fee.
+    # Bound both figures together: one alone means nothing if a node denies that there is a base fee.
     most_wei = providers.bounded("gas price", price.max_wei, voices=len(voices))
     if most_wei == price.max_wei:
         return price
@@ -151,7 +154,7 @@ def todays_price(providers: RpcProviders, network: Network) -> GasPrice:
 
 
 def dearer_bid(today: Bid, *, before: Bid, cap_wei: int) -> Bid:
-    """Return an offer that nodes take in place of another, at today's price or higher. Raises FeeTooHighError."""
+    """Return a bid that nodes accept in place of another, at today's price or higher. Raises FeeTooHighError."""
     bid = Bid(
         price_wei=max(_bumped(before.price_wei), today.price_wei), tip_wei=max(_bumped(before.tip_wei), today.tip_wei)
     )
@@ -161,14 +164,14 @@ def dearer_bid(today: Bid, *, before: Bid, cap_wei: int) -> Bid:
 
 
 def data_fee(providers: RpcProviders, network: Network, *, calldata_bytes: int, limit_wei: int) -> int:
-    """Return what a rollup adds for posting a transaction, at most, in wei; 0 if nothing is added.
+    """Return the most that a rollup charges for posting a transaction, in wei; 0 on other networks.
 
     Raises AbsurdFeeError above the limit, ProviderError.
     """
     oracle = evm_parameters(network).data_fee_oracle
     if oracle is None:
         return 0
-    # By the length of a transaction without its signature.
+    # The oracle takes the length of a transaction without its signature.
     data = calldata("getL1FeeUpperBound(uint256)", ENVELOPE_BYTES + calldata_bytes)
     fee_wei = DATA_FEE_FACTOR * median_low(
         providers.answers(lambda node: ask_contract(node, oracle, data), decides=majority())
