@@ -1,6 +1,6 @@
-"""Asks nodes for single coins and transactions, without an index of theirs. Called by the reader.
+"""Asks nodes for single coins and transactions, without a transaction index. Called by the reader.
 
-Nodes tell of their tip alone what is unspent. So whatever is asked of one place is asked at one tip, or again.
+Nodes report unspent coins only at their tip. So all questions of a snapshot have to fall on one tip, or are repeated.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from chains.bitcoin.scripts import script_of
 from chains.bitcoin.transactions import Tx, read_hex
 from chains.net.json_rpc import BATCH_MAX, JsonRpc, RpcError
 
-# So often the same is asked again while blocks come in between.
+# Attempts to read a snapshot while new blocks come in between.
 ROUNDS: Final = 4
-# What a node answers where it has no such transaction, or not there.
+# A node's error code for a transaction that it lacks, or that is not in the named block.
 UNKNOWN: Final = -5
 
 Outpoint = tuple[str, int]
@@ -23,7 +23,7 @@ Shown = tuple[Outpoint, wire.Unspent | None]
 
 
 def snapshot(node: JsonRpc, places: Sequence[Place]) -> Snapshot:
-    """Return what is unspent of the coins that should lie at some places, at one tip. Raises ProviderError."""
+    """Return the unspent ones of the places' coins, at one tip. Raises ProviderError."""
     for _ in range(ROUNDS):
         tip = wire.id_of(node.call("getbestblockhash", [], str))
         shown = dict(_shown(node, [coin for place in places for coin in place.coins]))
@@ -38,7 +38,7 @@ def snapshot(node: JsonRpc, places: Sequence[Place]) -> Snapshot:
 
 
 def is_same(node: JsonRpc, recorded: Recorded, chain: str) -> bool:
-    """Return whether a node tells the same of a deposit. Raises ProviderError if it cannot tell at all."""
+    """Return True if a node confirms a recorded deposit. Raises ProviderError if it cannot answer."""
     if hash_at(node, recorded.height) != recorded.block_hash:
         return False
     try:
@@ -55,7 +55,7 @@ def is_same(node: JsonRpc, recorded: Recorded, chain: str) -> bool:
 
 
 def transaction(node: JsonRpc, txid: str, block: str) -> Tx:
-    """Return a transaction as a node shows it in a block; the bytes prove the id, not the place."""
+    """Return a transaction as a node shows it in a block. The bytes prove its id, but not that it is in the block."""
     found = read_hex(node.call("getrawtransaction", [txid, 0, block], str))
     if found.txid != txid:
         raise ProviderError("another transaction than the one asked for")
@@ -63,9 +63,9 @@ def transaction(node: JsonRpc, txid: str, block: str) -> Tx:
 
 
 def locate(node: JsonRpc, txid: str) -> int | None:
-    """Return the height at which a transaction stands; None if no output of it that is looked at is unspent.
+    """Return the height of a transaction; None if none of its first BATCH_MAX outputs is unspent.
 
-    Without an index of transactions a node knows one by its unspent outputs alone, of which the first are asked for.
+    Without a transaction index a node knows a transaction only by its unspent outputs.
     """
     for _, found in _shown(node, [(txid, vout) for vout in range(BATCH_MAX)]):
         if found is not None:
@@ -74,7 +74,7 @@ def locate(node: JsonRpc, txid: str) -> int | None:
 
 
 def height_of(node: JsonRpc, block: str) -> int:
-    """Return the height of a block of the chain. NotYetError for one that was replaced meanwhile."""
+    """Return the height of a block of the chain. Raises NotYetError if it was replaced meanwhile."""
     found = node.call("getblockheader", [wire.id_of(block), True], wire.HeaderPlace)
     if found.confirmations < 1:
         raise NotYetError(f"block {block} stands no longer")
@@ -82,7 +82,7 @@ def height_of(node: JsonRpc, block: str) -> int:
 
 
 def _shown(node: JsonRpc, coins: Sequence[Outpoint]) -> Iterator[Shown]:
-    """Tell of each coin whether it is unspent, whatever waits in the pool. Raises ProviderError."""
+    """Yield each coin with its unspent output, or None if it is spent; the pool does not count. ProviderError."""
     for start in range(0, len(coins), BATCH_MAX):
         part = coins[start : start + BATCH_MAX]
         told = node.batch("gettxout", [[txid, vout, False] for txid, vout in part], wire.Unspent)
@@ -93,6 +93,6 @@ def _shown(node: JsonRpc, coins: Sequence[Outpoint]) -> Iterator[Shown]:
 
 
 def _held(place: Place, shown: dict[Outpoint, wire.Unspent | None]) -> int:
-    """Return what is left of a place's coins, wherever they lie: our addresses are one place."""
+    """Return the sum of a place's unspent coins, at any of our addresses: these count as one place."""
     left = (shown[coin] for coin in place.coins)
     return sum(wire.units_of(found.value) for found in left if found is not None)

@@ -1,6 +1,6 @@
-"""Proves headers: a hash that took the work its own figure asks for, which is its parent's. Called by blocks and block.
+"""Checks the proof of work of headers, and that it asks for its parent's work. Called by blocks and block.
 
-So a node can lag behind, but whoever makes a block up has to find it as miners do.
+So a node can lag behind, but to invent a block it has to mine one.
 """
 
 import struct
@@ -17,8 +17,8 @@ HEADER_BYTES: Final = 80
 # Blocks after which the main chain's difficulty follows the time they took, by this factor at most.
 RETARGET_BLOCKS: Final = 2016
 RETARGET_FACTOR: Final = 4
-# What the first blocks of the main chain asked for, and so many times as much work at the least those of today: about a
-# tenth of what they ask for. Who made a chain of his own up from an old block would have to find each of its blocks so.
+# The target of the main chain's first blocks, and the least work of today's blocks as a multiple of theirs: about a
+# tenth of the real one. An attacker who extends an old block would have to mine each block with that work.
 EASIEST_EVER: Final = 0xFFFF << 208
 WORK_MIN: Final = 10**13
 _MANTISSA_BYTES: Final = 3
@@ -27,13 +27,13 @@ _SIGN: Final = 0x800000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a chain's blocks have to keep."""
+    """The rules of a chain's headers."""
 
-    # The easiest target that is believed.
+    # The easiest accepted target.
     target_max: int
     # Whether the target ever changes.
     retargets: bool
-    # From which height on the first transaction of a block names it (BIP-34).
+    # The height from which on the first transaction of a block names its height (BIP-34).
     names_height_from: int
 
 
@@ -56,14 +56,14 @@ class Header:
     bits: int
 
     def at(self, height: int) -> Block:
-        """Return it as the header of a height."""
+        """Return the header as the block of a height."""
         return Block(
             height=height, hash=self.hash, parent_height=height - 1, parent_hash=self.parent_hash, time=self.time
         )
 
 
 def read_header(raw: bytes, wanted: str, rules: Rules) -> Header:
-    """Return the header that has this hash and the work for it. Raises ProviderError."""
+    """Return a header, checked for its hash and its work. Raises ProviderError."""
     if len(raw) != HEADER_BYTES:
         raise ProviderError(f"a header of {len(raw)} bytes")
     digest = double_sha256(raw)
@@ -82,7 +82,7 @@ def read_header(raw: bytes, wanted: str, rules: Rules) -> Header:
 
 
 def target_of(bits: int, rules: Rules) -> int:
-    """Return the target of a short form. Raises ProviderError for none, and for one that is too easy."""
+    """Return the target of a short form. Raises ProviderError if it is invalid or too easy."""
     size, mantissa = bits >> 24, bits & 0xFFFFFF
     target = mantissa << 8 * (size - _MANTISSA_BYTES) if size > _MANTISSA_BYTES else mantissa >> 8 * (3 - size)
     if mantissa & _SIGN or not 0 < target <= rules.target_max:
@@ -91,7 +91,7 @@ def target_of(bits: int, rules: Rules) -> int:
 
 
 def check_follows(header: Header, height: int, parent_bits: int, rules: Rules) -> None:
-    """Refuse a header that asks for less work than it may after its parent's. Raises ProviderError."""
+    """Refuse a header whose target may not follow its parent's. Raises ProviderError."""
     if header.bits == parent_bits:
         return
     before, now = target_of(parent_bits, rules), target_of(header.bits, rules)
@@ -102,5 +102,5 @@ def check_follows(header: Header, height: int, parent_bits: int, rules: Rules) -
 
 
 def is_first(header: Header) -> bool:
-    """Return whether it stands upon nothing."""
+    """Return True if a header has no parent."""
     return header.parent_hash == NOWHERE

@@ -1,7 +1,7 @@
-"""Reads bitcoin's blocks whole, and finds what is paid to us and spent of ours. Built by chains.registry for actors.
+"""Reads whole blocks of bitcoin, and finds payments to us and spends of our coins. Built by chains.registry for actors.
 
-Neither an index of transactions nor a wallet of the node's is used, and one that has thrown old blocks away serves as
-well. A block is asked for by the hash of its height, and proves the rest itself: docs/decisions/0053.
+It needs neither a transaction index nor a wallet of the node, and a pruned node serves as well. It asks for a block by
+the hash at its height; the block proves the rest itself: docs/decisions/0053.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,13 +38,13 @@ from core.catalogue.families import bitcoin_parameters
 
 # Nearer to the head than this, blocks are read one by one.
 CATCH_UP_FROM: Final = 12
-# What is read at once while the head is far: so many blocks, or as many as come to this size.
+# The most that is read at once while the head is far away: blocks, or their size.
 RANGE_BLOCKS_MAX: Final = 64
 RANGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 class BitcoinReader(NodesReader[JsonRpc]):
-    """One network of bitcoin, as chains.family.Reader, MempoolReader and DepartureReader."""
+    """Reads one network of bitcoin, as chains.family.Reader, MempoolReader and DepartureReader."""
 
     def __init__(self, network: Network, pairs: Iterable[Pair], providers: RpcProviders) -> None:
         super().__init__(providers)
@@ -57,11 +57,11 @@ class BitcoinReader(NodesReader[JsonRpc]):
         self._pools = Pools(providers, self._currency, self._chain)
 
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
-        """Return what each provider cannot be asked."""
+        """Return the features that each provider lacks."""
         return self._providers.apiece(lacking)
 
     def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
-        """Return the scan of the next block, or of many while the head is far. Nothing is ever left out."""
+        """Return the scan of the next block, or of many while the head is far away. No block is ever left out."""
         del whole
         is_far = head - after > CATCH_UP_FROM
         last = min(head, after + RANGE_BLOCKS_MAX) if is_far else after + 1
@@ -73,7 +73,7 @@ class BitcoinReader(NodesReader[JsonRpc]):
             return ()
 
     def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
-        """Return a block as another provider has it, or None if the chain has no such block yet."""
+        """Return a block as another provider has it, or None if the chain is not there yet."""
         try:
             found = self._providers.attempt(
                 lambda node: self._blocks.proved(node, height), second=True, but_by=but_by, kind=Kind.BLOCKS
@@ -83,22 +83,22 @@ class BitcoinReader(NodesReader[JsonRpc]):
         return Matcher(self._currency, self._chain).match(found, ours)
 
     def final_height(self) -> None:
-        """Return None: nothing of this chain is ever final but by its depth."""
+        """Return None: on this chain only depth makes a block final."""
         return
 
     def locate(self, txid: str) -> int | None:
-        """Return the height of a transaction that has an unspent output; None for every other."""
+        """Return the height of a transaction that has an unspent output; None for all others."""
         told = self._providers.answers(lambda node: coins.locate(node, txid))
         return max((height for height in told if height is not None), default=None)
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
-        """Return which of the coins that should lie at places are unspent at a tip: nodes tell of no older block."""
+        """Return the unspent ones of the places' coins, at the nodes' tip; nodes report no older block."""
         del height, block_hash
         told = self._providers.answers(lambda node: coins.snapshot(node, places), decides=majority())
         best = max(told, key=told.count)
         same = told.count(best)
         is_apart = len({one.block_hash for one in told}) == len(set(told))
-        # Of two that tell different coins of one block neither is believed.
+        # Two providers that report different coins at one block are both not believed.
         if same < min(witnesses, self.providers) or (2 * same <= len(told) and (witnesses > 1 or not is_apart)):
             if is_apart:
                 raise NotYetError("providers stand at different blocks")
@@ -106,13 +106,13 @@ class BitcoinReader(NodesReader[JsonRpc]):
         return best
 
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
-        """Return what a payout and one more coin in it cost now."""
+        """Return the present cost of a payout, and of one more coin in it."""
         return dict.fromkeys(self._offered, fees.costs(self._providers, self._network, cap_units=cap_units))
 
     def departure(self, txid: str, block: Block) -> Departure | None:
-        """Return a transaction of a block that took from us; whoever signed it had the keys.
+        """Return a transaction of a block that spent our coins; the signer of it had our keys.
 
-        Its fee is what most providers say. Raises DisagreementError where they are not agreed.
+        Its fee is the one that most providers report. Raises DisagreementError without a majority.
         """
         told = self._providers.answers(
             lambda node: read_departure(node, self._blocks.proved(node, block.height), txid, block, self._chain)
@@ -130,7 +130,7 @@ class BitcoinReader(NodesReader[JsonRpc]):
         return self._blocks.header(node, height)
 
     def _shown(self, node: JsonRpc, height: int) -> Block:
-        """Return a block whose coinbase names its height: its header alone could be that of any other height."""
+        """Return a block whose coinbase proves its height, which its header alone does not."""
         return self._blocks.proved(node, height).block
 
     def _has(self, node: JsonRpc, recorded: Recorded) -> bool:
@@ -140,7 +140,7 @@ class BitcoinReader(NodesReader[JsonRpc]):
         return hash_at(node, height)
 
     def _range(self, node: JsonRpc, first: int, last: int, ours: Ours, upon: str) -> Sequence[BlockScan]:
-        """Read blocks that stand upon each other, as many as one node shows without a fault. Never none."""
+        """Return consecutive blocks, up to the first that the node does not prove; at least one, or raise."""
         matcher = Matcher(self._currency, self._chain)
         scans: list[BlockScan] = []
         size = 0

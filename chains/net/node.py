@@ -1,7 +1,7 @@
 """Knows one node of a network and how healthy it is. Ranked and asked by chains.net.providers.
 
-It is believed only after it has named the right chain. One that names another is refused: it is asked nothing but
-which chain it serves, from time to time, until that is right.
+A node is believed only after it has named the right chain. A node that names another is refused: from time to time it
+is asked which chain it serves, and nothing else, until the answer is right.
 """
 
 import hashlib
@@ -20,46 +20,46 @@ from core.settings.node_urls import read_node_url
 C = TypeVar("C")
 T = TypeVar("T")
 
-# How long a node that failed is asked last; doubled by each further failure, ended by the first good answer.
+# How long a failed node is asked last; doubled by each further failure, ended by the first good answer.
 REST_S: Final = 5.0
 REST_MAX_S: Final = 300.0
-# A node that contradicts itself, or most of the others, rests longer than the scan waits between two steps.
+# A node that contradicts itself, or most of the others, is paused for longer than the scan waits between two steps.
 CONTRADICTION_S: Final = 60.0
-# How long a node of another chain is left alone, and how long a right answer is trusted.
+# How long a node of another chain is not asked, and how long a right answer is trusted.
 REFUSED_S: Final = 60.0
 VERIFIED_S: Final = 600.0
 # How long a head that went back counts against its node.
 UNSTEADY_S: Final = 60.0
-# A head says nothing about a node that was not asked for so long.
+# A head older than this says nothing about its node.
 MEASURED_S: Final = 60.0
 MARK_DIGITS: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect(Generic[C]):
-    """How a family's nodes are asked which chain they serve, as the catalogue names it, and for its newest height."""
+    """The functions that open a family's node and ask for its chain, as the catalogue names it, and its head."""
 
-    # What asks one node: its URL, and how long an answer may take, in seconds.
+    # Opens a client, by the node's URL and the longest time of an answer, in seconds.
     open: Callable[[str, float], C]
     identify: Callable[[C], str]
     head: Callable[[C], int]
 
 
 class Node(Generic[C]):
-    """Threads may race on the marks; the worst is one question too many."""
+    """Asks one node and notes its health. A race between threads costs at most a superfluous question."""
 
     def __init__(
         self, network: Network, url: str, dialect: Dialect[C], *, identity: str, number: int, timeout_s: float
     ) -> None:
         self.number = number
-        # Names it in our rows, without the keys that its address may hold.
+        # Names the node in our rows, without the keys that its address may hold.
         self.mark = hashlib.sha256(read_node_url(url).address.encode()).hexdigest()[:MARK_DIGITS]
         self._dialect, self._identity = dialect, identity
         self.client = dialect.open(url, timeout_s)
         self.head: int | None = None
         self._head_since = 0.0
         self.rests_until = 0.0
-        # Set by the node's own wish; it is not asked at all before.
+        # Set by the node's rate limit; it is not asked at all before.
         self.barred_until = 0.0
         self.unsteady_until = 0.0
         self._network = network
@@ -72,20 +72,20 @@ class Node(Generic[C]):
 
     @property
     def is_measured(self) -> bool:
-        """Return whether it told its head a short time ago."""
+        """Return True if the node reported its head within MEASURED_S."""
         return time.monotonic() - self._measured_at < MEASURED_S
 
     @property
     def stood_s(self) -> float:
-        """Return for how long it has told the same head; 0 if that is not known."""
+        """Return the seconds for which the node has reported the same head; 0 if unknown."""
         return self._measured_at - self._head_since if self.is_measured else 0.0
 
     def identify(self) -> str:
-        """Ask which chain it serves, whatever is known of it."""
+        """Ask the node for the chain that it serves, even if it is refused."""
         return self._dialect.identify(self.client)
 
     def ask(self, question: Callable[[C], T], kind: Kind = Kind.SMALL) -> T:
-        """Ask a question, once the chain is known to be right, and note what the outcome says about the node."""
+        """Ask a question, after checking the chain, and note the outcome for the node's rank."""
         try:
             with asking(self.usage, kind):
                 self._verify()
@@ -101,7 +101,7 @@ class Node(Generic[C]):
             self.blame(rest_s=CONTRADICTION_S)
             raise
         except ProviderError:
-            # What the step's own budget cut off is not the node's fault.
+            # An answer cut off by the step's own budget is not the node's fault.
             budget.check()
             self.blame()
             raise
@@ -109,7 +109,7 @@ class Node(Generic[C]):
         return answer
 
     def ask_head(self, tolerance: int) -> int:
-        """Ask for the newest height, and note when and whether it moved."""
+        """Ask for the newest height, and note the time and whether it moved."""
         head = self.ask(self._dialect.head, Kind.HEAD)
         self._measured_at = time.monotonic()
         if self.head is not None and head < self.head - tolerance:
@@ -120,10 +120,10 @@ class Node(Generic[C]):
         return head
 
     def blame(self, *, rest_s: float = REST_S) -> None:
-        """Let it rest, at least so long: it failed, or said what cannot be."""
+        """Pause the node, for `rest_s` at least, since it failed or contradicted itself."""
         self.rests_until = time.monotonic() + max(rest_s, min(REST_S * 2**self._failures, REST_MAX_S))
         self._failures = min(self._failures + 1, 16)
-        # Behind the same address may stand another node when it is back.
+        # The address may lead to another node when it is back.
         self._verified_until = 0.0
 
     def _verify(self) -> None:
@@ -135,7 +135,7 @@ class Node(Generic[C]):
         try:
             identity = self.identify()
         except RefusedError as error:
-            # It refuses everything, as without a valid key.
+            # The node refuses everything, as without a valid key.
             raise ProviderError(str(error)) from None
         if identity != self._identity:
             self._foreign_chain, self._refused_until = identity, now + REFUSED_S

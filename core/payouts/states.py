@@ -41,7 +41,7 @@ SHOWN: Final[dict[PayoutStatus, str]] = {
 }
 
 FINAL_PAYOUTS: Final[frozenset[PayoutStatus]] = frozenset({"confirmed", "failed", "cancelled"})
-# Payouts that wait for a decision of the merchant.
+# Payouts that wait for a decision.
 UNDECIDED_PAYOUTS: Final[frozenset[PayoutStatus]] = frozenset({"pending", "awaiting_cosign"})
 # Payouts without a signed attempt that can still take effect.
 UNSIGNED_PAYOUTS: Final[frozenset[PayoutStatus]] = UNDECIDED_PAYOUTS | {"approved"}

@@ -1,8 +1,8 @@
-"""Tells what became of a spend: in a block, waiting, or overtaken for good. Called by chains.bitcoin.spends.spender.
+"""Finds the fate of a spend: in a block, waiting, or overtaken for good. Called by chains.bitcoin.spends.spender.
 
-No node is asked where a transaction is: the scan saw which block spent our coins, and a node is asked for that block,
-which proves what it holds. So a node can be behind, or on a fork, but it cannot make up an inclusion. A verdict of
-death releases coins, and takes two voices where there are two providers.
+No node is asked for the place of a transaction: the scan saw which block spent our coins, and nodes are asked for that
+block, which proves its contents. So a node can be behind, or on a fork, but cannot invent an inclusion. A verdict of
+death releases coins, and takes two providers, where there are two.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from chains.spending import Case, Coins, Fate, FateKind, Movement, OutputFate
 
 
 def fate_of(providers: Providers[JsonRpc], inclusions: Inclusions, case: Case, *, currency: str) -> Fate:
-    """Return where a spend stands; see chains.family. Raises ProviderError where too few nodes tell the same."""
+    """Return the fate of a spend; see chains.family. Raises ProviderError if too few nodes agree."""
     needed = witnesses_needed(providers.count)
     seen = sorted((height, txid, coin) for coin, (txid, height) in case.spent_by.items())
     ours = [each for each in seen if each[1] in case.txids]
@@ -43,7 +43,7 @@ def fate_of(providers: Providers[JsonRpc], inclusions: Inclusions, case: Case, *
         txid=txid,
         height=height,
         block_hash=block_hash,
-        # The id is the hash of what we signed: it pays what it was to pay.
+        # The id is the hash of the bytes that we signed, so each output has its exact effect.
         outputs=tuple(OutputFate(effect="exact") for _ in case.intent.outputs),
         fee_units=fee_units,
         movements=movements,
@@ -52,7 +52,7 @@ def fate_of(providers: Providers[JsonRpc], inclusions: Inclusions, case: Case, *
 
 
 def _agreed(told: Sequence[Found]) -> tuple[str, int, Included] | None:
-    """Return the block that most nodes have, how many they are, and the transaction there; None where none has it."""
+    """Return the block that most nodes have, their number, and the transaction in it; None if no node has it."""
     (block_hash, count), *_ = Counter(found.block_hash for found in told if found.tx is not None).most_common() or [
         ("", 0)
     ]
@@ -62,10 +62,10 @@ def _agreed(told: Sequence[Found]) -> tuple[str, int, Included] | None:
 
 
 def _effects(tx: Included, case: Case, currency: str) -> tuple[int, tuple[Movement, ...]]:
-    """Return the fee, and what it did to addresses. Earlier attempts may spend fewer coins than the spend holds.
+    """Return the fee and the movements. Earlier attempts may spend fewer coins than the spend holds.
 
-    Beside the outputs of the intent there is nothing but change, which pays a key's hash: behind them in what is made
-    here, and anywhere in what another wallet wrote that has our keys.
+    All outputs other than the intent's are change, which pays a key's hash. It comes last in our own transactions, and
+    anywhere in those of another wallet that has our keys.
     """
     if not isinstance(case.claim, Coins):
         raise ValueError("a bitcoin transaction spends coins")  # noqa: TRY004 - what is wrong is the row
@@ -79,13 +79,13 @@ def _effects(tx: Included, case: Case, currency: str) -> tuple[int, tuple[Moveme
     change = Counter(tx.paid) - Counter(asked)
     for address, units in [*asked, *change.elements()]:
         moved[address] += units
-    # What was taken up from the chain may pay a script that is no address.
+    # A departure taken up from the chain may pay a script without an address.
     told = ((address, units) for address, units in moved.items() if address and units)
     return -moved.total(), tuple(Movement(address=each, currency=currency, units=units) for each, units in told)
 
 
 def _is_spent(found: Found, coin: tuple[str, int]) -> bool:
-    """Return whether a node's chain holds the transaction of another that spends a coin."""
+    """Return True if a node's chain holds the found transaction and it spends a coin."""
     return found.tx is not None and coin in found.tx.spent
 
 

@@ -1,8 +1,7 @@
-"""Reads a transaction that one of our keys signed, whole, so that it can be followed like those that we know.
+"""Reads a whole transaction that one of our keys signed, so that it can be followed like a recorded spend.
 
-Called by chains.evm.reader for what a scan found leaving our addresses without a row of ours. Nobody but us can have
-signed it: the bytes are put together again and have to give the transaction's id and the sender, so no node can make
-one up.
+Called by chains.evm.reader for transactions that the scan found leaving our addresses without a row. Its signed bytes
+are encoded again and have to give the transaction's id and the sender, so no node can invent one.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from chains.spending import Departure, Output
 from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Pair
 
-# What is signed besides, by kind of transaction: of old, with an access list, with a tip.
+# The signed price fields, by kind of transaction: legacy, with an access list, with a tip.
 PRICES: Final = {0: ("gasPrice",), 1: ("gasPrice",), 2: ("maxPriorityFeePerGas", "maxFeePerGas")}
 # A selector and two words.
 TRANSFER_BYTES: Final = 4 + 2 * wire.WORD_BYTES
@@ -51,7 +50,8 @@ def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair], *, chai
 
     Our addresses are the same on every EVM network, so that a node could show what we signed for another one.
 
-    Raises ProviderError where the node has it in no block, or in another one; AbsentError where the block is the same.
+    Raises ProviderError if the node has it in no block or in another one, and AbsentError if the node has the very
+    block without it.
     """
     try:
         body: Mapping[str, Any] = eth(node).get_transaction(txid)  # type: ignore[arg-type]
@@ -84,16 +84,16 @@ def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair], *, chai
 
 
 def _lack(node: Rpc, block: Block) -> NotYetError:
-    """Return why a node does not have a transaction of a block: without that block it may lag."""
+    """Return the error for a node that lacks a transaction of a block: without the block it may lag."""
     header = node.call_or_none("eth_getBlockByNumber", [hex(block.height), False], wire.Header)
     is_same = header is not None and wire.block(header, block.height).hash == block.hash
     return (AbsentError if is_same else NotYetError)(f"no such transaction in block {block.height}")
 
 
 def height_of(node: Rpc, sender: str, slot: int, low: int, high: int) -> int:
-    """Return the block above `low`, at most `high`, in which a sender used a slot: by his counts at blocks between.
+    """Return the block above `low`, at most `high`, in which a sender used a slot, by bisecting his nonces.
 
-    Raises ProviderError where the node's chain has not used it by then, or where the node has no state of such blocks.
+    Raises ProviderError if he had not used it by then, or if the node has no state of such old blocks.
     """
     if evm_fate.nonce(node, sender, high) <= slot:
         raise ProviderError(f"{sender} had not used slot {slot} by block {high}")
@@ -102,7 +102,7 @@ def height_of(node: Rpc, sender: str, slot: int, low: int, high: int) -> int:
 
 
 def _moved(body: Mapping[str, Any], tokens: Mapping[str, Pair]) -> tuple[Pair | None, Output, bool]:
-    """Return what a transaction moves of which coin, and whether it is a transfer and nothing else."""
+    """Return the coin and the output of a transaction, and whether it is a plain transfer."""
     to, call = body.get("to"), bytes(body["input"])
     recipient = (to or "0x" + "00" * 20).lower()
     pair = tokens.get(recipient)
@@ -116,7 +116,7 @@ def _moved(body: Mapping[str, Any], tokens: Mapping[str, Pair]) -> tuple[Pair | 
 def _signer(raw: bytes) -> str:
     try:
         return str(account().recover_transaction(raw))
-    except Exception:  # noqa: BLE001 - of bytes that nobody signed the library may think anything
+    except Exception:  # noqa: BLE001 - on invalid bytes the library may raise anything
         return ""
 
 
@@ -128,9 +128,9 @@ def _chain_of(body: Mapping[str, Any]) -> int | None:
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
-    """Put a transaction's signed bytes together again; empty for a kind that we do not know.
+    """Encode a transaction's signed bytes again; empty for an unknown kind.
 
-    body: as web3 reads it.
+    body: as web3 returns it.
     """
     kind = body.get("type") or 0
     if kind not in PRICES:

@@ -1,9 +1,9 @@
-"""Tells the outcome of a spend: in a block and with what effect, waiting, or overtaken for good.
+"""Finds the fate of a spend: in a block and with which effect, waiting, or overtaken for good.
 
 Called by chains.evm.spends.spender.
-One node at a time tells a fate that its own chain proves; then the voices are held against each other. A verdict that
-releases money (no effect, dead) takes two voices where there are two providers: a lie must not pay a merchant twice. So
-does another effect than the one that was asked for, which stops the coin's payouts.
+Each node reports the fate on its own chain; then the answers are compared. A verdict that releases money (no effect,
+dead) takes two providers, where there are two: a lie must not pay a merchant twice. So does an effect other than the
+intended one, which stops the coin's payouts.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ OTHER_TRANSFER: Final = "the token moved something else than was asked for"
 
 
 def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str], depth: int) -> Fate:
-    """Return a spend's fate on one node's chain; see chains.base.Spender. ProviderError if the node cannot tell."""
+    """Return a spend's fate on one node's chain; see chains.family.Spender. ProviderError if the node cannot answer."""
     found = _inclusion(node, intent, txids)
     if found is not None:
         return found
     if not _is_slot_used(node, intent.wallet.address, slot, depth):
         return Fate(kind=FateKind.WAITING)
-    # Ours may have come in between the two questions.
+    # Our attempt may have been included between the two questions.
     return _inclusion(node, intent, txids) or Fate(kind=FateKind.DEAD, cause="stranger")
 
 
 def judge(fates: Sequence[Fate], providers: int, *, is_fee_one: bool) -> Fate:
-    """Return what holds of what nodes tell. Raises ProviderError if they contradict each other.
+    """Return a spend's fate from all nodes' answers. Raises ProviderError if they contradict each other.
 
-    is_fee_one: all nodes tell the same fee. On rollups some leave out what data costs, and the higher one counts.
+    is_fee_one: all nodes report the same fee. On rollups some leave out the cost of data, and the higher fee counts.
     """
     needed = witnesses_needed(providers)
     found = living(fates, needed=needed, is_fee_one=is_fee_one)
@@ -86,13 +86,13 @@ def _proved(node: JsonRpc, intent: Intent, txid: str) -> Fate | None:
 
 
 def fee_of(receipt: TxReceipt) -> int:
-    """Return what the chain took for a transaction, in wei."""
-    # web3 does not know of the fee that rollups add.
+    """Return the fee that the chain took for a transaction, in wei."""
+    # web3 does not parse the fee that rollups add.
     return receipt["gasUsed"] * receipt["effectiveGasPrice"] + wire.quantity(str(receipt.get("l1Fee") or "0x0"))
 
 
 def effect_of(receipt: TxReceipt, *, sender: str, pair: Pair | None, output: Output) -> OutputFate:
-    """Return what a transaction that was to make a transfer did."""
+    """Return the effect of a transaction that was to make a transfer."""
     if receipt["status"] != wire.SUCCESS:
         return OutputFate(effect="none", problem=REVERTED)
     contract = None if pair is None else pair.contract
@@ -102,7 +102,7 @@ def effect_of(receipt: TxReceipt, *, sender: str, pair: Pair | None, output: Out
 
 
 def _of_logs(logs: Sequence[LogReceipt], sender: str, output: Output, contract: str) -> OutputFate:
-    """Return what a token's logs show: any transfer from the sender but the one asked for is another effect."""
+    """Return the effect by a token's logs. Any other transfer from the sender than the intended one is "other"."""
     recipient = wire.address(output.recipient)
     moved = [_transfer(log) for log in logs if _is_transfer(log, contract)]
     sent = [each for each in moved if each[0] == sender]
@@ -130,16 +130,16 @@ def _is_transfer(log: LogReceipt, contract: str) -> bool:
 
 
 def _transfer(log: LogReceipt) -> tuple[str | None, str | None, int | None]:
-    """Return sender, recipient and units of a transfer's log; None for what no honest token writes there.
+    """Return sender, recipient and units of a transfer's log; None for a value that no honest token writes.
 
-    By hand: web3 leaves out a log that it cannot decode, and here it is another effect.
+    Not parsed by web3, which leaves out a log that it cannot decode; here that is another effect.
     """
     sender, recipient = (wire.topic_address(topic.to_0x_hex()) for topic in log["topics"][1:])
     return sender, recipient, int.from_bytes(log["data"]) if len(log["data"]) == wire.WORD_BYTES else None
 
 
 def _is_slot_used(node: JsonRpc, sender: str, slot: int, depth: int) -> bool:
-    """Return whether the nonce was used up deeply enough. A node that has forgotten its old states cannot tell."""
+    """Return True if the nonce was used `depth` blocks deep. A node without old states raises ProviderError."""
     if nonce(node, sender) <= slot:
         return False
     height = eth(node).block_number - depth + 1
@@ -147,5 +147,5 @@ def _is_slot_used(node: JsonRpc, sender: str, slot: int, depth: int) -> bool:
 
 
 def nonce(node: Rpc, sender: str, at: Any = "latest") -> int:
-    """Return how many transactions of a sender a node's chain includes, up to a height or a tag."""
+    """Return the number of a sender's transactions on a node's chain, up to a height or a tag."""
     return check_count(eth(node).get_transaction_count(spelled(sender), at))

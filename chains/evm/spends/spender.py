@@ -1,6 +1,6 @@
 """Prices, signs, sends and follows our own transactions on Ethereum and its kin. Built by chains.evm.family.
 
-What decides about money is asked of every provider; what one of them says alone is not believed where others speak.
+Questions that decide about money go to every provider, and a single one is not believed if others answer.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ log = structlog.get_logger()
 
 
 class EvmSpender:
-    """One EVM network, as chains.family.Spender and CounterSpender: counters are nonces, units of the gas coin wei."""
+    """Spends on one EVM network, as chains.family.Spender and CounterSpender. Counters are nonces, units are wei."""
 
     def __init__(self, network: Network, providers: RpcProviders) -> None:
         self._parameters = evm_parameters(network)
@@ -54,9 +54,9 @@ class EvmSpender:
         self._chain_id = int(network.chain_identity)
 
     def next_counter(self, sender: str, *, ours: int) -> int:
-        """Return the nonce that follows what is included; see chains.family. One of two cannot raise it.
+        """Return the nonce after the last included one; see chains.family. One node of two cannot raise it.
 
-        One that lags may lower it, which does no harm: the caller never goes below his own count.
+        A lagging node may lower it, which does no harm: the caller never goes below his own count.
         """
         told = self.providers.answers(lambda node: evm_fate.nonce(node, sender), decides=majority())
         counter = median_low(told)
@@ -65,7 +65,7 @@ class EvmSpender:
         return counter
 
     def waiting_counter(self, sender: str, *, ours: int, cautious: bool) -> int:
-        """Return the nonce that follows what waits in the nodes' pools too; see chains.family."""
+        """Return the nonce after the transactions in the nodes' pools; see chains.family."""
         needed = witnesses_needed(self.providers.count)
 
         def decides(answers: Sequence[int | ProviderError], pending: int) -> bool:
@@ -75,13 +75,13 @@ class EvmSpender:
         answers = self.providers.everyone(lambda node: evm_fate.nonce(node, sender, "pending"), decides=decides)
         told = sorted((answer for answer in answers if isinstance(answer, int)), reverse=True)
         place = 0 if cautious else needed - 1
-        # Not every node tells of its pool; the nonces in blocks are asked for besides.
+        # Not every node reports its pool; the caller also asks for the nonces in blocks.
         return max(ours, *told[place : place + 1]) if told else ours
 
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
-        """Return what to offer now; see chains.family.
+        """Return a draft; see chains.family.
 
-        Nodes know the balance of the newest block: what is promised to spends in none has to be there besides.
+        Nodes report the balance after the newest block, so it has to cover the spends that are in no block too.
         """
         gas_currency, output = self._network.gas_currency, only_output(intent)
         currency = gas_currency if intent.pair is None else intent.pair.currency
@@ -96,7 +96,7 @@ class EvmSpender:
             tip_units=bid.tip_wei,
             data_units=self._data_fee(spend, trial.gas * cap_units),
         )
-        # Promised coin is part of a transfer of coin already.
+        # In a transfer of the gas coin, the promised coin is part of the value already.
         promised_wei = 0 if currency == gas_currency else purse.promised.get(gas_currency, 0)
         needed_wei = spend.value_wei + promised_wei + offer.ceiling_units
         if trial.native_wei < needed_wei:
@@ -106,7 +106,7 @@ class EvmSpender:
         return Draft(intent=intent, claim=Counter(at_least=purse.next_counter), offer=offer)
 
     def refuses(self, intent: Intent) -> bool:
-        """Return whether the chain would refuse a token's transfer; see chains.family. Tried as if gas cost nothing."""
+        """Return True if the chain would refuse a token's transfer; see chains.family. Tried at a gas price of 0."""
         spend, figure = spend_of(intent), evm_trial.gas_figure(intent, self._network)
         trials = self.providers.answers(
             lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, bid=evm_trial.UNPRICED)
@@ -116,7 +116,7 @@ class EvmSpender:
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
         """Return a draft that nodes accept in place of `before`; see chains.family. The gas limit stays.
 
-        What waits behind it has been promised before, and is not in question here.
+        Spends that wait behind it were promised before, and are not checked here.
         """
         del purse
         intent, told = before.intent, before.offer.terms
@@ -138,19 +138,19 @@ class EvmSpender:
         return replace(before, offer=offer)
 
     def sign(self, draft: Draft, *, counter: int | None, keys: Keyring) -> Attempt:
-        """Sign with a nonce. Deterministic, without any network. ValueError without one, or for another's key."""
+        """Sign with a nonce, deterministically and without the network. ValueError without one or for a foreign key."""
         if counter is None:
             raise ValueError("an EVM transaction has a nonce")
         sign = partial(keys.sign, draft.intent.wallet)
         return sign_spend(spend_of(draft.intent), sign, chain_id=self._chain_id, nonce=counter, offer=draft.offer)
 
     def send(self, raw: bytes) -> Sending:
-        """Give bytes to every provider; taken by one is taken."""
+        """Send bytes to every provider. They count as taken if one takes them."""
         txid = "0x" + keccak256(raw).hex()
         return outcome(self.providers.answers(lambda node: give(node, raw, txid)))
 
     def fate(self, case: Case) -> Fate:
-        """Find out where a spend stands, of all its attempts; see chains.family. ValueError if it has no nonce."""
+        """Return the fate of a spend, by all its attempts; see chains.family. ValueError if it has no nonce."""
         if not isinstance(case.claim, Counter):
             raise ValueError("an EVM transaction has a nonce")  # noqa: TRY004 - what is wrong is the row
         slot = case.claim.at_least
@@ -168,7 +168,7 @@ class EvmSpender:
         trial = evm_trial.judge(
             self.providers.answers(
                 lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, bid=bid),
-                # One that goes well speaks against all that refuse it.
+                # One success outweighs all refusals.
                 decides=majority(lambda trial: not trial.refusal),
             ),
             self.providers.count,
