@@ -2,8 +2,8 @@
 
 A block costs two calls (its transactions, its Transfer logs), and one more for each transaction that pays us: only a
 receipt proves success, and only its own order of logs stays the same when a reorg includes the transaction elsewhere.
-All calls for a block go to one node, so that a node that contradicts itself is found out and passed over. Coin that a
-contract passes on is in neither transactions nor logs: balances show it, traces name it.
+All calls for a block go to one node, so that the reader notices a node that contradicts itself and asks the next. Coin
+that a contract passes on is in neither transactions nor logs: balances show it, traces name it.
 """
 
 from collections import Counter
@@ -59,7 +59,7 @@ CATCH_UP_FROM: Final = 24
 
 
 class EvmReader(NodesReader[JsonRpc]):
-    """One EVM network, as chains.family.Reader, HiddenReader and CounterReader."""
+    """Reads one EVM network, as chains.family.Reader, HiddenReader and CounterReader."""
 
     _providers: RpcProviders
 
@@ -75,16 +75,16 @@ class EvmReader(NodesReader[JsonRpc]):
         self._ranges = RangeScanner(providers, self._assets, self._book, self._witnessed)
 
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
-        """Return which methods that the scan leans on each provider lacks, and what that costs."""
+        """Return the methods of the scan that each provider lacks, with the consequences."""
         has_coin = self._assets.native is not None
         return self._providers.apiece(
             lambda node: evm_methods.lacking(node, finality_tag=self._finality_tag, is_coin_offered=has_coin)
         )
 
     def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
-        """Return the scan of the next block, or of many while the head is far; see chains.family.
+        """Return the scan of the next block, or of many while the head is far away; see chains.family.
 
-        Where a range fails, the block by itself is read at once: some nodes give no ranges, and none gives all.
+        If a range fails, the next block alone is read at once: some nodes refuse ranges, and all refuse some.
         """
         first = after + 1
         if head - first >= CATCH_UP_FROM and self._ranges.size.blocks > 1:
@@ -102,14 +102,14 @@ class EvmReader(NodesReader[JsonRpc]):
         return () if scan is None else self._ended([scan])
 
     def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
-        """Return a block read from all its receipts, or None if the chain has no such block yet."""
+        """Return a block read from all its receipts, or None if the chain is not there yet."""
         scan = self._block_scan(height, ours.addresses, thorough=True, but_by=but_by)
         return None if scan is None else self._ended([scan])[0]
 
     def final_height(self) -> int | None:
-        """Return the newest final height that nodes agree on; None if too few tell one.
+        """Return the newest final height that nodes agree on; None if too few report one.
 
-        The middle of what they tell, of two the lower: one alone can neither hold back everybody's money nor let it go.
+        It is the median, the lower of two: a single node can neither hold back all money nor release it.
         """
         tag = self._finality_tag
         if tag is None:
@@ -124,12 +124,12 @@ class EvmReader(NodesReader[JsonRpc]):
         return median_low(heights) if len(heights) >= witnesses_needed(self.providers) else None
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
-        """Return what places hold after the block named, which nodes of these networks can tell."""
+        """Return balances after the named block, which nodes of these networks keep."""
         units = (balances.held(self._providers, place, block_hash, witnesses=witnesses) for place in places)
         return Snapshot(height=height, block_hash=block_hash, units=tuple(units))
 
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
-        """Return what moving each coin costs now, in wei; what a rollup adds for its data is not in it."""
+        """Return the present cost of moving each coin, in wei, without a rollup's fee for data."""
         price_wei = min(todays_price(self._providers, self._network).expected_wei, cap_units)
         return {pair.currency: self._cost(pair, price_wei) for pair in self._pairs}
 
@@ -157,11 +157,11 @@ class EvmReader(NodesReader[JsonRpc]):
         return evm_departures.judge(answers)
 
     def used_counters(self, sender: str, height: int) -> int:
-        """Return how many nonces a sender has used up to a block, as the first node tells it that knows."""
+        """Return the number of nonces that a sender used up to a block, by the first node that knows it."""
         return self._providers.attempt(lambda node: evm_fate.nonce(node, sender, height))
 
     def counter_height(self, sender: str, counter: int, low: int, high: int) -> int:
-        """Return in which block a sender used a nonce; one node answers all of it."""
+        """Return the block in which a sender used a nonce; one node answers all questions for it."""
         return self._providers.attempt(lambda node: evm_departures.height_of(node, sender, counter, low, high))
 
     def balance(self, address: str, block_hash: str) -> int:
@@ -169,7 +169,7 @@ class EvmReader(NodesReader[JsonRpc]):
         return self._providers.attempt(lambda node: evm_internal.balance(node, address, block_hash))
 
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
-        """Return what contracts passed on to an address in a block; none if no node traces."""
+        """Return the coin that contracts passed on to an address in a block; empty if no node traces."""
         currency = self._assets.native
         if currency is None:
             return ()
@@ -190,7 +190,7 @@ class EvmReader(NodesReader[JsonRpc]):
         return evm_witness.is_same(node, recorded, self._assets.contracts.get(recorded.currency))
 
     def _ended(self, scans: Iterable[BlockScan]) -> tuple[BlockScan, ...]:
-        """Return scans with the mark of their provider; the receipts that they took are kept no longer."""
+        """Return scans with the mark of their provider, and drop the receipts that they took."""
         marked = self._marked(scans)
         for scan in marked:
             self._book.drop(scan.block.hash)
@@ -212,7 +212,7 @@ class EvmReader(NodesReader[JsonRpc]):
         except NotYetError:
             return None
         except MissingLogsError:
-            # No node proves it: as much as the logs of most show.
+            # No node proves the block: read the logs that most nodes show.
             return asked(strict=False, thorough_=False)
 
     def _scan(
@@ -241,7 +241,7 @@ class EvmReader(NodesReader[JsonRpc]):
         )
         voices = Counter(answer for answer in answers if isinstance(answer, frozenset))
         mine = places(logs)
-        # The provider that showed them may be left out of this question, as one that was silent.
+        # The provider that showed them may have been left out of this question for its silence.
         same = max(1, voices.pop(mine, 0))
         if any((count, len(other)) > (same, len(mine)) for other, count in voices.items()):
             raise ProviderError(f"other providers show other logs of block {block.height}")
@@ -251,6 +251,6 @@ class EvmReader(NodesReader[JsonRpc]):
 
 
 def _is_upon(scans: Sequence[BlockScan], after: int, upon: str) -> bool:
-    """Return whether what was read begins upon a block, as far as its first one names that height's."""
+    """Return True if the first block that was read names `upon` as its parent, or is not the next one."""
     above = [scan.block for scan in scans[:1] if scan.block.parent_height == after]
     return not upon or all(block.parent_hash == upon for block in above)

@@ -1,4 +1,6 @@
-"""Speaks HTTP to one node: bounded, and quiet about where it is and what opens it. Used by the two clients beside.
+"""Sends HTTP requests to one node, bounded, and without showing its address or credentials in errors.
+
+Used by chains.net.json_rpc and chains.net.rest.
 
 A node's URL often carries its owner's key, so no error of this module shows one.
 """
@@ -32,16 +34,16 @@ BLANKS_SHARE_MAX: Final = 0.75
 VALUES_MAX: Final = 1_000_000
 BLANKS: Final = b" \t\r\n"
 READ_BYTES: Final = 256 * 1024
-# What a node that asks for patience without saying how much gets, and the most that any gets.
+# The pause for a node that asks for patience without a time, and the longest pause for any node.
 PATIENCE_S: Final = 5.0
 PATIENCE_MAX_S: Final = 120.0
-# A call that fails after this long has cost as much as no answer at all.
+# A call that fails after this long has cost as much as a silent node.
 SILENT_FROM_S: Final = 1.0
 HIDDEN: Final = "***"
-# Shorter ones are parts of ordinary words, and by its words an answer is told from another.
+# Shorter secrets are parts of ordinary words, and scrubbing these would make answers look alike.
 SECRET_CHARS_MIN: Final = 8
 ANSWERS: Final = frozenset({HTTPStatus.OK})
-# Hosts answer with these where a plan lacks a method, or its answer would be too long.
+# Statuses of hosts whose plan lacks a method, or whose answer would be too long.
 REFUSALS: Final = frozenset(
     {
         HTTPStatus.BAD_REQUEST,
@@ -50,13 +52,13 @@ REFUSALS: Final = frozenset(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     }
 )
-# The most that is read of an answer that says what is wrong.
+# The most that is read of an error's body.
 FAULT_BYTES_MAX: Final = 4096
 HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
 class RateLimitedError(ProviderError):
-    """The node asks for patience; it is not to be asked before so many seconds have passed."""
+    """The node asks for patience; do not ask it again before `retry_after_s` seconds have passed."""
 
     def __init__(self, what: str, retry_after_s: float) -> None:
         self.retry_after_s = retry_after_s
@@ -66,7 +68,7 @@ class RateLimitedError(ProviderError):
 class RefusedError(ProviderError):
     """The node understood the request and refused it."""
 
-    # A status is the refusal: the node may refuse all questions alike, and is asked again which chain it serves.
+    # True if an HTTP status is the refusal: the node may refuse all questions, so its chain is verified again.
     is_by_status = False
 
 
@@ -82,7 +84,7 @@ class StatusError(RefusedError):
 
 
 class TooMuchError(ProviderError):
-    """The answer is longer than is read, or takes longer than is waited for."""
+    """The answer is too long, or takes too long."""
 
 
 class HttpNode:
@@ -99,20 +101,20 @@ class HttpNode:
         self._query = mark + query
         self._secrets = sorted((text for text in node.secrets if len(text) >= SECRET_CHARS_MIN), key=len, reverse=True)
         self._headers = {**HEADERS, **dict(node.headers)}
-        # Neither retries nor redirects: the caller has other nodes, and a node that redirects is not the one we chose,
-        # nor one that may see what opens it.
+        # Neither retries nor redirects: the caller has other nodes, and the target of a redirect is not the node that
+        # the operator chose, and must not see its credentials.
         self._pool = answer.bounded_pool(node.address, size=POOL_SIZE)
 
     def scrub(self, text: str) -> str:
-        """Return what the node said without what opens it: some repeat the key that they refuse."""
+        """Return a node's text without credentials: some nodes repeat the key that they refuse."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
         return text
 
     def post(self, what: str, body: bytes, *, below: str = "") -> bytes:
-        """Send JSON and return what is answered. what: names the question in errors.
+        """Send JSON and return the answer's body. what: names the question in errors.
 
-        below: a path under the node's own, where it does not answer at that alone.
+        below: a path under the node's own.
 
         Raises RateLimitedError, BudgetSpentError or ProviderError.
         """
@@ -150,13 +152,13 @@ class HttpNode:
             headers=self._headers,
             timeout=timeout_s,
             preload_content=False,
-            # Nothing compressed is asked for.
+            # No compressed answer is asked for.
             decode_content=False,
         )
 
 
 def _note(what: str, seconds: float, timeout_s: float, *, is_answer: bool, is_timeout: bool) -> None:
-    """Record how long a call took; a failure that came at once says nothing of a node's speed."""
+    """Record the time of a call. An immediate failure says nothing about a node's speed."""
     asked = usage.current()
     if asked is None:
         return

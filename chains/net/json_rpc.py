@@ -14,16 +14,16 @@ T = TypeVar("T")
 FAULT_TEXT_MAX: Final = 200
 BATCH_MAX: Final = 100
 NULL: Final = b"null"
-# What decoding rubbish raises: bytes that are no UTF-8 are a ValueError, nesting without end a RecursionError.
+# The errors of decoding rubbish: invalid UTF-8 is a ValueError, endless nesting a RecursionError.
 UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)
 
 
 class NoResultError(ProviderError):
-    """The node answered null where something has to be there."""
+    """The node answered null to a question that needs a result."""
 
 
 class RpcError(RefusedError):
-    """The node refused it by a code of its own."""
+    """The node refused a question by a code of JSON-RPC."""
 
     def __init__(self, method: str, code: int, text: str) -> None:
         self.code = code
@@ -45,7 +45,7 @@ class Rpc(Protocol):
         ...
 
     def call_or_none(self, method: str, params: Sequence[object], kind: type[T]) -> T | None:
-        """Return as call does, but None if the node has no such thing."""
+        """Return a result as call() does, but None for null."""
         ...
 
 
@@ -68,7 +68,7 @@ class _Reply(msgspec.Struct):
 
 
 class JsonRpc:
-    """One node. Safe to share between threads."""
+    """Asks one node. Safe to share between threads."""
 
     def __init__(self, url: str, *, timeout_s: float, answers: Collection[int] = ANSWERS) -> None:
         """Take a URL. Raises ValueError. answers: the HTTP statuses with which its answers come, refusals included."""
@@ -89,9 +89,10 @@ class JsonRpc:
         return self._told(method, reply, request.id, kind)
 
     def batch(self, method: str, params: Sequence[Sequence[object]], kind: type[T]) -> list[T | RpcError | None]:
-        """Ask one method with many parameters, in one request; what a node refuses, or has not, stands in its place.
+        """Call one method with many parameters in one request.
 
-        Raises ProviderError, ValueError for more than BATCH_MAX.
+        Returns a result for each, an RpcError for a refusal, None for null. Raises ProviderError, and ValueError for
+        more than BATCH_MAX.
         """
         if len(params) > BATCH_MAX:
             raise ValueError(f"{len(params)} questions at once, {BATCH_MAX} at most")
@@ -112,7 +113,7 @@ class JsonRpc:
             raise self._refusal(method, error) from None
 
     def _refusal(self, method: str, error: StatusError) -> RpcStatusError:
-        """Return a refusal by status in the words of its body, if that is an answer in JSON-RPC."""
+        """Return a refusal by status, with the message of its body if that is an answer in JSON-RPC."""
         try:
             fault = msgspec.json.decode(error.body, type=_Reply).error
         except UNREADABLE:
@@ -128,10 +129,10 @@ class JsonRpc:
             return error
 
     def _told(self, method: str, reply: _Reply, request_id: int, kind: type[T]) -> T | None:
-        """Return what a reply says to a request; None for null."""
+        """Return the result in a reply to a request; None for null."""
         if reply.error is not None:
             raise RpcError(method, reply.error.code, self._http.scrub(reply.error.message))
-        # A proxy that mixes up its answers would let one block's logs stand for another's.
+        # A proxy that mixes up answers could pass one block's logs for another's.
         if reply.id != request_id or reply.result is msgspec.UNSET:
             raise ProviderError(f"{method}: not an answer to this request")
         if bytes(reply.result) == NULL:

@@ -1,7 +1,7 @@
-"""Finds what one block brought us: TRX by transfer, TRX that contracts pass on, and tokens by their logs.
+"""Finds the transfers to us in one block: TRX by transfer, TRX that contracts pass on, and tokens by their logs.
 
-Called by chains.tron.reader. A block costs two calls to one node, which are held against each other: exactly one
-outcome for each transaction, or the block is not read. TRC-10 and the text of calls count for nothing.
+Called by chains.tron.reader. A block costs two calls to one node, whose answers are compared: exactly one outcome for
+each transaction, or the block is refused. TRC-10 and the text of calls do not count.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -15,25 +15,25 @@ from chains.tron.outcomes import OutcomeBook
 from core.catalogue.catalogue import Pair
 
 INTERNAL: Final = "internal:"
-# What runs contracts: a call, and a contract's making, whose constructor may pay whom it likes.
+# The kinds that run contracts: a call, and a contract's creation, whose constructor may pay any address.
 RUNNING: Final = frozenset({wire.TRIGGER, wire.CREATE})
 
 Transactions = Mapping[str, wire.Transaction]
-"""Those of a block by their ids, in its order."""
+"""The transactions of a block by their ids, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assets:
     """What is looked for."""
 
-    # None where TRX is not offered.
+    # None if TRX is not offered.
     native: str | None
-    # Of contracts, as logs name them.
+    # By contract, in the form of logs.
     tokens: Mapping[str, str]
 
 
 def assets_of(pairs: Iterable[Pair]) -> Assets:
-    """Return what is offered."""
+    """Return the offered coins."""
     known = tuple(pairs)
     native = next((pair.currency for pair in known if pair.contract is None), None)
     tokens = {wire.asked(pair.contract)[2:]: pair.currency for pair in known if pair.contract is not None}
@@ -66,7 +66,7 @@ def read(
 
 
 def _outcomes(txids: Collection[str], infos: list[wire.Info], height: int) -> dict[str, wire.Info]:
-    """Return each transaction's outcome. ProviderError unless there is exactly one for each."""
+    """Return each transaction's outcome. Raises ProviderError unless there is exactly one for each."""
     outcomes = {wire.a_hash(info.id): info for info in infos}
     if len(outcomes) != len(infos) or outcomes.keys() != txids:
         raise ProviderError(f"block {height} has other outcomes than transactions")
@@ -76,7 +76,7 @@ def _outcomes(txids: Collection[str], infos: list[wire.Info], height: int) -> di
 
 
 def _transfers(by_id: Transactions, outcomes: Mapping[str, wire.Info], assets: Assets) -> Iterator[Transfer]:
-    """Return whatever took effect, in the block's order, whoever got it."""
+    """Yield all transfers that took effect, to any recipient, in the block's order."""
     for txid, transaction in by_id.items():
         if not transaction.is_success:
             continue
@@ -145,7 +145,7 @@ def _internal(txid: str, info: wire.Info, currency: str) -> Iterator[Transfer]:
 
 
 def _prove(by_id: Transactions, transfers: Collection[Transfer]) -> None:
-    """Hold what pays us against the bytes that were signed: the id is their hash, and they say the same."""
+    """Check the transfers to us against the signed bytes: these hash to the id and make the same transfer."""
     for transfer in transfers:
         raw = wire.data(by_id[transfer.txid].raw_data_hex)
         if transfer.ordinal == NATIVE:
@@ -167,7 +167,7 @@ def _prove(by_id: Transactions, transfers: Collection[Transfer]) -> None:
 
 
 def _sent(by_id: Transactions) -> Iterator[tuple[str, str]]:
-    """Return who signed each transaction; those of shielded ones are nobody's address."""
+    """Yield the signer of each transaction, with its id. Shielded ones have none."""
     for txid, transaction in by_id.items():
         owner = _contract(transaction).parameter.value.owner_address
         if owner:

@@ -17,19 +17,19 @@ _SCRIPT_HASH_BYTES: Final = 32
 _TAPROOT_VERSION: Final = 1
 # Of base58: scripts' hashes; the other versions are public keys' hashes.
 _SCRIPT_VERSIONS: Final = frozenset({0x05, 0xC4})
-# What nodes pass on at the least, at their default of three satoshi for each byte that making and spending an output
-# takes. By the bytes of a witness program: 31 or 43 to make it, 67 to spend it. Of base58: 34 or 32, and 148.
+# The smallest output that nodes relay, at their default of three satoshi for each byte of making and spending it. By
+# the bytes of a witness program: 31 or 43 to make it, 67 to spend it. Of base58: 34 or 32, and 148.
 _WITNESS_DUST: Final = MappingProxyType({_HASH_BYTES: 3 * (31 + 67), _SCRIPT_HASH_BYTES: 3 * (43 + 67)})
 _KEY_DUST: Final = 3 * (34 + 148)
 _SCRIPT_DUST: Final = 3 * (32 + 148)
-# The field of secp256k1: what a taproot program is a coordinate in.
+# The field of secp256k1, in which a taproot program is a coordinate.
 _FIELD: Final = 2**256 - 2**32 - 977
 _CURVE_B: Final = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Chain:
-    """How a chain's addresses begin."""
+    """The beginnings of a chain's addresses."""
 
     prefix: str
     # Of base58: public keys' hashes and scripts' hashes.
@@ -47,15 +47,15 @@ _CHAINS: Final[Mapping[str, _Chain]] = MappingProxyType(
 
 
 class Parameters(Protocol):
-    """What is asked of a network of bitcoin; core.catalogue.families has it."""
+    """The part of core.catalogue.families's parameters that bitcoin addresses need."""
 
     @property
     def chain(self) -> str:
-        """Return which chain it is."""
+        """Return the name of the chain."""
 
 
 def parse(text: str, parameters: Parameters) -> str:
-    """Return an address as it is stored. Raises AddressError; ForeignAddressError for another chain of bitcoin."""
+    """Return the stored form of an address. Raises AddressError; ForeignAddressError for another chain of bitcoin."""
     chain, known = _CHAINS[parameters.chain], _CHAINS.values()
     if (segwit := bech32.decode(text)) is not None and segwit.prefix in {each.prefix for each in known}:
         if segwit.prefix != chain.prefix:
@@ -72,12 +72,12 @@ def parse(text: str, parameters: Parameters) -> str:
 
 
 def display(address: str, parameters: Parameters) -> str:  # noqa: ARG001 - it is stored as it is shown
-    """Return a stored address as it is shown."""
+    """Return the shown form of a stored address."""
     return address
 
 
 def smallest_units(address: str) -> int:
-    """Return the satoshi below which nodes pass on no payment to a stored address."""
+    """Return the smallest payment to a stored address that nodes relay, in satoshi."""
     segwit = bech32.decode(address)
     if segwit is not None:
         return _WITNESS_DUST[len(segwit.program)]
@@ -86,7 +86,7 @@ def smallest_units(address: str) -> int:
 
 
 def stored(text: str) -> str | None:
-    """Return what would be stored of an address of any chain of bitcoin; None for another text."""
+    """Return the stored form of an address of any chain of bitcoin; None for another text."""
     segwit = bech32.decode(text)
     if segwit is not None and segwit.prefix in {chain.prefix for chain in _CHAINS.values()}:
         return text.lower()
@@ -94,7 +94,7 @@ def stored(text: str) -> str | None:
 
 
 def _payload(text: str) -> bytes | None:
-    """Return the version and the hash that a base58 address of any chain says."""
+    """Return the version and the hash in a base58 address of any chain; None for another text."""
     payload = base58.decode_checked(text)
     if payload is None or len(payload) != 1 + _HASH_BYTES:
         return None
@@ -102,7 +102,7 @@ def _payload(text: str) -> bytes | None:
 
 
 def _check_witness(segwit: Segwit) -> None:
-    """Refuse what no wallet of today has: whoever mines the next block could take what is sent there."""
+    """Refuse witness programs that no wallet uses yet: the next miner could take coin sent there."""
     size = len(segwit.program)
     is_hash = segwit.version == 0 and size in {_HASH_BYTES, _SCRIPT_HASH_BYTES}
     is_taproot = segwit.version == _TAPROOT_VERSION and size == _SCRIPT_HASH_BYTES
@@ -113,7 +113,7 @@ def _check_witness(segwit: Segwit) -> None:
 
 
 def _is_on_curve(x: int) -> bool:
-    """Tell whether a coordinate is a public key's: only then can there be a signature for it."""
+    """Return True if a coordinate is a public key's: only then can a signature for it exist."""
     square = (pow(x, 3, _FIELD) + _CURVE_B) % _FIELD
     return x < _FIELD and pow(square, (_FIELD - 1) // 2, _FIELD) == 1
 

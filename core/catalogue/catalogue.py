@@ -1,4 +1,4 @@
-"""Tells which networks, coins and currencies there are: catalogue.json, checked and indexed. Read by every package.
+"""Declares networks, coins and currencies: catalogue.json, checked and indexed. Read by every package.
 
 Contracts and decimals are those of the main networks, in every environment. Minimums are worth about 1 USD where a
 transfer costs cents and about 5 USD where it costs dollars (ethereum, tron, bitcoin), so that a deposit is worth its
@@ -47,22 +47,22 @@ class Network:
 
     code: NetworkCode
     name: Text
-    # What its nodes name as their chain: nothing is believed of one that names another. What it is, a family says.
+    # The chain that its nodes name; a node that names another is not believed. Its form is the family's.
     chain_identity: Text
-    # What fees are paid in; native is the same where it is also offered for payments, else None.
+    # The coin of fees; native is the same if it is also offered for payments, else None.
     gas_currency: CurrencyCode
     native: CurrencyCode | None
     confirmations: Positive
     maturity: Positive
     block_time_ms: Positive
-    # The name under which its nodes give the last final block; None where depth alone tells.
+    # The name under which its nodes return the last final block; None if only depth decides.
     finality_tag: Text | None
-    # What only networks of its family have.
+    # The parameters of its family.
     family_parameters: FamilyParameters = field(hash=False)
 
     @property
     def family(self) -> Family:
-        """Return the family of chains that it belongs to."""
+        """Return the network's family of chains."""
         return self.family_parameters.family
 
 
@@ -94,7 +94,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
-    """All of it, in the file's order. Built by core.catalogue.reader alone, which checks it."""
+    """The whole catalogue, in the file's order. Only core.catalogue.reader builds it, and checks it."""
 
     networks: Mapping[str, Network]
     assets: Mapping[str, Asset]
@@ -104,7 +104,7 @@ class Catalogue:
     pairs_by_network: Mapping[str, tuple[Pair, ...]]
 
     def networks_of(self, currency: str) -> tuple[str, ...]:
-        """Return the networks that carry a coin; none for a code that is no coin."""
+        """Return the networks that carry a coin; empty for an unknown code."""
         return self.networks_by_currency.get(currency, ())
 
     def with_own_coin(self, family: str) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class Catalogue:
         return tuple(n.code for n in self.networks.values() if n.family == family and n.native is not None)
 
     def pairs_on(self, network: str) -> tuple[Pair, ...]:
-        """Return the coins of a network; none for an unknown one."""
+        """Return the coins of a network; empty for an unknown one."""
         return self.pairs_by_network.get(network, ())
 
     def pair(self, currency: str, network: str) -> Pair | None:

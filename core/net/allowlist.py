@@ -1,8 +1,8 @@
-"""Reads lists of source addresses and tells who is on one.
+"""Reads lists of source addresses and checks sources against them.
 
 Called by api.http.auth, by schemas, and by the actor that sets.
 An entry is an address or a network in CIDR notation. A network whose host bits are set is refused: it is a slip, and
-either reading of it would let somebody in, or lock somebody out, who was not meant.
+either reading of it could admit or lock out the wrong sources.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _network(entry: str) -> Network:
 
 
 def texts(networks: Iterable[Network]) -> list[str]:
-    """Return networks as they are stored and shown; one that is a single address without its length."""
+    """Return networks in their stored and shown form; a single address is written without its length."""
     return [
         str(network.network_address) if network.prefixlen == network.max_prefixlen else str(network)
         for network in networks
@@ -54,5 +54,5 @@ def texts(networks: Iterable[Network]) -> list[str]:
 
 
 def admits(networks: Sequence[Network], source: Address | None) -> bool:
-    """Return whether a source is on a list; nobody is kept out by an empty one, nor let in who is not known."""
+    """Return True if a source is on a list. An empty list admits all; any other refuses an unknown source."""
     return not networks or (source is not None and any(source in network for network in networks))

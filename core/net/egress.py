@@ -1,9 +1,8 @@
-"""Decides where the gateway may send a request to: never into its own network. Called wherever a URL is a stranger's.
+"""Decides where the gateway may send a request: never into its own network. Called for every URL from a stranger.
 
-`check_public_url` judges the text of a URL and needs no network. Names are looked up and connections made by
-actors.webhooks.connector, to a checked address. An address is admitted because it is in a
-public range, not because it is missing from a list of bad ones: Python's `is_global` alone lets NAT64, 6to4 and
-multicast by.
+`check_public_url` checks the text of a URL and needs no network. actors.webhooks.connector looks up names and connects
+to a checked address. An address is admitted if it is in a public range, not because a list of bad ones lacks it:
+Python's `is_global` alone admits NAT64, 6to4 and multicast.
 """
 
 import re
@@ -18,7 +17,7 @@ URL_CHARS_MAX = 2048
 HOST_CHARS_MAX = 253
 
 _PORTS = {"http": 80, "https": 443}
-# Services that speak something else than HTTP and could be talked into reading a request (the Fetch standard's list,
+# Ports of services that do not speak HTTP but may misread a request as their own protocol (the Fetch standard's list,
 # shortened, and the usual databases). Below 1024 only the two web ports are admitted anyway.
 _REFUSED_PORTS = frozenset({
     1719, 1720, 1723, 2049, 2375, 3306, 3389, 3659, 4045, 4190, 5060, 5061, 5432, 5900, 6000, 6379, 6566,
@@ -74,7 +73,7 @@ _URL = re.compile(r"(https?)://([^/?#]+)((?:[/?#].*)?)", re.ASCII | re.IGNORECAS
 _VISIBLE = re.compile(r"[!-\[\]-~]+")
 _AUTHORITY = re.compile(r"(\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z.-]+)(?::([1-9][0-9]{0,4}))?")
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-# What some resolvers take for a number: decimal, octal and hexadecimal last labels.
+# Last labels that some resolvers take for a number: decimal, octal and hexadecimal.
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LOCAL_NAMES = frozenset(
     {"localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "private"}
@@ -82,12 +81,12 @@ _LOCAL_NAMES = frozenset(
 
 
 class EgressRefused(ValueError):  # noqa: N818 - a verdict; callers turn it into their own error
-    """The gateway does not send there; the message may be shown to whoever gave the URL."""
+    """The gateway does not send to a URL. The message may be shown to the person who gave it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SafeUrl:
-    """A URL whose text is in order, in the parts that a client connects by. The host has no brackets."""
+    """A checked URL, in the parts that a client needs to connect. The host has no brackets."""
 
     url: str
     scheme: str
@@ -98,9 +97,9 @@ class SafeUrl:
 def check_public_url(
     url: str, *, allow_private: bool = False, require_https: bool = False, own_hosts: Collection[str] = ()
 ) -> SafeUrl:
-    """Return the URL in its parts, or raise EgressRefused. Names are not resolved here.
+    """Return a checked URL in its parts, or raise EgressRefused. Names are not resolved here.
 
-    allow_private admits loopback, and plain http to it, and is for development alone.
+    allow_private: admit loopback, and plain http to it. Only for development.
     """
     url = with_ascii_host(url)
     if len(url) > URL_CHARS_MAX or _VISIBLE.fullmatch(url) is None:
@@ -140,7 +139,7 @@ def with_ascii_host(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether this host, an address or a name, is this machine by its text."""
+    """Return True if a host, an address or a name, is this machine by its text."""
     if host == "localhost":
         return True
     try:
@@ -151,7 +150,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_forbidden_address(address: str | IPv4Address | IPv6Address, *, allow_loopback: bool = False) -> bool:
-    """Tell whether a connection to this address must not be made; what is no address is forbidden."""
+    """Return True if the gateway must not connect to an address; invalid addresses are forbidden too."""
     try:
         address = ip_address(address)
     except ValueError:
@@ -175,14 +174,14 @@ def _check_host(host: str, *, allow_private: bool) -> str:
         raise EgressRefused("the host is not a valid name")
     if allow_private and name == "localhost":
         return name
-    # A name of one label would be completed from the search list of whatever network we run in.
+    # A resolver would complete a name of one label from the search list of our own network.
     if len(labels) == 1 or labels[-1] in _LOCAL_NAMES or name.endswith(".home.arpa"):
         raise EgressRefused("the host is a local name")
     return name
 
 
 def _check_address(text: str, *, allow_private: bool) -> str:
-    """Accept an address in its one canonical kind of notation: no octal, hexadecimal, short or decimal forms."""
+    """Return an address in canonical notation. Refuses octal, hexadecimal, short and decimal forms."""
     try:
         address = IPv6Address(text) if ":" in text else IPv4Address(text)
     except AddressValueError:

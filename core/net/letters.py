@@ -1,4 +1,4 @@
-"""Lays out what an e-mail says, as text and as HTML, in one form for all of them.
+"""Lays out all e-mails in one form, as text and as HTML.
 
 Used by core.net.mail for cheques and security notices, and by core.invoices.letters for payments.
 """
@@ -17,14 +17,14 @@ _KEPT_CONTROLS: Final = "\n\t"
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """What an e-mail says, as text and as HTML."""
+    """The body of an e-mail, as text and as HTML."""
 
     text: str
     html: str
 
 
 class Letter(msgspec.Struct, frozen=True, kw_only=True):
-    """What an e-mail is to say. Any of its texts may be a stranger's: they are cleaned and escaped here."""
+    """The contents of an e-mail. Its texts may come from strangers: they are cleaned and escaped here."""
 
     lead: str
     # The sum, in large letters.
@@ -54,12 +54,12 @@ def laid_out(letter: Letter) -> Body:
 
 
 def clean(text: str) -> str:
-    """Return a text without control characters, and without those that turn the direction of what follows."""
+    """Return a text without control characters and characters that change the direction of text."""
     return "".join(char for char in text if char in _KEPT_CONTROLS or (char.isprintable() or char == " "))
 
 
 def one_line(text: str) -> str:
-    """Return a cleaned text in which no line ends: what stands beside a name must not begin another."""
+    """Return a cleaned text without line ends, so that a value cannot begin another line of facts."""
     return " ".join(clean(text).split())
 
 

@@ -1,7 +1,7 @@
-"""Reads the operator's list of addresses that get no money: the file DENY_LIST, anew when it changes. Held by actors.
+"""Reads the operator's list of addresses that get no money: the file DENY_LIST, again on each change. Used by actors.
 
-One address a line; what follows a # is a comment. A list that breaks later stays in force as it last was: an editor's
-slip must neither stop all payouts nor let one through.
+It has one address a line; a # begins a comment. If a change makes the file invalid, the last valid list stays in force:
+an operator's slip must neither stop all payouts nor let one through.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _Fingerprint = tuple[int, int, int]
 
 
 class DenyListError(Exception):
-    """The list cannot be read, or a line of it is no address."""
+    """The list cannot be read, or a line of it is not an address."""
 
 
 class DenyList:
-    """Addresses that nothing is sent to. Safe to use from several threads."""
+    """Addresses to which the gateway sends nothing. Safe to use from several threads."""
 
     def __init__(self, path: Path | None) -> None:
-        """Read the list; without a path nothing is on it. Raises DenyListError, which names DENY_LIST."""
+        """Read the list; without a path it is empty. Raises DenyListError, which names DENY_LIST."""
         self._path = path
         self._lock = threading.Lock()
         self._looked_at = time.monotonic()
@@ -45,16 +45,16 @@ class DenyList:
             self._fingerprint, self._addresses = _read(path)
 
     def __len__(self) -> int:
-        """Return how many addresses were on the list when it was read last."""
+        """Return the number of addresses on the list when it was last read."""
         return len(self._addresses)
 
     def blocks(self, address: str) -> bool:
-        """Tell whether an address is on the list; in any spelling of its family."""
+        """Return True if an address is on the list, in any spelling of its family."""
         self._look()
         return (stored_form(address) or address) in self._addresses
 
     def _look(self) -> None:
-        """Read the file again where it changed since the last look."""
+        """Read the file again if it changed since the last look."""
         if self._path is None or time.monotonic() - self._looked_at < LOOK_S:
             return
         with self._lock:
@@ -69,14 +69,14 @@ class DenyList:
                 return
             self._fingerprint, self._addresses = _read(path)
         except DenyListError as error:
-            # The fingerprint stays the good list's, so that this is said again until somebody mends the file.
+            # The fingerprint stays that of the valid list, so that this is logged until an operator mends the file.
             log.error("deny_list.unreadable", reason=str(error))  # noqa: TRY400 - the reason is all there is to know
             return
         log.info("deny_list.reloaded", addresses=len(self._addresses))
 
 
 def _fingerprint(path: Path) -> _Fingerprint:
-    """Return what tells one state of the file from another. Raises DenyListError."""
+    """Return a fingerprint of the file's state. Raises DenyListError."""
     try:
         found = path.stat()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Tells when moving our own money is worth its cost. Pure; called by actors.treasury.sweep and cli.treasury.commands.
+"""Decides whether moving our own money is worth its cost. Pure; called by the sweep actor and the treasury commands.
 
 Amounts of a coin are in the ledger's units, whatever the network's token counts in; rates are as in core.rates.pricing.
 """
@@ -18,19 +18,19 @@ no fresh quote."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPolicy:
-    """From which worth an address is swept, and how much of that the network may take."""
+    """The least worth of a swept address, and the share of it that the network may take."""
 
     min_usd: int
     fee_max_percent: int
 
 
 def usd_units(usd: int, *, rate: int, scale: int) -> int:
-    """Return how much of a coin so many dollars are, rounded up. The rate is more than nothing."""
+    """Return the units of a coin that are worth an amount of dollars, rounded up. The rate must not be 0."""
     return mul_div_up(usd, 10 ** (scale + RATE_DIGITS), rate)
 
 
 def is_dear(units: int, *, cost_units: int, policy: SweepPolicy) -> bool:
-    """Return whether sweeping an amount would cost more of it than the operator allows."""
+    """Return True if sweeping an amount would cost a larger share of it than the operator allows."""
     return cost_units * PERCENT > units * policy.fee_max_percent
 
 
@@ -48,9 +48,9 @@ def judge_sweep(
 
 
 def excess_units(*, held_units: int, limit_usd: int, needed_units: int, rate: int | None, scale: int) -> int:
-    """Return what the hot wallet holds above its limit and above what open payouts need; 0 without a rate.
+    """Return the hot wallet's surplus above its limit and above the need of open payouts; 0 without a rate.
 
-    What goes to the cold address comes back by hand only, so half the limit more is waited for before anything does.
+    Coin at the cold address comes back only by hand, so none moves until the surplus is half the limit.
     """
     if not rate:
         return 0

@@ -1,10 +1,10 @@
-"""Reads the address of a node with what opens it. Used by core.settings, core.logs.redact and chains.net.
+"""Reads the address of a node with its credentials. Used by core.settings, core.logs.redact and chains.net.
 
     https://user:password@node.example/path          basic auth, percent-encoded where it must be
     https://node.example/path#X-Api-Key=abc           one header, as name and value, percent-encoded likewise
 
-Neither is part of the address that is asked for: two URLs that differ in them alone are one provider. No error of this
-module tells anything of what it read.
+Credentials are not part of the address: two URLs that differ only in them are one provider. No error of this module
+shows any part of a URL.
 """
 
 import base64
@@ -18,7 +18,7 @@ HEADER_CHARS_MAX: Final = 4096
 _NAME: Final = re.compile(r"[!#$&'*+.^_`|~0-9A-Za-z-]{1,64}")
 # Visible ASCII, with blanks inside: a line's end would begin another header.
 _VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
-# What the connection itself says.
+# Headers that the connection itself sets.
 _OURS: Final = frozenset({
     "accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect", "host",
     "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade",
@@ -28,22 +28,22 @@ AUTHORIZATION: Final = "Authorization"
 
 @dataclass(frozen=True, slots=True)
 class NodeUrl:
-    """Where a node is asked, and the headers that open it. Shows neither when printed."""
+    """The address of a node and its headers of credentials. Its repr shows neither."""
 
-    # Scheme, host, port where it is not the usual one, path and query; a provider's name, in a way.
+    # Scheme, host, an unusual port, path and query. It identifies the provider.
     address: str = field(repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    # Each text that must not be shown, as it was written and as it is sent.
+    # The texts that must not be shown, as written and as sent.
     secrets: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
 
 def read_node_url(text: str) -> NodeUrl:
-    """Read a URL as an operator writes it. Raises ValueError, which tells nothing of it."""
+    """Read a URL as an operator writes it. Raises ValueError, which shows no part of it."""
     try:
         parts = urlsplit(text)
         address = _address(parts)
     except ValueError:
-        # Its text may hold what was written.
+        # The original error's text may hold the URL.
         raise ValueError("must be a URL that starts with http:// or https://") from None
     found = [row for row in (_user(parts.netloc), _header(parts.fragment)) if row]
     if len({row.name.lower() for row in found}) != len(found):
@@ -53,7 +53,7 @@ def read_node_url(text: str) -> NodeUrl:
 
 
 def _address(parts: SplitResult) -> str:
-    """Return what names the provider, in one form: host in lower case, no usual port, no final slash."""
+    """Return the provider's address in one form: host in lower case, no usual port, no final slash."""
     if parts.scheme not in SCHEMES or not parts.hostname or parts.port == 0:
         raise ValueError
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
@@ -78,7 +78,7 @@ def _user(netloc: str) -> _Header | None:
     if not written or user is None or secret is None or ":" in user or not (user + secret).isprintable():
         raise ValueError("must have a user as user:password, without colons or control characters in the user's name")
     token = base64.b64encode(f"{user}:{secret}".encode()).decode()
-    # Beside a password the name is an ordinary word, which a log would miss.
+    # If there is a password, the user's name is an ordinary word, which logs may need.
     kept = (password, secret) if has_password else (name, user)
     return _Header(AUTHORIZATION, f"Basic {token}", (written, *kept, token))
 

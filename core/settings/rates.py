@@ -1,4 +1,4 @@
-"""Tells which rate sources are asked, and where: RATES_<SOURCE>_URL. Called by core.settings.settings alone."""
+"""Reads the addresses of rate sources: RATES_<SOURCE>_URL. Called only by core.settings.settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from core.rates.sources import load_sources
 
-# Instead of an address: this source is not asked.
+# Written instead of an address, to switch a source off.
 OFF: Final = "off"
 
 _VARIABLE: Final = re.compile(r"RATES_([A-Z0-9]+)_URL")
@@ -22,7 +22,7 @@ def rate_urls(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def rate_problems(values: Mapping[str, str], *, is_production: bool) -> Iterator[str]:
-    """Tell in one line each what stands against these sources."""
+    """Yield a line for each problem of the sources."""
     for name, url in _given(values):
         if name not in load_sources():
             yield f"{variable(name)}: there is no such source"

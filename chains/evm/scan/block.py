@@ -1,8 +1,8 @@
-"""Reads one block from one node, and refuses what cannot be the whole of it.
+"""Reads one block from one node, and refuses an incomplete one.
 
 Called by chains.evm.reader and chains.evm.scan.range.
-A node that leaves out logs is the one that loses a sale in silence. So what the header's bloom filter admits and the
-logs do not show is looked up in the receipts of the whole block, whose logs have to fill the filter again.
+A node that leaves out logs loses a sale silently. So if the header's bloom filter admits logs that the node does not
+show, the reader fetches the receipts of the whole block, whose logs have to fill the filter again.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ ERC20_TOPICS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A transfer as the block tells it, before its receipt has proved it."""
+    """A transfer as the block shows it, before its receipt proves it."""
 
     txid: str
     currency: str
@@ -40,11 +40,11 @@ class Candidate:
 
 
 class Assets:
-    """What counts as money on a network: its coin, if that is offered, and the pinned contracts."""
+    """The money of a network: its coin, if that is offered, and the pinned contracts."""
 
     def __init__(self, pairs: Iterable[Pair]) -> None:
         offered = tuple(pairs)
-        # Where the coin itself is not offered (base, arbitrum), its transfers are nobody's deposit.
+        # Where the coin itself is not offered (base, arbitrum), its transfers are not deposits.
         self.native = next((pair.currency for pair in offered if pair.contract is None), None)
         self.tokens = {pair.contract.lower(): pair.currency for pair in offered if pair.contract is not None}
         self.contracts = {currency: contract for contract, currency in self.tokens.items()}
@@ -67,7 +67,7 @@ class Assets:
             )
 
     def is_ours(self, log: wire.Log) -> bool:
-        """Return whether a log is what we ask nodes for: written by a pinned contract under the Transfer topic."""
+        """Return True if a pinned contract wrote a log under the Transfer topic, as we ask nodes for."""
         return wire.address(log.address) in self.tokens and bool(log.topics) and log.topics[0].lower() == TRANSFER_TOPIC
 
     def token_transfers(self, logs: Iterable[wire.Log]) -> Iterator[Candidate]:
@@ -99,9 +99,9 @@ class Assets:
 
 
 class BlockReader:
-    """Reads blocks from one node. strict: silence has to be proved. thorough: everything is read from receipts.
+    """Reads blocks from one node. strict: missing logs have to be proved. thorough: read all from receipts.
 
-    book: what nodes have shown before; without one nothing is kept for the next reading.
+    book: the receipts that nodes have shown before; without one none is kept for the next reading.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class BlockReader:
     def prove(
         self, matched: Sequence[Candidate], block: Block, logs: Sequence[wire.Log], known: Receipts
     ) -> Iterator[Transfer]:
-        """Turn candidates into transfers by their receipts. Raises ProviderError if one tells another story."""
+        """Turn candidates into transfers by their receipts. Raises ProviderError if a receipt contradicts one."""
         wanted = dict.fromkeys(c.txid for c in matched)
         if not wanted:
             return
@@ -196,7 +196,7 @@ class BlockReader:
         check_receipts(full, block, receipts)
         proved = {_place(log) for receipt in receipts for log in receipt.logs if self._assets.is_ours(log)}
         shown = {_place(log) for log in logs if self._assets.is_ours(log) and not log.removed}
-        # More may be shown than proved: each of those that matter has to bring its own receipt.
+        # The node may show logs that are not proved: each transfer to us needs its own receipt anyway.
         if not self._thorough and proved - shown:
             raise ProviderError(f"the logs of block {block.height} were cut: {len(shown)} of {len(proved)}")
         return {wire.block_or_tx_hash(receipt.transaction_hash): receipt for receipt in receipts}
@@ -204,7 +204,7 @@ class BlockReader:
     def _receipts_of(self, block: Block) -> Sequence[wire.Receipt]:
         """Return the receipts of a whole block. Raises MissingLogsError if the node refuses, or has too many.
 
-        A block that was too much is not asked for again: all nodes' attempts together may take longer than a step.
+        A block that was too large is not asked for again: all nodes' attempts together may outlast a step.
         """
         problem = self._book.excess(self._node, block)
         if not problem:
@@ -227,7 +227,7 @@ class BlockReader:
 
 
 def places(logs: Iterable[wire.Log]) -> frozenset[tuple[str, int]]:
-    """Return where logs are written: transaction and place in the block."""
+    """Return the places of logs: transaction and position in the block."""
     return frozenset(_place(log) for log in logs if not log.removed)
 
 
@@ -237,7 +237,7 @@ def sent_in(full: wire.FullBlock) -> tuple[tuple[str, str], ...]:
 
 
 def check_transactions(full: wire.FullBlock, block: Block) -> None:
-    """Refuse a block whose list of transactions has holes, strangers or doubles, or is empty although gas was used."""
+    """Refuse a block whose transactions have gaps, foreign ones or doubles, or are missing although gas was used."""
     if not full.transactions and wire.quantity(full.gas_used or "0x0") > 0:
         raise ProviderError(f"block {block.height} has lost its transactions")
     if len({transaction.hash for transaction in full.transactions}) != len(full.transactions):
@@ -271,7 +271,7 @@ def _place(log: wire.Log) -> tuple[str, int]:
 
 
 def _ordinal(candidate: Candidate, receipt: wire.Receipt) -> str | None:
-    """Return where a transfer stands in its transaction; None if the transaction failed and moved nothing."""
+    """Return a transfer's position in its transaction; None if the transaction failed and moved nothing."""
     succeeded = wire.quantity(receipt.status) == wire.SUCCESS
     if candidate.log is None:
         return NATIVE if succeeded else None

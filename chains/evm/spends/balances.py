@@ -1,4 +1,4 @@
-"""Tells what an address of an EVM network holds. Called by chains.evm.reader and chains.evm.treasurer."""
+"""Reads balances of addresses on an EVM network. Called by chains.evm.reader and chains.evm.treasurer."""
 
 from collections import Counter
 from statistics import median_low
@@ -14,9 +14,9 @@ from chains.net.providers import RpcProviders
 
 
 def held(providers: RpcProviders, place: Place, block_hash: str, *, witnesses: int = 1) -> int:
-    """Return what is at a place after a block, in token units; see chains.family.Reader.snapshot.
+    """Return the balance of a place after a block, in token units; see chains.family.Reader.snapshot.
 
-    Honest nodes tell the same of one block, so that no middle is needed: more have to tell it than not.
+    Honest nodes report the same balance after one block, so a majority is needed instead of a median.
     """
     contract = None if place.pair is None else place.pair.contract
     if contract is None:
@@ -34,7 +34,7 @@ def held(providers: RpcProviders, place: Place, block_hash: str, *, witnesses: i
 
 
 def newest(providers: RpcProviders, address: str) -> int:
-    """Return an address's coin at the newest block, in wei: the middle of what providers tell, of two the lower."""
+    """Return an address's coin after the newest block, in wei: the providers' median, the lower of two."""
     told = providers.answers(
         lambda node: check_units(eth(node).get_balance(spelled(address), "latest")), decides=majority()
     )
@@ -45,7 +45,7 @@ def _tokens_after(node: JsonRpc, contract: str, holder: str, block_hash: str) ->
     try:
         return token_balance(node, contract, holder, {"blockHash": block_hash})
     except RpcError:
-        # Not every node can be asked by hash; then the height has to be that block's before and after.
+        # Not every node takes a block's hash. If not, ask by height, and check the block's hash before and after.
         header = node.call("eth_getBlockByHash", [block_hash, False], wire.Header)
         height = wire.quantity(header.number)
         units = token_balance(node, contract, holder, height)
