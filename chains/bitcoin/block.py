@@ -1,8 +1,8 @@
 """Reads a block of raw bytes and proves that it is whole, fast enough to catch up with a year. Called by the reader.
 
-The merkle root of its header names every transaction, so nothing can be left out or made up. A list whose last part
-stands twice has the same root as the list itself (CVE-2012-2459) and is refused; so is one whose first transaction
-makes no coin, which a list of inner nodes would be.
+The merkle root in its header covers every transaction, so none can be left out or invented. A list with its last part
+repeated has the same root as the list itself (CVE-2012-2459) and is refused. So is a list whose first transaction is
+not a coinbase, as in a list of inner nodes.
 """
 
 import hashlib
@@ -18,15 +18,15 @@ from chains.bitcoin.transactions import FINAL, HASH_BYTES, UNITS_MAX, id_text, r
 
 _OUTPOINT_BYTES: Final = 36
 _COINBASE: Final = bytes(HASH_BYTES) + FINAL.to_bytes(4, "little")
-# One number and no more stands before these many; they alone are read in a hurry.
+# Counts below this take one byte; only these have a fast path.
 _SHORT: Final = 0xFD
 _UNITS: Final = Struct("<q")
-# Opcodes that put the numbers from one to sixteen there.
+# The opcodes that push the numbers from one to sixteen.
 _NUMBERS: Final = range(0x51, 0x61)
 
 
 class Paid(NamedTuple):
-    """An output that pays a key's hash, as all addresses that are given out do."""
+    """An output that pays a key's hash, as all our addresses do."""
 
     place: int
     vout: int
@@ -36,15 +36,15 @@ class Paid(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvedBlock:
-    """A block whose header names all that it holds. A place is a transaction's, from 0, the coinbase's, on."""
+    """A block proved whole by its header. A place is a transaction's position; the coinbase's is 0."""
 
     block: Block
     header: Header
     size: int
-    # Hashes of the transactions, as the chain orders their bytes.
+    # Hashes of the transactions, in the chain's byte order.
     ids: Sequence[bytes]
     paid: Sequence[Paid]
-    # What is spent, as bytes of an outpoint, and in which place; in order.
+    # The spent outpoints, as bytes, each with the place of the spending transaction; in order.
     spent: Sequence[tuple[bytes, int]]
 
     def txid(self, place: int) -> str:
@@ -53,13 +53,13 @@ class ProvedBlock:
 
 
 def read_block(raw: bytes, wanted: str, height: int, rules: Rules) -> ProvedBlock:
-    """Return the block of this hash, proved whole. Raises ProviderError for anything else."""
+    """Return the block of a hash, proved whole. Raises ProviderError otherwise."""
     header = read_header(raw[:HEADER_BYTES], wanted, rules)
     parts = _Parts()
     try:
         coinbase = parts.read(raw)
     except (IndexError, OverflowError, error):
-        # A script that names a length beyond all memory is none either.
+        # A script with a length beyond all memory is cut short too.
         raise ProviderError(f"block {height} was cut short") from None
     if merkle_root(parts.ids) != header.merkle_root:
         raise ProviderError(f"block {height} holds other transactions than its header names")
@@ -71,7 +71,7 @@ def read_block(raw: bytes, wanted: str, height: int, rules: Rules) -> ProvedBloc
 
 
 def merkle_root(ids: Sequence[bytes]) -> bytes:
-    """Return the root of hashes. Raises ProviderError for a list that has the root of a shorter one, and for none."""
+    """Return the merkle root of hashes. Raises ProviderError for an empty list, or one with a shorter list's root."""
     sha256, row = hashlib.sha256, ids
     if not row:
         raise ProviderError("a block without transactions")
@@ -85,7 +85,7 @@ def merkle_root(ids: Sequence[bytes]) -> bytes:
 
 
 class _Parts:
-    """What a block's transactions come to, collected in one pass over its bytes."""
+    """The parts of a block's transactions, collected in one pass over its bytes."""
 
     def __init__(self) -> None:
         self.ids: list[bytes] = []
@@ -103,7 +103,7 @@ class _Parts:
         return self._coinbase(raw, first)
 
     def _transaction(self, raw: bytes, start: int, place: int) -> int:
-        """Read one, and return where the next begins. Slices beyond the end are found out there."""
+        """Read one transaction, and return the offset of the next, where a slice beyond the end shows."""
         sha256, at = hashlib.sha256, start + 4
         has_witness = raw[at] == 0
         if has_witness:
@@ -159,7 +159,7 @@ class _Parts:
 
 
 def _past_witnesses(raw: bytes, at: int, inputs: int) -> int:
-    """Return where what follows the witnesses begins."""
+    """Return the offset after the witnesses."""
     for _ in range(inputs):
         parts = raw[at]
         at += 1
@@ -175,7 +175,7 @@ def _past_witnesses(raw: bytes, at: int, inputs: int) -> int:
 
 
 def _height_push(height: int) -> bytes:
-    """Return how a coinbase begins that names its height: as scripts write a number."""
+    """Return the first bytes of a coinbase that names its height, in a script's form of numbers."""
     if 0 < height <= len(_NUMBERS):
         return bytes([_NUMBERS[height - 1]])
     number = height.to_bytes(height.bit_length() // 8 + 1, "little")
@@ -183,7 +183,7 @@ def _height_push(height: int) -> bytes:
 
 
 def outpoints(spent: Iterable[tuple[bytes, int]]) -> list[tuple[tuple[str, int], int]]:
-    """Return what is spent as (txid, vout), with the place in which it is."""
+    """Return the spent coins as (txid, vout), each with the place of the spending transaction."""
     return [
         ((outpoint[HASH_BYTES - 1 :: -1].hex(), int.from_bytes(outpoint[HASH_BYTES:], "little")), place)
         for outpoint, place in spent

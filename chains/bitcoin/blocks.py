@@ -1,6 +1,6 @@
-"""Fetches headers and blocks from one node, each proved to stand upon its parent's work. Called by the reader.
+"""Fetches headers and blocks from one node, and checks their work against their parents'. Called by the reader.
 
-The figure of a parent is asked for once and kept: it is the hash's own, whoever told it.
+A parent's target is asked for once and kept: its hash proves it, whichever node returned it.
 """
 
 from collections import OrderedDict
@@ -15,12 +15,12 @@ from chains.net.json_rpc import JsonRpc
 from core.catalogue.catalogue import Network
 from core.catalogue.families import bitcoin_parameters
 
-# Of so many blocks the work's figure is kept.
+# The number of blocks whose target is kept.
 FIGURES_KEPT: Final = 4096
 
 
 class Blocks:
-    """The blocks of one network. Threads may race on what is kept; the worst is one question too many."""
+    """The blocks of one network. A race between threads costs at most a superfluous question."""
 
     def __init__(self, network: Network) -> None:
         self._identity = network.chain_identity
@@ -28,13 +28,13 @@ class Blocks:
         self._bits: OrderedDict[str, int] = OrderedDict()
 
     def header(self, node: JsonRpc, height: int) -> Block:
-        """Return the header that a node has at a height. NotYetError above its head."""
+        """Return a node's header at a height. Raises NotYetError above its head."""
         header = self._header(node, hash_at(node, height))
         self._check(node, header, height)
         return header.at(height)
 
     def proved(self, node: JsonRpc, height: int) -> ProvedBlock:
-        """Return the block that a node has at a height, whole. NotYetError above its head."""
+        """Return a node's whole block at a height. Raises NotYetError above its head."""
         wanted = hash_at(node, height)
         found = read_block(unhexed(node.call("getblock", [wanted, 0], str)), wanted, height, self._rules)
         self._check(node, found.header, height)

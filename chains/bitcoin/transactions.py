@@ -1,7 +1,7 @@
-"""Reads and writes transactions as they travel, with their ids and sizes. Used by reader and spender.
+"""Reads and writes transactions as bytes, with their ids and sizes. Used by reader and spender.
 
-A transaction's id leaves out what is signed with (BIP-141), so that nobody who passes it on can change it, but for
-inputs of the older kinds. Ids are in the form in which they are shown: hexadecimal, last byte first.
+A transaction's id does not cover witnesses (BIP-141), so that no node that relays it can change its id, except for
+inputs of the older kinds. Ids are in the shown form: hexadecimal, last byte first.
 """
 
 import hashlib
@@ -12,17 +12,17 @@ from typing import Final
 
 from chains.base import ProviderError
 
-# An input or an output is no shorter; so no count can promise more than the bytes behind it hold.
+# The shortest input and output, so that a count can be checked against the bytes that follow it.
 INPUT_BYTES_MIN: Final = 41
 OUTPUT_BYTES_MIN: Final = 9
-# All coin that there will ever be.
+# The final supply of coin.
 UNITS_MAX: Final = 21_000_000 * 10**8
-# What signatures are not counted in weighs four times as much.
+# A byte outside the witnesses weighs this many times as much as one inside.
 BASE_WEIGHT: Final = 4
 HASH_BYTES: Final = 32
 FINAL: Final = 0xFFFFFFFF
 NOWHERE: Final = "00" * HASH_BYTES
-"""What the one input of a coinbase spends, with FINAL for its output."""
+"""The transaction id that a coinbase's only input spends, with FINAL for its output."""
 
 _TWO_BYTES, _FOUR_BYTES, _EIGHT_BYTES = 0xFD, 0xFE, 0xFF
 _SEGWIT: Final = b"\0\1"
@@ -30,7 +30,7 @@ _SEGWIT: Final = b"\0\1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TxInput:
-    """The coin that is spent, and what shows the right to."""
+    """A spent coin, with the script and witness that authorize it."""
 
     txid: str
     vout: int
@@ -46,7 +46,7 @@ class TxInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TxOutput:
-    """A coin that is made: its worth in base units, and the script that pays an address."""
+    """A new coin: its amount in base units, and the script that pays an address."""
 
     units: int
     script: bytes
@@ -72,7 +72,7 @@ class Tx:
 
     @property
     def base(self) -> bytes:
-        """Return the bytes that the id is the hash of: all but the witnesses."""
+        """Return the bytes that hash to the id: all but the witnesses."""
         inputs = b"".join(
             id_bytes(one.txid) + struct.pack("<I", one.vout) + sized(one.script) + struct.pack("<I", one.sequence)
             for one in self.inputs
@@ -88,18 +88,18 @@ class Tx:
 
     @property
     def weight(self) -> int:
-        """Return what it takes of a block (BIP-141)."""
+        """Return the weight in a block (BIP-141)."""
         base = len(self.base)
         return (BASE_WEIGHT - 1) * base + len(self.raw)
 
     @property
     def vsize(self) -> int:
-        """Return its size as fees are reckoned, in virtual bytes."""
+        """Return the size for fees, in virtual bytes."""
         return -(-self.weight // BASE_WEIGHT)
 
     @property
     def is_coinbase(self) -> bool:
-        """Return whether it is the one that pays whoever made a block."""
+        """Return True if the transaction is a block's coinbase."""
         return len(self.inputs) == 1 and self.inputs[0].outpoint == (NOWHERE, FINAL)
 
     def _witness(self) -> bytes:
@@ -109,7 +109,7 @@ class Tx:
 
 
 def read(raw: bytes) -> Tx:
-    """Return the transaction of some bytes. Raises ProviderError for bytes that are not exactly one."""
+    """Return the transaction in bytes. Raises ProviderError if they are not exactly one."""
     try:
         return _read(raw)
     except (IndexError, struct.error):
@@ -133,17 +133,17 @@ def unhexed(text: str) -> bytes:
 
 
 def double_sha256(raw: bytes) -> bytes:
-    """Return the hash that blocks and transactions are known by."""
+    """Return the hash that identifies blocks and transactions."""
     return hashlib.sha256(hashlib.sha256(raw).digest()).digest()
 
 
 def id_text(digest: bytes) -> str:
-    """Return a hash as it is shown."""
+    """Return the shown form of a hash."""
     return digest[::-1].hex()
 
 
 def id_bytes(text: str) -> bytes:
-    """Return the hash that is shown so. ValueError for a text that is none."""
+    """Return the hash in a shown form. Raises ValueError if the text is not a hash."""
     raw = bytes.fromhex(text)
     if len(raw) != HASH_BYTES or raw.hex() != text:
         raise ValueError(f"not a hash: {text[:80]!r}")
@@ -167,7 +167,7 @@ def sized(raw: bytes) -> bytes:
 
 
 def read_compact(raw: bytes, at: int) -> tuple[int, int]:
-    """Return a count, and where what follows it begins. IndexError or struct.error beyond the end."""
+    """Return a count and the offset after it. Raises IndexError or struct.error beyond the end."""
     first = raw[at]
     if first < _TWO_BYTES:
         return first, at + 1
@@ -194,7 +194,7 @@ def _read(raw: bytes) -> Tx:
         outputs=outputs,
         lock_time=struct.unpack_from("<I", raw, at)[0],
     )
-    # Whatever can be written in two ways, such as a count, has one that nodes take: it gives these bytes again.
+    # Some parts, such as counts, have several encodings, of which nodes take one: it gives the same bytes again.
     if not inputs or not outputs or found.raw != raw:
         raise ProviderError("not a transaction as nodes write them")
     return found
@@ -236,7 +236,7 @@ def _witnesses(raw: bytes, at: int, inputs: int) -> tuple[list[tuple[bytes, ...]
 
 
 def _counted(raw: bytes, at: int, each: int) -> tuple[int, int]:
-    """Return how many follow, and where. Raises ProviderError for more than there is room for."""
+    """Return a count of parts and the offset after it. Raises ProviderError if the bytes have no room for them."""
     count, at = read_compact(raw, at)
     if count * each > len(raw) - at:
         raise ProviderError("a transaction promises more than it holds")

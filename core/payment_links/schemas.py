@@ -20,10 +20,10 @@ AmountMode = Literal["fixed", "open", "range"]
 
 EXPIRES_IN_MAX_S: Final = 10 * 365 * 86_400
 OFFSET_MAX: Final = 100_000
-# So far back a page of a link's payments is found at once, however many there are.
+# The furthest offset of a page of a link's payments; it is found at once among any number of payments.
 PAYMENTS_OFFSET_MAX: Final = 10_000
 
-# Which amounts a mode reads, each with the error that refuses it; the others are nobody's business.
+# The amounts that a mode reads, each with its error; the others are ignored.
 _READ: Final[Mapping[AmountMode, Mapping[str, type[errors.DomainError]]]] = MappingProxyType(
     {
         "fixed": {"amount_fixed": errors.PaylinkBadAmount},

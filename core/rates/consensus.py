@@ -1,7 +1,7 @@
-"""Makes one rate out of what several sources say. Pure; called by actors.rates.refresh.
+"""Makes one rate from several sources' quotes. Pure; called by actors.rates.refresh.
 
-A source that errs or lies is outvoted: the median is taken of those that agree with it, and only where they are enough
-and more than half. Nothing is assumed: a stablecoin has the price that the markets give it, and a currency about which
+A source that errs or lies is outvoted: the rate is the median of the quotes that agree with the median of all, and only
+if these are enough and more than half. Nothing is assumed: a stablecoin has its market price, and a currency on which
 the sources disagree keeps its last rate until that is stale. Reasons: docs/decisions/0010-rates.md.
 """
 
@@ -27,10 +27,10 @@ RATE_STEP: Final = Decimal("1e-18")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """When sources agree on a kind of currency, and what is a leap."""
+    """The limits of agreement and of a leap, for a kind of currency."""
 
     sources_min: int
-    # Furthest from the median that still agrees with it.
+    # The largest distance from the median that still agrees with it.
     spread_ppm: int
     leap_ppm: int
 
@@ -43,7 +43,7 @@ FIAT_RULES: Final = Rules(sources_min=1, spread_ppm=50_000, leap_ppm=100_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a source said last, and since when that holds."""
+    """A source's last quotes, and the time since which they hold."""
 
     source: str
     quoted_in: str
@@ -53,7 +53,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """What one source says of one currency, in US dollars."""
+    """One source's price of a currency, in US dollars."""
 
     source: str
     usd: Decimal
@@ -75,14 +75,14 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Why a currency gets no new rate."""
+    """The reason why a currency gets no new rate."""
 
     reason: str
 
 
 @dataclass(slots=True, kw_only=True)
 class Consensus:
-    """New rates, the currencies that keep their last one, and who was outvoted on what."""
+    """New rates, the currencies that keep their last one, and the outvoted sources."""
 
     rates: dict[str, Rate] = field(default_factory=dict)
     held: dict[str, str] = field(default_factory=dict)
@@ -109,7 +109,7 @@ def agree(
 
 
 def settle(quotes: Sequence[Quote], *, previous: Decimal | None, rules: Rules) -> Rate | Held:
-    """Return the median of the quotes that agree, or why there is none."""
+    """Return the median of the quotes that agree, or the reason why there is no rate."""
     if not quotes:
         return Held(reason="no source")
     middle = median([quote.usd for quote in quotes])

@@ -1,4 +1,4 @@
-"""Decides whether moving our own money is worth its cost. Pure; called by the sweep actor and the treasury commands.
+"""Decides if moving our own money is worth its cost. Pure; called by actors.treasury.sweep and cli.treasury.commands.
 
 Amounts of a coin are in the ledger's units, whatever the network's token counts in; rates are as in core.rates.pricing.
 """

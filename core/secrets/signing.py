@@ -1,6 +1,6 @@
 """Signs and verifies requests and webhooks (the specification, sections Authentication and Events).
 
-Called by api's authentication, by actors.webhooks.deliver, and by whoever plays a merchant (demo, benchmarks, tests).
+Called by api's authentication, by actors.webhooks.deliver, and by code that plays a merchant (demo, benchmarks, tests).
 """
 
 import hmac
@@ -28,7 +28,7 @@ def sign_request(secret: str, timestamp: str, method: str, target: str, body: by
 
 
 def verify_request(secret: str, timestamp: str, method: str, target: str, body: bytes, *, signature: str) -> bool:
-    """Tell in constant time whether signature is the one of this request; any text may stand in for it."""
+    """Return True if `signature` is the request's, compared in constant time. Any text may be passed."""
     expected = sign_request(secret, timestamp, method, target, body)
     # As bytes: compare_digest raises on non-ASCII text.
     return hmac.compare_digest(expected.encode(), signature.encode("utf-8", "surrogatepass"))

@@ -1,7 +1,7 @@
-"""Makes the transaction that a draft says, and signs it. Called by chains.bitcoin.spends.spender.
+"""Builds and signs a draft's transaction. Called by chains.bitcoin.spends.spender.
 
-A transaction follows from its intent, the coins in their order and the offer's terms alone, so that what was signed can
-be told again from rows. The outputs of the intent come first, in its order: where an output stands is its place.
+A transaction depends only on its intent, the coins in their order and the offer's terms, so that it can be rebuilt from
+rows. The outputs of the intent come first, in its order, so that an output's position is known.
 """
 
 import struct
@@ -14,18 +14,18 @@ from chains.bitcoin.transactions import Tx, TxInput, TxOutput, double_sha256, id
 from chains.family import Keyring
 from chains.spending import Attempt, Coin, Coins, Draft
 
-# It may be replaced by another that pays more (BIP-125), and holds to its lock.
+# Lets another transaction that pays more replace it (BIP-125), and enables its lock.
 REPLACEABLE: Final = 0xFFFFFFFD
-# Heights end where moments begin.
+# Locks from here on are times instead of heights.
 LOCK_MAX: Final = 500_000_000
-# All inputs and all outputs are signed for.
+# The signature covers all inputs and all outputs.
 _SIGHASH_ALL: Final = 1
-# OP_DUP OP_HASH160 <20> … OP_EQUALVERIFY OP_CHECKSIG: what a key's hash stands for (BIP-143).
+# OP_DUP OP_HASH160 <20> … OP_EQUALVERIFY OP_CHECKSIG: the script of a key's hash (BIP-143).
 _KEY_SCRIPT: Final = (bytes.fromhex("76a914"), bytes.fromhex("88ac"))
 
 
 def unsigned(draft: Draft, chain: str) -> Tx:
-    """Return a draft's transaction. ValueError where it does not pay exactly what the draft says."""
+    """Return a draft's transaction. Raises ValueError if it does not pay exactly the draft's outputs and fee."""
     coins, terms = claimed(draft), draft.offer.terms
     intent = draft.intent
     change = [(intent.wallet.address, units) for units in change_of(terms)]
@@ -54,7 +54,7 @@ def claimed(draft: Draft) -> tuple[Coin, ...]:
 
 
 def signed(draft: Draft, chain: str, keys: Keyring) -> Attempt:
-    """Return the bytes that nodes take. ValueError where a coin's key is another than its address says."""
+    """Return the signed bytes. Raises ValueError if a coin's key does not match its address."""
     tx, coins = unsigned(draft, chain), claimed(draft)
     frames = _frames(tx)
     inputs = tuple(
@@ -66,7 +66,7 @@ def signed(draft: Draft, chain: str, keys: Keyring) -> Attempt:
 
 
 def _frames(tx: Tx) -> tuple[bytes, bytes]:
-    """Return what every input signs before and after what is its own (BIP-143)."""
+    """Return the common parts that every input signs, before and after its own part (BIP-143)."""
     places = b"".join(map(_place, tx.inputs))
     sequences = b"".join(struct.pack("<I", one.sequence) for one in tx.inputs)
     outputs = b"".join(struct.pack("<q", one.units) + sized(one.script) for one in tx.outputs)
@@ -75,7 +75,7 @@ def _frames(tx: Tx) -> tuple[bytes, bytes]:
 
 
 def _witness(one: TxInput, coin: Coin, frames: tuple[bytes, bytes], script: bytes, keys: Keyring) -> tuple[bytes, ...]:
-    """Return signature and key for a coin of a key's hash, the one kind that we give out."""
+    """Return the signature and the key for a coin that pays a key's hash, our only kind of address."""
     if not script.startswith(KEY_HASH) or len(script) != KEY_HASH_BYTES:
         raise ValueError(f"{coin.key.address} is no address of a key of ours")
     code = sized(_KEY_SCRIPT[0] + script[len(KEY_HASH) :] + _KEY_SCRIPT[1])

@@ -1,7 +1,7 @@
-"""Gives transactions to nodes and reads their answers. Called by chains.bitcoin.spends.spender.
+"""Sends transactions to nodes and reads their answers. Called by chains.bitcoin.spends.spender.
 
-A node that says no gives a code for a class of reasons and a text for the reason. Whether a coin that a node does not
-know is spent, and by whom, or is only newer than the node's chain, it does not say: that is for the fate to tell.
+A refusal has a code for a class of reasons and a text for the reason. If a node does not know a coin, it does not say
+whether the coin is spent or only newer than the node's chain; the fate decides that.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from chains.spending import Sending
 from core.catalogue.families import BitcoinParameters
 
 ALREADY_IN_CHAIN: Final = -27
-# The first row that fits counts. What is on no row is a fault of ours or of the node's: nothing is known then.
+# The first matching row counts. An answer on no row is our fault or the node's, and its outcome is unknown.
 ANSWERS: Final[Mapping[Sending, tuple[str, ...]]] = MappingProxyType({
     Sending.TAKEN: ("txn-already-in-mempool", "txn-already-known", "txn-same-nonwitness-data-in-mempool",
                     "already in block chain", "already in utxo set"),
@@ -23,12 +23,12 @@ ANSWERS: Final[Mapping[Sending, tuple[str, ...]]] = MappingProxyType({
     Sending.UNDERPRICED: ("insufficient fee", "insufficient feerate", "min relay fee not met",
                           "mempool min fee not met", "mempool full", "txn-mempool-conflict"),
 })  # fmt: skip
-# What is beyond every cap is sent by mistake, in whole coins for a thousand virtual bytes.
+# Nodes refuse a higher rate as a mistake, since it is beyond every cap; in whole coins for a thousand virtual bytes.
 RATE_MAX: Final = BitcoinParameters.FEE_CAP_MAX * KVB / UNITS
 
 
 def give(node: JsonRpc, raw: bytes, txid: str) -> Sending:
-    """Give bytes to one node. Raises ProviderError if the outcome is not known."""
+    """Send bytes to one node. Raises ProviderError if the outcome is unknown."""
     try:
         told = node.call("sendrawtransaction", [raw.hex(), RATE_MAX], str)
     except RpcError as error:

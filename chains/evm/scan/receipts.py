@@ -1,9 +1,8 @@
 """Fetches receipts of single transactions, as cheaply as a node allows, and keeps them from step to step.
 
 Used by chains.evm.scan.block.
-Anybody can put hundreds of transfers to us into one block. Asked one after the other their receipts would outlast a
-step, and the next one would begin anew for ever: so the receipts that a node has shown are kept until the block is read
-to its end.
+Anybody can put hundreds of transfers to us into one block. Fetching their receipts one after the other would outlast a
+step, and each further step would start again; so the receipts that a node has shown are kept until the block is read.
 """
 
 import threading
@@ -21,9 +20,9 @@ from chains.net.json_rpc import Rpc
 
 Receipts = Mapping[str, wire.Receipt]
 
-# Up to so many receipts cost less one by one than the whole block's in one answer.
+# Up to this many receipts cost less one by one than the whole block's in one answer.
 SINGLY_MAX: Final = 4
-# How many are asked for side by side of one node.
+# Concurrent requests for receipts to one node.
 FETCHERS: Final = 4
 # A receipt weighs one, and each of its logs one and another for these bytes of data: half a KiB of memory or less.
 DATA_BYTES_WEIGHED: Final = 128
@@ -34,9 +33,9 @@ EXCESS_KEPT: Final = 256
 
 
 class ReceiptBook:
-    """What nodes have shown of blocks that are not read to their end yet. Safe to share between threads.
+    """Keeps the receipts that nodes have shown of unfinished blocks. Safe to share between threads.
 
-    A node's receipts serve that node alone, so that it is still found out by its own contradictions.
+    A node's receipts are used only for that node, so that its own contradictions still show.
     """
 
     def __init__(self) -> None:
@@ -46,7 +45,7 @@ class ReceiptBook:
         self._weights: Counter[tuple[Rpc, str]] = Counter()
 
     def collect(self, node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:
-        """Return the receipts of these transactions of a block. Raises ProviderError; what was shown is kept."""
+        """Return the receipts of transactions of a block. Raises ProviderError, but keeps the receipts it got."""
         known = self._known(node, block)
         lacking = [txid for txid in wanted if txid not in known]
         if len(lacking) > SINGLY_MAX:
@@ -81,7 +80,7 @@ class ReceiptBook:
                 self._excess.popitem(last=False)
 
     def excess(self, node: Rpc, block: Block) -> str:
-        """Return why all receipts of a block are too much for one answer of a node; "" if that is not known."""
+        """Return why all receipts of a block are too much for one answer of a node; "" if none was noted."""
         with self._lock:
             return self._excess.get((node, block.hash), "")
 
@@ -104,7 +103,7 @@ def _weight(receipt: wire.Receipt) -> int:
 
 
 def _of_block(node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:
-    """Return those of the wanted receipts that one question for the whole block brings; none if it brings none."""
+    """Return the wanted receipts from one question for the whole block; empty if the node refuses it."""
     try:
         shown = node.call("eth_getBlockReceipts", [hex(block.height)], list[wire.Receipt])
     except (BudgetSpentError, RateLimitedError):

@@ -1,8 +1,8 @@
-"""Puts web3 before our own nodes: they keep budget, deadlines, failover and secrets; here every answer has its shape.
+"""Connects web3 to our own nodes, and checks the shape of every answer. Nodes keep budget, failover and secrets.
 
-Imported by chains.evm.spends.library alone, when a process first spends.
-web3 reads hex as Python reads numbers ("1", "0x_1", "-0x1") and lets through what is no text at all; so an answer is
-held against the shape that its method promises before web3 sees it, and fields that nobody reads are left out.
+Imported only by chains.evm.spends.library, when a process first spends.
+web3 reads hex as Python reads numbers ("1", "0x_1", "-0x1") and accepts values that are not text; so each answer is
+checked against its method's shape before web3 sees it, and unused fields are left out.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from chains.net.json_rpc import Rpc
 
 __all__ = ["Account", "codec", "eth", "rlp"]
 
-# Not $, which would let a line break follow.
+# Not $, which would allow a line break at the end.
 Quantity = Annotated[str, msgspec.Meta(pattern=r"^0x[0-9a-fA-F]{1,64}\Z")]
 Hash = Annotated[str, msgspec.Meta(pattern=r"^0x[0-9a-fA-F]{64}\Z")]
 Address = Annotated[str, msgspec.Meta(pattern=r"^0x[0-9a-fA-F]{40}\Z")]
@@ -29,20 +29,20 @@ Data = Annotated[str, msgspec.Meta(pattern=r"^0x([0-9a-fA-F]{2})*\Z")]
 
 
 def _object(required: Mapping[str, Any], **optional: Any) -> Any:
-    """Return the shape of an object with these fields, and others that a node may leave out or tell as null."""
+    """Return the shape of an object with these fields, and others that a node may leave out or set to null."""
     others = {name: NotRequired[kind | None] for name, kind in optional.items()}
     return TypedDict("Told", {**required, **others})  # type: ignore[operator]
 
 
 _LOG: Final = _object({"address": Address, "topics": list[Hash], "data": Data}, removed=bool)
 _PERMITTED: Final = _object({"address": Address, "storageKeys": list[Hash]})
-# What is not here is not asked.
+# The allowed methods; others are never asked.
 SHAPES: Final[Mapping[str, Any]] = MappingProxyType({
     "eth_blockNumber": Quantity, "eth_call": Data, "eth_chainId": Quantity, "eth_estimateGas": Quantity,
     "eth_feeHistory": _object({"baseFeePerGas": list[Quantity]}, reward=list[list[Quantity]]),
     "eth_gasPrice": Quantity, "eth_getBalance": Quantity, "eth_getTransactionCount": Quantity,
     "eth_getTransactionByHash": _object(
-        # All that a signature covers.
+        # All fields that a signature covers.
         dict.fromkeys(("nonce", "value", "gas", "v", "r", "s"), Quantity) | {"from": Address, "input": Data},
         to=Address, type=Quantity, chainId=Quantity, yParity=Quantity, gasPrice=Quantity, maxFeePerGas=Quantity,
         maxPriorityFeePerGas=Quantity, accessList=GenericAlias(list, _PERMITTED),
@@ -57,19 +57,19 @@ SHAPES: Final[Mapping[str, Any]] = MappingProxyType({
 
 
 class NodeProvider(BaseProvider):
-    """Puts web3's questions to one node, or to the providers of a network; errors are theirs."""
+    """Passes web3's questions to one node, or to the providers of a network; errors are theirs."""
 
     def __init__(self, node: Rpc) -> None:
         super().__init__()
         self._node = node
 
     def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
-        """Ask the node what web3 wants to know. Raises NoResultError for null, and what the node raises."""
+        """Ask the node web3's question. Raises NoResultError for null, and the node's errors."""
         return {"jsonrpc": "2.0", "id": 0, "result": self._node.call(method, params, SHAPES[method])}
 
 
 def eth(node: Rpc) -> Eth:
-    """Return web3's questions to a node. Without its middleware, which asks for more than it is told to."""
+    """Return web3's methods for a node. Without its middleware, which sends further questions."""
     return Web3(NodeProvider(node), middleware=[], modules={"eth": Eth}).eth
 
 
