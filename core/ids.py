@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7 as _uuid7
 _SPELLING: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 NIL: Final = UUID(int=0)
-"""Nobody's identifier, before all others: where a walk that goes round begins."""
+"""An unused identifier below all others, at which a walk that goes round begins."""
 
 
 def uuid7() -> UUID:
@@ -23,5 +23,5 @@ def least_id(unix_s: float) -> UUID:
 
 
 def is_uuid(text: str) -> bool:
-    """Tell whether a text is a UUID in its usual spelling; Python's UUID takes others as well."""
+    """Return True if a text is a UUID in its usual spelling; Python's UUID takes others as well."""
     return _SPELLING.fullmatch(text) is not None

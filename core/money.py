@@ -51,7 +51,7 @@ def parse_percent_ppm(
 ) -> int:
     """Read a JSON number of percent into parts per million (0.3 is 3000), or raise `error` naming the field.
 
-    Both bounds are allowed; what has more fractional digits is refused, not rounded.
+    Both bounds are allowed; an amount with more fractional digits is refused, not rounded.
     """
     percent = _exact(value)
     if percent is None or not lo_ppm <= percent * PPM_PER_PERCENT <= hi_ppm:
@@ -85,7 +85,7 @@ def format_coin(units: int, scale: int) -> str:
 
 
 def mul_div_up(a: int, b: int, c: int) -> int:
-    """Return a * b / c, rounded up: what a buyer owes."""
+    """Return a * b / c, rounded up, as for a buyer's amount."""
     return -(-a * b // c)
 
 

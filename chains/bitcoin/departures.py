@@ -50,7 +50,7 @@ def _departure(tx: Tx, fee_units: int, block: Block, chain: str) -> Departure:
 
 
 def _terms(tx: Tx, fee_units: int) -> dict[str, int]:
-    """Return what the bytes tell of an offer; which output is change they do not."""
+    """Return the offer's terms by the bytes, which do not show the change."""
     return {
         "fee_units": fee_units,
         "change_units": 0,

@@ -34,7 +34,7 @@ def _treasurer(wiring: Wiring) -> CoinTreasurer:
 
 
 def _screener(_wiring: Wiring) -> None:
-    """Nobody lists sanctioned addresses where there are no contracts; the operator's own list is asked anyway."""
+    """Return None: without contracts the chain has no list of sanctioned addresses. DENY_LIST applies anyway."""
 
 
 def _deriver(seed: bytes, network: Network) -> Deriver:

@@ -15,7 +15,7 @@ from core.catalogue.catalogue import Network
 
 # A node answers what it refuses with a status of its own, unless it is new enough to be asked in the newer dialect.
 ANSWERS: Final = frozenset({HTTPStatus.OK, HTTPStatus.NOT_FOUND, HTTPStatus.INTERNAL_SERVER_ERROR})
-# What a node answers about a height that its chain has not reached.
+# A node's error code for a height that its chain has not reached.
 OUT_OF_RANGE: Final = -8
 # No transaction has it.
 NOBODYS: Final = "00" * 32

@@ -1,7 +1,7 @@
 """Finds what of a proved block is ours: outputs by their address, inputs by their coin. Called by the reader.
 
 Ours is asked twice for a block. It knows coins that are recorded; those that the same scan has just found are known
-here, so that one which is made and spent before it was ever recorded is told as spent.
+here, so that a coin made and spent before it was recorded is reported as spent.
 """
 
 from typing import Final

@@ -19,10 +19,10 @@ from chains.spending import Coin, Coins, Draft, Intent, KeyRef, Output, Scanned,
 from core.catalogue.catalogue import Network
 from core.catalogue.families import bitcoin_parameters
 
-# With no more coins there is nothing to join; so many at once, the smallest.
+# A wallet with at most this many coins needs no join; a join takes at most COINS_MAX, the smallest.
 COINS_FEW: Final = 50
 COINS_MAX: Final = 100
-# From so many on, one transaction can hardly spend them all, so that a large payout lacks inputs: the largest go first.
+# From this number on, one transaction can hardly spend all coins, and a large payout lacks inputs: join the largest.
 COINS_MANY: Final = 1_300
 
 
@@ -58,7 +58,7 @@ class BitcoinTreasurer:
 def _joined(coins: Sequence[Coin], rate: int) -> tuple[Coin, ...]:
     """Return the smallest coins that are not costly, or of too many the largest, in the order of their inputs.
 
-    None if those are few: dust that others send makes nobody join the coins that payments are made of.
+    None if those are few: dust that strangers send must not cause a join of the coins that pay.
     """
     fair = [coin for coin in coins if not is_costly(coin.units, rate)]
     if len(fair) <= COINS_FEW:

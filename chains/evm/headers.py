@@ -15,7 +15,7 @@ _SHORT_MAX: Final = 55
 
 
 class HeaderFields(msgspec.Struct, rename="camel", kw_only=True):
-    """What a header consists of besides number, parent and time, as nodes write it. Absent is None."""
+    """The fields of a header besides number, parent and time, as nodes write them; None if absent."""
 
     sha3_uncles: str | None = None
     miner: str | None = None

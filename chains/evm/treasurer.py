@@ -1,7 +1,7 @@
-"""Brings home what lies at deposit addresses of Ethereum and its kin. Built by chains.evm.family for the signer.
+"""Plans sweeps of deposit addresses on Ethereum and its kin. Built by chains.evm.family for the signer.
 
-A token needs coin at its address before it can leave: gas first, as much as its transaction is about to offer, then the
-token. The coin itself leaves less its fee. What is offered can wait, so that as little as can be stays behind.
+A token needs coin at its address before a sweep: first gas, as much as its transaction will offer, then the token. A
+sweep of the coin itself moves the balance less the fee. Sweeps can wait, so their offers leave little coin behind.
 """
 
 from typing import Final
@@ -19,13 +19,13 @@ from chains.spending import Counter, Draft, Fund, Intent, KeyRef, Lying, Offer, 
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import evm_parameters
 
-# Of the gas that a sweep was seen to take, so much more is offered. It is our own token and our own address, tried a
-# moment ago; what a payout's margin leaves over would stay at an address that is used once.
+# The margin on the gas of a sweep's trial. It was tried a moment ago between our own addresses; a payout's larger
+# margin would leave coin at an address that is used once.
 FRUGAL_MARGIN_PERCENT: Final = 5
 
 
 class EvmTreasurer:
-    """One EVM network, as chains.family.Treasurer. Units of the gas coin are wei."""
+    """Plans sweeps on one EVM network, as chains.family.Treasurer. Units of the gas coin are wei."""
 
     def __init__(self, network: Network, providers: RpcProviders) -> None:
         self._network = network
@@ -33,7 +33,7 @@ class EvmTreasurer:
         self._parameters = evm_parameters(network)
 
     def step(self, lying: Lying, hot: KeyRef, *, cap_units: int) -> Step:
-        """Return what to do about what lies at an address; see chains.family."""
+        """Return the next step of a sweep; see chains.family."""
         if lying.pair is None:
             return self._coin_step(lying, hot, cap_units)
         return self._token_step(lying, lying.pair, hot, cap_units)
@@ -50,7 +50,7 @@ class EvmTreasurer:
         Tried as if gas cost nothing. Raises what quotes raise.
         """
         spend = spend_of(intent)
-        # What a plain transfer takes is known to the last unit.
+        # The gas of a plain transfer is known exactly.
         is_plain = spend.data == "0x" and self._parameters.coin_gas == evm_trial.INTRINSIC_GAS
         margin = 0 if is_plain else FRUGAL_MARGIN_PERCENT
         figure = evm_trial.gas_figure(intent, self._network)
@@ -95,7 +95,7 @@ class EvmTreasurer:
         )
         offer = self.frugal(moving(hot, lying.key, None, 1), cap_units=cap_units, held_units=held_wei)
         units = held_wei - offer.ceiling_units
-        # What is left of gas has to be worth the fee.
+        # A rest of gas has to be worth the fee.
         if units <= 0 or (lying.is_rest and units < offer.ceiling_units):
             return Wait(reason="dear", cost_units=offer.ceiling_units)
         return _sweep(moving(hot, lying.key, None, units), offer)

@@ -1,6 +1,6 @@
 """Bounds the exchange with a node: lookup, connection, head and body share one deadline. Used by chains.net.http.
 
-A socket's own timeout begins anew with each byte, so a server that drips its answer would keep a thread for hours.
+A socket's own timeout starts again with each byte, so a server that drips its answer would keep a thread for hours.
 """
 
 import http.client

@@ -23,7 +23,7 @@ SHARE_MIN_S: Final = 1.0
 
 
 class BudgetSpentError(ProviderError):
-    """The step has used up its time or its requests; it goes on at the next ring. No node is to blame."""
+    """The step has used up its time or its requests; it goes on at the next tick. No node is to blame."""
 
 
 class _Budget:
@@ -62,7 +62,7 @@ def budget(*, seconds: float, requests: int) -> Iterator[None]:
 
 @contextmanager
 def shared(parts: int) -> Iterator[None]:
-    """Give each call inside the block one of so many parts of the time that is left."""
+    """Give each call inside the `with` block one of `parts` equal parts of the remaining time."""
     token = _parts.set(parts)
     try:
         yield

@@ -31,7 +31,7 @@ def _treasurer(wiring: Wiring) -> Treasurer:
 
 
 def _screener(_wiring: Wiring) -> Screener | None:
-    """Return nobody: no list of this chain's addresses is asked."""
+    """Return None: no list of this chain's addresses is read."""
 
 
 def _deriver(seed: bytes, _network: Network) -> Deriver:

@@ -24,7 +24,7 @@ Transactions = Mapping[str, wire.Transaction]
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """What is looked for."""
+    """The coins to look for."""
 
     # None if TRX is not offered.
     native: str | None

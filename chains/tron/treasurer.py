@@ -28,7 +28,7 @@ class TronTreasurer:
         return self._token_step(lying, lying.pair, hot, cap_units)
 
     def relief(self, wallet: KeyRef, hot: KeyRef, *, offer: Offer, missing_units: int) -> Step:
-        """Return a wait: nothing is ever offered more for, so nobody lacks anything for it."""
+        """Return a wait: offers are never raised here, so no wallet lacks coin for a higher one."""
         del wallet, hot, missing_units
         return Wait(reason="short", cost_units=offer.ceiling_units)
 

@@ -13,13 +13,13 @@ from core.addresses.errors import AddressError, nobody
 
 HEX_PREFIX: Final = "0x"
 
-# For each digit, in ASCII, the bit that tells a capital from a small letter, where it is a letter, or 8 and above.
+# For each digit, in ASCII, the bit that distinguishes a capital from a small letter if it is a letter, or 8 and above.
 _DIGITS: Final = b"0123456789abcdef"
 _IS_LETTER: Final = bytes.maketrans(_DIGITS, b"\x00" * 10 + b"\x20" * 6)
 _IS_HIGH: Final = bytes.maketrans(_DIGITS, b"\x00" * 8 + b"\x20" * 8)
 _SPELLED: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _ANY_CASE: Final = re.compile(r"0[xX][0-9a-fA-F]{40}")
-# Addresses below this are precompiled contracts, or will be: nobody has their keys, the zero address's included.
+# Addresses below this are precompiled contracts, or will be: no one has their keys, nor the zero address's.
 _PRECOMPILED_END: Final = 1 << 16
 # Where people send what shall be lost, and what contracts call the network's own coin.
 _NOBODY: Final = frozenset(

@@ -9,7 +9,7 @@ from core.addresses import base58
 from core.addresses.errors import AddressError, nobody
 
 _BYTES: Final = 32
-# Programs, whom nobody can sign for, and where people send what shall be lost.
+# Programs, for which no key can sign, and addresses at which people burn coin.
 _NOBODY: Final = frozenset(
     {
         "11111111111111111111111111111111",

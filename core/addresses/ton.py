@@ -1,7 +1,7 @@
 """Reads and shows TON addresses: a workchain and an account's hash, raw or in 48 letters with flags and a checksum.
 
-Stored raw, in small letters. Shown as one that does not bounce (UQ…), since a wallet that nobody has used yet would
-send back what is meant for it; on test networks with their flag (0Q…).
+Stored raw, in small letters. Shown in the form that does not bounce (UQ…), since an unused wallet would return a
+payment in the other form; on test networks with their flag (0Q…).
 """
 
 import base64
@@ -24,7 +24,7 @@ _PAYLOAD_BYTES: Final = 34
 
 
 class Parameters(Protocol):
-    """What is asked of a network of TON; core.catalogue.families has it."""
+    """The part of core.catalogue.families's parameters that TON addresses need."""
 
     @property
     def is_test(self) -> bool:

@@ -1,7 +1,7 @@
 """Reads and shows TRON addresses: 0x41 and 20 bytes, in base58 with a checksum (T…).
 
-Stored as they are shown. Hexadecimal digits (41…), which nodes write, have no checksum: nobody is paid by them, since a
-slip of the hand would be somebody else's address, but they are known for one. All of TRON's networks write alike.
+The stored form is the shown form. Addresses in hexadecimal digits (41…), as nodes write them, are recognized but
+refused: they have no checksum, so a slip could name another owner's address. All of TRON's networks write alike.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Reads catalogue.json strictly: whatever is inconsistent stops the start.
+"""Reads catalogue.json strictly: any inconsistency stops the start.
 
 Called by core.catalogue.catalogue.load_catalogue.
 """

@@ -12,14 +12,14 @@ from core.net.letters import Body, Letter, laid_out
 
 
 class Told(NamedTuple):
-    """What e-mails tell of a payment, as texts; empty is what there is not."""
+    """The facts of a payment in e-mails, as texts; empty if absent."""
 
     merchant: str
     order_id: str
     # The price, and what was received on which network: with their codes.
     price: str
     received: str
-    # What of it is more than was asked.
+    # The part of it above the price.
     excess: str
     txid: str
     uuid: str

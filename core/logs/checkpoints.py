@@ -1,6 +1,6 @@
 """Names the places between two steps of what must survive a sudden end. Called by the signer; tests listen.
 
-In operation nobody listens and reached() does nothing. A test lets a process kill itself at a label, for each label
+In operation no hook is set and reached() does nothing. A test lets a process kill itself at a label, for each label
 that the code has, and then proves that the money left once.
 """
 
@@ -20,5 +20,5 @@ def reached(label: str) -> None:
 
 
 def listen(hear: Callable[[str], None] | None) -> None:
-    """Call this at every label from now on, in the whole process; None for nobody."""
+    """Set the hook called at every label, in the whole process; None removes it."""
     _Listener.hear = hear

@@ -17,14 +17,14 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from core.logs.redact import Redactor, secrets_of
 from core.settings.settings import Settings
 
-# They tell of each job or connection at INFO, which drowns what matters.
+# They log each job or connection at INFO, which drowns important events.
 _CHATTY = ("apscheduler", "urllib3", "asyncio", "aiohttp", "web3", "tronpy", "peewee")
 
 _log = structlog.stdlib.get_logger("sluice")
 
 
 def configure(settings: Settings, *, process: str) -> None:
-    """Send all logging of this process through one redacting handler; `process` stands in every line."""
+    """Send all logging of this process through one redacting handler. Each line names the `process`."""
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=_before_formatting(process),
         processors=[

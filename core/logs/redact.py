@@ -33,9 +33,9 @@ _USERINFO = re.compile(r"://[^\s/?#]{0,512}@")
 _FRAGMENT = re.compile(r"(://[^\s#\"'<>]{1,512}#[\w!$&*+.^`|~-]{1,64}=)[^\s\"'<>,]+")
 _BEARER = re.compile(r"(?i)\b(?:bearer|basic)\s{1,4}[\w.~+/=-]{16,}")
 _OUR_SECRET = re.compile(r"\b(sk|whsec)_[\w-]{16,}")
-# A cheque's token, where it stands in an address.
+# A cheque's token in a URL.
 _CLAIM = re.compile(r"/claim/[\w-]{16,}")
-# Twelve and more short lower-case words in a row: a BIP-39 phrase, or prose that nobody will miss.
+# Twelve and more short lower-case words in a row: a BIP-39 phrase, or prose that a log can spare.
 _PHRASE = re.compile(r"\b(?:[a-z]{3,8}[\s,'\"]{1,4}){11,23}[a-z]{3,8}\b")
 
 # In this order: an assignment ends at a blank, and would leave the rest of a phrase or of a credential behind.

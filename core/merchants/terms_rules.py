@@ -92,7 +92,7 @@ def percent_number(ppm: int) -> float:
 
 
 def show_accepted(accepted: Collection[Method] | None) -> AcceptedMethods:
-    """Return the answer about accepted methods; None stands for all."""
+    """Return the answer about accepted methods. accepted: None for all."""
     return AcceptedMethods(
         accepted=[AcceptedMethod(currency=currency, network=network) for currency, network in sorted(accepted or ())]
     )

@@ -1,4 +1,4 @@
-"""Compresses what is large and seldom new, once, and tells who takes it so. Called by api.app and api.http.dispatch.
+"""Compresses large, rarely changed answers once, for clients that accept it. Called by api.app and api.http.dispatch.
 
 Source: RFC 9110, section 12.5.3.
 """

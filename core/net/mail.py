@@ -1,6 +1,6 @@
 """Composes e-mails: what a cheque's and a security notice's say, and any as actors.upkeep.mail_server hands it over.
 
-Nothing that a merchant wrote stands in a header; in the body it is escaped.
+A merchant's text is never part of a header; in the body it is escaped.
 """
 
 from __future__ import annotations

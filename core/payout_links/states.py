@@ -1,4 +1,4 @@
-"""Tells what a payout link may become. A table; models.payout_links.rows acts on it."""
+"""Declares the transitions of a payout link. A table; models.payout_links.rows acts on it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Makes claim tokens of cheques: whoever shows one names the address that the money goes to. Used by actors and api.
+"""Makes claim tokens of cheques. The holder of one names the address that gets the money. Used by actors and api.
 
 A token is never stored: it follows from the link's id and SECRET_KEYS, so that an answer given before can be given
-again in full. What is stored is its SHA-256. With rotated keys the tokens of older links still follow from older keys.
+again in full. Only its SHA-256 is stored. With rotated keys the tokens of older links still follow from older keys.
 """
 
 from __future__ import annotations

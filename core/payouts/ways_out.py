@@ -71,7 +71,7 @@ TRANSFER: Final = _way(
 APPROVAL: Final = _way(
     "Approval of a payout", ("/v1/payout/approve",), ("one", "refused", "cancelled", "none", "any coin")
 )
-# They move nothing, and decide who can: models.merchants.notices tells the owner.
+# They move no coin, but decide who can; models.merchants.notices notifies the owner.
 SPLIT_SETTINGS: Final = _way("Split settings", ("/v1/split/config/set",), ("one", "goes on", "stays", "none", "none"))
 ALLOWLIST: Final = _way("IP allowlist", ("/v1/ip-allowlist",), ("one", "goes on", "stays", "none", "none"))
 WEBHOOK: Final = _way("Webhook endpoint", ("/v1/webhooks",), ("one", "goes on", "stays", "none", "none"))

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Protocol
 from core.rates.pricing import Quote
 
 QUOTE_S: Final = 15 * 60
-# What is at the expiry or later begins no generation.
+# No generation begins at the expiry or later.
 _LEAST: Final = timedelta(microseconds=1)
 
 

@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 # A price outside these is a mistake of the source, whatever the currency.
 PRICE_MIN: Final = Decimal("1e-9")
 PRICE_MAX: Final = Decimal("1e9")
-# Where a source says when a price was made, an older one is not a market's price any more.
+# If a source dates a price, an older one no longer counts as a market's price.
 MARKET_AGE_MAX: Final = timedelta(minutes=10)
 # Daily tables rest over weekends and holidays.
 TABLE_AGE_MAX: Final = timedelta(days=7)
@@ -145,7 +145,7 @@ def read_bitfinex(body: bytes, _at: datetime) -> Prices:
 
 
 def read_erapi(body: bytes, at: datetime) -> Prices:
-    """Return units of each currency for one US dollar, made anew daily."""
+    """Return units of each currency for one US dollar, updated daily."""
     answer = _decode(body, _ErApi)
     if answer.result != "success" or answer.base_code != "USD":
         raise SourceRefused("the table is not in US dollars")

@@ -16,7 +16,7 @@ COURSE_DIGITS: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """A currency beside USDT, both in US dollars by the same scale; as old as the older of the two."""
+    """The rates of a currency and of USDT, in US dollars by the same scale; as old as the older of the two."""
 
     currency: str
     rate: int

@@ -43,7 +43,7 @@ class Stamps:
 
 
 def _mac(key: bytes, parts: tuple[bytes, ...]) -> str:
-    # All lengths stand before the parts, so that no byte can move from one part to the next.
+    # All lengths come before the parts, so that no byte can move from one part to the next.
     lengths = struct.pack(f">{len(parts) + 1}Q", len(parts), *map(len, parts))
     text = b"".join((lengths, *parts))
     made = hashlib.blake2b(text[:_PIECE_BYTES], key=key, digest_size=_MAC_BYTES)

@@ -1,4 +1,4 @@
-"""Says what holds where a variable is not set, by environment. What holds in both stands with its field in settings."""
+"""Declares the defaults of variables by environment. Defaults of both are with their fields in settings."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def decimal_text(digits: int, *, highest: int) -> AfterValidator:
-    """Take a decimal number, which stays text: what it comes to in whole units is for who uses it."""
+    """Validate a decimal number, which stays text; callers convert it to whole units."""
 
     def check(text: str) -> str:
         if parse_units(text, digits=digits, error=ValueError, name="it") > highest * 10**digits:
@@ -82,6 +82,6 @@ SourceNetworks = Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidato
 SecretKeysText = Annotated[str, AfterValidator(_check_secret_keys)]
 ContractText = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
 
-# By the code of a network, a coin or a source; nobody changes one.
+# A read-only mapping by the code of a network, a coin or a source.
 ByCode = Annotated[Mapping[str, T], AfterValidator(MappingProxyType)]
 Figures = Annotated[Mapping[str, Mapping[str, Annotated[int, Field(ge=0)]]], AfterValidator(_freeze_figures)]

@@ -1,4 +1,4 @@
-"""Tells the height that transactions are locked to. Called by chains.bitcoin.spends.spender and the treasurer."""
+"""Chooses the height that locks a transaction. Called by chains.bitcoin.spends.spender and the treasurer."""
 
 from statistics import median_low
 
@@ -10,7 +10,7 @@ from chains.spending import Scanned
 
 
 def lock_height(providers: Providers[JsonRpc], scanned: Scanned | None) -> int:
-    """Return the height that a transaction is locked to, so that nobody gains by making the newest block again.
+    """Return the height that locks a transaction, so that no miner gains by mining the newest block again.
 
     That of the last block that our scan has recorded: a node that answers alone could name a height of years to come,
     and the transaction would wait for it. Before the first scan it is the middle of the nodes' heads, of two the lower.

@@ -1,7 +1,7 @@
-"""Finds a transaction in the block of a height, which proves what it holds. Called by chains.bitcoin.spends.fate.
+"""Finds a transaction in the block of a height, which proves its contents. Called by chains.bitcoin.spends.fate.
 
-What a block's hash stands for never changes: once a block was read, each node is only asked which block it has there.
-Nodes that are asked for the same at once read it once each.
+A hash always names the same block: once a block was read, each node is only asked for the hash at that height.
+Nodes that are asked for the same block at once read it once each.
 """
 
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""Names the figures of an attempt: what of chains.spending.Offer is fee, change and rate.
+"""Names the figures of an attempt in chains.spending.Offer: fee, change and rate.
 
 Rows keep them under these names, so that the same transaction can be made again of them, and of the coins it spends.
 """
@@ -39,7 +39,7 @@ def version_of(terms: Mapping[str, int]) -> int:
 
 
 def change_of(terms: Mapping[str, int]) -> tuple[int, ...]:
-    """Return what each coin of the change brings; what does not divide goes to the first."""
+    """Return the units of each coin of the change; the first also gets the remainder."""
     units, parts = terms["change_units"], terms["change_parts"]
     if not parts:
         return ()

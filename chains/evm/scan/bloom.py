@@ -1,4 +1,4 @@
-"""Reads the filter that a block's header keeps of its logs: what it denies is certainly absent.
+"""Reads the bloom filter of logs in a block's header: a log that it denies is certainly absent.
 
 Used by chains.evm.scan.block.
 """

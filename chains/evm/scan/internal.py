@@ -24,7 +24,7 @@ class _Action(msgspec.Struct, rename={"sender": "from", "call_type": "callType",
     to: str | None = None
     value: str = "0x0"
     call_type: str = "call"
-    # What a contract that ends itself leaves, and to whom.
+    # The balance of a self-destructed contract, and its recipient.
     address: str | None = None
     refund: str | None = None
     balance: str = "0x0"
@@ -111,7 +111,7 @@ def _by_call_tracer(node: Rpc, block: Block, recipient: str, currency: str) -> l
 
 
 def _walk(frame: _Frame, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], _Frame]]:
-    """Yield the frames that were not undone; what failed took all that it called with it."""
+    """Yield the frames that were not undone; a failed frame undoes all frames that it called."""
     if frame.error is not None or len(path) > DEPTH_MAX:
         return
     yield path, frame

@@ -59,7 +59,7 @@ def _is_met(node: Rpc, need: Need, at: str) -> bool:
 
 
 def _answers(node: Rpc, method: str, params: Sequence[object]) -> bool:
-    """Return whether a node knows a method. What fails otherwise than by refusal proves no lack: that is raised."""
+    """Return True if a node knows a method. Errors other than a refusal prove no lack and are raised."""
     name = method.partition(" ")[0]
     try:
         return node.call_or_none(name, params[:1] if name == "trace_block" else params, object) is not None

@@ -26,7 +26,7 @@ RANGE_START: Final = 64
 RANGE_MAX: Final = 2_000
 # Full blocks are megabytes on busy chains: one portion of them is held in memory at a time.
 FULL_BLOCKS_MAX: Final = 64
-# Blocks this deep are not replaced any more.
+# Blocks this deep are no longer replaced.
 SETTLED_DEPTH: Final = 256
 
 
@@ -66,7 +66,7 @@ class RangeScanner:
         Raises ProviderError; the range is smaller then next time.
         """
         last = min(first + self.size.blocks - 1, head)
-        # What one node makes up about its head must not make the newest blocks look settled.
+        # A head that one node invents must not make the newest blocks look settled.
         settled = min(head, self._providers.agreed_head() or head) - SETTLED_DEPTH
         is_sparse = not whole and self._assets.native is None and last <= settled
         if not is_sparse:
@@ -75,7 +75,7 @@ class RangeScanner:
         try:
             found = read(first, last, matcher)
         except ProviderError:
-            # Too many results, too slow, too long: whatever it was, less of it may pass.
+            # Too many results, too slow or too long: a smaller range may pass.
             self.size.shrink()
             raise
         self.size.grow()

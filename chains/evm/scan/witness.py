@@ -1,7 +1,7 @@
-"""Asks what one node says about a deposit that another one showed: the same, or something else.
+"""Asks one node to confirm a deposit that another one showed.
 
 Called by chains.evm.reader.
-The transaction itself is asked for anew; nothing that the first node said is taken over but the recorded.
+The transaction itself is asked for again; only the recorded deposit is taken over from the first node.
 """
 
 from chains.base import NATIVE, ProviderError, Recorded
@@ -12,7 +12,7 @@ from chains.net.json_rpc import Rpc
 
 
 def is_same(node: Rpc, recorded: Recorded, contract: str | None) -> bool:
-    """Return whether a node tells the same of a deposit. Raises ProviderError if it cannot tell at all."""
+    """Return True if a node confirms a deposit. Raises ProviderError if it cannot answer."""
     header = node.call_or_none("eth_getBlockByNumber", [hex(recorded.height), False], wire.Header)
     if header is None:
         raise ProviderError(f"block {recorded.height} is not there yet")

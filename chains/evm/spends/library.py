@@ -1,4 +1,4 @@
-"""Loads web3 and eth-account for the modules beside: half a second and 34 MB at first use, for those who spend."""
+"""Loads web3 and eth-account for chains.evm.spends: half a second and 34 MB at first use."""
 
 import functools
 import sys
@@ -59,7 +59,7 @@ def eth(node: Rpc) -> "Eth":
 
 
 def spelled(address: str) -> Any:
-    """Return an address as web3 takes it. Raises ProviderError for what is none."""
+    """Return an address in web3's form. Raises ProviderError if it is invalid."""
     return checksum_evm(wire.address(address))
 
 

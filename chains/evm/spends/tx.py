@@ -41,7 +41,7 @@ Sign = Callable[[bytes], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:
-    """What moves: value in wei to an address, with calldata where that is a contract."""
+    """A transfer: value in wei to an address, with calldata if that is a contract."""
 
     to: str
     value_wei: int

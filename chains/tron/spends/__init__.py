@@ -1,1 +1,1 @@
-"""What leaves our addresses on TRON: tried, signed, sent, followed, and brought home."""
+"""Tries, signs, sends and follows spends on TRON, and plans sweeps."""

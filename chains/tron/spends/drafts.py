@@ -1,4 +1,4 @@
-"""Makes drafts of TRON transactions: what they refer to, when they end, and what they may cost.
+"""Makes drafts of TRON transactions, with their reference, their expiry and their highest cost.
 
 Called by chains.tron.spends.spender and chains.tron.treasurer.
 """

@@ -11,8 +11,8 @@ from chains.net.rest import RestNode
 from chains.spending import Sending
 from chains.tron.wire import words
 
-# What a code means; of whatever stands not here the outcome is not known. That an account lacks what a transaction
-# takes has no code of its own.
+# The meaning of each code; the outcome of other codes is unknown. There is no code for an account that lacks the coin
+# of a transaction.
 CODES: Final[Mapping[str, Sending]] = MappingProxyType({
     "SUCCESS": Sending.TAKEN,
     "DUP_TRANSACTION_ERROR": Sending.TAKEN,
