@@ -1,3 +1,3 @@
-"""Values and pure rules: the ground floor, which imports nothing else of ours."""
+"""Declares values and pure rules. The lowest layer: it imports none of our other packages."""
 
 __version__ = "0.1.0"

@@ -58,7 +58,7 @@ class BitcoinTreasurer:
 def _joined(coins: Sequence[Coin], rate: int) -> tuple[Coin, ...]:
     """Return the smallest coins that are not costly, or of too many the largest, in the order of their inputs.
 
-    None if those are few: dust that strangers send must not cause a join of the coins that pay.
+    Empty if those are few: dust that strangers send must not cause a join of the coins that pay.
     """
     fair = [coin for coin in coins if not is_costly(coin.units, rate)]
     if len(fair) <= COINS_FEW:

@@ -1,1 +1,1 @@
-"""The log: what is written, what is hidden from it, and what is said only once in a while."""
+"""Writes the log, hides secrets from it, and limits how often an event repeats."""

@@ -1,1 +1,1 @@
-"""What the HTTP edge reads and answers, where the gateway may connect to, who may connect from where, and mail."""
+"""Declares the requests and answers of the HTTP edge, allowed targets and source addresses, and e-mails."""
