@@ -1,7 +1,7 @@
-"""Keeps spends: rows and reads of what the signer sends, and a sender's numbering of slots. For actors.signer.spend.
+"""Reads and writes spends, their attempts, and each sender's next slot. For actors.signer.spend.
 
-Nothing here decides: models.spends.tracking moves a spend on, with what hangs on it. Every write is guarded by the
-state that it starts from, so that two who do the same at once do it once.
+Nothing here decides: models.spends.tracking changes a spend's state and runs its hooks. Every write is conditional on
+the state that it starts from, so that of two workers with the same write only one succeeds.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from models.spends.outputs import TOLD, Effect, Ending, Moved, OutputRow, told_o
 Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "join", "lost"]
 State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
 
-# So many settled spends are followed again in one step.
+# Limits the settled spends that one step follows again.
 SETTLED_MAX: Final = 50
 CHECK_LATER_MAX_S: Final = 3_600
 PURPOSES: Final[frozenset[str]] = frozenset(get_args(Purpose))
 
 
 class SpendRow(Table, table="spends s"):
-    """A spend, with its outputs where it is read. Units are the token's own; addresses are in the stored form."""
+    """A spend; with its outputs if it was read. Units are the token's own; addresses are in the stored form."""
 
     id: UUID
     network: str
     purpose: Purpose
     sender: str
-    # Whose key signs: the deposit address of that ordinal, None for the hot wallet.
+    # The deposit address whose key signs, by its ordinal; None for the hot wallet.
     key_ordinal: Big | None = None
     currency: str
     contract: str | None
     decimals: int
     # Of all outputs together.
     token_units: Units
-    # NULL where the family counts nothing.
+    # NULL in families without slots.
     slot: Big | None
     state: State = "signed"
     attempts: int = BY_DATABASE
@@ -52,15 +52,15 @@ class SpendRow(Table, table="spends s"):
     # Of all outputs together, as all below; whether their effect is "exact".
     is_success: bool | None = BY_DATABASE
     effect: Effect | None = BY_DATABASE
-    # Of another effect alone: what left the sender and came to the recipients, in the token's own units.
+    # Only if the effect is "other": the amounts that left the sender and reached the recipients, in the token's units.
     left_units: Units | None = BY_DATABASE
     arrived_units: Units | None = BY_DATABASE
-    # What the gateway bears of that, in the ledger's units; negative where it gained.
+    # The gateway's loss, in the ledger's units; negative if it gained.
     lost_units: Numeric = BY_DATABASE
     chain_fee_units: Units | None = BY_DATABASE
     booked_fee_units: Units = BY_DATABASE
     problem: str = BY_DATABASE
-    # Of a payout without effect: whether the token refuses whatever leaves its sender; None until that was tried.
+    # Of a payout without effect: True if the token refuses every transfer from this sender; None until that was tried.
     is_own_refusal: bool | None = BY_DATABASE
     check_at: datetime = BY_DATABASE
     signed_height: Big | None = BY_DATABASE
@@ -70,11 +70,11 @@ class SpendRow(Table, table="spends s"):
     mined_at: datetime | None = BY_DATABASE
     ended_at: datetime | None = BY_DATABASE
     settled_at: datetime | None = BY_DATABASE
-    # How often its block left the chain after it was settled.
+    # Number of times its block left the chain after it was settled.
     reopened: int = BY_DATABASE
-    # What merchants were charged for failed payouts that took effect after all, in the ledger's units.
+    # Charged to merchants for failed payouts that took effect after all, in the ledger's units.
     charged_units: Units = BY_DATABASE
-    # What the version before reads of the one output; the database fills them.
+    # Of the single output, for the previous version; the database fills them.
     payout_id: UUID | None = BY_DATABASE
     recipient: str | None = BY_DATABASE
     memo: str = BY_DATABASE
@@ -82,44 +82,44 @@ class SpendRow(Table, table="spends s"):
     txid: str = derived(
         "COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id ORDER BY a.number DESC LIMIT 1), '')"
     )
-    # What it brings to whom, in their order.
+    # Ordered by place.
     outputs: tuple[OutputRow, ...] = derived(TOLD, made=told_outputs)
 
     @property
     def counter(self) -> int:
-        """Return its number among all that its sender sends. LookupError where its family counts nothing."""
+        """Return the spend's slot. Raises LookupError if its family has no slots."""
         if self.slot is None:
             raise LookupError(f"spend {self.id} has no number among those of its sender")
         return self.slot
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether it is in no block, as far as is known: before its first, or since a reorg."""
+        """Return True if no known block includes the spend: before its first block, or since a reorg."""
         return self.settled_at is None and self.mined_txid is None
 
 
 class AttemptRow(Table, table="spend_attempts"):
-    """Signed bytes with what they offer."""
+    """An attempt: signed bytes and the fee that they offer."""
 
     spend_id: UUID
     number: int = 0
     network: str
     txid: str
     raw: bytes  # type: ignore[assignment]  # covers a method of peewee's that no row needs
-    # The most that it can cost, in base units of the gas coin; and the family's own figures, by name.
+    # The highest possible cost, in base units of the gas coin; and the family's own fee figures, by name.
     ceiling_units: Units
     terms: dict[str, int]
-    # By which the scan knows its transfers; '' where that is the txid.
+    # Identifies its transfers to the scan; '' if the txid does.
     mark: str = ""
-    # Past its end it can be included no more; None for never.
+    # The end of its window, after which no block can include it; None if it never ends.
     expires_at: datetime | None = None
     expires_height: Big | None = None
-    # Whether what was scanned lies past its end. Its fate is asked for all the same.
+    # True if the scan has passed that end. The signer asks for its fate all the same.
     is_over: bool = derived(
         "EXISTS (SELECT FROM chain_cursors c WHERE c.network = spend_attempts.network"
         " AND (c.height > spend_attempts.expires_height OR c.block_time > spend_attempts.expires_at))"
     )
-    # What the version before reads of the terms; the database fills them.
+    # Of the terms, for the previous version; the database fills them.
     price_units: Units = BY_DATABASE
     tip_units: Units = BY_DATABASE
     gas_limit: Big = BY_DATABASE
@@ -127,9 +127,9 @@ class AttemptRow(Table, table="spend_attempts"):
     created_at: datetime = BY_DATABASE
     sent_at: datetime | None = BY_DATABASE
     last_error: str = BY_DATABASE
-    # Moves nothing, so that the slot of a failed spend is used up.
+    # Moves nothing; only uses up the slot of a failed spend.
     is_void: bool = False
-    # Since it was last given to the nodes, None for never.
+    # Seconds since it was last sent to the nodes; None if it never was.
     seconds_silent: int | None = derived("extract(epoch FROM app_now() - sent_at)::bigint")
 
 
@@ -142,7 +142,7 @@ class SpendAccount(Table, table="spend_accounts a"):
 
 
 class Movement(NamedTuple):
-    """What a chain says that a spend did to an address, which may be anybody's: signed token units of a coin."""
+    """A spend's effect on any address by the chain's account: signed token units of one coin."""
 
     address: str
     currency: str
@@ -150,7 +150,7 @@ class Movement(NamedTuple):
 
 
 class Inclusion(NamedTuple):
-    """Where a receipt says that a spend stands, and what it moved; the fee is in base units of the gas coin."""
+    """A receipt of a spend: its block and what it moved. The fee is in base units of the gas coin."""
 
     txid: str
     height: int
@@ -165,10 +165,10 @@ class Inclusion(NamedTuple):
 
 
 def take_slot(network: str, sender: str, *, at_least: int) -> int:
-    """Return the sender's next slot and keep it; others wait until the caller's transaction ends.
+    """Take the sender's next slot; other callers wait until this transaction ends.
 
-    A transaction that rolls back gives the slot back, so that none is left without signed bytes. at_least: what the
-    chain has not used yet; it only ever moves the number up.
+    A rollback returns the slot, so that every used slot has signed bytes. at_least: the first slot that the chain has
+    not used; it can only raise the number.
     """
     slot: int = value(
         "INSERT INTO spend_accounts AS a (network, sender, next_slot) VALUES (%s, %s, %s + 1)"
@@ -180,12 +180,12 @@ def take_slot(network: str, sender: str, *, at_least: int) -> int:
 
 
 def lock_account(network: str, sender: str) -> None:
-    """Let others who sign for a sender wait until the caller's transaction ends, as take_slot does."""
+    """Lock a sender's account until the caller's transaction ends, as take_slot does."""
     execute("SELECT 1 FROM spend_accounts WHERE network = %s AND sender = %s FOR UPDATE", (network, sender))
 
 
 def raise_slot(network: str, sender: str, next_slot: int) -> None:
-    """Let a sender's next slot be at least this one, in the caller's transaction."""
+    """Raise a sender's next slot to at least this one, in the caller's transaction."""
     SpendAccount(network=network, sender=sender, next_slot=next_slot).write(
         "ON CONFLICT (network, sender) DO UPDATE SET next_slot = GREATEST(a.next_slot, EXCLUDED.next_slot)"
     )
@@ -194,9 +194,10 @@ def raise_slot(network: str, sender: str, next_slot: int) -> None:
 def insert(
     new: SpendRow, outputs: Sequence[OutputRow], attempt: AttemptRow, *, claimed: Collection[Outpoint] = ()
 ) -> bool:
-    """Write a spend with its first attempt. A unique violation if the slot or a payout has one already.
+    """Write a spend with its outputs and its first attempt.
 
-    claimed: the coins that it holds from now on. False where one of them is not free; the caller has to roll back.
+    claimed: the coins that it holds from now on. False if one of them is not free; the caller has to roll back. Raises
+    a unique violation if the slot or a payout has a spend already.
     """
     values = vars(new)
     execute(
@@ -205,7 +206,7 @@ def insert(
         (*values.values(), new.network),
     )
     OutputRow.write_all(outputs)
-    # Before the attempt: whoever drafted the same for the same coins has signed the same bytes.
+    # Before the attempt: another process that drafted the same spend of the same coins has signed the same bytes.
     if claimed and not held_coins.hold(new.id, claimed):
         return False
     if not add_attempt(attempt):
@@ -214,7 +215,7 @@ def insert(
 
 
 def add_attempt(attempt: AttemptRow) -> bool:
-    """Write the next attempt of a spend that is in no block; False if somebody has written one of its number."""
+    """Write the next attempt of a spend that no block includes; False if another process wrote this number first."""
     if not touched(
         "UPDATE spends SET attempts = attempts + 1, bumped_at = CASE WHEN attempts > 0 THEN app_now() END"
         " WHERE id = %s AND attempts = %s AND settled_at IS NULL AND mined_txid IS NULL",
@@ -225,7 +226,7 @@ def add_attempt(attempt: AttemptRow) -> bool:
 
 
 def note_tried(spend_id: UUID, number: int, *, error: str) -> None:
-    """Note that an attempt's bytes were given to the nodes now, and what was wrong with that."""
+    """Record that an attempt was sent to the nodes now, and the error, if any."""
     execute(
         "UPDATE spend_attempts SET sent_at = app_now(), last_error = %s WHERE spend_id = %s AND number = %s",
         (error[:500], spend_id, number),
@@ -233,7 +234,7 @@ def note_tried(spend_id: UUID, number: int, *, error: str) -> None:
 
 
 def is_refused_since(spend_id: UUID, number: int, *, error: str) -> bool:
-    """Return whether an attempt was refused like this when it was last given, and the scan was at the head since."""
+    """Return True if an attempt's last sending had this error and the scan has reached the head since."""
     return is_true(
         "SELECT 1 FROM spend_attempts a JOIN chain_cursors c ON c.network = a.network"
         " WHERE a.spend_id = %s AND a.number = %s AND a.last_error = %s AND c.head_reached_at > a.sent_at",
@@ -242,19 +243,19 @@ def is_refused_since(spend_id: UUID, number: int, *, error: str) -> bool:
 
 
 def are_all_over(spend_id: UUID) -> bool:
-    """Return whether what was scanned lies past the window of every attempt of a spend."""
+    """Return True if the scan has passed the window of every attempt of a spend."""
     return all(attempt.is_over for attempt in attempts_of(spend_id))
 
 
 def mark_sent(spend_id: UUID) -> bool:
-    """Note that a node took it; False if that was known."""
+    """Record that a node accepted a spend; False if that was known."""
     return touched(
         "UPDATE spends SET state = 'sent', sent_at = app_now() WHERE id = %s AND state = 'signed'", (spend_id,)
     )
 
 
 def mark_mined(before: SpendRow, found: Inclusion) -> bool:
-    """Note where a spend stands in the chain; False if that was known. One that ended keeps its state."""
+    """Record the block of a spend and its effects; False if they were known. A spend that ended keeps its state."""
     place = (found.txid, found.height, found.block_hash, found.fee_units)
     whole = spend_outputs.sum_up(before.outputs, found.outputs)
     effects, left, arrived, _ = (list(column) for column in zip(*found.outputs, strict=True))
@@ -275,7 +276,10 @@ def mark_mined(before: SpendRow, found: Inclusion) -> bool:
 
 
 def note_refusal(spend: SpendRow, *, is_own: bool) -> bool:
-    """Note for whose sake a spend had no effect in the block in which it was read; False if it stands elsewhere now."""
+    """Record whether the token refuses every transfer from a spend's sender.
+
+    False if another block includes the spend now than when it was read.
+    """
     return touched(
         "UPDATE spends SET is_own_refusal = %s WHERE id = %s AND state = 'mined'"
         " AND (mined_txid, mined_hash) = (%s, %s)",
@@ -284,16 +288,16 @@ def note_refusal(spend: SpendRow, *, is_own: bool) -> bool:
 
 
 def give_up(spend_id: UUID) -> None:
-    """Let a locked spend that moved nothing pay no payout any more: what it was signed for is signed anew.
+    """Detach the payouts of a locked spend that moved nothing, so that they can be signed again.
 
-    It is a lost one then. If a reorg beyond its maturity lets it move something after all, the gateway bears that.
+    The spend becomes a lost one. If a reorg beyond maturity makes it move something after all, the gateway bears that.
     """
     execute("UPDATE spend_outputs SET payout_id = NULL WHERE spend_id = %s", (spend_id,))
     execute("UPDATE spends SET purpose = 'lost', payout_id = NULL WHERE id = %s", (spend_id,))
 
 
 def name_payout(output: OutputRow, payout_id: UUID) -> SpendRow:
-    """Let an output of a locked spend that pays no payout pay this one; return the changed spend."""
+    """Attach a payout to an output of a locked spend that has none; return the changed spend."""
     execute(
         "UPDATE spend_outputs SET payout_id = %s WHERE spend_id = %s AND place = %s AND payout_id IS NULL",
         (payout_id, output.spend_id, output.place),
@@ -310,7 +314,7 @@ def name_payout(output: OutputRow, payout_id: UUID) -> SpendRow:
 
 
 def is_noted(spend: SpendRow, found: Inclusion) -> bool:
-    """Return whether a spend says already what a receipt tells of it, as it was read: nothing is to be written then."""
+    """Return True if a spend, as it was read, already has everything from a receipt. Nothing is to be written then."""
     place = (spend.mined_txid, spend.mined_height, spend.mined_hash, spend.chain_fee_units)
     moved = [(output.effect, output.left_units, output.arrived_units) for output in spend.outputs]
     told = [(each.effect, each.left_units, each.arrived_units) for each in found.outputs]
@@ -318,7 +322,10 @@ def is_noted(spend: SpendRow, found: Inclusion) -> bool:
 
 
 def take_out(spend_id: UUID) -> bool:
-    """Note that a spend is in no block any more, nor need any node have its bytes; a confirmed one stays confirmed."""
+    """Record that no block includes a spend any longer, and that nodes may lack its bytes.
+
+    A confirmed spend stays confirmed. False if no block included it, or it is settled.
+    """
     is_out = touched(
         "UPDATE spends SET state = CASE WHEN state = 'mined' THEN 'sent' ELSE state END, mined_txid = NULL,"
         " mined_height = NULL, mined_hash = NULL, is_success = NULL, effect = NULL, left_units = NULL,"
@@ -334,7 +341,7 @@ def take_out(spend_id: UUID) -> bool:
 
 
 def finish(before: SpendRow, state: Ending, *, booked_fee_units: int) -> bool:
-    """End a spend whose outputs have ended, if it is as it was read; False if not. A confirmed one is watched on."""
+    """End a spend whose outputs have ended; False if it changed since it was read. A confirmed one is still watched."""
     return touched(
         "UPDATE spends SET state = %s, ended_at = app_now(), booked_fee_units = %s,"
         " settled_at = CASE WHEN %s = 'confirmed' THEN NULL ELSE app_now() END"
@@ -344,7 +351,7 @@ def finish(before: SpendRow, state: Ending, *, booked_fee_units: int) -> bool:
 
 
 def settle(spend_id: UUID, *, booked_fee_units: int, problem: str = "") -> bool:
-    """Stop following a spend that ended. problem: its outcome, if that is not what was announced."""
+    """Stop following a spend that ended. problem: its outcome, if another one was announced."""
     return touched(
         "UPDATE spends SET settled_at = app_now(), booked_fee_units = %s,"
         " problem = CASE WHEN %s = '' THEN problem ELSE %s END"
@@ -354,7 +361,7 @@ def settle(spend_id: UUID, *, booked_fee_units: int, problem: str = "") -> bool:
 
 
 def reopen(spend_id: UUID) -> bool:
-    """Follow a settled spend again; False if it is followed. One that is dead stays so."""
+    """Follow a settled spend again; False if it is followed already, or dead."""
     return touched(
         "UPDATE spends SET settled_at = NULL, reopened = reopened + 1, check_at = app_now()"
         " WHERE id = %s AND state IN ('confirmed', 'failed') AND settled_at IS NOT NULL",
@@ -363,7 +370,7 @@ def reopen(spend_id: UUID) -> bool:
 
 
 def check_later(spend_id: UUID, *, seconds: int) -> None:
-    """Look at a spend again after this time, at most CHECK_LATER_MAX_S."""
+    """Set a spend's next check to this many seconds from now, at most CHECK_LATER_MAX_S."""
     execute(
         "UPDATE spends SET check_at = app_now() + make_interval(secs => %s) WHERE id = %s AND settled_at IS NULL",
         (min(seconds, CHECK_LATER_MAX_S), spend_id),
@@ -379,36 +386,36 @@ def find(spend_id: UUID) -> SpendRow | None:
 
 
 def lock(spend_id: UUID) -> SpendRow | None:
-    """Lock a spend until the transaction ends, and return it as it is then. Take this lock before any other."""
+    """Lock a spend until the transaction ends, and return it as read under the lock. Take this lock before others."""
     execute("SELECT 1 FROM spends WHERE id = %s FOR NO KEY UPDATE", (spend_id,))
     return find(spend_id)
 
 
 def of_payout(payout_id: UUID) -> SpendRow | None:
-    """Return the spend that pays a payout, None while there is none; those that are dead do not count."""
+    """Return the spend that pays a payout; None while there is none. Dead spends do not count."""
     return SpendRow.first(
         "s.id = (SELECT o.spend_id FROM spend_outputs o WHERE o.payout_id = %s AND o.state <> 'dead')", (payout_id,)
     )
 
 
 def next_slot(network: str, sender: str) -> int:
-    """Return which slot a sender gets next, by our own count: the chain may have used more."""
+    """Return a sender's next slot by our own count; the chain may have used more."""
     return known_slot(network, sender) or 0
 
 
 def known_slot(network: str, sender: str) -> int | None:
-    """Return a sender's next slot, None for one who never signed anything by our rows."""
+    """Return a sender's next slot; None if our rows have no spend of that sender."""
     found = SpendAccount.first("network = %s AND sender = %s", (network, sender))
     return found.next_slot if found else None
 
 
 def is_attempt(network: str, txid: str) -> bool:
-    """Return whether we signed a transaction by any row."""
+    """Return True if any attempt has this transaction id."""
     return is_true("SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s", (network, txid))
 
 
 def settled_in(network: str, sender: str, slots: range) -> dict[int, UUID]:
-    """Return, by slot, the settled spends that have some slots."""
+    """Return the settled spends in a range of slots, by slot."""
     found = rows(
         "SELECT slot, id FROM spends WHERE network = %s AND sender = %s AND slot >= %s AND slot < %s"
         " AND state <> 'dead' AND settled_at IS NOT NULL ORDER BY slot LIMIT %s",
@@ -421,7 +428,7 @@ def to_watch(network: str, *, limit: int) -> list[SpendRow]:
     """Return the spends to look at now: the longest unvisited first, a sender's in slot order."""
     return SpendRow.read(
         "s.network = %s AND s.settled_at IS NULL"
-        # A time further ahead than any pause was written before the clock was set back.
+        # A time further ahead than the longest pause was written before the clock was set back.
         " AND (s.check_at <= app_now() OR s.check_at > app_now() + make_interval(secs => %s))"
         " ORDER BY s.check_at, s.sender, s.slot LIMIT %s",
         (network, CHECK_LATER_MAX_S + FUTURE_MAX_S, limit),

@@ -1,7 +1,7 @@
-"""Moves a spend on by what its chain tells, with the gas that was taken and with what hangs on it.
+"""Applies the chain's answers to spends: states, gas, losses, and the hooks of each purpose.
 
-Each function is one change in the caller's transaction; a change that was made before is none. Called by
-actors.signer.watch. Locks: the spend first, then whatever its hooks lock (invoice, payout, debt, balances).
+Each function makes one change in the caller's transaction, and is safe to run twice. Called by actors.signer.watch.
+Locks: the spend first, then the rows that its hooks lock (invoice, payout, debt, balances).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from models.spends.rows import Inclusion, SpendRow
 
 log = structlog.get_logger()
 
-# Past maturity no block should leave a chain. Where one does, the same bytes are sent again: that costs nothing, while
-# a sweep that is lost unseen leaves the hot wallet short of what the books say.
+# Past maturity no block should leave a chain. If one does, the signer sends the same bytes again. That costs nothing,
+# while a sweep lost unseen leaves the hot wallet with less than the books show.
 WATCHED_ON_BLOCKS: Final = 32
 Cause = Literal["expired", "stranger"]
-# As the last error of an attempt says that nodes call its claim used.
+# An attempt's last error if nodes call its claim used.
 CLAIM_USED: Final = "claim_used"
-# What a confirmed spend says for good that can never be included again.
+# The final `problem` of a confirmed spend that can never be included again.
 LOST: Final = "a reorg took it, and another transaction used its slot"
 EXPIRED: Final = "a reorg took it, and it expired"
 
-# What used up the slot of a failed spend says for good.
+# The final `problem` of a failed spend whose slot a void attempt used up.
 VOIDED: Final = "a reorg took it, and its slot was used up by nothing"
 CONTRADICTED: Final = "nodes call a transaction dead that the scan has seen in a block: ask nodes with a whole history"
 COIN_USED: Final = "nodes call a coin spent that no scanned block spends: the rows may have gone back"
@@ -49,7 +49,7 @@ def note_sent(catalogue: Catalogue, spend_id: UUID) -> None:
 
 
 def note_mined(catalogue: Catalogue, spend_id: UUID, found: Inclusion) -> None:
-    """Note the block that a spend stands in now."""
+    """Record the block that now includes a spend, and what the spend did there."""
     spend = spends.lock(spend_id)
     if spend is None or not spends.mark_mined(spend, found):
         return
@@ -65,7 +65,7 @@ def note_mined(catalogue: Catalogue, spend_id: UUID, found: Inclusion) -> None:
 
 
 def note_taken_out(catalogue: Catalogue, spend_id: UUID) -> None:
-    """Note that a spend is in no block any more."""
+    """Record that a spend is no longer in a block."""
     spend = spends.lock(spend_id)
     if spend is None or not spends.take_out(spend_id):
         return
@@ -80,9 +80,9 @@ def note_taken_out(catalogue: Catalogue, spend_id: UUID) -> None:
 
 
 def reopen(spend_id: UUID) -> None:
-    """Follow a settled spend again, as its block left the chain or its slot is empty.
+    """Follow a settled spend again, because its block left the chain or its slot is empty.
 
-    A confirmed one is sent again. Of a failed one only that its slot is used up: what it moves was given back.
+    The signer sends a confirmed spend again. For a failed one it only uses up the slot, since the amount was returned.
     """
     spend = spends.lock(spend_id)
     if spend is not None and spends.reopen(spend_id):
@@ -90,12 +90,13 @@ def reopen(spend_id: UUID) -> None:
 
 
 def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
-    """End an output of a spend that lies deep enough in what was scanned, or settle all; None if nothing changed.
+    """End one output of a spend deep enough in scanned blocks, or settle the spend.
 
-    The effect of an output counts at the network's confirmations. That it has none, or another one, counts at maturity:
-    what was held is given back then, and no reorg may make the transfer succeed after all; where one does, it counts
-    like any effect. Where that waits for somebody who says what it means, and while nothing may be given back, the
-    output stays as it is. One at a time: each may lock an invoice and balances, and others do that in another order.
+    Return the changed spend, None if nothing changed. An exact effect counts at the network's confirmations; a missing
+    or another effect at maturity, since the held amount is then returned and no reorg may make the transfer succeed
+    after all. If one does, that effect counts like any other. An output stays open while an operator has to decide
+    about it and while nothing may be returned. One output per call: each may lock an invoice and balances, which other
+    processes lock in another order.
     """
     spend = spends.lock(spend_id)
     ripe = None if spend is None else _ripe(catalogue, spend)
@@ -105,15 +106,16 @@ def ripen(catalogue: Catalogue, spend_id: UUID) -> SpendRow | None:
 
 
 def is_ripe(catalogue: Catalogue, spend: SpendRow) -> bool:
-    """Return whether ripen() would change a spend, as it was read. It spares a lock: ripen() asks again, under its own.
+    """Return True if ripen() would change this spend, as it was read.
 
-    A spend is looked at with every block, and most looks find nothing to do.
+    Saves a lock: the watch checks a spend with every block, and mostly has nothing to do. ripen() checks again under
+    its own lock.
     """
     return _ripe(catalogue, spend) is not None
 
 
 def _ripe(catalogue: Catalogue, spend: SpendRow) -> tuple[OutputRow, Ending] | Literal["settled"] | None:
-    """Return which output of a spend ends now, and how, or that all is settled; None where it has to wait."""
+    """Return the next output to end with its ending, or "settled"; None if the spend has to wait."""
     if spend.mined_height is None or spend.mined_hash is None or spend.settled_at is not None:
         return None
     network, depth = catalogue.networks[spend.network], _depth(spend)
@@ -127,7 +129,7 @@ def _ripe(catalogue: Catalogue, spend: SpendRow) -> tuple[OutputRow, Ending] | L
 
 
 def _ending(network: Network, spend: SpendRow, output: OutputRow, depth: int) -> Ending | None:
-    """Return how an output ends that lies so deep; None while it does not."""
+    """Return the ending of an output at this depth; None while it stays open."""
     if output.state != "open":
         return None
     if output.effect == "exact":
@@ -136,22 +138,26 @@ def _ending(network: Network, spend: SpendRow, output: OutputRow, depth: int) ->
         return None
     if output.effect == "none":
         return "failed" if _hooks(spend).may_fail(spend) else None
-    # What pays nobody's payout was adopted beside one: it is lost, whatever it moved.
+    # An output without a payout was adopted together with one that has a payout. It is lost, whatever it moved.
     is_by_hand = _hooks(spend).is_settled_by_hand and output.payout_id is not None
     return None if is_by_hand else "confirmed"
 
 
 def _settled_depth(network: Network, spend: SpendRow) -> int:
-    """Return how deep a spend that ended lies when it is watched no more; what a failed one paid is charged early."""
+    """Return the depth from which an ended spend is no longer watched.
+
+    For a failed one that paid after all this is earlier, so that its merchant is charged early.
+    """
     if spend.state == "confirmed":
         return network.maturity + WATCHED_ON_BLOCKS
     return network.confirmations if spend.is_success else network.maturity
 
 
 def settle_by_hand(catalogue: Catalogue, spend_id: UUID, place: int, *, is_paid: bool) -> SpendRow | None:
-    """End an output of a payout's spend that moved something else, as somebody says; book what is lost.
+    """End an output that moved another amount, as an operator decides, and book the loss.
 
-    None unless it waits for that, as deep as failures count. What hangs on it is for the caller to end.
+    Return the changed spend; None if the output does not wait for an operator or is less deep than maturity. The caller
+    ends the payout.
     """
     spend = spends.lock(spend_id)
     if spend is None or spend.state != "mined" or spend.mined_height is None:
@@ -167,11 +173,12 @@ def settle_by_hand(catalogue: Catalogue, spend_id: UUID, place: int, *, is_paid:
 
 
 def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int, cause: Cause = "stranger") -> SpendRow | None:
-    """End a spend that can never be included: it expired, or another used what it claims; None if nothing changed.
+    """End a spend that can never be included: it expired, or another transaction used its claim.
 
-    attempts: of how many of them the chain was asked; of one that was made meanwhile it said nothing.
-    Whatever it was made for may be done anew. What was confirmed of it stays so, without a block: what was told of it
-    cannot be taken back, and an operator has to look.
+    Return the changed spend, None if nothing changed. attempts: the number of attempts that the chain was asked about;
+    if another was made meanwhile, nothing changes.
+    The spend's purpose may then be served by a new spend. Confirmed outputs stay confirmed, without a block: merchants
+    were already notified of them, and an operator has to look.
     """
     spend = spends.lock(spend_id)
     if spend is None or not spend.is_waiting or spend.attempts != attempts or is_seen_alive(spend):
@@ -180,16 +187,17 @@ def bury(catalogue: Catalogue, spend_id: UUID, *, attempts: int, cause: Cause = 
         return None
     if cause == "expired":
         if not spends.are_all_over(spend.id):
-            # What was scanned does not reach behind its window yet: the scan may still find it.
+            # The scan has not passed the end of its window yet and may still find it.
             return None
         log.info("spend.expired", **_names(spend))
     return _bury(catalogue, spend, cause)
 
 
 def is_seen_alive(spend: SpendRow) -> bool:
-    """Return whether the scan has seen a spend in a block that it stands on, so that nodes err who call it dead.
+    """Return True if a scanned block includes a spend that nodes call dead.
 
-    Stop its network then, in the caller's transaction: those nodes have forgotten it, and others may follow.
+    Stop its network then, in the caller's transaction: those nodes have forgotten the spend, and may have forgotten
+    others.
     """
     found = seen.block_of(spend.id)
     if found is None:
@@ -200,11 +208,11 @@ def is_seen_alive(spend: SpendRow) -> bool:
 
 
 def doubt_coins(spend_id: UUID, number: int, *, is_first: bool) -> bool:
-    """Stop a network whose nodes refuse an attempt since a coin is spent, while no scanned block spends one of its.
+    """Stop a network whose nodes call an attempt's coins spent, if no scanned block spends them.
 
-    is_first: whether nobody was given any of the spend before, so that nothing of ours can have spent them. Else the
-    scan has to have been at the head since an earlier refusal: what came into a block meanwhile is known then.
-    Return whether it is stopped. Call before the refusal is noted.
+    is_first: no node was given any attempt of this spend before, so none of our transactions can have spent the coins.
+    Otherwise the scan has to have reached the head since an earlier refusal, so that blocks made meanwhile are known.
+    Return True if the network is stopped. Call before the refusal is noted.
     """
     spend = spends.lock(spend_id)
     if spend is None or not spend.is_waiting or not held_coins.are_all_unspent(spend_id, number):
@@ -217,12 +225,16 @@ def doubt_coins(spend_id: UUID, number: int, *, is_first: bool) -> bool:
 
 
 def _is_lost_to_another(spend: SpendRow) -> bool:
-    """Return whether what a spend claims is another's for good: of a slot, once the scan has shown what used it."""
+    """Return True if another transaction used a spend's claim for good.
+
+    For a slot, only once the scan has shown the transaction that used it.
+    """
     if spend.slot is None:
         return _is_robbed(spend)
     user = unknown_spends.user_of_slot(spend)
     if user is None:
-        # Only our key can have signed what has the slot. Until the scan shows it, it may be what paid for this.
+        # Only our key can have signed the transaction in this slot. Until the scan shows it, it may be one that paid
+        # for this spend.
         if signing.stop(spend.network, reason=UNSEEN, sender=spend.sender):
             log.critical("spend.slot_used_unseen", **_names(spend))
         return False
@@ -235,7 +247,7 @@ def _is_lost_to_another(spend: SpendRow) -> bool:
 
 
 def _is_robbed(spend: SpendRow) -> bool:
-    """Return whether the coins of a spend went for something else: not until it is known what took them."""
+    """Return True if other transactions took coins of a spend; False until all of those are known."""
     for txid in held_coins.taken_from(spend.id):
         user = unknown_spends.find(spend.network, txid)
         if user is None and not spends.is_attempt(spend.network, txid):
@@ -248,7 +260,7 @@ def _is_robbed(spend: SpendRow) -> bool:
 
 
 def _bury(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
-    """End what is open of a spend that can never be included, and take back what was booked for the rest of it."""
+    """End the open outputs of a spend that can never be included, and reverse the bookings of its other outputs."""
     held_coins.release(spend.id)
     gone = [output for output in spend.outputs if output.state == "open"]
     for output in gone:
@@ -257,7 +269,7 @@ def _bury(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
     if spend.state not in {"confirmed", "failed"}:
         after = _close(after, booked_fee_units=0)
     if after.state != "dead":
-        # Of outputs that had ended before the rest, what was booked is taken back as a reorg's would be.
+        # Bookings of outputs that had ended before are reversed as after a reorg.
         spends.reopen(spend.id)
         after = _lose(catalogue, _reread(spend.id), cause)
     for output in after.outputs:
@@ -273,15 +285,15 @@ def note_bumped(catalogue: Catalogue, spend_id: UUID) -> None:
 
 
 def _depth(spend: SpendRow) -> int:
-    """Return how deep a spend that is in a block lies in what was scanned."""
+    """Return the depth of an included spend: the number of scanned blocks from its own on."""
     depth = spend_reads.depth(
         spend.network,
         height=spend.mined_height or 0,
         block_hash=spend.mined_hash or "",
         settled_blocks=BLOCKS_SETTLED,
     )
-    # A provider that is alone for a moment may name an old block, which is deep at once; in those that were scanned
-    # before it was signed it cannot be, reorgs apart.
+    # While a provider is the only one, it may name an old block, which would be deep at once. Except after a reorg, a
+    # spend cannot be in a block that was scanned before it was signed.
     return min(depth, depth + (spend.mined_height or 0) - 1 - (spend.signed_height or 0))
 
 
@@ -293,7 +305,7 @@ def _end(catalogue: Catalogue, spend: SpendRow, output: OutputRow, ending: Endin
 
 
 def _finish(catalogue: Catalogue, spend: SpendRow, output: OutputRow, ending: Ending, *, owed_units: int) -> SpendRow:
-    """End an output, and with the last of them the spend; book what is lost, and what the chain took."""
+    """End an output and book its loss; with the last one, end the spend and book its gas."""
     lost = bookings.lost_units(catalogue, spend, output, owed=owed_units)
     if not outputs.end(output, ending, lost_units=lost):
         raise LookupError(f"output {output.place} of spend {spend.id} vanished while it was locked")
@@ -307,14 +319,17 @@ def _finish(catalogue: Catalogue, spend: SpendRow, output: OutputRow, ending: En
 
 
 def _close(spend: SpendRow, *, booked_fee_units: int) -> SpendRow:
-    """End a spend whose outputs have all ended: confirmed where any was, failed where none was and any had a block."""
+    """End a spend whose outputs have all ended.
+
+    Confirmed if any output was confirmed, else failed if any failed, else dead.
+    """
     states = {output.state for output in spend.outputs}
     ending: Ending = "confirmed" if "confirmed" in states else "failed" if "failed" in states else "dead"
     return _reread(spend.id, is_changed=spends.finish(spend, ending, booked_fee_units=booked_fee_units))
 
 
 def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow:
-    """Close the books of a spend that ended: a reorg may have let another attempt win, at another price."""
+    """Correct the bookings of an ended spend: after a reorg another attempt may be included, at another price."""
     fee = bookings.ledger_fee(catalogue, spend)
     for output in spend.outputs:
         owed = bookings.owed_units(spend, output)
@@ -334,12 +349,12 @@ def _settle(catalogue: Catalogue, spend: SpendRow) -> SpendRow:
 
 
 def _settled(spend: SpendRow) -> str:
-    """Return how what is booked when a spend is settled is named: each time in another way."""
+    """Return the ledger reference of this settlement, unique per reopening."""
     return f"settled:{spend.reopened}" if spend.reopened else "settled"
 
 
 def _lose(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
-    """Close the books of a spend that ended, is in no block and never will be: the chain took nothing for it."""
+    """Reverse the gas and the losses of an ended spend that no block will ever include: the chain took nothing."""
     ended = [output for output in spend.outputs if output.state != "dead"]
     problem = LOST if cause == "stranger" else EXPIRED
     for output in ended:
@@ -361,7 +376,7 @@ def _lose(catalogue: Catalogue, spend: SpendRow, cause: Cause) -> SpendRow:
 
 
 def _stop_coin(spend: SpendRow) -> None:
-    """Freeze the payouts of a coin on a network: it does not move as it is told to. An operator has to look."""
+    """Freeze the payouts of a coin on a network, because a transfer moved another amount. An operator has to look."""
     detail = (
         f"{spend.currency} on {spend.network}: of {spend.token_units} units that a {spend.purpose} was to move,"
         f" {spend.left_units} left and {spend.arrived_units} arrived by transaction {spend.mined_txid}"
@@ -378,7 +393,10 @@ def _hooks(spend: SpendRow) -> Hooks:
 
 
 def _reread(spend_id: UUID, *, is_changed: bool = True) -> SpendRow:
-    """Return a locked spend after its change, which nobody can have made before, because it was locked when read."""
+    """Return a locked spend after its change.
+
+    Raises LookupError if nothing changed: the spend was locked when read, so no other process can have changed it.
+    """
     spend = spends.find(spend_id)
     if spend is None or not is_changed:
         raise LookupError(f"spend {spend_id} vanished while it was locked")
