@@ -1,8 +1,8 @@
-"""Keeps the coins of families whose claim is coins: made and spent, as the scan finds them, and which are free.
+"""Keeps our coins in families whose claim is coins: which blocks made and spent them, and which are free.
 
 models.spends.held_coins gives them to spends.
-A coin is free while no spend holds it and no block spends it. The scan notes what blocks do in their own transaction,
-and a reorg takes that back. Whoever locks several locks them in one order.
+A coin is free while no spend holds it and no block spends it. The scan records coins in the transaction that records
+their block, and a reorg undoes that. Several coins are locked in order of txid and vout.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from models.db.table import BY_DATABASE, Big, Table, Units
 
 Outpoint = tuple[str, int]
 
-# A row that tells of what made a coin k, and is beside it under the name t or d.
+# Joins the deposit or top-up of a coin k.
 _OF: Final = "(network, txid, ordinal) = (k.network, k.txid, k.vout::text)"
-# Whoever sent it may have been made up, or may take it back: what waits for its confirmations or a second opinion.
+# Waits for confirmations or a second opinion: the transfer may be invented, or its sender may take it back.
 _IS_DOUBTED: Final = (
     f"(EXISTS (SELECT 1 FROM deposits WHERE {_OF} AND status = 'pending')"
     f" OR EXISTS (SELECT 1 FROM treasury_topups WHERE {_OF} AND doubted_for IS NOT NULL AND agreed_at IS NULL))"
 )
 _IS_OURS: Final = "EXISTS (SELECT 1 FROM spend_attempts a WHERE (a.network, a.txid) = (k.network, k.txid))"
 
-# Of a coin k, beside its network's chain_cursors c.
+# Of a coin k, joined with its network's chain_cursors c.
 DEPTH: Final = "c.height - k.created_height + 1"
 IS_FREE: Final = "k.held_by IS NULL AND k.spent_by_txid IS NULL AND k.created_height IS NOT NULL"
-# Those that may be spent: of a network and a currency, from a depth on.
+# The coins that may be spent, of a network and a currency, from a depth on.
 _MAY_BE_SPENT: Final = (
     f"k.network = %s AND k.currency = %s AND {IS_FREE} AND {DEPTH} >= GREATEST(k.depth_min, 1)"
     f" AND ({_IS_OURS} OR {DEPTH} >= %s AND NOT {_IS_DOUBTED})"
 )
-# The same, the most valuable first, so many.
+# The same, the most valuable first, up to a limit.
 _CHOICE: Final = f"{_MAY_BE_SPENT} ORDER BY k.units DESC, k.txid, k.vout LIMIT %s"
 _ABOVE: Final = "k.network = %s AND (k.created_height > c.height OR k.spent_height > c.height)"
-# Coins k after a block. What is spent is found by the blocks above, so that no cost grows with what was.
+# Coins k unspent after a block. Later spends are found by their blocks, so that the cost does not grow with all spent
+# coins.
 _UNSPENT: Final = (
     "(SELECT * FROM coins WHERE network = %s AND currency = %s AND spent_by_txid IS NULL AND created_height <= %s"
     " UNION ALL SELECT * FROM coins WHERE network = %s AND currency = %s AND spent_height > %s) k"
@@ -47,8 +48,8 @@ NAMED: Final = (
 )
 
 
-# A portion of a network's coins that no block spends, behind a place of them: by the height of their block, and those
-# that are in none last.
+# A page of a network's coins that no block spends, after a given one: by the height of their block, those in no block
+# last.
 _PORTION: Final = (
     "SELECT * FROM (SELECT created_height AS height, txid, vout FROM coins WHERE network = %(network)s"
     "   AND currency = %(currency)s AND spent_by_txid IS NULL"
@@ -66,7 +67,7 @@ PORTION: Final = 10_000
 
 
 class CoinRow(Table, table="coins k"):
-    """A coin of ours. Units are the network's token units; the address is in the stored form."""
+    """One of our coins. Units are the network's token units; the address is in the stored form."""
 
     network: str
     txid: str
@@ -74,13 +75,13 @@ class CoinRow(Table, table="coins k"):
     address: str
     currency: str
     units: Units
-    # So many confirmations it takes at least until it may be spent.
+    # The least number of confirmations before it may be spent.
     depth_min: int = 0
-    # None while a reorg has taken it.
+    # None while a reorg has taken the transaction that made it out of its block.
     created_height: Big | None
     created_hash: str | None
     held_by: UUID | None = BY_DATABASE
-    # Of its holder's attempts the first that claims it: those before do without.
+    # The first of its holder's attempts that claims it; earlier ones do without.
     held_number: int = BY_DATABASE
     spent_by_txid: str | None = BY_DATABASE
     spent_height: Big | None = BY_DATABASE
@@ -88,7 +89,7 @@ class CoinRow(Table, table="coins k"):
 
 
 class FreeCoin(NamedTuple):
-    """A coin that may be spent now, and whose key does it: None is the hot wallet's."""
+    """A coin that may be spent now, with the ordinal of its key; None is the hot wallet's."""
 
     txid: str
     vout: int
@@ -99,14 +100,14 @@ class FreeCoin(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """What coins are worth, in token units: all of them, and those of which nobody has a doubt."""
+    """The value of coins in token units: of all, and of those that are not doubted."""
 
     units: int
     firm_units: int
 
 
 class Heap(NamedTuple):
-    """How many coins of one state there are, and what they are worth, in token units."""
+    """The number of coins in one state and their value, in token units."""
 
     currency: str
     is_held: bool
@@ -115,7 +116,7 @@ class Heap(NamedTuple):
 
 
 class Spending(NamedTuple):
-    """A coin of ours that a block spends."""
+    """One of our coins that a block spends."""
 
     txid: str
     vout: int
@@ -128,7 +129,7 @@ def split(outpoints: Collection[Outpoint]) -> tuple[str, str]:
 
 
 def ours(network: str, outpoints: Collection[Outpoint]) -> set[Outpoint]:
-    """Return those of the outpoints that are coins of ours, spent or not."""
+    """Return the outpoints that are our coins, spent or not."""
     if not outpoints:
         return set()
     found = rows(
@@ -143,9 +144,9 @@ def ours(network: str, outpoints: Collection[Outpoint]) -> set[Outpoint]:
 
 
 def note(network: str, made: Sequence[CoinRow], spent: Collection[Spending], *, height: int, block_hash: str) -> int:
-    """Write down what a block makes and spends of ours, each once; return how many of both were new.
+    """Record our coins that a block made and spent; return the number of new ones of both.
 
-    Call inside the transaction that records the block.
+    Safe to run twice. Call inside the transaction that records the block.
     """
     lock(network, {(coin.txid, coin.vout) for coin in made} | {(coin.txid, coin.vout) for coin in spent})
     new = CoinRow.write_all(
@@ -166,7 +167,7 @@ def note(network: str, made: Sequence[CoinRow], spent: Collection[Spending], *, 
 
 
 def lock(network: str, outpoints: Collection[Outpoint]) -> None:
-    """Let others who write coins wait until the transaction ends."""
+    """Lock coins against other writers until the transaction ends."""
     rows(
         f"SELECT 1 FROM coins k WHERE k.network = %s AND {NAMED} ORDER BY k.txid, k.vout FOR UPDATE OF k",
         (network, *split(outpoints)),
@@ -176,7 +177,7 @@ def lock(network: str, outpoints: Collection[Outpoint]) -> None:
 def take_back(network: str) -> int:
     """Undo what blocks above the cursor made and spent; call in the transaction that moves the cursor back.
 
-    A coin that is held stays held: the same transaction usually makes it again.
+    A held coin stays held: usually the same transaction makes it again in another block.
     """
     rows(
         f"SELECT 1 FROM coins k JOIN chain_cursors c ON c.network = k.network WHERE {_ABOVE}"
@@ -194,9 +195,9 @@ def take_back(network: str) -> int:
 
 
 def free(network: str, family: str, currency: str, *, limit: int, depth: int = 1) -> list[FreeCoin]:
-    """Return coins that may be spent: free, as deep as each takes, and doubted by nobody; the most valuable first.
+    """Return coins that may be spent, the most valuable first: free, deep enough, and not doubted.
 
-    depth: what coins take that others sent. Change of our own is good in its first block.
+    depth: the confirmations that coins from others need. Our own change may be spent from its first block on.
     """
     return rows_as(
         FreeCoin,
@@ -219,7 +220,7 @@ def free_units(network: str, currency: str, *, depth: int) -> int:
 
 
 def free_outpoints(network: str, currency: str, *, limit: int, depth: int = 1) -> list[Outpoint]:
-    """Return which coins free() would tell of; a third of its cost."""
+    """Return the outpoints of the coins that free() returns, at a third of its cost."""
     return rows(
         f"SELECT k.txid, k.vout FROM coins k JOIN chain_cursors c ON c.network = k.network WHERE {_CHOICE}",
         (network, currency, depth, limit),
@@ -227,7 +228,7 @@ def free_outpoints(network: str, currency: str, *, limit: int, depth: int = 1) -
 
 
 def unspent(network: str, currency: str) -> Iterator[list[Outpoint]]:
-    """Return the coins that no block spends, held ones and those that a reorg took among them, a portion at a time."""
+    """Yield pages of the coins that no block spends, with held ones and those that a reorg took."""
     height, txid, vout = -1, "", -1
     while portion := rows(
         _PORTION,
@@ -241,7 +242,7 @@ def unspent(network: str, currency: str) -> Iterator[list[Outpoint]]:
 
 
 def unspent_at(network: str, currency: str, *, height: int) -> dict[str, list[Outpoint]]:
-    """Return, by address, the coins that no block up to a height spends, of those that one of these made."""
+    """Return the coins that blocks up to a height made and none of these spent, by address."""
     found: dict[str, list[Outpoint]] = {}
     for address, txid, vout in rows(
         f"SELECT k.address, k.txid, k.vout FROM {_UNSPENT} WHERE k.created_height <= %s ORDER BY 1, 2, 3",
@@ -252,7 +253,7 @@ def unspent_at(network: str, currency: str, *, height: int) -> dict[str, list[Ou
 
 
 def worth_at(network: str, currency: str, *, height: int, made_by: int) -> Worth:
-    """Return what is unspent after a block, of the coins that blocks up to another one made."""
+    """Return the value of the coins unspent after a block that blocks up to `made_by` made."""
     (found,) = rows_as(
         Worth,
         "SELECT COALESCE(sum(k.units), 0) AS units,"
@@ -264,7 +265,7 @@ def worth_at(network: str, currency: str, *, height: int, made_by: int) -> Worth
 
 
 def heaps(network: str) -> list[Heap]:
-    """Return how many coins lie there, free or held by spends in no block, by currency."""
+    """Return the number and value of unspent coins in blocks, free and held apart, by currency."""
     return rows_as(
         Heap,
         "SELECT currency, held_by IS NOT NULL AS is_held, count(*) AS coins, sum(units) AS units FROM coins"

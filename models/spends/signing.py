@@ -1,8 +1,8 @@
-"""Tells whether a network may be signed for: not while the database may have forgotten what was signed before.
+"""Stops the signing for a network while the database may lack spends that were signed before.
 
 A database that was restored, or promoted from a standby that lagged, hands out slots and takes orders a second time.
-Asked by actors.signer.spend in the very transaction that commits signed bytes; actors.signer.recovery lifts what it
-stopped, once the scan has caught up with the chain and nothing that left is unknown.
+actors.signer.spend asks in the same transaction that commits signed bytes. actors.signer.recovery lifts a stop once the
+scan has caught up with the chain and no departure is unknown.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from models.spends import rows as spends
 
 log = structlog.get_logger()
 
-# The current timeline stands in the name of the log file that is written now; the control file learns of a promotion
-# only with the next checkpoint.
+# The name of the current log file contains the current timeline; the control file has a promotion's only after the next
+# checkpoint.
 _IDENTITY: Final = (
     "SELECT system_identifier::text AS system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline"
     " FROM pg_control_system()"
@@ -36,9 +36,9 @@ _NOTE: Final = f"INSERT INTO database_marks (network, system_identifier, timelin
 ANOTHER_DATABASE: Final = "the database is another one than it was signed from: it may lack the last commits"
 AFTER_GAP: Final = "the scan had paused, or its notes are older than it is: the database may have gone back"
 OF_RESTORE: Final = (ANOTHER_DATABASE, AFTER_GAP)
-"""Reasons of stops by which rows may be lost."""
+"""Reasons of stops after which rows may be missing."""
 
-# A stop that came with a backup says nothing of what the database lost since, nor when that was.
+# A stop restored with a backup does not cover what the database lost since, and has the wrong time.
 _AGAIN: Final = (
     "UPDATE signing_stops s SET reason = %s, is_caught_up = false, stopped_at = app_now() WHERE s.network = %s"
     " AND s.reason <> %s AND EXISTS (SELECT FROM database_marks m WHERE m.network = s.network"
@@ -58,20 +58,20 @@ class DatabaseMark(Table, table="database_marks"):
 
 
 class DatabaseLooks(Table, table="database_looks"):
-    """How often the signer looked at which database this is; one row."""
+    """The number of times that the signer checked the database's identity; one row."""
 
     is_only: bool
     looks: Big
 
 
 class Stop(Table, table="signing_stops"):
-    """Why a network is not signed for."""
+    """A stop of the signing for a network."""
 
     network: str
     reason: str
-    # Whose slots the chain tells more of than we do, '' where that is not the reason.
+    # The sender for whom the chain has more used slots than our rows; '' if the reason is another one.
     sender: str
-    # Whether the scan has stood at the chain's head since.
+    # True if the scan has reached the chain's head since.
     is_caught_up: bool = BY_DATABASE
     stopped_at: datetime = BY_DATABASE
     age_s: int = derived("extract(epoch FROM app_now() - stopped_at)::bigint")
@@ -80,16 +80,16 @@ class Stop(Table, table="signing_stops"):
 def obstacle(network: str) -> str:
     """Return why a network may not be signed for, '' if it may. Ask in the transaction that commits the bytes.
 
-    For the signer's process: it counts what the scan has read since that began.
+    Only for the signer's process: counts what the scan has read since that process began.
     """
     return _stopped_for(network) or freshness.obstacle(network)
 
 
 def look(network: str) -> datetime | None:
-    """Note that the scan looks at its chain now; return when that was, None before its first scan.
+    """Record that the scan looks at its chain now; return the moment, None before the first scan.
 
-    Stop the network if its database may have gone back since the look before. A database and a Redis that go back
-    together know of nothing; what they signed may wait for a block yet. Not to be called inside a transaction.
+    Stops the network if its database may have gone back since the previous look. If the database and Redis go back
+    together, neither shows it, and what was signed may still wait for a block. Not to be called inside a transaction.
     """
     with transaction():
         found = freshness.look(network)
@@ -99,7 +99,10 @@ def look(network: str) -> datetime | None:
 
 
 def _doubt(network: str) -> None:
-    """Stop a network until the scan has caught up and what was signed before has had its time; a stop begins again."""
+    """Stop a network until the scan has caught up and the windows of earlier signed bytes are over.
+
+    A stop that exists begins again.
+    """
     if Stop(network=network, reason=AFTER_GAP, sender="").write("ON CONFLICT DO NOTHING"):
         freezes.freeze("network", network, reason=AFTER_GAP, frozen_by=RECOVERY)
     else:
@@ -112,7 +115,7 @@ def _doubt(network: str) -> None:
 
 
 def _stopped_for(network: str) -> str:
-    """Return for which stop or which other database nothing is signed, '' for none."""
+    """Return the reason of a stop, or that the database is another one; '' if neither holds."""
     found: str = value(
         "SELECT COALESCE((SELECT reason FROM signing_stops WHERE network = %s), CASE WHEN EXISTS (SELECT FROM"
         f" ({_IDENTITY}) now JOIN database_marks m USING (system_identifier, timeline) WHERE m.network = %s)"
@@ -123,9 +126,10 @@ def _stopped_for(network: str) -> str:
 
 
 def watch(network: str) -> Stop | None:
-    """Note which database this is the first time, stop the network if it is another, and return what stops it.
+    """Stop a network if its database is another one than before; return its stop, None if it has none.
 
-    Of several who come at once one notes it, and the others look again. Not to be called inside a transaction.
+    The first time, only records the database's identity. If several processes do so at once, one writes it and the
+    others check again. Not to be called inside a transaction.
     """
     if not _stopped_for(network):
         return None
@@ -141,17 +145,17 @@ def watch(network: str) -> Stop | None:
 
 @dataclass(frozen=True, slots=True)
 class Age:
-    """How old a state of which database this is."""
+    """The age of this database's state."""
 
     database: str
-    # How often it was counted before.
+    # The number of looks counted before.
     looks: int
-    # Where its log stands: the same place again means that nothing was written since.
+    # The position of its log; if it is unchanged, nothing was written since.
     position: str
 
 
 def age() -> Age:
-    """Return how old this state of the database is."""
+    """Return the age of the database's state."""
     found = one_as(
         Age,
         "SELECT now.system_identifier || ':' || now.timeline AS database, looks,"
@@ -163,9 +167,9 @@ def age() -> Age:
 
 
 def count_look() -> int:
-    """Count one more look, and return the count: it outlasts every crash. Not to be called inside a transaction."""
+    """Count one more look and return the count, which survives a crash. Not to be called inside a transaction."""
     with transaction():
-        # The note of it in Redis may never be ahead of what a crash leaves.
+        # After a crash, the count in Redis must not be ahead of this one.
         execute("SET LOCAL synchronous_commit = on")
         looks: int | None = value("UPDATE database_looks SET looks = looks + 1 RETURNING looks")
     if looks is None:
@@ -174,15 +178,15 @@ def count_look() -> int:
 
 
 def distrust() -> None:
-    """Take this database for another one, for a reason that it cannot know: it went back to an older state of itself.
+    """Treat this database as another one, because it went back to an older state of itself, which it cannot see.
 
-    All networks stop until their scan has caught up, and no address is handed out that may have been. Not to be called
-    inside a transaction.
+    All networks stop until their scan has caught up, and addresses that may have been handed out are skipped. Not to be
+    called inside a transaction.
     """
     with transaction():
         execute("UPDATE database_marks SET timeline = %s", (_GONE,))
-        # A stop that came back with the old state may say that the scan has caught up: it had, then. Nor did it begin
-        # when that says.
+        # A stop restored with the old state may say that the scan has caught up, which was true then, and has the wrong
+        # time.
         execute("UPDATE signing_stops SET is_caught_up = false, stopped_at = app_now()")
         for family in reservations.SEQUENCES:
             gone = DatabaseMark(network=_pool(family), system_identifier=_GONE, timeline=_GONE)
@@ -192,10 +196,11 @@ def distrust() -> None:
 
 
 def renew_pool(family: str) -> int | None:
-    """Skip ahead in a family's addresses if the database may not know which were handed out; return the next.
+    """Skip ahead in a family's addresses if the database may not know which were handed out; return the next ordinal.
 
-    That is where it is another one than they were made for, and since the chain knows more of us than our rows do.
-    None where nothing of that is new. Not to be called inside a transaction.
+    That is so if the database is another one than the addresses were made for, or if a network was stopped since
+    because the chain has more of our spends than our rows. None if neither is new. Not to be called inside a
+    transaction.
     """
     name = _pool(family)
     with transaction():
@@ -222,9 +227,9 @@ def _pool(family: str) -> str:
 
 
 def stop(network: str, *, reason: str, sender: str = "") -> bool:
-    """Let nothing be signed for a network from the caller's commit on; False if that is so already.
+    """Stop the signing for a network from the caller's commit on; False if it was stopped.
 
-    A stop that stands begins anew: the scan has to catch up once more.
+    A stop that exists begins again: the scan has to catch up once more.
     """
     if not Stop(network=network, reason=reason, sender=sender).write("ON CONFLICT DO NOTHING"):
         fall_behind(network)
@@ -235,26 +240,26 @@ def stop(network: str, *, reason: str, sender: str = "") -> bool:
 
 
 def fall_behind(network: str) -> None:
-    """Note that the scan has to catch up once more before a network that is stopped may be signed for."""
+    """Require the scan to catch up once more before a stopped network may be signed for."""
     execute("UPDATE signing_stops SET is_caught_up = false WHERE network = %s AND is_caught_up", (network,))
 
 
 def read(network: str) -> Stop | None:
-    """Return what stops a network."""
+    """Return the stop of a network; None if it has none."""
     return Stop.first("network = %s", (network,))
 
 
 def surely_known_s(network: str) -> int | None:
-    """Return how many seconds ago a stopped network's rows surely lacked nothing; None if they do not tell.
+    """Return how many seconds ago a stopped network's rows were surely complete; None if that is unknown.
 
-    That is its last signing before the stop, or its database mark: what was lost was signed later. Nothing is signed
-    between a restore and the stop. None too where a stop has another reason than a restore: its rows lack nothing.
+    That is its last signing before the stop, or its database mark: lost rows were signed later, since nothing is signed
+    between a restore and the stop. None too if the stop's reason is not a restore: then no rows are missing.
     """
     found: int | None = value(
         "SELECT extract(epoch FROM app_now() - GREATEST(m.noted_at, (SELECT max(a.created_at) FROM spend_attempts a"
         "   WHERE a.network = m.network AND a.created_at < COALESCE(s.stopped_at, app_now()))))::bigint"
         " FROM database_marks m LEFT JOIN signing_stops s USING (network) WHERE m.network = %s"
-        # Before the signer has stopped it, the database itself tells of a restore.
+        # Before the signer has stopped it, the database's identity shows a restore.
         " AND (s.reason IS NULL OR s.reason = ANY(%s))",
         (network, list(OF_RESTORE)),
     )
@@ -262,21 +267,20 @@ def surely_known_s(network: str) -> int | None:
 
 
 def is_caught_up(network: str) -> bool:
-    """Lock what stops a network until the transaction ends; return whether the scan has stood at the head since."""
+    """Lock a network's stop until the transaction ends; return True if the scan has reached the head since."""
     return is_true("SELECT is_caught_up FROM signing_stops WHERE network = %s FOR UPDATE", (network,))
 
 
 def listing() -> list[Stop]:
-    """Return all networks that are not signed for."""
+    """Return all stops, by network."""
     return Stop.read("true ORDER BY network")
 
 
 def doubtful() -> set[str]:
-    """Return the networks whose rows may lack what left there: those stopped, and those that will be.
+    """Return the networks whose rows may lack spends: those stopped, and those about to be.
 
-    Until the signer and the scan have stopped them, another identity of the database tells, or a server that was
-    started since the scan's last look. Asked before value leaves a balance by another way than a payout of that
-    network.
+    A network is about to be stopped if the database has another identity, or if its server started after the scan's
+    last look. Asked before value leaves a balance by another way than a payout of that network.
     """
     return set(
         column(
@@ -288,9 +292,9 @@ def doubtful() -> set[str]:
 
 
 def doubted_coins(catalogue: Catalogue, served: Collection[str], *, but: str = "") -> set[str]:
-    """Return the coins that doubtful networks carry: a balance may show what has left there. but: not by this one.
+    """Return the coins on doubtful networks other than `but`: balances may still show what has left there.
 
-    served: the networks that have providers here. Of others nothing can become known.
+    served: the networks that have providers here. Spends on others can never become known.
     """
     found = doubtful() & set(served) - {but}
     return {pair.currency for code in found for pair in catalogue.pairs_on(code)}
@@ -299,12 +303,14 @@ def doubted_coins(catalogue: Catalogue, served: Collection[str], *, but: str = "
 def note_caught_up(
     network: str, *, window_s: int = 0, age_max_s: int | None = None, needs_new_block: bool = False
 ) -> None:
-    """Note that the scan, unless it is halted, stands at the chain's head, told after the stop was seen.
+    """Record that the scan has reached a head that was asked for after the stop was seen, unless the scan is halted.
 
-    window_s: for so long after the stop, by the chain's clock and by ours, what was signed before it and is known to no
-    row may still come into a block; nothing is noted before. age_max_s: nor while the newest block is older, as it is
-    with nodes that went back together with the database. needs_new_block: nor while it is older than the stop, or came
-    to the scan before it: a miner may date a block hours ahead. Blocks follow the real clock.
+    Nothing is recorded in these cases:
+    window_s: fewer seconds have passed since the stop, by the chain's clock or ours. Until then, bytes that were signed
+    before and that no row knows may still come into a block.
+    age_max_s: the newest block is older, as with nodes that went back together with the database.
+    needs_new_block: the newest block is older than the stop, or the scan read it before: a miner may date a block hours
+    ahead. Blocks follow the real clock.
     """
     execute(
         "UPDATE signing_stops s SET is_caught_up = true WHERE s.network = %(network)s AND NOT s.is_caught_up"
@@ -321,9 +327,9 @@ def note_caught_up(
 
 
 def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
-    """Sign again, from slots that are at least these by sender; False if something came between.
+    """Lift a stop, and raise each sender's next slot to at least this one; False if the stop's conditions changed.
 
-    The database of now is the one that is signed from. Not to be called inside a transaction.
+    Records the current database as the one to sign from. Not to be called inside a transaction.
     """
     with transaction():
         if not is_caught_up(stopped.network) or has_unknown(stopped.network):
@@ -347,9 +353,10 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
 
 
 def has_unknown(network: str) -> bool:
-    """Return whether a departure of unknown purpose is open on the network, or one that no row knows stands there."""
+    """Return True if an unknown transaction is open on the network, or a block has a stranger's that no row knows."""
     return is_true(
-        # Where nothing is counted, what a reorg took holds up nobody: it stops the signing again if it comes back.
+        # In families without slots, a transaction that a reorg took does not count: it stops the signing again if it
+        # comes back.
         "SELECT 1 FROM unknown_spends WHERE network = %s AND status = 'open'"
         "   AND (block_height IS NOT NULL OR slot IS NOT NULL)"
         " UNION ALL SELECT 1 FROM stranger_spends t WHERE t.network = %s AND t.block_height IS NOT NULL"
@@ -359,19 +366,19 @@ def has_unknown(network: str) -> bool:
 
 
 def waiting_reason(reason: str) -> str:
-    """Return what an approved payout says while its network is not signed for."""
+    """Return the wait_reason of an approved payout while its network is not signed for."""
     return f"signing is stopped: {reason}"[:200]
 
 
 def tell_payouts(network: str, reason: str) -> None:
-    """Let the approved payouts of a network that is not signed for say why they wait."""
+    """Write into the approved payouts of a stopped network why they wait."""
     waiting.write(
         "network = %s AND status = 'approved'", (network,), reason=waiting_reason(reason), waiting_for="network"
     )
 
 
 def wake_payouts(network: str) -> None:
-    """Let payouts that waited for the scan be due."""
+    """Make payouts that waited for the scan due now."""
     execute(
         "UPDATE payouts SET due_at = app_now(), wait_reason = '' WHERE network = %s AND status = 'approved'"
         " AND starts_with(wait_reason, %s)",

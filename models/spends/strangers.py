@@ -1,8 +1,8 @@
-"""Keeps what took from our addresses though no row of ours knows it, where no counter of a sender's tells of it.
+"""Keeps transactions that took from our addresses and that no row knows, in families where no slot shows them.
 
-Noted by the scan. Whatever of ours stands in a block has its row already, since bytes are committed before they are
-sent: so who signed it has our keys, or the database has lost its last commits. Signing stops until a row knows it;
-what it moved is read after (actors.scan.departures) and settled as an unknown transaction (models.spends.unknown).
+Noted by the scan. The signer commits bytes before it sends them, so each of our transactions in a block has its row. If
+one has none, another party has our keys or the database has lost its last commits. Signing stops until a row knows it.
+actors.scan.departures then reads what it moved, and it is settled as an unknown transaction (models.spends.unknown).
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ REASON: Final = "transactions that no row knows took from our addresses"
 
 
 class StrangerSpend(Table, table="stranger_spends t"):
-    """A transaction that took from us and that no row knew."""
+    """A transaction that took from our addresses and that no row knew."""
 
     network: str
     txid: str
-    # '' where the chain names none.
+    # '' if the chain names none.
     sender: str = ""
-    # In no block while a reorg has taken it.
+    # NULL while a reorg has taken it out of its block.
     block_height: Big | None
     block_hash: str | None
     noted_at: datetime = BY_DATABASE
 
 
 def note(network: str, takers: Mapping[str, str], *, height: int, block_hash: str) -> int:
-    """Write down those of a block's transactions that no row of ours knows, and stop the signing; return how many.
+    """Record a block's transactions that no row knows, and stop the signing; return how many.
 
-    takers: their ids, with their senders where the chain names them. Call inside the transaction that records the
-    block.
+    takers: the sender of each transaction that took from us, '' if the chain names none. Call inside the transaction
+    that records the block.
     """
     unheard_of = sorted(unknown_spends.unheard_of(network, takers))
     noted = StrangerSpend.write_all(
@@ -58,7 +58,7 @@ def note(network: str, takers: Mapping[str, str], *, height: int, block_hash: st
 
 
 def take_out(network: str) -> int:
-    """Note that those above the cursor are in no block any more; call in the transaction that moves the cursor back."""
+    """Take transactions above the cursor out of their blocks; call in the transaction that moves the cursor back."""
     return execute(
         "UPDATE stranger_spends t SET block_height = NULL, block_hash = NULL FROM chain_cursors c"
         " WHERE c.network = %s AND t.network = c.network AND t.block_height > c.height",
@@ -67,9 +67,9 @@ def take_out(network: str) -> int:
 
 
 def disown(stranger: StrangerSpend) -> bool:
-    """Note that a transaction is in no block, nor ever was in the one that it was noted in; False if it is noted anew.
+    """Record that a transaction is in no block and never was in the one noted; False if it was noted again meanwhile.
 
-    It stops the signing again wherever it is found.
+    If the scan finds it in any block, the signing stops again.
     """
     return touched(
         "UPDATE stranger_spends SET block_height = NULL, block_hash = NULL WHERE (network, txid, block_hash) ="
@@ -79,7 +79,7 @@ def disown(stranger: StrangerSpend) -> bool:
 
 
 def unread(network: str, *, limit: int) -> list[StrangerSpend]:
-    """Return those that stand in a block and of which nobody has said yet what they moved there."""
+    """Return the transactions in a block whose movements are not read yet."""
     return StrangerSpend.read(
         "t.network = %s AND t.block_height IS NOT NULL AND NOT EXISTS (SELECT FROM spend_attempts a"
         "   WHERE (a.network, a.txid) = (t.network, t.txid)) AND NOT EXISTS (SELECT FROM unknown_spends u"

@@ -1,7 +1,7 @@
-"""Settles, one by one, transactions signed with our keys that no row of ours knows; the scan notes them.
+"""Keeps unknown transactions: signed with our keys, found by the scan, and without a row in this database.
 
-A database that lost its last commits finds again what they paid. Whatever a row of ours asks for becomes that row's
-spend, from where it is followed like every other (models.spends.tracking); the rest waits for an operator.
+After a database lost its last commits, they show what those had paid. An unknown transaction that pays an open order
+becomes that order's spend and is followed like any other (models.spends.tracking); the others wait for an operator.
 """
 
 from __future__ import annotations
@@ -25,45 +25,45 @@ SETTLED_PER_STEP: Final = 200
 
 
 class Part(NamedTuple):
-    """What an unknown transaction brings to one recipient, in the token's own units."""
+    """An output of an unknown transaction: the amount for one recipient, in the token's own units."""
 
     recipient: str
     units: int
     has_effect: bool = True
-    # The payout that an operator took it for.
+    # The payout that an operator named for it.
     payout_id: UUID | None = None
-    # '' where the family's transfers carry none.
+    # '' in families whose transfers carry no memo.
     memo: str = ""
-    # Payouts that ask for the same, and that an operator said this did not pay.
+    # Payouts that ask for the same transfer; an operator stated that this output did not pay them.
     not_paid: tuple[UUID, ...] = ()
 
     @classmethod
     def told(cls, values: Mapping[str, Any]) -> Part:
-        """Return the part that a JSON object tells."""
+        """Return the part that a JSON object describes."""
         named = values["payout_id"]
         return cls(
             values["recipient"], values["units"], values["has_effect"], UUID(named) if named else None,
-            # Absent in what an older version noted.
+            # Missing in rows of an older version.
             values.get("memo", ""), tuple(map(UUID, values.get("not_paid", ()))),
         )  # fmt: skip
 
     def tells(self) -> dict[str, Any]:
-        """Return the JSON object that tells it."""
+        """Return the part as a JSON object."""
         payout_id = str(self.payout_id) if self.payout_id else None
         return self._asdict() | {"payout_id": payout_id, "not_paid": [str(each) for each in self.not_paid]}
 
 
 class UnknownRow(Table, table="unknown_spends"):
-    """A transaction of ours that no row knew. Units are the token's own; addresses are in the stored form."""
+    """An unknown transaction. Units are the token's own; addresses are in the stored form."""
 
     id: UUID = BY_DATABASE
     network: str
     txid: str
     sender: str
     key_ordinal: Big | None
-    # NULL where the family counts nothing.
+    # NULL in families without slots.
     slot: Big | None
-    # The one output's; '' where there are several, and then the units are of all together.
+    # Of a single output. '' if there are several; then the units are the sum of all.
     recipient: str
     currency: str
     contract: str | None
@@ -71,16 +71,16 @@ class UnknownRow(Table, table="unknown_spends"):
     token_units: Units
     is_transfer: bool
     raw: bytes  # type: ignore[assignment]  # covers a method of peewee's that no row needs
-    # What it offered, as an attempt says it.
+    # The fee that it offered, as in an attempt.
     ceiling_units: Units
     terms: dict[str, int]
-    # What the version before reads of the terms; the database fills them.
+    # Of the terms, for the previous version; the database fills them.
     gas_limit: Big = BY_DATABASE
     price_units: Units = BY_DATABASE
     tip_units: Units = BY_DATABASE
     is_success: bool
     chain_fee_units: Units
-    # In no block while a reorg has taken it.
+    # NULL while a reorg has taken it out of its block.
     block_height: Big | None
     block_hash: str | None
     status: Status = BY_DATABASE
@@ -88,9 +88,9 @@ class UnknownRow(Table, table="unknown_spends"):
     settled_by: str = BY_DATABASE
     reason: str = BY_DATABASE
     outputs: list[dict[str, Any]] = BY_DATABASE
-    # Those of our coins that it spends, as (txid, vout), where the claim is coins.
+    # Our coins that it spends, as (txid, vout), if the family's claim is coins.
     spends: list[list[Any]] = BY_DATABASE
-    # The end of its window, where the claim is one.
+    # The end of its window, if the family's claim is a window.
     expires_at: datetime | None = BY_DATABASE
     expires_height: Big | None = BY_DATABASE
     # As of an attempt.
@@ -100,27 +100,27 @@ class UnknownRow(Table, table="unknown_spends"):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Return what it brings to whom, besides what came back to ourselves."""
+        """Return its outputs, without those to our own addresses."""
         if not self.outputs:
             return (Part(self.recipient, self.token_units, has_effect=self.is_success),)
         return tuple(Part.told(each) for each in self.outputs)
 
     @property
     def may_pay(self) -> bool:
-        """Return whether its outputs may be what orders asked for.
+        """Return True if its outputs may pay orders.
 
-        Coins of ours beside others may be ours all: of addresses that a restored pool does not have.
+        If some of its coins are ours, all may be: a restored address pool may lack the addresses of the others.
         """
         return self.is_transfer or bool(self.spends)
 
     @property
     def outpoints(self) -> list[Outpoint]:
-        """Return the coins of ours that it spends."""
+        """Return our coins that it spends."""
         return [(txid, vout) for txid, vout in self.spends]
 
 
 def own(network: str, family: str, addresses: Collection[str]) -> dict[str, int | None]:
-    """Return those of the addresses for which we have keys, with the ordinal of the key; None is the hot wallet's."""
+    """Return our own among these addresses, with the ordinal of each key; None is the hot wallet's key."""
     if not addresses:
         return {}
     found: dict[str, int | None] = dict(
@@ -137,7 +137,7 @@ def own(network: str, family: str, addresses: Collection[str]) -> dict[str, int 
 
 
 def unheard_of(network: str, txids: Collection[str]) -> set[str]:
-    """Return those of the transactions that we did not sign by any row, and that are not noted in a block either."""
+    """Return the transactions that no attempt has and that are not noted as unknown in a block either."""
     if not txids:
         return set()
     found = column(
@@ -151,7 +151,10 @@ def unheard_of(network: str, txids: Collection[str]) -> set[str]:
 
 
 def note(new: UnknownRow) -> bool:
-    """Write down a transaction and stop the signing, in the transaction that records its block; False if known."""
+    """Record an unknown transaction and stop the signing; False if it was known.
+
+    Call inside the transaction that records its block.
+    """
     told = vars(new)
     values = told | {name: Json(told[name]) for name in ("terms", "outputs", "spends") if name in told}
     noted = touched(
@@ -169,7 +172,7 @@ def note(new: UnknownRow) -> bool:
 
 
 def take_out(network: str) -> int:
-    """Note that those above the cursor are in no block any more, as a reorg has moved it; return how many."""
+    """Take the open transactions above the cursor out of their blocks, after a reorg moved it back; return how many."""
     return execute(
         "UPDATE unknown_spends u SET block_height = NULL, block_hash = NULL FROM chain_cursors c"
         " WHERE c.network = %s AND u.network = c.network AND u.status = 'open' AND u.block_height > c.height",
@@ -178,17 +181,17 @@ def take_out(network: str) -> int:
 
 
 def open_ones(network: str, *, limit: int = SETTLED_PER_STEP) -> list[UnknownRow]:
-    """Return what is not settled, in the order of the chain; what is in no block now last."""
+    """Return the transactions that are not settled, in the order of the chain; those in no block come last."""
     return UnknownRow.read("network = %s AND status = 'open' ORDER BY block_height, slot LIMIT %s", (network, limit))
 
 
 def listing(network: str, *, limit: int) -> list[UnknownRow]:
-    """Return what was ever noted, the newest first."""
+    """Return all unknown transactions ever noted, newest first."""
     return UnknownRow.read("network = %s ORDER BY id DESC LIMIT %s", (network, limit))
 
 
 def waiting() -> dict[str, int]:
-    """Return how many are not settled, by network, strangers' included."""
+    """Return the number of transactions that are not settled, by network, with strangers'."""
     return dict(
         rows(
             "SELECT network, count(*) FROM (SELECT network FROM unknown_spends WHERE status = 'open'"
@@ -201,19 +204,19 @@ def waiting() -> dict[str, int]:
 
 
 def find(network: str, txid: str) -> UnknownRow | None:
-    """Return one by its transaction."""
+    """Return an unknown transaction by its id."""
     return UnknownRow.first("network = %s AND txid = %s", (network, txid))
 
 
 def lock(unknown_id: UUID) -> UnknownRow | None:
-    """Lock one that is not settled until the transaction ends; None if it is settled."""
+    """Lock an unknown transaction until the caller's commit and return it; None if it is settled."""
     if not is_true("SELECT 1 FROM unknown_spends WHERE id = %s AND status = 'open' FOR UPDATE", (unknown_id,)):
         return None
     return UnknownRow.first("id = %s", (unknown_id,))
 
 
 def settle(unknown: UnknownRow, status: Status, *, spend_id: UUID | None, by: str, reason: str) -> None:
-    """Record the outcome of a locked one: whose spend it is now, who decided, and why."""
+    """Record the outcome of a locked transaction: its spend, who decided, and why."""
     execute(
         "UPDATE unknown_spends SET status = %s, spend_id = %s, settled_by = %s, reason = %s, settled_at = app_now()"
         " WHERE id = %s AND status = 'open'",
@@ -222,7 +225,7 @@ def settle(unknown: UnknownRow, status: Status, *, spend_id: UUID | None, by: st
 
 
 def note_not_paid(network: str, txid: str, payout_ids: Collection[UUID]) -> None:
-    """Record, as an operator says, which payouts a transaction did not pay; inside the caller's transaction."""
+    """Record which payouts a transaction did not pay, as an operator stated; inside the caller's transaction."""
     execute("SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s FOR UPDATE", (network, txid))
     found = find(network, txid)
     if found is None:
@@ -242,7 +245,7 @@ def reclaim(unknown: UnknownRow, *, by: str, reason: str) -> None:
 
 
 def name_payout(unknown: UnknownRow, place: int, payout_id: UUID) -> UnknownRow:
-    """Record which payout an output of a locked one is, as an operator says; return it as it is then."""
+    """Record the payout that an operator named for an output of a locked transaction; return the changed row."""
     parts = list(unknown.parts)
     parts[place] = parts[place]._replace(payout_id=payout_id)
     outputs = Json([part.tells() for part in parts])
@@ -254,7 +257,7 @@ def name_payout(unknown: UnknownRow, place: int, payout_id: UUID) -> UnknownRow:
 
 
 def named_payouts(network: str, *, but: UUID) -> set[UUID]:
-    """Return the payouts that operators took outputs for of what is not settled, one transaction's left out."""
+    """Return the payouts that operators named for outputs of unsettled transactions other than `but`."""
     found = column(
         "SELECT o ->> 'payout_id' FROM unknown_spends u, jsonb_array_elements(u.outputs) o"
         " WHERE u.network = %s AND u.status = 'open' AND u.id <> %s AND o ->> 'payout_id' IS NOT NULL",
@@ -264,7 +267,7 @@ def named_payouts(network: str, *, but: UUID) -> set[UUID]:
 
 
 def user_of_slot(spend: SpendRow) -> UnknownRow | None:
-    """Return the transaction of our own key that stands in a block with a spend's slot and is none of its attempts."""
+    """Return the unknown transaction that used a spend's slot in a block; None if there is none."""
     return UnknownRow.first(
         "network = %s AND sender = %s AND slot = %s AND block_height IS NOT NULL LIMIT 1",
         (spend.network, spend.sender, spend.slot),
@@ -272,14 +275,14 @@ def user_of_slot(spend: SpendRow) -> UnknownRow | None:
 
 
 def may_be(unknown: UnknownRow, spend: SpendRow) -> bool:
-    """Return whether a transaction moves what a spend does, to each recipient with its memo."""
+    """Return True if a transaction moves the same as a spend: the same amount and memo to each recipient."""
     asked = sorted((output.recipient, output.token_units, output.memo) for output in spend.outputs)
     moved = sorted((part.recipient, part.units, part.memo) for part in unknown.parts)
     return (asked, spend.contract) == (moved, unknown.contract)
 
 
 def holders(unknown: UnknownRow) -> list[UUID]:
-    """Return the spends of ours that claim what a transaction claims, and are not dead."""
+    """Return our spends that share a transaction's claim and are not dead."""
     if unknown.slot is None:
         return held_coins.holders(unknown.network, unknown.outpoints)
     return column(
@@ -289,9 +292,10 @@ def holders(unknown: UnknownRow) -> list[UUID]:
 
 
 def hindered(unknown: UnknownRow, *, depth: int) -> list[UUID]:
-    """Return the spends of ours that have to be dead before a transaction may have its claim; depth: as dead ones lie.
+    """Return our spends that have to be dead before a transaction may have its claim.
 
-    A spend that claims a coin of it with a later attempt alone does without.
+    A spend that claims one of the coins only with a later attempt does not count, since it can do without. depth: from
+    which a spend of the coins counts as final.
     """
     if unknown.slot is None:
         return held_coins.needing(unknown.network, unknown.outpoints, depth=depth)
@@ -299,7 +303,7 @@ def hindered(unknown: UnknownRow, *, depth: int) -> list[UUID]:
 
 
 def is_void(unknown: UnknownRow) -> bool:
-    """Return whether one that is in no block can be in none any more, as far as our own scan tells."""
+    """Return True if, by our own scan, no block can ever include this transaction, which is in none now."""
     if unknown.spends and held_coins.are_spent_otherwise(unknown.network, unknown.outpoints, unknown.txid):
         return True
     if unknown.slot is not None:
