@@ -1,6 +1,6 @@
 """Keeps deposits: rows, matching against the gateway's addresses, and the queries of the scan.
 
-What becomes of them is decided by models.invoices.settlement (invoices) and models.wallets.settlement.
+models.invoices.settlement and models.wallets.settlement decide how deposits are credited.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OwnerKind = Literal["invoice", "wallet"]
 
 
 class Owner(NamedTuple):
-    """Whose address it is, and what it was given out for."""
+    """The owner of an address: an invoice or a wallet, with its merchant."""
 
     address: str
     kind: OwnerKind
@@ -35,7 +35,7 @@ class Owner(NamedTuple):
 
 
 HEIGHT_MAX: Final = 2**63 - 1
-# Several providers have to tell the same of it before it is confirmed, and have not yet.
+# Several providers have to report the deposit alike before it is confirmed, and have not yet.
 _IS_DOUBTED: Final = (
     "EXISTS (SELECT 1 FROM deposit_quorums q WHERE q.deposit_id = d.id AND q.round = d.round AND q.agreed_at IS NULL)"
 )
@@ -70,10 +70,10 @@ class Deposit(Table, table="deposits d", joins="LEFT JOIN chain_cursors c ON c.n
     rounding_units: Units = BY_DATABASE
     is_announced: bool = BY_DATABASE
     refund_id: UUID | None = BY_DATABASE
-    # What of the refund came from here.
+    # The part of the refund's hold that came from this deposit.
     refund_units: Units | None = BY_DATABASE
     sweep_id: UUID | None = BY_DATABASE
-    # So many confirmations it takes at least, whatever its network asks for.
+    # The least number of confirmations, even if its network asks for fewer.
     depth_min: int = 0
     depth: int = derived("COALESCE(c.height - d.block_height + 1, 0)")
     awaits_quorum: bool = derived(_IS_DOUBTED)
@@ -81,19 +81,19 @@ class Deposit(Table, table="deposits d", joins="LEFT JOIN chain_cursors c ON c.n
 
     @property
     def is_refunded(self) -> bool:
-        """Return whether it was sent back for good."""
+        """Return True if its refund is confirmed."""
         return self.refund_status == "confirmed"
 
     @property
     def shown_status(self) -> str:
-        """Return its status in the words of the API."""
+        """Return the deposit's status in the words of the API."""
         if self.status == "confirmed" and self.refund_id is not None:
             return "refunded" if self.is_refunded else "refunding"
         return "awaiting_quorum" if self.awaits_quorum and self.status == "pending" else self.status
 
 
 class ChainCursor(Table, table="chain_cursors"):
-    """How far a network is scanned, read again, and final."""
+    """A network's cursor: the heights that are scanned, read a second time, and final."""
 
     network: str
     height: Big
@@ -109,19 +109,19 @@ class ChainCursor(Table, table="chain_cursors"):
     halted_reason: str = BY_DATABASE
     halted_at: datetime | None = BY_DATABASE
     final_moved_at: datetime | None = BY_DATABASE
-    # When its pools were last read to their end, of networks that tell what waits in them.
+    # When its pools were last read to their end, of networks whose providers show them.
     pools_read_at: datetime | None = BY_DATABASE
-    # When the scan last looked at its chain, and when it last asked for the head and came to it.
+    # When the scan last looked at its chain, and when it asked for the head that it then reached.
     looked_at: datetime | None = BY_DATABASE
     head_reached_at: datetime | None = BY_DATABASE
-    # The highest block that it ever stood on, as far as two providers do not deny it.
+    # The highest block ever scanned, unless two providers deny it.
     peak_height: Big | None = BY_DATABASE
-    # Where providers are known to have different blocks.
+    # The height at which providers are known to have different blocks.
     split_height: Big | None = BY_DATABASE
 
 
 class BalanceProbe(Table, table="balance_probes"):
-    """An address whose balance is read, since transfers to it may show nowhere else."""
+    """A probe of an address, since some transfers to it show only in its balance."""
 
     network: str
     address: str
@@ -137,16 +137,16 @@ class ChainBlock(Table, table="chain_blocks"):
     network: str
     height: Big
     hash: str
-    # None: the one below, as the version before left it to be told.
+    # None in rows of the previous version: the height below.
     parent_height: Big | None = BY_DATABASE
     parent_hash: str
     block_time: datetime
-    # The mark of the provider that showed it; '' where that is not known.
+    # The mark of the provider that showed it; '' if unknown.
     read_by: str = BY_DATABASE
 
 
 class DepositQuorum(Table, table="deposit_quorums"):
-    """A second opinion that a life of a deposit needs."""
+    """A second opinion that a deposit needs, in one of its lives: each return after a reorg begins a new one."""
 
     deposit_id: UUID
     round: int
@@ -170,7 +170,7 @@ class Booked(NamedTuple):
 
 
 class UnwitnessedCredits(Table, table="unwitnessed_credits"):
-    """What an hour's deposits without a second opinion come to."""
+    """The sum of an hour's deposits without a second opinion."""
 
     network: str
     hour: datetime
@@ -183,15 +183,15 @@ _IS_THE_SAME: Final = (
 
 
 def match(family: str, addresses: Collection[str]) -> dict[str, Owner]:
-    """Return the owners of those addresses that are ours."""
+    """Return the owners of our addresses among these."""
     return matched(family, addresses)[0]
 
 
 def matched(family: str, addresses: Collection[str]) -> tuple[dict[str, Owner], set[str]]:
-    """Return the owners of those addresses that are ours, and those of the pool that are nobody's.
+    """Return the owners of our addresses among these, and the pool's addresses without an owner.
 
-    One indexed query, however many are watched. Each is looked up on its own: of a block with thousands of them the
-    planner would rather read the whole pool.
+    One indexed query, however many addresses are watched. Each is looked up on its own: for a block with thousands of
+    them the planner would otherwise read the whole pool.
     """
     if not addresses:
         return {}, set()
@@ -214,10 +214,11 @@ def matched(family: str, addresses: Collection[str]) -> tuple[dict[str, Owner], 
 
 
 def record(found: Deposit) -> bool:
-    """Write a deposit once. One that a reorg took and brought back begins a new life with its first moment.
+    """Write a deposit once; return True if a row was written.
 
-    All else is as the new block shows it: run on another state, the same transaction may have paid another sum, or
-    somebody else. Returns whether a row was written. Call inside the transaction that moves the cursor.
+    A deposit that a reorg took and another block brought back begins a new life, and keeps its first moment. All else
+    is as the new block shows it: run on another state, the same transaction may have paid another sum or another
+    address. Call inside the transaction that moves the cursor.
     """
     return bool(
         _first_told(found).write(
@@ -229,7 +230,7 @@ def record(found: Deposit) -> bool:
             " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,"
             " depth_min = EXCLUDED.depth_min,"
             f" is_announced = d.is_announced AND {_IS_THE_SAME},"
-            # What was sent back before the reorg was this money, if it is this money that came back.
+            # A refund made before the reorg stays attached if the same money came back.
             f" refund_id = CASE WHEN {_IS_THE_SAME} THEN d.refund_id END,"
             f" refund_units = CASE WHEN {_IS_THE_SAME} THEN d.refund_units END,"
             " seen_at = CASE WHEN d.owner_id = EXCLUDED.owner_id THEN LEAST(d.seen_at, EXCLUDED.seen_at)"
@@ -239,7 +240,7 @@ def record(found: Deposit) -> bool:
 
 
 def _first_told(found: Deposit) -> Deposit:
-    """Return a deposit with its moments: its block's, or the earlier one at which it was seen about to be included."""
+    """Return a deposit with its moments: its block's, or the earlier one of a sighting that counts."""
     told = sightings.moments_of(
         found.network, found.txid, found.ordinal, owner_id=found.owner_id, block_time=found.block_time
     )
@@ -250,12 +251,12 @@ def _first_told(found: Deposit) -> Deposit:
 
 
 def of_owner(owner_id: UUID) -> list[Deposit]:
-    """Return all deposits of an invoice, oldest first. Its row is locked by the caller."""
+    """Return all deposits of an invoice, oldest first. The caller has locked the invoice."""
     return Deposit.read("d.owner_id = %s ORDER BY d.seen_at, d.id", (owner_id,))
 
 
 def pending_due(catalogue: Catalogue, owner_id: UUID, *, limit: int) -> list[Deposit]:
-    """Return deposits that the scan of their own network has buried deep enough, oldest first."""
+    """Return pending deposits with enough confirmations in the scan of their network, oldest first."""
     confirmations = msgspec.json.encode({code: network.confirmations for code, network in catalogue.networks.items()})
     return Deposit.read(
         "d.owner_id = %s AND d.status = 'pending'"
@@ -276,9 +277,9 @@ def credit_due(owner_id: UUID, *, limit: int) -> list[Deposit]:
 
 
 def largest_waiting(owner_id: UUID, *, limit: int) -> list[Deposit]:
-    """Return what credit_due() does, the largest first: a crowd of specks must not stand before them.
+    """Return the deposits of credit_due(), largest first, so that many tiny ones do not delay them.
 
-    The owner, an invoice or a wallet, is locked.
+    The caller has locked the owner, an invoice or a wallet.
     """
     return Deposit.read(
         "d.owner_id = %s AND d.status = 'confirmed' AND d.stray_reason IS NULL AND d.refund_id IS NULL"
@@ -288,9 +289,9 @@ def largest_waiting(owner_id: UUID, *, limit: int) -> list[Deposit]:
 
 
 def undecided_strays(owner_id: UUID, txid: str, *, limit: int) -> list[Deposit]:
-    """Return a transaction's strays in suspense that no refund took, the largest first. The owner is locked.
+    """Return a transaction's strays in suspense that no refund took, largest first. The caller has locked the owner.
 
-    The transaction is named in any case, with or without 0x.
+    txid: in upper or lower case, with or without 0x.
     """
     bare = txid.lower().removeprefix("0x")
     return Deposit.read(
@@ -301,7 +302,7 @@ def undecided_strays(owner_id: UUID, txid: str, *, limit: int) -> list[Deposit]:
 
 
 def is_refund_under_way(owner_id: UUID) -> bool:
-    """Return whether deposits that count are about to be sent back, and may still come back into suspense."""
+    """Return True if an unfinished refund has taken deposits that count; they may still return to suspense."""
     return is_true(
         "SELECT 1 FROM deposits d JOIN payouts p ON p.id = d.refund_id WHERE d.owner_id = %s"
         " AND d.stray_reason IS NULL AND p.status <> 'confirmed' LIMIT 1",
@@ -310,7 +311,7 @@ def is_refund_under_way(owner_id: UUID) -> bool:
 
 
 def small_count(owner_id: UUID, *, units_below: int, limit: int) -> int:
-    """Return how many deposits below a sum count already towards an owner, the limit at most."""
+    """Return the number of an owner's deposits below a sum, at most the limit."""
     found: int = value(
         "SELECT count(*) FROM (SELECT 1 FROM deposits WHERE owner_id = %s AND stray_reason IS NULL"
         " AND status <> 'reversed' AND amount_units < %s LIMIT %s) s",
@@ -320,12 +321,12 @@ def small_count(owner_id: UUID, *, units_below: int, limit: int) -> int:
 
 
 def is_any_of(owner_id: UUID) -> bool:
-    """Return whether anything ever came to an owner, whatever became of it."""
+    """Return True if an owner ever had a deposit, reversed ones included."""
     return is_true("SELECT 1 FROM deposits WHERE owner_id = %s LIMIT 1", (owner_id,))
 
 
 def owners_due(network: str, *, kind: OwnerKind, confirmations: int, limit: int) -> list[UUID]:
-    """Return owners of pending deposits that the scan has buried deep enough."""
+    """Return the owners of pending deposits that have enough confirmations in the scan."""
     return column(
         "SELECT DISTINCT d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
         " WHERE d.network = %s AND d.owner_kind = %s AND d.status = 'pending'"
@@ -336,9 +337,9 @@ def owners_due(network: str, *, kind: OwnerKind, confirmations: int, limit: int)
 
 
 def orphans(network: str, *, kind: OwnerKind) -> list[tuple[UUID, UUID]]:
-    """Return (deposit, owner) of the deposits in blocks above the cursor: a reorg moved it back from there."""
+    """Return (deposit, owner) of the deposits in blocks above the cursor, after a reorg moved it back."""
     return rows(
-        # Of a height that is known to no planner it expects a third of all rows; of two bounds, few.
+        # With one bound that the planner cannot know, it expects a third of all rows; with two bounds, few.
         "SELECT d.id, d.owner_id FROM deposits d WHERE d.network = %s AND d.owner_kind = %s AND d.status <> 'reversed'"
         " AND d.block_height > (SELECT height FROM chain_cursors WHERE network = %s) AND d.block_height < %s"
         " ORDER BY d.owner_id, d.id",
@@ -347,16 +348,16 @@ def orphans(network: str, *, kind: OwnerKind) -> list[tuple[UUID, UUID]]:
 
 
 def is_orphan(network: str, deposit_id: UUID) -> bool:
-    """Return whether a deposit is in a block above the cursor, and keep the cursor there until the transaction ends.
+    """Return True if a deposit is in a block above the cursor; lock the cursor until the transaction ends.
 
-    Another process may have taken the deposit back since it was listed, and read its next life.
+    Since the deposit was listed, another process may have reversed it and the scan may have read its next life.
     """
     height = value("SELECT height FROM chain_cursors WHERE network = %s FOR SHARE", (network,))
     return is_true("SELECT 1 FROM deposits WHERE id = %s AND block_height > %s", (deposit_id, height))
 
 
 def in_block(network: str, height: int, block_hash: str) -> list[Booked]:
-    """Return a block's deposits that its transactions and logs themselves show."""
+    """Return a block's deposits that its transactions and logs show, without those found by probes or traces."""
     return rows_as(
         Booked,
         "SELECT txid, ordinal, currency, amount_units AS units, address FROM deposits"
@@ -367,7 +368,7 @@ def in_block(network: str, height: int, block_hash: str) -> list[Booked]:
 
 
 def confirm(deposit_id: UUID) -> bool:
-    """Mark a pending deposit confirmed; False when somebody was first, or while it waits for a second opinion."""
+    """Mark a pending deposit confirmed; False if another process did, or while it waits for a second opinion."""
     return touched(
         "UPDATE deposits d SET status = 'confirmed', confirmed_at = app_now() WHERE d.id = %s"
         f" AND d.status = 'pending' AND NOT {_IS_DOUBTED}",
@@ -376,9 +377,9 @@ def confirm(deposit_id: UUID) -> bool:
 
 
 def credit(deposit_id: UUID, *, net: int, fee: int, fee_fixed: int, rounding: int) -> list[Rule] | None:
-    """Mark a confirmed deposit credited and keep how it was divided; None when somebody was first.
+    """Mark a confirmed deposit credited and store its division; None if another process did.
 
-    Returns who else has a share in it, by the rules that its merchant has at this moment.
+    Returns the rules for other merchants' shares in it that its merchant has at this moment.
     """
     found = value(
         "UPDATE deposits d SET status = 'credited', net_units = %s, fee_units = %s, fee_fixed_units = %s,"
@@ -390,9 +391,9 @@ def credit(deposit_id: UUID, *, net: int, fee: int, fee_fixed: int, rounding: in
 
 
 def take(refund_id: UUID, deposit_ids: Sequence[UUID], units: Sequence[int]) -> int:
-    """Give confirmed deposits, which wait in suspense, to a refund; return how many were there to be taken.
+    """Attach confirmed deposits in suspense to a refund; return how many were still free.
 
-    units: what of the refund's hold comes from each.
+    units: the part of the refund's hold that comes from each.
     """
     return execute(
         "UPDATE deposits d SET refund_id = %s, refund_units = t.units"
@@ -403,7 +404,7 @@ def take(refund_id: UUID, deposit_ids: Sequence[UUID], units: Sequence[int]) -> 
 
 
 def of_refund(refund_id: UUID) -> list[Deposit]:
-    """Return the deposits that a refund took out of suspense. Their owner is locked by the caller."""
+    """Return the deposits that a refund took out of suspense. The caller has locked their owner."""
     return Deposit.read("d.refund_id = %s ORDER BY d.id", (refund_id,))
 
 
@@ -413,7 +414,7 @@ def give_back(refund_id: UUID) -> None:
 
 
 def reverse(deposit_id: UUID) -> Deposit | None:
-    """Mark a deposit reversed and return it as it was; None when somebody was first. Its owner is locked."""
+    """Mark a deposit reversed and return it as it was; None if another process did. The caller has locked its owner."""
     found = Deposit.first("d.id = %s AND d.status <> 'reversed' FOR UPDATE OF d", (deposit_id,))
     if found is None:
         return None

@@ -1,8 +1,8 @@
-"""Takes back deposits whose blocks left the chain, and stops the refunds that they were to pay.
+"""Reverses deposits whose blocks left the chain, and cancels the refunds that they were to pay.
 
-Called by actors.scan.follow, by actors.scan.witnesses for what others outvote, and by actors.signer.broadcast for what
-had to wait. A reorg never finds a reason to stop here: what was sent already becomes the merchant's debt. The owner of
-a deposit is locked before its refunds, these before debts and balances.
+Called by actors.scan.follow, by actors.scan.witnesses for outvoted deposits, and by actors.signer.broadcast for refunds
+that had to wait. A reversal always goes through: money that was already sent becomes the merchant's debt. Locks: the
+owner of a deposit, then its refunds, then debts and balances.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ REASON: Final = "the deposit left the chain"
 
 
 def reverse_orphans(catalogue: Catalogue, network: str) -> None:
-    """Take back all deposits whose blocks left the chain.
+    """Reverse all deposits whose blocks left the chain.
 
-    Call it after the cursor was moved back and before it moves on; a scan that begins calls it too, as the last one
-    may have died in between. The cursor's time is then that of the fork, so no invoice expires for lack of a deposit
-    that the other branch may still bring.
+    Called after the cursor was moved back and before it moves on, and at the start of each scan, since the previous one
+    may have died in between. The cursor's time is then that of the fork, so that no invoice expires while the other
+    branch may still bring its deposit.
     """
     for deposit_id, owner_id in deposits.orphans(network, kind="wallet"):
         repeat_on_deadlock(reverse_of_wallet, catalogue, deposit_id, owner_id, network=network)
@@ -43,7 +43,7 @@ def reverse_orphans(catalogue: Catalogue, network: str) -> None:
 
 
 def _with_lasts(found: Sequence[tuple[UUID, UUID]]) -> Iterator[tuple[UUID, UUID, bool]]:
-    """Say of each (deposit, owner) whether it is its owner's last; they are sorted by owners."""
+    """Yield each (deposit, owner) with True if it is its owner's last; the input is sorted by owner."""
     for (deposit_id, owner_id), after in zip_longest(found, found[1:]):
         yield deposit_id, owner_id, after is None or after[1] != owner_id
 
@@ -51,10 +51,11 @@ def _with_lasts(found: Sequence[tuple[UUID, UUID]]) -> Iterator[tuple[UUID, UUID
 def reverse_of_invoice(
     catalogue: Catalogue, deposit_id: UUID, invoice_id: UUID, *, is_judged: bool = True, network: str | None = None
 ) -> None:
-    """Take back a deposit of an invoice and judge that anew, all in one transaction.
+    """Reverse a deposit of an invoice and settle the invoice again, in one transaction.
 
-    Not judged is one of which more is taken back at once: what those add up to would be read for every one of them. A
-    scan that died before the last goes on with it. network: leave the deposit if the cursor has passed its block again.
+    is_judged: False if more deposits of the same invoice follow, so that their sum is read only once, with the last. If
+    the scan dies before that one, the next scan does it. network: leave the deposit if the cursor has passed its block
+    again.
     """
     with transaction():
         is_gone = network is None or deposits.is_orphan(network, deposit_id)
@@ -69,7 +70,8 @@ def reverse_of_invoice(
         if deposit is not None:
             events.note_reorged(catalogue, deposit)
             _take_back(catalogue, invoice, deposit)
-        # Where somebody was first, the caller's others of this invoice may wait for the judgement all the same.
+        # If another process reversed this deposit, the caller's others of this invoice may still wait for the
+        # settlement.
         if is_judged:
             settlement.settle_locked(catalogue, invoice_id)
         elif deposit is not None:
@@ -78,7 +80,7 @@ def reverse_of_invoice(
 
 def _take_back(catalogue: Catalogue, invoice: InvoiceRow, deposit: Deposit) -> None:
     if deposit.status == "credited":
-        # Before the deposit is booked: what they held pays for it.
+        # Before the reversal is booked: the amounts held for these refunds pay for it.
         _stop(catalogue, refunds.beyond_refundable(invoice.id))
     crediting.book_reversed(deposit, invoice.merchant_id)
     execute(
@@ -88,10 +90,10 @@ def _take_back(catalogue: Catalogue, invoice: InvoiceRow, deposit: Deposit) -> N
 
 
 def reverse_of_wallet(catalogue: Catalogue, deposit_id: UUID, wallet_id: UUID, *, network: str | None = None) -> None:
-    """Take back a deposit of a static wallet, credited or held.
+    """Reverse a deposit of a static wallet, credited or held.
 
-    Nobody is told of that: the same transaction usually comes back with another block, and is credited again. A refund
-    that is stopped is told of as all payouts are. network: as with invoices.
+    No webhook reports it: usually another block brings the same transaction back, and it is credited again. A cancelled
+    refund is reported like any payout. network: as with invoices.
     """
     with transaction():
         if network is not None and not deposits.is_orphan(network, deposit_id):
@@ -106,10 +108,10 @@ def reverse_of_wallet(catalogue: Catalogue, deposit_id: UUID, wallet_id: UUID, *
 
 
 def outvote(catalogue: Catalogue, told: Deposit) -> bool:
-    """Take back a deposit that one provider alone told; False if it was agreed on, or is not that life any more.
+    """Reverse a deposit that only one provider reported; False if others agreed, or it has begun another life.
 
-    It never counted, so that nothing is booked and nobody's history tells of it. Call inside a transaction that locks
-    the cursor and records what the others tell, and settle the owner after it.
+    It never counted, so nothing is booked and no timeline shows it. Call inside a transaction that locks the cursor and
+    records the other providers' answers, and settle the owner afterwards.
     """
     if not witnesses.reject(told):
         return False
@@ -125,7 +127,7 @@ def outvote(catalogue: Catalogue, told: Deposit) -> bool:
 
 
 def _stop_refund_of(catalogue: Catalogue, deposit_id: UUID) -> None:
-    """Cancel the refund that takes a deposit out of suspense, if nothing of it is signed."""
+    """Cancel the refund that took a deposit out of suspense, unless it is signed."""
     refund_id: UUID | None = value("SELECT refund_id FROM deposits WHERE id = %s", (deposit_id,))
     refund = None if refund_id is None else payouts.lock(refund_id)
     if refund is not None:
@@ -133,9 +135,9 @@ def _stop_refund_of(catalogue: Catalogue, deposit_id: UUID) -> None:
 
 
 def stop_lost(catalogue: Catalogue, payout_id: UUID) -> bool:
-    """Cancel a refund that a reorg left alone because it was signed, now that those bytes are dead; True if it did.
+    """Cancel a refund whose deposit a reorg took, now that its signed bytes are dead; True if this one was cancelled.
 
-    Of a payment's refunds the newest are cancelled, as far as what is left does not cover them: that may be others.
+    Of a payment's refunds, the newest that the remaining credit does not cover are cancelled, which may be others.
     """
     with transaction():
         refund = payout_endings.lock(payout_id)
@@ -143,12 +145,13 @@ def stop_lost(catalogue: Catalogue, payout_id: UUID) -> bool:
             return False
         of_credited = refund.invoice_id if refund.funded_from == "available" else None
         beyond = [refund] if of_credited is None else refunds.beyond_refundable(of_credited)
-        # Kept while its network is frozen, unlike those that a reorg stops: bytes of it that no row knows may be found.
+        # Unlike refunds that a reorg cancels, it stays while its network is frozen: the scan may still find bytes of it
+        # that no row knows.
         ended = [payout_endings.cancel_unsigned(catalogue, each.id, error=REASON) for each in beyond]
     return any(each is not None and each.id == payout_id for each in ended)
 
 
 def _stop(catalogue: Catalogue, stopped: Iterable[PayoutRow]) -> None:
-    """Cancel those locked refunds that are not signed."""
+    """Cancel the locked refunds that are not signed."""
     for refund in stopped:
         payout_endings.cancel_unsigned(catalogue, refund.id, error=REASON, is_forced=True)

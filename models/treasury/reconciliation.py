@@ -1,7 +1,7 @@
-"""Reckons what our addresses should hold, and how that compared with the chain last. See actors.treasury.reconcile.
+"""Computes what our addresses should hold, and keeps the latest comparisons with the chain.
 
-All is told for one scanned block: what happened in it or before, whoever noted it later. A spend counts where the chain
-has it, wherever its row is in the meantime.
+For actors.treasury.reconcile. All figures are as of one scanned block: everything up to it counts, even if noted later.
+A spend counts at the height where the chain included it, whatever its row's state is by now.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from models.treasury.cold_books import COOLED, RETURNED
 from models.treasury.rows import Place, Reconciliation, Topup
 from models.treasury.topup_doubts import OPEN
 
-# Wrong so many times in a row is no lagging answer.
+# This many wrong comparisons in a row cannot come from a lagging provider.
 MISSES_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What spends that stand in blocks brought to a place of a coin, less what they took; in token units."""
+    """The net effect of included spends on the hot or the cold wallet in one coin, in token units."""
 
     currency: str
     decimals: int
@@ -38,30 +38,31 @@ class Flow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Books:
-    """The rows about a network's hot wallet at one moment, for a block that is scanned."""
+    """The rows about a network's hot wallet on one snapshot, as of a scanned block."""
 
     cursor: Cursor
     hot: str
     cold: str | None
-    # Top-ups, by coin, in the ledger's units; those that one provider alone tells of apart.
+    # Top-ups, by coin, in the ledger's units; apart from them those that only one provider has shown.
     topup_units: Mapping[str, int]
     doubted_units: Mapping[str, int]
-    # What an operator gave up that no transaction explains, by coin, in the ledger's units.
+    # Losses that an operator wrote off without a transaction, by coin, in the ledger's units.
     written_off_units: Mapping[str, int]
-    # What went to the cold address, by flows that are more than nothing; and what came back from there, or was carried
-    # on to another network.
+    # Amounts moved to the cold address, without zero ones; and amounts that came back from there or were carried on to
+    # another network.
     cooled: list[Flow]
     returned_units: Mapping[str, int]
     flows: list[Flow]
-    # Spends of which the rows do not say where they stand.
+    # Spends whose block the rows do not know.
     open: list[SpendRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One comparison; amounts are the ledger's units. detail says what is wrong and where, '' if nothing is.
+    """One comparison; amounts are the ledger's units.
 
-    waiting_ids: of the hot wallet, the spends under way that its balance does not show yet.
+    detail: what is wrong and where, '' if nothing is. waiting_ids: of the hot wallet, the spends under way that its
+    balance does not show yet.
     """
 
     currency: str
@@ -77,7 +78,7 @@ class Finding:
 def read_books(network: str, *, at: Cursor | None = None) -> Books | None:
     """Read all rows about the hot wallet on one snapshot; None before there is a hot wallet and a scan.
 
-    at: a block that the scan has passed; otherwise the one that it stands on.
+    at: a block that the scan has passed; by default the cursor's block.
     """
     with transaction():
         execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -125,7 +126,7 @@ def _cooled(network: str, height: int) -> list[Flow]:
     )
 
 
-# Rows whose block is one that the scan has replaced tell nothing: they are open.
+# A spend whose block the scan has replaced counts as open.
 _MISPLACED = (
     "(s.mined_height IS NULL OR EXISTS (SELECT 1 FROM chain_blocks b WHERE b.network = s.network"
     " AND b.height = s.mined_height AND b.hash <> s.mined_hash))"
@@ -133,7 +134,7 @@ _MISPLACED = (
 
 
 def _flows(network: str, hot: str, height: int) -> list[Flow]:
-    # All of it, less what is told by the few whose block is one that the scan has replaced: the sum needs no spends.
+    # All movements, less those of the few spends whose block the scan has replaced: the sum itself needs no spends.
     return rows_as(
         Flow,
         "SELECT currency, decimals, sum(units) AS units FROM (SELECT currency, decimals, units FROM spend_movements"
@@ -157,7 +158,7 @@ def _open(network: str, hot: str, height: int) -> list[SpendRow]:
 
 
 def is_scanned(network: str, cursor: Cursor) -> bool:
-    """Return whether a block is still one that the scan stands on: if not, what was read at it proves nothing."""
+    """Return True if the scanned chain still has a block; if not, what was read at it proves nothing."""
     return cursors.kept_hash(network, cursor.height) == cursor.hash
 
 
@@ -169,14 +170,14 @@ def last_height(network: str) -> int:
 
 
 def note(network: str, found: Finding) -> int:
-    """Keep a comparison; return how many times in a row, at rising heights, it was not sound."""
+    """Store a comparison; return the number of wrong ones in a row, at rising heights."""
     is_sound = found.detail == ""
     new = Reconciliation(network=network, is_sound=is_sound, misses=int(not is_sound), **asdict(found))
     kept = new.stored(
         "ON CONFLICT (network, currency, place) DO UPDATE SET height = EXCLUDED.height,"
         " chain_units = EXCLUDED.chain_units, expected_units = EXCLUDED.expected_units, is_sound = EXCLUDED.is_sound,"
-        # From too much to too little is another matter: whoever sends coin with every block must not have made the
-        # first wrong answer the last one that is waited for.
+        # A change from too much to too little begins a new count. Otherwise a sender of coin in every block could use
+        # up the tolerated misses, so that the first wrong answer of the other kind would freeze payouts.
         " misses = CASE WHEN EXCLUDED.is_sound THEN 0 WHEN NOT r.is_sound"
         " AND (EXCLUDED.chain_units > EXCLUDED.expected_units) <> (r.chain_units > r.expected_units) THEN 1"
         " ELSE r.misses + (EXCLUDED.height > r.height)::integer END,"
@@ -187,7 +188,7 @@ def note(network: str, found: Finding) -> int:
 
 
 def is_near_freeze(network: str) -> bool:
-    """Return whether one more wrong comparison of a network would freeze its payouts."""
+    """Return True if one more wrong comparison of a network would freeze its payouts."""
     return is_true(
         "SELECT EXISTS (SELECT 1 FROM reconciliations WHERE network = %s AND place <> 'cold' AND misses >= %s)",
         (network, MISSES_MAX - 1),
@@ -195,27 +196,27 @@ def is_near_freeze(network: str) -> bool:
 
 
 def forget_misses(network: str) -> None:
-    """Count wrong comparisons of a network from zero: an operator has looked, and lifted its freeze."""
+    """Reset the count of a network's wrong comparisons, after an operator has looked and lifted its freeze."""
     execute("UPDATE reconciliations SET misses = 0 WHERE network = %s", (network,))
 
 
 def short_address(network: str, currency: str) -> str:
-    """Return the deposit address that was found to hold too little of a coin, '' if none was."""
+    """Return the deposit address that holds too little of a coin by the last comparison, '' if none does."""
     found = Reconciliation.first("network = %s AND currency = %s AND place = 'deposits'", (network, currency))
     return found.address if found else ""
 
 
 def was_compared(network: str, currency: str) -> bool:
-    """Return whether the hot wallet's balance of a coin was ever compared."""
+    """Return True if the hot wallet's balance of a coin was ever compared."""
     return is_true(
         "SELECT 1 FROM reconciliations WHERE network = %s AND currency = %s AND place = 'hot'", (network, currency)
     )
 
 
 def adopt(network: str, currency: str, units: int, cursor: Cursor, *, origin: Literal["balance", "adopted"]) -> bool:
-    """Take a surplus of the hot wallet for the gateway's own; False if the block is not the scan's any more.
+    """Record a surplus of the hot wallet as a top-up; False if the scanned chain no longer has the block.
 
-    It is booked like any top-up, once it is as deep.
+    It is booked like any top-up, at the same depth.
     """
     with transaction():
         if not cursors.is_scanned(network, height=cursor.height, block_hash=cursor.hash):

@@ -1,8 +1,9 @@
-"""Books what an operator gives up for lost, and what he takes an unknown transaction for. Called by `sluice treasury`.
+"""Books losses that an operator writes off, and unknown transactions that he names as an order's payout.
 
-A transaction that is written off becomes a spend like any other, so that gas, slots and reorgs are kept as ever; what
-it moved leaves the books against the gateway's equity once it is buried. What no transaction explains is booked at
-once. Registers what such spends mean; imported by actors.signer.recovery too.
+Called by `sluice treasury`. A written-off transaction becomes a spend like any other, so that gas, slots and reorgs are
+followed as usual; its amount is booked against the gateway's equity once it is deep enough. A loss without a
+transaction is booked at once. Registers the hooks of lost spends, and is therefore imported by actors.signer.recovery
+too.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ CHEQUE: Final = "payoutlink:"
 # Refunds name their payouts themselves, and keep rows about them.
 RESERVED: Final = "refund:"
 NO_PAYOUT: Final = "this is no payout: it is no transfer of an offered coin out of the hot wallet"
-# Of open orders, so many are named.
+# Limits the open orders that an error names.
 NAMED_MAX: Final = 10
 
 
 class RecoveryError(Exception):
-    """What the operator says does not fit what is there; in his words. Nothing was changed."""
+    """The operator's input contradicts the rows; says how, for him to read. Nothing was changed."""
 
 
 # As somebody's payout -----------------------------------------------------------------------------------------
@@ -63,11 +64,11 @@ def pay_order(
 ) -> tuple[PayoutRow, int]:
     """Book an output of an unknown transfer as the payout of an order, in a transaction of its own.
 
-    place: which output, where several are nobody's. Returns the payout, and how many outputs are nobody's still: the
-    transaction is followed once none is. An open payout of that order has to ask for this, at whatever fee, and so has
-    the cheque that the order_id names. Without either a payout is made: the merchant's balance pays what arrived, no
-    fee; what it lacks becomes debt. None is made where another open order may have asked for it, but for those of
-    `despite`: signed later, that would be paid again. Raises RecoveryError.
+    place: the output, if several have no payout. Returns the payout and the number of outputs that still have none: the
+    transaction becomes a spend once all have one. An open payout of the order, or the cheque that the order_id names,
+    has to ask for this transfer, at any fee. Without either, a payout is made: the merchant's balance pays the amount
+    that arrived, without a fee, and a shortfall becomes debt. Raises RecoveryError, also if another open order outside
+    `despite` may have asked for the transfer: signed later, it would be paid twice.
     """
     with transaction():
         if (lost := unknown_spends.find(network, txid)) is not None and lost.status == "written_off":
@@ -110,7 +111,7 @@ def _reclaim(
     catalogue: Catalogue, unknown: UnknownRow, merchant_id: UUID, order_id: str, by: str, place: int | None,
     despite: Collection[UUID],
 ) -> tuple[PayoutRow, int]:  # fmt: skip
-    """Book an output of a transaction that was written off as an order's payout, as pay_order() does."""
+    """Book an output of a written-off transaction as an order's payout, as pay_order() does."""
     # First: the signer locks the spend before its payouts.
     spend = None if unknown.spend_id is None else spends.lock(unknown.spend_id)
     open_ones = [] if spend is None else [output for output in spend.outputs if output.payout_id is None]
@@ -135,7 +136,7 @@ def _reclaim(
 
 
 def _chosen(catalogue: Catalogue, unknown: UnknownRow, place: int | None) -> int:
-    """Return the place of the output that is meant: the one that is named, or the only one that nobody asks for."""
+    """Return the place of the chosen output: the named one, else the only one, or the only one without a payout."""
     asked = adoption.asked_by(catalogue, unknown)
     open_ones = [at for at, payout in enumerate(asked) if payout is None]
     if place is None and len(asked) == 1:
@@ -173,7 +174,7 @@ def _approved(
         raise RecoveryError("the payout of this order asks for another transfer")
     if locked.status == "approved":
         return locked
-    # Whoever approved it did so in what the database lost: its bytes were signed.
+    # Its bytes were signed, so it was approved in commits that the database lost.
     PayoutApproval(payout_id=locked.id, principal=by).write()
     approved = payouts.move(catalogue, locked, "approved")
     if approved is None:
@@ -184,9 +185,9 @@ def _approved(
 def _claimed(
     catalogue: Catalogue, unknown: UnknownRow, part: Part, units: int, merchant_id: UUID, order_id: str
 ) -> PayoutRow:
-    """Return the payout of the cheque that an order_id names, claimed here to where the output went.
+    """Claim the cheque that an order_id names for the output's recipient, and return its payout.
 
-    Raises RecoveryError where it is not open, or is worth something else.
+    Raises RecoveryError if the cheque is not open or is for another coin or amount.
     """
     try:
         link = payout_links.find(merchant_id, UUID(order_id.removeprefix(CHEQUE)))
@@ -200,7 +201,7 @@ def _claimed(
     worth = (locked.network, locked.currency, locked.amount_units)
     if worth != (unknown.network, unknown.currency, units):
         raise RecoveryError("the cheque asks for another transfer")
-    # A claim that is under way here went elsewhere in what the database lost.
+    # A claim under way in this database ended with another recipient in the commits that were lost.
     payout_link_claims.roll_back(locked.id)
     payout_link_claims.begin(payout_links.reread(locked.id), part.recipient, part.memo)
     claimed = payout_link_claims.finish(catalogue, locked.id)
@@ -211,7 +212,7 @@ def _claimed(
 
 
 def _check_rivals(catalogue: Catalogue, unknown: UnknownRow, parts: Sequence[Part], despite: Collection[UUID]) -> None:
-    """Refuse to settle outputs without the open orders that may have asked for them. Raises RecoveryError."""
+    """Raise RecoveryError if open orders outside `despite` may have asked for these outputs."""
     found = {each.id: each for part in parts for each in matching.rivals(catalogue, unknown, part)}
     named = [f"{each.id} (order {each.order_id} of {each.merchant_id})" for each in found.values()
              if each.id not in despite]  # fmt: skip
@@ -255,9 +256,9 @@ def _made(
 
 
 def release(catalogue: Catalogue, payout_id: UUID) -> list[str]:
-    """Let a payout be signed that may repeat written-off transactions; return those.
+    """Release a payout that was held because it may repeat written-off transactions; return those.
 
-    In a transaction of its own. An operator says that it is another order.
+    In a transaction of its own. An operator has stated that they did not pay it.
     """
     with transaction():
         payout = payouts.lock(payout_id)
@@ -273,7 +274,7 @@ def release(catalogue: Catalogue, payout_id: UUID) -> list[str]:
 
 
 def explained(catalogue: Catalogue, network: str, currency: str) -> tuple[int, list[UnknownRow]]:
-    """Return what the unknown transactions of a coin moved that nobody asks for, and which they are.
+    """Return the units that a coin's unknown transactions moved without a payout, and those transactions.
 
     In the ledger's units.
     """
@@ -299,11 +300,11 @@ def write_off(
     by: str,
     despite: Collection[UUID] = (),
 ) -> tuple[Writeoff, list[str]]:
-    """Book a loss, in a transaction of its own: all unknown transactions of the coin, and what is missing beside them.
+    """Book a loss of a coin in a transaction of its own: all its unknown transactions, and the rest of `units`.
 
-    What payouts ask for of such a transaction pays them. Returns it, and those transactions. Raises RecoveryError where
-    it is less than they moved, as none is left over, and where another open order may have asked for one of them, but
-    for those of `despite`.
+    Outputs that payouts ask for still pay those. Returns the write-off and the ids of the transactions. Raises
+    RecoveryError if `units` is less than the transactions moved, since all have to be covered, or if another open order
+    outside `despite` may have asked for one of them.
     """
     with transaction():
         moved, waiting = explained(catalogue, network, currency)
@@ -332,7 +333,7 @@ def write_off(
 
 
 def unexplained_units(network: str) -> dict[str, int]:
-    """Return what was written off without a transaction, by coin, in the ledger's units."""
+    """Return the losses written off without a transaction, by coin, in the ledger's units."""
     found = rows(
         "SELECT currency, sum(unexplained_units) FROM treasury_writeoffs WHERE network = %s GROUP BY currency",
         (network,),
@@ -345,6 +346,6 @@ def _book(reference: str, network: str, currency: str, units: int) -> None:
     ledger.post(reference, [Transfer(equity, custody, units)])
 
 
-# Where a reorg takes it, its bytes are sent again like all others: the books have it as gone, and nothing of the sender
-# could be included before its slot is used.
+# If a reorg takes a lost spend out of its block, the signer sends its bytes again like any others: the books have the
+# amount as gone, and the sender's later spends cannot be included before its slot is used.
 spend_hooks.register("lost", Hooks())
