@@ -1,7 +1,7 @@
-"""Rings doorbells after the commit: a transaction tells of what it gives to do once others can find it.
+"""Notifies actors of new work after the commit, when other processes can find it.
 
-Models name the actor that they may not import; the process says how one is rung (actors.queue.doorbells). A ring is a
-hint: any may be lost, since the scheduler's rings find the same work.
+Models name the actor, which they may not import; the process sets how to notify it (actors.queue.doorbells). A
+notification is a hint: any may be lost, since the scheduler's find the same work.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import structlog
 
 log = structlog.get_logger()
 
-# A step of many transactions waits once, not for each, where Redis is silent: what took so long and failed is not
-# tried again for a while.
+# If Redis is silent, a step of many transactions waits once and not for each: after a notification took this long and
+# failed, none is tried for QUIET_S.
 SILENT_S: Final = 0.5
 QUIET_S: Final = 10.0
 
 
 class Bell(StrEnum):
-    """The actors that look for what models write."""
+    """The actors that look for work in rows of models."""
 
     BROADCAST = "broadcast"
     DELIVER_EMAILS = "deliver_emails"
@@ -38,7 +38,7 @@ class _Process:
 
 
 class _Kept(threading.local):
-    """What the thread's open transaction, or part of one, rings when it ends well; None outside of one."""
+    """The notifications of the thread's open transaction, or part of one, to send if it succeeds; None outside."""
 
     rings: dict[tuple[str, ...], None] | None = None
 
@@ -47,12 +47,12 @@ _kept = _Kept()
 
 
 def use(send: Callable[..., object] | None) -> None:
-    """Ring by send(actor, *arguments) from now on, in the whole process; nobody without it."""
+    """Set send(actor, *arguments) as the way to notify actors, in the whole process; None notifies no one."""
     _Process.send, _Process.quiet_until = send, 0.0
 
 
 def ring(actor: str, *args: str) -> None:
-    """Ring a doorbell: after the commit inside a transaction, of which equal rings go out once; else at once."""
+    """Notify an actor: inside a transaction after its commit, once for equal arguments; else at once."""
     if _kept.rings is not None:
         _kept.rings[actor, *args] = None
     elif _Process.send is not None and (began := monotonic()) >= _Process.quiet_until:
@@ -66,7 +66,7 @@ def ring(actor: str, *args: str) -> None:
 
 @contextlib.contextmanager
 def kept_back() -> Iterator[None]:
-    """Keep back what is rung inside until that ended well; what is raised drops it. Called by models.db.base."""
+    """Hold back the notifications made inside until it succeeds; an exception drops them. Called by models.db.base."""
     around, _kept.rings = _kept.rings, {}
     try:
         yield

@@ -1,4 +1,4 @@
-"""Keeps how far each network is scanned. A cursor moves by compare-and-swap, in its block's transaction."""
+"""Keeps each network's cursor and scanned blocks. A cursor moves by compare-and-swap, in its block's transaction."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from models.deposits.rows import ChainBlock, ChainCursor
 
 # Blocks kept for walking back; deeper reorgs than this stop the scan with an alarm instead of guessing.
 BLOCKS_KEPT: Final = 512
-# Blocks that another provider has not shown yet are kept longer, up to so many: those that one alone made up lead back.
+# Blocks that no second provider has shown yet are kept longer, up to this number: if one provider invented them, the
+# scan walks back over them.
 BLOCKS_UNREAD_MAX: Final = 20_000
-# A catch-up leaves out blocks from this depth on, so that one that is not kept may still be a scanned one.
+# A catch-up stores no blocks from this depth on, so that a block that is not kept may still be a scanned one.
 BLOCKS_SETTLED: Final = 256
-# Between two looks of a scan that runs there is less than this.
+# A running scan looks at its chain more often than this.
 GAP_S: Final = 60
-# For so long after its start a server's rows are doubted that no scan has looked after, and for as long as no network's
-# scan has: one that is served is looked at within seconds of another, and of one that is not nobody would ever look.
+# After the server's start, a network without a look is doubted for this long, and for as long as no network has had a
+# look. Scans of served networks look within seconds of each other; a network that is not served would be doubted for
+# ever.
 UNSEEN_MAX_S: Final = 3_600
-# The networks whose scan has not looked since the database's server was started, and had paused by then: the next look
+# The networks whose scan has not looked since the database's server started, and had paused before: the next look
 # finds that gap.
 UNSEEN: Final = (
     "SELECT network FROM chain_cursors WHERE COALESCE(looked_at, moved_at) < LEAST(pg_postmaster_start_time(),"
@@ -29,7 +31,7 @@ UNSEEN: Final = (
     f" AND (pg_postmaster_start_time() >= now() - interval '{UNSEEN_MAX_S} seconds'"
     "   OR NOT EXISTS (SELECT FROM chain_cursors o WHERE o.looked_at >= pg_postmaster_start_time()))"
 )
-# How often a look and a reached head are noted at most: each is a commit, and a signer that begins waits for the head.
+# Limits how often a look and a reached head are recorded: each is a commit, and a starting signer waits for the head.
 LOOK_EVERY_S: Final = 10
 HEAD_EVERY_S: Final = 1
 
@@ -50,7 +52,7 @@ def read(network: str) -> Cursor | None:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A block some way below the cursor, and the database's time: how fast blocks come is measured from them."""
+    """A block some way below the cursor, and the database's time, from which the rate of blocks is measured."""
 
     height: int
     block_time: datetime
@@ -62,7 +64,7 @@ class Position:
     """A cursor with everything else that a step of the scan reads before it asks for blocks."""
 
     cursor: Cursor
-    # Where providers are known to have different blocks, None for nowhere.
+    # The height at which providers are known to have different blocks; None if there is none.
     split_height: int | None = None
     # None if it was not read, or no block is kept.
     pace: Pace | None = None
@@ -84,7 +86,7 @@ def position(network: str, *, pace_blocks: int) -> Position | None:
 
 
 def begun(networks: Collection[str]) -> set[str]:
-    """Return those of the networks whose scan has begun."""
+    """Return the networks among these whose scan has begun."""
     return set(column("SELECT network FROM chain_cursors WHERE network = ANY(%s)", (list(networks),)))
 
 
@@ -103,7 +105,10 @@ def start(block: ChainBlock) -> None:
 
 
 def advance(block: ChainBlock, *, expected: Cursor, head: int) -> bool:
-    """Move the cursor to the next block if nobody moved it; call inside the transaction of that block's deposits."""
+    """Move the cursor to the next block; False if another process moved it.
+
+    Call inside the transaction of that block's deposits.
+    """
     moved = _move(block, expected, head, peak=None)
     if moved:
         _keep(block)
@@ -142,9 +147,9 @@ def kept_blocks(network: str) -> list[tuple[int, str]]:
 def retreat(network: str, *, expected: Cursor, to_height: int, peak: int | None) -> bool:
     """Move the cursor back to a kept block after its successors left the chain; call inside a transaction.
 
-    The deposits above it are taken back after that, and before the scan goes on: settlement.reverse_orphans. The head
-    of the chain counts as not reached. peak: where two providers tell of it, or the only one, the highest block that
-    credits which stay can have been counted from; None for one of several.
+    Afterwards, and before the scan goes on, reversals.reverse_orphans reverses the deposits above it. The chain's head
+    counts as not reached. peak: if two providers report the reorg, or the only one does, the highest block from which
+    the remaining credits can have been counted; None if one of several reports it.
     """
     moved = touched(
         "UPDATE chain_cursors c SET height = b.height, hash = b.hash, block_time = b.block_time, moved_at = app_now(),"
@@ -160,10 +165,10 @@ def retreat(network: str, *, expected: Cursor, to_height: int, peak: int | None)
 
 
 def restart(block: ChainBlock, *, expected: Cursor, peak: int | None) -> bool:
-    """Begin again at another block of the height where the scan once began, or below: the chain was replaced there.
+    """Restart the scan at another block, at or below the height where it began, because the chain was replaced there.
 
-    Nothing was lost: no deposit is looked for in that block or before, and it is the first from now on. Call inside a
-    transaction. peak: as with retreat().
+    No deposit is lost: the scan looks for none in its first block or before, and this is the first from now on. Call
+    inside a transaction. peak: as with retreat().
     """
     moved = _move(block, expected, None, peak=peak)
     if moved:
@@ -179,7 +184,7 @@ def restart(block: ChainBlock, *, expected: Cursor, peak: int | None) -> bool:
 
 
 def peak_height(network: str) -> int:
-    """Return the highest block that the scan ever stood on, as far as two providers do not deny it; 0 before any."""
+    """Return the highest block ever scanned, unless two providers deny it; 0 before the first."""
     sql = "SELECT GREATEST(peak_height, height) FROM chain_cursors WHERE network = %s"
     return cast("int", value(sql, (network,)) or 0)
 
@@ -195,12 +200,12 @@ def pace(network: str, *, above: int) -> Pace | None:
 
 
 def note_split(network: str, height: int | None) -> None:
-    """Note where providers have different blocks, None for nowhere."""
+    """Record the height at which providers have different blocks; None if there is none."""
     execute("UPDATE chain_cursors SET split_height = %s WHERE network = %s", (height, network))
 
 
 def started_height(network: str) -> int | None:
-    """Return where the scan once began, None if that is not known."""
+    """Return the height at which the scan began; None if unknown."""
     return cast("int | None", value("SELECT started_height FROM chain_cursors WHERE network = %s", (network,)))
 
 
@@ -216,7 +221,7 @@ def kept_hash(network: str, height: int) -> str | None:
 
 
 def read_by(network: str, height: int) -> str:
-    """Return the mark of the provider that showed a scanned block; '' where that is not known."""
+    """Return the mark of the provider that showed a scanned block; '' if unknown."""
     sql = "SELECT read_by FROM chain_blocks WHERE network = %s AND height = %s"
     return cast("str", value(sql, (network, height)) or "")
 
@@ -228,13 +233,13 @@ def kept_at_or_below(network: str, height: int) -> tuple[int, str] | None:
 
 
 def kept_at_or_above(network: str, height: int) -> tuple[int, str] | None:
-    """Return (height, hash) of the oldest kept block from a height on; None where the scan has not come so far."""
+    """Return (height, hash) of the oldest kept block from a height on; None if the scan has not reached it."""
     sql = "SELECT height, hash FROM chain_blocks WHERE network = %s AND height >= %s ORDER BY height LIMIT 1"
     return cast("tuple[int, str] | None", one(sql, (network, height)))
 
 
 def is_hole(network: str, height: int) -> bool:
-    """Return whether the scanned chain is known to have skipped a height: the parent of the next block is below."""
+    """Return True if the scanned chain skipped a height: the next kept block's parent is below it."""
     return is_true(
         "SELECT 1 FROM (SELECT height, COALESCE(parent_height, height - 1) AS parent_height FROM chain_blocks"
         " WHERE network = %s AND height >= %s ORDER BY height LIMIT 1) above"
@@ -244,10 +249,10 @@ def is_hole(network: str, height: int) -> bool:
 
 
 def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
-    """Return whether a block is part of what the cursor stands on; locks the cursor until the transaction ends.
+    """Return True if the scanned chain has a block; lock the cursor until the transaction ends.
 
-    A block that is too old to be kept counts: what could still replace it has stopped the scan. None does where the
-    scanned chain has a hole, or while the scan is halted: the halt may say that such blocks are of another chain.
+    A block that is too old to be kept counts, since a reorg that deep stops the scan. It does not count at a height
+    that the scanned chain skips, or while the scan is halted: the reason may be that such blocks are another chain's.
     """
     sql = "SELECT height, halted_reason <> '' FROM chain_cursors WHERE network = %s FOR UPDATE"
     found = one(sql, (network,))
@@ -255,13 +260,13 @@ def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
 
 
 def stands_on(network: str, *, height: int, block_hash: str) -> bool:
-    """Return whether a block is part of what the cursor stands on now, halted or not; locks nothing."""
+    """Return True if the scanned chain has a block now, halted or not; locks nothing."""
     reached: int | None = value("SELECT height FROM chain_cursors WHERE network = %s", (network,))
     return reached is not None and _is_below(network, height, block_hash, reached=reached, is_halted=False)
 
 
 def _is_below(network: str, height: int, block_hash: str, *, reached: int, is_halted: bool) -> bool:
-    """Return whether a block is on the chain of a cursor that has reached a height."""
+    """Return True if a block is on the chain of a cursor that has reached a height."""
     if height > reached:
         return False
     kept = kept_hash(network, height)
@@ -271,7 +276,7 @@ def _is_below(network: str, height: int, block_hash: str, *, reached: int, is_ha
 
 
 def halt(network: str, reason: str) -> bool:
-    """Note why a scan stands still; return whether that is new."""
+    """Record why a scan is halted; return True if the reason is new."""
     return touched(
         "UPDATE chain_cursors SET halted_reason = %s, halted_at = app_now() WHERE network = %s AND halted_reason <> %s",
         (reason, network, reason),
@@ -279,7 +284,7 @@ def halt(network: str, reason: str) -> bool:
 
 
 def resume(network: str) -> None:
-    """Note that a scan goes on."""
+    """End a scan's halt."""
     execute(
         "UPDATE chain_cursors SET halted_reason = '', halted_at = NULL WHERE network = %s AND halted_reason <> ''",
         (network,),
@@ -291,16 +296,16 @@ class Look:
     """A scan's look at its chain."""
 
     began_at: datetime
-    # Whether the rows may have gone back since this process looked last.
+    # True if the rows may have gone back since this process's previous look.
     is_after_gap: bool
 
 
 def look(network: str, *, seconds_ago: float) -> Look | None:
-    """Note that a scan looks at its chain now, before it asks anything; None before its first scan.
+    """Record that a scan looks at its chain now, before it asks its providers; None before its first scan.
 
-    seconds_ago: when this process looked last, or else began. A note that is older by more than a minute is not of a
-    database that was there all the while; nor is one from before the database's server was started. A note in the
-    future tells of a clock that went back, and proves nothing.
+    seconds_ago: since this process's previous look, or its start. If the stored look is more than a minute older than
+    that, or from before the start of the database's server, the rows may have gone back. A look stored in the future
+    shows that the clock was set back, and counts as a gap too.
     """
     found = one(
         "SELECT app_now(), at > app_now() + %(gap)s"
@@ -324,16 +329,16 @@ def look(network: str, *, seconds_ago: float) -> Look | None:
 
 
 def note_looks() -> None:
-    """Note that every scan looks at its chain now, so that none counts as one that had paused."""
+    """Record a look of every scan now, so that none counts as paused."""
     execute("UPDATE chain_cursors SET looked_at = app_now()")
 
 
 def reach_head(network: str, *, at: Cursor, asked_at: datetime, age_max_s: int) -> None:
-    """Note that all is read that the chain had at a moment; not where the newest block is older than age_max_s.
+    """Record that the scan has read everything up to the chain's head of a moment.
 
-    at: the cursor that was compared with the chain; nothing is noted if another process has moved it since.
-    Nor while the scan is halted. A chain whose newest block is older, or what nodes tell of it, went back itself, or
-    stands still. Blocks follow the real clock.
+    at: the cursor that was compared with the head. Nothing is recorded if another process has moved it since, while the
+    scan is halted, or if the newest block is older than age_max_s: then the chain has stopped, or it or its nodes went
+    back. Blocks follow the real clock.
     """
     execute(
         "UPDATE chain_cursors SET head_reached_at = %(asked_at)s WHERE network = %(network)s AND halted_reason = ''"
@@ -348,9 +353,9 @@ def reach_head(network: str, *, at: Cursor, asked_at: datetime, age_max_s: int) 
 
 
 def seen_final(network: str, height: int | None) -> None:
-    """Note what the chain calls final, and when it moved. It never goes back, whatever a node says.
+    """Record the chain's final height and the time of the change. It never goes back, whatever a node reports.
 
-    Nor does it count beyond what is scanned: a height that a node made up would be believed for ever.
+    It is capped at the scanned height: otherwise a height invented by a node would be believed for ever.
     """
     execute(
         "UPDATE chain_cursors SET final_height = LEAST(%s, height), final_moved_at = app_now()"
@@ -360,14 +365,14 @@ def seen_final(network: str, height: int | None) -> None:
 
 
 def reread_height(network: str) -> int | None:
-    """Return how far the second reading has come."""
+    """Return the height that the second reading has reached."""
     return cast("int | None", value("SELECT reread_height FROM chain_cursors WHERE network = %s", (network,)))
 
 
 def reread_to(network: str, height: int, *, block_hash: str) -> bool:
-    """Note that the second reading has come to the next block; False if the scan was moved from it meanwhile.
+    """Record that the second reading has reached the next block; False if the scan has left that block meanwhile.
 
-    block_hash: of the block that was read, '' where the chain skips the height.
+    block_hash: of the block that was read; '' if the chain skips the height.
     """
     return touched(
         "UPDATE chain_cursors c SET reread_height = %s WHERE network = %s AND height >= %s"
@@ -378,14 +383,14 @@ def reread_to(network: str, height: int, *, block_hash: str) -> bool:
 
 
 def end_rereading(network: str) -> None:
-    """Forget how far the second reading came, since none is made: blocks are kept for it no longer."""
+    """Clear the second reading's height, because none is made; blocks are no longer kept for it."""
     execute(
         "UPDATE chain_cursors SET reread_height = NULL WHERE network = %s AND reread_height IS NOT NULL", (network,)
     )
 
 
 def give_up_rereading(network: str, *, first: int, last: int) -> bool:
-    """Count blocks that no second reading was possible of, and go on behind them; False if that was done already."""
+    """Count blocks that could not be read a second time, and go on after them; False if that was done already."""
     return touched(
         "UPDATE chain_cursors SET reread_height = %s, unread_blocks = unread_blocks + %s"
         " WHERE network = %s AND reread_height = %s",
@@ -394,5 +399,5 @@ def give_up_rereading(network: str, *, first: int, last: int) -> bool:
 
 
 def seen_head(network: str, head: int) -> None:
-    """Note the provider's head, for the lag that /metrics shows."""
+    """Record the provider's head, for the lag that /metrics shows."""
     execute("UPDATE chain_cursors SET head_height = %s WHERE network = %s AND head_height <> %s", (head, network, head))

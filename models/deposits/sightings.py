@@ -1,7 +1,7 @@
-"""Keeps sightings: payments to invoices that stand in no block yet. They say when one was seen, and credit nothing.
+"""Keeps sightings: payments to invoices that no block has yet. They prove when a payment was seen, and credit nothing.
 
-Written by actors.scan.sightings; read by invoices, and by the record of deposits, which get the earlier moment of them.
-docs/decisions/0052-what-stands-in-no-block-yet.md tells what they count for.
+Written by actors.scan.sightings; read by invoices, and by the record of deposits, which takes over the earlier moment.
+docs/decisions/0052-what-stands-in-no-block-yet.md explains what they count for.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from uuid import UUID
 from models.db.base import execute, one, one_as, rows, touched
 from models.db.table import BY_DATABASE, Big, Table, Units
 
-# So long a sighting counts: what is in no block by then may never be.
+# A sighting counts for this long: a payment in no block by then may never be.
 COUNTED_S: Final = 86_400
-# Whoever tells the chain's head may be a block behind whoever lost a transaction to it.
+# The provider that reports the chain's head may be a block behind one whose pool lost a transaction to that block.
 BEHIND_BLOCKS: Final = 1
 KEPT_DAYS: Final = 30
-# Of an owner's sightings, no more are looked at to judge another one.
+# Limits an owner's sightings that are read to judge another one.
 COUNTING_MAX: Final = 100
 
 _HAS_DEPOSIT: Final = (
@@ -29,10 +29,10 @@ _HAS_DEPOSIT: Final = (
 OPEN: Final = f"s.gone_at IS NULL AND s.seen_at > app_now() - make_interval(secs => {COUNTED_S}) AND NOT {_HAS_DEPOSIT}"
 """A sighting s that still counts."""
 AWAITED: Final = f"s.owner_id = i.id AND s.seen_at <= i.expires_at AND {OPEN}"
-"""Of an invoice i, the sightings that were made in time."""
+"""Of an invoice i, its open sightings seen before its expiry."""
 SHOWN: Final = f"{AWAITED} AND s.stray_reason IS NULL AND s.replaced_by IS NULL"
-"""Of those, what an invoice shows as paid: of several that spend the same, the newest."""
-# At its expiry an invoice's clock stops: a payment that held its quote until then has held it.
+"""Of those, the ones that an invoice shows as paid: of several that spend the same coins, the newest."""
+# An invoice's clock stops at its expiry: a payment that held its quote until then holds it for good.
 _HELD_AT: Final = "LEAST(app_now(), i.expires_at)"
 HELD_UNITS: Final = (
     "(SELECT COALESCE(sum(s.units) FILTER (WHERE d.id IS NULL"
@@ -45,9 +45,9 @@ HELD_UNITS: Final = (
 )
 """Of an invoice i, the units that keep it from being quoted again: deposits, and sightings that are soon.
 
-The deposits were settled, or have a sighting that was soon and may not be settled yet. A sighting became soon under the
-stored quote or an earlier one, since no later quote begins while it holds that: expect(). A sighting that left the
-pools may be in a block that the scan has not read yet, unless another has replaced it: doubt_replaced().
+The deposits are settled, or had a soon sighting and may not be settled yet. A sighting became soon under the stored
+quote or an earlier one, since no later quote begins while it holds that one: expect(). A sighting that left the pools
+may be in a block that the scan has not read yet, unless another has replaced it: doubt_replaced().
 """
 
 
@@ -81,7 +81,7 @@ class Moments(NamedTuple):
 
 
 def known(network: str) -> dict[str, bool]:
-    """Return, by transaction, whether the sightings that no block has explained were last told as soon."""
+    """Return the transactions of sightings without a deposit, with True if all of them were soon at last report."""
     return dict(
         rows(
             "SELECT s.txid, bool_and(s.is_soon) FROM sightings s"
@@ -92,10 +92,10 @@ def known(network: str) -> dict[str, bool]:
 
 
 def note(found: Sequence[Sighting], *, now: datetime) -> int:
-    """Record sightings; return how many rows changed. One that was gone begins again, with its own moment.
+    """Record sightings; return how many rows changed. A sighting that was gone begins again, with a new moment.
 
-    None becomes soon by this: expect() does that, once the quotes are written that begin where another lets go.
-    now: PostgreSQL's, of the moment at which the pools had been read.
+    This makes none soon: expect() does, after the quotes are written that begin when another sighting lets go. now: by
+    PostgreSQL's clock, when the pools had been read.
     """
     if not found:
         return 0
@@ -115,10 +115,10 @@ def note(found: Sequence[Sighting], *, now: datetime) -> int:
 
 
 def expect(network: str, txids: Collection[str], *, now: datetime) -> None:
-    """Note which sightings became soon. Their invoices are locked, and their quotes are written up to now.
+    """Mark sightings as soon. The caller has locked their invoices and written their quotes up to now.
 
-    A sighting that was soon before keeps its moment as long as no later quote has begun. After that it holds the new
-    quote, from now on; it stays in time if it was so.
+    A sighting that was soon before keeps its moment if no later quote has begun since. Otherwise it holds the new quote
+    from now on; it stays in time if it was.
     """
     execute(
         "UPDATE sightings s SET is_soon = true, soon_at = CASE WHEN s.soon_at IS NULL THEN %s"
@@ -131,7 +131,7 @@ def expect(network: str, txids: Collection[str], *, now: datetime) -> None:
 
 
 def _replace(newer: Sequence[str], *, network: str) -> None:
-    """Let sightings stand in place of earlier ones that spend some of the same: one of them at most is paid."""
+    """Mark earlier sightings that spend some of the same coins as replaced: at most one of them is paid."""
     spending = "(SELECT txid, seen_at, unnest(spends) AS spent FROM sightings WHERE network = %s AND"
     execute(
         "UPDATE sightings s SET replaced_by = r.newer FROM (SELECT o.txid, max(n.txid) AS newer"
@@ -143,7 +143,7 @@ def _replace(newer: Sequence[str], *, network: str) -> None:
 
 
 def doubt(network: str, txids: Collection[str]) -> None:
-    """Note which sightings no provider that answered shows as about to be included; not those that a block has."""
+    """Mark sightings as not soon, as no provider that answered expects them in a block; those with a deposit stay."""
     execute(
         "UPDATE sightings s SET is_soon = false WHERE s.network = %s AND s.txid = ANY(%s) AND s.is_soon"
         f" AND s.gone_at IS NULL AND NOT {_HAS_DEPOSIT}",
@@ -152,7 +152,7 @@ def doubt(network: str, txids: Collection[str]) -> None:
 
 
 def doubt_replaced(network: str, *, left: Collection[str] = ()) -> None:
-    """Note that those in no pool that another replaced are not about to be included."""
+    """Mark replaced sightings that are in no pool as not soon. left: transactions that stay as they are."""
     execute(
         "UPDATE sightings s SET is_soon = false WHERE s.network = %s AND s.lost_height IS NOT NULL"
         f" AND s.replaced_by IS NOT NULL AND s.is_soon AND s.gone_at IS NULL AND NOT {_HAS_DEPOSIT}"
@@ -162,7 +162,7 @@ def doubt_replaced(network: str, *, left: Collection[str] = ()) -> None:
 
 
 def lose_moments(owner_ids: Collection[UUID]) -> None:
-    """Take their moments from the sightings that let the quotes of some invoices go; a later one begins again."""
+    """Clear the moments of sightings that are not soon and hold their invoices' quotes no longer."""
     execute(
         "UPDATE sightings s SET soon_at = NULL WHERE s.owner_id = ANY(%s::uuid[]) AND NOT s.is_soon"
         f" AND s.gone_at IS NULL AND NOT {_HAS_DEPOSIT}",
@@ -171,7 +171,7 @@ def lose_moments(owner_ids: Collection[UUID]) -> None:
 
 
 def lose(network: str, txids: Collection[str], *, height: int, left: Collection[str] = ()) -> None:
-    """Note which sightings are in no pool any more; a block up to this height has them, or none does."""
+    """Record which sightings have left all pools: either a block up to this height has them, or none will."""
     execute(
         "UPDATE sightings SET lost_height = CASE WHEN txid = ANY(%s) THEN COALESCE(lost_height, %s) END"
         " WHERE network = %s AND gone_at IS NULL AND (txid = ANY(%s) OR lost_height IS NOT NULL)"
@@ -181,7 +181,7 @@ def lose(network: str, txids: Collection[str], *, height: int, left: Collection[
 
 
 def owners_of(network: str, txids: Collection[str]) -> list[tuple[str, UUID]]:
-    """Return some transactions' sightings that are not gone, and those that are lost, as (transaction, invoice)."""
+    """Return (transaction, invoice) of these transactions' sightings and of lost ones, if they are not gone."""
     return rows(
         "SELECT txid, owner_id FROM sightings WHERE network = %s AND gone_at IS NULL"
         " AND (txid = ANY(%s) OR lost_height IS NOT NULL)",
@@ -190,9 +190,9 @@ def owners_of(network: str, txids: Collection[str]) -> list[tuple[str, UUID]]:
 
 
 def forget_lost(network: str, *, left: Collection[str] = ()) -> list[str]:
-    """Forget those that the scan has gone past without finding them; return their transactions.
+    """Mark lost sightings as gone that the scan has passed without finding them; return their transactions.
 
-    What they had replaced counts again, if it is still there. left: transactions that nothing is changed of.
+    The sightings that they had replaced count again, unless gone. left: transactions that stay as they are.
     """
     found = rows(
         "UPDATE sightings s SET gone_at = app_now() FROM chain_cursors c WHERE s.network = %s AND c.network = s.network"
@@ -207,10 +207,10 @@ def forget_lost(network: str, *, left: Collection[str] = ()) -> list[str]:
 
 
 def moments_of(network: str, txid: str, ordinal: str, *, owner_id: UUID, block_time: datetime) -> Moments | None:
-    """Return when a deposit that a block now has was seen before; None where no sighting of it counts.
+    """Return the moments of a deposit's sighting before its block; None if none counts.
 
-    A sighting that is soon has the moment since which it is. One that was soon in time and is no longer has its block's
-    price and stays in time: its moment is the expiry, if the block is later.
+    A soon sighting counts from the moment when it became soon. One that was soon in time and no longer is gets the
+    price of its block and stays in time: its moment is the expiry, if the block is later.
     """
     return one_as(
         Moments,
@@ -223,7 +223,7 @@ def moments_of(network: str, txid: str, ordinal: str, *, owner_id: UUID, block_t
 
 
 def awaited(invoice_id: UUID) -> int:
-    """Count the sightings, strays included and dust not, for which an invoice waits though its time is over."""
+    """Count the sightings for which an expired invoice still waits: strays included, dust not."""
     found = one(
         "SELECT count(*) FROM sightings s JOIN invoices i ON i.id = s.owner_id WHERE i.id = %s"
         f" AND s.stray_reason IS DISTINCT FROM 'dust' AND {AWAITED}",
@@ -233,9 +233,9 @@ def awaited(invoice_id: UUID) -> int:
 
 
 def counting(owner_id: UUID, *, txid: str, besides: Sequence[str]) -> list[tuple[str, str, int]]:
-    """Return (txid, ordinal, units) of an owner's sightings that count; of those that spend some of these, only txid's.
+    """Return (txid, ordinal, units) of an owner's sightings that count, in the order in which they were seen.
 
-    In the order in which they were seen.
+    besides: coins; of the sightings that spend any of them, only those of txid are returned.
     """
     return rows(
         "SELECT s.txid, s.ordinal, s.units FROM sightings s WHERE s.owner_id = %s AND s.stray_reason IS NULL"
@@ -246,17 +246,17 @@ def counting(owner_id: UUID, *, txid: str, besides: Sequence[str]) -> list[tuple
 
 
 def note_look(network: str) -> bool:
-    """Note that a network's pools were read to their end."""
+    """Record that a network's pools were read to their end."""
     return touched("UPDATE chain_cursors SET pools_read_at = app_now() WHERE network = %s", (network,))
 
 
 def by_network() -> list[tuple[str, int]]:
-    """Return how many sightings of each network count."""
+    """Return the number of sightings that count, by network."""
     return rows(f"SELECT s.network, count(*) FROM sightings s WHERE {OPEN} GROUP BY s.network")
 
 
 def look_ages() -> list[tuple[str, float]]:
-    """Return how many seconds ago each network's pools were last read, of those whose pools ever were."""
+    """Return the seconds since each network's pools were last read, without networks whose pools never were."""
     return rows(
         "SELECT network, extract(epoch FROM app_now() - pools_read_at)::float8 FROM chain_cursors"
         " WHERE pools_read_at IS NOT NULL"

@@ -1,6 +1,6 @@
-"""Tells what happened to an invoice, in order: from the rows that there are, and what models.invoices.events noted.
+"""Builds the timeline of an invoice from its stored rows and the events noted by models.invoices.events.
 
-Read by api.routes.invoices.timeline. It is the merchant's alone.
+Read by api.routes.invoices.timeline. Only the invoice's merchant sees it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from models.invoices.rows import InvoiceRow, QuoteRow
 from models.invoices.shown import Shown
 from models.invoices.timeline_rows import Delivery, Found, Refund, Seen
 
-# Of more the newest are told, and that it was created.
+# If there are more, the timeline has the newest ones and the creation.
 EVENTS_MAX: Final = 1000
 
 _RANKS: Final = {event: rank for rank, event in enumerate(EVENTS)}
-# What a lost life of a deposit leaves with the event that tells of its loss, and which events that were.
+# The moments of a deposit's lost life that its "reorged" event keeps, and the timeline event of each.
 _LOST: Final[dict[str, EventName]] = {
     "detected_at": "detected",
     "confirmed_at": "confirmation",
@@ -37,7 +37,7 @@ Detail = dict[str, Any]
 class _Moment(NamedTuple):
     at: datetime
     event: EventName
-    # Made for those alone that are shown.
+    # Called only for events that are shown.
     detail: Callable[[], Detail]
 
 
@@ -101,7 +101,7 @@ def _sightings(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
 
 
 def _sighted(catalogue: Catalogue, invoice: InvoiceRow, seen: Seen) -> Detail:
-    """Tell of a payment that no block has: what it waits for, or when it was gone without having been in one."""
+    """Return the detail of a payment in no block: that it waits for one, or when it was gone."""
     moment = {} if seen.soon_at is None else {"seen_at": iso_time(seen.soon_at)}
     ending = {"waiting_for": "block"} if seen.gone_at is None else {"gone_at": iso_time(seen.gone_at)}
     is_late = (seen.soon_at or seen.seen_at) > invoice.expires_at
@@ -109,7 +109,7 @@ def _sighted(catalogue: Catalogue, invoice: InvoiceRow, seen: Seen) -> Detail:
 
 
 class _Common:
-    """What all events of a deposit say: made once, and only where one is shown."""
+    """The detail common to all events of a deposit; made once, and only if one is shown."""
 
     __slots__ = ("_catalogue", "_found", "_told")
 
@@ -138,7 +138,7 @@ def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, found: Found, commo
 
 
 def _waiting(invoice: InvoiceRow, found: Found, *, is_deep: bool) -> str | None:
-    """Return what keeps a deposit from being credited, if anything does."""
+    """Return what a deposit waits for before it is credited; None if for nothing."""
     if found.stray_reason == "dust" or found.has_refund or found.status == "credited":
         return None
     if found.status == "pending":
@@ -164,7 +164,7 @@ def _noted(invoice: InvoiceRow) -> Iterator[_Moment]:
 
 
 def _lost_life(detail: Detail) -> Iterator[_Moment]:
-    """Tell what became of a deposit before a reorg took it: its row tells of a later life, or of none."""
+    """Yield the events of a deposit's life before a reorg took it: its row has only a later life, or none."""
     base = {name: shown for name, shown in detail.items() if name not in {*_LOST, "status", "reason"}}
     for name, event in _LOST.items():
         if name in detail:

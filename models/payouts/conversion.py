@@ -1,6 +1,6 @@
-"""Changes a merchant's USDT into the coin that a payout sends, against what the gateway itself owns of that coin.
+"""Converts a merchant's USDT into the coin of a payout, out of the gateway's own holdings of that coin.
 
-Booked in the payout's own transaction, by actors.payouts.service: either both take effect or neither.
+actors.payouts.service books it in the payout's own transaction: either both take effect or neither.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from models.ledger.ledger import (
 from models.payouts import freezes
 from models.payouts.rows import PayoutRow
 
-# The only coin that is changed into others.
+# The only coin that is converted into others.
 SOURCE: Final = "USDT"
 RATE_DIGITS: Final = 18
 
-# What the gateway owns of a coin: all that it holds for nobody else.
+# The gateway's own accounts of a coin.
 OWN_KINDS: Final = (FEES, NETWORK_FEES, GAS, ROUNDING, CONVERSION, EQUITY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """A change that was priced: what is taken, in the ledger's units of from_currency, and the rate as it is told."""
+    """A priced conversion: the units taken, in the ledger's units of from_currency, and the rate as shown."""
 
     from_currency: str
     from_units: int
@@ -56,7 +56,7 @@ class Conversion:
 def price(
     catalogue: Catalogue, rates: Rates, *, from_currency: str, currency: str, units: int, spread_ppm: int
 ) -> Conversion:
-    """Price the change that yields `units` of a coin at the current rate less the spread; what is taken rounds up.
+    """Price the conversion that yields `units` of a coin, at the current rate less the spread; rounds from_units up.
 
     Raises payout.convert_same_asset, payout.from_currency_unsupported and payout.convert_no_rate.
     """
@@ -64,7 +64,7 @@ def price(
         raise PayoutConvertSameAsset
     if from_currency != SOURCE:
         raise PayoutFromCurrencyUnsupported
-    # Cut to what is told, so that what was taken, times the rate, is seen to cover what was asked for.
+    # Cut to the shown digits, so that the amount taken, times the shown rate, covers the amount asked for.
     rate = _rate(rates, currency, spread_ppm)
     from_scale, scale = catalogue.scale(SOURCE), catalogue.scale(currency)
     exact = mul_div_up(units, 10 ** (RATE_DIGITS + from_scale), rate * 10**scale)
@@ -75,7 +75,7 @@ def price(
 
 
 def _rate(rates: Rates, currency: str, spread_ppm: int) -> int:
-    """Return what one USDT buys, scaled by 10**RATE_DIGITS; rounded down."""
+    """Return the amount of the coin that one USDT buys, scaled by 10**RATE_DIGITS; rounded down."""
     from_usd, to_usd = rates.get(SOURCE), rates.get(currency)
     if not from_usd or not to_usd:
         raise PayoutConvertNoRate
@@ -86,16 +86,16 @@ def _rate(rates: Rates, currency: str, spread_ppm: int) -> int:
 
 
 def book(new: PayoutRow, *, from_currency: str, from_units: int, reserve_units: int = 0) -> None:
-    """Make what a payout takes available to its merchant out of another coin, in the caller's transaction.
+    """Book a conversion that makes a payout's amount and fee available to its merchant, in the caller's transaction.
 
-    reserve_units: what the gateway keeps of that coin in any case. Raises payout.convert_frozen where conversions are
-    frozen or the gateway would own less than that, and payout.convert_insufficient where the merchant has too little;
+    reserve_units: the least that the gateway keeps of the payout's coin. Raises payout.convert_frozen if conversions
+    are frozen or the gateway would own less than that, and payout.convert_insufficient if the merchant has too little;
     nothing may be committed after either.
     """
     units = new.to_units + new.fee_units
     freezes.check_conversion()
     inventory = Account(GATEWAY, CONVERSION, new.currency)
-    # Whoever else converts waits here, and then finds what is left.
+    # Other conversions wait here, and then see the rest.
     ledger.lock_account(inventory)
     if owned_units(new.currency) - reserve_units < units:
         raise PayoutConvertFrozen("The gateway owns too little of this coin at the moment; retry later.")
@@ -110,5 +110,5 @@ def book(new: PayoutRow, *, from_currency: str, from_units: int, reserve_units: 
 
 
 def owned_units(currency: str) -> int:
-    """Return what the gateway owns of a coin, in the ledger's units; less than 0 if it owes."""
+    """Return the gateway's own holdings of a coin, in the ledger's units; less than 0 if it owes."""
     return ledger.credited([Account(GATEWAY, kind, currency) for kind in OWN_KINDS])

@@ -1,7 +1,7 @@
-"""Tells who may not pay out now: rows that operators and the reconciler write, and the one question asked of them.
+"""Keeps freezes of payouts, written by operators, the reconciler and the signer, and checks orders against them.
 
-Asked when money is ordered to leave, when somebody approves it, and by the broadcast in the very transaction that
-commits signed bytes: a freeze therefore holds from the moment that its row is there.
+Checked when a payout is ordered, when it is approved, and by the broadcast in the same transaction that commits signed
+bytes. A freeze therefore holds from the moment of its commit.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from models.ledger import ledger
 
 Scope = Literal["all", "network", "merchant", "conversion", "coin"]
 
-# Scopes of which there is one; they need no name.
+# Scopes that exist once and need no name.
 UNNAMED: Final[frozenset[Scope]] = frozenset({"all", "conversion"})
 RECONCILER: Final = "reconciler"
 SIGNER: Final = "signer"
-# The signer's too, for a coin that a token lets nobody take from the hot wallet; see actors.signer.refusals.
+# The signer's too, if a token refuses every transfer from the hot wallet; see actors.signer.refusals.
 REFUSAL: Final = "refusal"
-# Stops the signing of a network, see models.spends.signing. Orders are taken meanwhile: a repeat of one that the
-# database has forgotten is how the transaction that paid it finds its payout again.
+# Stops the signing of a network, see models.spends.signing. Orders are accepted meanwhile: if a merchant repeats an
+# order that the database lost, the transaction that paid it finds its payout again.
 RECOVERY: Final = "recovery"
 LIST_MAX: Final = 1000
 
 
 class Freeze(Table, table="payout_freezes"):
-    """One reason for which something is frozen; each of those who freeze has a row of his own."""
+    """A freeze with its reason; each author has his own row."""
 
     scope: Scope
     name: str
@@ -44,34 +44,34 @@ class Freeze(Table, table="payout_freezes"):
 
 
 def check(merchant_id: UUID, network: str, currency: str, *, way: Way = ways_out.PAYOUT) -> None:
-    """Refuse what would let a merchant's money leave by a network now. Raises PayoutFrozen.
+    """Raise PayoutFrozen if a merchant's money may not leave by a network now.
 
-    Frozen are all, the network, the coin on it or the merchant; or the merchant owes the gateway, until that is repaid:
-    in any coin or in the same one, as the way out says.
+    Either all payouts, the network, the coin on it or the merchant are frozen, or the merchant has a debt: in any coin
+    or in the same one, depending on the way out.
     """
     if is_refused(merchant_id, network, currency, way=way):
         raise PayoutFrozen
 
 
 def is_refused(merchant_id: UUID, network: str, currency: str, *, way: Way = ways_out.PAYOUT) -> bool:
-    """Return whether check() would refuse."""
+    """Return True if check() would raise."""
     if _stands(network, merchant_id, currency):
         return True
     return ledger.debt(merchant_id, currency) > 0 if way.debt == "own coin" else ledger.has_debt(merchant_id)
 
 
 def check_merchant(merchant_id: UUID, currency: str) -> None:
-    """Refuse, as check() does, what leaves a merchant's balance by no network. Raises PayoutFrozen."""
+    """Raise PayoutFrozen, as check() does, for money that leaves a merchant's balance without a network."""
     check(merchant_id, "", currency)
 
 
 def is_frozen(merchant_id: UUID, network: str, currency: str, *, way: Way = ways_out.PAYOUT) -> bool:
-    """Return whether check() would refuse, or nothing is signed for the network."""
+    """Return True if check() would raise, or nothing is signed for the network."""
     return is_network_frozen(network) or is_refused(merchant_id, network, currency, way=way)
 
 
 def is_network_frozen(network: str, *, but_by: str = "") -> bool:
-    """Tell whether all payouts are frozen, or those on this network; but_by: whose freezes do not count."""
+    """Return True if all payouts or those on this network are frozen. but_by: an author whose freezes do not count."""
     return is_true(
         "SELECT 1 FROM payout_freezes WHERE (scope, name) IN (('all', ''), ('network', %s)) AND frozen_by <> %s"
         " LIMIT 1",
@@ -80,24 +80,24 @@ def is_network_frozen(network: str, *, but_by: str = "") -> bool:
 
 
 def check_conversion() -> None:
-    """Refuse a conversion while these are frozen. Raises PayoutConvertFrozen."""
+    """Raise PayoutConvertFrozen while conversions are frozen."""
     if is_true("SELECT 1 FROM payout_freezes WHERE scope = 'conversion' LIMIT 1"):
         raise PayoutConvertFrozen
 
 
 def coin(currency: str, network: str) -> str:
-    """Return the name of a coin on one network, for the scope of that name."""
+    """Return the name of a coin on one network, for the scope "coin"."""
     return f"{currency}:{network}"
 
 
 def frozen_methods(methods: Collection[Method]) -> set[Method]:
-    """Return those of the methods by which nobody's payout leaves: all are frozen, the network, or the coin on it."""
+    """Return the methods frozen for every merchant: by a freeze of all, of the network, or of the coin on it."""
     found = set(rows("SELECT scope, name FROM payout_freezes WHERE scope IN ('all', 'network', 'coin')"))
     return {m for m in methods if found & {("all", ""), ("network", m[1]), ("coin", coin(*m))}}
 
 
 def frozen_coins(network: str) -> set[str]:
-    """Return the coins that are frozen on a network, each by itself."""
+    """Return the coins that have their own freeze on a network."""
     found = column("SELECT name FROM payout_freezes WHERE scope = 'coin'")
     return {currency for name in found for currency, _, code in [name.partition(":")] if code == network}
 
@@ -112,14 +112,14 @@ def _stands(network: str, merchant_id: UUID, currency: str) -> bool:
 
 
 def freeze(scope: Scope, name: str = "", *, reason: str, frozen_by: str) -> bool:
-    """Freeze something in somebody's name; False if he has done so before, and only his reason changes.
+    """Write a freeze; False if its author had written it before, and only the reason changes.
 
     name: a network's code, a merchant's id or a coin() on one network; nothing for the other scopes. Raises ValueError
     for a scope with the wrong kind of name.
     """
     if (scope in UNNAMED) != (name == ""):
         raise ValueError(f"a freeze of {scope} named {name!r}")
-    # Only a row that was just written has no end.
+    # xmax is 0 only in a row that was just inserted.
     return is_true(
         "INSERT INTO payout_freezes AS f (scope, name, reason, frozen_by) VALUES (%s, %s, %s, %s)"
         " ON CONFLICT (scope, name, frozen_by) DO UPDATE SET reason = EXCLUDED.reason RETURNING f.xmax = 0",
@@ -128,9 +128,9 @@ def freeze(scope: Scope, name: str = "", *, reason: str, frozen_by: str) -> bool
 
 
 def unfreeze(scope: Scope, name: str = "", *, frozen_by: str | None = None) -> int:
-    """Lift every freeze of that scope and name, or one's own alone; return how many there were.
+    """Lift every freeze of a scope and name, or only one author's; return how many there were.
 
-    What stops the signing is lifted by whoever stopped it alone: it stands until nothing is unknown.
+    A freeze by RECOVERY, which stops the signing, is lifted only by RECOVERY: it remains until nothing is unknown.
     """
     return execute(
         "DELETE FROM payout_freezes WHERE (scope, name) = (%s, %s)"
@@ -140,11 +140,11 @@ def unfreeze(scope: Scope, name: str = "", *, frozen_by: str | None = None) -> i
 
 
 def listing() -> list[Freeze]:
-    """Return all that is frozen, oldest first."""
+    """Return all freezes, oldest first."""
     return Freeze.read("true ORDER BY frozen_at, scope, name LIMIT %s", (LIST_MAX,))
 
 
 def counts() -> dict[str, int]:
-    """Return how many freezes stand in each scope, the empty ones too."""
+    """Return the number of freezes in each scope, including scopes without any."""
     found: dict[str, int] = dict(rows("SELECT scope, count(*) FROM payout_freezes GROUP BY scope"))
     return {scope: found.get(scope, 0) for scope in get_args(Scope)}

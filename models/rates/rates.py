@@ -1,4 +1,4 @@
-"""Keeps the outside world's quotes: rates and network fees, refreshed by ticks, cached for a moment by each process."""
+"""Keeps market rates and network fees, refreshed by ticks and cached for a moment by each process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STALE_AFTER_S: Final = 300
 CONVERSION_AGE_MAX_S: Final = 60
 CACHE_S: Final = 1.0
 
-# A quote from the future was written before the clock was set back: nothing tells how old it is.
+# A quote from the future was written before the clock was set back: its age is unknown.
 _IS_FRESH: Final = (
     f"quoted_at > app_now() - make_interval(secs => {STALE_AFTER_S})"
     f" AND quoted_at <= app_now() + make_interval(secs => {FUTURE_MAX_S})"
@@ -37,12 +37,12 @@ class MarketBoard:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # With when its reading began. One value, for threads replace it side by side.
+        # With the time when its reading began. One value, since threads replace it concurrently.
         self._known = float("-inf"), Market(rates={}, network_fees={})
         self._forgotten_at = float("-inf")
 
     def read(self) -> Market:
-        """Return quotes that are at most a moment old; those that went stale are absent."""
+        """Return quotes read within CACHE_S, without stale ones."""
         ahead.note(self._load)
         with self._lock:
             began_at, _ = self._known
@@ -51,7 +51,7 @@ class MarketBoard:
             return self._known[1]
 
     def forget(self) -> None:
-        """Read anew at the next use, as after the clock was moved."""
+        """Read again at the next use, for example after the clock was moved."""
         self._forgotten_at = time.monotonic()
 
     def _load(self) -> None:
@@ -72,9 +72,9 @@ def load_market() -> Market:
 
 
 def quotes_against_usdt(currency_from: str | None = None) -> list[Course]:
-    """Return what each currency, or one of them, is worth in USDT.
+    """Return the rate of each currency, or of one, in USDT.
 
-    A currency that is unknown, or whose rate is stale, is absent; without a rate of USDT all of them are.
+    Currencies that are unknown or have a stale rate are left out; without a rate of USDT all are.
     """
     fresh = {currency: (rate, quoted_at) for currency, rate, quoted_at, _ in _fresh_rates()}
     if AGAINST not in fresh:
@@ -89,7 +89,7 @@ def quotes_against_usdt(currency_from: str | None = None) -> list[Course]:
 
 
 def last_rates() -> dict[str, Decimal]:
-    """Return every rate there ever was last, however old: what a new one is held against."""
+    """Return the last rate of each currency, however old, to compare new ones with."""
     return dict(rows("SELECT currency, usd FROM rates"))
 
 
@@ -103,7 +103,7 @@ def _fresh_rates() -> list[tuple[str, int, datetime, bool]]:
 
 
 def store_rates(new: Mapping[str, Rate]) -> None:
-    """Record rates in one statement, in one order of rows, so that two writers cannot block each other for good."""
+    """Record rates in one statement and one order of rows, so that two writers cannot deadlock."""
     RateRow.write_all(
         [
             RateRow(
@@ -126,14 +126,14 @@ def note_disagreement(currencies: Collection[str]) -> None:
 
 
 def keep_clock() -> None:
-    """Keep the clock where it is until the transaction ends: what is of now stays so until it is written."""
+    """Lock the clock against moves until the transaction ends, so that quotes of now are still so when written."""
     execute("LOCK TABLE rates IN ROW EXCLUSIVE MODE")
 
 
 def carry_over(seconds: int) -> None:
-    """Let all quotes be of later, in the transaction that moves the clock so far: none is older than it was before.
+    """Move all quotes' times with the clock, in the transaction that moves it, so that none gets older.
 
-    Whoever writes quotes waits for its end, or it for theirs.
+    Writers of quotes wait for its end, or it waits for theirs.
     """
     execute("LOCK TABLE rates, network_fees, rate_sources IN SHARE ROW EXCLUSIVE MODE")
     for table, moment in (
@@ -147,13 +147,13 @@ def carry_over(seconds: int) -> None:
 
 
 def unpriced_networks(catalogue: Catalogue, networks: Collection[str]) -> list[str]:
-    """Return those networks where a coin has a fresh rate and no fresh fee."""
+    """Return the networks where a coin has a fresh rate and no fresh fee."""
     pairs = [(code, coin) for coin, code in catalogue.pairs if code in networks]
     return column(
         "SELECT DISTINCT p.network FROM unnest(%s::text[], %s::text[], %s::text[]) AS p (network, currency, gas)"
         f" WHERE NOT EXISTS (SELECT 1 FROM network_fees f WHERE f.network = p.network AND f.currency = p.currency"
         f"  AND {_IS_FRESH})"
-        # What moves in the coin of its own gas is told without any rate.
+        # The fee of the gas coin itself needs no rate.
         f" AND (p.currency = p.gas OR 2 = (SELECT count(*) FROM rates WHERE currency IN (p.currency, p.gas)"
         f"  AND {_IS_FRESH})) ORDER BY 1",
         (
@@ -165,7 +165,7 @@ def unpriced_networks(catalogue: Catalogue, networks: Collection[str]) -> list[s
 
 
 class LastFee(NamedTuple):
-    """What a payout of a coin was last quoted to cost, in ledger units, and whether an order outlived its own quote."""
+    """The last network fee of a coin's payout, in ledger units, and whether an order's own quote is over."""
 
     units: int
     is_outlived: bool
@@ -174,8 +174,8 @@ class LastFee(NamedTuple):
 def last_network_fee(currency: str, network: str, *, stale_since: datetime) -> LastFee | None:
     """Return the last quote of a payout's network fee, however old; None if there never was one.
 
-    stale_since: when an order was made, whose own quote holds for STALE_AFTER_S. One of the future is older than a
-    clock that was set back.
+    stale_since: when an order was made, whose own quote holds for STALE_AFTER_S. An order from the future was made
+    before the clock was set back; its quote counts as over.
     """
     found = rows_as(
         LastFee,
@@ -189,9 +189,9 @@ def last_network_fee(currency: str, network: str, *, stale_since: datetime) -> L
 def store_network_fee(
     currency: str, network: str, units: int, *, gas_units: int | None = None, sweep_units: int | None = None
 ) -> None:
-    """Record what one payout of a pair costs on chain now, in the ledger's units of its coin, and of the gas coin.
+    """Record the cost of one payout of a pair now, in the ledger's units of its coin and of the gas coin.
 
-    sweep_units: what a sweep costs, in the ledger's units of its coin; as much as a payout where it is not told.
+    sweep_units: the cost of a sweep, in the ledger's units of its coin; by default that of a payout.
     """
     execute(
         "INSERT INTO network_fees (currency, network, units, gas_units, sweep_units, quoted_at)"

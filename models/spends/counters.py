@@ -1,4 +1,4 @@
-"""Counts what left by the signer's own count, in its own schema, which no other process writes.
+"""Counts the amounts that the signer lets leave, in its own schema, which no other process writes.
 
 Used by actors.signer.limits.
 """
@@ -24,13 +24,13 @@ class CountedPayout(Table, table="signer.counted"):
     network: str
     hour: datetime
     usd_cents: Big
-    # What the gateway adds to the network fee that was charged for it.
+    # The gateway's addition to the network fee that was charged for it.
     carried_cents: Big = 0
     is_given_back: bool = BY_DATABASE
 
 
 class SpentHour(Table, table="signer.spent s"):
-    """What the signer let leave a network in an hour."""
+    """The amount that the signer let leave a network in an hour."""
 
     network: str
     hour: datetime
@@ -38,31 +38,31 @@ class SpentHour(Table, table="signer.spent s"):
 
 
 def lock() -> None:
-    """Keep other counting out until the caller's transaction ends: a limit holds over all networks together."""
+    """Lock the counts until the caller's transaction ends, since a limit covers all networks together."""
     locks.wait_turn("signer.spent", seed=LockSeed.SIGNER_LIMITS)
 
 
 class Spent(NamedTuple):
-    """How many US cents left in the present hour, and in the last 24 hours, that one included."""
+    """US cents that left in the current hour, and in the last 24 hours including it."""
 
     hour: int
     day: int
 
 
 def spent() -> Spent:
-    """Return what left, to all recipients together."""
+    """Return the amounts that left, to all recipients together."""
     return _sums("signer.spent WHERE true", ())
 
 
 def spent_by(merchant_id: UUID) -> Spent:
-    """Return what left for one merchant."""
+    """Return the amounts that left for one merchant."""
     return _sums("signer.counted WHERE merchant_id = %s AND NOT is_given_back", (merchant_id,))
 
 
 def carried_for(merchant_id: UUID) -> int:
     """Return the US cents of network fees that the gateway added for a merchant in the last 24 hours.
 
-    Given back or not: the network has taken its fee of a payout that failed.
+    Outputs given back count too, since the network also took its fee for a failed payout.
     """
     cents: int = value(
         "SELECT COALESCE(sum(carried_cents), 0)::bigint FROM signer.counted WHERE merchant_id = %s"
@@ -85,7 +85,7 @@ def _sums(source: str, params: tuple[object, ...]) -> Spent:
 def add(
     spend_id: UUID, *, place: int = 0, merchant_id: UUID, network: str, usd_cents: int, carried_cents: int = 0
 ) -> None:
-    """Count what leaves by an output of a spend with the caller's transaction."""
+    """Count the amount of a spend's output, in the caller's transaction."""
     hour: datetime = value("SELECT date_trunc('hour', app_now())")
     CountedPayout(
         spend_id=spend_id,
@@ -102,7 +102,7 @@ def add(
 
 
 def give_back(spend_id: UUID, place: int = 0) -> None:
-    """Count an output no more by which nothing left, in the hour when it was counted; once, however often called."""
+    """Subtract an output without effect from the hour in which it was counted; safe to run twice."""
     given = one(
         "UPDATE signer.counted SET is_given_back = true WHERE spend_id = %s AND place = %s AND NOT is_given_back"
         " RETURNING usd_cents, network, hour",

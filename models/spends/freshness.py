@@ -1,8 +1,8 @@
-"""Tells whether a network's scan has read all that its chain has: what the rows lack may have left before.
+"""Checks that a network's scan has recently read its whole chain; otherwise spends may have left that no row has.
 
-Asked by models.spends.signing in the transaction that commits signed bytes. A database and a Redis that go back
-together hide it from every row. They cannot hide that a process began, or a database's server, so that only a head
-counts that the scan reached after both.
+models.spends.signing asks in the transaction that commits signed bytes. If a database and its Redis go back together,
+no row shows it. But they cannot hide the start of a process or of the database's server. Therefore only a head that the
+scan reached after both counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from models.db.base import rows_as, value
 from models.deposits import cursors
 from models.deposits.cursors import Look
 
-# The scan reaches its chain's head every few seconds. What it reached longer ago says nothing of now.
+# The scan reaches its chain's head every few seconds. A head reached longer ago proves nothing about now.
 HEAD_MAX_S: Final = 60
 # All reasons begin like this.
 PREFIX: Final = "the scan "
@@ -25,13 +25,13 @@ HALTED: Final = f"{PREFIX}is halted: "
 STALE: Final = f"{PREFIX}has not been at the chain's head for a minute"
 UNREAD: Final = f"{PREFIX}has not been at the chain's head since the signer or the database was started"
 
-# Of a cursor c. A head in the future is one of a clock that went back.
+# Of a cursor c. A head in the future was noted before the clock was set back.
 _IS_STALE: Final = (
     f"COALESCE(c.head_reached_at NOT BETWEEN app_now() - interval '{HEAD_MAX_S} seconds' AND app_now(), true)"
 )
-# A server that started in the future tells of such a clock too.
+# So was a server's start in the future.
 _PRECEDES_SERVER: Final = "c.head_reached_at < pg_postmaster_start_time() AND pg_postmaster_start_time() < now()"
-# What a process that has just begun waits for is no scan that is late.
+# While a process has just begun, a missing head does not mean that the scan is late.
 _IS_YOUNGER: Final = (
     f"%(running)s < interval '{HEAD_MAX_S} seconds' AND COALESCE(c.head_reached_at < app_now() - %(running)s, true)"
 )
@@ -43,20 +43,20 @@ _REASON: Final = (
 
 class _Process:
     began_s = time.monotonic()
-    # When it looked at each network last.
+    # The time of its last look at each network.
     looked_s: ClassVar[dict[str, float]] = {}
 
 
 def begin() -> None:
-    """Count only what the scan reads from now on: this process begins."""
+    """Count only what the scan reads from now on; called when a process begins."""
     _Process.began_s = time.monotonic()
     _Process.looked_s.clear()
 
 
 def look(network: str) -> Look | None:
-    """Note that the scan looks at its chain now, in the caller's transaction; None before its first scan.
+    """Record that the scan looks at its chain now, in the caller's transaction; None before its first scan.
 
-    That this process was there since its look before no database can take back.
+    This process remembers its own previous look, which a restored database cannot change.
     """
     now_s = time.monotonic()
     found = cursors.look(network, seconds_ago=now_s - _Process.looked_s.get(network, _Process.began_s))
@@ -80,7 +80,7 @@ def obstacle(network: str) -> str:
 
 
 class Wait(NamedTuple):
-    """A network that is not signed for until its scan has read on, and for how long it has not."""
+    """A network that is not signed for until its scan has read on, with the age of the last head that it reached."""
 
     network: str
     reason: str
@@ -88,7 +88,7 @@ class Wait(NamedTuple):
 
 
 def waits(networks: Collection[str]) -> list[Wait]:
-    """Return which of these networks wait for their scan, as any process can tell; one without a scan is absent."""
+    """Return the networks among these that wait for their scan, for any process; without those never scanned."""
     return rows_as(
         Wait,
         f"SELECT * FROM (SELECT c.network, {_REASON} AS reason, GREATEST(0, extract(epoch FROM app_now()"

@@ -1,6 +1,6 @@
-"""Keeps which coins each spend claims: given to it by the signer, freed when it is dead or did without.
+"""Keeps the coins that each spend claims: the signer assigns them; they are freed if the spend is dead or did without.
 
-Whoever locks several coins locks them in one order.
+Several coins are locked in order of txid and vout.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from models.spends.coins import DEPTH, IS_FREE, NAMED, Outpoint, lock, split
 
 
 class HeldCoin(NamedTuple):
-    """A coin that a spend claims, whose key spends it, and which block's transaction did."""
+    """A coin that a spend claims, with the ordinal of its key and the transaction in a block that spent it."""
 
     txid: str
     vout: int
@@ -22,18 +22,18 @@ class HeldCoin(NamedTuple):
     address: str
     key_ordinal: int | None
     depth: int
-    # Of the spend's attempts the first that claims it.
+    # The first of the spend's attempts that claims it.
     held_number: int
     spent_by_txid: str | None
     spent_height: int | None
 
 
 def hold(spend_id: UUID, outpoints: Collection[Outpoint], *, number: int = 0) -> bool:
-    """Give coins to a spend as its claim; False, and none is given, unless all of them are free.
+    """Assign coins to a spend as its claim; False, without any change, unless all of them are free.
 
-    number: of the attempt that claims them, which claims all that those before do. Call inside the transaction that
-    writes the spend and commits its bytes, after the spend. Of two who want the same coin the second waits for the
-    first, and is refused; he drafts anew.
+    number: of the attempt that claims them in addition to the coins of earlier attempts. Call inside the transaction
+    that writes the spend and commits its bytes, after the spend is written. If two callers want the same coin, the
+    second waits for the first, gets False, and drafts again.
     """
     wanted = set(outpoints)
     network = one("SELECT network FROM spends WHERE id = %s", (spend_id,))
@@ -58,9 +58,9 @@ def release(spend_id: UUID) -> int:
 
 
 def release_unspent(spend_id: UUID) -> int:
-    """Free what a settled spend held for dearer attempts, none of which was included; return how many coins.
+    """Free the coins that a settled spend held for higher offers, none of which was included; return how many.
 
-    Call in the transaction that settles the spend, whose block lies deep in what was scanned.
+    Call in the transaction that settles the spend, when its block is deep in the scanned chain.
     """
     return execute(
         "UPDATE coins SET held_by = NULL, held_number = 0 WHERE held_by = %s AND spent_by_txid IS NULL", (spend_id,)
@@ -89,9 +89,9 @@ def holders(network: str, outpoints: Collection[Outpoint]) -> list[UUID]:
 
 
 def needing(network: str, outpoints: Collection[Outpoint], *, depth: int) -> list[UUID]:
-    """Return the spends that cannot do without one of these coins.
+    """Return the spends that need any of these coins.
 
-    What a later attempt alone claims, its spend does without once another's transaction that spends it lies so deep.
+    A coin claimed only by a later attempt is no longer needed once a block at this depth spends it otherwise.
     """
     return column(
         "SELECT DISTINCT k.held_by FROM coins k JOIN chain_cursors c ON c.network = k.network"
@@ -102,7 +102,7 @@ def needing(network: str, outpoints: Collection[Outpoint], *, depth: int) -> lis
 
 
 def are_all_unspent(spend_id: UUID, number: int) -> bool:
-    """Return whether blocks hold all coins that an attempt of a spend claims, and none spends one of them."""
+    """Return True if all coins that a spend's attempt claims are in blocks and unspent there."""
     return is_true(
         "SELECT bool_and(spent_by_txid IS NULL AND created_height IS NOT NULL) FROM coins"
         " WHERE held_by = %s AND held_number <= %s",
@@ -111,7 +111,7 @@ def are_all_unspent(spend_id: UUID, number: int) -> bool:
 
 
 def are_spent_otherwise(network: str, outpoints: Collection[Outpoint], txid: str) -> bool:
-    """Return whether another transaction spends any of these coins in a block."""
+    """Return True if another transaction in a block spends any of these coins."""
     return is_true(
         f"SELECT 1 FROM coins k WHERE k.network = %s AND {NAMED} AND k.spent_by_txid <> %s LIMIT 1",
         (network, *split(outpoints), txid),
@@ -119,10 +119,10 @@ def are_spent_otherwise(network: str, outpoints: Collection[Outpoint], txid: str
 
 
 def take_over(spend_id: UUID, network: str, outpoints: Collection[Outpoint], *, number: int = 0) -> int:
-    """Give a spend the coins that its transaction has in a block already, or had; return how many it did not hold.
+    """Assign to a spend the coins that its transaction spends, or spent before a reorg; return how many were new to it.
 
-    For what was signed before the database lost it, and what a stranger has of the coins that another spend can do
-    without. number: of the attempt that it is. Call inside the transaction that writes the spend.
+    For transactions that the database lost, and for a stranger's that took coins which another spend can do without.
+    number: of the attempt that the transaction becomes. Call inside the transaction that writes the spend.
     """
     lock(network, outpoints)
     return execute(
@@ -133,7 +133,7 @@ def take_over(spend_id: UUID, network: str, outpoints: Collection[Outpoint], *, 
 
 
 def taken_from(spend_id: UUID) -> list[str]:
-    """Return which transactions in blocks spend coins that a spend holds, and are none of its attempts."""
+    """Return the transactions in blocks, other than its attempts, that spend a spend's coins."""
     return column(
         "SELECT DISTINCT k.spent_by_txid FROM coins k WHERE k.held_by = %s AND k.spent_by_txid IS NOT NULL"
         " AND NOT EXISTS (SELECT FROM spend_attempts a"

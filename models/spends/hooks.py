@@ -1,8 +1,8 @@
-"""Passes the fate of a spend on to whatever it was made for, by purpose. Called by models.spends.tracking.
+"""Runs the hooks of a spend's purpose when its fate changes. Called by models.spends.tracking.
 
-A module of models registers its purpose when it is imported, and the actor that starts such spends imports it; so the
-actors that do not know each other share one way to the chain. A spend whose purpose nobody registered in a process is
-left alone there.
+A module of models registers its purpose when it is imported, and the actor that starts such spends imports it. So
+actors that do not know each other share one way to the chain. A process leaves spends alone if it has no hooks for
+their purpose.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ def _always(_spend: SpendRow) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """Called in the transaction of the change, after it, with the spend as it is then and locked, and its output.
+    """The hooks of one purpose, called after a change in its transaction, with the changed and locked spend.
 
-    Each may be called again for a change that came to nothing before; none may use the network.
+    Each may be called again for a change that was rolled back; none may use the network.
     """
 
-    # A node took it; spend.txid is the newest attempt's.
+    # A node accepted it; spend.txid is the newest attempt's.
     on_sent: Hook = _nothing
     # Another attempt offers more.
     on_bumped: Hook = _nothing
-    # It stands in a block, or in another one than before; each output with its effect or without.
+    # A block includes it, or another one than before. Each output has its effect, or none.
     on_mined: Hook = _nothing
     # A reorg took it out of its block. It is sent again; a confirmed one stays confirmed.
     on_taken_out: Hook = _nothing
-    # An output is deep enough, each once, and final: with its effect; without; its spend can never be included.
+    # An output ended for good, each once: deep enough with its effect; deep enough without; never to be included.
     on_confirmed: OutputHook = _nothing
     on_failed: OutputHook = _nothing
     on_dead: OutputHook = _nothing
     # A confirmed output turned out to have no effect, for good: a reorg deeper than was thought possible.
     on_undone: OutputHook = _nothing
-    # A failed output was settled anew, after a reorg that deep: with its effect after all, or again without.
+    # A failed output was settled again, after a reorg that deep: with its effect after all, or again without.
     on_failed_anew: OutputHook = _nothing
-    # Asked before on_failed: whether what was held may be given back now. A spend for which it may not stays as it is.
+    # Asked before on_failed: True if the held amount may return now. If not, the spend stays as it is.
     may_fail: Callable[[SpendRow], bool] = _always
-    # Whether an output that moved something else than it was to move waits for somebody who says what that means. The
-    # others end by themselves, and the gateway bears what is missing.
+    # True if an output that moved another amount waits for an operator's decision. Otherwise it ends by itself, and the
+    # gateway bears the difference.
     is_settled_by_hand: bool = False
-    # Asked outside of a transaction before bytes are given to a node, and in the one that commits further bytes.
+    # Asked outside of a transaction before bytes are sent to a node, and in the transaction that commits a new attempt.
     may_send: Callable[[SpendRow], bool] = _always
 
 
@@ -69,10 +69,10 @@ def register(purpose: str, hooks: Hooks) -> None:
 
 
 def hooks_of(purpose: str) -> Hooks | None:
-    """Return what was registered for a purpose."""
+    """Return the hooks of a purpose; None if none were registered."""
     return _HOOKS.get(purpose)
 
 
-# Uses up a slot, or makes one coin of many of ours, and means nothing.
+# A filler only uses up a slot, and a join only makes one coin of many of ours: nothing else follows.
 register("filler", Hooks())
 register("join", Hooks())

@@ -1,7 +1,7 @@
-"""Keeps what included spends did to addresses of ours: written with the inclusion, and taken back with it.
+"""Keeps movements: the effects of included spends on our addresses, written and deleted with the inclusion.
 
-Fees and change are among it, so that whoever adds up what an address should hold needs to know no family. Written under
-the lock of the spend by models.spends.tracking; read by models.treasury.
+They include fees and change, so that a sum over an address needs no knowledge of its family. Written under the lock of
+the spend by models.spends.tracking; read by models.treasury.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from models.spends.rows import Movement, SpendRow
 
 
 class MovementRow(Table, table="spend_movements"):
-    """What a spend did to one address of ours, in one coin: signed, in the token's own units."""
+    """A spend's effect on one of our addresses in one coin: signed, in the token's own units."""
 
     spend_id: UUID
     network: str
@@ -29,7 +29,7 @@ class MovementRow(Table, table="spend_movements"):
 
 
 def note(catalogue: Catalogue, spend: SpendRow, moved: Collection[Movement]) -> None:
-    """Put what a spend in a block did to addresses of ours in the place of what was noted before."""
+    """Replace the movements of an included spend; those of addresses that are not ours are left out."""
     execute("DELETE FROM spend_movements WHERE spend_id = %s", (spend.id,))
     ours = _ours(catalogue, spend, {each.address for each in moved})
     MovementRow.write_all(
@@ -50,7 +50,7 @@ def note(catalogue: Catalogue, spend: SpendRow, moved: Collection[Movement]) -> 
 
 
 def _ours(catalogue: Catalogue, spend: SpendRow, addresses: Collection[str]) -> set[str]:
-    """Return those of the addresses that are the gateway's: of its wallets, its pool, and what such a spend is for."""
+    """Return the gateway's addresses among these: wallets, pool addresses, and the spend's own."""
     ours = {spend.sender}
     if spend.purpose not in {"payout", "lost"}:
         ours.update(output.recipient for output in spend.outputs)

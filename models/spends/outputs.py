@@ -1,7 +1,7 @@
-"""Keeps the outputs of spends: what each brings to whom, what it moved, and how it ended, each by itself.
+"""Keeps the outputs of spends: recipient, amount, effect and ending of each.
 
-Changed under the lock of its spend alone, by models.spends.rows and models.spends.tracking. What the row of a spend
-says of its effect, of what left and of losses sums up its outputs.
+Only models.spends.rows and models.spends.tracking change them, under the lock of their spend. The spend's own columns
+of effect, amounts and losses sum up its outputs.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ class OutputRow(Table, table="spend_outputs o"):
     memo: str = ""
     state: OutputState = BY_DATABASE
     effect: Effect | None = BY_DATABASE
-    # Of another effect alone: what left the sender and came to the recipient.
+    # Only if the effect is "other": the amounts that left the sender and reached the recipient.
     left_units: Units | None = BY_DATABASE
     arrived_units: Units | None = BY_DATABASE
-    # What the gateway bears of that, in the ledger's units; negative where it gained.
+    # The gateway's loss, in the ledger's units; negative if it gained.
     lost_units: Numeric = BY_DATABASE
-    # What a merchant was charged for a failed payout that took effect after all, in the ledger's units.
+    # Charged to a merchant for a failed payout that took effect after all, in the ledger's units.
     charged_units: Units = BY_DATABASE
     problem: str = BY_DATABASE
 
     @classmethod
     def told(cls, values: Mapping[str, Any]) -> Self:
-        """Return the output that a JSON object of LIST tells."""
+        """Return an output from a JSON object with the columns of LIST."""
         keys = {name: UUID(values[name]) for name in ("spend_id", "payout_id") if values[name]}
         return cls(**(dict(values) | keys))
 
 
 def told_outputs(told: Iterable[Mapping[str, Any]] | None) -> tuple[OutputRow, ...]:
-    """Return the outputs that TOLD gives."""
+    """Return the outputs in a value of TOLD."""
     return tuple(map(OutputRow.told, told or ()))
 
 
@@ -59,7 +59,7 @@ TOLD = (
 
 
 class Moved(NamedTuple):
-    """What a receipt says that one output moved; of another effect with what left and what arrived, in token units."""
+    """The effect of one output by a receipt; if "other", with the amounts that left and arrived, in token units."""
 
     effect: Effect
     left_units: int | None = None
@@ -68,7 +68,7 @@ class Moved(NamedTuple):
 
 
 def sum_up(outputs: Sequence[OutputRow], moved: Sequence[Moved]) -> Moved:
-    """Return what a whole spend moved. Several outputs that differ have another effect together."""
+    """Return the effect of a whole spend; "other" if its outputs' effects differ."""
     pairs = list(zip(outputs, moved, strict=True))
     problem = next((each.problem for each in moved if each.problem), "")
     effects = {each.effect for each in moved}
@@ -84,7 +84,7 @@ def _units(output: OutputRow, effect: Effect, told: int | None) -> int:
 
 
 def note_moved(spend_id: UUID, moved: Iterable[Moved]) -> None:
-    """Note what the outputs of a spend moved, in their order."""
+    """Record the effects of a spend's outputs, in their order."""
     for place, each in enumerate(moved):
         execute(
             "UPDATE spend_outputs SET effect = %s, left_units = %s, arrived_units = %s, problem = %s"
@@ -94,7 +94,7 @@ def note_moved(spend_id: UUID, moved: Iterable[Moved]) -> None:
 
 
 def forget_moved(spend_id: UUID) -> None:
-    """Note that a spend is in no block, so that its outputs moved nothing."""
+    """Clear the effects of a spend's outputs, because no block includes it."""
     execute(
         "UPDATE spend_outputs SET effect = NULL, left_units = NULL, arrived_units = NULL, problem = ''"
         " WHERE spend_id = %s",
@@ -103,7 +103,7 @@ def forget_moved(spend_id: UUID) -> None:
 
 
 def end(output: OutputRow, ending: Ending, *, lost_units: int = 0) -> bool:
-    """End an output, read under its spend's lock, with what the gateway bears of it; False if it has ended."""
+    """End an output that was read under its spend's lock, and record the gateway's loss; False if it had ended."""
     is_ended = touched(
         "UPDATE spend_outputs SET state = %s, lost_units = %s WHERE spend_id = %s AND place = %s AND state = 'open'",
         (ending, lost_units, output.spend_id, output.place),
@@ -114,9 +114,9 @@ def end(output: OutputRow, ending: Ending, *, lost_units: int = 0) -> bool:
 
 
 def note_lost(output: OutputRow, lost_units: int, *, problem: str = "") -> None:
-    """Note what the gateway bears of an output that ended, read under its spend's lock.
+    """Record the gateway's loss by an ended output that was read under its spend's lock.
 
-    problem: its outcome, if that is not what was announced.
+    problem: its outcome, if another one was announced.
     """
     if lost_units == output.lost_units and problem in {"", output.problem}:
         return
@@ -129,7 +129,7 @@ def note_lost(output: OutputRow, lost_units: int, *, problem: str = "") -> None:
 
 
 def note_charged(output: OutputRow, units: int) -> None:
-    """Note what a merchant is charged for a failed payout that took effect after all, all in all."""
+    """Record the total that a merchant is charged for a failed payout that took effect after all."""
     execute(
         "UPDATE spend_outputs SET charged_units = %s WHERE spend_id = %s AND place = %s",
         (units, output.spend_id, output.place),
@@ -138,7 +138,7 @@ def note_charged(output: OutputRow, units: int) -> None:
 
 
 def _add_up(spend_id: UUID) -> None:
-    """Let a spend say what its outputs lost and charged together."""
+    """Update a spend's sums of its outputs' losses and charges."""
     execute(
         "UPDATE spends s SET lost_units = o.lost, charged_units = o.charged FROM (SELECT sum(lost_units) AS lost,"
         " sum(charged_units) AS charged FROM spend_outputs WHERE spend_id = %s) o WHERE s.id = %s"

@@ -1,4 +1,4 @@
-"""Reads what the signer asks of spends before it acts: what is spoken for, what holds up whom, how deep something lies.
+"""Answers the signer's questions about spends: promised balances, stuck senders, gaps, depths.
 
 Used by actors.signer.broadcast, actors.signer.spend, actors.signer.watch, models.spends.tracking and the gauges.
 """
@@ -15,7 +15,7 @@ from models.spends.rows import Purpose, SpendRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promised:
-    """What a sender's spends that are in no block will take: of a coin in token units, and of the gas coin for fees."""
+    """The amounts that a sender's spends in no block will take: of a coin in token units, and of gas coin for fees."""
 
     token_units: int
     native_units: int
@@ -25,7 +25,7 @@ class Promised:
 
 
 def promised(network: str, sender: str, contract: str | None) -> Promised:
-    """Return what a sender has signed for that no block shows yet: that much of the balance is spoken for."""
+    """Return the part of a sender's balance that its signed spends will take and no block shows yet."""
     ((token, native, gas, txids),) = rows(
         "SELECT COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NOT DISTINCT FROM %s), 0),"
         " COALESCE(sum(s.token_units) FILTER (WHERE s.contract IS NULL), 0),"
@@ -38,7 +38,7 @@ def promised(network: str, sender: str, contract: str | None) -> Promised:
 
 
 def waiting_of(network: str, sender: str, purpose: Purpose | None = None) -> int:
-    """Count a sender's spends that are in no block, of one purpose or all: nodes keep only so many for a sender."""
+    """Count a sender's spends that are in no block, of one purpose or all. Nodes limit their number per sender."""
     found: int = value(
         "SELECT count(*) FROM spends WHERE network = %s AND sender = %s AND settled_at IS NULL AND mined_txid IS NULL"
         " AND purpose = COALESCE(%s, purpose)",
@@ -48,7 +48,7 @@ def waiting_of(network: str, sender: str, purpose: Purpose | None = None) -> int
 
 
 def is_awaiting_gas(network: str, address: str) -> bool:
-    """Return whether gas is on its way to an address."""
+    """Return True if gas is on its way to an address."""
     return is_true(
         "SELECT 1 FROM spends s JOIN spend_outputs o ON o.spend_id = s.id WHERE s.network = %s AND o.recipient = %s"
         " AND o.payout_id IS NULL AND s.purpose = 'gas' AND s.settled_at IS NULL AND s.mined_txid IS NULL",
@@ -57,15 +57,15 @@ def is_awaiting_gas(network: str, address: str) -> bool:
 
 
 def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
-    """Return whether a spend is the one that holds up its sender: nothing of the sender moved for so long.
+    """Return True if a spend delays its sender: no spend of the sender has moved for patience_s.
 
-    Only the lowest slot can be: all others wait behind it, however much they offer. Where nothing is counted, each
-    spend stands by itself.
+    Only the spend with the lowest slot can: all others wait behind it, whatever they offer. In families without slots
+    each spend counts by itself.
     """
     return is_true(
         "SELECT NOT EXISTS (SELECT 1 FROM spends o WHERE o.network = s.network AND o.sender = s.sender"
         "   AND o.slot < s.slot AND o.settled_at IS NULL AND o.mined_txid IS NULL)"
-        # A time in the future was written before the clock was set back, and counts as none.
+        # A time in the future was written before the clock was set back, and does not count.
         " AND COALESCE((SELECT max(moved_at) FROM unnest(ARRAY[s.created_at, s.bumped_at,"
         "   (SELECT max(o.mined_at) FROM spends o WHERE s.slot IS NOT NULL AND o.network = s.network"
         "     AND o.sender = s.sender AND o.settled_at IS NULL AND o.mined_at <= app_now() + make_interval(secs => %s))"
@@ -77,9 +77,9 @@ def is_stuck(spend: SpendRow, *, patience_s: int) -> bool:
 
 
 def is_gap(network: str, sender: str, slot: int) -> bool:
-    """Return whether spends of the sender wait behind a slot for which there is none: the chain lost who used it.
+    """Return True if spends of the sender wait behind a slot that no spend has: a reorg took the one that used it.
 
-    Where a later one is in a block, the slot is used: a node that tells otherwise lags.
+    If a later slot is in a block, this one is used, and a node that reports otherwise lags.
     """
     return is_true(
         "SELECT EXISTS (SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot > %s"
@@ -91,7 +91,7 @@ def is_gap(network: str, sender: str, slot: int) -> bool:
 
 
 def replaced(network: str, *, limit: int) -> list[UUID]:
-    """Return settled spends in whose place the scan has another block: a reorg deeper than was thought possible."""
+    """Return settled spends whose block the scan has replaced, after a reorg deeper than was thought possible."""
     return column(
         "SELECT s.id FROM chain_blocks b JOIN spends s ON s.network = b.network AND s.mined_height = b.height"
         " WHERE b.network = %s AND b.hash <> s.mined_hash AND s.settled_at IS NOT NULL"
@@ -101,10 +101,10 @@ def replaced(network: str, *, limit: int) -> list[UUID]:
 
 
 def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) -> int:
-    """Return how deep a block lies in what was scanned, itself included; 0 if that is not the scanned chain.
+    """Return the number of scanned blocks from a block on, itself included; 0 if the scanned chain lacks it.
 
-    Two must agree: whoever told of the inclusion, and the scan. settled_blocks: from that depth on a block that is no
-    longer kept counts as scanned.
+    Two sources must agree: the provider that reported the inclusion, and the scan. settled_blocks: the depth from which
+    a block that is no longer kept counts as scanned.
     """
     found: int | None = value(
         "SELECT c.height - %s + 1 FROM chain_cursors c LEFT JOIN chain_blocks b ON b.network = c.network"
@@ -116,7 +116,7 @@ def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) ->
 
 
 def unclear_by_network() -> list[tuple[str, int]]:
-    """Return, by network, how many payouts moved something else than they were to move, and wait for an operator."""
+    """Return, by network, the number of payouts that moved another amount and wait for an operator."""
     return rows(
         "SELECT s.network, count(*) FROM spend_outputs o JOIN spends s ON s.id = o.spend_id WHERE o.effect = 'other'"
         " AND o.state = 'open' AND o.payout_id IS NOT NULL AND s.state = 'mined' GROUP BY s.network"
@@ -124,7 +124,7 @@ def unclear_by_network() -> list[tuple[str, int]]:
 
 
 def open_by_network() -> list[tuple[str, int, float]]:
-    """Return, by network, how many spends are in no block, and for how many seconds the oldest has been."""
+    """Return, by network, the number of spends in no block, and the age of the oldest in seconds."""
     return rows(
         "SELECT network, count(*), extract(epoch FROM app_now() - min(created_at))::float8 FROM spends"
         " WHERE settled_at IS NULL AND mined_txid IS NULL GROUP BY network"

@@ -1,7 +1,7 @@
-"""Notes in which scanned block each attempt of ours was seen, against which its death as nodes tell it is held.
+"""Keeps the scanned block in which each attempt was seen, to check nodes that call the attempt dead.
 
-The scan notes in the transaction that records the block. A note counts as long as the scan stands on that block, so
-that nothing has to be taken back after a reorg.
+The scan writes in the transaction that records the block. A row counts as long as the scanned chain has that block, so
+that a reorg needs no deletion.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from models.deposits import cursors
 
 
 class Seen(Table, table="attempts_seen s"):
-    """An attempt of a spend in a block."""
+    """A spend's attempt that the scan saw in a block."""
 
     network: str
     txid: str
@@ -24,7 +24,7 @@ class Seen(Table, table="attempts_seen s"):
 
 
 def note(network: str, txids: Collection[str], *, height: int, block_hash: str) -> int:
-    """Note the block of those transactions that are attempts; return how many that was news of.
+    """Record the block of the transactions that are attempts; return how many rows are new or changed.
 
     Call inside the transaction that records the block.
     """
@@ -41,9 +41,9 @@ def note(network: str, txids: Collection[str], *, height: int, block_hash: str) 
 
 
 def block_of(spend_id: UUID) -> Seen | None:
-    """Return where the scan saw an attempt of a spend, None if it is in no block that the scan stands on.
+    """Return the scanned block that includes an attempt of a spend; None if there is none.
 
-    An attempt that the database had forgotten was seen where the scan noted it as unknown.
+    An attempt that the database had lost was seen in the block where the scan noted it as unknown.
     """
     found = rows_as(
         Seen,

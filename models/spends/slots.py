@@ -1,6 +1,6 @@
-"""Tells which slots of a sender no row explains, and between which blocks they were used. A gap is one not found.
+"""Finds slots that a sender used and no row explains, and the blocks between which they were used.
 
-Asked by actors.scan.missing, which looks for it, and by actors.signer.recovery, which signs nothing before it is found.
+actors.scan.missing looks for their transactions; actors.signer.recovery signs nothing before they are found.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from typing import Final
 
 from models.db.base import column, rows
 
-# Whoever lost more than this lost more than commits.
+# If more are missing, more was lost than a database's last commits.
 SLOTS_MAX: Final = 10_000
 
-# What tells of a slot, by what has an index each, and where it says at which height it was used: dead spends stand in
-# an index of their own.
+# The rows that explain a slot, one query per index, each with its column of the height where the slot was used. Dead
+# spends have an index of their own.
 _KNOWN: Final = (
     (
         "k.mined_height",
@@ -43,9 +43,9 @@ _UNEXPLAINED: Final = (
 
 
 def unexplained(network: str, sender: str, used: int, *, limit: int) -> list[int]:
-    """Return slots below `used` that none of our rows has, from the first that one has; the lowest first.
+    """Return the slots below `used` that no row has, lowest first, beginning with the first slot that a row has.
 
-    What was used before that lies before everything that was ever signed here.
+    Earlier slots were used before anything was signed here.
     """
     return column(
         _UNEXPLAINED,
@@ -54,9 +54,9 @@ def unexplained(network: str, sender: str, used: int, *, limit: int) -> list[int
 
 
 def missing(network: str, *, limit: int) -> list[int]:
-    """Return slots of the hot wallet below its last known one that none of our rows has, the lowest first.
+    """Return the hot wallet's slots below its last known one that no row has, lowest first.
 
-    Empty where the family counts nothing, and where nothing was sent.
+    Empty if the family has no slots, or nothing was sent.
     """
     found = rows(
         "SELECT t.address, GREATEST((SELECT a.next_slot FROM spend_accounts a WHERE (a.network, a.sender) ="
@@ -69,7 +69,7 @@ def missing(network: str, *, limit: int) -> list[int]:
 
 
 def between(network: str, sender: str, slot: int) -> tuple[int | None, int | None]:
-    """Return the blocks of a sender's slots before and after one; None if no row tells."""
+    """Return the heights of a sender's nearest known slots before and after one; None if no row has one."""
     ((before, after),) = rows(
         f"SELECT max(height) FILTER (WHERE slot < %(slot)s), min(height) FILTER (WHERE slot > %(slot)s)"
         f" FROM ({_HEIGHTS}) AS known",

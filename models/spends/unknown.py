@@ -294,8 +294,8 @@ def holders(unknown: UnknownRow) -> list[UUID]:
 def hindered(unknown: UnknownRow, *, depth: int) -> list[UUID]:
     """Return our spends that have to be dead before a transaction may have its claim.
 
-    A spend that claims one of the coins only with a later attempt does not count, since it can do without. depth: from
-    which a spend of the coins counts as final.
+    A spend that claims one of the coins only with a later attempt can do without it, and does not count once a block at
+    this depth spends the coin.
     """
     if unknown.slot is None:
         return held_coins.needing(unknown.network, unknown.outpoints, depth=depth)

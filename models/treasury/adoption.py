@@ -1,7 +1,7 @@
-"""Makes transactions that no row knew the spends of what they paid, so that they are followed like all others.
+"""Turns unknown transactions into spends, with the payouts that they paid, so that they are followed like all others.
 
-Called by actors.signer.recovery for what a row of ours asks for, and by the command line for what an operator says.
-Each is one change in the caller's transaction. Whoever adopts twice finds it settled.
+Called by actors.signer.recovery for transactions that our rows explain, and by the command line for an operator's
+decisions. Each function makes one change in the caller's transaction; a second adoption finds it settled.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GATEWAY: Final = "the gateway"
 
 
 def adopt(catalogue: Catalogue, unknown_id: UUID) -> bool:
-    """Settle an unknown transaction by what our own rows ask for; False if none does, or not yet."""
+    """Settle an unknown transaction by our own rows; False if none explains it, or not yet."""
     unknown = unknown_spends.lock(unknown_id)
     if unknown is None:
         return False
@@ -43,13 +43,16 @@ def adopt(catalogue: Catalogue, unknown_id: UUID) -> bool:
         return True
     holders = unknown_spends.holders(unknown)
     if holders:
-        # Another attempt of that very spend, or the spend has to be buried first.
+        # Either it is another attempt of that spend, or the spend has to be dead first.
         return len(holders) == 1 and _join(catalogue, holders[0], unknown)
     return unknown.is_transfer and _take(catalogue, unknown)
 
 
 def _take(catalogue: Catalogue, unknown: UnknownRow) -> bool:
-    """Make a locked transfer with a claim of its own what payouts ask for, or what went on between our addresses."""
+    """Turn a locked transfer with a claim of its own into a payout's spend, or one between our addresses.
+
+    False if it is neither.
+    """
     payouts_of = asked_by(catalogue, unknown)
     if all(payouts_of):
         become(catalogue, unknown, "payout", status="matched", by=GATEWAY, payouts_of=payouts_of)
@@ -64,16 +67,16 @@ def _take(catalogue: Catalogue, unknown: UnknownRow) -> bool:
 
 
 def _join(catalogue: Catalogue, spend_id: UUID, unknown: UnknownRow) -> bool:
-    """Add a transaction to the attempts of the spend whose claim it has, where it moves the same.
+    """Add a transaction to the attempts of the spend with the same claim; False if it moves anything else.
 
-    That is a higher offer that was forgotten, or one that was signed for the same before the database lost it.
+    It is a higher offer that the database lost, or an earlier spend for the same purpose that it lost.
     """
     locked = spends.lock(spend_id)
     if locked is None or not (unknown.is_transfer and unknown_spends.may_be(unknown, locked)):
         return False
     if not spends.add_attempt(_attempt(unknown, spend_id, number=locked.attempts)):
         return False
-    # Those before it may do without its coins.
+    # Earlier attempts may do without its coins.
     held_coins.take_over(spend_id, unknown.network, unknown.outpoints, number=locked.attempts)
     spend_tracking.note_bumped(catalogue, spend_id)
     unknown_spends.settle(
@@ -93,9 +96,9 @@ def become(
     payouts_of: Sequence[PayoutRow | None] = (),
     reason: str = "",
 ) -> UUID:
-    """Write the spend that a locked transaction is, with the approved and locked payouts that its outputs pay.
+    """Write a spend for a locked transaction, with the approved and locked payouts that its outputs pay.
 
-    It counts as signed in the block before its own: the scan found it there, so that its depth counts from there.
+    It counts as signed in the block before its own, so that its depth counts from its own.
     """
     spend_id = uuid7()
     paid = [payout for payout in payouts_of if payout is not None]
@@ -118,7 +121,7 @@ def become(
 
 
 def _take_up(catalogue: Catalogue, unknown: UnknownRow, part: Part, payout: PayoutRow) -> None:
-    """Put a locked payout on its way, at the fee that it was charged when the transaction was signed."""
+    """Begin a locked payout, at the network fee that applied when the transaction was signed."""
     units = matching.ledger_units(catalogue, unknown, part.units)
     if units is not None and units != payout.to_units:
         log.warning("payout.repriced", payout=str(payout.id), txid=unknown.txid, asked=payout.to_units, paid=units)
@@ -129,9 +132,9 @@ def _take_up(catalogue: Catalogue, unknown: UnknownRow, part: Part, payout: Payo
 
 
 def reclaim(catalogue: Catalogue, unknown: UnknownRow, spend: SpendRow, place: int, payout: PayoutRow) -> SpendRow:
-    """Let an output of a written-off transaction pay an approved payout; return its spend. Both are locked.
+    """Attach an approved payout to an output of a written-off transaction; return the spend. Both are locked.
 
-    The gateway gets its loss back, and the merchant's hold leaves in its place.
+    The gateway's loss is reversed, and the merchant's hold pays instead.
     """
     _take_up(catalogue, unknown, unknown.parts[place], payout)
     after = spends.name_payout(spend.outputs[place], payout.id)
@@ -160,9 +163,9 @@ def _spend(unknown: UnknownRow, spend_id: UUID, purpose: Purpose) -> SpendRow:
 
 
 def wallet_of(unknown: UnknownRow) -> str:
-    """Return whose money a transaction moved: where a chain names no sender, it is the hot wallet's.
+    """Return the wallet whose money a transaction moved: its sender, or the hot wallet if the chain names none.
 
-    Raises LookupError where nobody has named that yet.
+    Raises LookupError if the network has no hot wallet yet.
     """
     wallet = unknown.sender or treasury.address(unknown.network, "hot")
     if wallet is None:
@@ -205,9 +208,10 @@ def _attempt(unknown: UnknownRow, spend_id: UUID, *, number: int = 0) -> Attempt
 
 
 def asked_by(catalogue: Catalogue, unknown: UnknownRow) -> list[PayoutRow | None]:
-    """Return, locked, the approved payout that each output pays: the one that an operator named, or that matches it.
+    """Return, locked, the approved payout that each output pays: the one named by an operator, or a matching one.
 
-    Each is one output's at most; only the hot wallet pays any. What is no plain transfer matches none by itself.
+    A payout belongs to at most one output, and only the hot wallet pays payouts. Without an operator, only plain
+    transfers match.
     """
     found = [None if payout_id is None else _approved(payout_id, unknown) for payout_id in _askers(catalogue, unknown)]
     return found if unknown.key_ordinal is None else [None] * len(found)
@@ -238,7 +242,10 @@ def _approved(payout_id: UUID, unknown: UnknownRow) -> PayoutRow | None:
 
 
 def _own_purpose(catalogue: Catalogue, unknown: UnknownRow) -> Purpose | None:
-    """Return what a transfer between our own addresses was for; one to several of them is none of ours."""
+    """Return the purpose of a transfer between our own addresses; None if it has none of ours.
+
+    A transfer to several recipients is only ever a join.
+    """
     if unknown.spends and {part.recipient for part in unknown.parts} == {wallet_of(unknown)}:
         return "join"
     if len(unknown.parts) > 1:
@@ -251,7 +258,7 @@ def _own_purpose(catalogue: Catalogue, unknown: UnknownRow) -> Purpose | None:
         return "sweep" if is_home and not _waits_for_deposits(unknown) else None
     if treasury.is_cold(unknown.network, unknown.recipient):
         return "cold"
-    # Where money lies in coins nobody needs to be brought any.
+    # In families with coins, no address needs gas.
     is_pooled = not unknown.spends and unknown.recipient in unknown_spends.own(
         unknown.network, family, [unknown.recipient]
     )
@@ -259,7 +266,7 @@ def _own_purpose(catalogue: Catalogue, unknown: UnknownRow) -> Purpose | None:
 
 
 def _waits_for_deposits(unknown: UnknownRow) -> bool:
-    """Return whether deposits that it may have swept are not decided yet."""
+    """Return True if deposits that a transaction may have swept are still pending."""
     return is_true(
         "SELECT 1 FROM deposits WHERE network = %s AND currency = %s AND address = %s AND status = 'pending'"
         " AND block_height <= %s LIMIT 1",
@@ -268,7 +275,7 @@ def _waits_for_deposits(unknown: UnknownRow) -> bool:
 
 
 def take_deposits(catalogue: Catalogue, unknown: UnknownRow, spend_id: UUID) -> None:
-    """Mark the deposits that left their address: the oldest, as far as what was moved goes; of gas coin all."""
+    """Mark the deposits that a sweep took: the oldest up to the moved amount; of gas coin all."""
     units = matching.ledger_units(catalogue, unknown, unknown.token_units)
     found = rows(
         "SELECT id, amount_units FROM deposits WHERE network = %s AND currency = %s AND address = %s"
@@ -278,7 +285,7 @@ def take_deposits(catalogue: Catalogue, unknown: UnknownRow, spend_id: UUID) -> 
     )
     left, taken = units or 0, []
     for deposit_id, amount_units in found:
-        # What a coin's own transfer cost is missing from what it moved.
+        # Of gas coin, the moved amount is less than the deposits by the transfer's fee.
         if unknown.contract is not None and amount_units > left:
             break
         left -= amount_units

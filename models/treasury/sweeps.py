@@ -1,9 +1,9 @@
-"""Tells which deposits lie at their own addresses, and which sweep takes them. Called by the treasury's actor and plan.
+"""Finds deposits that are still at their addresses, and assigns them to sweeps. For the treasury's actor and plan.
 
-A sweep takes all of a coin's confirmed deposits at an address, in the transaction that commits its bytes; one that
-failed, or whose slot was lost, gives them back. Its bytes name an amount, not deposits: where a deep reorg takes a
-deposit that was swept, and its buyer pays anew, the same bytes take the new money. So what a sweep moves for deposits
-that are gone is taken off what others brought to its address.
+A sweep takes all of a coin's confirmed deposits at an address, in the transaction that commits its bytes; if it fails
+or loses its slot, they are free again. Its bytes name an amount, not deposits: if a deep reorg takes a swept deposit
+and its buyer pays again, the same bytes take the new money. Therefore the amount that a sweep moves for reversed
+deposits is subtracted from the other deposits at its address.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from models.spends.outputs import OutputRow
 from models.spends.rows import SpendRow
 from models.treasury.rows import TreasuryWalk
 
-# Payouts that one sweep lets be tried again at once; the others wait for their own time.
+# Limits the payouts that one sweep makes due at once; the others wait for their own time.
 WOKEN_MAX: Final = 500
 
 Walker = Literal["sweep", "reconcile", "gas"]
@@ -29,7 +29,7 @@ Walker = Literal["sweep", "reconcile", "gas"]
 
 @dataclass(frozen=True, slots=True)
 class Unswept:
-    """What lies at a deposit address of one coin, by the deposits; in the ledger's units."""
+    """The amount of one coin at a deposit address, by its deposits; in the ledger's units."""
 
     currency: str
     address: str
@@ -37,7 +37,7 @@ class Unswept:
     units: int
 
 
-# What sweeps that may have had their effect moved for deposits that are there no more.
+# The amount moved for reversed deposits, by sweeps that may have had their effect.
 _MOVED_FOR_OTHERS: Final = (
     "COALESCE((SELECT sum(r.amount_units) FROM deposits r JOIN spends s ON s.id = r.sweep_id"
     " WHERE r.network = d.network AND r.currency = d.currency AND r.address = d.address AND r.status = 'reversed'"
@@ -48,15 +48,15 @@ _MOVED_FOR_OTHERS: Final = (
 def unswept(
     network: str, *, family: str, limit: int, after: tuple[str, str] = ("", ""), height: int | None = None
 ) -> list[Unswept]:
-    """Return coins and addresses in order, with what confirmed deposits brought there, up to a height.
+    """Return a page of the amounts that confirmed deposits up to a height left at addresses, by coin and address.
 
-    after: the (currency, address) that the last page ended with. No cost grows with what was swept.
+    after: the (currency, address) at the end of the previous page. The cost does not grow with swept deposits.
     """
     return _there(_page(network, family=family, limit=limit, after=after, height=height))
 
 
 def _page(network: str, *, family: str, limit: int, after: tuple[str, str], height: int | None) -> list[Unswept]:
-    """Return as unswept() does, with those that sweeps of deposits which are gone have emptied."""
+    """Return the page of unswept(), including addresses emptied by sweeps of deposits that were reversed."""
     return rows_as(
         Unswept,
         f"SELECT d.currency, d.address, p.ordinal, d.units - {_MOVED_FOR_OTHERS} AS units FROM ("
@@ -74,7 +74,7 @@ def _there(found: list[Unswept]) -> list[Unswept]:
 
 
 def unswept_at(network: str, currency: str, address: str, *, height: int) -> list[Unswept]:
-    """Return what confirmed deposits of a coin brought to one address, up to a height; none if nothing is left."""
+    """Return the amount of a coin's confirmed deposits at one address, up to a height; empty if nothing is left."""
     found = rows_as(
         Unswept,
         f"SELECT d.currency, d.address, p.ordinal, sum(d.amount_units) - {_MOVED_FOR_OTHERS} AS units FROM deposits d"
@@ -87,7 +87,7 @@ def unswept_at(network: str, currency: str, address: str, *, height: int) -> lis
 
 
 def walk(network: str, walker: Walker, *, family: str, limit: int, height: int | None = None) -> list[Unswept]:
-    """Return the next page of a walk that goes round and round, and remember its end."""
+    """Return the next page of an endless walk over the addresses, and store its end."""
     kept = _stand(network, walker)
     page = _page(network, family=family, limit=limit, after=kept, height=height)
     if not page and kept != ("", ""):
@@ -99,15 +99,15 @@ def walk(network: str, walker: Walker, *, family: str, limit: int, height: int |
 
 
 def walk_gas(network: str, gas_currency: str, *, family: str, limit: int) -> list[Unswept]:
-    """Return the next addresses that were given gas and hold no deposit to be swept, round and round; no amounts.
+    """Return the next addresses, in an endless walk, that got gas and have no deposit to sweep; without amounts.
 
-    What is left at the others pays for their next sweep.
+    At the other addresses, the rest of the gas pays for the next sweep.
     """
     _, kept = _stand(network, "gas")
     page = rows(
         "SELECT g.recipient, p.ordinal, EXISTS (SELECT 1 FROM deposits d WHERE d.network = %s"
         "   AND d.address = g.recipient AND d.sweep_id IS NULL AND d.status <> 'reversed') FROM ("
-        # Gas goes to one address at a time; among outputs, all sweeps would stand in the way of this order.
+        # Gas spends have one recipient each; in spend_outputs, the rows of all sweeps would have to be skipped.
         "   SELECT DISTINCT recipient FROM spends WHERE network = %s AND purpose = 'gas' AND recipient > %s"
         "   ORDER BY recipient LIMIT %s) g"
         " JOIN pool_addresses p ON p.address = g.recipient AND p.family = %s ORDER BY g.recipient",
@@ -120,7 +120,7 @@ def walk_gas(network: str, gas_currency: str, *, family: str, limit: int) -> lis
 
 
 def _stand(network: str, walker: Walker) -> tuple[str, str]:
-    """Return the currency and the address behind which a walk goes on."""
+    """Return the currency and the address after which a walk goes on."""
     kept = TreasuryWalk.first("network = %s AND walker = %s", (network, walker))
     return (kept.currency, kept.address) if kept else ("", "")
 
@@ -132,14 +132,14 @@ def _go_on(network: str, walker: Walker, currency: str, address: str) -> None:
 
 
 def take(network: str, found: Unswept, spend_id: UUID) -> bool:
-    """Let a sweep take an address's deposits of a coin, in its committing transaction; False if they changed."""
+    """Assign an address's deposits of a coin to a sweep, in its committing transaction; False if they changed."""
     place = (network, found.currency, found.address)
     taken = column(
         "UPDATE deposits SET sweep_id = %s WHERE network = %s AND currency = %s AND address = %s AND sweep_id IS NULL"
         " AND status IN ('confirmed', 'credited') RETURNING amount_units",
         (spend_id, *place),
     )
-    # Accounted for by this sweep, which moves so much less.
+    # This sweep accounts for them, since it moves less by this amount.
     moved = column(
         "WITH gone AS (SELECT r.id, r.amount_units FROM deposits r JOIN spends s ON s.id = r.sweep_id"
         "   WHERE r.network = %s AND r.currency = %s AND r.address = %s AND r.status = 'reversed'"
@@ -151,7 +151,7 @@ def take(network: str, found: Unswept, spend_id: UUID) -> bool:
 
 
 def busy_addresses(network: str) -> set[str]:
-    """Return the addresses from or to which a spend waits to be included; they are left alone."""
+    """Return the addresses from or to which a spend waits to be included; nothing else is done there meanwhile."""
     found = rows(
         "SELECT s.sender, o.recipient FROM spends s JOIN spend_outputs o ON o.spend_id = s.id WHERE s.network = %s"
         " AND s.settled_at IS NULL AND s.mined_txid IS NULL AND s.purpose IN ('gas', 'sweep', 'filler')",
@@ -161,7 +161,7 @@ def busy_addresses(network: str) -> set[str]:
 
 
 def fundings_lately(network: str, address: str) -> int:
-    """Count how often an address was given gas within the last hour."""
+    """Count the spends that gave an address gas within the last hour."""
     found: int = value(
         "SELECT count(*) FROM spend_outputs o JOIN spends s ON s.id = o.spend_id WHERE s.network = %s"
         " AND o.recipient = %s AND o.payout_id IS NULL AND s.purpose = 'gas' AND s.state <> 'dead'"
@@ -172,7 +172,7 @@ def fundings_lately(network: str, address: str) -> int:
 
 
 def cooling(network: str) -> set[str]:
-    """Return the coins that are on their way to the cold address and not confirmed there."""
+    """Return the coins that are on their way to the cold address and not confirmed yet."""
     found = column(
         "SELECT currency FROM spends WHERE network = %s AND purpose = 'cold' AND state IN ('signed', 'sent', 'mined')"
         " AND settled_at IS NULL",
@@ -182,9 +182,9 @@ def cooling(network: str) -> set[str]:
 
 
 def open_payout_units(network: str, *, is_signed_too: bool = True) -> dict[str, int]:
-    """Return what open payouts will take from the hot wallet, by coin, in the ledger's units.
+    """Return the amounts that open payouts will take from the hot wallet, by coin, in the ledger's units.
 
-    is_signed_too: those whose transaction is signed among them.
+    is_signed_too: include payouts whose transaction is signed.
     """
     found = rows(
         "SELECT currency, sum(to_units) FROM payouts WHERE network = %s"
@@ -196,7 +196,7 @@ def open_payout_units(network: str, *, is_signed_too: bool = True) -> dict[str, 
 
 
 def wanted_currencies(network: str) -> set[str]:
-    """Return the coins in which approved payouts were put off, so that even small deposits are worth a sweep."""
+    """Return the coins whose approved payouts were put off, so that even small deposits are worth a sweep."""
     found = column(
         "SELECT DISTINCT currency FROM payouts WHERE network = %s AND status = 'approved'"
         " AND wait_reason NOT IN ('', %s)",
@@ -210,7 +210,7 @@ def _give_back(_catalogue: Catalogue, spend: SpendRow, _output: OutputRow) -> No
 
 
 def _wake_payouts(_catalogue: Catalogue, spend: SpendRow) -> None:
-    """Let payouts that were put off be tried again, as the coin has come; those that somebody works on are left."""
+    """Make payouts due that were put off for lack of the coin; those that another process has locked are skipped."""
     if spend.is_success:
         execute(
             "UPDATE payouts SET due_at = app_now() WHERE id = ANY(ARRAY(SELECT id FROM payouts WHERE network = %s"
@@ -221,12 +221,12 @@ def _wake_payouts(_catalogue: Catalogue, spend: SpendRow) -> None:
 
 
 def _failed_anew(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
-    """Take the oldest deposits that a failed sweep moved after all, as far as what it moved goes; of gas coin all."""
+    """Assign the deposits that a failed sweep moved after all: the oldest up to the moved amount; of gas coin all."""
     _give_back(catalogue, spend, output)
     pair = catalogue.pair(spend.currency, spend.network)
     if not spend.is_success or pair is None:
         return
-    # What a coin's own transfer cost is missing from what it moved.
+    # Of gas coin, the moved amount is less than the deposits by the transfer's fee.
     moved = None if spend.contract is None else pair.to_ledger(spend.token_units, catalogue.scale(spend.currency))
     execute(
         "UPDATE deposits SET sweep_id = %s WHERE id IN (SELECT id FROM (SELECT id,"
@@ -247,6 +247,6 @@ spend_hooks.register(
         on_failed_anew=_failed_anew,
     ),
 )
-# Between our own addresses nothing is booked but what the chain took.
+# Between our own addresses only the gas is booked.
 spend_hooks.register("gas", Hooks())
 spend_hooks.register("cold", Hooks())

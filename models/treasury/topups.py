@@ -1,9 +1,9 @@
-"""Books money that came to the hot wallet other than by a sweep. Called by actors.scan.intake.
+"""Books top-ups: money that came to the hot wallet other than by a sweep. Called by actors.scan.intake.
 
-It belongs to the gateway, whose operator brings in gas. What comes back from the cold address was never gone, as far as
-the books have it there; what is beyond that an operator has brought. What came to an address that was given out to
-nobody is held for whom it belongs to, in an account of its own: conversions do not sell it. See
-models.treasury.cold_books and unowned.
+It belongs to the gateway, whose operator brings in gas. Money that returns from the cold address was in the books all
+the time, up to the amount they have there; the excess was brought by an operator. Money at a pool address without an
+owner is held for its owner in an account of its own, which conversions do not sell. See models.treasury.cold_books and
+unowned.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from models.treasury.rows import Topup
 from models.treasury.topup_doubts import OPEN
 
 BALANCE: Final = "balance:"
-# An operator has said whose it is, and a reorg does not change that while it brings the same coin back.
+# An operator has decided whose it is. That remains after a reorg that brings the same coin back.
 _IS_KEPT: Final = (
     "t.origin IN ('adopted', 'cold')"
     " AND (t.currency, t.units, t.address) = (EXCLUDED.currency, EXCLUDED.units, EXCLUDED.address)"
@@ -28,14 +28,14 @@ _IS_KEPT: Final = (
 
 
 def balance_ordinal(currency: str, height: int) -> str:
-    """Name a top-up that no transaction is known for; with the empty txid it is unique on its network."""
+    """Return the ordinal of a top-up without a known transaction; with the empty txid it is unique on its network."""
     return f"{BALANCE}{currency}:{height}"
 
 
 def record(new: Topup) -> bool:
     """Write a top-up once; one that a reorg took and brought back begins a new life. Call inside a transaction.
 
-    False where it is known, as a deposit too, or was counted before as a part of the balance, which then gets its name.
+    False if it is known, also as a deposit, or was recorded before from the balance; that row then gets its txid.
     """
     if new.txid and (_is_deposit(new) or _covers(new)):
         return False
@@ -45,7 +45,7 @@ def record(new: Topup) -> bool:
         f" address = EXCLUDED.address, origin = CASE WHEN {_IS_KEPT} THEN t.origin ELSE EXCLUDED.origin END,"
         " depth_min = EXCLUDED.depth_min,"
         " block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, known_units = 0, excess_units = 0,"
-        # What a reorg brought back has to be witnessed anew.
+        # A top-up that a reorg brought back has to be witnessed again.
         " doubted_for = NULL, agreed_at = NULL, attempts = 0, problem = ''"
         " WHERE t.status = 'reversed'"
     )
@@ -81,11 +81,11 @@ def _covers(new: Topup) -> bool:
 
 
 def book_matured(network: Network, *, limit: int, after_rereading: bool = False) -> int:
-    """Book the top-ups that the scan has buried to the maturity depth, and the chain calls final; return how many.
+    """Book the top-ups that are at the maturity depth and that the chain calls final; return how many.
 
-    As credits become available, see models.ledger.maturity. Those that wait for a second opinion are left; see
-    models.treasury.topup_doubts. after_rereading: and those whose block was not read a second time yet, which may doubt
-    them.
+    The rule is that of credits, see models.ledger.maturity. Top-ups that wait for a second opinion are left out, see
+    models.treasury.topup_doubts. after_rereading: also leave out those whose block was not read a second time yet,
+    since that may doubt them.
     """
     due = column(
         "SELECT t.id FROM treasury_topups t JOIN chain_cursors c ON c.network = t.network"
@@ -100,9 +100,9 @@ def book_matured(network: Network, *, limit: int, after_rereading: bool = False)
 
 
 def _book(topup_id: UUID) -> bool:
-    """Book a top-up once; False if that is done, or while it waits for a second opinion.
+    """Book a top-up once; False if it is booked, or while it waits for a second opinion.
 
-    What came back from the cold address waits too while it is unknown what lay there.
+    Money from the cold address also waits while the amount that was there is unknown.
     """
     with transaction():
         if not _may_be_split(topup_id):
@@ -119,7 +119,7 @@ def _book(topup_id: UUID) -> bool:
 
 
 def _may_be_split(topup_id: UUID) -> bool:
-    """Return False for what came back from the cold address while it is unknown what lay there; wait for one's turn."""
+    """Return False for money from the cold address while the amount there is unknown; waits for its turn."""
     found = Topup.first("id = %s", (topup_id,))
     if found is None or found.origin != "cold":
         return found is not None
@@ -128,7 +128,7 @@ def _may_be_split(topup_id: UUID) -> bool:
 
 
 def _split(topup: Topup) -> int:
-    """Divide a top-up that is just booked by what the cold books have; return what is beyond them."""
+    """Split a top-up being booked by the amount in the cold books; return the units beyond it."""
     known = min(topup.units, cold_books.units(topup.network, topup.currency, with_pending=False))
     execute(
         "UPDATE treasury_topups SET known_units = %s, excess_units = %s WHERE id = %s",
@@ -138,7 +138,7 @@ def _split(topup: Topup) -> int:
 
 
 def find(network: str, txid: str) -> list[Topup]:
-    """Return what a transaction brought to the hot wallet that is booked as the gateway's own."""
+    """Return a transaction's top-ups that are booked as the gateway's own."""
     return Topup.read(
         "network = %s AND txid = %s AND txid <> '' AND origin = 'transfer' AND status = 'booked' ORDER BY ordinal",
         (network, txid),
@@ -146,10 +146,10 @@ def find(network: str, txid: str) -> list[Topup]:
 
 
 def take_as_returned(found: Topup) -> int | None:
-    """Take a booked top-up for what came back from the cold address, in a transaction of its own.
+    """Rebook a booked top-up as money returned from the cold address, in a transaction of its own.
 
-    Returns what the books had there, in the ledger's units: it is the gateway's own no more. None while it is unknown
-    what lay there, if another call was first, or if a reorg took this life of it.
+    Returns the units that the books had there, which are then no longer the gateway's own; in the ledger's units. None
+    while the amount there is unknown, if another call was first, or if a reorg took this life of it.
     """
     with transaction():
         cold_books.wait_turn(found.network)
@@ -170,7 +170,7 @@ def take_as_returned(found: Topup) -> int | None:
 
 
 def reverse_orphans(network: str) -> int:
-    """Take back the top-ups in blocks above the cursor, from where a reorg moved it; return how many."""
+    """Reverse the top-ups in blocks above the cursor, after a reorg moved it back; return how many."""
     orphans = column(
         "SELECT t.id FROM treasury_topups t JOIN chain_cursors c ON c.network = t.network"
         " WHERE t.network = %s AND t.status <> 'reversed' AND t.block_height > c.height ORDER BY t.id",
@@ -190,9 +190,9 @@ def _reverse(network: str, topup_id: UUID) -> bool:
 
 
 def lock_coin(network: str, txid: str, ordinal: str) -> Topup | None:
-    """Return the top-up that a coin is booked as, and lock it; None if there is none. Call inside a transaction.
+    """Lock and return a coin's top-up; None if it has none. Call inside a transaction.
 
-    One that an operator has kept counts also while it is reversed.
+    A top-up that an operator has kept counts even while it is reversed.
     """
     return Topup.first(
         "network = %s AND txid = %s AND ordinal = %s AND (status <> 'reversed' OR origin = 'adopted') FOR UPDATE",

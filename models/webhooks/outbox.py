@@ -1,4 +1,4 @@
-"""Fills the outbox: webhooks are written with the events they tell of, and delivered later.
+"""Keeps the outbox: webhooks are written in the transaction of their event, and delivered later.
 
 Called by the models that decide something (emit), by actors.webhooks.deliver (lease, record), by
 actors.webhooks.calls and actors.webhooks.trial, and by api.health.gauges.
@@ -19,18 +19,18 @@ from models.db.base import execute, in_transaction, is_true, rows, rows_as
 from models.db.bells import Bell, ring
 from models.webhooks.rows import EndpointRecord
 
-# What follows a failed attempt: the n-th entry is the wait after the n-th failure (the specification, section Events).
+# The n-th entry is the wait after the n-th failed attempt (the specification, section Events).
 DELAYS_S: Final = (10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600)
 ATTEMPTS_MAX: Final = len(DELAYS_S) + 1
 
-# Longer than an attempt may take in all; what a dead process held is sent again after it.
+# Longer than an attempt may take in all; after it, another process sends the deliveries of one that died.
 LEASE_S: Final = 30
-# Merchants that one lease passes by; if more wait, the next lease goes on from there.
+# Merchants that one lease visits; if more wait, the next lease goes on from there.
 WALK_MAX: Final = 256
-# Where a round over the merchants begins.
+# The beginning of a round over the merchants.
 START: Final = str(NIL)
 
-# What is looked at to tell how much waits; a metric needs no more to be alarming.
+# Limits the rows read for the backlog metric; it needs no more to be alarming.
 BACKLOG_WALK_MAX: Final = 1_000
 BACKLOG_COUNT_MAX: Final = 10_000
 
@@ -49,19 +49,19 @@ class Endpoint:
 
 
 class Delivery(NamedTuple):
-    """A leased delivery. Its ids are text, being only passed on, and thousands a second.
+    """A leased delivery. Its ids are text, since thousands a second are only passed on.
 
-    The endpoint is the merchant's current one; None where there is none any more.
+    The endpoint is the merchant's current one; None if he no longer has one.
     """
 
     id: str
     merchant_id: str
     event: str
-    # The object's own url_callback, which goes before the endpoint's.
+    # The object's own url_callback, which has precedence over the endpoint's.
     url: str | None
     body: str
     request_id: str
-    # Made before this one.
+    # The number of earlier attempts.
     attempts: int
     endpoint_id: str | None
     endpoint_url: str | None
@@ -71,21 +71,21 @@ class Delivery(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leased:
-    """What a lease took, and the merchant it came to; None at the end of the round."""
+    """The deliveries of a lease, and the last merchant that it visited; None at the end of the round."""
 
     deliveries: tuple[Delivery, ...]
     reached: str | None
 
 
 class Backlog(NamedTuple):
-    """How many deliveries are due, BACKLOG_COUNT_MAX standing for more; and how long the oldest has been."""
+    """The number of due deliveries, at most BACKLOG_COUNT_MAX, and the seconds that the oldest has been due."""
 
     due: int
     oldest_s: float
 
 
 class Webhook(NamedTuple):
-    """A webhook that is to be written: see emit()."""
+    """A webhook to write: see emit()."""
 
     merchant_id: UUID
     event: str
@@ -107,10 +107,9 @@ class Attempt(NamedTuple):
 def emit(
     merchant_id: UUID, event: str, object_id: UUID, body: str, *, url_callback: str | None = None, request_id: str = ""
 ) -> None:
-    """Write a webhook in the caller's transaction; the body is sent as it is, whatever changes later.
+    """Write a webhook in the caller's transaction; the body is sent as it is now, whatever changes later.
 
-    Nothing is written where the merchant has no endpoint: there is no secret to sign with, not for a url_callback
-    either.
+    Nothing is written if the merchant has no endpoint: without its secret not even a url_callback could be signed.
     """
     emit_all([Webhook(merchant_id, event, object_id, body, url_callback, request_id)])
 
@@ -134,11 +133,11 @@ def emit_all(webhooks: Sequence[Webhook]) -> None:
 
 
 def register_endpoint(merchant_id: UUID, url: str, *, box: SecretBox) -> Endpoint:
-    """Give the merchant a new endpoint and secret, in an open transaction; the one before stops at once.
+    """Give the merchant a new endpoint and secret, in an open transaction; the previous one stops at once.
 
-    What waits goes to the new one, signed with the new secret. Raises LookupError for an unknown merchant.
+    Waiting deliveries go to the new one, signed with the new secret. Raises LookupError for an unknown merchant.
     """
-    # Two registrations at once come one after the other; new invoices of the merchant wait for neither.
+    # Simultaneous registrations run one after the other; new invoices of the merchant wait for neither.
     if not is_true("SELECT id FROM merchants WHERE id = %s FOR NO KEY UPDATE", (merchant_id,)):
         raise LookupError(f"no merchant {merchant_id}")
     execute(
@@ -179,7 +178,7 @@ def lease_due(*, limit: int, per_merchant: int, allowances: Mapping[str, int], a
     return Leased(deliveries=tuple(leased), reached=end.merchant_id)
 
 
-# Past the end of the delays there is none, and so no next attempt.
+# Past the end of the delays the array yields NULL, and so no next attempt.
 _RECORD: Final = """
 UPDATE webhook_deliveries d SET
     attempts = d.attempts + 1, lease = NULL, leased_until = NULL,
@@ -196,9 +195,9 @@ RETURNING a.position, d.status
 
 
 def record_attempts(attempts: Sequence[Attempt]) -> list[str | None]:
-    """Write the outcome of attempts, and when the next is due; return the new status of each, in order.
+    """Write the outcomes of attempts, and when the next ones are due; return the new status of each, in order.
 
-    One whose lease is another's by now is left alone, and its status None: it will be, or was, sent again.
+    None if another process has leased the delivery since; nothing is written then, as that process sends it again.
     """
     found = rows(
         _RECORD,
@@ -216,7 +215,7 @@ def record_attempts(attempts: Sequence[Attempt]) -> list[str | None]:
 
 
 def give_back(deliveries: Collection[Delivery]) -> None:
-    """End leases of what was not attempted, so that another process can take it at once."""
+    """End leases of deliveries that were not attempted, so that another process can take them at once."""
     execute(
         "UPDATE webhook_deliveries d SET lease = NULL, leased_until = NULL"
         " FROM unnest(%s::uuid[], %s::uuid[]) AS a (id, lease) WHERE d.id = a.id AND d.lease = a.lease",
@@ -225,7 +224,7 @@ def give_back(deliveries: Collection[Delivery]) -> None:
 
 
 def read_backlog() -> Backlog:
-    """Return how much is due. The cost is bounded, however much waits."""
+    """Return the backlog. The cost is bounded, however many deliveries wait."""
     (backlog,) = rows_as(Backlog, "SELECT * FROM webhook_backlog(%s, %s)", (BACKLOG_WALK_MAX, BACKLOG_COUNT_MAX))
     return backlog
 
