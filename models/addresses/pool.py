@@ -1,7 +1,8 @@
 """Keeps deposit addresses made in advance: written in signed chunks by the signer, verified before one is shown.
 
-Called by actors.addresses.fill (fill) and by whoever gives an invoice its address (AddressStash). Anyone who reaches
-the database could write an address of his own into the table, so none leaves the stash without the signer's signature.
+Called by actors.addresses.fill (fill) and by the processes that give an invoice its address (AddressStash). An attacker
+who reaches the database could write an address of his own into the table, so none leaves the stash without the signer's
+signature.
 """
 
 import base64
@@ -35,7 +36,7 @@ STASH: Final = 64
 # Well before reclaim_addresses could give them to another process.
 STASH_S: Final = reservations.RECLAIM_AFTER_S / 2
 VERIFIED_CHUNKS_MAX: Final = 64
-# The signer looks at the pool every second. Whom it keeps waiting for longer is told that there is no address.
+# The signer checks the pool every second. A caller that waits for longer is refused for lack of an address.
 WAIT_S: Final = 1.5
 POLL_S: Final = 0.05
 HOPELESS_S: Final = 30.0
@@ -93,7 +94,7 @@ class AddressStash:
         self._ready: defaultdict[str, deque[tuple[float, tuple[int, str]]]] = defaultdict(deque)
         self._undrawn: deque[tuple[str, str]] = deque(maxlen=STASH)
         self._wanted = threading.Event()
-        # By family: its pool was empty for WAIT_S, and nobody waits for it until then.
+        # By family: its pool was empty for WAIT_S, and no caller waits for it until then.
         self._hopeless_until = dict.fromkeys(self._network_of, 0.0)
         # Each family's chunks are read and dropped by who reserves of it.
         self._verified: dict[str, OrderedDict[int, tuple[str, ...]]] = {
@@ -147,9 +148,9 @@ class AddressStash:
         return found
 
     def _refill_soon(self, family: str) -> tuple[int, str] | None:
-        """Return the first of what is reserved; wait a moment for the signer where it has made none yet.
+        """Return the first reserved address; wait a moment for the signer if it has made none yet.
 
-        One caller waits, so that a pool that nobody fills keeps no other from its answer.
+        Only one caller waits, so that a pool that is not filled delays no other.
         """
         found = self._refill(family)
         if found is not None or monotonic() < self._hopeless_until[family]:
@@ -169,7 +170,7 @@ class AddressStash:
             try:
                 self._fill_and_draw()
             except Exception:
-                # Whoever needs an address reserves it himself then, and is told why he cannot.
+                # The next caller that needs an address reserves it itself, and gets the error if it cannot.
                 log.warning("address_pool.not_filled_ahead", exc_info=True)
             release()
 
@@ -181,7 +182,7 @@ class AddressStash:
         while self._undrawn:
             family, address = self._undrawn.popleft()
             qr_data_uri(display(self._network_of[family], address))
-            # Whoever answers a call goes first.
+            # Threads that answer calls go first.
             time.sleep(0)
 
     def give_back(self, family: str, ordinal: int) -> None:

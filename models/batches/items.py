@@ -43,7 +43,7 @@ class Leased:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return what tells this lease of the item from every other."""
+        """Return the key of this lease of the item."""
         return self.of.id, self.position, self.lease
 
 
@@ -159,14 +159,14 @@ def succeed_together(items: Sequence[Leased], results: Mapping[int, str]) -> Non
 
 
 def _places(items: Sequence[Leased]) -> tuple[object, ...]:
-    """Return what tells these leases, which one turn gave for one batch, from every other."""
+    """Return the key of these leases, which one turn gave for one batch."""
     return items[0].of.id, [item.position for item in items], items[0].lease
 
 
 def lock(item: Leased) -> None:
-    """Make sure, first in the transaction of an item's effect, that it is still to be done, and by this worker.
+    """Lock an item, first in the transaction of its effect; raises LeaseLostError if this worker lost its lease.
 
-    Raises LeaseLostError. Until the transaction ends nobody else can end the item; in order, none of its batch.
+    Until the transaction ends no other process can end the item, nor, in a batch in order, any other of its items.
     """
     if not in_transaction():
         raise RuntimeError("an item is locked in the transaction of its effect")

@@ -1,7 +1,6 @@
 """Keeps batches: rows, reads, and the round over the merchants that share the workers.
 
-Written by actors.batches.calls (create) and actors.batches.ticks (lease, complete); what one item does is in
-models.batches.items.
+Written by actors.batches.calls (create) and actors.batches.ticks (lease, complete); models.batches.items has the items.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from models.db.table import BY_DATABASE, Table
 
 # Merchants that one round passes by; the next goes on behind them.
 WALK_MAX: Final = 64
-# Open batches of one merchant that one turn looks at, the oldest first: a crowd of them costs no more than these.
-# Those that have nothing due leave it within minutes, since every pause and every lease ends.
+# Open batches of one merchant that one turn reads, oldest first; further ones cost nothing. Batches with nothing due
+# have items due again within minutes, since every pause and every lease ends.
 LOOKED_AT_MAX: Final = 16
-# Of these, how many it takes items of: another may have items where the oldest has none to give.
+# Of these, the number from which it takes items: a later one may have items if the oldest has none.
 BATCHES_A_TURN: Final = 4
-# How long a completed batch can be read. What it made stays.
+# Days for which a completed batch can be read. What it created stays.
 KEPT_DAYS: Final = 30
 
 
@@ -127,7 +126,7 @@ def lease_turn(*, limit: int, after: UUID) -> LeasedRound:
     for merchant_id, batches in due.items():
         passed.append(merchant_id)
         if batches:
-            # What is left, shared among those still to come: nobody is passed by while there is a place.
+            # The remaining places are shared among the merchants to come, so that each gets one while there are any.
             found += _lease_of(batches, max(1, (limit - len(found)) // waiting))
             waiting -= 1
         if len(found) >= limit:

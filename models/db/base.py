@@ -49,10 +49,10 @@ _DRIVER_ERRORS: Final = (
 
 
 class _Database(peewee.PostgresqlDatabase):
-    """A connection per thread, each opened without the others waiting for it, and none waited for without end."""
+    """A connection per thread. Opening one does not block other threads, and every wait has a limit."""
 
     statement_timeout_ms = STATEMENT_TIMEOUT_MS
-    # Of the thread that asks.
+    # Of the calling thread.
     _state: Any
     _connect: Callable[[], silence.WatchedConnection]
     _close: Callable[[silence.WatchedConnection], None]
@@ -101,7 +101,7 @@ def _is_readable(descriptor: int) -> bool:
     return bool(poller.poll(0))
 
 
-# An idle connection has nothing to say: its end is what can be read from it, or else a passing notice.
+# An idle connection receives nothing: if it is readable, the server has ended it, or sent a harmless notice.
 _unused: Final = Unused(is_open=lambda connection: not (connection.closed or _is_readable(connection.fileno())))
 os.register_at_fork(after_in_child=_unused.forget)
 _own = _Database(None, autoconnect=True)
@@ -109,7 +109,7 @@ db: peewee.PostgresqlDatabase = _own
 
 
 def _number(text: str | bytes | None, _cursor: object) -> int | Decimal | None:
-    """Whole numerics are units and arrive as int; only rates carry a fraction."""
+    """Convert a numeric: whole numbers are units and become int; only rates have a fraction."""
     if text is None:
         return None
     written = text.decode() if isinstance(text, bytes) else text
@@ -130,7 +130,7 @@ class StoreUnavailableError(Exception):
 
 
 class StepOverdueError(Exception):
-    """The time that a transaction was given is over: it is rolled back, and so has no effect."""
+    """The transaction's time is over; it is rolled back and has no effect."""
 
 
 class _Step(threading.local):
@@ -143,7 +143,7 @@ _step: Final = _Step()
 
 
 def end_step_at(ends_at: float) -> None:
-    """Give the open transaction until then, by time.monotonic(); afterwards its next statement ends it."""
+    """Set the end of the open transaction, by time.monotonic(); the next statement after it raises StepOverdueError."""
     _step.ends_at = ends_at
 
 
@@ -185,9 +185,9 @@ def release() -> None:
 
 
 def _drop_ended() -> None:
-    """Forget a connection that the server ended, so that the next use opens another. Not inside a step, which is lost.
+    """Drop a connection that the server ended, so that the next use opens another. Not inside a step, which is lost.
 
-    An idle connection has nothing to say: what can be read from it is its end, or else a passing notice.
+    An idle connection receives nothing: if it is readable, the server has ended it, or sent a harmless notice.
     """
     if db.is_closed() or db.transaction_depth() != 0:
         return
@@ -202,8 +202,8 @@ def _drop_ended() -> None:
 def run(sql: str, params: Params = ()) -> Any:
     """Run one statement on this thread's connection and return its cursor; outside a transaction it is a step itself.
 
-    A connection that was ended while idle is replaced before. No statement is ever repeated: one that was under way
-    when the connection broke may have taken effect. Raises StepOverdueError past the transaction's end.
+    A connection that ended while idle is replaced first. No statement is ever repeated: if the connection broke while
+    it ran, it may have taken effect. Raises StepOverdueError past the transaction's end.
     """
     if _step.ends_at is not None and time.monotonic() >= _step.ends_at:
         raise StepOverdueError
@@ -246,19 +246,19 @@ def column(sql: str, params: Params = ()) -> list[Any]:
 
 
 def is_true(sql: str, params: Params = ()) -> bool:
-    """Tell whether the first row begins with what is true, as that of SELECT 1 does; False if there is no row."""
+    """Return True if the first column of the first row is true, as for SELECT 1; False if there is no row."""
     return bool(value(sql, params))
 
 
 def rows_as(kind: Callable[..., T], sql: str, params: Params = ()) -> list[T]:
-    """Return all rows as what `kind` makes of each by the names of its columns, whatever their order.
+    """Return all rows as objects of `kind`, built by the names of the columns in any order.
 
-    Raises TypeError for a column that it does not know, and for one that it lacks and has no value for.
+    Raises TypeError for an unknown column, and for a missing one without a default.
     """
     cursor = run(sql, params)
     names = tuple(column.name for column in cursor.description)
     if names == getattr(kind, "_fields", None):
-        # A NamedTuple whose columns come in its own order: a fifth of the time, which thousands a second notice.
+        # A NamedTuple with the columns in its own order takes a fifth of the time, which matters at thousands a second.
         return list(map(cast("Any", kind)._make, cursor))
     return [kind(**dict(zip(names, row, strict=True))) for row in cursor]
 
@@ -269,20 +269,20 @@ def one_as(kind: Callable[..., T], sql: str, params: Params = ()) -> T | None:
 
 
 def execute(sql: str, params: Params = ()) -> int:
-    """Return how many rows a write touched."""
+    """Run a write and return the number of rows that it touched."""
     return cast("int", run(sql, params).rowcount)
 
 
 def touched(sql: str, params: Params = ()) -> bool:
-    """Tell whether a write touched a row."""
+    """Run a write and return True if it touched a row."""
     return execute(sql, params) > 0
 
 
 @contextlib.contextmanager
 def transaction() -> Iterator[None]:
-    """Open a transaction, after whose commit its bells ring.
+    """Open a transaction; the notifications made inside go out after its commit.
 
-    Steps do not nest: a step inside a step would commit half of somebody's work.
+    Steps do not nest: an inner step would commit half of the outer step's work.
     """
     if db.transaction_depth() != 0:
         raise RuntimeError("a step inside a step")
@@ -301,7 +301,7 @@ def transaction() -> Iterator[None]:
 
 @contextlib.contextmanager
 def long_statements(timeout_ms: int) -> Iterator[None]:
-    """Allow the statements inside, which are the rest of a transaction, so much time."""
+    """Set the time limit of each statement inside; they are the rest of a transaction."""
     execute(f"SET LOCAL statement_timeout = {timeout_ms}")
     connection = db.connection()
     usual_s, connection.patience_s = connection.patience_s, silence.patience_s(timeout_ms)
@@ -313,7 +313,7 @@ def long_statements(timeout_ms: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def part() -> Iterator[None]:
-    """Open a part of a transaction that may fail by itself: what is raised inside takes back the part alone."""
+    """Open a part of a transaction that may fail by itself: an exception inside rolls back only the part."""
     if db.transaction_depth() == 0:
         raise RuntimeError("a part outside a step")
     with bells.kept_back(), db.savepoint():
@@ -330,7 +330,7 @@ def pgcode(error: BaseException) -> str | None:
 
 
 def repeat_on_deadlock(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a step again when PostgreSQL chose it as the victim; nothing of it was kept."""
+    """Run a step, and again if PostgreSQL rolled it back for a deadlock or a serialization failure."""
     for attempt in range(1, STEP_ATTEMPTS + 1):
         try:
             return step(*args, **kwargs)
@@ -347,7 +347,7 @@ def app_now() -> datetime:
 
 
 def in_transaction() -> bool:
-    """Return whether this thread has a transaction open: checked before the network is used."""
+    """Return True if this thread has an open transaction; checked before the network is used."""
     return db.transaction_depth() > 0 or (
         not db.is_closed() and db.connection().get_transaction_status() != TRANSACTION_STATUS_IDLE
     )

@@ -1,7 +1,7 @@
-"""Tells which process may do what to which table, as data; brought into force at the end of every `sluice migrate`.
+"""Lists each process's privileges on each table; `sluice migrate` applies them at its end.
 
 The owner of the tables migrates, and runs operators' commands. Every process has a login of its own that is a member of
-one role below and owns nothing. A table that stands in no row here is nobody's but the owner's.
+one role below and owns nothing. Only the owner may use a table that is not listed here.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ SIGNER: Final = "sluice_signer"
 READ_ONLY: Final = "sluice_readonly"
 ROLES: Final = (WEB, WORKERS, SIGNER, READ_ONLY)
 SCHEMAS: Final = ("public", "signer")
-# Who may look into a schema that not everybody may look into.
+# The roles that may use each schema.
 _SCHEMA_READERS: Final = {"public": ROLES, "signer": (SIGNER, READ_ONLY)}
 
 _WORDS: Final = {"r": "SELECT", "i": "INSERT", "u": "UPDATE", "d": "DELETE", "n": "USAGE"}
 _LETTER: Final = re.compile(r"([riudn])(?:\(([\w,]+)\))?")
 
-# One a family: they number its addresses.
+# One per family: they number its addresses.
 SEQUENCES: Final = frozenset(f"address_claims_{family}" for family in TRAITS)
 
-# By table: web, workers, signer. r reads, i inserts, u updates, d deletes, n draws numbers; in brackets the columns
-# that alone are meant. Whoever locks rows needs u on some column: where it changes nothing, on one that cannot change.
+# By table: web, workers, signer. r reads, i inserts, u updates, d deletes, n draws numbers; brackets limit a privilege
+# to columns. A role that locks rows needs u on some column: if it changes nothing, on one that cannot change.
 _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "accepted_methods": ("r", "rid", "r"),
     "accounts": ("r", "riu(id)", "riu(id)"),
@@ -39,7 +39,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "address_marks": ("", "riud", "rud"),
     "address_owners": ("r", "ri", "r"),
     "address_returns": ("r", "riud", "riu"),
-    # The signer reads which are revoked, and no sealed secret.
+    # The signer reads which keys are revoked, but no sealed secret.
     "api_keys": ("r", "r", "r(public_id,revoked_at)"),
     # Moved by `sluice clock` alone, in the owner's name.
     "app_clock": ("r", "r", "r"),
@@ -55,9 +55,9 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "chain_blocks": ("", "riud", "r"),
     "chain_cursors": ("r", "riu", "r"),
     "clock_mark": ("", "riu", ""),
-    # The scan writes what it sees of them, the signer which of its spends has one.
+    # The scan records coins in blocks; the signer records which spend holds one.
     "coins": ("r", "riu", "ru(held_by,held_number)"),
-    # The signer alone says that another database is the one to sign from.
+    # Only the signer may record another database as the one to sign from.
     "database_looks": ("", "r", "ru"),
     "database_marks": ("", "ri", "riu"),
     "debtors": ("", "riud", "ri"),
@@ -66,12 +66,12 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "discounts": ("r", "rid", "r"),
     # The signer ends refunds, after which a payment may be paid.
     "emails": ("", "riud", "ri"),
-    # Nobody changes what happened.
+    # Events are never changed.
     "invoice_events": ("r", "ri", "ri"),
     "invoices": ("r", "riu", "ru"),
     # The signer settles payments too, and ends their quotes.
     "kept_rates": ("r", "rid", "r"),
-    # Written once and never changed: not by the signer, nor by anybody else.
+    # Written once and never changed, by no role.
     "ledger_scales": ("r", "ri", "ri"),
     "ledger_transfers": ("r", "ri", "ri"),
     "liquidity_alarms": ("", "riu", ""),
@@ -86,37 +86,37 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "owner_emails": ("", "r", ""),
     "owners": ("", "", ""),
     "payment_links": ("r", "riu(is_active,updated_at)", "r"),
-    # The signer reads whose word a payout has.
+    # The signer reads who approved a payout.
     "payout_approvals": ("r", "ri", "r(payout_id,principal)"),
     "payout_freezes": ("r", "riu", "riud"),
     "payout_links": ("r", "riud", ""),
-    # An operator's word on how a payout ended.
+    # An operator's decision how a payout ended.
     "payout_settlements": ("", "", ""),
     "payouts": ("r", "riu", "ru"),
     "personal_transfers": ("r", "ri", ""),
     "pool_addresses": ("r", "r", "ri"),
-    # A quote is deleted if a clock that was ahead wrote it, and it has not begun.
+    # A quote is deleted if it was written while the clock was ahead, and has not begun.
     "quotes": ("r", "rid", "ri"),
     "rate_sources": ("", "riu", ""),
     "rates": ("r", "riu", "r"),
     "reconciliations": ("r", "riu", ""),
     "sanction_verdicts": ("", "rd", "riu"),
     "schema_migrations": ("r", "r", "r"),
-    # The signer's own count: what it lets leave is bounded by rows that nobody else can write.
+    # The signer's own counts: no other role can write the rows that limit what it lets leave.
     "signer.counted": ("", "", "riu"),
     "signer.spent": ("", "", "riu"),
     "signing_stops": ("r", "riu", "riud"),
     # The signer settles payments too.
     "sightings": ("r", "riud", "r"),
     "spend_accounts": ("", "", "riu"),
-    # What was signed is not for the web's eyes.
+    # The web must not read signed bytes.
     "spend_attempts": ("r(network,txid,spend_id)", "r", "riu"),
     "spend_movements": ("r", "r", "rid"),
     "spend_outputs": ("r", "r", "riu"),
     "spends": ("r", "r", "riu"),
     "split_earnings": ("r", "riu", ""),
     "split_rules": ("r", "riud", "r"),
-    # The signer ends refunds, and settles the payments whose they were.
+    # The signer ends refunds, and settles their payments.
     "split_shares": ("r", "riu", "riu"),
     "split_takes": ("r", "ri", "r"),
     "stranger_spends": ("r", "riu", "r"),
@@ -124,7 +124,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "treasury_moves": ("r", "r", "r"),
     "treasury_topups": ("r", "riu", "r"),
     "treasury_walks": ("", "riu", "riu"),
-    # An operator's word on what was lost.
+    # An operator's decision about a loss.
     "treasury_writeoffs": ("r", "r", "r"),
     "unknown_spends": ("r", "riu", "ru"),
     "unwitnessed_credits": ("", "riud", ""),
@@ -134,7 +134,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "withdrawal_rules": ("r", "riu", ""),
     "withdrawal_walk": ("", "ru", ""),
 }
-# Sealed secrets, and the answers that held some: for no reader's eyes.
+# Tables with sealed secrets, or answers that held some; the read-only role may not read them.
 _SEALED: Final = frozenset({"api_keys", "calls", "emails", "webhook_endpoints"})
 
 
@@ -148,7 +148,7 @@ class Grant(NamedTuple):
 
 
 def wanted() -> set[Grant]:
-    """Return every grant that there is to be."""
+    """Return every grant of the list above."""
     return {grant for table in _TABLES for grant in _of(table)}
 
 
@@ -161,10 +161,10 @@ def _of(table: str) -> Iterator[Grant]:
 
 
 def apply(session: connection) -> list[str]:
-    """Make the roles, and make the grants what is wanted; return the roles that this user may not make.
+    """Create the roles and apply the wanted grants; return the roles that this user may not create.
 
-    A role belongs to the whole server, so that other databases may be making it just now. Where a role is missing, its
-    grants are left out, and the next run looks again.
+    A role belongs to the whole server, so another database's migration may be creating it now. If a role is missing,
+    its grants are left out, and the next run tries again.
     """
     with session.cursor() as cursor:
         for role in ROLES:
@@ -188,7 +188,7 @@ def apply(session: connection) -> list[str]:
     return sorted(set(ROLES) - roles)
 
 
-# Whoever may not make roles (a rented database's user) gets none; `sluice doctor` says so.
+# If the user may not create roles (in a rented database), there are none; `sluice doctor` reports it.
 _CREATE_ROLE: Final = """
 DO $$ BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{role}') THEN
@@ -199,7 +199,7 @@ EXCEPTION WHEN duplicate_object OR unique_violation OR insufficient_privilege TH
 END $$
 """
 
-# Tables and views, and the sequences that are no table's own.
+# Tables, views, and sequences that belong to no table's column.
 _RELATIONS: Final = """
     SELECT CASE n.nspname WHEN 'public' THEN '' ELSE n.nspname || '.' END || c.relname AS name, c.oid, c.relkind,
         c.relacl
@@ -210,7 +210,7 @@ _RELATIONS: Final = """
 
 
 def existing(session: connection) -> set[str]:
-    """Return the tables and sequences that there are."""
+    """Return the existing tables and sequences."""
     with session.cursor() as cursor:
         cursor.execute(f"SELECT name FROM ({_RELATIONS}) r", {"schemas": list(SCHEMAS)})
         return {row[0] for row in cursor.fetchall()}
@@ -237,5 +237,5 @@ def _statement(verb: str, grant: Grant, to: str) -> str:
 
 
 def unlisted(session: connection) -> list[str]:
-    """Return the tables and sequences without a row above."""
+    """Return the tables and sequences that the list above lacks."""
     return sorted(set(existing(session)) - _TABLES.keys())

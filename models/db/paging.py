@@ -15,14 +15,14 @@ from core.errors import DomainError
 from core.ids import least_id
 from models.db.base import value
 
-# datetime.fromisoformat takes more than this; what it would guess is refused.
+# datetime.fromisoformat accepts more than this; forms that it would have to guess are refused.
 _MOMENT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
-# The clocks of the world are at most 14 hours from UTC, and PostgreSQL knows none that is 16 or more.
+# Time zones are at most 14 hours from UTC, and PostgreSQL accepts none of 16 hours or more.
 _OFFSET_MAX: Final = timedelta(hours=15, minutes=59)
 
-# Ids begin with the time by the clock of whoever made them, which the database's is never so far from.
+# Ids begin with the time by their maker's clock, which differs from the database's by less than this.
 _CLOCKS_APART_S: Final = 3_600
 
 
@@ -67,7 +67,7 @@ def created_between(alias: str, earliest: datetime | None, end: datetime | None)
 
 
 def cut_page(found: list[T], *, limit: int) -> Page[T]:
-    """Make a page of rows that were read with one more than the limit, which tells whether another page follows."""
+    """Make a page of rows that were read with one more than the limit; that one shows that another page follows."""
     items = found[:limit]
     return Page(items=items, next_cursor=encode_cursor(items[-1].id) if len(found) > limit else None)
 

@@ -1,9 +1,9 @@
-"""Ends waits for a PostgreSQL that is silent, not dead: frozen, or behind a network that swallows.
+"""Ends waits for a PostgreSQL that is silent, not dead: frozen, or behind a network that drops packets.
 
 Used by models.db.base.
-Neither its clock nor TCP's ends such a wait: statement_timeout is frozen with the server, while its kernel goes on
-acknowledging what we send. So each connection notes since when a statement is under way, and one thread of the process
-shuts down those that should have been answered long since; whoever waits is told that the connection is lost.
+Neither its timeouts nor TCP's end such a wait: statement_timeout is frozen with the server, while its kernel goes on
+acknowledging what we send. So each connection records when its statement began, and one thread of the process shuts
+down connections whose answer is long overdue; the waiting thread then gets a lost connection.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any, Final
 import psycopg2
 import psycopg2.extensions
 
-# Beyond what the server itself allows a statement: COMMIT, which no timeout of the server bounds, has this alone.
+# Added to the server's statement timeout. COMMIT, which no timeout of the server limits, has only this.
 GRACE_S: Final = 4.0
 TICK_S: Final = 0.5
-# A connection that takes this long was not refused: nobody answered.
+# If connecting takes this long, the server did not refuse but did not answer.
 SLOW_CONNECT_S: Final = 1.5
 
 # What both sides send and expect while nothing is said, so that a host that vanished is noticed within seconds; with it
@@ -52,10 +52,10 @@ class WatchedConnection(psycopg2.extensions.connection):
     patience_s: float | None = None
 
     def watch(self, statement_timeout_ms: int) -> None:
-        """Have it cut where a statement takes longer than the server allows; 0 is for ever."""
+        """Watch this connection, to cut it if a statement takes longer than the server allows; 0 means no limit."""
         self.patience_s = patience_s(statement_timeout_ms)
         descriptor = self.fileno()
-        # Tells this socket from another that gets its number later.
+        # Distinguishes this socket from a later one with the same number.
         self.identity = (descriptor, os.fstat(descriptor).st_ino)
         _watch.add(self)
 
@@ -130,9 +130,9 @@ class _Watch:
 
 
 class Answering:
-    """Whether PostgreSQL answers at all, as far as this process knows. Shared by its threads.
+    """The process's knowledge whether PostgreSQL answers; shared by its threads.
 
-    While it does not, one thread at a time finds out whether it does again, and the others are refused at once.
+    While it does not, one thread at a time tries again, and the others are refused at once.
     """
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class Answering:
         self._asking = threading.Lock()
 
     def note_silence(self) -> None:
-        """Note that somebody waited in vain."""
+        """Record that a statement was not answered."""
         self._is_silent = True
 
     @contextlib.contextmanager

@@ -67,7 +67,7 @@ def rounded(source: Account, target: Account, *, out: int, into: int) -> list[Tr
 def credit(
     catalogue: Catalogue, deposit: Deposit, merchant_id: UUID, *, fee_ppm: int, fee_fixed_due_units: int
 ) -> CreditSplit | None:
-    """Divide a confirmed deposit and give its merchant what is left after the fees; None when somebody was first."""
+    """Divide a confirmed deposit and credit its merchant, less the fees; None if another process did."""
     asset = catalogue.assets[deposit.currency]
     step = 10 ** (asset.scale - asset.precision)
     split = split_credit(
@@ -131,11 +131,10 @@ def book_credited(
 
 
 def book_reversed(deposit: Deposit, merchant_id: UUID) -> None:
-    """Take a reorged deposit back: from others' shares in hold, maturing, then available; the rest becomes debt.
+    """Book the reversal of a deposit: from others' shares in hold, maturing, then available; the rest becomes debt.
 
-    All of it is the merchant's, also what a share's recipient received already.
-
-    So does what available lacks of what a refund sent back, or holds for that and cannot let go any more.
+    The merchant bears all of it, also shares that their recipients already received. If a refund took the deposit, the
+    amount that it sent or still holds and can no longer release is taken from available, and a shortfall becomes debt.
     """
     if deposit.status == "pending":
         return
@@ -182,10 +181,10 @@ def _at_once(_deposit_id: UUID, step: Callable[[UUID, int], bool], deposit_id: U
 
 
 def release_matured(network: Network, *, limit: int, run: Callable[..., bool | None] = _at_once) -> int:
-    """Make credits available whose deposits the scan has buried to the maturity depth; return how many.
+    """Make credits available whose deposits are at the maturity depth; return how many.
 
-    Where the chain tells what is final, they wait for that too; see models.ledger.maturity. run: does the step of a
-    deposit; one that fails need not hold up the others.
+    If the chain reports finality, they wait for that too; see models.ledger.maturity. run: runs the step of one
+    deposit, so that one that fails need not delay the others.
     """
     due = rows(
         "SELECT m.deposit_id, m.round FROM maturing_credits m JOIN chain_cursors c ON c.network = m.network"
@@ -205,7 +204,7 @@ _MATURE: Final = (
 
 
 def _release(deposit_id: UUID, life: int) -> bool:
-    """Move one credit from maturing to available, debts first; False when somebody was first."""
+    """Move one credit from maturing to available, debts first; False if another process did."""
     with transaction():
         released = MaturingCredit.rows_of(_MATURE, (deposit_id, life))
         for credit in released:

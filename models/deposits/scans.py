@@ -1,6 +1,6 @@
-"""Tells how the scans of networks do: begun or not, how far behind, halted or not. Read by gauges, checks and the API.
+"""Reads the state of networks' scans: begun or not, lag, halted or not. For gauges, checks and the API.
 
-One rule for all of them: a dead node tells no new head, while its chain goes on.
+One rule for all networks: a dead node reports no new head while its chain goes on, so idle time counts as lag too.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Scan:
 
     @property
     def is_current(self) -> bool:
-        """Tell whether what is paid now is found in time."""
+        """Return True if the scan finds payments made now in time."""
         return not self.is_halted and self.lag_blocks * self.block_time_ms <= LAG_MAX_S * 1000
 
 
 def read(networks: Mapping[str, Network]) -> dict[str, Scan]:
-    """Return the scans of these networks; one that has not begun is absent."""
+    """Return the scans of these networks, without those that have not begun."""
     return {
         code: Scan(
             lag_blocks=blocks_behind(told, idle_s=idle_s, block_time_ms=networks[code].block_time_ms),
@@ -121,5 +121,5 @@ def newest_deposit_block(network: str, *, low: int, high: int) -> tuple[int, str
 
 
 def blocks_behind(told: int, *, idle_s: float, block_time_ms: int) -> float:
-    """Return a scan's lag: by the head that was last told, or by the time since it moved, whichever is more."""
+    """Return a scan's lag in blocks: by the last reported head or by the time since it moved, whichever is more."""
     return max(told, (idle_s - IDLE_GRACE_S) * 1000 // block_time_ms)

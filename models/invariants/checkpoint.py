@@ -1,7 +1,7 @@
-"""Sums the ledger up to a row that nothing can come before any more, so that an audit reads only what came since.
+"""Keeps sums of the ledger up to a row that no later commit can precede, so that an audit reads only newer rows.
 
-Written by the audit alone (actors.upkeep.audit, `sluice audit`); read by models.invariants.money_in and by whoever
-tells when the books were last found right.
+Written only by the audit (actors.upkeep.audit, `sluice audit`); read by models.invariants.money_in and by the callers
+that report when the books were last found right.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WRITERS_POLL_S: Final = 0.02
 # The sums are compared with all the rows that they are of at least this often.
 FULL_EVERY_S: Final = 86_400
 
-# Where the sums are not those of the rows: somebody changed one or the other behind the gateway's back.
+# The differences between the sums and the rows: one or the other was changed outside of the gateway.
 DIFFERENCES: Final = """
     SELECT debit_account, credit_account, currency, s.transfers, l.transfers, s.units, l.units
     FROM audit_sums s
@@ -41,11 +41,11 @@ _WRITERS: Final = (
 
 
 def advance(*, within_s: float) -> bool:
-    """Add to the sums what can be added within so many seconds; whether all was added that was there at the beginning.
+    """Add rows to the sums for at most within_s; return True if all rows that existed at the beginning were added.
 
-    Ids are drawn before their rows are committed, so that a row may come to light behind others of higher ids. The
-    newest row there is bounds what is added, and nothing is until everybody has ended who was writing to the ledger
-    after that was read: a lower id cannot be drawn again.
+    Ids are drawn before their rows are committed, so that a row may appear after others with higher ids. Therefore rows
+    are added only up to the newest one found, and only after every transaction has ended that was writing to the ledger
+    after that was read: no lower id can be drawn again.
     """
     if in_transaction():
         raise RuntimeError("each portion is a step of its own")

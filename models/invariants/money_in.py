@@ -16,7 +16,7 @@ from models.invariants.splits import FULL_SPLIT_INVARIANTS, SPLIT_INVARIANTS
 from models.ledger.ledger import MOVES
 
 ROWS_SHOWN_MAX: Final = 20
-# An audit is nobody's caller, and may take longer than a step of a call.
+# No caller waits for an audit, so it may take longer than a step of a call.
 STATEMENT_TIMEOUT_MS: Final = 600_000
 
 _NET: Final = f"""
@@ -234,7 +234,7 @@ FULL_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
     **FULL_SPLIT_INVARIANTS,
 }
 
-# Those without which nobody knows what may leave: while one is broken, nothing does.
+# While one of these is broken, it is unknown what may leave, and nothing does.
 MONEY: Final = frozenset(
     {
         "balances_equal_transfers",
@@ -284,7 +284,7 @@ def check(*, is_full: bool = False, since: UUID | None = None) -> list[Violation
 
 
 def audit(*, is_full: bool, within_s: float) -> list[Violation]:
-    """Move the checkpoint, for so many seconds at most, check everything, and note it if nothing is wrong."""
+    """Move the checkpoint, for at most within_s, check everything, and record the audit if nothing is wrong."""
     checkpoint.advance(within_s=within_s)
     found = check(is_full=is_full)
     if not found:

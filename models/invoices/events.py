@@ -1,4 +1,4 @@
-"""Notes what happens to an invoice and no other row tells, in the transaction that does it; nothing changes later.
+"""Records events of an invoice that no other row keeps, in the transaction that makes them; they never change.
 
 Called by models.invoices.settlement and resolution, models.outcomes.reversals and actors.invoices; read by
 models.invoices.timeline.
@@ -128,7 +128,7 @@ def note_sent_back(invoice_id: UUID, refunds: Iterable[Mapping[str, Any]], *, tx
 
 
 class Paid(Protocol):
-    """A payment, as far as every event of it tells."""
+    """A payment, with the fields that every event of it shows."""
 
     @property
     def txid(self) -> str: ...  # noqa: D102
@@ -143,14 +143,14 @@ class Paid(Protocol):
 
 
 class Seen(Paid, Protocol):
-    """A deposit, as far as every event of it tells."""
+    """A deposit, with the fields that every event of it shows."""
 
     @property
     def block_height(self) -> int: ...  # noqa: D102
 
 
 def sum_of(catalogue: Catalogue, paid: Paid) -> dict[str, Any]:
-    """Return what is told of a payment, in a block or in none yet."""
+    """Return the details of a payment, whether or not a block has it."""
     return {
         "txid": paid.txid,
         "amount": coin_text(catalogue, paid.currency, paid.amount_units),
@@ -160,5 +160,5 @@ def sum_of(catalogue: Catalogue, paid: Paid) -> dict[str, Any]:
 
 
 def told(catalogue: Catalogue, deposit: Seen) -> dict[str, Any]:
-    """Return what every event of a deposit says of it."""
+    """Return the details that every event of a deposit shows."""
     return sum_of(catalogue, deposit) | {"block_height": deposit.block_height}

@@ -1,7 +1,7 @@
-"""Quotes open invoices anew when somebody looks, and writes what their payments and their ends are judged by.
+"""Computes new quotes of open invoices when they are read, and writes those by which payments and endings are judged.
 
 An open invoice costs nothing until then: its quotes follow from its row and from the rates that models.rates.book
-keeps. They are written where a payment comes, holds them no more or is judged, and where the invoice ends.
+keeps. They are written when a payment comes, no longer holds them or is judged, and when the invoice ends.
 docs/decisions/0088-quotes-without-clockwork.md.
 """
 
@@ -24,7 +24,7 @@ from models.invoices.rows import InvoiceRow, QuoteRow, Running
 from models.invoices.shown import Shown
 from models.rates import book
 
-# Of a sale in these, the quote is the one that it was decided by, or nothing can be paid any more.
+# In all other statuses the quote is the one by which the invoice was decided, or it can no longer be paid.
 _MOVING: Final = frozenset({"check"})
 
 _QUOTE_COLUMNS: Final = (
@@ -189,7 +189,7 @@ def take_back_future(*, limit: int) -> int:
 
 
 def forget_rates(*, limit: int) -> int:
-    """Forget some rates by which no open invoice can be quoted any more; return how many."""
+    """Delete some rates that no open invoice can need for a quote; return how many."""
     return book.forget(before=rows.rates_needed_since(), limit=limit)
 
 
@@ -284,7 +284,7 @@ def _in_ms(moment: datetime) -> datetime:
 
 
 def _quote_row(invoice: InvoiceRow, each: Generation) -> QuoteRow:
-    # An extension is of the invoice's row alone: the quote's own tells until when its rate was to hold.
+    # An extension changes only the invoice's row: the quote's own end is until when its rate was to hold.
     end = generations.end(each.valid_from, invoice.expires_at)
     return QuoteRow(
         invoice_id=invoice.id,

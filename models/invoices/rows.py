@@ -171,7 +171,7 @@ class Running(NamedTuple):
     last_generation: int
 
     def is_holding(self, payer_units: int | None) -> bool:
-        """Return whether payments hold a quote of so much: deposits, or what waits for a block."""
+        """Return True if deposits, or payments that wait for a block, hold a quote of this many units."""
         return self.held_units * HOLDING_PART >= (payer_units or 0)
 
 
@@ -230,7 +230,7 @@ def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> Inv
 
 
 def find_live_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
-    """Return the newest invoice that still stands for this order_id."""
+    """Return the newest invoice for an order_id if it is live; else None."""
     newest = find_by_order(merchant_id, order_id)
     return newest if newest is not None and is_live(newest) else None
 
@@ -282,7 +282,7 @@ def lock_last_by_order(merchant_id: UUID, order_id: str) -> InvoiceRow | None:
 
 
 def is_live(invoice: InvoiceRow) -> bool:
-    """Return whether an invoice still stands for its order_id."""
+    """Return True if an invoice still counts for its order_id: it can be paid, or resolved."""
     return invoice.status in {"select", "check"} or (invoice.status == "wrong_amount" and not invoice.is_final)
 
 
@@ -347,7 +347,7 @@ def as_calls(news: Sequence[Creation]) -> str:
     return msgspec.json.encode(calls).decode()
 
 
-# Each network by itself: where a scan does not move, the invoices that wait for it are in nobody's way.
+# Each network by itself: if a scan is halted, the invoices that wait for it do not delay others.
 _DUE: Final = (
     "SELECT due.id FROM (SELECT network, block_time FROM chain_cursors"
     "  UNION ALL SELECT '', app_now() + interval '1 microsecond') c"
@@ -369,7 +369,7 @@ def due_for_settlement(limit: int) -> list[UUID]:
 
 
 def claim_due(limit: int, *, further: str) -> list[UUID]:
-    """Lock such invoices, of which more is asked and which nobody else has locked, and return them, oldest first."""
+    """Lock due invoices that also meet `further` and that no other process has locked; return them, oldest first."""
     if not in_transaction():
         raise RuntimeError("invoices are claimed in the transaction that ends them")
     return column(_DUE.format(further=further, then="FOR UPDATE OF i SKIP LOCKED"), (limit, limit))

@@ -1,4 +1,4 @@
-"""Brings an invoice to the status that its deposits and the time call for: the one writer of its sums and status.
+"""Settles invoices: confirms and credits deposits, and is the only writer of an invoice's sums and status.
 
 Called by actors.scan.follow after a block, by actors.invoices.ticks when time passed or credits are left, and by
 models.outcomes.reversals. Safe to run any number of times.
@@ -30,16 +30,16 @@ from models.webhooks import outbox
 JUDGEMENTS_MAX: Final = 4
 # The resolution of PostgreSQL's moments.
 _NEXT: Final = timedelta(microseconds=1)
-# Deposits below the smallest amount are left aside where together they are at most this part of the others: a tenth.
+# Deposits below the smallest amount are ignored if together they are at most a tenth of the others.
 SPECKS_PART: Final = 10
-# A crowd of specks must hold no lock for long, nor let a call outlive its caller, nor keep a scan from its blocks.
+# Many tiny deposits must not hold a lock for long, let a call outlive its caller, or delay a scan.
 DEPOSITS_PER_PAGE: Final = 100
 PAGES_PER_STEP: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Standing:
-    """An invoice with what its deposits add up to and the quote it is judged by."""
+    """An invoice with the sums of its deposits and the quote by which it is judged."""
 
     invoice: InvoiceRow
     tallies: Sequence[Tally]
@@ -69,7 +69,7 @@ class _Standing:
 
     @property
     def resolved_strays(self) -> int:
-        """Count those that were."""
+        """Count the confirmed deposits of another asset or network that were accepted or sent back."""
         return sum(
             t.count for t in self._strays if t.status == "credited" or (t.status == "confirmed" and t.is_refunded)
         )
@@ -107,9 +107,9 @@ class _Standing:
 def settle(catalogue: Catalogue, invoice_id: UUID, *, is_due: bool = False) -> None:
     """Settle one invoice in pages, each a transaction of its own.
 
-    It is judged once all that is deep enough is confirmed. What this step leaves, the next one finds: pending deposits
-    that are deep enough, or an invoice whose row says that credits are due. is_due: only if it is open still, and no
-    other thread is at it.
+    It is judged once all deposits that are deep enough are confirmed. The next step finds the rest: pending deposits
+    that are deep enough, or an invoice whose row says that credits are due. is_due: only if the invoice is still open
+    and no other thread has locked it.
     """
     for _ in range(PAGES_PER_STEP):
         if repeat_on_deadlock(_settle_page, catalogue, invoice_id, is_due=is_due):
@@ -117,7 +117,7 @@ def settle(catalogue: Catalogue, invoice_id: UUID, *, is_due: bool = False) -> N
 
 
 def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> None:
-    """Settle one invoice inside the caller's transaction, by one page; the clock of invoices brings the others."""
+    """Settle one invoice inside the caller's transaction, by one page; actors.invoices.ticks settles the others."""
     invoice = invoices.lock(invoice_id)
     if invoice is not None:
         (invoice,) = quoting.write(catalogue, [invoice])
@@ -126,12 +126,12 @@ def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> None:
 
 
 def subtract(invoice_id: UUID, reversed_one: Deposit) -> None:
-    """Take a deposit, as it was before its reversal, out of its locked invoice's sums; the caller judges later."""
+    """Subtract a reversed deposit, as it was before, from its locked invoice's sums; the caller judges later."""
     if reversed_one.stray_reason is not None:
         return
     confirmed_units = 0 if reversed_one.status == "pending" else reversed_one.amount_units
     execute(
-        # What was found and never settled was not added.
+        # A deposit that was never settled was not added.
         "UPDATE invoices SET confirmed_units = confirmed_units - %s,"
         " detected_units = GREATEST(detected_units - %s, confirmed_units - %s),"
         " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s",
@@ -140,7 +140,7 @@ def subtract(invoice_id: UUID, reversed_one: Deposit) -> None:
 
 
 def _settle_page(catalogue: Catalogue, invoice_id: UUID, *, is_due: bool) -> bool:
-    """Settle one page; return whether it was the last one."""
+    """Settle one page; return True if it was the last one."""
     with transaction():
         invoice = invoices.lock_open(invoice_id) if is_due else invoices.lock(invoice_id)
         if invoice is None:
@@ -156,7 +156,7 @@ def _settle_page(catalogue: Catalogue, invoice_id: UUID, *, is_due: bool) -> boo
 
 
 def _judge(catalogue: Catalogue, invoice: InvoiceRow, *, has_grown: bool) -> bool:
-    """Write what an invoice is now, and credit a page of what a decided one holds; return whether that was all."""
+    """Write an invoice's sums and status, and credit a page if it is decided; return True if that was the last."""
     standing = _standing(catalogue, invoice)
     status = _judged(standing)
     is_last = status not in states.DECIDED_STATUSES or not _credit_some(catalogue, standing)
@@ -167,9 +167,9 @@ def _judge(catalogue: Catalogue, invoice: InvoiceRow, *, has_grown: bool) -> boo
 
 @dataclass(frozen=True, slots=True)
 class _Confirmed:
-    """What a page confirmed: how many deposits, the sum of those that count, and whether more are deep enough.
+    """The result of a confirmed page: number of deposits, sum of those that count, and whether more are deep enough.
 
-    It has grown if money came that counts or that resolve can settle; dust is neither.
+    has_grown: money came that counts or that resolve can settle; dust is neither.
     """
 
     count: int
@@ -190,7 +190,7 @@ def _confirm_some(catalogue: Catalogue, invoice: InvoiceRow) -> _Confirmed:
 
 
 def _add(invoice: InvoiceRow, confirmed: _Confirmed) -> None:
-    """Add to an invoice's sums what a page confirmed: only the last page adds everything up, and judges."""
+    """Add a confirmed page to an invoice's sums; only the last page sums up all deposits, and judges."""
     if confirmed.has_grown:
         execute(
             "UPDATE invoices SET confirmed_units = confirmed_units + %s,"
@@ -270,7 +270,7 @@ def _judged(standing: _Standing) -> InvoiceStatus:
 
 def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
     invoice = standing.invoice
-    # What was sent back and came again after a reorg pays for nothing.
+    # A deposit that was refunded and came again after a reorg pays for nothing.
     in_time = [t for t in standing.confirmed if t.is_in_time and not t.has_refund]
     return states.InvoiceFacts(
         status=status,
@@ -292,9 +292,9 @@ def _facts(standing: _Standing, status: InvoiceStatus) -> states.InvoiceFacts:
 
 
 def _credit_more(catalogue: Catalogue, invoice: InvoiceRow) -> bool:
-    """Credit a page where more than one is due of an invoice that stays decided by its row; whether that was so.
+    """Credit a page of an invoice that stays decided by its row, if more than one page is due; True if it did.
 
-    Its sums and its quote are those that it was judged by, so that nothing has to be added up for every page.
+    Uses the sums and the quote of the last judgement, so that deposits need not be summed up for every page.
     """
     if invoice.is_growth_due or invoice.status not in states.DECIDED_STATUSES:
         return False
@@ -308,14 +308,14 @@ def _credit_more(catalogue: Catalogue, invoice: InvoiceRow) -> bool:
 
 
 def _facts_of_row(invoice: InvoiceRow) -> states.InvoiceFacts:
-    """Return what decides whether an invoice stays decided: what is confirmed, and what was asked or accepted."""
+    """Return the facts in an invoice's row by which it stays decided: units confirmed, asked and accepted."""
     return states.InvoiceFacts(
         status=invoice.status,
         target_units=invoice.payer_units,
         accuracy_ppm=invoice.accuracy_ppm,
         confirmed_in_time_units=0,
         confirmed_units=invoice.confirmed_units,
-        # Whether it was too much was judged when it grew; a reorg takes only away.
+        # An overpayment was judged when the sum grew; a reorg only subtracts.
         small_units=0 if invoice.status == "paid_over" else invoice.confirmed_units,
         pending_in_time=0,
         resolvable_strays=0,
@@ -325,7 +325,7 @@ def _facts_of_row(invoice: InvoiceRow) -> states.InvoiceFacts:
 
 
 def _credit_some(catalogue: Catalogue, standing: _Standing) -> bool:
-    """Credit a page of what is confirmed; return whether there is more."""
+    """Credit a page of confirmed deposits; return True if there are more."""
     if standing.quote is None:
         raise states.ForbiddenTransitionError("a decided invoice has a quote")
     due = deposits.credit_due(standing.invoice.id, limit=DEPOSITS_PER_PAGE + 1)
@@ -333,7 +333,7 @@ def _credit_some(catalogue: Catalogue, standing: _Standing) -> bool:
 
 
 def _credit(catalogue: Catalogue, invoice: InvoiceRow, due: Sequence[Deposit], *, fee_fixed_units: int) -> bool:
-    """Credit a page of what is due; return whether there is more, which the invoice's row then says."""
+    """Credit a page of due deposits; return True if there are more, and record that in the invoice's row."""
     fee_due = fee_fixed_units - invoice.fee_fixed_taken_units
     for deposit in due[:DEPOSITS_PER_PAGE]:
         split = crediting.credit(
@@ -384,7 +384,7 @@ def _write(catalogue: Catalogue, standing: _Standing, status: InvoiceStatus) -> 
         " = (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s),"
         " decided_at = CASE WHEN %s THEN COALESCE(decided_at, app_now()) END,"
         " accepted_units = CASE WHEN %s THEN accepted_units END,"
-        # What was decided and is open again held its quote until now.
+        # An invoice that was decided and is open again held its quote until now.
         " quoted_until = CASE WHEN status <> 'check' AND %s = 'check' THEN app_now() ELSE quoted_until END,"
         " updated_at = date_trunc('milliseconds', app_now()) WHERE id = %s"
         " AND (status, is_final, generation, payer_units, fee_fixed_units, confirmed_units, detected_units,"
@@ -401,7 +401,7 @@ def _last_to_count(standing: _Standing) -> Tally | None:
 
 
 def _payer(network: Network, sender: str) -> str:
-    """Return the address that a refund can go to; empty for a sender that nobody can repay.
+    """Return the address to which a refund can go; empty if the sender cannot be repaid.
 
     Minted tokens come from the zero address.
     """

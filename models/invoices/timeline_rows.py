@@ -1,6 +1,6 @@
-"""Reads what an invoice's timeline is told from besides its own rows: payments, refunds and deliveries, newest first.
+"""Reads the payments, refunds and deliveries of an invoice, newest first. Called by models.invoices.timeline.
 
-Read as tuples, since a thousand of them are told at once. Called by models.invoices.timeline.
+Read as tuples, since a timeline may have a thousand of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REFUNDS: Final = """
 SELECT p.id, p.status, p.amount_units, p.currency, p.network, p.address, p.txid, p.error, p.created_at, p.updated_at
 FROM payouts p WHERE p.invoice_id = %s ORDER BY p.created_at DESC, p.id DESC LIMIT %s
 """
-# What has become a deposit is told with that, in whatever life it is.
+# A sighting that has become a deposit is shown with the deposit, in any of its lives.
 _SIGHTINGS: Final = """
 SELECT s.txid, s.currency, s.network, s.units, s.stray_reason, s.seen_at, s.soon_at, s.gone_at
 FROM sightings s WHERE s.owner_id = %s AND NOT EXISTS (SELECT 1 FROM deposits d
@@ -64,10 +64,10 @@ class Found(NamedTuple):
     fee_units: int | None
     depth: int
     is_scan_halted: bool
-    # Why one provider is not believed for it, and what the others said so far; None where nobody need be asked.
+    # Why one provider is not enough, and the others' answers so far; None if no second opinion is needed.
     doubt: str | None
     witnesses: str | None
-    # So many confirmations it takes at least, whatever its network asks for.
+    # The least number of confirmations, even if its network asks for fewer.
     depth_min: int
 
 
@@ -101,7 +101,7 @@ class Refund(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """A webhook that told of the payment."""
+    """A webhook of the payment."""
 
     id: UUID
     event: str

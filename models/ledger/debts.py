@@ -28,10 +28,10 @@ def note(merchant_id: UUID, currency: str) -> None:
 
 
 def take(merchant_id: UUID, currency: str, units: int, *, coming_units: int = 0) -> int:
-    """Return how much of what a merchant must give back his available balance pays; he is noted for owing the rest.
+    """Return the part of a merchant's repayment that his available balance pays; records him as debtor for the rest.
 
-    coming_units: what the caller adds to that balance in the same posting. The debt's account is locked by the caller,
-    the balance is locked here.
+    coming_units: the amount that the caller adds to that balance in the same posting. The caller has locked the debt's
+    account; the balance is locked here.
     """
     [spendable] = ledger.lock_balances(Account(merchant_id, AVAILABLE, currency))
     paid = min(units, spendable + coming_units)
@@ -52,7 +52,7 @@ def charge(
 def give(
     merchant_id: UUID, currency: str, units: int, *, out_of: Account, kind: str = AVAILABLE
 ) -> list[ledger.Transfer]:
-    """Return the two legs of what a merchant is given: what his debt, locked here, takes first, and what he keeps."""
+    """Return the two legs of a payment to a merchant: the part that repays his debt, locked here, and the rest."""
     repaid = min(units, ledger.lock_debt(merchant_id, currency))
     debt, balance = (Account(merchant_id, each, currency) for each in (DEBT, kind))
     return [ledger.Transfer(out_of, debt, repaid), ledger.Transfer(out_of, balance, units - repaid)]
@@ -65,14 +65,14 @@ def due(limit: int) -> list[Debtor]:
 
 
 def lock(debtor: Debtor) -> bool:
-    """Lock a debtor until the transaction ends; False if somebody else has him in hand, or he owes no more."""
+    """Lock a debtor until the transaction ends; False if another process has locked him, or his row is gone."""
     return is_true("SELECT 1 FROM debtors WHERE (merchant_id, currency) = (%s, %s) FOR UPDATE SKIP LOCKED", debtor)
 
 
 def look_later(debtor: Debtor) -> None:
-    """Put a debtor behind the others, whatever becomes of his turn; no transaction may hold this longer than that.
+    """Move a debtor behind the others, whatever the result of his turn; call it in a short transaction of its own.
 
-    One whom somebody else has in hand had his turn.
+    A debtor whom another process has locked is skipped: he is having his turn.
     """
     execute(
         "UPDATE debtors SET looked_at = app_now() WHERE (merchant_id, currency) IN (SELECT merchant_id, currency"
@@ -82,5 +82,5 @@ def look_later(debtor: Debtor) -> None:
 
 
 def forget(debtor: Debtor) -> None:
-    """Note that a locked debtor, whose debt's account is locked too, owes nothing any more."""
+    """Delete a debtor who owes nothing; the caller has locked him and his debt's account."""
     execute("DELETE FROM debtors WHERE (merchant_id, currency) = (%s, %s)", tuple(debtor))

@@ -32,7 +32,7 @@ GAS: Final = "gas"
 # What the gateway took and gave in conversions, and what its operator brought in.
 CONVERSION: Final = "conversion"
 EQUITY: Final = "equity"
-# What came to addresses that were given out to nobody: it may be a buyer's, and is nobody's yet.
+# Money at pool addresses without an owner: it may be a buyer's.
 UNOWNED: Final = "unowned"
 
 

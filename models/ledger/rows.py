@@ -75,11 +75,11 @@ class SplitShare(Table, table="split_shares s"):
     taken_units: Units
     released_units: Units
     reversed_units: Units
-    # A reorg took its deposit; what a refund gives back is its merchant's then.
+    # A reorg took its deposit; the amount that a refund returns is then its merchant's.
     is_reversed: bool
     release_at: datetime
     created_at: datetime
-    # Its credit waits for no depth any more.
+    # Its credit no longer waits for a depth.
     is_mature: bool
     # The principal that set its rule; empty for older ones.
     set_by: str

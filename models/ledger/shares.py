@@ -161,9 +161,9 @@ class _GivenBack(NamedTuple):
 
 
 def give_back(payout_id: UUID) -> int:
-    """Undo take() for a refund that failed or was cancelled; return what goes back into hold.
+    """Undo take() for a refund that failed or was cancelled; return the units that go back into hold.
 
-    What it took of a share whose deposit is gone meanwhile is its merchant's: he paid for that deposit.
+    If a reorg took a share's deposit meanwhile, the part taken from it is the merchant's, who paid for that deposit.
     """
     found = rows_as(
         _GivenBack,

@@ -1,8 +1,8 @@
 """Keeps e-mails that wait to be sent, best effort: to merchants' buyers and recipients, and to their owners.
 
-Written with what they tell of (cheques, models.invoices.receipts, models.merchants.notices); actors.upkeep.emails
-leases and sends them.
-An e-mail is pending, then sent or dead, and in both cases empty: what a cheque's holds is as good as money.
+Written in the transaction of their subject (cheques, models.invoices.receipts, models.merchants.notices).
+actors.upkeep.emails leases and sends them.
+An e-mail is pending, then sent or dead, and in both cases empty: the content of a cheque's is as good as money.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class EmailRow(Table, table="emails e"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An e-mail to be: what it tells of, and what it says."""
+    """An e-mail to write: the id of its subject, its recipient and its text."""
 
     object_id: UUID
     recipient: str

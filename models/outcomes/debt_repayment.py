@@ -2,8 +2,8 @@
 
 Called by actors.merchants.debts. The newest goes first, one in a transaction, and no more of them than the debt needs.
 Locks are taken in one order: the debtor, invoice or wallet, payout, debt, balances. The debtor's row is not changed
-before the debt is locked: whoever notes a debt holds that, and waits for a row that changes, though not for one that is
-locked.
+before the debt is locked: a transaction that records a debt has locked the debt, and waits for a changed row, though
+not for a locked one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NEWEST: Final = (
 def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
     """Cancel a debtor's newest payout that is not signed; True if there may be another one to cancel.
 
-    What is held for it repays the debt, the rest of it is available again. Whoever owes nothing is forgotten.
+    Its held amount repays the debt, and the rest is available again. The row of a merchant without debt is deleted.
     """
     with transaction():
         if not debts.lock(debtor):
@@ -43,7 +43,7 @@ def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
         newest = _newest(debtor)
         if newest is None:
             return False
-        # None where it was signed meanwhile; the next ring finds another.
+        # None if it was signed meanwhile; the next tick finds another.
         return payout_endings.cancel_unsigned(catalogue, newest, error=REASON) is not None
 
 
@@ -53,7 +53,7 @@ def _newest(debtor: Debtor) -> UUID | None:
 
 
 def _forget(debtor: Debtor) -> bool:
-    # Under its lock: a debt that is just arising finds the row, or writes it anew.
+    # Under the debt's lock: a debt that arises now finds the row, or writes it again.
     if ledger.lock_debt(*debtor) <= 0:
         debts.forget(debtor)
     return False

@@ -36,10 +36,10 @@ def end(
     error: str | None = None,
     kept_units: int = 0,
 ) -> PayoutRow | None:
-    """End a payout in the caller's transaction: status, event, ledger, and what else hangs on it.
+    """End a payout in the caller's transaction: status, event, ledger, and dependent rows.
 
-    kept_units: what of the fee a failed one does not get back. None where it has ended already.
-    Raises ForbiddenTransitionError where its status does not allow it.
+    kept_units: the part of the fee that a failed payout does not get back. None if it has ended already.
+    Raises ForbiddenTransitionError if its status does not allow it.
     """
     before = lock(payout_id)
     if before is None or before.status == ending:
@@ -63,10 +63,10 @@ def end(
 def cancel_unsigned(
     catalogue: Catalogue, payout_id: UUID, *, error: str | None = None, is_forced: bool = False
 ) -> PayoutRow | None:
-    """Cancel a payout for which nothing was signed that may still take effect; None if that is not so any more.
+    """Cancel a payout without signed bytes that may still take effect; None if it has some, or has ended.
 
-    Under the locks that the signer takes in the transaction that commits its bytes: whoever is first, the other finds
-    it so. One that is_kept() stays, unless is_forced: that nothing was signed may be what somebody has yet to find out.
+    Takes the same locks as the signer's transaction that commits bytes, so that the second of the two sees the first.
+    A payout that is_kept() stays, unless is_forced: it may yet turn out that bytes were signed for it.
     """
     found = lock(payout_id)
     if found is None or found.status not in UNSIGNED_PAYOUTS or spends.of_payout(payout_id) is not None:

@@ -27,7 +27,7 @@ UNCLEAR: Final = "the transaction moved something else than was asked for; sluic
 
 
 def _lock(output: OutputRow, *statuses: PayoutStatus) -> PayoutRow | None:
-    # A spend that was adopted may bring something to others besides.
+    # An adopted spend may also have outputs without a payout.
     payout = None if output.payout_id is None else payouts.lock(output.payout_id)
     return payout if payout is not None and payout.status in statuses else None
 
@@ -53,7 +53,7 @@ def _mined(catalogue: Catalogue, spend: SpendRow) -> None:
         if payout is None:
             continue
         if payout.status == "broadcasting":
-            # Whoever sent it died before he could say so.
+            # The signer sent it and died before it could record that.
             payouts.move(catalogue, payout, "sent", txid=spend.mined_txid)
         payouts.note_inclusion(payout.id, txid=spend.mined_txid or spend.txid, block_height=spend.mined_height)
         _explain(payout, UNCLEAR if output.effect == "other" else "")
@@ -73,9 +73,10 @@ def _confirmed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None
 
 
 def _failed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
-    """End the payout, less its share of what the chain took; what is given back may leave again within the limits.
+    """End the payout as failed, less its share of the gas; the signer's limits count its amount no longer.
 
-    If the token refused our own wallet, and not the recipient, it is taken up anew, and the gas is the gateway's.
+    If the token refused our own wallet and not the recipient, the payout is signed again, and the gateway bears the
+    gas.
     """
     if output.payout_id is None:
         return
@@ -98,9 +99,10 @@ def _failed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
 
 
 def _failed_anew(_catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
-    """Charge its merchant for a failed payout that was paid after all; give that back where it was not, in the end.
+    """Charge the merchant for a failed payout that was paid after all; return the charge if in the end it was not.
 
-    What left has become the gateway's loss by then. Of another effect it stays that: an operator has to look.
+    The amount has been booked as the gateway's loss by then. If the effect is "other", it remains one, and an operator
+    has to look.
     """
     if output.payout_id is None:
         return
@@ -120,13 +122,13 @@ def _failed_anew(_catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> N
 
 
 def _dead(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
-    """Let the payout be taken up anew: nothing that was signed for it can ever be included."""
+    """Return the payout to the signer: none of its signed bytes can ever be included."""
     signer_counters.give_back(spend.id, output.place)
     _take_up(catalogue, output)
 
 
 def _take_up(catalogue: Catalogue, output: OutputRow) -> None:
-    """Let a payout whose transaction moved nothing, and never will, be signed anew."""
+    """Make a payout due for signing again, because its transaction moved nothing and never will."""
     payout = _lock(output, "broadcasting", "sent")
     if payout is None:
         return
@@ -136,7 +138,7 @@ def _take_up(catalogue: Catalogue, output: OutputRow) -> None:
 
 
 def _may_fail(spend: SpendRow) -> bool:
-    """While all payouts are frozen, or the network's, nothing that is held is given back: what is seen may be wrong."""
+    """Return False while all payouts or the network's are frozen: what the scan sees then may be wrong."""
     return not freezes.is_network_frozen(spend.network)
 
 

@@ -28,7 +28,7 @@ from models.spends import signing
 KEPT_OPEN_S: Final = 3_600
 KEPT_OPEN_UNTIL_S: Final = 7_200
 
-# A freeze, but not a debt: what an expired link gives back repays that.
+# A freeze counts, a debt does not: the amount that an expired link returns repays the debt.
 _IS_FROZEN: Final = (
     "EXISTS (SELECT 1 FROM payout_freezes f WHERE (f.scope, f.name) IN"
     " (('all', ''), ('network', l.network), ('merchant', l.merchant_id::text),"
@@ -44,7 +44,7 @@ _DUE: Final = turns.fair(
 
 
 class PayoutLinkRow(Table, table="payout_links l"):
-    """A link. Units are the ledger's: what arrives, and the network fee on top."""
+    """A payout link. Units are the ledger's: the amount that arrives, and the network fee on top."""
 
     id: UUID
     merchant_id: UUID
@@ -69,7 +69,7 @@ class PayoutLinkRow(Table, table="payout_links l"):
     payout_id: UUID | None = BY_DATABASE
     created_at: datetime
     updated_at: datetime = BY_DATABASE
-    # Nobody can claim it any more; the next sweep gives the money back.
+    # It can no longer be claimed; the next sweep returns the money.
     is_over: bool = derived(f"(l.status = 'funded' AND l.expires_at <= app_now() AND NOT {_IS_FROZEN})")
 
     # Of its payout.
@@ -94,7 +94,7 @@ def now() -> datetime:
 def insert(new: PayoutLinkRow) -> PayoutLinkRow:
     """Write a link in the caller's transaction; hold() follows.
 
-    Raises PayoutlinkDuplicateReference. Whoever writes the same reference at the same time is waited for.
+    Raises PayoutlinkDuplicateReference. Waits for another transaction that writes the same reference.
     """
     written = insert_all([new])
     if not written:
@@ -163,9 +163,9 @@ def cancel(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow:
 
 
 def expire(link_id: UUID) -> bool:
-    """Expire one link in the caller's transaction and give its money back.
+    """Expire one link in the caller's transaction and return its money.
 
-    False if it is not due any more, and while the database may lack its claim.
+    False if it is no longer due, or while the database may lack its claim.
     """
     link = lock(link_id)
     if link is None or not link.is_over or link.network in signing.doubtful():
@@ -251,7 +251,7 @@ def reread(link_id: UUID) -> PayoutLinkRow:
 
 
 def _end(link: PayoutLinkRow, status: Literal["cancelled", "expired"]) -> PayoutLinkRow:
-    """End a locked link unclaimed: what was held repays debts first, and is then available."""
+    """End a locked link unclaimed: the held amount repays debts first, and the rest becomes available."""
     ended = move(link, status)
     legs = debts.give(link.merchant_id, link.currency, link.held_units, out_of=_account(link, PAYOUT_HELD))
     ledger.post(f"payout_link:{link.id}:return", legs)

@@ -1,4 +1,4 @@
-"""Tells which payouts the broadcast takes up, what must be true of one before it is signed, and what keeps it back.
+"""Selects the payouts that the broadcast takes up, and checks them before they are signed.
 
 Called by actors.signer.broadcast alone; the decisions are made under the payout's row lock, in its transaction.
 """
@@ -37,9 +37,9 @@ REFUSED_FOR_S: Final = 1_800
 REFUSED_PAUSE_MIN_S: Final = 5
 REFUSED_PAUSE_MAX_S: Final = 300
 
-# What a refund out of suspense sends back may leave: it is here for good. All other money left suspense that way, but
-# for others' shares, out of which a refund may be paid while their credit matures. What a reorg took waits for nothing:
-# its refund is cancelled once that is looked at.
+# A refund out of suspense may leave once its deposits are mature, and so here for good. Other money was mature when it
+# left suspense, except others' shares, from which a refund may be paid before their credit is mature. Deposits that a
+# reorg took do not delay it: such a refund is cancelled when the broadcast checks it.
 _HERE: Final = (
     "(p.kind <> 'refund' OR NOT EXISTS (SELECT 1 FROM split_takes t JOIN split_shares s ON s.id = t.share_id"
     " WHERE t.payout_id = p.id AND NOT s.is_mature AND NOT s.is_reversed)) AND "
@@ -96,8 +96,8 @@ def read(payout_id: UUID) -> PayoutRow | None:
 def gathered(payout_ids: Sequence[UUID], traits: Traits) -> list[list[UUID]]:
     """Return due payouts in the batches that may leave now, each of one coin and in one spend, in their order.
 
-    What fills no spend waits for others: until none came for gather_s, or the first waits for gather_max_s. A payout
-    came when it was approved, or when what kept it back was over.
+    Payouts that do not fill a spend wait for others: until none came for gather_s, or the first has waited for
+    gather_max_s. A payout comes when it is approved, or when its obstacle is over.
     """
     by_coin: defaultdict[str, list[PayoutRow]] = defaultdict(list)
     found = {payout.id: payout for payout in PayoutRow.read("p.id = ANY (%s)", (list(payout_ids),))}

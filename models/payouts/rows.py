@@ -161,9 +161,9 @@ def move(
     error: str | None = None,
     kept_units: int = 0,
 ) -> PayoutRow | None:
-    """Change a payout's status in the caller's transaction and write its event; None if somebody was first.
+    """Change a payout's status in the caller's transaction and write its event; None if another process was first.
 
-    Books nothing: what ends a payout is in models.outcomes.endings. Raises ForbiddenTransitionError.
+    Books nothing: models.outcomes.endings ends payouts. Raises ForbiddenTransitionError.
     """
     check_transition(PAYOUT_TRANSITIONS, before.status, status)
     changed = execute(
@@ -180,10 +180,10 @@ def move(
 
 
 def reprice(payout: PayoutRow, *, to_units: int) -> PayoutRow:
-    """Set the sum that a locked payout brings, out of the same hold; the rest of it is the network's fee.
+    """Set the amount that a locked payout brings, out of the same hold; the rest of the hold is the network's fee.
 
-    For one whose transaction was found: its fee was another one when that was signed. A refund out of suspense names
-    what it brings as its amount.
+    For a payout whose transaction was found: the fee was another one when it was signed. The amount of a refund out of
+    suspense is the amount that it brings.
     """
     execute(
         "UPDATE payouts SET to_units = %s, fee_units = held_units - %s,"
@@ -194,7 +194,7 @@ def reprice(payout: PayoutRow, *, to_units: int) -> PayoutRow:
 
 
 def note_inclusion(payout_id: UUID, *, txid: str, block_height: int | None) -> None:
-    """Show in which transaction and block a payout stands now; None takes it out of its block, as a reorg does."""
+    """Record the transaction and block that include a payout now; None takes it out of its block, as a reorg does."""
     execute(
         "UPDATE payouts SET txid = %s, block_height = %s, updated_at = date_trunc('milliseconds', app_now())"
         " WHERE id = %s AND (txid, block_height) IS DISTINCT FROM (%s, %s::bigint)",

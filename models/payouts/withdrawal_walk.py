@@ -1,7 +1,7 @@
-"""Walks round the rules of automatic withdrawals, finds balances that have come so far, and notes what became of them.
+"""Finds withdrawal rules whose balances have reached their threshold, in an endless walk, and records the outcomes.
 
-Called by actors.payouts.ticks and actors.payouts.withdrawing. What is available changes with every sale, which pays
-nothing for this: each step looks at the balances of some rules, however few of them have changed.
+Called by actors.payouts.ticks and actors.payouts.withdrawing. Balances change with every sale, at no extra cost for the
+sale: each step checks the balances of some rules, even if few have changed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from models.db.base import execute, is_true, one, rows, rows_as
 from models.db.voices import VOUCHED
 from models.payouts.withdrawals import Key, WithdrawalRule
 
-# How many rules a step looks at.
+# Rules that one step checks.
 PAGE: Final = 1_000
-# A payout that ended unpaid is made anew after so long, twice that where the next one ends so too, and so on.
+# After a payout ended unpaid, the next is made after this time; the time doubles with each that ends unpaid.
 AGAIN_AFTER_S: Final = 600
 AGAIN_AFTER_MAX_S: Final = 86_400
 
@@ -37,9 +37,9 @@ _REACHED: Final = (
 
 
 def next_reached(*, limit: int) -> list[Key]:
-    """Return the rules of the next page whose balances have come so far, and note how far the walk has come.
+    """Return the rules of the next page whose balances have reached their threshold, and store the walk's position.
 
-    Call it inside a transaction beside which no other such step runs. Behind the last rule the walk begins anew.
+    Call it inside a transaction while no other such step runs. After the last rule the walk begins again.
     """
     at = _stands()
     page_end = one(
@@ -61,7 +61,7 @@ def _stands() -> Key:
 
 
 def take(key: Key) -> WithdrawalRule | None:
-    """Lock a rule by which something is to be sent now; None if it is not so any more, or somebody has it in hand."""
+    """Lock a rule that is ready to send; None if it no longer is, or another process has locked it."""
     return WithdrawalRule.first(
         f"r.merchant_id = %s AND r.currency = %s AND {_IS_READY} FOR UPDATE OF r SKIP LOCKED", tuple(key)
     )
@@ -101,7 +101,7 @@ def note_end(rule: WithdrawalRule) -> bool:
 
 
 def wait(key: Key, *, seconds: int, reason: str) -> bool:
-    """Look at a rule again after so long; tell whether it waits for this reason since now."""
+    """Set the next check of a rule to this many seconds from now; return True if the reason of its wait is new."""
     return is_true(
         "UPDATE withdrawal_rules r SET due_at = app_now() + make_interval(secs => %s), wait_reason = %s"
         " FROM withdrawal_rules before WHERE (before.merchant_id, before.currency) = (r.merchant_id, r.currency)"

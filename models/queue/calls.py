@@ -1,7 +1,7 @@
 """Records calls: queue messages whose senders wait. Each takes effect once or never, and its caller learns which.
 
-A call's row is the first thing its transaction writes. A caller that waits no longer writes a tombstone under the same
-id: whichever of the two is in first decides, whatever any clock says. Called by actors.queue.caller on both sides.
+A call's row is the first thing its transaction writes. A caller that stops waiting writes a tombstone under the same
+id: the first of the two rows decides, independent of any clock. Called by actors.queue.caller on both sides.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ STEP_TIMEOUT_MS: Final = 2_000
 # A tombstone waits for the call's own transaction, which its timeouts end.
 ABANDON_ATTEMPTS: Final = 3
 ABANDON_PAUSE_S: Final = 0.1
-# How much longer than its life a call's transaction may hold its row: a last statement or pause, and its rollback.
+# A call's transaction may hold its row for this long after its life: a last statement or pause, and its rollback.
 GRACE_S: Final = 2.5 * STEP_TIMEOUT_MS / 1000
 KEPT_DAYS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who wants money to leave: a merchant, the key or person that signed, and the request."""
+    """The author of an order for money to leave: the merchant, the key or person that signed, and the request."""
 
     merchant_id: UUID
     principal: str
@@ -51,47 +51,48 @@ class Asker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallInfo:
-    """Who calls, and how a repetition is recognised. The fingerprint is of method, path and body."""
+    """A call's author, and the keys by which a repetition is recognised. The fingerprint: of method, path, body."""
 
     call_id: UUID
     merchant_id: UUID | None
     request_id: str
     idem_key: str | None
     fingerprint: bytes
-    # Who signed: an API key's public id, or `user:…` for somebody in the cabinet.
+    # The signing principal: an API key's public id, or `user:…` for a person in the cabinet.
     principal_id: str | None = None
     # The answer is shown once: its row is kept without it.
     is_secret: bool = False
-    # A second key, of the very same request: an Idempotency-Key is not signed, so whoever captured one may change it.
+    # A second key, of exactly this request: an Idempotency-Key is not signed, so an attacker who captured the request
+    # may change it.
     signature_key: str | None = None
-    # When nobody waits any more, by this process's monotonic clock; None for a call that has no end.
+    # When its caller stops waiting, by this process's monotonic clock; None for a call without an end.
     ends_at: float | None = None
 
     def by_signature(self) -> CallInfo | None:
-        """Return this call keyed by its signature, whose row stands beside its own; None without a signature."""
+        """Return this call keyed by its signature, for a second row next to its own; None without a signature."""
         if self.signature_key is None:
             return None
         return replace(self, call_id=uuid5(self.call_id, "signature"), idem_key=self.signature_key, signature_key=None)
 
     def merchant(self) -> UUID:
-        """Return whose call it is. Only actors of signed endpoints may ask."""
+        """Return the call's merchant. Only actors of signed endpoints may ask."""
         if self.merchant_id is None:
             raise ValueError("a signed call has a merchant")
         return self.merchant_id
 
     def principal(self) -> str:
-        """Return who asks. Only actors of signed endpoints may ask."""
+        """Return the call's principal. Only actors of signed endpoints may ask."""
         if self.principal_id is None:
             raise ValueError("a signed call has a principal")
         return self.principal_id
 
     def asker(self) -> Asker:
-        """Return who asks for money to leave. Only actors of signed endpoints may ask."""
+        """Return the call's author, for an order. Only actors of signed endpoints may ask."""
         return Asker(self.merchant(), self.principal(), self.request_id)
 
 
 class ReplayedError(Exception):
-    """The call, or an earlier one with its key, has succeeded already; `response` is what was answered."""
+    """The call, or an earlier one with its key, has succeeded already; `response` is its answer."""
 
     def __init__(self, response: str | None, *, by_key: bool) -> None:
         super().__init__("answered before")
@@ -100,7 +101,7 @@ class ReplayedError(Exception):
 
 
 class AbandonedError(Exception):
-    """The caller has the answer that this call never takes effect."""
+    """The caller was already answered that this call never takes effect."""
 
 
 class UndecidedError(Exception):
@@ -117,16 +118,16 @@ _REFUSALS: Final[Mapping[str, Callable[[str | None], Exception]]] = {
 
 
 def begin(info: CallInfo) -> None:
-    """Write the call's row; call it first in the transaction of its effect, which it puts under short timeouts.
+    """Write the call's row, first in the transaction of its effect, and set short timeouts for that transaction.
 
-    The whole of it ends with the call's life: past that its next statement raises StepOverdueError, and PostgreSQL
+    The transaction ends with the call's life: past that its next statement raises StepOverdueError, and PostgreSQL
     itself refuses its COMMIT.
 
-    Raises ReplayedError, AbandonedError, IdempotencyInProgress (at once: nobody queues for a key) and
-    IdempotencyKeyReused. An error that leaves the transaction takes the row with it, and so frees the key.
+    Raises ReplayedError, AbandonedError, IdempotencyInProgress (at once: no call waits for a key) and
+    IdempotencyKeyReused. An error that leaves the transaction rolls the row back, and so frees the key.
 
-    With a signature_key what is known by either is a repetition; where only the other key told, the answer is kept
-    under the signature's as well, if the caller commits all the same.
+    With a signature_key, a call is a repetition if either key is known. If only the other key was, the answer is stored
+    under the signature's too, provided that the caller still commits.
     """
     if not in_transaction():
         raise RuntimeError("a call's row belongs to the transaction of its effect")
@@ -155,7 +156,7 @@ def _begin(info: CallInfo) -> None:
 
 
 def _life_left_ms(info: CallInfo) -> int | None:
-    """Return how long a call still has, and hold its transaction to that. Raises AbandonedError if it is over."""
+    """Return a call's remaining milliseconds and limit its transaction to them. Raises AbandonedError without any."""
     if info.ends_at is None:
         return None
     left_ms = int((info.ends_at - time.monotonic()) * 1000)
@@ -166,21 +167,21 @@ def _life_left_ms(info: CallInfo) -> int | None:
 
 
 def take_turn(merchant_id: UUID) -> None:
-    """Be the merchant's only long call until the transaction ends. Raises GatewayBusy at once if another is.
+    """Lock the merchant's long calls until the transaction ends. Raises GatewayBusy at once if another has the lock.
 
-    After begin(): a call that comes twice waits there for its own first delivery, and must not be refused for it.
+    Call it after begin(): a call delivered twice waits there for its first delivery, and must not be refused for it.
     """
     if not locks.try_turn(long_call(merchant_id)):
         raise GatewayBusy("Another long call of this merchant is under way.")
 
 
 def long_call(merchant_id: UUID) -> str:
-    """Return the name of the lock that a merchant's long calls take: they are one at a time."""
+    """Return the name of the lock by which a merchant's long calls run one at a time."""
     return f"long_call:{merchant_id}"
 
 
 def finish(call_id: UUID, response: str) -> None:
-    """Store what is answered, in the transaction that begin() opened the call in. Not for answers with a secret."""
+    """Store a call's answer, in the transaction in which begin() opened it. Not for answers with a secret."""
     execute("UPDATE calls SET response = %s WHERE call_id = %s", (response, call_id))
 
 
@@ -190,10 +191,10 @@ def forget(*call_ids: UUID) -> None:
 
 
 def abandon(info: CallInfo, *, life_left_s: float = 0.0) -> str | None:
-    """Make sure that a call never takes effect, or return its answer if it has.
+    """Prevent a call from ever taking effect, or return its answer if it has.
 
-    A transaction of it that is open is waited for: it ends with the call's life. None: it never will take effect; or it
-    did, and its answer was a secret that is shown once. Raises UndecidedError.
+    Waits for the call's open transaction, which ends with the call's life. None if it will never take effect, or if its
+    answer was a secret that is shown once. Raises UndecidedError.
     """
     patient_until, losses = time.monotonic() + life_left_s + GRACE_S, 0
     while True:
@@ -219,7 +220,7 @@ def _tombstone(info: CallInfo) -> str | None:
 
 
 def is_abandoned(call_id: UUID) -> bool:
-    """Return whether its caller waits no longer: asked between the transactions of a call that has several."""
+    """Return True if a call's caller has stopped waiting; asked between the transactions of a call with several."""
     return is_true("SELECT 1 FROM calls WHERE call_id = %s AND state = 'abandoned'", (call_id,))
 
 

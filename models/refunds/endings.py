@@ -16,10 +16,10 @@ from models.wallets import rows as wallets
 
 
 def book_returned(payout: PayoutRow) -> None:
-    """Put what a failed or cancelled refund held back into suspense, and let its deposits be decided anew.
+    """Return the held amount of a failed or cancelled refund to suspense, and free its deposits for a new decision.
 
-    What came from deposits that a reorg took is nobody's any more: their merchant came to owe it, so it repays that.
-    Deposits go back whole. So what of the fee is kept comes out of available, and what that lacks is owed.
+    The part from deposits that a reorg took repays their merchant's debt, which the reorg made. Deposits return whole:
+    the part of the fee that is kept comes out of available, and a shortfall becomes debt.
     """
     merchant_id, currency = payout.merchant_id, payout.currency
     waiting = [deposit for deposit in deposits.of_refund(payout.id) if deposit.status == "confirmed"]
@@ -40,9 +40,9 @@ def book_returned(payout: PayoutRow) -> None:
 
 
 def follow(catalogue: Catalogue, payout: PayoutRow) -> None:
-    """Settle anew what a refund belonged to: it ends a payment, or gives it or the wallet its deposits back."""
+    """Settle a refund's payment or wallet again: the refund ended the payment, or returned its deposits."""
     if payout.invoice_id is not None:
         settlement.settle_locked(catalogue, payout.invoice_id)
     if payout.wallet_id is not None and payout.status != "confirmed":
-        # A blocked wallet keeps them; one that was unblocked meanwhile credits them with the next ring.
+        # A blocked wallet keeps them; one that was unblocked meanwhile credits them with the next notification.
         wallets.note_credit_due(payout.wallet_id)

@@ -1,8 +1,8 @@
-"""Keeps refunds: payouts of what came for a payment or to a static wallet. Tells what may be refunded, and whence.
+"""Keeps refunds: payouts of money that came for a payment or to a static wallet. Computes what may be refunded.
 
 Called by actors.refunds.service and actors.refunds.uncredited, in their transactions and with the owner locked, and by
 models.outcomes.reversals. A refund of credited money comes from others' shares in it and from available; one of money
-that waits in suspense takes its deposits, which nobody may credit then.
+that waits in suspense takes its deposits, which cannot be credited then.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def pay(catalogue: Catalogue, new: PayoutRow, *, is_rest: bool) -> PayoutRow:
 
 
 def own_units(catalogue: Catalogue, new: PayoutRow) -> int:
-    """Return what of a refund has to come from available: what others' shares do not bear."""
+    """Return the part of a refund that has to come from available: all that others' shares do not bear."""
     return new.to_units + new.fee_units - sum(part.units for part in _borne(catalogue, new))
 
 
@@ -98,9 +98,9 @@ def _borne(catalogue: Catalogue, new: PayoutRow) -> list[shares.Part]:
 
 
 def send_back(catalogue: Catalogue, new: PayoutRow, taken: Sequence[Deposit]) -> PayoutRow:
-    """Write a refund of deposits that wait in suspense; they are its own from now on.
+    """Write a refund of deposits that wait in suspense, and attach them to it.
 
-    It holds their sum cut to the coin's precision; what is finer waits with the gateway's roundings.
+    It holds their sum cut to the coin's precision; the finer rest waits with the gateway's roundings.
     """
     refund = payouts.insert(catalogue, new)
     shares = _shares([deposit.amount_units for deposit in taken], step(catalogue, new.currency))

@@ -1,7 +1,7 @@
-"""Reckons what can leave each network: what the hot wallet holds of a coin and no payout has claimed yet.
+"""Computes the amounts that can leave each network: the hot wallet's balance of a coin less what payouts claim.
 
-Read by the API and by automatic withdrawals, and by operators with what is missing, from rows alone. It is what the
-rows say at this moment, and no promise: another payout may be first. Units are the ledger's.
+Read by the API and by automatic withdrawals, and by operators together with the shortfall, from rows alone. The result
+describes this moment and is no promise: another payout may come first. Units are the ledger's.
 """
 
 from __future__ import annotations
@@ -129,10 +129,10 @@ class Stock:
 
 
 def room(catalogue: Catalogue, market: Market, networks: Collection[str], *, fee_max_percent: int) -> dict[Method, int]:
-    """Return what more payouts can take from each network by coin, 0 for nothing; a coin may be missing.
+    """Return the amounts that further payouts can take from each network, by coin; a coin may be missing.
 
-    fee_max_percent: what of a deposit its sweep may cost; no deposit counts that costs more. Where money lies in coins
-    it is the free ones.
+    fee_max_percent: deposits do not count if their sweep costs a larger part of them. In families with coins, the free
+    coins count.
     """
     usable = _usable(catalogue, market, networks, fee_max_percent)
     queued = _queued(catalogue, networks)
@@ -178,10 +178,10 @@ def stocks(catalogue: Catalogue, market: Market, networks: Collection[str], *, f
 
 
 def owed() -> dict[str, int]:
-    """Return, by coin, what merchants and owners of personal wallets could ask for, funded cheques among it.
+    """Return, by coin, the amounts that merchants and owners of personal wallets could claim, funded cheques included.
 
-    Money in suspense counts, since refunds give it back, and what came to addresses of nobody. Payouts that are in a
-    block have left.
+    Money in suspense counts, since refunds return it, and money at pool addresses without an owner. Payouts in a block
+    have left.
     """
     return dict(rows(_OWED))
 

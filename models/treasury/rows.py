@@ -58,9 +58,9 @@ class TreasuryAddress(Table, table="treasury_addresses t"):
 
 
 class Topup(Table, table="treasury_topups t"):
-    """A transfer to the hot wallet, or to an address of nobody. Units are the ledger's.
+    """A top-up: a transfer to the hot wallet, or to a pool address without an owner. Units are the ledger's.
 
-    Where only the balance shows it, it has no txid.
+    It has no txid if only the balance shows it.
     """
 
     id: UUID
@@ -75,10 +75,10 @@ class Topup(Table, table="treasury_topups t"):
     origin: Origin
     block_height: Big
     block_hash: str
-    # Of what came back from the cold address, once it is booked: what the books had there, and what is beyond that.
+    # Of a booked return from the cold address: the amount that the books had there, and the excess.
     known_units: Units = BY_DATABASE
     excess_units: Units = BY_DATABASE
-    # So many confirmations it takes at least, whatever the network's maturity is.
+    # The least number of confirmations, even if the network's maturity is less.
     depth_min: int = 0
     status: str = BY_DATABASE
     round: int = BY_DATABASE

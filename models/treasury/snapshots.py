@@ -1,7 +1,7 @@
-"""Keeps what our places held at a block until the scan has come there. Called by actors.treasury.reconcile.
+"""Keeps the balances of our places at a block until the scan has reached it. Called by actors.treasury.reconcile.
 
-Some nodes tell balances of their newest block alone, and rows tell of scanned blocks alone: the two are compared once
-that block is a scanned one. Where a reorg took it first, it proves nothing.
+Some nodes report only the balances of their newest block, while our rows cover only scanned blocks. So the two are
+compared once the scan has reached that block. If a reorg takes the block first, the snapshot proves nothing.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balances:
-    """What places held after one block, as so many providers tell it at least, where there are as many."""
+    """The balances of our places after one block, with the number of providers that reported them alike."""
 
     height: int
     block_hash: str
     witnesses: int
     held: tuple[Held, ...]
-    # Where money lies in coins: the scanned block, by height and hash, whose coins were asked for.
+    # In families with coins: the scanned block, by height and hash, whose coins were asked for.
     asked: tuple[int, str] | None = None
 
 

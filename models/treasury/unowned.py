@@ -1,7 +1,7 @@
-"""Shows what came to addresses of nobody, and makes it the gateway's own. Called by cli.treasury.unowned.
+"""Lists payments to pool addresses without an owner, and makes them the gateway's own. Called by cli.treasury.unowned.
 
-It may be what a buyer paid for an invoice that the database lost, so that only an operator can tell whose it is. Until
-then it lies in custody and in an account of its own.
+A buyer may have paid an invoice that the database lost, so only an operator can find out whose the money is. Until then
+it is in custody and in an account of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from models.treasury.rows import Topup
 
 
 def listing(network: str | None = None, *, limit: int, txid: str | None = None) -> list[Topup]:
-    """Return payments to addresses of nobody, oldest first; those that an operator has kept are left out."""
+    """Return payments to addresses without an owner, oldest first, except those that an operator has kept."""
     return Topup.read(
         "origin = 'unowned' AND status <> 'reversed' AND network = COALESCE(%s, network)"
         " AND txid = COALESCE(%s, txid) ORDER BY id LIMIT %s",
@@ -22,7 +22,7 @@ def listing(network: str | None = None, *, limit: int, txid: str | None = None) 
 
 
 def units(network: str) -> dict[str, int]:
-    """Return what lies at addresses of nobody, by coin, in the ledger's units."""
+    """Return the amounts at addresses without an owner, by coin, in the ledger's units."""
     found = rows(
         "SELECT currency, sum(units) FROM treasury_topups WHERE network = %s AND origin = 'unowned'"
         " AND status <> 'reversed' GROUP BY currency",
@@ -32,7 +32,7 @@ def units(network: str) -> dict[str, int]:
 
 
 def keep(found: Topup) -> bool:
-    """Make a booked payment to nobody's address the gateway's own, in a transaction of its own.
+    """Make a booked payment to an address without an owner the gateway's own, in a transaction of its own.
 
     False if it is not booked, if another call was first, or if a reorg took this life of it.
     """

@@ -1,11 +1,11 @@
-"""Confirms and credits the deposits of static wallets: what models.invoices.settlement is for invoices.
+"""Confirms and credits the deposits of static wallets, as models.invoices.settlement does for invoices.
 
-Called by actors.scan.follow after a block, by actors.wallets.calls on unblocking and by actors.wallets.ticks for what
-that left. Every deposit is a transaction of its own, so that a step over many holds no lock for long, and each is told
-of once. Safe to run any number of times.
+Called by actors.scan.follow after a block, by actors.wallets.calls on unblocking and by actors.wallets.ticks for the
+deposits that this left. Every deposit has a transaction of its own, so that a step over many holds no lock for long,
+and is reported once. Safe to run any number of times.
 
-A wallet takes every coin of the catalogue, over every served network of its family; whatever the amount, but for what
-actors.scan.intake calls dust, which waits in suspense for good.
+A wallet takes every coin of the catalogue, over every served network of its family, in any amount. Only the amounts
+that actors.scan.intake calls dust remain in suspense for good.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from models.wallets import views as wallet_views
 from models.wallets.rows import WalletRow
 from models.webhooks import outbox
 
-# Deposits of one wallet that one step advances; the next block, or the next ring, brings the rest.
+# Deposits of one wallet that one step advances; the rest follows with the next block or notification.
 DEPOSITS_PER_STEP: Final = 100
 
 EVENT: Final = "wallet.paid"
@@ -39,7 +39,7 @@ def settle(catalogue: Catalogue, wallet_id: UUID) -> None:
 
 
 def credit_held(catalogue: Catalogue, wallet_id: UUID) -> bool:
-    """Credit some of what an unblocked wallet held back; True, for whoever asks whether this failed."""
+    """Credit some deposits that an unblocked wallet held back; always True, since callers check for failure."""
     _advance_all(catalogue, wallet_id, deposits.credit_due(wallet_id, limit=DEPOSITS_PER_STEP))
     with transaction():
         # Locked first: a deposit that a block held back in between must not be forgotten.
@@ -77,7 +77,7 @@ def _is_confirmed(catalogue: Catalogue, wallet: WalletRow, deposit: Deposit) -> 
 
 
 def _credit(catalogue: Catalogue, wallet: WalletRow, deposit: Deposit) -> None:
-    """Give a confirmed deposit to the merchant, less the percent fee alone, and tell of it."""
+    """Credit a confirmed deposit to the merchant, less only the percent fee, and write its webhook."""
     split = crediting.credit(catalogue, deposit, wallet.merchant_id, fee_ppm=wallet.fee_ppm, fee_fixed_due_units=0)
     if split is None or not wallet_deposits.mark_announced(deposit.id):
         return
