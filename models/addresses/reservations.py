@@ -1,7 +1,7 @@
 """Reserves ordinals of the address pool for processes, takes them back, and finds those that were lost.
 
 Called by models.addresses.pool (reserve, give_back) and actors.addresses.fill (reclaim). New ordinals come from a
-sequence, so reserving costs the same however many there were; ordinals that belong to nobody come back through
+sequence, so reserving costs the same however many there were; ordinals without an owner come back through
 address_returns.
 
 All times here are of the real clock: app_now() may be moved by hours while a process's reservations are minutes old.
@@ -52,7 +52,7 @@ def last_reserved(family: str) -> int:
 
 
 def is_any_left(family: str) -> bool:
-    """Return whether an address can still be handed out; a family whose pool nobody fills has none."""
+    """Return True if an address can still be handed out; a family whose pool is not filled has none."""
     has_new = next_chunk(family) * CHUNK - 1 > last_reserved(family)
     return has_new or is_true(f"SELECT 1 FROM address_returns r WHERE r.family = %s AND {_IS_FREE} LIMIT 1", (family,))
 
@@ -97,8 +97,8 @@ def reclaim(family: str) -> int:
 def skip_ahead(family: str) -> int:
     """Hand out no ordinal again that may have been handed out before, in the caller's transaction; return the next one.
 
-    For a database that lost its last commits: whoever was shown an address then may still pay to it. Nothing that is
-    free now is handed out, nor the next ones that the pool would have made.
+    For a database that lost its last commits: a buyer who was shown an address in those may still pay to it. Addresses
+    that are free now are not handed out, nor the next ones that the pool would have made.
     """
     for name in (f"address_pool:{family}", f"address_reclaim:{family}"):
         locks.wait_turn(name, seed=LockSeed.ADDRESSES)

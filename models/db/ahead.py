@@ -1,7 +1,7 @@
-"""Reads again, shortly before it goes stale, what a cache was asked for in the last minute.
+"""Refreshes cached values that were used in the last minute, shortly before they go stale.
 
-Used by caches that keep something of PostgreSQL's for a second: the first request after a pause then reads nothing.
-Only processes that somebody waits for read ahead: their entry points allow it.
+Used by caches that keep rows of PostgreSQL for a second, so that the first request after a pause reads nothing. Only
+processes with waiting callers read ahead: their entry points allow it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ReadAhead:
         self._is_allowed = True
 
     def note(self, read: Callable[..., object], *names: str) -> None:
-        """Have read(*names) called for a minute from now; it runs beside those of requests."""
+        """Have read(*names) called for a minute from now; it runs concurrently with the reads of requests."""
         used = read, names
         if not self._is_allowed or (len(self._used) >= READS_MAX and used not in self._used):
             return
@@ -56,7 +56,7 @@ class ReadAhead:
                 del self._used[used]
                 continue
             read, names = used
-            # Who needs it reads for himself when it is stale, and is told what is wrong.
+            # A caller that needs a stale value reads it itself, and gets the error.
             with contextlib.suppress(Exception):
                 read(*names)
 

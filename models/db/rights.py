@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 from models.db.base import column, is_true, rows, value
 from models.db.grants import ROLES, SCHEMAS, SEQUENCES, wanted
 
-# What tables can be done to; the last three nobody but the owner needs.
+# All privileges on tables; only the owner needs the last three.
 _PRIVILEGES: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 _OF_COLUMNS: Final = ("SELECT", "INSERT", "UPDATE", "REFERENCES")
 
 
 class Rights(NamedTuple):
-    """How the connected user stands to one of the roles, in words: "UPDATE on balances", "is a superuser"."""
+    """The connected user's rights compared with a role's, in words: "UPDATE on balances", "is a superuser"."""
 
     more: list[str]
     less: list[str]

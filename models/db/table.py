@@ -2,8 +2,8 @@
 
 - A table is a class in models/<noun>/rows.py, or in the one module that knows it: `class WalletRow(Table,
   table="wallets w")`. Its annotations are the columns: name, type, and `| None` for what may be null. Keys, checks and
-  defaults are the migrations'. A test holds every class against the migrated schema, and every table to a class; so
-  whoever adds a column adds a migration, and a line here.
+  defaults are the migrations'. A test compares every class with the migrated schema, and requires a class for every
+  table; so a new column needs a migration, and a line here.
 - `Big`, `Small`, `Units` and `Numeric` are int in Python, and otherwise called in PostgreSQL.
 - `= derived("sql")` is read with the row and is no column; `joins` brings what it needs, and all know the table by the
   alias behind its name; with `made=` of what PostgreSQL tells, once for each row that is read. `= BY_DATABASE` may be
@@ -50,7 +50,7 @@ Units = Annotated[int, "units"]
 Numeric = Annotated[int, "numeric"]
 
 BY_DATABASE: Final[Any] = object()
-"""Stands for the value of a column that a new row leaves to its table."""
+"""The value of a column that a new row leaves to its table."""
 
 _REQUIRED: Final = object()
 _TYPES: Final[dict[object, str]] = {
@@ -134,10 +134,10 @@ class Table(peewee.Model):
     SELECT: ClassVar[str]
     """Reads rows; conditions follow it."""
     TABLE: ClassVar[str] = ""
-    # What the INSERT of a row begins with; what follows its values may call the table by its alias.
+    # The beginning of a row's INSERT; the SQL after its values may use the table's alias.
     _into: ClassVar[str]
     _names: ClassVar[tuple[str, ...]]
-    # What a new row may be given, with the value that it has otherwise.
+    # The columns that a new row may be given, with their defaults.
     _given: ClassVar[dict[str, object]]
     _required: ClassVar[frozenset[str]]
     # What its table fills.
@@ -173,7 +173,7 @@ class Table(peewee.Model):
             setattr(cls, name, _column(hints[name]) if name in cls._given else _Accessor(cls, Column(""), name))
 
     def __init__(self, **values: object) -> None:
-        """Make a new row. Raises TypeError for what is missing, and for what the table has not."""
+        """Make a new row. Raises TypeError for missing and for unknown columns."""
         told = self._given | values
         wrong = (self._required - values.keys()) | (values.keys() - self._given.keys())
         if wrong:

@@ -1,7 +1,7 @@
-"""Tells which deposits one provider alone is not believed for, and how asking the others ended.
+"""Decides which deposits need a second opinion, and records the other providers' answers.
 
-The requirement is a row that is written in the transaction that records the deposit; deposits.confirm() refuses while
-it is open. actors.scan.witnesses asks the providers, outside of any transaction, and writes down what they say.
+The requirement is a row written in the transaction that records the deposit; deposits.confirm() refuses while it is
+open. actors.scan.witnesses asks the providers, outside of any transaction, and records their answers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PUT_OFF: Final = (
     f"attempts = attempts + 1, problem = left(%s, {PROBLEM_MAX}), next_attempt_at ="
     f" app_now() + make_interval(secs => LEAST({RETRY_S} * 2 ^ LEAST(attempts, 16), {RETRY_MAX_S}))"
 )
-# Kept for whoever looks into a case; the rule itself reads the present hour alone.
+# Kept for an operator's inquiry; the rule itself reads only the current hour.
 HOURS_KEPT: Final = 48
 
 
@@ -89,7 +89,7 @@ def due(network: str, *, confirmations: int, limit: int) -> list[Deposit]:
 
 
 def agree(asked: Deposit) -> bool:
-    """Write down that others tell the same of this very life of the deposit, in this very block."""
+    """Record that other providers report the same for this life of the deposit, in the same block."""
     return touched(
         "UPDATE deposit_quorums q SET agreed_at = app_now(), attempts = attempts + 1, problem = '' FROM deposits d"
         " WHERE q.deposit_id = %s AND q.round = %s AND q.agreed_at IS NULL"

@@ -53,7 +53,7 @@ class Tally:
 
 
 def of_invoice(invoice_id: UUID, *, expires_at: datetime, moments: Sequence[datetime], small_below: int) -> list[Tally]:
-    """Add up an invoice's deposits, told apart by the moments, in their order, before which they were seen."""
+    """Sum up an invoice's deposits, grouped by the sorted moments before which they were seen."""
     return rows_as(
         Tally,
         "SELECT d.stray_reason, d.status, d.refund_id IS NOT NULL AS has_refund,"
@@ -68,7 +68,7 @@ def of_invoice(invoice_id: UUID, *, expires_at: datetime, moments: Sequence[date
 
 
 def newest_counted(invoice_id: UUID, *, units_min: int) -> tuple[str, str] | None:
-    """Return (network, txid) of the newest deposit of at least so much that counts towards an invoice."""
+    """Return (network, txid) of the newest deposit of at least units_min that counts towards an invoice."""
     return one(
         "SELECT network, txid FROM deposits WHERE owner_id = %s AND stray_reason IS NULL AND status <> 'reversed'"
         " AND amount_units >= %s ORDER BY seen_at DESC, id DESC LIMIT 1",
@@ -77,10 +77,10 @@ def newest_counted(invoice_id: UUID, *, units_min: int) -> tuple[str, str] | Non
 
 
 def is_completed_by(invoice_id: UUID, units: int, *, target_units: int | None, waiting_units: int) -> bool:
-    """Return whether an unpaid invoice lacks just a deposit of this sum: it is short without it, and not with it.
+    """Return True if a deposit of this sum completes an unpaid invoice: it is short without it, and not with it.
 
-    So it is for one deposit at most. target_units: the quote in force. waiting_units: what counts of payments that no
-    block has yet.
+    That is so for one deposit at most. target_units: the quote in force. waiting_units: the sum of counting payments
+    that no block has yet.
     """
     found = one(
         "SELECT i.accuracy_ppm, (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d"

@@ -1,7 +1,7 @@
-"""Tells when what came counts as here for good, so that it may leave.
+"""Decides when money that came counts as here for good, so that it may leave.
 
 Used by models.deposits.crediting, models.payouts.queue and models.treasury.topups.
-Buried by the scan to the network's maturity depth, and final by the chain's own word where it has one.
+It is at the network's maturity depth in the scan, and final if the chain reports finality.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Final
 
 from core.catalogue.catalogue import Network
 
-# The chain's own word is waited for up to so many times the maturity depth, in blocks, and in the time that they take
-# since it last moved. A tag that no node moves would hold everybody's money; one that moves is waited for, however many
-# blocks a provider makes up meanwhile.
+# Limits the wait for the chain's finality: this multiple of the maturity depth, in blocks, and also in their time since
+# the final height last moved. A final height that no node moves would hold all money. If it still moves, the wait goes
+# on, even if a provider invents blocks meanwhile.
 FINALITY_PATIENCE: Final = 2
 MS_PER_S: Final = 1_000
 
 
 def condition(alias: str) -> str:
-    """Return SQL that is true of a row with a block_height, beside its network's chain_cursors c; bounds() fills it."""
+    """Return an SQL condition on a row's block_height, joined with its network's chain_cursors c; bounds() fills it."""
     return (
         f"({alias}.block_height <= c.height - %(maturity)s + 1"
         f" AND ({alias}.block_height <= COALESCE(c.final_height, {alias}.block_height)"

@@ -1,4 +1,4 @@
-"""Gives shares that waited long enough to their recipients, and tells what those received.
+"""Releases due shares to their recipients, and returns the recipients' earnings.
 
 Called by actors.merchants.shares. A share is due once its hold is over and its credit is mature, while its merchant is
 not frozen and owes nothing. A share returns to its merchant if the key that set its rule, or the one

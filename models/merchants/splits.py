@@ -1,6 +1,6 @@
-"""Keeps by which rules a merchant shares what it is credited. Called by actors.merchants.splits; read by the API.
+"""Keeps the rules by which a merchant shares its credits. Called by actors.merchants.splits; read by the API.
 
-The statement that credits a deposit reads the rules itself (models.ledger.shares), and counts them as they stand then.
+The statement that credits a deposit reads the rules itself (models.ledger.shares), and applies those of that moment.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def read_config(merchant_id: UUID) -> Config:
 
 
 def show_rule(rule: SplitRuleRow) -> schemas.SplitRule:
-    """Return a rule as the API tells it."""
+    """Return a rule as the API shows it."""
     return schemas.SplitRule(
         rule_id=str(rule.id),
         recipient_merchant_id=str(rule.recipient_id),
@@ -155,7 +155,7 @@ def show_rule(rule: SplitRuleRow) -> schemas.SplitRule:
 
 
 def show_config(merchant_id: UUID) -> schemas.SplitConfig:
-    """Return what the API tells of a merchant's splits, and of what it received by others'."""
+    """Return a merchant's split rules, and its earnings from others', as the API shows them."""
     config = read_config(merchant_id)
     received = releases.earnings(merchant_id)
     return schemas.SplitConfig(

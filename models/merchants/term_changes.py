@@ -1,6 +1,6 @@
 """Changes a merchant's terms, each counted in the transaction that makes it. Called by actors.merchants.terms and cli.
 
-The count is what finds out terms that a process has cached: whoever writes with terms compares it
+The count reveals outdated terms in a process's cache: a transaction that writes with terms compares it
 (models.merchants.terms).
 """
 
@@ -29,9 +29,9 @@ def _count(merchant_id: UUID) -> None:
 
 
 def set_fee_percent(merchant_id: UUID, ppm: int | None) -> None:
-    """Give a merchant a percent fee of its own, in parts per million; None takes it away, and the settings say it.
+    """Set a merchant's own percent fee, in parts per million; None restores the settings' fee.
 
-    What is created from now on has it. Raises UnknownMerchantError.
+    Applies only to objects created from now on. Raises UnknownMerchantError.
     """
     _set_own(merchant_id, "own_fee_ppm", ppm)
 
@@ -48,7 +48,7 @@ def _set_own(merchant_id: UUID, column: str, value: int | None) -> None:
 
 
 def replace_accepted(merchant_id: UUID, methods: Collection[Method]) -> None:
-    """Set what a merchant accepts, in an open transaction; nothing stands for everything."""
+    """Set the methods that a merchant accepts, in an open transaction; an empty list accepts all."""
     _count(merchant_id)
     execute("DELETE FROM accepted_methods WHERE merchant_id = %s", (merchant_id,))
     AcceptedMethod.write_all([AcceptedMethod(merchant_id=merchant_id, currency=c, network=n) for c, n in methods])

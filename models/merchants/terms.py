@@ -9,7 +9,7 @@ from uuid import UUID
 from core.rates.pricing import StandardTerms, Terms
 from models.db.base import one
 
-# In one statement, which sees one moment: a version never stands beside terms of another.
+# In one statement, which reads one snapshot: a version never comes with the terms of another.
 _TERMS: Final = (
     "SELECT terms_version, own_fee_ppm, own_fee_fixed_usd_cents, CASE WHEN accuracy_enabled THEN accuracy_ppm END,"
     " (SELECT json_agg(json_build_array(a.currency, a.network)) FROM accepted_methods a WHERE a.merchant_id = m.id),"
@@ -51,7 +51,7 @@ class TermsCache:
         return found if found is not None else self.refresh(merchant_id)
 
     def refresh(self, merchant_id: UUID) -> Terms:
-        """Read the terms anew and keep them."""
+        """Read the terms again and cache them."""
         terms = load_terms(merchant_id, self._standard)
         with self._lock:
             if len(self._terms) >= self._size:

@@ -1,4 +1,4 @@
-"""Keeps payment links: what a merchant asks of whoever opens their page. Rows and reads.
+"""Keeps payment links: pages on which buyers pay a merchant. Rows and reads.
 
 Written by actors.payment_links.calls (create, toggle); read there, by actors.payment_links.checkouts and by api.
 """

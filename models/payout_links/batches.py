@@ -1,7 +1,7 @@
 """Writes many payout links of one merchant at once, in a handful of statements. Called by actors.payout_links.service.
 
-What becomes of each is what would have become of it had they been written one after the other: a reference goes to the
-first that can be paid for, and what one cannot have is left to those behind it.
+The outcome of each is the same as if they were written one after the other: a reference goes to the first link that can
+be funded, and money that one link cannot use is left to the later ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GUARDED: Final = (AVAILABLE, PAYOUT_HELD)
 def fund(wanted: Sequence[PayoutLinkRow]) -> list[PayoutLinkRow | DomainError]:
     """Write links of one merchant and hold their money, in the caller's transaction; return the outcome of each.
 
-    Whoever writes one of their references at the same time is waited for, before any balance is locked.
+    Waits for other transactions that write one of their references, before any balance is locked.
     """
     if not wanted:
         return []

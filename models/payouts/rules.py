@@ -1,7 +1,7 @@
-"""Checks what every order for money to leave has to obey: coin and network, amount, fee, destination, and enough funds.
+"""Checks every order for money to leave: coin and network, amount, fee, destination, and enough funds.
 
-Called by whatever creates payouts, payout links and refunds, and by the API to reckon without creating. Each caller
-names the errors of its own domain.
+Called by the modules that create payouts, payout links and refunds, and by the API to compute without creating. Each
+caller names the errors of its own domain.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from models.payouts.rows import PayoutRow
 
 
 class Blocklist(Protocol):
-    """What is asked of a deny list; core.payouts.deny_list has it."""
+    """The deny list's interface; core.payouts.deny_list implements it."""
 
     def blocks(self, address: str) -> bool:
-        """Tell whether nothing may go to an address."""
+        """Return True if nothing may be sent to an address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodErrors:
-    """What refuses a coin, and a network of it."""
+    """The errors for a coin and for a network of it."""
 
     unknown_currency: type[DomainError]
     network: type[DomainError]
@@ -54,7 +54,7 @@ class MethodErrors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DestinationErrors:
-    """What refuses an address: as none, as one of another kind of network, and as ours."""
+    """The errors for an address that is invalid, of another kind of network, or our own."""
 
     bad: type[DomainError]
     mismatch: type[DomainError]
@@ -69,7 +69,7 @@ PAYOUT_DESTINATION: Final = DestinationErrors(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """A payout in the ledger's units: what was asked for, the network fee, what arrives, what leaves the balance."""
+    """A payout in the ledger's units: the amount asked for, the network fee, and the amount that arrives."""
 
     amount_units: int
     fee_units: int
@@ -78,7 +78,7 @@ class Amounts:
 
     @property
     def held_units(self) -> int:
-        """Return what leaves the balance."""
+        """Return the units that leave the balance."""
         return self.to_units + self.fee_units
 
 
@@ -118,7 +118,7 @@ def amount_units(catalogue: Catalogue, currency: str, text: str, *, error: type[
 
 
 def check_minimum(catalogue: Catalogue, pair: Pair, units: int, *, error: type[DomainError] = PayoutBadAmount) -> None:
-    """Refuse less than the network's smallest payout. Raises `error`."""
+    """Raise `error` for less than the network's smallest payout."""
     if units < minimum_units(catalogue, pair):
         raise error(f"The amount is below the smallest payout of {pair.currency} on {pair.network}.")
 
@@ -131,7 +131,7 @@ def minimum_units(catalogue: Catalogue, pair: Pair) -> int:
 def check_carried(
     catalogue: Catalogue, method: Method, *, address: str, units: int, error: type[DomainError] = PayoutAmountBelowFee
 ) -> None:
-    """Refuse an amount to arrive that the network does not carry to a stored address. Raises `error`.
+    """Raise `error` if the network does not carry an amount this small to a stored address.
 
     No node would pass on a transaction with such an output (docs/decisions/0072).
     """
@@ -142,7 +142,7 @@ def check_carried(
 
 
 def carried_units(catalogue: Catalogue, method: Method, address: str) -> int:
-    """Return the least that a network carries to a stored address, in the ledger's units."""
+    """Return the least amount that a network carries to a stored address, in the ledger's units."""
     currency, network = method
     return addresses.smallest_units(catalogue.networks[network], address) * step(catalogue, currency)
 
@@ -155,13 +155,13 @@ def step(catalogue: Catalogue, currency: str) -> int:
 
 
 def known_fee_units(catalogue: Catalogue, market: Market, method: Method) -> int | None:
-    """Return what a payout is charged for the network, rounded up to the coin's precision; None while unknown."""
+    """Return a payout's network fee, rounded up to the coin's precision; None while unknown."""
     units = market.network_fees.get(method)
     return None if units is None else round_up(units, step(catalogue, method[0]))
 
 
 def fee_units(catalogue: Catalogue, market: Market, currency: str, network: str) -> int:
-    """Return what a payout is charged for the network, in the ledger's units. Raises payout.fee_unavailable."""
+    """Return a payout's network fee in the ledger's units. Raises payout.fee_unavailable."""
     units = known_fee_units(catalogue, market, (currency, network))
     if units is None:
         raise PayoutFeeUnavailable
@@ -169,10 +169,10 @@ def fee_units(catalogue: Catalogue, market: Market, currency: str, network: str)
 
 
 def kept_units(catalogue: Catalogue, payout: PayoutRow, gas_units: int) -> int:
-    """Return what of its fee a payout pays that was included without effect: what the chain took, in its own coin.
+    """Return the part of its fee that a payout included without effect pays: the gas, in the payout's coin.
 
-    gas_units: that, in the ledger's units of the gas coin. Changed at the quote of the moment when the payout was made,
-    rounded up to the coin's precision, and never more than was charged: that much, too, where there was no quote.
+    gas_units: the gas, in the ledger's units of the gas coin. It is converted at the quote of the payout's creation,
+    rounded up to the coin's precision, and is at most the fee charged; without a quote it is the whole fee.
     """
     if not payout.quote_gas_units or payout.quote_units is None:
         return payout.fee_units
@@ -191,7 +191,7 @@ def amounts(
 
 
 def check_memo_carried(catalogue: Catalogue, network: str, memo: str | None) -> None:
-    """Refuse a memo where transfers carry none. Raises payout.memo_unsupported."""
+    """Raise payout.memo_unsupported for a memo on a network whose transfers carry none."""
     if memo and not traits_of(catalogue.networks[network]).has_memo:
         raise PayoutMemoUnsupported
 
@@ -220,7 +220,7 @@ def check_destination(
         raise errors.bad("The address is the contract of a coin.")
     if is_internal(there.family, stored):
         raise errors.internal
-    # What an oracle said lately of somebody else's payout; the signer asks it again before anything is signed.
+    # An oracle's recent verdict on another payout to this address; the signer asks again before it signs.
     if deny_list.blocks(stored) or payout_queue.verdict(network, stored):
         raise ComplianceAddressBlocked
     return stored
@@ -234,7 +234,7 @@ def _contracts(catalogue: Catalogue, network: str) -> frozenset[str]:
 
 
 def is_internal(family: str, address: str) -> bool:
-    """Tell whether an address, in its stored form, is one of this gateway: a deposit's, or its treasury's."""
+    """Return True if an address, in its stored form, is the gateway's own: a deposit address or the treasury's."""
     return is_true(
         "SELECT 1 WHERE EXISTS (SELECT 1 FROM pool_addresses WHERE (family, address) = (%s, %s))"
         " OR EXISTS (SELECT 1 FROM treasury_addresses WHERE address = %s)",
@@ -245,21 +245,21 @@ def is_internal(family: str, address: str) -> bool:
 def raise_shortage(
     merchant_id: UUID, currency: str, wanted_units: int, *, insufficient: type[DomainError], maturing: type[DomainError]
 ) -> NoReturn:
-    """Refuse what available does not cover: as `maturing` where time alone will change that, else `insufficient`."""
+    """Raise `maturing` if maturing credits will cover a shortage of available, else `insufficient`."""
     have, will_have = (ledger.balance(Account(merchant_id, kind, currency)) for kind in (AVAILABLE, MATURING))
     raise maturing if have + will_have >= wanted_units else insufficient
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How a merchant pays out where a request does not say."""
+    """A merchant's defaults for payouts whose request leaves them open."""
 
     is_cosign_required: bool
     is_fee_on_top: bool
 
     @property
     def first_status(self) -> PayoutStatus:
-        """Return the status in which a payout begins that needs no approval for its own sake."""
+        """Return the first status of a payout, unless the payout itself needs approval."""
         return "awaiting_cosign" if self.is_cosign_required else "approved"
 
 
@@ -273,5 +273,5 @@ def read_terms(merchant_id: UUID) -> Terms:
 
 
 def set_fee_on_top(merchant_id: UUID, *, is_fee_on_top: bool) -> None:
-    """Say what is_subtract means for payouts that do not say it, from now on."""
+    """Set the default for payouts without is_subtract, from now on."""
     execute("UPDATE merchants SET is_payout_fee_on_top = %s WHERE id = %s", (is_fee_on_top, merchant_id))

@@ -1,7 +1,7 @@
-"""Keeps the rules by which merchants have balances sent to themselves, one for each coin. Shows them, too.
+"""Keeps and shows withdrawal rules, by which merchants have balances sent to themselves; one per coin.
 
-Written by actors.payouts.auto_withdraw; what they make is in models.payouts.withdrawal_walk. A rule is locked before
-its merchant's balances. Source: API reference, "Other endpoints".
+Written by actors.payouts.auto_withdraw; models.payouts.withdrawal_walk finds the rules to act on. A rule is locked
+before its merchant's balances. Source: API reference, "Other endpoints".
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ def lock(merchant_id: UUID, currency: str) -> WithdrawalRule | None:
 
 
 def put(rule: WithdrawalRule) -> bool:
-    """Write a rule in the place of the one that its coin has; return True if anything in it or its keys is new.
+    """Write or replace the rule of a coin; return True if anything in it or its keys is new.
 
-    What kept the rule before back is forgotten.
+    The wait reason of the previous rule is cleared.
     """
     is_new = rule.write(
         "ON CONFLICT (merchant_id, currency) DO UPDATE SET network = EXCLUDED.network, address = EXCLUDED.address,"

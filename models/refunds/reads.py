@@ -1,4 +1,4 @@
-"""Reads what a payment tells of its refunds. Read by the API."""
+"""Reads the summary of a payment's refunds, for the API."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class RefundSummary:
 
 
 def of_payment(catalogue: Catalogue, invoice: InvoiceRow) -> RefundSummary:
-    """Return what a payment tells of its refunds; strays' are among them, but no part of it."""
+    """Return the summary of a payment's refunds; those of strays are listed, but do not count as a part of it."""
     refunds = PayoutRow.read("p.invoice_id = %s ORDER BY p.id DESC LIMIT %s", (invoice.id, SHOWN_MAX))[::-1]
     return RefundSummary(part=_part(catalogue, invoice) if refunds else "none", refunds=refunds)
 
 
 def _part(catalogue: Catalogue, invoice: InvoiceRow) -> RefundedPart:
-    """Compare what is there of the payment's coin with what refunds take, pending ones included.
+    """Compare the payment's deposits in its coin with the amounts of refunds, pending ones included.
 
-    A deposit that a reorg took is not there; what was sent of it is still a refund.
+    A deposit that a reorg took does not count; the part of it that was sent is still a refund.
     """
     if invoice.pay_currency is None:
         return "none"

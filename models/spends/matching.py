@@ -86,7 +86,7 @@ class Order(NamedTuple):
 
 
 class Output(NamedTuple):
-    """An output that nobody is known to have asked for. Units are the token's own."""
+    """An output of an unknown transaction that no order is known to ask for. Units are the token's own."""
 
     txid: str
     units: int
@@ -131,10 +131,10 @@ def _is_alone(catalogue: Catalogue, unknown: UnknownRow, part: Part, order: Orde
 
 
 def rivals(catalogue: Catalogue, unknown: UnknownRow, part: Part) -> list[Order]:
-    """Return the open orders that an output may have paid, whatever their fee was: signed later, they pay it again.
+    """Return the open orders that an output may have paid, at any fee: signed later, they would be paid twice.
 
-    One that is sent as well, while no block is known to hold what may expire of it: that may have been signed anew in
-    what the database lost.
+    A sent order counts too while its bytes may expire and no known block includes them: it may have been signed again
+    in commits that the database lost.
     """
     units = ledger_units(catalogue, unknown, part.units)
     if not units or not unknown.may_pay or unknown.key_ordinal is not None or not part.has_effect:
@@ -200,9 +200,9 @@ def payers(catalogue: Catalogue, payout: PayoutRow) -> list[str]:
 
 
 def written_off(catalogue: Catalogue, payout: PayoutRow) -> list[str]:
-    """Return the transactions written off lately that may have paid a payout: an order that its merchant repeats.
+    """Return the transactions written off recently that may have paid a payout, if its merchant repeats a lost order.
 
-    Those are left out of which an operator said that they did not pay it.
+    Those that did not pay it, as an operator stated, are left out.
     """
     pair, scale = catalogue.pair(payout.currency, payout.network), catalogue.scale(payout.currency)
     found = rows_as(

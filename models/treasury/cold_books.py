@@ -1,6 +1,6 @@
-"""Reckons what the cold addresses hold by the books, for what comes back from there and for what is carried on.
+"""Computes the cold addresses' holdings by the books, for money that returns from there or is carried on.
 
-Spends bring it there and custody holds it all the time; what comes back beyond that an operator has brought. Read by
+Spends bring it there, and it stays in custody all the time; an operator brought any excess that returns. Read by
 models.treasury.topups, moves, liquidity and reconciliation.
 """
 
@@ -46,7 +46,7 @@ def units(network: str, currency: str, *, with_pending: bool) -> int:
 
 
 def _brought(network: str, currency: str) -> int:
-    """Return what spends brought there. Raises LookupError where nobody has noted the coin's scale yet."""
+    """Return the units that spends brought there. Raises LookupError if the ledger has no scale of the coin yet."""
     found = rows(
         f"SELECT m.decimals, sum(m.units) FROM {COOLED} WHERE s.network = %s AND m.currency = %s GROUP BY m.decimals",
         (network, currency),

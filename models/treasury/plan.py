@@ -1,4 +1,4 @@
-"""Tells what the treasury would do now, and why: each coin at each deposit address with its verdict. Reads rows alone.
+"""Plans the treasury's sweeps: each coin at each deposit address, with a verdict and its reason. Reads only rows.
 
 Called by actors.treasury.sweep, which acts on it, and by `sluice treasury plan`, which shows it.
 """
@@ -63,9 +63,9 @@ def _planned(
 def is_worth(
     catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Unswept, *, gas_units: int
 ) -> bool:
-    """Return whether what lies at an address is worth so much of the gas coin, in its base units.
+    """Return True if the coin at an address is worth a sweep that costs gas_units, in base units of the gas coin.
 
-    The plan knows the last quotes; this is asked with what is about to be offered. Without rates the plan's word holds.
+    The plan uses the last quotes; this check uses the fee about to be offered. Without rates the plan's verdict holds.
     """
     try:
         cost = fee_in_coin(
@@ -79,7 +79,7 @@ def is_worth(
 def whole(
     catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, *, limit: int
 ) -> Sequence[Planned]:
-    """Judge everything that lies at deposit addresses of a network, up to so many; coins are spent where they lie."""
+    """Judge all coins at a network's deposit addresses, up to a limit; none in families with coins."""
     if traits_of(network).claim == "coins":
         return ()
     found = sweeps.unswept(network.code, family=network.family, limit=limit)

@@ -1,6 +1,6 @@
-"""Tells which top-ups one provider is not believed for: as models.deposits.witnesses, by the same policy and budget.
+"""Doubts top-ups that only one provider reported, by the policy and budget of models.deposits.witnesses.
 
-A top-up is the gateway's own coin once it is booked, and conversions sell that. What is doubted is not booked.
+A booked top-up is the gateway's own coin, which conversions sell. A doubted one is not booked.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def due(network: str, *, limit: int) -> list[Topup]:
 
 
 def agree(asked: Topup) -> bool:
-    """Write down that others tell the same of this very life of the top-up, in this very block."""
+    """Record that other providers report the same for this life of the top-up, in the same block."""
     return touched(
         "UPDATE treasury_topups SET agreed_at = app_now(), attempts = attempts + 1, problem = ''"
         " WHERE id = %s AND round = %s AND block_hash = %s AND status = 'pending' AND agreed_at IS NULL",

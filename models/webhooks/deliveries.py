@@ -1,4 +1,4 @@
-"""Reads the delivery log: what was sent to a merchant, its outcome, what waits. For POST /v1/webhooks/deliveries."""
+"""Reads the log of a merchant's deliveries and their outcomes, for POST /v1/webhooks/deliveries."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def read_page(merchant_id: UUID, wanted: ListDeliveries, *, limit: int) -> Page[
 
 
 def find(merchant_id: UUID, delivery_id: UUID) -> DeliveryRecord | None:
-    """Return a merchant's delivery; None if there is none, or it is another's."""
+    """Return a merchant's delivery; None if it does not exist or is another merchant's."""
     return DeliveryRecord.first("d.id = %s AND d.merchant_id = %s", (delivery_id, merchant_id))
 
 
 def _place(merchant_id: UUID, cursor: str) -> tuple[datetime, UUID]:
-    """Return where in the order a page ended. Deliveries are never deleted, so a cursor of ours is found for ever."""
+    """Return the position of a cursor in the order. Deliveries are never deleted, so each of our cursors is found."""
     last = decode_cursor(cursor, error=WebhookBadCursor)
     created_at = value(
         "SELECT created_at FROM webhook_deliveries WHERE id = %s AND merchant_id = %s", (last, merchant_id)
