@@ -1,1 +1,1 @@
-"""Tables, their invariants and their reads. PostgreSQL is the truth; whatever is not here did not happen."""
+"""Tables, their invariants and their reads. PostgreSQL is the truth; an event without a row did not happen."""

@@ -1,4 +1,4 @@
-"""Tells whether the address pool has addresses for what can wait, so that signed calls find the last ones.
+"""Checks that the address pool can spare addresses for work that can wait, so that signed calls get the last ones.
 
 Asked by actors.batches and, by way of actors.context, for what buyers do over payment links.
 """
@@ -20,7 +20,7 @@ class AddressReserve:
         self._looks: dict[str, tuple[float, bool]] = {}
 
     def allows(self, family: str) -> bool:
-        """Tell whether there are more than signed calls may need before the signer has made others."""
+        """Return True if the pool has more addresses than signed calls may need before the signer makes others."""
         stale_at, is_spare = self._looks.get(family, (-math.inf, False))
         if monotonic() < stale_at:
             return is_spare

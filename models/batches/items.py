@@ -1,7 +1,7 @@
 """Leases items of batches, begins them, and ends each once, as a success or an error. Called by actors.batches.ticks.
 
 An item's effect, its result and its status are one transaction, so that a crash repeats nothing: lock() opens it to the
-holder of the lease, succeed() ends it. What is refused is rolled back and recorded by fail().
+holder of the lease, succeed() ends it. A refused item is rolled back and recorded by fail().
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ WAITS: Final = (
     Wait("emails", "next_attempt_at", "status = 'pending'"),
     Wait("emails", "leased_until", "status = 'pending'"),
     Wait("payout_links", "claiming_since", "status = 'claiming'"),
-    # From these it is told how long a scan has not moved.
+    # These show how long a scan has not moved.
     Wait("chain_cursors", "moved_at"),
     Wait("chain_cursors", "final_moved_at"),
 )
@@ -60,7 +60,7 @@ def set_back_s() -> float:
 def release_waits() -> int:
     """Make due what waits for a time in the future; return the number of rows. Idempotent, in bounded steps.
 
-    A row that another transaction holds is left to it: whoever works on it writes its next time.
+    A row that another transaction has locked is skipped: the worker that locked it writes its next time.
     """
     released = 0
     for wait in WAITS:

@@ -27,10 +27,10 @@ class LockSeed(IntEnum):
 
 @contextlib.contextmanager
 def single_flight(name: str, *, seed: LockSeed = LockSeed.SINGLE_FLIGHT) -> Iterator[bool]:
-    """Try to be the only one in the whole gateway that does `name`; yields whether it is. Never waits.
+    """Try to take the gateway-wide lock `name`; yields True if it was free. Never waits.
 
-    A lock of the session, not of a transaction, since what it guards may use the network. A process that dies, or loses
-    its connection, sets it free; whatever it guards must therefore also move its rows by compare-and-swap.
+    A lock of the session, not of a transaction, since the guarded work may use the network. It is released if the
+    process dies or loses its connection; the guarded work must therefore also change its rows by compare-and-swap.
     """
     is_mine = base.is_true("SELECT pg_try_advisory_lock(hashtextextended(%s, %s))", (name, seed))
     try:

@@ -19,9 +19,9 @@ ADVISORY_LOCK: Final = 0x534C5543
 LOCK_POLL_S: Final = 0.2
 # A migration must not queue behind a long reader while every writer queues behind the migration.
 LOCK_TIMEOUT_MS: Final = 5_000
-# Files whose first line says so run outside a transaction, statement by statement, for CREATE INDEX CONCURRENTLY. One
-# that fails half-way begins anew, so it drops an index IF EXISTS before it creates it: a failed build leaves an invalid
-# one. Each statement ends with a semicolon at a line's end; no function bodies here.
+# Files with this first line run outside a transaction, statement by statement, for CREATE INDEX CONCURRENTLY. A file
+# that fails half-way runs again from its beginning, so it drops an index IF EXISTS before it creates it: a failed build
+# leaves an invalid one. Each statement ends with a semicolon at a line's end; no function bodies here.
 NO_TRANSACTION: Final = "-- no transaction"
 _COMMENT: Final = re.compile(r"^\s*--.*$", re.MULTILINE)
 _STATEMENT_END: Final = re.compile(r";[ \t]*$", re.MULTILINE)

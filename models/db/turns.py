@@ -26,8 +26,8 @@ def walk(table: str, waiting: str, *, after: str = f"'{NIL}'", most: str = "NULL
 def fair(table: str, waiting: str, *, due: str, order: str, since: str, whose: str = "TRUE") -> str:
     """Return SQL for the ids of up to %(limit)s due rows: a turn of each merchant before the second of any.
 
-    due: what must hold of a waiting row besides; whose: of its merchant, walk.merchant_id. order: of a merchant's rows,
-    by which the index gives them; since: the column by which the same turns of all merchants are ordered.
+    due: a further condition on a waiting row; whose: one on its merchant, walk.merchant_id. order: of a merchant's
+    rows, by which the index gives them; since: the column by which the same turns of all merchants are ordered.
     """
     alias = table.rsplit(maxsplit=1)[-1]
     return (

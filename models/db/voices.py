@@ -1,4 +1,4 @@
-"""Tells in SQL whether a key that gave its word is revoked. Read by whatever keys order, set, co-sign or approve.
+"""Provides SQL conditions that a principal's key is revoked, for everything that keys order, set, co-sign or approve.
 
 A lost key must not outlive its revocation, as first voice or as second. Principals that are no keys are never revoked.
 """

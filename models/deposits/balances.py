@@ -1,9 +1,8 @@
-"""Keeps what only an address's balance shows: coin that a contract passed on.
+"""Keeps deposits that only an address's balance shows: coin that a contract passed on.
 
 Called by actors.scan.balances and actors.scan.intake.
-A balance is explained by the deposits that are known of and by our own spends: gas that came, sweeps that took. What is
-left over becomes a deposit: under its own transaction where a trace names it, else under the address and the height at
-which it appeared.
+Known deposits and our own spends (gas that came, sweeps that took) explain a balance. The rest becomes a deposit: under
+its own transaction if a trace names it, else under the address and the height at which it appeared.
 """
 
 from __future__ import annotations

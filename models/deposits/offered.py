@@ -1,6 +1,6 @@
-"""Tells which networks are offered to buyers: those with providers whose scan has begun. Used by actors.
+"""Lists the networks offered to buyers: those with providers whose scan has begun. Used by actors.
 
-A scan begins at the head of its chain. An address that is paid into before would lose that money below its first block.
+A scan begins at the head of its chain. A payment to an address before that, below the first block, would be lost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Tells which objects an audit between two full ones looks at: the new, the young, the open, and what belongs to them.
+"""Selects the objects that an audit between two full ones checks: new, young and open ones, and what belongs to them.
 
-There are millions of them, and what ended long ago changes no more: a full audit looks at all, once a day. Books and
-balances are always judged as a whole; only the invariants named here are narrowed. Used by models.invariants.money_in.
+There are millions of objects, and those that ended long ago no longer change: a full audit checks all, once a day.
+Books and balances are always checked as a whole; only the invariants named here are narrowed. Used by
+models.invariants.money_in.
 """
 
 from __future__ import annotations

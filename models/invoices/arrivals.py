@@ -27,7 +27,7 @@ class Stray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """Sums in the ledger's units. What a reorg took is not there; what was sent back in another coin neither."""
+    """Sums in the ledger's units, without deposits that a reorg took and refunded ones in another coin."""
 
     # Of the right coin, from blocks after the expiry.
     late_units: int = 0

@@ -21,7 +21,7 @@ from models.merchants import emails
 from models.merchants import rows as merchants
 from models.merchants.emails import Draft, Post
 
-# What may be asked for in so many seconds, for one payment.
+# Limits the requests for one payment, per ASKED_S.
 ASKED_MAX: Final = 5
 ASKED_S: Final = 3_600
 

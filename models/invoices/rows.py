@@ -287,7 +287,7 @@ def is_live(invoice: InvoiceRow) -> bool:
 
 
 class Creation(msgspec.Struct, kw_only=True, frozen=True):
-    """A new invoice and its call: what the creating statement needs."""
+    """A new invoice and its call, for the creating statement."""
 
     call_id: UUID
     idem_key: str | None

@@ -96,9 +96,9 @@ class _Standing:
 
     @property
     def payer(self) -> str:
-        """Return the sender of all that is shown, in the stored form; empty if several paid.
+        """Return the sender of all shown deposits, in the stored form; empty if several paid.
 
-        Otherwise a refund could go to somebody who paid the smaller part.
+        Otherwise a refund could go to a buyer who paid the smaller part.
         """
         senders = {sender for t in self.shown for sender in (t.sender_first, t.sender_last)}
         return senders.pop() if len(senders) == 1 else ""

@@ -33,7 +33,7 @@ def payment_core(catalogue: Catalogue, shown: Shown, *, pay_url: str, public: bo
     invoice = shown.invoice
     coin = invoice.pay_currency
     chosen = coin is not None
-    # Without a rate nobody can say it: empty, as before a coin is chosen.
+    # Without a rate it is unknown: empty, as before a coin is chosen.
     payer_units = None if shown.is_unpriced else invoice.payer_units
     body: dict[str, Any] = {
         "uuid": str(invoice.id),
@@ -75,7 +75,7 @@ def payment(
     public: bool,
     methods: Iterable[tuple[str, str]] = (),
 ) -> dict[str, Any]:
-    """Return a payment object. methods: what the buyer may choose from, shown while nothing is chosen."""
+    """Return a payment object. methods: the buyer's choices, shown until he has chosen."""
     invoice = shown.invoice
     body = payment_core(catalogue, shown, pay_url=pay_url, public=public) | {
         "expired_at": int(invoice.expires_at.timestamp()),

@@ -1,4 +1,4 @@
-"""Tells what a merchant has: the read behind POST /v1/balance."""
+"""Reads a merchant's balances, for POST /v1/balance."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from models.merchants.rows import UnknownMerchantError
 
 
 def read(merchant_id: UUID) -> list[str]:
-    """Return a merchant's list; empty if there is none."""
+    """Return a merchant's allowlist; empty if he has none."""
     found: list[str] | None = value("SELECT ip_allowlist FROM merchants WHERE id = %s", (merchant_id,))
     return found or []
 

@@ -1,7 +1,7 @@
 """Writes security notices: e-mails to a merchant's owner about changes of who can move money, or where it goes.
 
 Called in the transactions of the changes; actors.upkeep.emails sends. The first notice is due at once. Changes of the
-next PAUSE_S are gathered in one e-mail, so that repeated changes flood nobody, and no cap of a day silences them.
+next PAUSE_S are gathered in one e-mail, so that repeated changes flood no owner, and no cap of a day silences them.
 Another e-mail begins when one is full, up to the recipient's cap of a day.
 """
 

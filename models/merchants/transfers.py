@@ -62,7 +62,7 @@ def transfer(merchant_id: UUID, order_id: str | None, currency: str, units: int,
 
 
 def to_personal(catalogue: Catalogue, shown: TransferRow) -> dict[str, Any]:
-    """Return what a transfer answers: the balance is the one right after it, also when it is told again."""
+    """Return the answer to a transfer; its balance is the one right after it, also if the answer is repeated."""
     return {
         "currency": shown.currency,
         "amount": coin_text(catalogue, shown.currency, shown.units),

@@ -1,1 +1,1 @@
-"""The top floor: what ends a payout or takes a deposit back, with all that hangs on it."""
+"""The top layer of models: ends payouts and reverses deposits, with everything that depends on them."""

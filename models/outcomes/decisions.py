@@ -1,7 +1,7 @@
-"""Does what people decide about payouts that are not signed: approve or cancel, each in the caller's transaction.
+"""Approves and cancels payouts that are not signed, as people decide; each in the caller's transaction.
 
 Called by actors.payouts.approvals and cli.payouts. Source: API reference, "Payout status"; who may approve: decided
-with the roles of keys (an approver differs from the creator, and from whoever approved before).
+with the roles of keys (an approver differs from the creator, and from earlier approvers).
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ def cancel_stopped(catalogue: Catalogue, found: PayoutRow, *, by: str) -> str:
 
 
 def _doubt(catalogue: Catalogue, payout: PayoutRow) -> str:
-    """Return why a payout may have been paid by what no row knows, or be kept for another reason; '' if neither."""
+    """Return why a payout may have been paid by an unknown transaction, or is kept otherwise; '' if neither."""
     if freezes.is_network_frozen(payout.network, but_by=freezes.RECOVERY):
         return "while its network is frozen nothing that was approved is given back"
-    # Locked: what the scan notes from now on stops the network again, and waits for this.
+    # Locks the stop: if the scan finds an unknown transaction from now on, it stops the network again, and waits here.
     if not signing.is_caught_up(payout.network):
         return "the scan has not caught up with the chain yet: it may still find what paid this"
     if strangers.unread(payout.network, limit=1):
