@@ -1,6 +1,6 @@
 """Revokes keys, and cancels unsigned payouts that a revoked key ordered or approved, by a rule or a cheque, too.
 
-Called by cli.merchants, and by actors.signer.broadcast for what was made beside that or kept by a freeze.
+Called by cli.merchants, and by actors.signer.broadcast for payouts made at the same time or kept by a freeze.
 """
 
 from __future__ import annotations

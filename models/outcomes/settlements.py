@@ -68,14 +68,14 @@ def listing(catalogue: Catalogue, payout_id: UUID | None = None) -> list[Unclear
 
 
 def settle(catalogue: Catalogue, unclear: Unclear, outcome: Outcome, *, settled_by: str, reason: str = "") -> SpendRow:
-    """End a payout as an operator says, in the caller's transaction; return its spend.
+    """End a payout as an operator decides, in the caller's transaction; return its spend.
 
-    Raises SettleError where it does not wait for that any more, lies not as deep as failures count, or would be given
-    back while its network is frozen.
+    Raises SettleError if it no longer waits for that, is not as deep as failures count, or would be returned while its
+    network is frozen.
     """
     if outcome == "failed" and freezes.is_network_frozen(unclear.network):
         raise SettleError("while its network is frozen nothing is given back")
-    # Under the spend's lock: what was shown to the operator is what is booked.
+    # Under the spend's lock, so that the state shown to the operator is the one booked.
     spends.lock(unclear.spend_id)
     listed = listing(catalogue, unclear.payout_id)
     after = spend_tracking.settle_by_hand(catalogue, unclear.spend_id, unclear.place, is_paid=outcome == "paid")

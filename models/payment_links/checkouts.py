@@ -17,9 +17,9 @@ from models.invoices.endings import UNTOUCHED
 from models.invoices.rows import Creation
 
 Outcome = Literal["created", "not_found", "full", "left"]
-"""What became of a checkout; left: its call is known already, or its terms are of another version."""
+"""The outcome of a checkout; left: its call is known already, or its terms are of another version."""
 
-# The ids first, from their index alone: what is passed over is never read.
+# The ids first, from their index alone, so that skipped rows are never read.
 _PAGE: Final = (
     "SELECT i.id, i.status, i.price_units, i.price_currency, i.created_at FROM ("
     "SELECT id FROM invoices WHERE link_id = %s ORDER BY created_at DESC, id DESC LIMIT %s OFFSET %s"

@@ -19,7 +19,7 @@ def created(link_id: UUID, *, pay_url: str) -> dict[str, str]:
 
 
 def link(catalogue: Catalogue, shown: PaymentLinkRow, *, pay_url: str) -> dict[str, Any]:
-    """Return a payment link object. What is not set is absent."""
+    """Return a payment link object, without fields that are not set."""
     units = {"amount_fixed": shown.fixed_units, "amount_min": shown.min_units, "amount_max": shown.max_units}
     texts = {
         "title": shown.title,
@@ -55,7 +55,7 @@ def payments(catalogue: Catalogue, shown: Iterable[Bought]) -> list[dict[str, An
 def public(
     catalogue: Catalogue, shown: PaymentLinkRow, methods: Iterable[tuple[str, str]], *, pay_url: str
 ) -> dict[str, Any]:
-    """Return GET /v1/link/{link_id}. methods: what its buyer may pay in."""
+    """Return GET /v1/link/{link_id}. methods: in which its buyer may pay."""
     return link(catalogue, shown, pay_url=pay_url) | {
         "merchant_name": shown.merchant_name,
         "accepted": accepted(methods),

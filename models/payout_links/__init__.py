@@ -1,1 +1,1 @@
-"""Payout links (cheques): rows, claims, batches, and the e-mails that tell of them."""
+"""Payout links (cheques): rows, claims, batches, and their e-mails."""

@@ -1,7 +1,7 @@
 """Claims a payout link: in two steps, each a transaction of its own, and a reaper for what stops in between.
 
-The first step fixes the address and keeps everybody else out; the second writes the payout, which takes over the
-link's hold. Whoever asks again with the same address goes on where the first attempt stopped. Called by
+The first step fixes the address and blocks other claims; the second writes the payout, which takes over the link's
+hold. A repeated claim with the same address goes on where the first attempt stopped. Called by
 actors.payout_links.claims and actors.payout_links.ticks.
 """
 
@@ -95,7 +95,7 @@ def planned(link: PayoutLinkRow, address: str, memo: str) -> PayoutRow:
         fee_units=link.fee_units,
         to_units=link.amount_units,
         is_fee_on_top=True,
-        # Whoever claims is no second principal: a link must not lead around co-signing.
+        # The claimer is no second principal: a link must not bypass co-signing.
         status=payout_rules.read_terms(link.merchant_id).first_status,
         created_by=link.created_by,
         request_id=link.request_id,

@@ -1,6 +1,6 @@
 """Renders payout links (cheques). Source: API reference, "Payout link (cheque) object".
 
-A view never holds a claim token: what is stored or passes through Redis is made of views. with_tokens() adds them to an
+A view never contains a claim token, since views are stored and pass through Redis. with_tokens() adds the tokens to an
 answer as it leaves, by the id of the key that made them, which such an answer carries inside as claim_kid.
 """
 
@@ -50,7 +50,7 @@ def links(catalogue: Catalogue, shown: Iterable[PayoutLinkRow]) -> dict[str, Any
 
 
 def public(catalogue: Catalogue, shown: PayoutLinkRow) -> dict[str, Any]:
-    """Return GET /v1/claim/{token}. What is over shows as expired, though its money may return a moment later."""
+    """Return GET /v1/claim/{token}. A link past its end shows as expired; its money may return a moment later."""
     return {
         "currency": shown.currency,
         "network": shown.network,

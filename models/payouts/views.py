@@ -49,7 +49,7 @@ def created(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:
 
 
 def webhook(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:
-    """Return the body of a payout.* event; that of a failed one tells what of its fee stays taken."""
+    """Return the body of a payout.* event; for a failed payout with the part of its fee that is kept."""
     kept = {"commission": _commission(catalogue, shown)} if shown.status == "failed" else {}
     return {"type": "payout"} | _core(catalogue, shown) | kept
 

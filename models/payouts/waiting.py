@@ -1,7 +1,7 @@
 """Says why a payout waits, as merchants read it: a payout's waiting_for.
 
-What the signer meets is written with its reason by write(); freezes, debts, approvals and co-signatures are read where
-they are kept, so that they show at once and end by themselves. Read with models.payouts.rows and
+The signer's obstacles are stored with their reason by write(). Freezes, debts, approvals and co-signatures are read
+from their own tables, so that they show at once and end by themselves. Read with models.payouts.rows and
 models.payout_links.rows.
 """
 

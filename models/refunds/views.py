@@ -1,4 +1,4 @@
-"""Renders refunds, and what a payment tells of its own.
+"""Renders refunds, and a payment's summary of its own.
 
 Source: API reference, "Refunds" and "Payment (invoice) object".
 """

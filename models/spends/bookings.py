@@ -1,4 +1,4 @@
-"""Books what a spend cost: the gas that the chain took, and what left beyond what it was made for.
+"""Books the costs of a spend: the gas that the chain took, and losses beyond its purpose.
 
 Called by models.spends.tracking, in the transaction that ends an output or settles its spend.
 """
@@ -14,16 +14,16 @@ from models.spends.rows import SpendRow
 
 
 def fee_share(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> int:
-    """Return what an output bears of what the chain took, in the ledger's units of the gas coin."""
+    """Return an output's share of the gas, in the ledger's units of the gas coin."""
     share, rest = divmod(ledger_fee(catalogue, spend), len(spend.outputs))
     return share + (output.place < rest)
 
 
 def owed_units(spend: SpendRow, output: OutputRow) -> int:
-    """Return what of a coin left custody by an output that took effect, as the books of whatever it was made for say.
+    """Return the token units of an included output that the bookings of its purpose account for.
 
-    In token units: a payout takes what was to arrive, one that failed nothing; between our own addresses only what did
-    not arrive has left.
+    For a payout the amount that was to arrive; 0 for one that failed, or an output without a payout. For other purposes
+    the amount that arrived, since between our own addresses only the rest has left custody.
     """
     if spend.purpose == "payout":
         return 0 if output.state == "failed" or output.payout_id is None else output.token_units
@@ -31,9 +31,10 @@ def owed_units(spend: SpendRow, output: OutputRow) -> int:
 
 
 def lost_units(catalogue: Catalogue, spend: SpendRow, output: OutputRow, *, owed: int) -> int:
-    """Return what left beyond what is owed, in the ledger's units; less than 0 if less did. Of another effect, or lost.
+    """Return the units that left beyond those owed, in the ledger's units; less than 0 if fewer left.
 
-    owed: what owed_units() says, or where somebody has said what became of it, what that is.
+    Only outputs of another effect, of a lost spend, or of a payout that failed have any. owed: of owed_units(), or as
+    an operator decided.
     """
     if spend.purpose == "lost":
         lost = _given_up(spend, output)
@@ -48,26 +49,26 @@ def lost_units(catalogue: Catalogue, spend: SpendRow, output: OutputRow, *, owed
 
 
 def _given_up(spend: SpendRow, output: OutputRow) -> int:
-    """Return what left our addresses by a transaction that was written off, in token units."""
+    """Return the amount that left our addresses by an output of a written-off transaction, in token units."""
     if spend.sender == output.recipient:
         return 0
     return output.token_units if output.effect == "exact" else output.left_units or 0
 
 
 def ledger_fee(catalogue: Catalogue, spend: SpendRow) -> int:
-    """Return what the chain took, in the ledger's units of the gas coin."""
+    """Return a spend's gas, in the ledger's units of the gas coin."""
     currency = catalogue.networks[spend.network].gas_currency
     pair, units = catalogue.pair(currency, spend.network), spend.chain_fee_units or 0
     return units if pair is None else pair.to_ledger(units, catalogue.scale(currency))
 
 
 def book_gas(catalogue: Catalogue, spend: SpendRow, reference: str, units: int) -> None:
-    """Book gas that left custody, or with a negative number gas that did not leave after all."""
+    """Book gas that left custody; a negative number reverses gas that did not leave after all."""
     _book_out(reference, GAS, catalogue.networks[spend.network].gas_currency, spend.network, units)
 
 
 def book_loss(spend: SpendRow, reference: str, units: int) -> None:
-    """Book what left custody uncharged; a negative number is what did not leave."""
+    """Book a loss: units that left custody uncharged; a negative number reverses those that did not leave."""
     _book_out(reference, EQUITY, spend.currency, spend.network, units)
 
 
