@@ -26,7 +26,7 @@ class PoolAddress(Table, table="pool_addresses"):
 
 
 class AddressOwner(Table, table="address_owners"):
-    """What an address was given out for."""
+    """The owner of an address: an invoice or a wallet."""
 
     family: str
     ordinal: Big

@@ -22,7 +22,7 @@ from models.db.table import Table
 if TYPE_CHECKING:
     from models.batches.rows import BatchRow
 
-# What a dead worker held is taken up again after this. begin() renews it: no item takes as long.
+# A dead worker's items are leased again after this. begin() renews it: no item takes as long.
 LEASE_S: Final = 30
 
 

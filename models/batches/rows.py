@@ -28,7 +28,7 @@ WALK_MAX: Final = 64
 LOOKED_AT_MAX: Final = 16
 # Of these, the number from which it takes items: a later one may have items if the oldest has none.
 BATCHES_A_TURN: Final = 4
-# Days for which a completed batch can be read. What it created stays.
+# Days for which a completed batch can be read. The objects that it created stay.
 KEPT_DAYS: Final = 30
 
 

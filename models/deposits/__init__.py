@@ -1,1 +1,1 @@
-"""What came to addresses: deposits, their crediting, their witnesses, and how far the scan has come."""
+"""Payments to our addresses: deposits, their crediting, their witnesses, and how far the scan has come."""

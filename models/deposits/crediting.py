@@ -101,7 +101,7 @@ def book_credited(
     The rest goes to maturing, or to available if nothing matures. step: that of the coin's precision.
     """
     currency, suspense = deposit.currency, _suspense(deposit, merchant_id)
-    # What takes as many confirmations as maturity, or more, is mature when it is credited.
+    # A deposit that needs as many confirmations as maturity, or more, is mature when credited.
     matures = network.maturity > max(network.confirmations, deposit.depth_min)
     kind = MATURING if matures else AVAILABLE
     repaid, kept = debts.give(merchant_id, currency, split.net_units, out_of=suspense, kind=kind)

@@ -200,7 +200,7 @@ def pace(network: str, *, above: int) -> Pace | None:
 
 
 def note_split(network: str, height: int | None) -> None:
-    """Record the height at which providers have different blocks; None if there is none."""
+    """Record the height at which providers have different blocks; None if they agree."""
     execute("UPDATE chain_cursors SET split_height = %s WHERE network = %s", (height, network))
 
 

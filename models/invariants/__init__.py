@@ -1,1 +1,1 @@
-"""What must hold in the books at all times, as queries."""
+"""Invariants that must hold in the books at all times, as queries."""

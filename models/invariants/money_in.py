@@ -225,7 +225,7 @@ INVARIANTS: Final[dict[str, tuple[str, str]]] = {
     **COIN_INVARIANTS,
 }
 
-# What only a full audit looks at: it reads the whole ledger.
+# Only a full audit checks these: they read the whole ledger.
 FULL_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
     "checkpoint_equals_ledger": (
         "the sums that an audit begins with are those of the ledger's rows, none of which was changed",

@@ -17,7 +17,7 @@ class AuditCheckpoint(Table, table="audit_checkpoint"):
 
 
 class AuditSum(Table, table="audit_sums"):
-    """What one account gave another up to the checkpoint."""
+    """The sum that one account gave another up to the checkpoint."""
 
     debit_account: Big
     credit_account: Big

@@ -268,7 +268,7 @@ def _stored(invoice: InvoiceRow, number: int) -> Generation:
 def _moved(invoice: InvoiceRow, found: Sequence[Generation]) -> Shown:
     newest = found[-1]
     after = invoice.but(
-        # What was found late may be judged by an earlier one than the newest.
+        # A payment found late may be judged by an earlier quote than the newest.
         generation=newest.number if len(found) > 1 else invoice.generation,
         payer_units=newest.quote.payer_units,
         fee_fixed_units=newest.quote.fee_fixed_units,

@@ -26,17 +26,17 @@ SUSPENSE: Final = "suspense"
 FEES: Final = "fees"
 ROUNDING: Final = "rounding"
 DEBT: Final = "debt"
-# What merchants were charged for transactions, and what the chains took for them.
+# Network fees that merchants were charged, and gas that the chains took.
 NETWORK_FEES: Final = "network_fees"
 GAS: Final = "gas"
-# What the gateway took and gave in conversions, and what its operator brought in.
+# Coin that the gateway took and gave in conversions, and coin that its operator brought in.
 CONVERSION: Final = "conversion"
 EQUITY: Final = "equity"
 # Money at pool addresses without an owner: it may be a buyer's.
 UNOWNED: Final = "unowned"
 
 
-# What has left an account less what came to it.
+# The units that left an account less those that came to it.
 OWED: Final = (
     "(SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t WHERE t.debit_account = a.id)"
     " - (SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t WHERE t.credit_account = a.id)"

@@ -27,7 +27,7 @@ _NOT_STOPPED: Final = (
     f" AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.holder = {{merchant}} AND a.kind = '{DEBT}'"
     f" AND {ledger.OWED} > 0)"
 )
-# What a lost key ordered must not outlive it, unless other keys have made the same rule.
+# A lost key's rule must not outlive the key, unless other keys have made the same rule.
 _RECEIVER: Final = (
     f"CASE WHEN {revoked('s.set_by', 's.cosigned_by')}"
     " AND NOT EXISTS (SELECT 1 FROM split_rules r WHERE (r.merchant_id, r.recipient_id, r.percent_ppm)"
@@ -95,7 +95,7 @@ def _book(receipt: Receipt, released: Sequence[SplitShare]) -> None:
         repaid = min(owed, share.left_units)
         owed -= repaid
         hold = Account(share.merchant_id, HOLD, share.currency)
-        # What is released is never the same twice: it only grows.
+        # The released sum differs every time, since it only grows.
         reference = f"split:{share.id}:{share.released_units + share.returned_units}:release"
         entries.append(
             (reference, [Transfer(hold, debt, repaid), Transfer(hold, available, share.left_units - repaid)])

@@ -19,7 +19,7 @@ class LedgerAccount(Table, table="accounts"):
 
 
 class Balance(Table, table="balances b"):
-    """What an account has."""
+    """The balance of an account."""
 
     account_id: Big
     units: Units
@@ -90,7 +90,7 @@ class SplitShare(Table, table="split_shares s"):
 
 
 class SplitTake(Table, table="split_takes"):
-    """What a refund took out of a share."""
+    """The part of a share that a refund took."""
 
     payout_id: UUID
     share_id: UUID
@@ -98,7 +98,7 @@ class SplitTake(Table, table="split_takes"):
 
 
 class SplitEarnings(Table, table="split_earnings e"):
-    """What a merchant received of others' sales."""
+    """A merchant's earnings from others' sales."""
 
     recipient_id: UUID
     currency: str

@@ -54,7 +54,7 @@ class Credit(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a refund takes of a share."""
+    """The part of a share that a refund takes."""
 
     share_id: UUID
     units: int
@@ -131,7 +131,7 @@ def for_refund(invoice_id: UUID, units: int, *, step: int) -> list[Part]:
         # The sum is of the payment and not of each row: so it is added up once.
         "SELECT s.id, s.left_units, s.percent_ppm, d.amount_units, (SELECT sum(amount_units) FROM deposits WHERE"
         " owner_id = %s AND stray_reason IS NULL AND status = 'credited')"
-        # What is left of a share is of a deposit that is credited.
+        # The rest of a share belongs to a deposit that is credited.
         " FROM deposits d JOIN split_shares s ON s.deposit_id = d.id"
         " WHERE d.owner_id = %s AND d.stray_reason IS NULL AND s.left_units > 0"
         " ORDER BY s.left_units DESC, s.id LIMIT %s FOR UPDATE OF s",

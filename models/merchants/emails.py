@@ -38,7 +38,7 @@ KEPT_DAYS: Final = 30
 Kind = Literal["cheque", "receipt", "payment", "notice"]
 
 _FREE: Final = "(e.leased_until IS NULL OR e.leased_until <= app_now())"
-# What follows a plus in an address chooses no other mailbox. In SQL as the index has it.
+# The part after a plus in an address does not change the mailbox. In SQL as the index has it.
 _TAG: Final = re.compile(r"\+[^@]*@")
 _MAILBOX: Final = r"regexp_replace(lower(recipient), '\+[^@]*@', '@')"
 # Security notices count for no other cap than their own.

@@ -50,7 +50,7 @@ class Merchant(Table, table="merchants m", joins="JOIN owners o ON o.id = m.owne
     owner_id: UUID
     name: str
     terms_version: int
-    # What the version before reads; the merchant's own fee is below.
+    # For the previous version; the merchant's own fee is below.
     fee_ppm: int
     fee_fixed_usd_cents: int
     accuracy_ppm: int | None
@@ -91,7 +91,7 @@ class AcceptedMethod(Table, table="accepted_methods"):
 
 
 class Discount(Table, table="discounts"):
-    """What a merchant takes off, or adds (negative), for a coin on a network."""
+    """A merchant's discount, or surcharge (negative), for a coin on a network."""
 
     merchant_id: UUID
     currency: str

@@ -20,7 +20,7 @@ from models.spends import signing
 
 REASON: Final = "its money repays a debt"
 
-# What a refund out of suspense gives back is not the merchant's yet, and repays nothing.
+# Money that a refund returns to suspense is not the merchant's yet, and repays nothing.
 _NEWEST: Final = (
     "SELECT id FROM payouts p WHERE merchant_id = %s AND currency = %s AND funded_from = 'available'"
     # One that endings.is_kept() keeps no other.

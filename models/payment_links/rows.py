@@ -38,7 +38,7 @@ class PaymentLinkRow(Table, table="payment_links l"):
     created_at: datetime
     updated_at: datetime = BY_DATABASE
     merchant_name: str = derived("(SELECT m.name FROM merchants m WHERE m.id = l.merchant_id)")
-    # What its merchant accepts, as [currency, network]; None: every method.
+    # The methods that its merchant accepts, as [currency, network]; None: every method.
     accepted: list[list[str]] | None = derived(
         "(SELECT json_agg(json_build_array(a.currency, a.network)) FROM accepted_methods a"
         " WHERE a.merchant_id = l.merchant_id)"

@@ -213,7 +213,7 @@ def kept_back() -> list[tuple[str, int]]:
     )
 
 
-# What an oracle said of an address is believed for this long.
+# An oracle's verdict on an address is believed for this long.
 VERDICT_HOLDS_S: Final = 86_400
 
 

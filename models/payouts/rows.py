@@ -63,7 +63,7 @@ class PayoutRow(Table, table="payouts p", joins="LEFT JOIN chain_cursors c ON c.
     # What one transfer of its coin was quoted to cost when it was made, in its coin and in the gas coin.
     quote_units: Units | None = BY_DATABASE
     quote_gas_units: Units | None = BY_DATABASE
-    # What of the fee stays taken although it failed.
+    # The part of the fee that is kept although it failed.
     kept_units: Units = BY_DATABASE
     txid: str = BY_DATABASE
     block_height: Big | None = BY_DATABASE
@@ -115,7 +115,7 @@ class PayoutSettlement(Table, table="payout_settlements"):
 
 
 class SanctionVerdict(Table, table="sanction_verdicts"):
-    """What a coin's contract said of an address."""
+    """The answer of a coin's contract about an address."""
 
     network: str
     address: str

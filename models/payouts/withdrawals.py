@@ -41,7 +41,7 @@ class WithdrawalRule(Table, table="withdrawal_rules r"):
     # It makes nothing before another principal sends the same rule, where the merchant requires co-signing.
     is_pending: bool = False
     cosigned_by: str = ""
-    # What a lost key named, or agreed to, must not outlive the key.
+    # A rule that a lost key set, or agreed to, must not outlive the key.
     is_vouched: bool = derived(VOUCHED)
 
     @property

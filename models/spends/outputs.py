@@ -13,7 +13,7 @@ from uuid import UUID
 from models.db.base import execute, touched
 from models.db.table import BY_DATABASE, Numeric, Table, Units
 
-# What an included spend moved; see chains.spending.Effect.
+# The effect of an included spend; see chains.spending.Effect.
 Effect = Literal["none", "exact", "other"]
 Ending = Literal["confirmed", "failed", "dead"]
 OutputState = Literal["open", Ending]

@@ -392,7 +392,7 @@ def lock(spend_id: UUID) -> SpendRow | None:
 
 
 def of_payout(payout_id: UUID) -> SpendRow | None:
-    """Return the spend that pays a payout; None while there is none. Dead spends do not count."""
+    """Return the spend that pays a payout, None if it has no spend yet. Dead spends do not count."""
     return SpendRow.first(
         "s.id = (SELECT o.spend_id FROM spend_outputs o WHERE o.payout_id = %s AND o.state <> 'dead')", (payout_id,)
     )

@@ -242,7 +242,7 @@ def _approved(payout_id: UUID, unknown: UnknownRow) -> PayoutRow | None:
 
 
 def _own_purpose(catalogue: Catalogue, unknown: UnknownRow) -> Purpose | None:
-    """Return the purpose of a transfer between our own addresses; None if it has none of ours.
+    """Return the purpose of a transfer between our own addresses; None if it is not one of ours.
 
     A transfer to several recipients is only ever a join.
     """

@@ -15,7 +15,7 @@ from models.treasury.rows import Move
 
 
 class MoveError(Exception):
-    """What the operator says does not fit the books; in his words. Nothing was changed."""
+    """The operator's input contradicts the books; says how, for him to read. Nothing was changed."""
 
 
 def move(*, currency: str, units: int, from_network: str, to_network: str, txid: str, by: str) -> bool:

@@ -101,7 +101,7 @@ class TreasuryWalk(Table, table="treasury_walks"):
 
 
 class Move(Table, table="treasury_moves"):
-    """What an operator carried from a cold address to another network."""
+    """An amount that an operator carried from a cold address to another network."""
 
     id: UUID
     currency: str
@@ -115,7 +115,7 @@ class Move(Table, table="treasury_moves"):
 
 
 class Writeoff(Table, table="treasury_writeoffs"):
-    """What an operator wrote off."""
+    """A loss that an operator wrote off."""
 
     id: UUID
     network: str

@@ -20,7 +20,7 @@ KEPT_S: Final = 3_600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What one place holds of a coin, in the network's token units."""
+    """One place's balance of a coin, in the network's token units."""
 
     place: Place
     currency: str

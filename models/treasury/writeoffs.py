@@ -48,7 +48,7 @@ class RecoveryError(Exception):
     """The operator's input contradicts the rows; says how, for him to read. Nothing was changed."""
 
 
-# As somebody's payout -----------------------------------------------------------------------------------------
+# As an order's payout -----------------------------------------------------------------------------------------
 
 
 def pay_order(

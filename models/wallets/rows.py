@@ -78,7 +78,7 @@ def lock(wallet_id: UUID) -> WalletRow | None:
 
 
 def set_blocked(wallet: WalletRow, *, is_blocked: bool) -> WalletRow:
-    """Block or unblock a wallet and return it; what is so already stays. From now on no step sees it otherwise."""
+    """Block or unblock a wallet and return it; safe to run twice. From now on no step sees it otherwise."""
     changed = WalletRow.rows_of(
         "UPDATE wallets w SET blocked_at = CASE WHEN %s THEN COALESCE(blocked_at, app_now()) END,"
         " is_credit_due = NOT %s AND (is_credit_due OR blocked_at IS NOT NULL)"

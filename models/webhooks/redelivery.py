@@ -31,7 +31,7 @@ _AGAIN: Final = (
 
 
 def requeue_latest(object_id: UUID, event: str) -> Requeued | None:
-    """Queue the newest delivery of an event again, its attempts counted anew; None if it was never written.
+    """Queue the newest delivery of an event again, with a new count of attempts; None if it was never written.
 
     An attempt that is under way loses its lease: it ends uncounted, and the delivery is sent once more.
     """

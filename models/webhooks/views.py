@@ -54,7 +54,7 @@ _OUTCOMES: Final[Mapping[str, tuple[str, bool]]] = {
 }
 _ADDRESS: Final = "0x0000000000000000000000000000000000000000"
 _TXID: Final = f"0x{'0' * 64}"
-# What is particular to each family of events, between uuid and status.
+# The fields particular to each family of events, between uuid and status.
 _SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
     "invoice": {
         "type": "payment",
