@@ -143,6 +143,7 @@ def _functions() -> dict[str, str]:
 @functools.cache
 def _deeds(text: str) -> frozenset[Deed]:
     found = set()
+    locked = set(re.findall(r"FOR (?:NO KEY )?(?:UPDATE|SHARE)(?: OF (\w+))?", text))
     for table in tables():
         name = re.escape(table)
         if re.search(rf"INSERT INTO {name}\b", text):
@@ -155,10 +156,8 @@ def _deeds(text: str) -> frozenset[Deed]:
             found.add((table, "DELETE"))
         elif re.search(rf"(?:FROM|JOIN) {name}\b", text):
             found.add((table, "SELECT"))
-        # FOR UPDATE OF i locks what is called i alone.
-        if re.search(rf"(?:FROM|JOIN) {name}\b[\s\S]*FOR (?:NO KEY )?(?:UPDATE|SHARE)(?! OF)", text) or re.search(
-            rf"(?:FROM|JOIN) {name} (\w+)\b[\s\S]*FOR (?:NO KEY )?(?:UPDATE|SHARE) OF \1\b", text
-        ):
+        # FOR UPDATE OF i locks the table with the alias i alone.
+        if any(re.search(rf"(?:FROM|JOIN) {name}{alias and rf' {alias}'}\b", text) for alias in locked):
             found.add((table, "LOCK"))
     for function, body in _functions().items():
         if re.search(rf"\b{function}\(", text) and body != text:
