@@ -18,6 +18,7 @@ from actors.network_ticks import network_tick
 from actors.scan.intake import Matching, found_in, settle_owners, take, take_late
 from chains.base import Block, BlockScan, ProviderError, Transfer
 from chains.family import HiddenReader, Reader
+from chains.net.budget import BudgetSpentError
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import traits_of
 from models.db.base import transaction
@@ -53,11 +54,16 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
         *probes.due_wallets(network.code, limit=WALLETS_PER_STEP),
     ]
     failures = 0
-    for owner in deposits.match(network.family, due).values():
+    for number, owner in enumerate(deposits.match(network.family, due).values()):
         # The trait has_hidden_transfers means that the family's reader is one.
         probe = _Probe(ctx, network, cast("HiddenReader", chain), pair, owner)
         try:
             probe.run(cursor)
+        except BudgetSpentError as error:
+            if number == 0:
+                # It takes a whole step by itself: the others have their turn before it is tried again.
+                probe.note_failure(error)
+            raise
         except ProviderError as error:
             # A payer chooses the block of a payment, and thereby the cost of tracing it.
             probe.note_failure(error)
@@ -78,7 +84,7 @@ class _Probe:
             self._note(None)  # Our own gas, or a sweep, may be in or not: the balance explains nothing now.
             return
         if self._surplus(cursor.height, cursor.hash) <= 0:
-            self._note(cursor.height)
+            self._note_explained(cursor)
             return
         block = self._grown_in(cursor)
         if block is not None:
@@ -90,6 +96,12 @@ class _Probe:
         """Note a provider's failure, so that the other addresses have their turn first."""
         self._note(None)
         log.warning("probe.failed", network=self._network.code, address=self._address, problem=str(error))
+
+    def _note_explained(self, cursor: Cursor) -> None:
+        """Note that the balance is explained up to a block, unless the scan was moved back below it meanwhile."""
+        with transaction():
+            is_scanned = cursors.is_scanned(self._network.code, height=cursor.height, block_hash=cursor.hash)
+            self._note(cursor.height if is_scanned else None)
 
     def _note(self, height: int | None) -> None:
         probes.note(self._network.code, self._address, kind=self._owner.kind, height=height)
@@ -125,6 +137,8 @@ class _Probe:
     def _has_surplus(self, height: int, block_hash: str) -> bool:
         try:
             return self._surplus(height, block_hash) > 0
+        except BudgetSpentError:
+            raise
         except ProviderError:
             return False  # Nodes forget old balances; the surplus is then dated later than it came.
 
@@ -133,6 +147,8 @@ class _Probe:
         ours = Matching(self._network)
         try:
             scan = self._chain.reread(block.height, ours, but_by=cursors.read_by(self._network.code, block.height))
+        except BudgetSpentError:
+            raise
         except ProviderError as error:
             # The address is probed again later; the other addresses have their turn.
             log.warning("probe.no_second_reading", network=self._network.code, height=block.height, problem=str(error))
@@ -140,7 +156,14 @@ class _Probe:
         if not isinstance(scan, BlockScan) or scan.block.hash != block.hash:
             return
         take_late(self._ctx, self._network, self._chain, scan, ours)
-        self._take(block, self._traced(block))
+        traced = self._traced(block)
+        back = self._taken_back()
+        if back:
+            # Returning coin is the deposit that it was: its shares and refunds are not paid again.
+            sums = {transfer.units for transfer in back}
+            self._take(block, [transfer for transfer in traced if transfer.units in sums])
+            self._take(block, self._taken_back())
+        self._take(block, traced)
         rest = self._surplus(block.height, block.hash)
         if rest > 0:
             log.warning("deposit.without_transaction", network=self._network.code, height=block.height, units=rest)
@@ -150,6 +173,8 @@ class _Probe:
         """Return the transfers in a block's trace; empty if no provider could trace it for TRACE_PATIENCE_S."""
         try:
             return self._chain.internal_transfers(block, self._address)
+        except BudgetSpentError:
+            raise
         except ProviderError as error:
             if not probes.is_older(block.time, seconds=TRACE_PATIENCE_S):
                 raise
@@ -168,7 +193,25 @@ class _Probe:
                 if self._deposited(block.height) != known:
                     # The scan or its second reading has recorded some of it meanwhile; the next step compares again.
                     return
-                take(self._ctx, self._chain, found_in(self._ctx, self._network, block, transfer, self._owner))
+                found = found_in(self._ctx, self._network, block, transfer, self._owner)
+                probes.name_again(found)
+                take(self._ctx, self._chain, found)
+
+    def _taken_back(self) -> list[Transfer]:
+        """Return the address's hidden deposits that a reorg or rewind took back, under their own names."""
+        scale = self._ctx.catalogue.scale(self._pair.currency)
+        return [
+            Transfer(
+                txid=each.txid,
+                ordinal=each.ordinal,
+                currency=self._pair.currency,
+                units=self._pair.from_ledger(each.units, scale),
+                sender=each.sender,
+                recipient=self._address,
+                depth_min=each.depth_min,
+            )
+            for each in probes.taken_back(self._network.code, self._address, self._pair.currency, self._owner.id)
+        ]
 
     def _unnamed(self, block: Block, units: int) -> Transfer:
         return Transfer(

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
+from uuid import UUID
 
-from models.db.base import column, execute, is_true, rows, value
+from models.db.base import column, execute, is_true, rows, rows_as, value
 from models.deposits.rows import BalanceProbe, Deposit, OwnerKind
 
 PROBE: Final = "probe:"
@@ -109,7 +110,7 @@ def deposited_units(network: str, address: str, currency: str, *, height: int, o
 
 
 def covers(found: Deposit) -> bool:
-    """Return whether a transfer found late was counted before, as a part of a balance; it then gives that its name.
+    """Return True if a transfer found late was counted before, as part of a balance; give that deposit its name.
 
     A probe explains all that its address received up to its height, so such a transfer is never counted again.
     """
@@ -117,17 +118,65 @@ def covers(found: Deposit) -> bool:
         "SELECT status FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s",
         (found.network, found.txid, found.ordinal),
     )
-    live = rows(
-        "SELECT id, amount_units FROM deposits WHERE network = %s AND address = %s AND currency = %s"
-        f" AND ordinal LIKE '{PROBE}%%' AND status <> 'reversed' AND block_height >= %s ORDER BY block_height",
+    if known not in {None, "reversed"}:
+        return False
+    hidden = rows(
+        "SELECT id, amount_units, status FROM deposits WHERE network = %s AND address = %s AND currency = %s"
+        f" AND ordinal LIKE '{PROBE}%%' AND block_height >= %s ORDER BY block_height, id",
         (found.network, found.address, found.currency, found.block_height),
     )
-    if not live or known not in {None, "reversed"}:
-        return False
-    same = [deposit_id for deposit_id, units in live if units == found.amount_units]
-    if same and known is None:
-        execute(
-            "UPDATE deposits SET txid = %s, ordinal = %s, sender = %s WHERE id = %s",
-            (found.txid, found.ordinal, found.sender, same[0]),
-        )
-    return True
+    live = [deposit_id for deposit_id, _, status in hidden if status != "reversed"]
+    same = [deposit_id for deposit_id, units, _ in hidden if units == found.amount_units]
+    # One that was taken back is the same money: its shares and refunds stay its own.
+    own = [deposit_id for deposit_id in same if deposit_id in live or not live]
+    if own and known is None:
+        _rename(own[0], found)
+    return bool(live)
+
+
+class TakenBack(NamedTuple):
+    """A deposit without a transaction in view that a reorg or rewind took back; units are the ledger's."""
+
+    id: UUID
+    txid: str
+    ordinal: str
+    sender: str
+    units: int
+    depth_min: int
+
+
+def taken_back(network: str, address: str, currency: str, owner_id: UUID) -> list[TakenBack]:
+    """Return an owner's deposits at an address that were taken back and only a trace or the balance shows.
+
+    Oldest first. Shares and refunds may have been paid out of them, so coin that comes back is theirs.
+    """
+    return rows_as(
+        TakenBack,
+        "SELECT id, txid, ordinal, sender, amount_units AS units, depth_min FROM deposits WHERE network = %s"
+        " AND address = %s AND currency = %s AND owner_id = %s AND status = 'reversed'"
+        f" AND (ordinal LIKE '{TRACE}%%' OR ordinal LIKE '{PROBE}%%') ORDER BY detected_at, id",
+        (network, address, currency, owner_id),
+    )
+
+
+def name_again(found: Deposit) -> None:
+    """Give the oldest deposit of taken_back() of this sum the name of its transfer, unless that has a deposit.
+
+    Call inside the transaction that records the transfer.
+    """
+    if is_true(
+        "SELECT 1 FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s",
+        (found.network, found.txid, found.ordinal),
+    ):
+        return
+    for each in taken_back(found.network, found.address, found.currency, found.owner_id):
+        if each.units == found.amount_units:
+            _rename(each.id, found)
+            return
+
+
+def _rename(deposit_id: UUID, found: Deposit) -> None:
+    execute(
+        "UPDATE deposits SET txid = %s, ordinal = %s, sender = %s WHERE id = %s",
+        (found.txid, found.ordinal, found.sender, deposit_id),
+    )

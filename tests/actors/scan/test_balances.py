@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from actors import context
 from actors.scan import balances as actor
 from actors.scan import rewind as rewinding
+from chains.net.budget import BudgetSpentError
 from chains.registry import reader
 from models.db.base import execute, one, rows
 from models.deposits import balances as probes
@@ -377,3 +378,161 @@ def test_an_address_is_left_alone_once_what_was_taken_back_is_explained(world: W
     world.advance()
     world.probe()
     assert rows(looked_at) == [(False,)]
+
+
+def found_again(world: World, height: int) -> None:
+    """Scan on after a rewind, with the balances looked at."""
+    for _ in range(3):
+        world.advance(3)
+        world.probe()
+        world.poll()
+    assert world.deposits("status", "round", "block_height") == [("credited", 1, height)]
+
+
+@pytest.mark.parametrize("is_named_first", [True, False])
+def test_coin_that_comes_back_under_another_name_is_the_same_deposit(world: World, *, is_named_first: bool) -> None:
+    """Shares and refunds that were paid out of it stay its own, so that none is paid twice."""
+    before = world.cursor()[0]
+    lies = world.providers[0].lies
+    if not is_named_first:
+        mute(world)
+    mine, height = passed_on(world)
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    (first,) = world.deposits("id", "status", "ordinal LIKE 'trace:%%'")
+    assert first[1:] == ("credited", is_named_first)
+
+    rewind(world, before)
+    if is_named_first:
+        mute(world)
+    else:
+        lies.clear()
+    found_again(world, height)
+    assert world.deposits("id") == [first[:1]]
+    # It has the name that was known, before or after.
+    assert world.deposits("ordinal", "txid <> ''") == [("trace:0", True)]
+    assert invoices.reread(mine).status == "paid"
+
+
+def test_a_plain_transfer_that_was_hidden_before_a_rewind_is_the_same_deposit(world: World) -> None:
+    before = world.cursor()[0]
+    mine = world.coin_invoice()
+    world.providers[0].hide_transactions()
+    txid = world.pay(mine, ETHER, currency="ETH")
+    height = world.mine()
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    (first,) = world.deposits("id", "txid", "status")
+    assert first[1:] == ("", "credited")
+
+    rewind(world, before)
+    world.providers[0].lies.clear()
+    found_again(world, height)
+    assert world.deposits("id", "txid", "ordinal") == [(first[0], txid, "native")]
+
+
+def test_a_sum_that_comes_back_in_parts_is_the_same_deposit(world: World) -> None:
+    before = world.cursor()[0]
+    mute(world)
+    mine = world.coin_invoice(2 * ETHER)
+    world.pay_by_contract(mine, ETHER)
+    world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    booked = world.deposits("id", "ordinal", "amount_units")
+    assert [row[2] for row in booked] == [2 * ETHER]
+
+    rewind(world, before)
+    world.providers[0].lies.clear()
+    found_again(world, height)
+    assert world.deposits("id", "ordinal", "amount_units") == booked
+
+
+def test_coin_beyond_what_was_taken_back_is_new(world: World) -> None:
+    before = world.cursor()[0]
+    mute(world)
+    mine = world.coin_invoice(3 * ETHER)
+    world.pay_by_contract(mine, ETHER)
+    world.advance()
+    world.probe()
+    (first,) = world.deposits("id")
+    rewind(world, before)
+    assert world.deposits("status") == [("reversed",)]
+
+    world.pay_by_contract(mine, 2 * ETHER)
+    world.advance(3)
+    world.probe()
+    world.advance()
+    world.probe()
+    units = {row[0]: row[1] for row in world.deposits("id", "amount_units", "status") if row[2] != "reversed"}
+    assert units.pop(first[0]) == ETHER
+    assert list(units.values()) == [2 * ETHER]
+
+
+def test_a_probe_under_way_during_a_rewind_explains_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = world.cursor()[0]
+    mine = world.coin_invoice()
+    world.pay(mine, ETHER, currency="ETH")
+    world.confirm_sent()
+    moved = actor.treasury.is_in_motion
+
+    def rewound_meanwhile(*args: Any) -> bool:
+        rewind(world, before)
+        return moved(*args)
+
+    monkeypatch.setattr(actor.treasury, "is_in_motion", rewound_meanwhile)
+    monkeypatch.setattr(actor._Probe, "_surplus", lambda *_: 0)
+    world.probe()
+    assert rows("SELECT height FROM balance_probes") == [(None,)]
+
+
+def test_a_step_out_of_time_ends_and_only_its_first_address_waits_for_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed_on(world)
+    passed_on(world)
+    world.catch_up()
+    asked: list[str] = []
+
+    def out_of_time(probe: actor._Probe, _cursor: object) -> None:
+        asked.append(probe._address)
+        if len(asked) % 2 == 0:
+            raise BudgetSpentError("the step has taken long enough")
+        probe._note(None)
+
+    monkeypatch.setattr(actor._Probe, "run", out_of_time)
+    world.probe()
+    world.probe()
+    assert asked[2] == asked[1], "it was cut off by the time that another took"
+    asked.append("")
+    world.probe()
+    asked.append("")
+    world.probe()
+    assert asked[5] != asked[7], "it takes a step by itself"
+
+
+def test_a_step_out_of_time_is_no_sign_that_nothing_can_be_traced(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed_on(world)
+    world.catch_up()
+    world.pass_time(actor.TRACE_PATIENCE_S + 1)
+    world.advance()
+
+    def out_of_time(*_args: object, **_fields: object) -> None:
+        raise BudgetSpentError("the step has taken long enough")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("chains.evm.reader.EvmReader.internal_transfers", out_of_time)
+        world.probe()
+    assert world.deposits() == []
+    with monkeypatch.context() as patch:
+        patch.setattr("chains.evm.reader.EvmReader.reread", out_of_time)
+        world.probe()
+    assert world.deposits() == []
+    world.probe()
+    assert world.deposits("ordinal") == [("trace:0",)]
