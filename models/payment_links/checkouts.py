@@ -14,7 +14,7 @@ from core.invoices.states import InvoiceStatus
 from models.db.base import column, execute, rows, transaction, value
 from models.invoices import rows as invoices
 from models.invoices.endings import UNTOUCHED
-from models.invoices.rows import Creation
+from models.invoices.rows import HOLDING_PART, Creation
 
 Outcome = Literal["created", "not_found", "full", "left"]
 """The outcome of a checkout; left: its call is known already, or its terms are of another version."""
@@ -27,10 +27,22 @@ _PAGE: Final = (
 )
 
 
-# Untouched payments this old give way on a full link, of any source: the rate that their page showed is over.
+# Unpaid payments this old give way on a full link, of any source: the rate that their page showed is over.
 GIVES_WAY_S: Final = 900
 # Of those that may give way, no more are asked whether something came.
 LOOKED_AT_MAX: Final = 200
+# Deposits and sightings, reversed and gone ones too, add up to less than the part that holds an invoice's rate. A stray
+# of any size is a payment by mistake, unless it is dust.
+_LITTLE: Final = (
+    f"i.payer_units > {HOLDING_PART} * (GREATEST(i.detected_units, i.confirmed_units)"
+    "   + (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d WHERE d.owner_id = i.id"
+    "      AND (d.network, d.currency) = (i.network, i.pay_currency))"
+    "   + (SELECT COALESCE(sum(s.units), 0) FROM sightings s WHERE s.owner_id = i.id"
+    "      AND (s.network, s.currency) = (i.network, i.pay_currency)))"
+    " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.owner_id = i.id AND d.stray_reason <> 'dust')"
+    " AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.owner_id = i.id AND s.stray_reason <> 'dust')"
+)
+_MAY_GIVE_WAY: Final = f"({UNTOUCHED} OR {_LITTLE})"
 _GIVING_WAY: Final = (
     "WITH waiting AS MATERIALIZED (SELECT i.id, COALESCE(i.link_source, '') AS source, i.created_at FROM invoices i"
     "   WHERE i.link_id = %(link)s AND i.status IN ('select', 'check') AND i.expires_at > app_now()),"
@@ -42,8 +54,8 @@ _GIVING_WAY: Final = (
     "   WHERE (SELECT count(*) FROM waiting) >= %(max)s AND (o.excess > 0"
     "     OR o.is_large AND w.created_at < app_now() - make_interval(secs => %(age_s)s))"
     "   ORDER BY o.excess DESC, w.created_at, w.id LIMIT %(looked_at)s)"
-    f" SELECT i.id FROM candidates c JOIN invoices i ON i.id = c.id WHERE {UNTOUCHED}"
-    " ORDER BY c.excess DESC, c.created_at, c.id LIMIT 1"
+    f" SELECT i.id FROM candidates c JOIN invoices i ON i.id = c.id WHERE {_MAY_GIVE_WAY}"
+    f" ORDER BY NOT ({UNTOUCHED}), c.excess DESC, c.created_at, c.id LIMIT 1"
     " FOR UPDATE OF i SKIP LOCKED"
 )
 
@@ -78,11 +90,11 @@ def create(news: Sequence[Creation], *, unpaid_max: int) -> Mapping[UUID, tuple[
 
 
 def make_room(link_id: UUID, *, source: str, unpaid_max: int) -> UUID | None:
-    """End the time of an untouched payment of a full link for a buyer; return its id, None if none gives way.
+    """End the time of an unpaid payment of a full link for a buyer; return its id, None if none gives way.
 
     In a transaction of its own, which waits for the link's checkouts. The oldest gives way of the source that has most,
-    if that has more than the buyer's will have; else the oldest of all, once it is GIVES_WAY_S old. A payment that has
-    money, or may have, stays.
+    if that has more than the buyer's will have; else the oldest of all, once it is GIVES_WAY_S old. Untouched ones go
+    before those that have little. A payment that has more money, or may have, stays.
     """
     with transaction():
         execute("SELECT 1 FROM payment_links WHERE id = %s FOR NO KEY UPDATE", (link_id,))
@@ -93,7 +105,7 @@ def make_room(link_id: UUID, *, source: str, unpaid_max: int) -> UUID | None:
         # A statement of its own sees what came before the row was locked.
         ended: UUID | None = value(
             "UPDATE invoices i SET expires_at = app_now(), updated_at = date_trunc('milliseconds', app_now())"
-            f" WHERE i.id = ANY(%s::uuid[]) AND {UNTOUCHED} RETURNING i.id",
+            f" WHERE i.id = ANY(%s::uuid[]) AND {_MAY_GIVE_WAY} RETURNING i.id",
             (found,),
         )
     return ended

@@ -203,23 +203,59 @@ def test_what_an_earlier_version_sold_is_one_source(shop: UUID, database: str) -
     assert open_ones(one) == [1, 2, 3]
 
 
+def oldest() -> UUID:
+    return UUID(str(column("SELECT id FROM invoices ORDER BY created_at LIMIT 1")[0]))
+
+
+def sighted(currency: str, units: str, stray_reason: str) -> str:
+    """Return a statement that sights a transaction in no block yet; its arguments are SQL of an invoice i."""
+    return (
+        "INSERT INTO sightings (network, txid, ordinal, currency, units, address, owner_kind, owner_id, merchant_id,"
+        f" stray_reason, spends, is_soon) SELECT network, id::text, '0', {currency}, {units}, address, 'invoice', id,"
+        f" merchant_id, {stray_reason}, '{{{{}}}}', false FROM (SELECT *, pay_currency AS currency,"
+        " payer_units AS units FROM invoices) i WHERE id = '{0}'"
+    )
+
+
 @pytest.mark.parametrize(
     "touch",
     [
-        "UPDATE invoices SET detected_units = 1 WHERE id = '{0}'",
-        "UPDATE invoices SET confirmed_units = 1 WHERE id = '{0}'",
-        "UPDATE invoices SET is_growth_due = true WHERE id = '{0}'",
-        "INSERT INTO sightings (network, txid, ordinal, currency, units, address, owner_kind, owner_id, merchant_id,"
-        " stray_reason, spends, is_soon) SELECT network, '0x', '0', 'USDT', 1, address, 'invoice', id, merchant_id,"
-        " NULL, '{{}}', false FROM invoices WHERE id = '{0}'",
+        "UPDATE invoices SET detected_units = payer_units / 10 WHERE id = '{0}'",
+        "UPDATE invoices SET confirmed_units = payer_units / 10 WHERE id = '{0}'",
+        sighted("i.currency", "i.units / 10", "NULL"),
+        sighted("'USDC'", "1", "'asset'"),
     ],
 )
-def test_money_that_came_or_may_come_gives_no_way(shop: UUID, database: str, touch: str) -> None:
-    one = crowd(shop, database, "a", "a", "a")
-    (oldest,) = column("SELECT id FROM invoices ORDER BY created_at LIMIT 1")
-    execute(touch.format(oldest))
+def test_a_payment_that_has_money_or_may_have_gives_no_way(shop: UUID, database: str, touch: str) -> None:
+    one = crowd(shop, database, "a", "a")
+    execute(touch.format(oldest()))
     assert not is_full(one, "new")
-    assert open_ones(one) == [0, 2, 3]
+    assert open_ones(one) == [0, 2]
+    execute("DELETE FROM sightings")
+    execute("UPDATE invoices SET detected_units = 0, confirmed_units = 0")
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        "UPDATE invoices SET detected_units = payer_units / 10 - 1 WHERE id = '{0}'",
+        "UPDATE invoices SET confirmed_units = payer_units / 10 - 1 WHERE id = '{0}'",
+        "UPDATE invoices SET is_growth_due = true WHERE id = '{0}'",
+        sighted("i.currency", "i.units / 10 - 1", "NULL"),
+        sighted("'USDC'", "1", "'dust'"),
+    ],
+)
+def test_a_payment_of_little_gives_way_after_those_without_money(shop: UUID, database: str, touch: str) -> None:
+    one = crowd(shop, database, "a", "a", "a")
+    execute(touch.format(oldest()))
+    assert not is_full(one, "new")
+    assert open_ones(one) == [0, 2, 3], "the second is untouched"
+    execute(touch.format(column("SELECT id FROM invoices ORDER BY created_at OFFSET 2 LIMIT 1")[0]))
+    execute("UPDATE invoices SET created_at = created_at - interval '1 hour'")
+    assert not is_full(one, "newer")
+    assert open_ones(one) == [0, 2, 4], "the one without money is of a source that has less"
+    assert not is_full(one, "newest")
+    assert open_ones(one) == [2, 4, 5]
     execute("DELETE FROM sightings")
     execute("UPDATE invoices SET detected_units = 0, confirmed_units = 0, is_growth_due = NULL")
 
@@ -231,7 +267,7 @@ def test_money_that_comes_while_room_is_made_keeps_its_payment(
 
     def late(sql: str, asked: dict[str, Any]) -> list[UUID]:
         found: list[UUID] = column(sql, asked)
-        execute("UPDATE invoices SET detected_units = 1 WHERE id = ANY(%s::uuid[])", (found,))
+        execute("UPDATE invoices SET detected_units = payer_units WHERE id = ANY(%s::uuid[])", (found,))
         return found
 
     monkeypatch.setattr("models.payment_links.checkouts.column", late)
