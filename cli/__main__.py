@@ -30,6 +30,8 @@ OPERATION = {
     "treasury": "cli.treasury.commands:app",
     "payouts": "cli.payouts:app",
 }
+# Commands that a group has from another folder.
+JOINED = {"treasury": "cli.recovery.commands:app"}
 # What these need stands in the development requirements alone.
 DEVELOPMENT = {"dev": "cli.dev:dev", "demo": "cli.demo:demo"}
 
@@ -57,7 +59,7 @@ def build() -> typer.Typer:
     )
     app.callback()(_everywhere)
     for command, place in OPERATION.items():
-        _add(app, command, resolve_name(place))
+        _add(app, command, _joined(command, resolve_name(place)))
     for command, place in DEVELOPMENT.items():
         try:
             _add(app, command, resolve_name(place))
@@ -101,6 +103,16 @@ def _refuse(problem: str, *, as_json: bool) -> NoReturn:
     if as_json:
         print(json.dumps({"error": problem}, ensure_ascii=False))
     sys.exit(1)
+
+
+def _joined(command: str, found: Callable[..., None] | typer.Typer) -> Callable[..., None] | typer.Typer:
+    """Return a command's group with the commands that another folder adds to it; any other command as it is."""
+    if command not in JOINED or not isinstance(found, typer.Typer):
+        return found
+    joined = typer.Typer(no_args_is_help=True, help=found.info.help)
+    joined.add_typer(found)
+    joined.add_typer(resolve_name(JOINED[command]))
+    return joined
 
 
 def _add(app: typer.Typer, command: str, found: Callable[..., None] | typer.Typer) -> None:

@@ -31,8 +31,9 @@ from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.freezes import Freeze, Scope
 from models.payouts.rows import PayoutRow
+from models.recovery import writeoffs
 from models.spends import matching
-from models.treasury import reconciliation, writeoffs
+from models.treasury import reconciliation
 
 log = structlog.get_logger()
 app = typer.Typer(

@@ -25,12 +25,13 @@ from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.deposits import cursors
 from models.outcomes import spends as payout_spends
+from models.recovery import adoption, writeoffs
 from models.spends import coins, freshness, signing, slots
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
 from models.spends.signing import Stop
-from models.treasury import adoption, sweeps, writeoffs
 from models.treasury import own_addresses as treasury
+from models.treasury import sweeps
 
 log = structlog.get_logger()
 

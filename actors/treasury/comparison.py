@@ -1,4 +1,4 @@
-"""Compares balances on the chain with the books. Called by actors.treasury.reconcile and cli.treasury.recovery.
+"""Compares balances on the chain with the books. Called by actors.treasury.reconcile and cli.recovery.
 
     balances = taken(ctx, network, chain, books)
     findings = compared(ctx, network, books, balances)

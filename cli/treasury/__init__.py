@@ -1,1 +1,1 @@
-"""`sluice treasury`, and what it does after a database lost its last commits."""
+"""`sluice treasury`: the gateway's own wallets."""

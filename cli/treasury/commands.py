@@ -14,7 +14,6 @@ from cli.session import bell, database
 from cli.treasury.comparison import compared_now
 from cli.treasury.liquidity import liquidity
 from cli.treasury.moves import move, returned
-from cli.treasury.recovery import dismiss, recover, skip_addresses, writeoff
 from cli.treasury.unowned import keep, unowned
 from cli.treasury.words import YesFlag, amount_of
 from core.catalogue.catalogue import Catalogue, Network
@@ -37,10 +36,6 @@ app.command()(move)
 app.command()(returned)
 app.command()(unowned)
 app.command()(keep)
-app.command()(recover)
-app.command()(writeoff)
-app.command()(dismiss)
-app.command("skip-addresses")(skip_addresses)
 
 SHOWN_MAX: Final = 1_000
 NetworkOption = Annotated[str | None, typer.Option("--network", help="This network alone.")]

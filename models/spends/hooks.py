@@ -76,3 +76,6 @@ def hooks_of(purpose: str) -> Hooks | None:
 # A filler only uses up a slot, and a join only makes one coin of many of ours: nothing else follows.
 register("filler", Hooks())
 register("join", Hooks())
+# If a reorg takes a lost spend out of its block, the signer sends its bytes again like any others: the books have the
+# amount as gone, and the sender's later spends cannot be included before its slot is used.
+register("lost", Hooks())

@@ -1,6 +1,6 @@
 """Matches outputs of unknown transactions with the orders that may have asked for them. Reads only.
 
-Called by models.treasury.adoption, models.treasury.writeoffs, models.outcomes.doubts and actors.payout_links.checks.
+Called by models.recovery.adoption, models.recovery.writeoffs, models.outcomes.doubts and actors.payout_links.checks.
 
 An order that a merchant repeats after a restore may have another net sum than the one that was paid, because the
 network's fee has moved:

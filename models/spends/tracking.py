@@ -239,7 +239,7 @@ def _is_lost_to_another(spend: SpendRow) -> bool:
             log.critical("spend.slot_used_unseen", **_names(spend))
         return False
     if unknown_spends.may_be(user, spend):
-        # The same transfer: it becomes an attempt of this spend (models.treasury.adoption).
+        # The same transfer: it becomes an attempt of this spend (models.recovery.adoption).
         return False
     if spend.state not in {"confirmed", "failed"}:
         log.error("spend.slot_lost", **_names(spend), txid=user.txid)

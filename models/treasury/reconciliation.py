@@ -17,7 +17,7 @@ from models.db.base import execute, is_true, rows, rows_as, transaction, value
 from models.deposits import cursors
 from models.deposits.cursors import Cursor
 from models.spends.rows import SpendRow
-from models.treasury import moves, topups, writeoffs
+from models.treasury import moves, topups
 from models.treasury import own_addresses as treasury
 from models.treasury.cold_books import COOLED, RETURNED
 from models.treasury.rows import Place, Reconciliation, Topup
@@ -91,12 +91,21 @@ def read_books(network: str, *, at: Cursor | None = None) -> Books | None:
             cold=treasury.address(network, "cold"),
             topup_units=_topups(network, cursor.height),
             doubted_units=_topups(network, cursor.height, is_doubted=True),
-            written_off_units=writeoffs.unexplained_units(network),
+            written_off_units=_written_off(network),
             cooled=_cooled(network, cursor.height),
             returned_units=_returned(network, cursor.height),
             flows=_flows(network, hot, cursor.height),
             open=_open(network, hot, cursor.height),
         )
+
+
+def _written_off(network: str) -> dict[str, int]:
+    """Return the losses written off without a transaction, by coin, in the ledger's units."""
+    found = rows(
+        "SELECT currency, sum(unexplained_units) FROM treasury_writeoffs WHERE network = %s GROUP BY currency",
+        (network,),
+    )
+    return dict(found)
 
 
 def _topups(network: str, height: int, *, is_doubted: bool = False) -> dict[str, int]:

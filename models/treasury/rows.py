@@ -114,19 +114,6 @@ class Move(Table, table="treasury_moves"):
     created_at: datetime = BY_DATABASE
 
 
-class Writeoff(Table, table="treasury_writeoffs"):
-    """A loss that an operator wrote off."""
-
-    id: UUID
-    network: str
-    currency: str
-    units: Units
-    unexplained_units: Units
-    reason: str
-    written_by: str
-    created_at: datetime = BY_DATABASE
-
-
 class LiquidityAlarm(Table, table="liquidity_alarms l"):
     """A coin that a network's payouts lacked, and when that was last logged."""
 

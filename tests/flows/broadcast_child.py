@@ -28,7 +28,7 @@ from core.settings.settings import load_settings
 from models.db import base
 from models.db.base import execute
 from models.deposits import cursors
-from models.treasury import writeoffs
+from models.recovery import writeoffs
 from tests.peers.anvil import BUYER, HandMined
 
 LOADED: Final = (chains.evm.reader, chains.evm.spends.spender, embit.bip39, library.account())

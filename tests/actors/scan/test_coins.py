@@ -20,9 +20,10 @@ from core.settings.settings import load_settings
 from models.db.base import column, execute, rows, transaction
 from models.invoices import rows as invoices
 from models.ledger.ledger import MATURING, SUSPENSE, Account
+from models.recovery import adoption
 from models.spends import held_coins, signing, strangers
 from models.spends import unknown as unknown_spends
-from models.treasury import adoption, own_addresses
+from models.treasury import own_addresses
 from models.wallets import deposits as wallet_deposits
 from models.wallets import views
 from tests.actors.scan import paper

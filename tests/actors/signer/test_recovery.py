@@ -16,9 +16,9 @@ from models.ledger import debts, ledger
 from models.ledger.debts import Debtor
 from models.ledger.ledger import AVAILABLE, EQUITY, GATEWAY, Account, Transfer
 from models.payouts import freezes
+from models.recovery import writeoffs
+from models.recovery.writeoffs import RecoveryError
 from models.spends import signing
-from models.treasury import writeoffs
-from models.treasury.writeoffs import RecoveryError
 from tests.actors.signer.recovery_world import RecoveryWorld
 from tests.models.builders import CATALOGUE, USDT, merchant
 

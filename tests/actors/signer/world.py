@@ -23,6 +23,7 @@ from models.deposits.rows import ChainBlock
 from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer, balance, post
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
+from models.recovery import writeoffs
 from models.spends import coins, seen, signing
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
@@ -30,7 +31,6 @@ from models.spends.coins import CoinRow
 from models.spends.rows import SpendRow
 from models.spends.tracking import WATCHED_ON_BLOCKS
 from models.spends.unknown import UnknownRow
-from models.treasury import writeoffs
 from tests.models.builders import CATALOGUE, USDT, assert_sound, merchant, reach_head
 from tests.peers.paper_chain import GAS as PAPER_GAS
 from tests.peers.paper_chain import PaperBlock, PaperChain

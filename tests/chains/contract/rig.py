@@ -39,8 +39,8 @@ from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import holdings
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
+from models.recovery import writeoffs
 from models.spends import freshness
-from models.treasury import writeoffs
 from tests.actors.signer.recovery_world import with_admin
 from tests.chains.toy.plug import forget
 from tests.models.builders import assert_sound, merchant, reach_head

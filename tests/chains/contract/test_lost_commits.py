@@ -14,9 +14,9 @@ from models.db.base import execute, rows, transaction
 from models.deposits import cursors
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
+from models.recovery import writeoffs
+from models.recovery.writeoffs import RecoveryError
 from models.spends import signing, tracking
-from models.treasury import writeoffs
-from models.treasury.writeoffs import RecoveryError
 from tests.chains.contract.rig import PRICE, Rig, dies_at, status, stored
 
 pytestmark = pytest.mark.fresh_database

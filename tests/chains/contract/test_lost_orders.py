@@ -18,9 +18,9 @@ from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
+from models.recovery import writeoffs
 from models.spends import signing
 from models.spends import unknown as unknown_spends
-from models.treasury import writeoffs
 from tests.chains.contract.rig import PRICE, Rig, status
 from tests.chains.contract.test_lost_commits import sign, whole
 from tests.models.payout_links.builders import new_link

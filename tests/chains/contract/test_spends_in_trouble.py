@@ -10,8 +10,8 @@ from chains.family import CounterReader
 from core.catalogue.families import traits_of
 from models.db.base import rows
 from models.payouts.rows import PayoutRow
+from models.recovery import writeoffs
 from models.spends import signing
-from models.treasury import writeoffs
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, status
 from tests.chains.contract.tron import TronRig

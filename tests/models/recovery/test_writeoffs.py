@@ -9,14 +9,14 @@ import pytest
 
 from models.db.base import execute, rows, transaction
 from models.payouts.rows import PayoutRow
+from models.recovery import writeoffs
+from models.recovery.writeoffs import RecoveryError
 from models.spends import matching
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
 from models.spends.outputs import Moved
 from models.spends.rows import Inclusion
 from models.spends.unknown import Part
-from models.treasury import writeoffs
-from models.treasury.writeoffs import RecoveryError
 from tests.models.builders import CATALOGUE, USDT, assert_sound
 from tests.models.payout_links.builders import ANN, BOB, rich_merchant
 from tests.models.payouts.held import payout

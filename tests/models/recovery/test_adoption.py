@@ -13,11 +13,11 @@ from models.ledger.ledger import PAYOUT_HELD
 from models.payout_links import claims
 from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
+from models.recovery import adoption, writeoffs
+from models.recovery.writeoffs import RecoveryError
 from models.spends import matching
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import Part, UnknownRow
-from models.treasury import adoption, writeoffs
-from models.treasury.writeoffs import RecoveryError
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.ledger.figures import held
 from tests.models.payout_links.builders import AMOUNT, ANN, BOB, new_link, rich_merchant

@@ -2,8 +2,7 @@
 
 Called by `sluice treasury`. A written-off transaction becomes a spend like any other, so that gas, slots and reorgs are
 followed as usual; its amount is booked against the gateway's equity once it is deep enough. A loss without a
-transaction is booked at once. Registers the hooks of lost spends, and is therefore imported by actors.signer.recovery
-too.
+transaction is booked at once.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from core.ids import uuid7
 from core.money import rescale_down
 from core.payouts.states import UNSIGNED_PAYOUTS
 from models.db import locks
-from models.db.base import rows, transaction
+from models.db.base import transaction
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, EQUITY, GATEWAY, Account, Transfer
 from models.payout_links import claims as payout_link_claims
@@ -25,15 +24,13 @@ from models.payout_links import rows as payout_links
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutApproval, PayoutRow
-from models.spends import hooks as spend_hooks
+from models.recovery import adoption
+from models.recovery.rows import Writeoff
 from models.spends import matching
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
-from models.spends.hooks import Hooks
 from models.spends.rows import Purpose
 from models.spends.unknown import Part, UnknownRow
-from models.treasury import adoption
-from models.treasury.rows import Writeoff
 
 # The order_id of a cheque's payout begins like this, and goes on with the cheque's id.
 CHEQUE: Final = "payoutlink:"
@@ -332,20 +329,6 @@ def write_off(
     return written, [each.txid for each in waiting]
 
 
-def unexplained_units(network: str) -> dict[str, int]:
-    """Return the losses written off without a transaction, by coin, in the ledger's units."""
-    found = rows(
-        "SELECT currency, sum(unexplained_units) FROM treasury_writeoffs WHERE network = %s GROUP BY currency",
-        (network,),
-    )
-    return dict(found)
-
-
 def _book(reference: str, network: str, currency: str, units: int) -> None:
     equity, custody = Account(GATEWAY, EQUITY, currency), Account(GATEWAY, CUSTODY, currency, network)
     ledger.post(reference, [Transfer(equity, custody, units)])
-
-
-# If a reorg takes a lost spend out of its block, the signer sends its bytes again like any others: the books have the
-# amount as gone, and the sender's later spends cannot be included before its slot is used.
-spend_hooks.register("lost", Hooks())

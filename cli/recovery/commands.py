@@ -1,10 +1,10 @@
 """Declares `sluice treasury recover`, `writeoff` and `dismiss`: whose it was that left without a row, or that none did.
 
-For after a database lost its last commits; docs/backup.md tells the whole way. Added to the group by
-cli.treasury.commands.
+For after a database lost its last commits; docs/backup.md tells the whole way. cli.__main__ joins them with the
+commands of cli.treasury.
 """
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from uuid import UUID
 
 import structlog
@@ -13,6 +13,7 @@ import typer
 from actors import context as process
 from actors.context import Context
 from cli.output import CommandError, JsonFlag, show
+from cli.recovery.listing import LISTED_MAX, show_departures
 from cli.session import database
 from cli.treasury.comparison import compared_now
 from cli.treasury.words import YesFlag, amount_of, known_network, operator, units_of
@@ -22,16 +23,16 @@ from core.money import format_coin
 from models.addresses import reservations
 from models.db.base import transaction
 from models.merchants import rows as merchants
-from models.spends import freshness, matching, signing, strangers
-from models.spends import rows as spends
+from models.recovery import writeoffs
+from models.recovery.writeoffs import RecoveryError
+from models.spends import matching, strangers
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import UnknownRow
-from models.treasury import adoption, writeoffs
-from models.treasury.writeoffs import RecoveryError
 
 log = structlog.get_logger()
 
-LISTED_MAX: Final = 500
+app = typer.Typer()
+
 REASON_CHARS_MAX: Final = 255
 CHEQUES_MAX: Final = 5
 DAY_S: Final = 86_400
@@ -40,6 +41,7 @@ DespiteOption = Annotated[
 ]
 
 
+@app.command()
 def recover(
     network: str,
     *,
@@ -60,13 +62,14 @@ def recover(
         ctx = process.configure(settings)
         known = known_network(ctx, network)
         if adopt is None and merchant is None and order_id is None and output is None:
-            _list(ctx, known, as_json=as_json)
+            show_departures(ctx, known, as_json=as_json)
             return
         if adopt is None or merchant is None or not order_id:
             raise CommandError("--adopt, --merchant and --order-id go together")
         _adopt(ctx, known, adopt, merchant, order_id, output, despite or [], yes=yes, as_json=as_json)
 
 
+@app.command()
 def writeoff(
     network: str,
     currency: str,
@@ -145,88 +148,6 @@ def _check_missing(ctx: Context, network: Network, currency: str, units: int) ->
         )
 
 
-def _list(ctx: Context, network: Network, *, as_json: bool) -> None:
-    stopped = signing.read(network.code)
-    waits = [] if stopped else [wait.reason for wait in freshness.waits([network.code])]
-    reason = stopped.reason if stopped else next(iter(waits), "")
-    found = [_document(ctx, each) for each in unknown_spends.listing(network.code, limit=LISTED_MAX)]
-    lines = [f"{network.code} is " + (f"not signed for: {reason}" if reason else "signed for")]
-    if stopped is not None and not stopped.is_caught_up:
-        lines.append("  the scan has not caught up with the chain yet")
-    for each in found:
-        lines += _lines(each)
-    unread = [each.txid for each in strangers.unread(network.code, limit=LISTED_MAX)]
-    lines += [f"  {txid}: no node has shown yet what it moved" for txid in unread]
-    document = {
-        "network": network.code, "stopped": reason or None, "unknown": found,
-        "unread": unread,
-    }  # fmt: skip
-    show(document, lines, as_json=as_json)
-
-
-def _lines(each: dict[str, Any]) -> list[str]:
-    claim = "" if each["slot"] is None else f", slot {each['slot']}"
-    sender = f" from {each['sender']}" if each["sender"] else ""
-    head = (
-        f"  {each['status']} {each['txid']}: {each['amount']} {each['currency']} to"
-        f" {each['recipient'] or 'several'}{_memo(each['outputs'][0])}{sender}{claim}, block {each['height'] or 'none'}"
-        + ("" if each["took_effect"] else ", without effect")
-        + (f"; {each['reason']}, by {each['settled_by']}" if each["settled_by"] else "")
-    )
-    outputs = each["outputs"] if len(each["outputs"]) > 1 else []
-    return [head] + [
-        f"    output {place}: {one['amount']} to {one['recipient'] or 'no address'}"
-        + _memo(one)
-        + ("" if one["took_effect"] else ", without effect")
-        + (f", payout {one['payout']}" if one["payout"] else "")
-        for place, one in enumerate(outputs)
-    ]
-
-
-def _memo(output: dict[str, Any]) -> str:
-    return f" with memo {output['memo']!r}" if output["memo"] else ""
-
-
-def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
-    return {
-        "txid": each.txid,
-        "status": each.status,
-        "sender": each.sender,
-        "slot": each.slot,
-        "recipient": each.recipient,
-        "currency": each.currency,
-        "amount": format_coin(each.token_units, each.decimals),
-        "outputs": [
-            {
-                "recipient": part.recipient,
-                "amount": format_coin(part.units, each.decimals),
-                "memo": part.memo,
-                "took_effect": part.has_effect,
-                "payout": None if payout is None else str(payout),
-            }
-            for part, payout in zip(each.parts, _payouts_of(ctx, each), strict=True)
-        ],
-        "is_transfer": each.is_transfer,
-        "took_effect": each.is_success,
-        "height": each.block_height,
-        "chain_fee": format_coin(
-            each.chain_fee_units, ctx.catalogue.scale(ctx.catalogue.networks[each.network].gas_currency)
-        ),
-        "settled_by": each.settled_by,
-        "reason": each.reason,
-    }
-
-
-def _payouts_of(ctx: Context, each: UnknownRow) -> list[UUID | None]:
-    """Return which payout each output is, or would be if all were somebody's."""
-    spend = None if each.spend_id is None else spends.find(each.spend_id)
-    if spend is not None and len(spend.outputs) == len(each.parts):
-        return [output.payout_id for output in spend.outputs]
-    if each.status != "open":
-        return [None] * len(each.parts)
-    return [None if payout is None else payout.id for payout in adoption.asked_by(ctx.catalogue, each)]
-
-
 def _adopt(
     ctx: Context, network: Network, written: str, merchant_id: UUID, order_id: str, place: int | None,
     despite: list[UUID], *, yes: bool, as_json: bool,
@@ -258,6 +179,7 @@ def _adopt(
     show(document, [line, *([f"of its outputs {left} are nobody's still"] if left else [])], as_json=as_json)
 
 
+@app.command()
 def dismiss(
     network: str,
     txid: str,
@@ -290,6 +212,7 @@ def dismiss(
     show({"network": network, "txid": wanted}, [f"{wanted} counts for nothing on {network}"], as_json=as_json)
 
 
+@app.command("skip-addresses")
 def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = False) -> None:
     """Hand out no deposit address again that may have been shown before the database lost its last commits.
 

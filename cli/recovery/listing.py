@@ -1,0 +1,99 @@
+"""Lists a network's transactions without a row, for `sluice treasury recover`. Called by cli.recovery.commands."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from actors.context import Context
+from cli.output import show
+from core.catalogue.catalogue import Network
+from core.money import format_coin
+from models.recovery import adoption
+from models.spends import freshness, signing, strangers
+from models.spends import rows as spends
+from models.spends import unknown as unknown_spends
+from models.spends.unknown import UnknownRow
+
+LISTED_MAX: Final = 500
+
+
+def show_departures(ctx: Context, network: Network, *, as_json: bool) -> None:
+    """Show why a network is not signed for, and the transactions without a row."""
+    stopped = signing.read(network.code)
+    waits = [] if stopped else [wait.reason for wait in freshness.waits([network.code])]
+    reason = stopped.reason if stopped else next(iter(waits), "")
+    found = [_document(ctx, each) for each in unknown_spends.listing(network.code, limit=LISTED_MAX)]
+    lines = [f"{network.code} is " + (f"not signed for: {reason}" if reason else "signed for")]
+    if stopped is not None and not stopped.is_caught_up:
+        lines.append("  the scan has not caught up with the chain yet")
+    for each in found:
+        lines += _lines(each)
+    unread = [each.txid for each in strangers.unread(network.code, limit=LISTED_MAX)]
+    lines += [f"  {txid}: no node has shown yet what it moved" for txid in unread]
+    document = {
+        "network": network.code, "stopped": reason or None, "unknown": found,
+        "unread": unread,
+    }  # fmt: skip
+    show(document, lines, as_json=as_json)
+
+
+def _lines(each: dict[str, Any]) -> list[str]:
+    claim = "" if each["slot"] is None else f", slot {each['slot']}"
+    sender = f" from {each['sender']}" if each["sender"] else ""
+    head = (
+        f"  {each['status']} {each['txid']}: {each['amount']} {each['currency']} to"
+        f" {each['recipient'] or 'several'}{_memo(each['outputs'][0])}{sender}{claim}, block {each['height'] or 'none'}"
+        + ("" if each["took_effect"] else ", without effect")
+        + (f"; {each['reason']}, by {each['settled_by']}" if each["settled_by"] else "")
+    )
+    outputs = each["outputs"] if len(each["outputs"]) > 1 else []
+    return [head] + [
+        f"    output {place}: {one['amount']} to {one['recipient'] or 'no address'}"
+        + _memo(one)
+        + ("" if one["took_effect"] else ", without effect")
+        + (f", payout {one['payout']}" if one["payout"] else "")
+        for place, one in enumerate(outputs)
+    ]
+
+
+def _memo(output: dict[str, Any]) -> str:
+    return f" with memo {output['memo']!r}" if output["memo"] else ""
+
+
+def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
+    return {
+        "txid": each.txid,
+        "status": each.status,
+        "sender": each.sender,
+        "slot": each.slot,
+        "recipient": each.recipient,
+        "currency": each.currency,
+        "amount": format_coin(each.token_units, each.decimals),
+        "outputs": [
+            {
+                "recipient": part.recipient,
+                "amount": format_coin(part.units, each.decimals),
+                "memo": part.memo,
+                "took_effect": part.has_effect,
+                "payout": None if payout is None else str(payout),
+            }
+            for part, payout in zip(each.parts, _payouts_of(ctx, each), strict=True)
+        ],
+        "is_transfer": each.is_transfer,
+        "took_effect": each.is_success,
+        "height": each.block_height,
+        "chain_fee": format_coin(
+            each.chain_fee_units, ctx.catalogue.scale(ctx.catalogue.networks[each.network].gas_currency)
+        ),
+        "settled_by": each.settled_by,
+        "reason": each.reason,
+    }
+
+
+def _payouts_of(ctx: Context, each: UnknownRow) -> list[UUID | None]:
+    """Return which payout each output is, or would be if all were somebody's."""
+    spend = None if each.spend_id is None else spends.find(each.spend_id)
+    if spend is not None and len(spend.outputs) == len(each.parts):
+        return [output.payout_id for output in spend.outputs]
+    if each.status != "open":
+        return [None] * len(each.parts)
+    return [None if payout is None else payout.id for payout in adoption.asked_by(ctx.catalogue, each)]
