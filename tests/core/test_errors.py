@@ -1,4 +1,4 @@
-"""Every refusal that callers may branch on has its code and status, typed here independently of the classes."""
+"""Every documented refusal has its code and status, typed here independently of the classes."""
 
 import pickle
 
@@ -65,7 +65,7 @@ CODES = {
     """,
 }
 
-# Below 500, a repeat helps only where the reference says so.
+# Below 500, a caller repeats a call only where the reference says so.
 RETRYABLE = """
     auth.body_read idempotency.in_progress invoice.generation_stale payout.frozen payout.convert_frozen
     payout.insufficient_funds payout.funds_maturing payout.duplicate_reference payoutlink.insufficient_funds
@@ -80,7 +80,7 @@ def test_the_table_holds_exactly_the_documented_codes_with_their_status() -> Non
     assert {code: error.status for code, error in ERRORS.items()} == dict(documented)
 
 
-def test_retry_is_advised_for_temporary_failures_and_for_the_documented_conflicts_alone() -> None:
+def test_retry_is_advised_only_for_temporary_failures_and_documented_conflicts() -> None:
     assert {code for code, error in ERRORS.items() if error.retryable and error.status < 500} == set(RETRYABLE.split())
     assert all(error.retryable for error in ERRORS.values() if error.status >= 500)
 
@@ -94,7 +94,7 @@ def test_a_class_is_named_after_its_code_and_exported(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", sorted(ERRORS))
-def test_every_default_message_is_one_sentence_for_people(code: str) -> None:
+def test_every_default_message_is_one_readable_sentence(code: str) -> None:
     text = ERRORS[code].text
 
     assert text.endswith(".")
@@ -102,7 +102,7 @@ def test_every_default_message_is_one_sentence_for_people(code: str) -> None:
     assert ERRORS[code]().message == text == str(ERRORS[code]())
 
 
-def test_a_message_of_its_own_replaces_the_default() -> None:
+def test_a_custom_message_replaces_the_default() -> None:
     error = PaymentBelowMinimum("amount must be at least 1 USDT.")
 
     assert (error.code, error.status, error.message) == (
@@ -113,14 +113,14 @@ def test_a_message_of_its_own_replaces_the_default() -> None:
     assert PaymentBelowMinimum.text != error.message
 
 
-def test_an_error_survives_the_way_through_another_process() -> None:
+def test_an_error_survives_serialisation() -> None:
     copy = pickle.loads(pickle.dumps(PaymentBelowMinimum("too little")))  # noqa: S301 - our own bytes
 
     assert type(copy) is PaymentBelowMinimum
     assert copy.message == "too little"
 
 
-def test_a_busy_gateway_and_a_used_up_cap_say_when_to_come_back() -> None:
+def test_busy_and_quota_errors_have_a_retry_delay() -> None:
     waits = {code: error.retry_after_s for code, error in ERRORS.items() if error.retry_after_s is not None}
 
     assert waits == {"gateway.busy": GatewayBusy.retry_after_s, "email.too_many": 3_600}

@@ -1,4 +1,4 @@
-"""Amounts are read exactly or refused, never rounded; what is written reads back as the same number."""
+"""Reads amounts exactly or refuses them, and writes them so that they read back."""
 
 import math
 from decimal import Decimal
@@ -40,7 +40,7 @@ NOT_AMOUNTS = [
 
 
 @pytest.mark.parametrize("text", NOT_AMOUNTS, ids=lambda text: repr(text)[:40])
-def test_whatever_is_not_a_plain_decimal_string_is_refused(text: object) -> None:
+def test_anything_but_a_plain_decimal_string_is_refused(text: object) -> None:
     with pytest.raises(
         PaymentBadAmount, match=r"^amount must be a decimal string with at most 18 fractional digits\.$"
     ):
@@ -71,7 +71,7 @@ def test_a_refusal_names_the_field_and_the_digits() -> None:
 
 
 @given(units=UNITS, digits=SCALES)
-def test_what_is_written_reads_back(units: int, digits: int) -> None:
+def test_a_written_amount_reads_back(units: int, digits: int) -> None:
     for text in (format_fiat(units, digits), format_coin(units, digits)):
         assert parse_units(text, digits=digits, error=PaymentBadAmount) == units
 
@@ -107,7 +107,7 @@ def test_coins_are_written_without_trailing_zeros(units: int, scale: int, text: 
 
 
 @given(a=WIDE_UNITS, b=WIDE_UNITS, c=POSITIVE)
-def test_division_rounds_to_the_side_that_its_name_says(a: int, b: int, c: int) -> None:
+def test_division_rounds_to_the_side_in_its_name(a: int, b: int, c: int) -> None:
     exact = Fraction(a * b, c)
 
     assert mul_div_down(a, b, c) == math.floor(exact)
@@ -122,7 +122,7 @@ def test_a_finer_scale_and_back_changes_nothing(units: int, small: int, large: i
 
 
 @given(units=WIDE_UNITS, from_scale=SCALES, to_scale=SCALES)
-def test_a_coarser_scale_rounds_or_refuses_and_never_drops_silently(units: int, from_scale: int, to_scale: int) -> None:
+def test_a_coarser_scale_rounds_or_refuses(units: int, from_scale: int, to_scale: int) -> None:
     exact = Fraction(units * 10**to_scale, 10**from_scale)
 
     assert rescale_down(units, from_scale, to_scale) == math.floor(exact)
@@ -133,7 +133,7 @@ def test_a_coarser_scale_rounds_or_refuses_and_never_drops_silently(units: int, 
             rescale(units, from_scale, to_scale)
 
 
-def test_lost_precision_says_what_was_lost() -> None:
+def test_a_precision_error_names_the_lost_amount() -> None:
     with pytest.raises(PrecisionLostError, match="15 units of scale 7 are not whole in scale 6"):
         rescale(15, 7, 6)
 
@@ -142,7 +142,7 @@ def test_lost_precision_says_what_was_lost() -> None:
     ("precision", "scale", "step"),
     [(18, 18, 10**10), (8, 8, 1), (9, 9, 10), (6, 18, 10**12), (6, 6, 1), (0, 0, 1)],
 )
-def test_quotes_step_in_eight_digits_or_fewer_where_the_coin_has_fewer(precision: int, scale: int, step: int) -> None:
+def test_quotes_have_at_most_eight_digits_or_the_coins_own(precision: int, scale: int, step: int) -> None:
     assert quote_step(precision, scale) == step
 
 
@@ -165,7 +165,7 @@ def test_a_percentage_becomes_exact_parts_per_million(value: float, ppm: int) ->
 
 
 @given(ppm=st.integers(min_value=-990_000, max_value=990_000))
-def test_no_percentage_drifts_on_its_way_through_a_float(ppm: int) -> None:
+def test_a_percentage_survives_a_float_exactly(ppm: int) -> None:
     assert parse_percent_ppm(ppm / 10_000, lo_ppm=-990_000, hi_ppm=990_000, error=PaymentBadAccuracy) == ppm
 
 
@@ -175,7 +175,7 @@ def test_no_percentage_drifts_on_its_way_through_a_float(ppm: int) -> None:
      -1, 10**400, 1e308, 2**64],
     ids=lambda value: repr(value)[:30],
 )  # fmt: skip
-def test_what_is_no_number_within_the_bounds_is_refused(value: object) -> None:
+def test_an_invalid_or_unbounded_number_is_refused(value: object) -> None:
     with pytest.raises(PaymentBadAccuracy, match=r"^accuracy_payment_percent must be a number from 0 to 5\.$"):
         parse_percent_ppm(value, lo_ppm=0, hi_ppm=50_000, error=PaymentBadAccuracy, name="accuracy_payment_percent")
 

@@ -15,7 +15,7 @@ from scheduler.jobs import jobs
 from tests.actors.queue.workers import make_broker, make_settings
 
 ROOT: Final = Path(__file__).parents[2]
-# What actors and nobody else need: heavy to load, or not for every process to have.
+# Modules that only actors need: slow to load, or not for every process.
 HEAVY: Final = ("chains", "web3", "eth_account", "embit", "aiohttp", "actors.invoices.calls", "actors.addresses.fill")
 
 
@@ -40,7 +40,7 @@ def test_each_module_of_a_queue_has_an_actor_on_it(registry: Mapping[str, Regist
     assert owners == {queue: set(modules) for queue, modules in QUEUES.items()}
 
 
-def test_no_module_with_an_actor_is_forgotten() -> None:
+def test_every_module_with_an_actor_has_a_queue() -> None:
     listed = {module for modules in QUEUES.values() for module in modules}
     holding = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -59,7 +59,7 @@ def test_every_actor_can_be_declared(registry: Mapping[str, Registration]) -> No
     assert set(registry) <= broker.actors.keys()
 
 
-def test_jobs_have_names_of_their_own() -> None:
+def test_job_names_are_unique() -> None:
     names = [job.name for job in jobs(make_settings())]
 
     assert len(names) == len(set(names))
@@ -85,6 +85,6 @@ def test_a_worker_serves_the_queues_of_its_command_line(arguments: list[str], qu
     assert served_queues(arguments) == queues
 
 
-def test_a_queue_that_does_not_exist_is_refused() -> None:
+def test_an_unknown_queue_is_refused() -> None:
     with pytest.raises(ValueError, match="invoicse"):
         served_queues(["actors.main", "-Q", "invoicse"])

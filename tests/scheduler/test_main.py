@@ -26,7 +26,7 @@ from tests.actors.queue.workers import NAMESPACE, eventually, make_broker, make_
 
 pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[2]
-# Free ports are not needed: nothing listens on this one.
+# No free port is needed: nothing listens on this one.
 NOWHERE: Final = "redis://127.0.0.1:1/0"
 PAUSE_S: Final = 2.5
 
@@ -60,7 +60,7 @@ class Process:
         raise AssertionError(f"the scheduler ended before {text!r}")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
-        """Return its exit code and how long it took."""
+        """Stop the scheduler; return its exit code and the seconds it took."""
         started = time.monotonic()
         self._process.send_signal(number)
         _, _errors = self._process.communicate(timeout=60)
@@ -75,7 +75,7 @@ def rung(broker: SluiceBroker, queue: str) -> int:
     return broker.backlog(queue).waiting
 
 
-def test_every_doorbell_rings_soon_after_the_start(broker: SluiceBroker, redis_url: str) -> None:
+def test_every_job_is_notified_soon_after_the_start(broker: SluiceBroker, redis_url: str) -> None:
     process = Process(redis_url)
     try:
         settings = make_settings(polygon_rpc_urls="")
@@ -86,7 +86,7 @@ def test_every_doorbell_rings_soon_after_the_start(broker: SluiceBroker, redis_u
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_at_once(redis_url: str, number: signal.Signals) -> None:
+def test_a_signal_ends_the_scheduler_at_once(redis_url: str, number: signal.Signals) -> None:
     process = Process(redis_url)
     try:
         process.wait_for("scheduler.starting")
@@ -99,7 +99,7 @@ def test_a_signal_ends_it_at_once(redis_url: str, number: signal.Signals) -> Non
     assert took_s < 30
 
 
-def test_without_redis_it_says_so_and_ends_as_quickly() -> None:
+def test_without_redis_the_scheduler_reports_it_and_ends_quickly() -> None:
     process = Process(NOWHERE)
     try:
         process.wait_for("scheduler.redis_away")
@@ -111,7 +111,7 @@ def test_without_redis_it_says_so_and_ends_as_quickly() -> None:
     assert took_s < 30
 
 
-def test_two_schedulers_ring_as_one(broker: SluiceBroker, redis_url: str) -> None:
+def test_two_schedulers_notify_once(broker: SluiceBroker, redis_url: str) -> None:
     processes = [Process(redis_url), Process(redis_url)]
     try:
         bells = sum(ring.doorbell.queue == "maintenance" for ring in rings(make_settings()))
@@ -123,7 +123,9 @@ def test_two_schedulers_ring_as_one(broker: SluiceBroker, redis_url: str) -> Non
             process.kill()
 
 
-def test_it_rings_again_after_redis_was_away(broker: SluiceBroker, redis_url: str, valkey: Valkey) -> None:
+def test_the_scheduler_notifies_again_after_an_outage_of_redis(
+    broker: SluiceBroker, redis_url: str, valkey: Valkey
+) -> None:
     process = Process(redis_url)
     try:
         eventually(lambda: rung(broker, "webhooks") == 1)
@@ -162,7 +164,7 @@ def test_each_outage_is_reported(broker: SluiceBroker, monkeypatch: pytest.Monke
     assert len(lines) == 2
 
 
-def test_a_silent_redis_is_asked_once_and_not_by_every_ring(
+def test_a_silent_redis_is_asked_once_and_not_for_every_job(
     broker: SluiceBroker, valkey: Valkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -185,7 +187,7 @@ def test_a_silent_redis_is_asked_once_and_not_by_every_ring(
     assert asked[-1] == others[0].name
 
 
-def test_what_was_missed_during_a_pause_is_rung_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_notifications_missed_during_a_pause_are_sent_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
     counts: dict[str, int] = {}
 
@@ -213,7 +215,7 @@ def test_what_was_missed_during_a_pause_is_rung_once(caplog: pytest.LogCaptureFi
     }
 
 
-def test_jobs_that_are_not_due_every_second_are_due_between_those_that_are() -> None:
+def test_jobs_with_longer_intervals_are_spread_between_those_of_every_second() -> None:
     every_job = jobs(make_settings())
     phases = {job.name: phase_s(number, job.trigger.interval_length) for number, job in enumerate(every_job)}
     rare = {job.name: job.trigger.interval_length for job in every_job if job.trigger.interval_length > FREQUENT_S}

@@ -1,4 +1,4 @@
-"""The written forms of addresses of EVM networks."""
+"""Reads and writes addresses of EVM networks."""
 
 import pytest
 
@@ -22,7 +22,7 @@ EIP_55 = [
 
 
 @pytest.mark.parametrize("address", EIP_55)
-def test_the_published_checksums_are_ours(address: str) -> None:
+def test_checksums_match_the_vectors_of_eip_55(address: str) -> None:
     assert checksum_evm(address.lower()) == address
     assert checksum_evm("0x" + address[2:].upper()) == address
 
@@ -32,11 +32,11 @@ def test_an_evm_address_is_shown_with_its_checksum(address: str) -> None:
     assert display(ETHEREUM, address.lower()) == address
 
 
-def test_the_hash_is_ethereums_not_nists() -> None:
+def test_the_hash_is_keccak_and_not_nist_sha3() -> None:
     assert keccak256(b"").hex() == "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
 
 
-def test_the_deny_list_and_others_who_know_no_network_read_every_case() -> None:
+def test_the_stored_form_is_found_in_any_case_without_a_network() -> None:
     address = EIP_55[4]
 
     for text in (address, address.lower(), "0X" + address[2:].upper(), address.swapcase()):
@@ -48,13 +48,13 @@ def test_the_deny_list_and_others_who_know_no_network_read_every_case() -> None:
 
 
 @pytest.mark.parametrize("address", EIP_55)
-def test_an_address_is_read_whatever_its_case_as_long_as_a_mixed_one_is_right(address: str) -> None:
+def test_an_address_is_read_in_any_case_if_its_checksum_is_right(address: str) -> None:
     spellings = (address, address.lower(), "0x" + address[2:].upper())
     assert {parse(ETHEREUM, text) for text in spellings} == {address.lower()}
 
 
 @pytest.mark.parametrize("address", EIP_55[4:])
-def test_one_wrong_capital_is_a_slip_of_somebodys_hand(address: str) -> None:
+def test_an_address_with_a_wrong_checksum_is_refused(address: str) -> None:
     for place, char in enumerate(address):
         if char.isalpha() and place > 1:
             with pytest.raises(AddressError) as refusal:
@@ -78,13 +78,13 @@ def test_one_wrong_capital_is_a_slip_of_somebodys_hand(address: str) -> None:
         "vitalik.eth",
     ],
 )
-def test_what_is_no_address_at_all(text: str) -> None:
+def test_malformed_addresses_are_refused(text: str) -> None:
     with pytest.raises(AddressError):
         parse(ETHEREUM, text)
 
 
 @pytest.mark.parametrize("number", [0, 1, 9, 0x100, 0xFFFF])
-def test_no_money_goes_to_the_zero_address_and_to_precompiled_contracts(number: int) -> None:
+def test_the_zero_address_and_precompiled_contracts_are_refused(number: int) -> None:
     with pytest.raises(AddressError):
         parse(ETHEREUM, f"0x{number:040x}")
     assert parse(ETHEREUM, f"0x{1 << 16:040x}")
@@ -94,7 +94,7 @@ def test_no_money_goes_to_the_zero_address_and_to_precompiled_contracts(number: 
     "text",
     ["0x000000000000000000000000000000000000dEaD", "0x" + "f" * 40, "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"],
 )
-def test_no_money_goes_where_it_would_be_burned(text: str) -> None:
+def test_burn_addresses_are_refused(text: str) -> None:
     with pytest.raises(AddressError):
         parse(ETHEREUM, text)
 
@@ -112,6 +112,6 @@ def test_no_money_goes_where_it_would_be_burned(text: str) -> None:
         "0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe",
     ],
 )
-def test_an_address_of_another_family_is_told_from_nonsense(text: str) -> None:
+def test_an_address_of_another_family_is_named_as_foreign(text: str) -> None:
     with pytest.raises(ForeignAddressError):
         parse(ETHEREUM, text)

@@ -1,4 +1,4 @@
-"""The written forms of addresses off EVM, by the vectors that their networks publish."""
+"""Reads and writes addresses of the other families, by the vectors that their networks publish."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def refusal(network: Network, text: str) -> AddressError:
         *((TON_TEST, text, TON_RAW, TON_TEST_STAYS) for text in (TON_TEST_BOUNCES, TON_TEST_STAYS, TON_BOUNCES)),
     ],
 )
-def test_an_address_has_one_stored_form_and_one_that_is_shown(
+def test_an_address_has_one_stored_form_and_one_shown_form(
     network: Network, text: str, stored: str, shown: str
 ) -> None:
     assert parse(network, text) == stored_form(text) == stored
@@ -109,7 +109,7 @@ def test_a_network_carries_no_less_than_its_nodes_pass_on(network: Network, addr
         *((network, " " + text) for network, text in ((BITCOIN, P2TR), (TRON, TETHER_TRON), (SOLANA, TETHER_SOLANA))),
     ],
 )
-def test_what_is_no_address_at_all_is_not_taken_for_anothers(network: Network, text: str) -> None:
+def test_malformed_addresses_are_not_taken_for_foreign_ones(network: Network, text: str) -> None:
     assert type(refusal(network, text)) is AddressError
 
 
@@ -117,7 +117,7 @@ def test_what_is_no_address_at_all_is_not_taken_for_anothers(network: Network, t
     ("network", "text"),
     [(BITCOIN, P2PKH), (BITCOIN, P2WPKH), (BITCOIN, P2TR), (TRON, TETHER_TRON), (TON, TON_BOUNCES), (TON, TON_STAYS)],
 )
-def test_one_wrong_letter_is_a_slip_of_somebodys_hand(network: Network, text: str) -> None:
+def test_an_address_with_one_wrong_letter_is_refused(network: Network, text: str) -> None:
     for place in range(1, len(text)):
         for letter in "q2" if network is BITCOIN and text.startswith("bc1") else "aB":
             if text[place] != letter:
@@ -125,14 +125,14 @@ def test_one_wrong_letter_is_a_slip_of_somebodys_hand(network: Network, text: st
 
 
 @pytest.mark.parametrize("text", [TETHER_TRON_HEX, TETHER_TRON_HEX.upper()])
-def test_hexadecimal_digits_of_tron_are_known_for_an_address_and_pay_nobody(text: str) -> None:
+def test_a_tron_address_in_hexadecimal_is_recognised_but_refused(text: str) -> None:
     assert stored_form(text) == TETHER_TRON
     assert "checksum" in str(refusal(TRON, text))
     assert type(refusal(TRON, text)) is AddressError
 
 
 @pytest.mark.parametrize("network", [MAIN["ethereum"], BITCOIN, TRON, SOLANA, TON], ids=lambda network: network.family)
-def test_an_address_of_another_family_is_told_by_its_checksum_and_its_length(network: Network) -> None:
+def test_an_address_of_another_family_is_recognised_by_checksum_and_length(network: Network) -> None:
     by_family = {
         "evm": [EVM, EVM.lower()],
         "bitcoin": [P2PKH, P2SH, P2WPKH, P2WPKH.upper(), P2WSH, P2TR],
@@ -144,7 +144,7 @@ def test_an_address_of_another_family_is_told_by_its_checksum_and_its_length(net
         assert isinstance(refusal(network, text), ForeignAddressError), text
 
 
-def test_base58_of_tron_and_bitcoin_is_no_address_of_solana_though_its_letters_fit() -> None:
+def test_a_mistyped_tron_or_bitcoin_address_is_not_taken_for_a_solana_one() -> None:
     for text in (P2PKH, TETHER_TRON):
         assert type(refusal(SOLANA, text[:-1] + ("2" if text[-1] != "2" else "3"))) is AddressError
         assert isinstance(refusal(SOLANA, text), ForeignAddressError)
@@ -163,7 +163,9 @@ def test_base58_of_tron_and_bitcoin_is_no_address_of_solana_though_its_letters_f
         (TON, TON_TEST_STAYS, "a test network"),
     ],
 )
-def test_a_test_networks_address_gets_no_money_of_the_main_one(network: Network, text: str, message: str) -> None:
+def test_a_test_networks_address_is_refused_on_the_main_network_and_back(
+    network: Network, text: str, message: str
+) -> None:
     found = refusal(network, text)
     assert isinstance(found, ForeignAddressError)
     assert message in str(found)
@@ -181,12 +183,12 @@ def test_a_test_networks_address_gets_no_money_of_the_main_one(network: Network,
         (TON, "EQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAM9c"),
     ],
 )
-def test_no_money_goes_where_nobody_has_the_key(network: Network, text: str) -> None:
+def test_addresses_without_a_key_are_refused(network: Network, text: str) -> None:
     assert str(refusal(network, text)) == "Nobody has the key of this address."
     assert stored_form(text) is not None
 
 
-def test_a_taproot_program_that_is_no_public_key_gets_nothing() -> None:
+def test_a_taproot_program_that_is_no_public_key_is_refused() -> None:
     generator = bytes.fromhex("79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798")
     assert taproot(generator) == P2TR
 
@@ -226,7 +228,7 @@ def taproot(program: bytes) -> str:
         (P2TR, 1, "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"),
     ],
 )
-def test_the_published_segwit_addresses_say_what_is_published(text: str, version: int, program: str) -> None:
+def test_published_segwit_addresses_decode_to_their_programs(text: str, version: int, program: str) -> None:
     found = bech32.decode(text)
     assert found is not None
     assert (found.version, found.program.hex()) == (version, program)
@@ -235,7 +237,7 @@ def test_the_published_segwit_addresses_say_what_is_published(text: str, version
 
 @settings(deadline=None)
 @given(st.sampled_from(["bc", "bcrt"]), st.integers(0, 16), st.sampled_from([2, 20, 32, 40]), st.data())
-def test_what_is_written_as_a_segwit_address_is_read_again(
+def test_an_encoded_segwit_address_decodes_to_the_same_program(
     prefix: str, version: int, size: int, data: st.DataObject
 ) -> None:
     segwit = bech32.Segwit(prefix=prefix, version=version, program=data.draw(st.binary(min_size=size, max_size=size)))
@@ -245,7 +247,7 @@ def test_what_is_written_as_a_segwit_address_is_read_again(
 
 @settings(deadline=None)
 @given(st.sampled_from([(0, 20), (0, 32), (1, 32), (16, 2)]), st.data())
-def test_many_are_written_as_each_alone(kind: tuple[int, int], data: st.DataObject) -> None:
+def test_encoding_many_equals_encoding_each(kind: tuple[int, int], data: st.DataObject) -> None:
     version, size = kind
     programs = data.draw(st.lists(st.binary(min_size=size, max_size=size), max_size=5))
     write = bech32.encoder("bc", version, size)
@@ -253,7 +255,7 @@ def test_many_are_written_as_each_alone(kind: tuple[int, int], data: st.DataObje
     assert write.many(programs) == [write(program) for program in programs]
 
 
-def test_a_writer_of_addresses_takes_programs_of_its_own_size() -> None:
+def test_the_encoder_refuses_programs_of_another_size() -> None:
     with pytest.raises(ValueError, match="19 bytes instead of 20"):
         bech32.encoder("bc", 0, 20)(bytes(19))
     with pytest.raises(ValueError, match="21 bytes instead of 20"):
@@ -269,7 +271,7 @@ def test_a_writer_of_addresses_takes_programs_of_its_own_size() -> None:
         "BC1S0XLXVLHEMJA6C4DQV22UAPCTQUPFHLXM9H8Z3K2E72Q4K9HCZ7VQ54WELL",
         "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kemeawh",
         "tb1q0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vq24jc47",
-        # A letter that is none, an unknown version, cases mixed, padding that is not, and no data.
+        # An invalid letter, an unknown version, mixed case, wrong padding, no data.
         "bc1p38j9r5y49hruaue7wxjce0updqjuyyx0kh56v8s25huc6995vvpql3jow4",
         "BC130XLXVLHEMJA6C4DQV22UAPCTQUPFHLXM9H8Z3K2E72Q4K9HCZ7VQ7ZWS8R",
         "tb1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vq47Zagq",
@@ -278,12 +280,12 @@ def test_a_writer_of_addresses_takes_programs_of_its_own_size() -> None:
         "bc1gmk9yu",
         "1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
         "é1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
-        # The sign of kelvin, whose small letter is a k.
+        # The Kelvin sign, whose lower case is a k.
         "BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7\N{KELVIN SIGN}V8F3T4",
         "bc1" + "q" * 90,
     ],
 )
-def test_the_published_faults_are_no_segwit_addresses(text: str) -> None:
+def test_published_invalid_segwit_addresses_are_refused(text: str) -> None:
     assert bech32.decode(text) is None
     assert type(refusal(BITCOIN, text)) is AddressError
 
@@ -298,11 +300,11 @@ def test_the_published_faults_are_no_segwit_addresses(text: str) -> None:
         "BC1QR508D6QEJXTDG4Y5R3ZARVARYV98GJ9P",
     ],
 )
-def test_versions_and_sizes_that_nobody_has_a_wallet_for_get_nothing(text: str) -> None:
+def test_segwit_versions_and_sizes_not_in_use_are_refused(text: str) -> None:
     assert str(refusal(BITCOIN, text)) == "The address is of a kind that is not known yet."
 
 
-def test_a_prefix_that_bitcoin_does_not_have_is_no_address() -> None:
+def test_an_address_with_an_unknown_prefix_is_refused() -> None:
     other = "tc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vq5zuyut"
     assert bech32.decode(other) is not None
     assert type(refusal(BITCOIN, other)) is AddressError
@@ -325,12 +327,12 @@ def test_a_prefix_that_bitcoin_does_not_have_is_no_address() -> None:
         ),
     ],
 )
-def test_base58_is_the_published_one(raw: bytes, text: str) -> None:
+def test_base58_matches_published_vectors(raw: bytes, text: str) -> None:
     assert base58.encode(raw) == text
     assert base58.decode(text) == raw
 
 
-def test_a_version_or_a_length_that_no_family_has_is_no_address() -> None:
+def test_an_unknown_base58_version_or_length_is_refused() -> None:
     for payload in (b"\x01" + b"\x02" * 20, b"\x00" + b"\x02" * 19, b"\x41" + b"\x02" * 21):
         text = base58.encode_checked(payload)
         assert base58.decode_checked(text) == payload
@@ -341,7 +343,7 @@ def test_a_version_or_a_length_that_no_family_has_is_no_address() -> None:
 # TON ----------------------------------------------------------------------------------------------------------
 
 
-def test_tokens_do_not_come_to_the_masterchain_nor_anything_to_workchains_that_are_not_there() -> None:
+def test_ton_tokens_are_refused_on_the_masterchain_and_all_coins_on_unknown_workchains() -> None:
     assert "masterchain" in str(refusal(TON, "Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF"))
     assert "masterchain" in str(refusal(TON, "-1:" + "3" * 64))
     assert stored_form("Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF") == "-1:" + "3" * 64

@@ -1,4 +1,4 @@
-"""Batches are read without looking into their items, and their items arrive as they were sent."""
+"""Reads batches without judging their items; an actor gets each item as it was sent."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_on_error_is_continue_or_stop(value: object) -> None:
         read(CreatePaymentBatch, payments=[1], on_error=value)
 
 
-def test_whatever_an_item_is_it_arrives_as_it_was_sent() -> None:
+def test_items_of_any_kind_arrive_as_they_were_sent() -> None:
     items = [None, 5, "ä€", [], {}, {"a": "\ud800"}, {"a": "\x00"}, {"a": 10**40}, {"a": 0.1}, {"a": float("inf")}]
 
     sent = message(read(CreatePaymentBatch, payments=items))
@@ -61,7 +61,7 @@ def test_whatever_an_item_is_it_arrives_as_it_was_sent() -> None:
 
 
 @pytest.mark.parametrize("order_id", [None, 5, "", "x" * 256, "a\x00b", "\udfff", ["a"]])
-def test_an_order_id_is_shown_where_it_can_be_one(order_id: object) -> None:
+def test_only_valid_order_ids_are_shown(order_id: object) -> None:
     items = [{"order_id": order_id}, {"order_id": "x" * 255}, {"order_id": "ä"}, "order_id"]
 
     assert message(read(CreatePaymentBatch, payments=items)).order_ids == ["", "x" * 255, "ä", ""]
@@ -84,5 +84,5 @@ def test_a_bad_lookup_is_refused(fields: dict[str, Any], error: type[DomainError
 
 
 @pytest.mark.parametrize(("limit", "size"), [(None, 5000), (1, 1), (5000, 5000), (0, 5000), (-1, 5000), (5001, 5000)])
-def test_a_lookup_shows_as_many_items_as_it_says_or_all(limit: int | None, size: int) -> None:
+def test_a_lookup_returns_the_requested_number_of_items_or_all(limit: int | None, size: int) -> None:
     assert read(BatchLookup, batch_id=BATCH_ID, limit=limit).size == size

@@ -102,14 +102,14 @@ def test_it_has_the_ten_networks_and_their_chain_ids(catalogue: Catalogue) -> No
     assert {code for code, network in catalogue.networks.items() if network.family == "evm"} == set(CHAIN_IDS)
 
 
-def test_a_main_network_is_known_by_its_first_block_and_is_never_taken_for_developments() -> None:
+def test_a_main_network_and_its_development_network_have_different_identities() -> None:
     production, development = load_catalogue("production").networks, load_catalogue("development").networks
 
     assert {code: production[code].chain_identity for code in GENESES} == GENESES
     assert not {development[code].chain_identity for code in GENESES} & set(GENESES.values())
 
 
-def test_every_family_has_its_traits_and_only_counters_are_sent_one_after_the_other() -> None:
+def test_every_family_has_its_traits_and_only_families_with_counters_send_in_turn() -> None:
     assert set(TRAITS) == set(get_args(Family)) == {n.family for n in load_catalogue("production").networks.values()}
     assert {family: traits.claim for family, traits in TRAITS.items()} == {
         "evm": "counter", "ton": "counter", "tron": "window", "solana": "window", "bitcoin": "coins",
@@ -123,7 +123,7 @@ def test_every_family_has_its_traits_and_only_counters_are_sent_one_after_the_ot
     assert traits_of(load_catalogue("production").networks["bsc"]) is TRAITS["evm"]
 
 
-def test_what_is_asked_of_parameters_has_an_answer_in_every_family() -> None:
+def test_every_family_answers_each_question_about_parameters() -> None:
     silent = load_catalogue("production").networks["solana"].family_parameters
 
     assert (silent.fee_cap, silent.payout_measure_max, silent.in_development()) == (None, 0, silent)
@@ -146,7 +146,7 @@ def test_it_prices_in_23_fiat_currencies_and_every_coin(catalogue: Catalogue) ->
 
 
 @pytest.mark.parametrize("code", ["KZT", "KGS", "UZS", "LTC", "DOGE", "BCH", "DASH", "XMR", "usd", "usdt", " USD", ""])
-def test_what_is_not_offered_is_unknown(catalogue: Catalogue, code: str) -> None:
+def test_unknown_currencies_and_networks_are_refused(catalogue: Catalogue, code: str) -> None:
     assert not catalogue.is_pricing_currency(code)
     assert catalogue.networks_of(code) == ()
     with pytest.raises(KeyError):
@@ -158,7 +158,7 @@ def test_what_is_not_offered_is_unknown(catalogue: Catalogue, code: str) -> None
 @pytest.mark.parametrize(
     ("currency", "network"), [("ETH", "base"), ("ETH", "arbitrum"), ("USDC", "tron"), ("BTC", "x")]
 )
-def test_an_absent_pair_is_none(catalogue: Catalogue, currency: str, network: str) -> None:
+def test_a_missing_pair_returns_none(catalogue: Catalogue, currency: str, network: str) -> None:
     assert catalogue.pair(currency, network) is None
 
 
@@ -181,7 +181,7 @@ def test_tokens_are_pinned_to_the_main_networks_contracts_and_decimals(catalogue
     assert natives == NATIVE_DECIMALS
 
 
-def test_a_network_knows_what_pays_its_fees_and_whether_that_is_offered(catalogue: Catalogue) -> None:
+def test_a_network_names_its_fee_coin_and_whether_it_is_offered(catalogue: Catalogue) -> None:
     assert {code: (network.gas_currency, network.native) for code, network in catalogue.networks.items()} == {
         "ethereum": ("ETH", "ETH"), "bsc": ("BNB", "BNB"), "polygon": ("POL", "POL"), "avalanche": ("AVAX", "AVAX"),
         "base": ("ETH", None), "arbitrum": ("ETH", None), "tron": ("TRX", "TRX"), "solana": ("SOL", "SOL"),
@@ -194,7 +194,7 @@ def test_the_pairs_of_a_network_are_listed(catalogue: Catalogue) -> None:
     assert catalogue.pairs_on("nowhere") == ()
 
 
-def test_production_waits_for_real_depths_and_takes_amounts_worth_their_sweep() -> None:
+def test_production_uses_real_depths_and_amounts_worth_a_sweep() -> None:
     production = load_catalogue("production")
 
     assert {code: (n.confirmations, n.maturity) for code, n in production.networks.items()} == {
@@ -206,7 +206,7 @@ def test_production_waits_for_real_depths_and_takes_amounts_worth_their_sweep() 
     ]  # fmt: skip
 
 
-def test_what_offers_for_gas_follow_is_told_for_every_evm_network() -> None:
+def test_every_evm_network_names_what_its_gas_offers_follow() -> None:
     networks = load_catalogue("production").networks.items()
     told = {code: evm_parameters(n) for code, n in networks if n.family == "evm"}
 
@@ -220,18 +220,18 @@ def test_what_offers_for_gas_follow_is_told_for_every_evm_network() -> None:
     }
 
 
-def test_a_payout_of_coin_is_charged_for_what_a_contract_wallet_takes() -> None:
+def test_a_payout_of_coin_is_charged_gas_for_a_contract_wallet() -> None:
     networks = [n for n in load_catalogue("production").networks.values() if n.family == "evm"]
     assert {(n.native, n.code): evm_parameters(n).transfer_gas[n.native] for n in networks if n.native} == {
         ("ETH", "ethereum"): 30_000, ("BNB", "bsc"): 30_000, ("POL", "polygon"): 30_000, ("AVAX", "avalanche"): 30_000,
     }  # fmt: skip
 
 
-def test_development_has_a_faster_pace_and_smaller_minimums_and_differs_in_nothing_else() -> None:
+def test_development_differs_only_in_pace_and_minimums() -> None:
     development, production = load_catalogue("development"), load_catalogue("production")
 
     for code, network in development.networks.items():
-        # Its chains are no rollups, whatever they stand for; off EVM they have an identity and addresses of their own.
+        # No development chain is a rollup; off EVM they have an identity and addresses of their own.
         same = dataclasses.replace(
             production.networks[code],
             confirmations=2,
@@ -255,7 +255,7 @@ def in_development(parameters: Any) -> Parameters:
 
 
 @pytest.mark.parametrize("network", NETWORKS_BY_CURRENCY["USDT"].split())
-def test_development_takes_one_usdt_and_pays_out_half_on_every_network(network: str) -> None:
+def test_development_takes_1_usdt_and_pays_out_half_on_every_network(network: str) -> None:
     pair = load_catalogue("development").pairs["USDT", network]
 
     assert format_coin(pair.min_deposit_units, pair.decimals) == "1"
@@ -311,7 +311,7 @@ def test_every_contract_carries_valid_check_digits(currency: str, network: str) 
         assert not check(contract[:-1] + ("A" if contract[-1] != "A" else "B"))
 
 
-def test_the_check_of_evm_contracts_minds_case() -> None:
+def test_the_checksum_of_evm_contracts_depends_on_case() -> None:
     contract = TOKENS["USDT", "ethereum"][0]
 
     assert not is_evm_contract(contract.lower())
@@ -328,7 +328,7 @@ def test_token_units_become_ledger_units_and_back() -> None:
     assert on_tron.from_ledger(1_500_000 * 10**12, 18) == 1_500_000
 
 
-def test_what_a_network_cannot_express_is_refused() -> None:
+def test_an_amount_too_fine_for_a_network_is_refused() -> None:
     on_tron = load_catalogue("production").pairs["USDT", "tron"]
 
     with pytest.raises(PrecisionLostError):
@@ -338,7 +338,7 @@ def test_what_a_network_cannot_express_is_refused() -> None:
 # Nothing can be changed at run time --------------------------------------------------------------------------------
 
 
-def test_it_is_read_once_and_cannot_be_changed(catalogue: Catalogue) -> None:
+def test_the_catalogue_is_read_once_and_immutable(catalogue: Catalogue) -> None:
     pair = catalogue.pairs["USDT", "tron"]
 
     assert load_catalogue("production") is load_catalogue("production")
@@ -520,7 +520,7 @@ def read(data: Data, environment: Environment) -> Catalogue:
 
 
 @pytest.mark.parametrize("fault", MUTATIONS)
-def test_a_catalogue_that_contradicts_itself_is_refused(fault: str) -> None:
+def test_a_contradictory_catalogue_is_refused(fault: str) -> None:
     mutate, message = MUTATIONS[fault]
     data = json.loads(CATALOGUE_FILE.read_bytes())
     assert read(copy.deepcopy(data), "production").pairs
@@ -542,12 +542,12 @@ def test_a_bad_minimum_of_development_is_refused_there(deposit: str) -> None:
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"fiats": NaN}'])
-def test_what_is_no_catalogue_at_all_is_refused(raw: bytes) -> None:
+def test_a_malformed_catalogue_is_refused(raw: bytes) -> None:
     with pytest.raises(CatalogueError):
         read_catalogue(raw, "production")
 
 
-def test_a_new_token_is_a_row() -> None:
+def test_a_new_token_needs_only_a_row() -> None:
     data = json.loads(CATALOGUE_FILE.read_bytes())
     there = {"network": "base", "contract": "0x" + "12" * 20, "decimals": 18}
     data["pairs"].append({**pair_row(data, "DAI", "polygon"), **there})
@@ -559,7 +559,7 @@ def test_a_new_token_is_a_row() -> None:
     assert isinstance(catalogue.pair("DAI", "base"), Pair)
 
 
-def test_ids_of_transactions_are_stored_in_small_letters_where_they_are_hexadecimal() -> None:
+def test_hexadecimal_transaction_ids_are_stored_in_lower_case() -> None:
     networks = load_catalogue("production").networks
     assert stored_txid(networks["ethereum"], "0xABc") == "0xabc"
     base58 = next(network for network in networks.values() if network.family == "solana")

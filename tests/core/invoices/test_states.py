@@ -1,4 +1,4 @@
-"""An invoice's status follows its deposits and the time, along the table of the specification and nowhere else."""
+"""An invoice's status follows from its deposits and the time, only along the specification's table."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from core.invoices.states import (
 STATUSES: Final[tuple[InvoiceStatus, ...]] = get_args(InvoiceStatus)
 TARGET: Final = 100_000_000
 PERCENT_5: Final = 50_000
-# What the specification's table allows; wrong_amount to paid is resolve, expired to select and check is is_refresh;
-# from both to paid and paid_over leads what was sent in time and found late.
+# The transitions that the specification's table allows. From wrong_amount to paid leads resolve; from expired to select
+# and check leads is_refresh; from both to paid and paid_over leads a deposit that was sent in time and found late.
 ALLOWED: Final = {
     ("select", "check"), ("select", "expired"),
     ("check", "paid"), ("check", "paid_over"), ("check", "wrong_amount"), ("check", "expired"),
@@ -42,7 +42,7 @@ ALLOWED: Final = {
 def facts(
     status: InvoiceStatus = "check", *, confirmed: int = 0, in_time: int | None = None, **more: Any
 ) -> InvoiceFacts:
-    """Facts of an unpaid invoice that is not yet due, but for what the test says; confirmed sums came in time."""
+    """Return facts of an unpaid invoice before its expiry; confirmed sums came in time."""
     return InvoiceFacts(
         **{
             "status": status,
@@ -135,7 +135,7 @@ def facts(
         pytest.param(facts("wrong_amount", resolvable_strays=1), "wrong_amount", id="strays alone keep wrong_amount"),
     ],
 )  # fmt: skip
-def test_the_table(known: InvoiceFacts, expected: InvoiceStatus) -> None:
+def test_each_case_of_the_table_gets_its_status(known: InvoiceFacts, expected: InvoiceStatus) -> None:
     assert judge(known) == expected
 
 
@@ -153,13 +153,13 @@ def test_the_table(known: InvoiceFacts, expected: InvoiceStatus) -> None:
         (PERCENT_5, 105_000_000 + 1, "paid_over"),
     ],
 )
-def test_the_tolerance_is_inclusive_on_both_sides(accuracy_ppm: int, paid_units: int, expected: InvoiceStatus) -> None:
+def test_the_tolerance_includes_both_bounds(accuracy_ppm: int, paid_units: int, expected: InvoiceStatus) -> None:
     assert judge(facts(confirmed=paid_units, accuracy_ppm=accuracy_ppm, expiry_passed=True)) == expected
 
 
 @pytest.mark.parametrize("status", ["check", "paid", "paid_over", "expired", "wrong_amount"])
 @pytest.mark.parametrize(("small_units", "expected"), [(2, "paid"), (1, "paid_over")])
-def test_what_came_in_specks_pays_and_makes_nothing_paid_over(
+def test_dust_deposits_pay_an_invoice_but_never_overpay_it(
     status: InvoiceStatus, small_units: int, expected: InvoiceStatus
 ) -> None:
     known = facts(status, confirmed=TARGET + 2, small_units=small_units)
@@ -169,7 +169,7 @@ def test_what_came_in_specks_pays_and_makes_nothing_paid_over(
     assert judge(known) == expected
 
 
-def test_a_tolerance_between_two_units_is_not_rounded_in_anyones_favour() -> None:
+def test_a_tolerance_bound_between_two_units_is_not_rounded() -> None:
     # 3 ± 5 % is 2.85 to 3.15 units: neither 2 nor 4 is inside.
     assert [is_short(units, 3, PERCENT_5) for units in (2, 3)] == [True, False]
     assert [is_over(units, 3, PERCENT_5) for units in (3, 4)] == [False, True]
@@ -197,7 +197,7 @@ def any_facts(draw: st.DrawFn) -> InvoiceFacts:
 
 
 @given(known=any_facts())
-def test_judgement_keeps_to_the_table_and_comes_to_rest(known: InvoiceFacts) -> None:
+def test_judgement_keeps_to_the_table_and_settles(known: InvoiceFacts) -> None:
     path = [known.status]
     for _ in STATUSES:
         moved = InvoiceFacts(**{name: getattr(known, name) for name in InvoiceFacts.__slots__} | {"status": path[-1]})
@@ -209,7 +209,7 @@ def test_judgement_keeps_to_the_table_and_comes_to_rest(known: InvoiceFacts) -> 
 
 
 @given(known=any_facts())
-def test_without_confirmed_money_nothing_is_paid(known: InvoiceFacts) -> None:
+def test_an_invoice_without_confirmed_money_is_not_paid(known: InvoiceFacts) -> None:
     if known.confirmed_units == 0:
         assert judge(known) not in DECIDED_STATUSES
 
@@ -225,12 +225,12 @@ def test_only_the_transitions_of_the_table_are_allowed(before: InvoiceStatus, af
 
 
 @pytest.mark.parametrize("status", ["check", "paid", "paid_over"])
-def test_an_invoice_that_can_be_paid_must_have_a_target(status: InvoiceStatus) -> None:
+def test_a_payable_invoice_without_a_target_is_refused(status: InvoiceStatus) -> None:
     with pytest.raises(ForbiddenTransitionError):
         judge(facts(status, target_units=None))
 
 
-def test_the_tables_speak_of_the_same_statuses() -> None:
+def test_all_tables_have_the_same_statuses() -> None:
     assert set(INVOICE_TRANSITIONS) == set(STATUSES)
     assert {after for allowed in INVOICE_TRANSITIONS.values() for after in allowed} == set(STATUSES)
     assert {"paid", "paid_over", "expired"} == FINAL_STATUSES

@@ -1,4 +1,4 @@
-"""Finds the labels at which a signer may die; for those who let him."""
+"""Finds the labels at which a test may kill a signer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No process loads libraries that it does not use."""
+"""Processes load no library that they do not use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT: Final = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("module", ["actors.context", "actors.webhooks.deliver", "api.app", "scheduler.__main__"])
-def test_what_a_process_starts_in_does_not_load_rich(module: str) -> None:
+def test_base_modules_do_not_load_rich(module: str) -> None:
     script = f"import {module}, structlog, sys; print([name for name in ('rich', 'pygments') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
 

@@ -1,4 +1,4 @@
-"""Every line of every library passes the redaction, and carries its process and request."""
+"""Redacts every line of every library and adds its process and request."""
 
 import base64
 import contextlib
@@ -56,7 +56,7 @@ def settings() -> Settings:
 
 @pytest.fixture
 def lines(settings: Settings) -> Iterator["Lines"]:
-    """Given logging as a process configures it; undone afterwards, for other tests log too."""
+    """Configure logging as a process does and undo it after the test."""
     root, lines = logging.getLogger(), Lines()
     handlers, level, raising = root.handlers[:], root.level, logging.raiseExceptions
     hooks = sys.excepthook, threading.excepthook
@@ -69,13 +69,13 @@ def lines(settings: Settings) -> Iterator["Lines"]:
 
 
 class Lines:
-    """What has been logged so far."""
+    """Reads the lines logged since the last reading."""
 
     def __init__(self) -> None:
         self._stream = io.StringIO()
 
     def configure(self, settings: Settings, process: str = "web") -> None:
-        """Configure logging anew and forget what it said at its start."""
+        """Configure logging again and drop the lines of its start."""
         with contextlib.redirect_stderr(self._stream):
             log.configure(settings, process=process)
         self.start = self.text
@@ -101,7 +101,7 @@ class Lines:
      "Authorization", "token", "X-Token", "claim_token", "api_key", "private_key", "buyer_key", "set-cookie", "seed",
      "secret_box"],
 )  # fmt: skip
-def test_a_value_under_a_secret_name_is_not_shown(name: str) -> None:
+def test_values_with_secret_names_are_redacted(name: str) -> None:
     shown = Redactor()({name: "0x" + "ab" * 32, "deep": [{name: ["x1x2x3", {"y": b"z1z2z3"}]}]})
     assert shown == {name: "***", "deep": [{name: "***"}]}
 
@@ -109,11 +109,11 @@ def test_a_value_under_a_secret_name_is_not_shown(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["public_id", "txid", "order_id", "idem_key", "address_public_key", "currency", "tokens"]
 )
-def test_a_value_under_an_ordinary_name_is_shown(name: str) -> None:
+def test_values_with_ordinary_names_are_shown(name: str) -> None:
     assert Redactor()({name: "0x" + "ab" * 32}) == {name: "0x" + "ab" * 32}
 
 
-def test_whether_there_is_a_secret_may_be_shown() -> None:
+def test_the_presence_of_a_secret_may_be_shown() -> None:
     assert Redactor()({"secret": None, "has_secret": True}) == {"secret": None, "has_secret": True}
 
 
@@ -143,21 +143,21 @@ def test_whether_there_is_a_secret_may_be_shown() -> None:
         ),
     ],
 )
-def test_a_secret_is_known_by_its_shape(text: str, shown: str) -> None:
+def test_a_secret_is_recognised_by_its_shape(text: str, shown: str) -> None:
     assert Redactor().text(text) == shown
 
 
-def test_the_settings_own_secrets_are_known_wherever_they_stand(settings: Settings) -> None:
+def test_the_settings_own_secrets_are_redacted_everywhere(settings: Settings) -> None:
     redactor = Redactor(secrets_of(settings))
     for secret in SECRETS:
         assert secret not in redactor.text(f"before{secret}after")
 
 
-def test_names_in_provider_urls_are_no_secrets(settings: Settings) -> None:
+def test_names_in_provider_urls_are_not_redacted(settings: Settings) -> None:
     assert Redactor(secrets_of(settings)).text("chain ethereum, node.example, v2") == "chain ethereum, node.example, v2"
 
 
-def test_objects_bytes_and_depth_cannot_smuggle_a_secret() -> None:
+def test_secrets_in_objects_bytes_and_deep_values_are_redacted() -> None:
     class Odd:
         def __repr__(self) -> str:
             return "Odd(password=hunter2)"
@@ -171,19 +171,19 @@ def test_objects_bytes_and_depth_cannot_smuggle_a_secret() -> None:
     assert "hunter2" not in shown
 
 
-def test_a_value_that_contains_itself_ends_somewhere() -> None:
+def test_a_value_that_contains_itself_is_cut() -> None:
     circle: list[object] = ["redis://:hunter2@h"]
     circle.append(circle)
     assert "hunter2" not in json.dumps(Redactor()(circle))
 
 
-def test_a_long_text_is_cut_after_its_secrets_are_gone() -> None:
+def test_a_long_text_is_redacted_before_it_is_cut() -> None:
     text = Redactor().text("x" * (TEXT_CHARS_MAX - 10) + " redis://:hunter2@host " + "y" * 100_000)
     assert "hunter2" not in text
     assert len(text) < TEXT_CHARS_MAX + 50
 
 
-def test_hostile_text_costs_no_time() -> None:
+def test_hostile_text_is_redacted_in_little_time() -> None:
     for piece in ("a", "abc ", "://", "password=", "secret='", "sk_", "bearer ", "x@"):
         Redactor().text(piece * (200_000 // len(piece)))
 
@@ -207,7 +207,7 @@ def test_a_line_has_its_process_request_and_facts(lines: Lines) -> None:
     assert line["timestamp"].endswith("Z")
 
 
-def test_a_new_request_forgets_the_facts_of_the_last(lines: Lines) -> None:
+def test_a_new_request_drops_the_facts_of_the_last(lines: Lines) -> None:
     log.bind_request("one")
     structlog.contextvars.bind_contextvars(merchant_id="m")
     log.bind_request("two")
@@ -238,7 +238,7 @@ def test_a_traceback_shows_neither_values_nor_secrets(lines: Lines, settings: Se
         assert secret not in lines.text
 
 
-def test_handlers_that_libraries_bring_along_are_replaced(settings: Settings, lines: Lines) -> None:
+def test_handlers_installed_by_libraries_are_replaced(settings: Settings, lines: Lines) -> None:
     own, stream = logging.getLogger("gunicorn.error"), io.StringIO()
     own.addHandler(logging.StreamHandler(stream))
     own.propagate = False
@@ -249,7 +249,7 @@ def test_handlers_that_libraries_bring_along_are_replaced(settings: Settings, li
     assert lines.last["logger"] == "gunicorn.error"
 
 
-def test_what_nobody_catches_is_logged_without_secrets(lines: Lines) -> None:
+def test_uncaught_errors_are_logged_without_secrets(lines: Lines) -> None:
     def fail() -> None:
         raise RuntimeError("redis://:hunter2@h")
 
@@ -265,16 +265,16 @@ def test_what_nobody_catches_is_logged_without_secrets(lines: Lines) -> None:
     assert "hunter2" not in lines.text
 
 
-def test_development_says_what_is_unsafe_at_every_start(settings: Settings, lines: Lines) -> None:
+def test_development_logs_its_unsafe_settings_at_every_start(settings: Settings, lines: Lines) -> None:
     assert [json.loads(line)["what"] for line in lines.start.splitlines()] == list(settings.warnings())
 
 
-def test_a_command_does_not_repeat_it(settings: Settings, lines: Lines) -> None:
+def test_a_command_does_not_log_unsafe_settings(settings: Settings, lines: Lines) -> None:
     lines.configure(settings, process="cli")
     assert lines.start == ""
 
 
-def test_the_console_is_readable_and_redacted(lines: Lines) -> None:
+def test_console_lines_are_readable_and_redacted(lines: Lines) -> None:
     lines.configure(load_settings({**ENV, "LOG_FORMAT": "console"}))
     try:
         raise ValueError("redis://:hunter2@h")

@@ -1,9 +1,9 @@
-"""What is always true is said once in a while."""
+"""Limits how often a lasting state is logged."""
 
 from core.logs.throttle import LogThrottle
 
 
-def test_a_topic_passes_once_in_its_time_and_does_not_hold_up_others() -> None:
+def test_a_topic_passes_once_an_interval_and_delays_no_other() -> None:
     now_s = 100.0
     throttle = LogThrottle(every_s=60, clock=lambda: now_s)
     assert throttle.allows("a")

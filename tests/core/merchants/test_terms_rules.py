@@ -1,4 +1,4 @@
-"""Methods are those of the catalogue, percentages are exact, and what is shown is what was set."""
+"""Methods come from the catalogue, percentages are exact, and a setting is shown as it was made."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from core.merchants.terms_schemas import MethodName
 CATALOGUE = load_catalogue("production")
 
 
-def test_methods_are_named_once_and_the_only_network_of_a_coin_is_filled_in() -> None:
+def test_methods_are_named_once_and_get_the_only_network_of_a_coin() -> None:
     names = [
         MethodName(currency="USDT", network="bsc"),
         MethodName(currency="BTC"),
@@ -51,14 +51,14 @@ def test_methods_are_named_once_and_the_only_network_of_a_coin_is_filled_in() ->
     [("USDT", None), ("USDT", ""), ("USDT", "bitcoin"), ("ETH", "base"), ("usdt", "bsc"), ("USDT", "BSC"),
      ("USD", None), ("USD", "ethereum"), ("DOGE", None), ("LTC", "litecoin")],
 )  # fmt: skip
-def test_a_method_that_is_not_in_the_catalogue_spoils_the_list(currency: str, network: str | None) -> None:
+def test_one_unknown_method_refuses_the_list(currency: str, network: str | None) -> None:
     names = [MethodName(currency="BTC"), MethodName(currency=currency, network=network)]
 
     with pytest.raises(AcceptedUnknownMethod, match="is not in the catalogue"):
         accepted_methods(CATALOGUE, names)
 
 
-def test_a_coin_a_network_or_both_name_methods() -> None:
+def test_methods_are_selected_by_coin_network_or_both() -> None:
     assert named_methods(CATALOGUE, currency="DAI", network=None) == {("DAI", "ethereum"), ("DAI", "polygon")}
     assert named_methods(CATALOGUE, currency=None, network="bsc") == {("USDT", "bsc"), ("USDC", "bsc"), ("BNB", "bsc")}
     assert named_methods(CATALOGUE, currency="DAI", network="polygon") == {("DAI", "polygon")}
@@ -76,7 +76,7 @@ def test_a_coin_a_network_or_both_name_methods() -> None:
         (None, "nowhere", PaymentUnsupportedNetwork),
     ],
 )
-def test_what_is_not_in_the_catalogue_cannot_be_named(
+def test_methods_outside_the_catalogue_are_refused(
     currency: str | None, network: str | None, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -84,13 +84,13 @@ def test_what_is_not_in_the_catalogue_cannot_be_named(
 
 
 @pytest.mark.parametrize("percent", [99.0001, -99.0001, 1e9, 0.00001, 2.50005])
-def test_a_discount_out_of_bounds_or_too_fine(percent: float) -> None:
+def test_a_discount_out_of_bounds_or_too_fine_is_refused(percent: float) -> None:
     with pytest.raises(DiscountBadPercent):
         discount_ppm(percent)
 
 
 @pytest.mark.parametrize("percent", [5.0001, -0.0001, 0.00001])
-def test_a_tolerance_out_of_bounds_or_too_fine(percent: float) -> None:
+def test_a_tolerance_out_of_bounds_or_too_fine_is_refused(percent: float) -> None:
     with pytest.raises(AccuracyBadPercent):
         accuracy_ppm(percent)
 
@@ -100,7 +100,7 @@ def test_a_tolerance_out_of_bounds_or_too_fine(percent: float) -> None:
     [(True, 10_000, True), (True, 50_000, True), (True, 9_999, False), (True, 0, False), (True, None, False),
      (False, 9_999, True), (False, 0, True), (False, None, True)],
 )  # fmt: skip
-def test_a_tolerance_in_force_is_1_percent_at_least(*, enabled: bool, ppm: int | None, allowed: bool) -> None:
+def test_a_tolerance_in_force_is_at_least_1_percent(*, enabled: bool, ppm: int | None, allowed: bool) -> None:
     try:
         check_accuracy(enabled=enabled, ppm=ppm)
     except AccuracyBadPercent:
@@ -122,11 +122,11 @@ def test_every_tolerance_reads_back_as_it_is_shown(ppm: int) -> None:
 
 
 @pytest.mark.parametrize(("ppm", "text"), [(0, b"0"), (50_000, b"5"), (-990_000, b"-99"), (12_500, b"1.25")])
-def test_whole_percentages_are_shown_whole(ppm: int, text: bytes) -> None:
+def test_whole_percentages_are_shown_without_a_fraction(ppm: int, text: bytes) -> None:
     assert msgspec.json.encode(percent_number(ppm)) == text
 
 
-def test_what_is_accepted_is_shown_in_order_and_all_as_nothing() -> None:
+def test_accepted_methods_are_shown_in_order_and_all_of_them_as_an_empty_list() -> None:
     shown: Any = msgspec.to_builtins(show_accepted({("USDT", "tron"), ("BTC", "bitcoin"), ("USDT", "bsc")}))
 
     assert [(item["currency"], item["network"]) for item in shown["accepted"]] == [
@@ -135,7 +135,7 @@ def test_what_is_accepted_is_shown_in_order_and_all_as_nothing() -> None:
     assert show_accepted(None).accepted == []
 
 
-def test_discounts_are_shown_of_what_is_asked_for() -> None:
+def test_discounts_are_shown_for_the_requested_methods() -> None:
     discounts = {("USDT", "tron"): -5_000, ("BTC", "bitcoin"): 20_000}
 
     assert [item.discount_percent for item in show_discounts(discounts, set(CATALOGUE.pairs)).items] == [2, -0.5]

@@ -1,4 +1,4 @@
-"""Requests about how a merchant is paid refuse by field, with codes of their own."""
+"""Requests about a merchant's terms are refused by field, with codes of their own."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NOT_NUMBERS: list[Any] = ["5", True, [], {}, float("nan"), float("inf"), 10**400
      [{"currency": ""}], [{"currency": 1}], [ETHER | {"network": 1}], [ETHER | {"network": "a\x00"}], [ETHER, {}],
      [{"currency": "E" * 33}], [ETHER] * (METHODS_MAX + 1)],
 )  # fmt: skip
-def test_what_is_no_list_of_methods(accepted: Any) -> None:
+def test_a_malformed_list_of_methods_is_refused(accepted: Any) -> None:
     assert refused(SetAccepted, {"accepted": accepted}).code == "accepted.unknown_method"
 
 
-def test_a_list_an_empty_one_and_none() -> None:
+def test_a_list_may_be_given_empty_or_missing() -> None:
     named = read(SetAccepted, {"accepted": [ETHER | {"unknown": 1}, {"currency": "BNB", "network": None}]})
 
     assert named.accepted == [MethodName(currency="ETH", network="ethereum"), MethodName(currency="BNB")]
@@ -34,12 +34,12 @@ def test_a_list_an_empty_one_and_none() -> None:
 
 
 @pytest.mark.parametrize("percent", [99.0001, -99.0001, 100, *NOT_NUMBERS])
-def test_what_is_no_discount(percent: Any) -> None:
+def test_an_invalid_discount_is_refused(percent: Any) -> None:
     assert refused(SetDiscount, ETHER | {"discount_percent": percent}).code == "discount.bad_percent"
 
 
 @pytest.mark.parametrize("percent", [99, -99, 0, 0.0001, -2.5])
-def test_what_is_a_discount(percent: float) -> None:
+def test_a_valid_discount_is_read(percent: float) -> None:
     assert read(SetDiscount, ETHER | {"discount_percent": percent}).discount_percent == percent
 
 
@@ -53,20 +53,20 @@ def test_what_is_a_discount(percent: float) -> None:
         ({"discount_percent": 5, "currency": ""}, "payment.unknown_currency"),
     ],
 )
-def test_a_discount_is_in_some_coin(fields: dict[str, Any], code: str) -> None:
+def test_a_discount_needs_a_coin(fields: dict[str, Any], code: str) -> None:
     assert refused(SetDiscount, fields).code == code
 
 
 @pytest.mark.parametrize("percent", [5.0001, -0.1, *NOT_NUMBERS])
-def test_what_is_no_tolerance(percent: Any) -> None:
+def test_an_invalid_tolerance_is_refused(percent: Any) -> None:
     assert refused(SetAccuracy, {"accuracy_percent": percent}).code == "accuracy.bad_percent"
 
 
 @pytest.mark.parametrize("enabled", [1, 0, "true", "", [], 1.0])
-def test_on_and_off_are_said_in_json(enabled: Any) -> None:
+def test_enabled_takes_json_booleans_only(enabled: Any) -> None:
     assert refused(SetAccuracy, {"enabled": enabled}).code == "request.bad_field"
 
 
 @pytest.mark.parametrize("schema", [SetAccepted, SetDiscount, SetAccuracy])
-def test_an_empty_body_asks_for_nothing_but_to_read(schema: type[Request]) -> None:
+def test_an_empty_body_is_a_read(schema: type[Request]) -> None:
     assert read(schema, {}) == schema()

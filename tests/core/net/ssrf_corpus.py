@@ -1,4 +1,4 @@
-"""Hosts that no webhook may reach, made of every forbidden range in every notation, and some that one may.
+"""Hosts that no webhook may reach, from every forbidden range in every notation, and some that one may.
 
 The ranges are typed here from the registries of special-purpose addresses, independently of core.net.egress.
 """
@@ -20,7 +20,7 @@ V6_RANGES = (
     "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8", "4000::/3", "8000::/1", "200::/7",
 )  # fmt: skip
 
-# Where clouds and machines keep what an attacker wants.
+# Metadata services of clouds and local addresses.
 METADATA = (
     "169.254.169.254", "169.254.169.253", "169.254.169.123", "169.254.170.2", "169.254.170.23", "169.254.0.23",
     "100.100.100.200", "168.63.129.16", "192.0.0.192", "100.88.222.5", "[fd00:ec2::254]", "[fd00:ec2::23]",
@@ -32,7 +32,7 @@ LOCAL_NAMES = (
     "router.lan", "nas.home", "nas.home.arpa", "wiki.corp", "db.intranet", "db.internal", "x.private", "postgres",
     "redis", "ip6-localhost", "ip6-loopback", "broadcasthost", "wpad", "a", "com",
 )  # fmt: skip
-# Spellings by which parsers and resolvers have been talked into an address, and what is no host at all.
+# Spellings that parsers and resolvers have accepted as addresses, and malformed hosts.
 TRICKS = (
     "127.0.0.1.", "127.1", "127.0.1", "0", "0.0", "0x0", "0x", "00", "1.1.1.1.1", "256.0.0.1", "127.0.0.256",
     "0x7f.0.0.1", "0x7F.1", "0177.1", "00000177.0.0.1", "127.0.0.01", "127.00.0.1", "127.0x0.0.1", "8.8.8.010",
@@ -58,7 +58,7 @@ def _edges(text: str) -> Iterator[str]:
 
 
 def _numbers(address: IPv4Address) -> Iterator[str]:
-    """Return the ways of the C library to write an address without its four decimal parts."""
+    """Return the C library's spellings of an address other than four decimal parts."""
     value, parts = int(address), address.packed
     yield str(value)
     yield hex(value)
@@ -69,7 +69,7 @@ def _numbers(address: IPv4Address) -> Iterator[str]:
 
 
 def _disguises(address: IPv4Address) -> Iterator[str]:
-    """Return the IPv6 addresses that carry an IPv4 address to where it leads."""
+    """Return the IPv6 addresses that embed an IPv4 address."""
     value = int(address)
     yield f"[::ffff:{address}]"
     yield f"[{IPv6Address(0xFFFF << 32 | value)}]"

@@ -1,4 +1,4 @@
-"""An allowlist holds exactly the addresses that it names."""
+"""An allowlist admits exactly the addresses that it names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_addresses_and_networks_are_shown_in_one_spelling(entry: str, shown: str
         "1" * 100_000, "\ud800", "203.0.113.0/0024", "2001:db8::1/64",
     ],
 )  # fmt: skip
-def test_what_is_neither_is_refused(entry: str) -> None:
+def test_an_entry_that_is_no_address_or_network_is_refused(entry: str) -> None:
     with pytest.raises(AllowlistBadIp, match="ips") as refusal:
         parse(["203.0.113.7", entry])
     assert len(refusal.value.message) < 200
@@ -70,5 +70,5 @@ def test_a_list_is_bounded_and_holds_each_network_once() -> None:
         (["203.0.113.7", "2001:db8::/32"], "2001:db8:1::9", True),
     ],
 )
-def test_who_is_on_a_list_and_who_is_not(entries: list[str], source: str | None, admitted: bool) -> None:  # noqa: FBT001
+def test_only_listed_addresses_are_admitted(entries: list[str], source: str | None, admitted: bool) -> None:  # noqa: FBT001
     assert admits(parse(entries), ip_address(source) if source else None) is admitted

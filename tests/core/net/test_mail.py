@@ -1,4 +1,4 @@
-"""E-mails say what they must, hold no header of a stranger's, and go out by the operator's server, safely or not."""
+"""E-mails have their text, no injected header, and leave by the operator's server."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def send(peer: SmtpServer, *messages: EmailMessage, login: str = "", context: ob
             server.send(one)
 
 
-# What it says -----------------------------------------------------------------------------------------------
+# Text -------------------------------------------------------------------------------------------------------
 
 
-def test_a_cheque_says_who_what_where_and_until_when() -> None:
+def test_a_cheques_email_names_sender_amount_link_and_expiry() -> None:
     body = cheque()
 
     for text in ("Shop", "25 USDT on Ethereum", "Prize", "Well done", URL, "1 May 2026"):
@@ -48,7 +48,7 @@ def test_a_cheque_says_who_what_where_and_until_when() -> None:
     assert mail.cheque_subject("25", "USDT") == "You have received 25 USDT"
 
 
-def test_what_a_merchant_wrote_is_a_text() -> None:
+def test_a_merchants_text_is_sent_as_plain_text() -> None:
     script = '"><script>alert(1)</script><a href="https://evil.example">'
     body = cheque(sender=script, title=script, note=script + "\nsecond line")
 
@@ -58,7 +58,7 @@ def test_what_a_merchant_wrote_is_a_text() -> None:
     assert "<br>second line" in body.html
 
 
-def test_controls_and_turned_directions_are_left_out() -> None:
+def test_control_characters_and_direction_marks_are_left_out() -> None:
     body = cheque(note="a\x1b[31mb\u202ec\x00d\te")
 
     assert "a[31mbcd\te" in body.text
@@ -79,24 +79,24 @@ def test_controls_and_turned_directions_are_left_out() -> None:
         "ann@",
         "@mail.example",
         "ann@" + "ä" * 300,
-        # Words that a header's reader decodes.
+        # Encoded words, which a mail program decodes.
         "ann@=?utf-8?q?mail=2Eexample=2C_bob=40mail=2Eexample?=",
         "ann@=?utf-8?q?mail=2Eexample?=",
         "=?utf-8?q?ann=40mail=2Eexample=2C_bob?=@mail.example",
     ],
 )
-def test_a_recipient_that_is_more_than_one_address_is_refused_for_good(recipient: str) -> None:
+def test_several_recipients_are_refused_permanently(recipient: str) -> None:
     with pytest.raises(MailRefusedError) as refusal:
         message(recipient)
     assert refusal.value.is_final
 
 
-def test_a_subject_cannot_begin_another_header() -> None:
+def test_a_subject_cannot_inject_a_header() -> None:
     with pytest.raises(MailRefusedError):
         message(subject="Hello\r\nBcc: all@mail.example")
 
 
-def test_an_email_has_the_same_id_each_time_and_a_domain_in_ascii() -> None:
+def test_an_email_has_the_same_id_at_each_attempt_and_an_ascii_domain() -> None:
     one = message("ann@bücher.example")
 
     assert one["To"] == "ann@xn--bcher-kva.example"
@@ -107,7 +107,7 @@ def test_an_email_has_the_same_id_each_time_and_a_domain_in_ascii() -> None:
 # The server -------------------------------------------------------------------------------------------------
 
 
-def test_emails_go_out_over_one_session_as_they_were_composed() -> None:
+def test_emails_are_sent_unchanged_over_one_session() -> None:
     body = cheque(note="grüße " * 300)
     with SmtpServer() as peer:
         send(peer, message(), mail.compose(ID, sender="a@b.example", recipient="c@d.example", subject="S", body=body))
@@ -120,7 +120,7 @@ def test_emails_go_out_over_one_session_as_they_were_composed() -> None:
     assert page.get_content().replace("\r\n", "\n").strip() == body.html
 
 
-def test_tls_is_taken_where_it_is_offered_and_verified(tmp_path: Path) -> None:
+def test_offered_starttls_is_used_and_verified(tmp_path: Path) -> None:
     server, client = certify(tmp_path)
     with SmtpServer(tls=server) as peer:
         send(peer, message(), login="ann:secret@", context=client)
@@ -131,7 +131,7 @@ def test_tls_is_taken_where_it_is_offered_and_verified(tmp_path: Path) -> None:
         assert (peer.logins, len(peer.messages)) == (1, 1)
 
 
-def test_tls_from_the_start_is_verified_too(tmp_path: Path) -> None:
+def test_implicit_tls_is_verified(tmp_path: Path) -> None:
     server, client = certify(tmp_path)
     with SmtpServer(tls=server, is_tls_from_start=True) as peer:
         send(peer, message(), context=client)
@@ -140,7 +140,7 @@ def test_tls_from_the_start_is_verified_too(tmp_path: Path) -> None:
         assert len(peer.messages) == 1
 
 
-def test_a_password_leaves_this_machine_only_over_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_is_sent_only_over_tls_except_to_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     with SmtpServer() as peer:
         send(peer, message(), login="ann:secret@")
         monkeypatch.setattr(mail_server, "_is_loopback", lambda _: False)
@@ -149,7 +149,7 @@ def test_a_password_leaves_this_machine_only_over_tls(monkeypatch: pytest.Monkey
         assert (peer.logins, len(peer.messages)) == (1, 1)
 
 
-def test_loopback_is_told_by_the_address() -> None:
+def test_loopback_is_recognised_by_address() -> None:
     assert [
         host for host in ("127.0.0.1", "::1", "localhost", "mail.example", "10.0.0.1") if mail_server._is_loopback(host)
     ] == [
@@ -170,7 +170,7 @@ def test_loopback_is_told_by_the_address() -> None:
         ("DATA", b"", False),
     ],
 )
-def test_a_refused_email_leaves_the_others_their_chance(verb: str, answer: bytes, is_final: bool) -> None:  # noqa: FBT001
+def test_a_refused_email_does_not_stop_the_others(verb: str, answer: bytes, is_final: bool) -> None:  # noqa: FBT001
     with SmtpServer(answers={verb: answer}) as peer, MailServer(peer.url, helo="pay.example") as server:
         with pytest.raises(MailRefusedError) as refusal:
             server.send(message())
@@ -183,7 +183,7 @@ def test_a_refused_email_leaves_the_others_their_chance(verb: str, answer: bytes
         assert len(peer.messages) == 1
 
 
-def test_a_server_that_is_away_or_does_not_know_us_is_told_apart() -> None:
+def test_an_unreachable_server_and_a_refused_login_raise_different_errors() -> None:
     with SmtpServer() as peer:
         url = peer.url
     with pytest.raises(MailServerError), MailServer(url, helo="pay.example") as server:
@@ -193,7 +193,7 @@ def test_a_server_that_is_away_or_does_not_know_us_is_told_apart() -> None:
     assert "secret" not in str(refusal.value)
 
 
-def test_user_and_password_may_be_escaped_in_the_address() -> None:
+def test_user_and_password_may_be_percent_encoded() -> None:
     server = MailServer("smtps://a%40b:p%2Fw@mail.example", helo="x")
 
     assert (server._user, server._password, server._host, server._port) == ("a@b", "p/w", "mail.example", 465)

@@ -1,4 +1,4 @@
-"""The picture holds exactly the code's modules, in a PNG that any decoder reads."""
+"""The image holds exactly the code's modules, in a PNG that any decoder reads."""
 
 import base64
 import struct
@@ -13,7 +13,7 @@ ADDRESS = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 
 def chunks_of(png: bytes) -> list[tuple[bytes, bytes]]:
-    """Given a PNG, check its signature and checksums, and return its chunks."""
+    """Check a PNG's signature and checksums; return its chunks."""
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     chunks, at = [], 8
     while at < len(png):
@@ -26,7 +26,7 @@ def chunks_of(png: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def pixels_of(uri: str) -> list[list[int]]:
-    """Decode the picture as an independent reader would: one bit a pixel, filters None and Up."""
+    """Decode the image as an independent reader does: one bit a pixel, filters None and Up."""
     assert uri.startswith("data:image/png;base64,")
     chunks = chunks_of(base64.b64decode(uri.partition(",")[2], validate=True))
     assert [kind for kind, _ in chunks] == [b"IHDR", b"IDAT", b"IEND"]
@@ -43,7 +43,7 @@ def pixels_of(uri: str) -> list[list[int]]:
 
 
 def modules_of(uri: str) -> list[str]:
-    """Return the dark modules inside the quiet zone, each row a text of # and blanks."""
+    """Return the modules inside the quiet zone, each row a text of # and blanks."""
     rows = pixels_of(uri)
     for row in range(0, len(rows), MODULE_PX):
         assert all(rows[row + i] == rows[row] for i in range(MODULE_PX)), "a module's rows are alike"
@@ -69,11 +69,11 @@ def encoded(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("text", [ADDRESS, "a", "0" * 5000, "日本語", "x" * 2331, "https://pay.example/pay/1?a=b"])
-def test_the_picture_shows_the_encoders_matrix(text: str) -> None:
+def test_the_image_shows_the_encoders_matrix(text: str) -> None:
     assert modules_of(qr_data_uri(text)) == encoded(text)
 
 
-def test_the_three_finders_stand_in_their_corners() -> None:
+def test_the_three_finder_patterns_are_in_their_corners() -> None:
     modules = modules_of(qr_data_uri(ADDRESS))
     finder = ["#######", "#     #", "# ### #", "# ### #", "# ### #", "#     #", "#######"]
     assert [row[:7] for row in modules[:7]] == finder
@@ -81,15 +81,15 @@ def test_the_three_finders_stand_in_their_corners() -> None:
     assert [row[:7] for row in modules[-7:]] == finder
 
 
-def test_two_texts_have_two_pictures() -> None:
+def test_different_texts_have_different_images() -> None:
     assert qr_data_uri(ADDRESS) != qr_data_uri(ADDRESS.lower())
 
 
-def test_the_picture_of_an_address_is_small() -> None:
+def test_the_image_of_an_address_is_small() -> None:
     assert len(qr_data_uri(ADDRESS)) < 1000
 
 
 @pytest.mark.parametrize("text", ["", "x" * 2332, "x" * 7090, "0" * 1_000_000])
-def test_a_text_that_no_code_holds_is_refused(text: str) -> None:
+def test_a_text_too_long_for_a_code_is_refused(text: str) -> None:
     with pytest.raises(QrTooLong):
         qr_data_uri(text)

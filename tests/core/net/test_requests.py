@@ -1,4 +1,4 @@
-"""Request schemas refuse by field, with the field's own code; what they accept is what actors read."""
+"""Schemas refuse requests by field with the field's own code, and read accepted ones unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refused(schema: type[Request], fields: dict[str, Any]) -> DomainError:
 
 
 @pytest.mark.parametrize("schema", [CreatePayment, WalletLookup, CreatePayoutBatch, CreatePaymentLink, BlockWallet])
-def test_null_is_absence_in_every_optional_field(schema: type[Request]) -> None:
+def test_null_counts_as_absent_in_every_optional_field(schema: type[Request]) -> None:
     nothing = dict.fromkeys(optional_fields(schema))
 
     assert refusal_of(schema, nothing) == refusal_of(schema, {})
@@ -46,7 +46,7 @@ def refusal_of(schema: type[Request], fields: dict[str, Any]) -> tuple[str, str]
     return None
 
 
-# What is wrong, and the code that says so.
+# Field, wrong value, code.
 BAD_PAYMENT_FIELDS: list[tuple[str, Any, str]] = [
     *(
         ("amount", value, "payment.bad_amount")
@@ -167,7 +167,7 @@ BAD_PAYMENT_FIELDS: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("name", "value", "code"), BAD_PAYMENT_FIELDS)
-def test_a_bad_field_of_a_payment_is_refused_with_its_own_code_and_name(name: str, value: Any, code: str) -> None:
+def test_a_bad_field_of_a_payment_is_refused_with_its_code_and_name(name: str, value: Any, code: str) -> None:
     error = refused(CreatePayment, GOOD | {name: value})
 
     assert error.code == code
@@ -184,7 +184,7 @@ def test_text_that_cannot_be_stored_is_refused_in_every_field(name: str, text: s
 
 
 @pytest.mark.parametrize(("name", "code"), [("amount", "payment.bad_amount"), ("currency", "payment.unknown_currency")])
-def test_a_required_field_that_is_missing_has_the_code_of_a_bad_one(name: str, code: str) -> None:
+def test_a_missing_required_field_has_the_code_of_a_bad_one(name: str, code: str) -> None:
     error = refused(CreatePayment, {key: value for key, value in GOOD.items() if key != name})
 
     assert (error.code, error.message) == (code, f"{name}: is missing")
@@ -215,11 +215,11 @@ def test_a_required_field_that_is_missing_has_the_code_of_a_bad_one(name: str, c
         ("is_refresh", True),
     ],
 )
-def test_what_the_rules_allow_passes_unchanged(name: str, value: Any) -> None:
+def test_valid_values_pass_unchanged(name: str, value: Any) -> None:
     assert getattr(read(CreatePayment, GOOD | {name: value}), name) == value
 
 
-def test_a_callback_in_unicode_is_kept_as_its_punycode() -> None:
+def test_a_unicode_callback_is_stored_as_punycode() -> None:
     asked = read(CreatePayment, GOOD | {"url_callback": "https://b\u00fccher.example/hook?x=1"})
 
     assert asked.url_callback == "https://xn--bcher-kva.example/hook?x=1"
@@ -260,11 +260,11 @@ def test_unknown_fields_are_ignored() -> None:
     assert payment == read(CreatePayment, GOOD)
 
 
-def test_of_several_bad_fields_the_first_of_the_schema_is_named() -> None:
+def test_the_first_bad_field_of_the_schema_is_named() -> None:
     assert refused(CreatePayment, {"theme": 1, "subtract": 101, "amount": 1}).code == "payment.bad_amount"
 
 
-def test_a_request_travels_to_its_actor_unchanged() -> None:
+def test_a_request_reaches_its_actor_unchanged() -> None:
     payment = read(
         CreatePayment, GOOD | {"order_id": "№ 7", "accuracy_payment_percent": 0.1, "is_payment_multiple": True}
     )
@@ -292,7 +292,7 @@ def test_a_lookup_needs_a_uuid_or_an_order_id(fields: dict[str, Any], code: str)
     assert refused(PaymentLookup, fields).code == code
 
 
-def test_a_lookup_takes_order_ids_that_no_merchant_may_create() -> None:
+def test_a_lookup_accepts_reserved_order_ids() -> None:
     assert read(PaymentLookup, {"order_id": "payoutlink:1"}).order_id == "payoutlink:1"
 
 
@@ -305,7 +305,7 @@ def test_a_lookup_takes_order_ids_that_no_merchant_may_create() -> None:
         ({"currency": "USDT", "network": 1}, "pay.method_not_accepted"),
     ],
 )
-def test_a_choice_names_a_coin(fields: dict[str, Any], code: str) -> None:
+def test_a_choice_needs_a_coin(fields: dict[str, Any], code: str) -> None:
     assert refused(MethodChoice, fields).code == code
 
 
@@ -313,7 +313,7 @@ def test_a_choice_may_leave_the_network_to_the_catalogue() -> None:
     assert read(MethodChoice, {"currency": "ETH", "network": ""}).network is None
 
 
-def test_the_message_of_a_choice_survives_the_queue() -> None:
+def test_a_choice_survives_the_queue() -> None:
     message = SelectMethod(invoice_id=uuid4(), currency="ETH", network=None)
 
     assert msgspec.json.decode(msgspec.json.encode(message), type=SelectMethod) == message
@@ -333,7 +333,7 @@ def test_a_webhook_endpoint_needs_a_url(fields: dict[str, Any], code: str) -> No
     assert refused(RegisterWebhook, fields).code == code
 
 
-def test_a_value_that_is_none_of_those_allowed_is_not_shown_again() -> None:
+def test_a_refused_enum_value_is_not_repeated_in_the_message() -> None:
     error = refused(CreatePayment, GOOD | {"theme": "x" * 70_000})
 
     assert error.message == "theme: is none of the values that it may have"
@@ -347,5 +347,5 @@ def test_a_value_that_is_none_of_those_allowed_is_not_shown_again() -> None:
         ("lifetime", "60", "expected integer or null, got string"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_told_in_json_s_words(field: str, given: Any, message: str) -> None:
+def test_a_value_of_the_wrong_type_is_named_in_json_terms(field: str, given: Any, message: str) -> None:
     assert refused(CreatePayment, GOOD | {field: given}).message == f"{field}: {message}"

@@ -1,4 +1,4 @@
-"""Every host of the corpus is refused wherever a merchant's URL is judged, and public ones pass everywhere."""
+"""Every host of the corpus is refused at each check of a merchant's URL; public hosts pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def refuses(check: Callable[..., object], *arguments: Any, **options: Any) -> bo
 
 
 def deliver(urls: list[str], *, is_endpoint: bool) -> list[Outcome]:
-    """Send to all of them at once, as production would."""
+    """Deliver to all of them at once, as production would."""
     posts = [
         Post(
             key=key,
@@ -65,20 +65,20 @@ def test_the_corpus_is_large_and_has_no_repeats() -> None:
 
 
 @pytest.mark.parametrize("require_https", [True, False])
-def test_no_host_of_the_corpus_passes_as_text(*, require_https: bool) -> None:
+def test_hosts_of_the_corpus_are_refused_as_text(*, require_https: bool) -> None:
     schemes = ("https",) if require_https else ("https", "http")
     urls = [f"{scheme}://{host}/hook" for host in FORBIDDEN_HOSTS for scheme in schemes]
 
     assert [url for url in urls if not refuses(check_public_url, url, require_https=require_https)] == []
 
 
-def test_development_admits_none_of_it_but_this_machine() -> None:
+def test_development_admits_only_loopback_of_the_corpus() -> None:
     admitted = [a for a in FORBIDDEN_ADDRESSES if not is_forbidden_address(a, allow_loopback=True)]
 
     assert set(admitted) == LOOPBACK
 
 
-def test_no_address_of_the_corpus_is_connected_to() -> None:
+def test_addresses_of_the_corpus_are_not_connected_to() -> None:
     assert [address for address in FORBIDDEN_ADDRESSES if not is_forbidden_address(address)] == []
 
     def opened(address: str) -> bool:
@@ -88,7 +88,7 @@ def test_no_address_of_the_corpus_is_connected_to() -> None:
     assert [address for address in FORBIDDEN_ADDRESSES if opened(address)] == []
 
 
-def test_no_name_leads_to_an_address_of_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_resolve_to_the_corpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = []
     for address in FORBIDDEN_ADDRESSES:
         answer_with(monkeypatch, lambda _, found=address: found)  # type: ignore[misc]
@@ -99,7 +99,9 @@ def test_no_name_leads_to_an_address_of_the_corpus(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("is_endpoint", [True, False])
-def test_nothing_is_delivered_to_a_host_of_the_corpus(monkeypatch: pytest.MonkeyPatch, *, is_endpoint: bool) -> None:
+def test_webhooks_are_not_delivered_to_hosts_of_the_corpus(
+    monkeypatch: pytest.MonkeyPatch, *, is_endpoint: bool
+) -> None:
     monkeypatch.setattr(egress_client, "_open_socket", lambda *_, **__: pytest.fail("a socket was opened"))
     monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: pytest.fail("a name was looked up"))
 
@@ -109,7 +111,7 @@ def test_nothing_is_delivered_to_a_host_of_the_corpus(monkeypatch: pytest.Monkey
     assert [FORBIDDEN_HOSTS[o.key] for o in outcomes if not str(o.error).startswith("refused: ")] == []
 
 
-def test_nothing_is_delivered_to_a_name_that_leads_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_webhooks_are_not_delivered_to_names_that_resolve_to_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(egress_client, "_open_socket", lambda *_, **__: pytest.fail("a socket was opened"))
     answer_with(monkeypatch, lambda host: FORBIDDEN_ADDRESSES[int(host.split(".")[0].removeprefix("n"))])
 

@@ -1,4 +1,4 @@
-"""Claim tokens follow from a link's id and a secret key, and from nothing else."""
+"""Derives claim tokens from a link's id and a secret key alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OLD = keys(("old", b"a"))
 ROTATED = keys(("new", b"b"), ("old", b"a"))
 
 
-def test_a_token_is_the_same_each_time_and_of_its_link_alone() -> None:
+def test_a_token_is_stable_and_unique_to_its_link() -> None:
     tokens = ClaimTokens(OLD)
 
     assert tokens.token(LINK, "old") == ClaimTokens(OLD).token(LINK, "old")
@@ -31,7 +31,7 @@ def test_a_token_is_the_same_each_time_and_of_its_link_alone() -> None:
     assert is_token(tokens.token(LINK, "old"))
 
 
-def test_another_key_makes_other_tokens_and_an_old_one_still_makes_its_own() -> None:
+def test_a_new_key_makes_other_tokens_and_the_old_key_still_makes_its_own() -> None:
     old, rotated = ClaimTokens(OLD), ClaimTokens(ROTATED)
 
     assert (old.current, rotated.current) == ("old", "new")
@@ -40,13 +40,13 @@ def test_another_key_makes_other_tokens_and_an_old_one_still_makes_its_own() -> 
     assert rotated.new_hash(LINK) == token_hash(rotated.token(LINK, "new"))
 
 
-def test_a_key_that_is_gone_makes_nothing() -> None:
+def test_a_missing_key_makes_no_token() -> None:
     with pytest.raises(KeyError):
         ClaimTokens(OLD).token(LINK, "new")
 
 
-def test_the_key_itself_signs_nothing() -> None:
-    """The key that seals secrets must not be the one whose outputs strangers see."""
+def test_the_sealing_key_itself_signs_nothing() -> None:
+    """Strangers see a token, so it is signed by a derived key."""
     import hmac  # noqa: PLC0415  the one test that computes by hand
 
     plain = base64.urlsafe_b64encode(hmac.digest(b"a" * 32, LINK.bytes, "sha256")).decode().rstrip("=")
@@ -54,14 +54,14 @@ def test_the_key_itself_signs_nothing() -> None:
     assert ClaimTokens(OLD).token(LINK, "old") != plain
 
 
-def test_what_is_stored_is_the_sha256_of_the_text() -> None:
+def test_the_stored_hash_is_the_sha256_of_the_token() -> None:
     token = ClaimTokens(OLD).token(LINK, "old")
 
     assert ClaimTokens(OLD).new_hash(LINK) == hashlib.sha256(token.encode()).digest()
 
 
 @pytest.mark.parametrize("text", ["", "A" * 42, "A" * 44, "A" * 42 + "B", "A" * 42 + "=", "ä" * 43, "A" * 43 + "\n"])
-def test_what_is_no_token_is_told_by_its_form(text: str) -> None:
+def test_a_malformed_token_is_recognised_by_its_form(text: str) -> None:
     assert not is_token(text)
 
 
@@ -76,5 +76,5 @@ def test_a_token_has_one_spelling() -> None:
     assert not any(map(is_token, same_bytes))
 
 
-def test_the_page_of_a_token() -> None:
+def test_a_tokens_page_has_its_url() -> None:
     assert claim_url("https://pay.example", "abc") == "https://pay.example/claim/abc"

@@ -1,4 +1,4 @@
-"""The deny list blocks what stands on it, in every spelling, follows its file, and never forgets because of a slip."""
+"""The deny list blocks its addresses in every spelling, follows its file and survives a broken one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BECH32: Final = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that have passed, for a test to move on."""
+    """Return the elapsed seconds, which a test moves on."""
     passed = [100.0]
     monkeypatch.setattr(deny_list.time, "monotonic", lambda: passed[0])
     return passed
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
     return found
 
 
-def test_addresses_are_known_in_every_spelling(path: Path) -> None:
+def test_addresses_are_blocked_in_every_spelling(path: Path) -> None:
     listed = DenyList(path)
 
     for address in (MIXED, STORED, "0x" + STORED[2:].upper(), BASE58, BECH32, BECH32.upper()):
@@ -62,7 +62,7 @@ def test_addresses_are_known_in_every_spelling(path: Path) -> None:
     ],
     ids=["tron", "ton"],
 )
-def test_an_address_of_many_spellings_is_one(tmp_path: Path, spellings: tuple[str, ...]) -> None:
+def test_all_spellings_of_an_address_are_one_entry(tmp_path: Path, spellings: tuple[str, ...]) -> None:
     path = tmp_path / "denied.txt"
     for written in spellings:
         path.write_text(written)
@@ -74,7 +74,7 @@ def test_without_a_file_nothing_is_blocked() -> None:
     assert not DenyList(None).blocks(STORED)
 
 
-def test_a_changed_file_is_read_at_the_next_look(path: Path, clock: list[float]) -> None:
+def test_a_changed_file_is_read_at_the_next_check(path: Path, clock: list[float]) -> None:
     listed = DenyList(path)
     path.write_text(OTHER)
 
@@ -85,7 +85,7 @@ def test_a_changed_file_is_read_at_the_next_look(path: Path, clock: list[float])
     assert not listed.blocks(STORED)
 
 
-def test_a_file_of_the_same_size_is_told_by_its_time_and_by_being_another(path: Path, clock: list[float]) -> None:
+def test_a_changed_file_of_the_same_size_is_recognised_by_its_time_and_inode(path: Path, clock: list[float]) -> None:
     path.write_text(STORED)
     listed = DenyList(path)
     before = path.stat()
@@ -102,7 +102,7 @@ def test_a_file_of_the_same_size_is_told_by_its_time_and_by_being_another(path: 
     assert listed.blocks(STORED)
 
 
-def test_the_file_is_looked_at_once_a_second_however_often_it_is_asked(
+def test_the_file_is_checked_once_a_second_at_most(
     path: Path, clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed, looks = DenyList(path), []
@@ -112,14 +112,12 @@ def test_the_file_is_looked_at_once_a_second_however_often_it_is_asked(
     for _ in range(100):
         listed.blocks(OTHER)
 
-    # One look, and one more because what it saw was read.
+    # One check, and one more because the first saw a change.
     assert len(looks) == 2
 
 
 @pytest.mark.parametrize("slip", ["missing", "garbage", "binary", "folder"])
-def test_a_list_that_breaks_stays_in_force_and_says_so_until_it_is_mended(
-    path: Path, clock: list[float], slip: str
-) -> None:
+def test_a_broken_list_stays_in_force_and_is_reported_until_repaired(path: Path, clock: list[float], slip: str) -> None:
     listed = DenyList(path)
     path.unlink()
     if slip == "garbage":
@@ -154,9 +152,7 @@ def test_a_list_that_breaks_stays_in_force_and_says_so_until_it_is_mended(
         ("short", "line 1 of"),
     ],
 )
-def test_a_list_that_cannot_be_used_stops_the_start_and_names_its_setting(
-    tmp_path: Path, text: str | None, problem: str
-) -> None:
+def test_an_unusable_list_stops_the_start_and_names_its_setting(tmp_path: Path, text: str | None, problem: str) -> None:
     path = tmp_path / "list"
     if text is not None:
         path.write_text(text)
@@ -172,7 +168,7 @@ def test_actors_get_the_list_of_the_settings(path: Path) -> None:
     assert not context.configure(make_settings()).deny_list.blocks(STORED)
 
 
-def test_many_threads_may_ask_while_it_changes(path: Path, clock: list[float]) -> None:
+def test_many_threads_may_read_it_during_a_change(path: Path, clock: list[float]) -> None:
     listed, wrong = DenyList(path), []
 
     def ask() -> None:
@@ -194,7 +190,7 @@ def test_many_threads_may_ask_while_it_changes(path: Path, clock: list[float]) -
     assert not wrong
 
 
-def test_the_list_in_the_operators_page_is_one(tmp_path: Path) -> None:
+def test_the_list_in_the_operators_page_is_valid(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "payouts-operations.md").read_text(encoding="utf-8")
     (sample,) = re.findall(r"^```\n(# .*?)^```", page, re.DOTALL | re.MULTILINE)
     (tmp_path / "list").write_text(sample, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Requests about payouts refuse by field, with the codes of the specification's table."""
+"""Requests about payouts are refused by field, with the codes of the specification's table."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def without(*names: str) -> dict[str, Any]:
         (GOOD | {"url_callback": 5}, "payout.bad_url_callback"),
     ],
 )
-def test_a_payout_that_cannot_be(fields: dict[str, Any], code: str) -> None:
+def test_an_invalid_payout_is_refused(fields: dict[str, Any], code: str) -> None:
     assert refused(CreatePayout, fields).code == code
 
 
-def test_what_may_be_left_out_may_be_empty_or_null() -> None:
+def test_optional_fields_may_be_empty_or_null() -> None:
     bare = read(CreatePayout, without("network"))
 
     for value in ("", None):
@@ -96,7 +96,7 @@ def test_what_may_be_left_out_may_be_empty_or_null() -> None:
     assert (bare.is_subtract, bare.source, bare.priority) == (None, None, None)
 
 
-def test_the_longest_memo_and_the_longest_order() -> None:
+def test_the_longest_memo_and_order_id_are_accepted() -> None:
     longest = read(CreatePayout, GOOD | {"memo": "\u00e9" * 120, "order_id": "x" * 255})
 
     assert (len(longest.memo or ""), len(longest.order_id)) == (120, 255)
@@ -113,7 +113,7 @@ def test_the_longest_memo_and_the_longest_order() -> None:
         ({"amount": "1", "currency": "USDT", "is_subtract": "no"}, "request.bad_field"),
     ],
 )
-def test_a_payout_that_cannot_be_reckoned(fields: dict[str, Any], code: str) -> None:
+def test_an_invalid_calculation_is_refused(fields: dict[str, Any], code: str) -> None:
     assert refused(CalculatePayout, fields).code == code
 
 
@@ -139,27 +139,27 @@ def test_a_payout_that_cannot_be_reckoned(fields: dict[str, Any], code: str) -> 
         (PayoutFeeSettings, {"is_subtract": 1}, "request.bad_field"),
     ],
 )
-def test_other_requests(schema: type[Request], fields: dict[str, Any], code: str) -> None:
+def test_other_invalid_requests_are_refused(schema: type[Request], fields: dict[str, Any], code: str) -> None:
     assert refused(schema, fields).code == code
 
 
-def test_a_reserved_order_can_be_looked_up() -> None:
+def test_a_reserved_order_id_can_be_looked_up() -> None:
     assert read(PayoutLookup, {"order_id": "payoutlink:1"}).order_id == "payoutlink:1"
     assert read(PayoutLookup, {"uuid": UUID.upper()}).uuid == UUID.upper()
 
 
-def test_items_of_a_mass_call_are_not_judged_with_it() -> None:
+def test_items_of_a_mass_payout_are_not_judged_with_the_call() -> None:
     items: list[Any] = [7, None, {"order_id": 5}, "\ud800"] * 25
 
     assert read(MassPayout, {"payouts": items}).payouts == items
 
 
-def test_no_setting_is_a_question() -> None:
+def test_an_empty_auto_withdrawal_request_is_a_read() -> None:
     assert read(PayoutFeeSettings, {}).is_subtract is None
     assert read(PayoutFeeSettings, {"is_subtract": False}).is_subtract is False
 
 
-def test_the_message_of_a_mass_call_carries_whatever_came() -> None:
+def test_the_message_of_a_mass_payout_carries_items_of_any_kind() -> None:
     order = MassOrder(source=None, items=['"\\ud800"'])
 
     assert msgspec.json.decode(msgspec.json.encode(order), type=MassOrder) == order

@@ -1,4 +1,4 @@
-"""Quotes an invoice by the clock: the rules that a tick of every second follows, as a reference for the pure ones."""
+"""Quotes an invoice by a tick every second, as a reference for the pure rules."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from core.rates.pricing import Quote
 
 @dataclass
 class EagerInvoice:
-    """An invoice that is quoted anew by each tick that finds its rate over and no payment that holds it."""
+    """An invoice that a tick quotes again when its rate has expired and no payment holds it."""
 
     expires_at: datetime
     generations: list[Generation]
     price: Callable[[datetime], Quote | None]
-    # What came and is there still, in the coin's units; a tenth of a quote holds it.
+    # Payments that are still there, in the coin's units; a tenth of a quote holds it.
     units: int = 0
     extended_number: int | None = field(default=None)
 
     def tick(self, now: datetime) -> None:
-        """Do what the tick of a moment does."""
+        """Apply the tick of one moment."""
         newest = self.generations[-1]
         if self.units * 10 >= newest.quote.payer_units or not newest.rate_expires_at <= now < self.expires_at:
             return

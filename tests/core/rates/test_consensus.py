@@ -1,4 +1,4 @@
-"""Several sources make one rate: outliers and liars are outvoted, and disagreement makes none."""
+"""Several sources make one rate: outliers are outvoted, and without agreement there is no rate."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -52,7 +52,7 @@ def consensus(*readings: Reading, previous: Mapping[str, str] | None = None, coi
         (["100", "102"], "101"),
     ],
 )
-def test_the_rate_is_the_median_of_those_that_agree(prices: list[str], expected: str) -> None:
+def test_the_rate_is_the_median_of_the_agreeing_sources(prices: list[str], expected: str) -> None:
     assert outcome(*prices) == expected
 
 
@@ -64,12 +64,12 @@ def test_sources_that_disagree_make_no_rate(prices: list[str]) -> None:
     assert outcome(*prices) == "the sources disagree"
 
 
-def test_the_edge_of_agreement_is_inclusive() -> None:
+def test_the_bound_of_agreement_is_inclusive() -> None:
     assert outcome("98", "100", "150") == "99"
     assert outcome("97.999999", "100", "150") == "the sources disagree"
 
 
-def test_one_source_is_not_enough_for_a_coin_but_for_fiat_money() -> None:
+def test_one_source_is_enough_for_fiat_but_not_for_a_coin() -> None:
     assert outcome("100") == "too few sources"
     assert outcome("100", rules=LONE) == "100"
 
@@ -79,20 +79,20 @@ def test_no_source_makes_no_rate() -> None:
 
 
 @pytest.mark.parametrize("price", ["110.01", "89.99"])
-def test_a_leap_is_not_believed_from_one_source(price: str) -> None:
+def test_a_leap_from_one_source_is_refused(price: str) -> None:
     assert outcome(price, previous="100", rules=LONE) == "too few sources for such a leap"
 
 
 @pytest.mark.parametrize("price", ["110", "90"])
-def test_a_step_is_believed_from_one_source(price: str) -> None:
+def test_a_step_from_one_source_is_accepted(price: str) -> None:
     assert outcome(price, previous="100", rules=LONE) == price
 
 
-def test_a_leap_is_believed_from_two_sources() -> None:
+def test_a_leap_from_two_sources_is_accepted() -> None:
     assert outcome("200", "201", previous="100", rules=LONE) == "200.5"
 
 
-def test_a_rate_is_as_old_as_its_oldest_part_and_names_its_sources() -> None:
+def test_a_rate_has_the_age_of_its_oldest_part_and_names_its_sources() -> None:
     older = Quote(source="d", usd=Decimal(100), as_of=NOW - timedelta(seconds=50))
     old = Quote(source="b", usd=Decimal(100), as_of=NOW - timedelta(seconds=40))
     liar = Quote(source="c", usd=Decimal(900), as_of=NOW - timedelta(seconds=70))
@@ -117,7 +117,9 @@ def test_a_rate_has_bounded_digits() -> None:
     st.integers(1, 10**12),
     st.randoms(use_true_random=False),
 )
-def test_one_liar_among_three_honest_cannot_leave_their_range(honest: list[int], lie: int, random: object) -> None:
+def test_one_liar_cannot_move_the_rate_out_of_the_range_of_three_honest_sources(
+    honest: list[int], lie: int, random: object
+) -> None:
     said = [str(price) for price in [*honest, lie]]
     random.shuffle(said)  # type: ignore[attr-defined]
     found = outcome(*said)
@@ -125,14 +127,14 @@ def test_one_liar_among_three_honest_cannot_leave_their_range(honest: list[int],
 
 
 @given(st.lists(st.decimals("1e-9", "1e9", allow_nan=False, places=12), min_size=1, max_size=6))
-def test_the_median_lies_within(prices: list[Decimal]) -> None:
+def test_the_median_lies_within_its_values(prices: list[Decimal]) -> None:
     assert min(prices) <= median(prices) <= max(prices)
 
 
 # --- all currencies together
 
 
-def test_a_tether_market_is_turned_into_dollars_by_the_real_price_of_tether() -> None:
+def test_a_tether_price_is_converted_by_the_dollar_price_of_tether() -> None:
     found = consensus(
         reading("kraken", USDT="0.90", BTC="90000"),
         reading("coinbase", USDT="0.90", BTC="90000"),
@@ -143,26 +145,26 @@ def test_a_tether_market_is_turned_into_dollars_by_the_real_price_of_tether() ->
     assert found.rates["BTC"].sources == ("binance", "coinbase", "kraken")
 
 
-def test_without_a_price_of_tether_its_markets_say_nothing() -> None:
+def test_tether_prices_do_not_count_without_a_price_of_tether() -> None:
     found = consensus(reading("kraken", BTC="90000"), reading("binance", quoted_in="USDT", BTC="90000", ETH="3000"))
     assert found.held["USDT"] == "no source"
     assert found.held["BTC"] == "too few sources"
     assert found.held["ETH"] == "no source"
 
 
-def test_a_tether_market_says_nothing_of_tether_itself() -> None:
+def test_a_tether_market_does_not_count_for_tether_itself() -> None:
     found = consensus(reading("kraken", USDT="0.9"), reading("binance", quoted_in="USDT", USDT="1"), coin_sources_min=1)
     assert found.rates["USDT"].sources == ("kraken",)
 
 
-def test_a_quote_that_is_absurd_once_converted_does_not_count() -> None:
+def test_a_quote_that_is_absurd_after_conversion_does_not_count() -> None:
     found = consensus(
         reading("kraken", USDT="1e6"), reading("binance", quoted_in="USDT", BTC="1e6"), coin_sources_min=1
     )
     assert found.held["BTC"] == "no source"
 
 
-def test_a_converted_quote_is_as_old_as_the_price_of_tether() -> None:
+def test_a_converted_quote_has_the_age_of_the_tether_price() -> None:
     found = consensus(
         reading("kraken", USDT="1", age_s=50),
         reading("coinbase", USDT="1", ETH="3000"),
@@ -171,35 +173,35 @@ def test_a_converted_quote_is_as_old_as_the_price_of_tether() -> None:
     assert found.rates["ETH"].as_of == NOW - timedelta(seconds=50)
 
 
-def test_a_stablecoin_that_loses_its_peg_has_the_price_it_has() -> None:
+def test_a_stablecoin_off_its_peg_gets_its_market_price() -> None:
     found = consensus(reading("kraken", USDC="0.87"), reading("coingecko", USDC="0.875"), previous={"USDC": "1"})
     assert found.rates["USDC"].usd == Decimal("0.8725")
 
 
-def test_the_dollar_is_one_and_no_source_may_say_otherwise() -> None:
+def test_the_dollar_is_1_whatever_the_sources_report() -> None:
     found = consensus(reading("kraken", USD="2"), reading("ecb", USD="2"))
     assert found.rates["USD"] == Rate(usd=Decimal(1), as_of=NOW, agreed_at=NOW, sources=("definition",))
 
 
-def test_fiat_money_has_a_rate_from_one_source_and_a_coin_has_none() -> None:
+def test_one_source_makes_a_rate_for_fiat_and_none_for_a_coin() -> None:
     found = consensus(reading("erapi", EUR="1.15", BTC="90000"))
     assert found.rates["EUR"].usd == Decimal("1.15")
     assert found.held["BTC"] == "too few sources"
 
 
-def test_how_many_sources_a_coin_needs_is_a_setting() -> None:
+def test_the_number_of_sources_for_a_coin_is_a_setting() -> None:
     readings = [reading(name, BTC="90000") for name in ("a", "b")]
     assert "BTC" in consensus(*readings).rates
     assert "BTC" in consensus(*readings, coin_sources_min=3).held
     assert "BTC" in consensus(readings[0], coin_sources_min=1).rates
 
 
-def test_who_is_outvoted_is_told() -> None:
+def test_outvoted_sources_are_named() -> None:
     found = consensus(*(reading(name, BTC="90000", EUR="1.1") for name in "ab"), reading("c", BTC="9", EUR="1.1"))
     assert found.outvoted == {"c": ["BTC"]}
 
 
-def test_every_currency_is_settled_or_held() -> None:
+def test_every_currency_is_settled_or_waits() -> None:
     catalogue = load_catalogue("production")
     found = consensus(reading("a", BTC="90000"), reading("b", BTC="90000"))
     assert found.rates.keys() | found.held.keys() == {*catalogue.assets, *catalogue.fiats}

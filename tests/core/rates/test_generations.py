@@ -1,4 +1,4 @@
-"""Generations: the pure rules give what a tick of every second gives, in any history of rates and payments."""
+"""The pure rules of generations give the same quotes as a tick every second, in any history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def after(seconds: int) -> datetime:
 
 
 class KeptRates:
-    """Rates by the second at which each came into force, fresh for FRESH_S; counts what is asked."""
+    """Rates by the second at which each came into force, fresh for FRESH_S; counts the lookups."""
 
     def __init__(self, units_by_second: dict[int, int]) -> None:
         self._seconds = sorted(units_by_second)
@@ -91,7 +91,7 @@ def test_a_generation_ends_with_its_invoice_and_none_begins_at_its_expiry() -> N
     assert begun(followed(every_minute(7_200), until_s=7_200, expires_s=1_800)) == [(1, 0), (2, 900)]
 
 
-def test_without_rates_it_is_extended_once_and_then_has_no_price_until_there_are_some() -> None:
+def test_without_rates_a_generation_is_extended_once_and_then_has_no_price() -> None:
     rates = KeptRates({0: 100, 2_345: 80})
     extended = replace(first(7_200), rate_expires_at=after(1_800), is_extended=True, changed_at=after(900))
     unpriced = replace(extended, unpriced_at=after(1_800), changed_at=after(1_800))
@@ -105,7 +105,7 @@ def test_without_rates_it_is_extended_once_and_then_has_no_price_until_there_are
     assert (found[-1].rate_expires_at, found[-1].is_extended, found[-1].unpriced_at) == (after(3_245), False, None)
 
 
-def test_what_was_held_is_renewed_when_it_is_held_no_more() -> None:
+def test_a_held_quote_is_renewed_when_its_payment_is_gone() -> None:
     found = followed(every_minute(7_200), until_s=2_000, held_s=1_234)
 
     assert begun(found) == [(1, 0), (2, 1_234)]
@@ -113,7 +113,7 @@ def test_what_was_held_is_renewed_when_it_is_held_no_more() -> None:
     assert begun(followed(every_minute(7_200), until_s=2_000, held_s=600)) == [(1, 0), (2, 900), (3, 1_800)]
 
 
-def test_small_sums_hold_the_first_quote_of_which_they_are_a_tenth() -> None:
+def test_small_sums_hold_the_first_quote_that_they_cover_by_a_tenth() -> None:
     rates = KeptRates({second: 100 if second < 1_700 else 60 for second in range(0, 7_200, 60)})
 
     assert begun(followed(rates, until_s=7_000, units=5))[-1] == (8, 6_300)
@@ -121,7 +121,7 @@ def test_small_sums_hold_the_first_quote_of_which_they_are_a_tenth() -> None:
     assert begun(followed(rates, until_s=7_000, units=10)) == [(1, 0)]
 
 
-def test_an_invoice_of_twelve_hours_asks_for_a_rate_once_a_generation() -> None:
+def test_a_12_hour_invoice_asks_for_a_rate_once_a_generation() -> None:
     rates = every_minute(43_200)
 
     assert len(followed(rates, until_s=43_200, expires_s=43_200)) == 48
@@ -138,14 +138,15 @@ def random_rates(chance: random.Random, seconds: int) -> KeptRates:
 
 
 def known(found: list[Generation]) -> list[Generation]:
-    """Return generations without the moments at which earlier ones changed, which count for the newest alone."""
+    """Return generations without the change times of all but the newest."""
     return [*(replace(each, changed_at=START) for each in found[:-1]), found[-1]]
 
 
 def check_history(chance: random.Random, steps: int) -> None:
-    """Let an invoice live by ticks and by the pure rules, and compare them at random moments.
+    """Run an invoice by ticks and by the pure rules, and compare them at random moments.
 
-    Payments come and go. What is known by then is written first, as the gateway does before a payment counts or goes.
+    Payments come and go. Generations known by then are written first, as the gateway does before a payment counts or
+    goes.
     """
     expires_s = chance.choice([300, 900, 3_600, 5_000])
     rates = random_rates(chance, expires_s)
@@ -174,11 +175,11 @@ def check_history(chance: random.Random, steps: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_pure_rules_give_what_a_tick_of_every_second_gives(seed: int) -> None:
+def test_the_pure_rules_equal_a_tick_every_second(seed: int) -> None:
     check_history(random.Random(seed), 20)  # noqa: S311 - no secret
 
 
 @pytest.mark.soak
-def test_they_do_so_in_many_histories() -> None:
+def test_the_pure_rules_equal_ticks_in_many_histories() -> None:
     for seed in range(20_000):
         check_history(random.Random(seed), 50)  # noqa: S311 - no secret

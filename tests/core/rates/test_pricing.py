@@ -1,4 +1,4 @@
-"""What a payer owes is never less than the price, and a credit's parts are never more or less than the credit."""
+"""A payer owes at least the price, and the parts of a credit add up to the credit."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def without(*currencies: str) -> Market:
         pytest.param("BTC", None, "ethereum", PaymentUnsupportedNetwork, id="the default coin on another network"),
     ],
 )
-def test_the_modes_of_currency_and_network(
+def test_currency_and_network_decide_the_mode(
     currency: str, to_currency: str | None, network: str | None, expected: Method | type[DomainError] | None
 ) -> None:
     def choose() -> Method | None:
@@ -120,18 +120,18 @@ def test_the_modes_of_currency_and_network(
         assert choose() == expected
 
 
-def test_a_pair_on_a_network_that_the_gateway_does_not_serve_is_unsupported() -> None:
+def test_a_pair_on_an_unserved_network_is_unsupported() -> None:
     with pytest.raises(PaymentUnsupportedNetwork):
         choose_method(CATALOGUE, currency="USD", to_currency="USDT", network="bsc", available=frozenset({"ethereum"}))
 
 
 @pytest.mark.parametrize("currency", CATALOGUE.assets)
-def test_a_network_is_filled_in_exactly_where_there_is_no_choice(currency: str) -> None:
+def test_a_network_is_filled_in_only_if_it_is_the_only_one(currency: str) -> None:
     networks = CATALOGUE.networks_of(currency)
     assert only_network(CATALOGUE, currency) == (networks[0] if len(networks) == 1 else None)
 
 
-def test_a_buyer_may_choose_what_the_gateway_serves_and_the_merchant_accepts() -> None:
+def test_a_buyer_may_choose_methods_that_are_served_and_accepted() -> None:
     accepted = frozenset({("USDT", "bsc"), ("ETH", "ethereum"), ("BTC", "bitcoin")})
     served = frozenset({"ethereum", "bsc"})
 
@@ -143,7 +143,7 @@ def test_a_buyer_may_choose_what_the_gateway_serves_and_the_merchant_accepts() -
     }
 
 
-def test_an_agnostic_invoice_that_nobody_could_pay_is_refused() -> None:
+def test_an_agnostic_invoice_without_a_method_is_refused() -> None:
     require_acceptable([("USDT", "bsc")])
     with pytest.raises(InvoiceNoPayAsset):
         require_acceptable([])
@@ -175,7 +175,7 @@ def test_the_same_coin_is_owed_exactly(units: int) -> None:
     assert quoted("ETH", units, ("ETH", "ethereum")).payer_units == units
 
 
-def test_the_same_coin_is_rounded_to_its_precision_only_where_a_discount_makes_it_necessary() -> None:
+def test_the_same_coin_is_rounded_only_after_a_discount() -> None:
     terms = replace(TERMS, discounts_ppm={("USDT", "ethereum"): 10_001})
 
     got = quoted("USDT", 12_345_679 * 10**12, ("USDT", "ethereum"), terms=terms)
@@ -196,7 +196,7 @@ def test_a_discount_lowers_and_a_negative_one_raises(discount_ppm: int, payer_un
     assert (got.payer_units, got.discount_ppm) == (payer_units, discount_ppm)
 
 
-def test_a_discount_is_of_one_method_alone() -> None:
+def test_a_discount_applies_to_one_method_alone() -> None:
     terms = replace(TERMS, discounts_ppm={("USDT", "bsc"): 30_000})
 
     assert quoted("USD", 10_000, ("USDT", "polygon"), terms=terms).payer_units == 100 * USDT
@@ -218,7 +218,7 @@ def test_a_surcharge_on_the_same_coin_rounds_up_to_its_precision() -> None:
     assert quoted("ETH", 10**18, ("ETH", "ethereum"), subtract_percent=1).payer_units == 10**18 + 1
 
 
-def test_a_discount_is_not_taken_off_the_network_fee() -> None:
+def test_the_network_fee_gets_no_discount() -> None:
     terms = replace(TERMS, discounts_ppm={("USDT", "ethereum"): 500_000})
 
     got = quoted("USD", 10_000, ("USDT", "ethereum"), terms=terms, subtract_percent=100)
@@ -226,13 +226,13 @@ def test_a_discount_is_not_taken_off_the_network_fee() -> None:
     assert got.payer_units == 52 * USDT
 
 
-def test_subtract_without_a_known_network_fee_is_no_quote() -> None:
+def test_subtract_without_a_network_fee_makes_no_quote() -> None:
     with pytest.raises(InvoiceQuoteFailed):
         quoted("USD", 10_000, ("USDT", "bsc"), subtract_percent=1)
 
 
 @pytest.mark.parametrize("missing", ["USD", "BTC"])
-def test_an_absent_rate_is_never_one(missing: str) -> None:
+def test_a_missing_rate_makes_no_quote(missing: str) -> None:
     with pytest.raises(InvoiceQuoteFailed):
         quoted("USD", 10_000, ("BTC", "bitcoin"), market=without(missing))
 
@@ -261,12 +261,12 @@ def test_the_fixed_fee_rounds_down() -> None:
     assert quoted("USD", 10_000, ("BTC", "bitcoin")).fee_fixed_units == 315
 
 
-def test_a_price_in_the_coin_itself_still_needs_the_rate_of_its_fixed_fee() -> None:
+def test_a_price_in_the_coin_itself_needs_the_rate_of_its_fixed_fee() -> None:
     with pytest.raises(InvoiceFeeQuoteFailed):
         quoted("ETH", 10**18, ("ETH", "ethereum"), market=without("ETH"))
 
 
-def test_the_minimum_is_inclusive_and_counts_what_the_payer_owes() -> None:
+def test_the_minimum_is_inclusive_and_applies_to_the_owed_sum() -> None:
     pair = CATALOGUE.pairs["USDT", "bsc"]
     minimum = pair.to_ledger(pair.min_deposit_units, 18)
 
@@ -303,7 +303,7 @@ OFFERED: Final = [("USDT", "ethereum"), ("USDT", "bsc"), ("BTC", "bitcoin"), ("S
     ("cents", "payable"),
     [(500, OFFERED), (499, OFFERED[1:]), (474, OFFERED[1::2]), (100, OFFERED[1:2]), (99, [])],
 )
-def test_only_coins_that_carry_a_price_are_offered(cents: int, payable: list[Method]) -> None:
+def test_only_coins_that_can_carry_the_price_are_offered(cents: int, payable: list[Method]) -> None:
     price = Price(currency="USD", units=cents)
 
     assert payable_methods(CATALOGUE, MARKET, OFFERED, price=price, terms=TERMS) == payable
@@ -314,7 +314,7 @@ def test_only_coins_that_carry_a_price_are_offered(cents: int, payable: list[Met
             require_payable(CATALOGUE, MARKET, OFFERED, price=price, terms=TERMS)
 
 
-def test_a_surcharge_and_a_discount_decide_what_a_coin_carries() -> None:
+def test_a_discount_changes_whether_a_coin_can_carry_the_price() -> None:
     price, usdt = Price(currency="USD", units=499), OFFERED[:1]
     dearer = replace(TERMS, discounts_ppm={OFFERED[0]: -10_000})
 
@@ -327,7 +327,7 @@ def test_a_surcharge_and_a_discount_decide_what_a_coin_carries() -> None:
 
 
 @pytest.mark.parametrize("missing", ["USD", "USDT"])
-def test_what_no_rate_tells_refuses_no_coin(missing: str) -> None:
+def test_a_coin_without_a_rate_is_not_refused(missing: str) -> None:
     market = replace(MARKET, rates={code: usd for code, usd in RATES.items() if code != missing})
     price = Price(currency="USD", units=1)
 
@@ -336,7 +336,7 @@ def test_what_no_rate_tells_refuses_no_coin(missing: str) -> None:
     require_payable(CATALOGUE, MARKET, [], price=price, terms=TERMS)
 
 
-def test_the_largest_price_is_the_gateways_to_say() -> None:
+def test_the_largest_price_is_a_setting_of_the_gateway() -> None:
     terms = replace(TERMS, price_max_usd=500)
 
     assert quoted("USD", 500_00, ("USDT", "bsc"), terms=terms).payer_units == 500 * USDT
@@ -346,7 +346,7 @@ def test_the_largest_price_is_the_gateways_to_say() -> None:
         check_price(CATALOGUE, MARKET, Price(currency="USD", units=500_01), max_usd=500)
 
 
-def test_an_agnostic_price_that_cannot_be_valued_is_refused() -> None:
+def test_an_agnostic_price_without_a_rate_is_refused() -> None:
     with pytest.raises(InvoiceQuoteFailed):
         check_price(CATALOGUE, without("USD"), Price(currency="USD", units=1), max_usd=10_000_000)
 
@@ -360,7 +360,7 @@ FREE: Final = replace(TERMS, fee_fixed_usd_cents=0)
     usd=st.integers(min_value=200, max_value=1_000_000),
     discount_ppm=st.integers(min_value=-990_000, max_value=900_000),
 )
-def test_a_quote_covers_the_price_by_less_than_one_step(
+def test_a_quote_exceeds_the_price_by_less_than_one_step(
     price_currency: str, method: Method, usd: int, discount_ppm: int
 ) -> None:
     digits = price_digits(CATALOGUE, price_currency)

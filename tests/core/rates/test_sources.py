@@ -1,4 +1,4 @@
-"""What the public sources' answers are read as, and what is refused."""
+"""Reads the answers of public rate sources and refuses bad ones."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -39,7 +39,7 @@ def erapi(rates: str, *, base: str = "USD", result: str = "success") -> str:
 # --- the table
 
 
-def test_every_coin_has_four_sources_and_every_fiat_two_so_that_some_may_fail() -> None:
+def test_every_coin_has_four_sources_and_every_fiat_two() -> None:
     catalogue = load_catalogue("production")
     for currency in {*catalogue.assets, *catalogue.fiats} - {"USD"}:
         sources = [name for name, source in load_sources().items() if currency in source.currencies]
@@ -66,7 +66,7 @@ def test_the_address_asks_for_the_symbols(name: str, query: str) -> None:
     assert query in unquote(address(source, source.url, ["A", "B"]))
 
 
-def test_a_former_symbol_counts_only_where_the_present_one_is_missing() -> None:
+def test_a_former_symbol_counts_only_if_the_present_one_is_missing() -> None:
     def body(*prices: tuple[str, str]) -> str:
         return "[" + ",".join(f'{{"symbol":"{symbol}","price":"{price}"}}' for symbol, price in prices) + "]"
 
@@ -79,12 +79,12 @@ def test_a_former_symbol_counts_only_where_the_present_one_is_missing() -> None:
     ("name", "body"),
     [("kraken", '{"error":["EQuery:Unknown asset pair"]}'), ("binance", '{"code":-1121,"msg":"Invalid symbol."}')],
 )
-def test_a_symbol_that_is_unknown_is_told_from_other_refusals(name: str, body: str) -> None:
+def test_an_unknown_symbol_is_distinguished_from_other_refusals(name: str, body: str) -> None:
     with pytest.raises(SymbolRefused):
         read(name, body)
 
 
-def test_coinbase_is_not_asked_about_the_coin_that_it_redeems_itself() -> None:
+def test_coinbase_is_not_asked_for_usdc() -> None:
     assert "USDC" not in load_sources()["coinbase"].currencies
 
 
@@ -106,12 +106,12 @@ def test_an_honest_answer_is_read_whole(name: str) -> None:
         assert abs(price * unit - dollars) < dollars * Decimal("1e-6"), currency
 
 
-def test_coinbase() -> None:
+def test_coinbase_answers_are_read() -> None:
     body = '{"data":{"currency":"USD","rates":{"BTC":"0.0000125","EUR":"0.8","XYZ":"7","USDC":"1.0"}}}'
     assert read("coinbase", body) == {"BTC": Decimal(80000), "EUR": Decimal("1.25")}
 
 
-def test_kraken() -> None:
+def test_kraken_answers_are_read() -> None:
     body = '{"error":[],"result":{"XXBTZUSD":{"a":["9","1","1"],"c":["80000.10000","0.5"]},"ZUSDZJPY":{"c":["160.0"]}}}'
     assert read("kraken", body) == {"BTC": Decimal("80000.1"), "JPY": Decimal("0.00625")}
 
@@ -121,7 +121,7 @@ def test_binance_quotes_in_tether() -> None:
     assert read("binance", body) == {"BTC": Decimal("80000.01")}
 
 
-def test_bitfinex_rows_that_are_short_or_odd_are_left_out() -> None:
+def test_short_or_odd_bitfinex_rows_are_left_out() -> None:
     body = '[["tBTCUSD",1,2,3,4,5,6,80000.5,8,9,10],["tETHUSD",1],[7,1,2,3,4,5,6,7],"x",["tSOLUSD",1,2,3,4,5,6,null]]'
     assert read("bitfinex", body) == {"BTC": Decimal("80000.5")}
 
@@ -132,12 +132,12 @@ def test_coingecko_prices_keep_their_digits() -> None:
     assert read("coingecko", body) == {"BTC": Decimal("80000.123456789012345678"), "DAI": Decimal("0.000012")}
 
 
-def test_erapi() -> None:
+def test_erapi_answers_are_read() -> None:
     body = erapi('{"USD":1,"EUR":0.8,"VND":25000}')
     assert read("erapi", body) == {"EUR": Decimal("1.25"), "VND": Decimal("0.00004")}
 
 
-def test_ecb_is_crossed_from_euros() -> None:
+def test_ecb_rates_are_converted_from_euros() -> None:
     rates = "<Cube currency='USD' rate='1.2'/><Cube currency='GBP' rate='0.8'/>"
     body = f"<Envelope><Cube><Cube time='2025-11-20'>{rates}</Cube></Cube></Envelope>"
     assert read("ecb", body) == {"EUR": Decimal("1.2"), "GBP": Decimal("1.5")}
@@ -193,14 +193,14 @@ def test_a_malformed_entry_is_left_out_and_the_others_count(name: str, body: str
 
 
 @pytest.mark.parametrize("age_s", [601, -601])
-def test_a_coin_whose_price_is_of_another_moment_is_left_out(age_s: int) -> None:
+def test_a_coin_with_an_old_or_future_price_is_left_out(age_s: int) -> None:
     moment = int(NOW.timestamp())
     body = coingecko(bitcoin=("2", moment - 600), dai=("1", moment - age_s))
     assert read("coingecko", body) == {"BTC": Decimal(2)}
 
 
 @pytest.mark.parametrize("moment", [10**400, -(10**400), 2**64], ids=["far", "long ago", "64 bits"])
-def test_a_moment_beyond_all_times_is_none(moment: int) -> None:
+def test_an_impossible_time_makes_no_price(moment: int) -> None:
     body = coingecko(bitcoin=("2", int(NOW.timestamp())), dai=("1", moment))
     assert read("coingecko", body) == {"BTC": Decimal(2)}
     with pytest.raises(SourceRefused):
@@ -208,9 +208,7 @@ def test_a_moment_beyond_all_times_is_none(moment: int) -> None:
 
 
 @pytest.mark.parametrize("error", [OverflowError, InvalidOperation, ValueError])
-def test_a_number_that_no_shape_foresees_is_that_sources_alone(
-    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
-) -> None:
+def test_a_malformed_number_spoils_one_source_only(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
     def fail(_body: bytes, _at: datetime) -> Prices:
         raise error
 
@@ -261,13 +259,13 @@ def test_an_xml_bomb_is_refused_at_its_first_line() -> None:
         read("ecb", LAUGHS)
 
 
-def test_xml_of_enormous_depth_is_only_read() -> None:
+def test_deeply_nested_xml_is_read() -> None:
     body = "<Cube time='2025-11-21'><Cube currency='USD' rate='1.2'/>" + "<a>" * 100_000 + "</a>" * 100_000 + "</Cube>"
     assert read("ecb", body) == {"EUR": Decimal("1.2")}
 
 
 @pytest.mark.parametrize("name", ["erapi", "ecb"])
-def test_a_table_may_rest_over_holidays_but_not_for_ever(name: str) -> None:
+def test_a_table_may_be_as_old_as_the_holidays_but_not_older(name: str) -> None:
     body = RateMarket().body(name)
     assert read(name, body, datetime.now(UTC) + timedelta(days=5))
     for days in (9, -9):
@@ -276,13 +274,13 @@ def test_a_table_may_rest_over_holidays_but_not_for_ever(name: str) -> None:
 
 
 @given(st.sampled_from(SOURCES), st.binary(max_size=200))
-def test_no_bytes_do_more_than_be_refused(name: str, body: bytes) -> None:
+def test_arbitrary_bytes_are_only_refused(name: str, body: bytes) -> None:
     with pytest.raises(SourceRefused):
         read(name, body)
 
 
 @given(st.sampled_from(SOURCES), st.data())
-def test_a_damaged_answer_gives_good_prices_or_none(name: str, data: st.DataObject) -> None:
+def test_a_damaged_answer_gives_valid_prices_or_none(name: str, data: st.DataObject) -> None:
     body = bytearray(RateMarket().body(name))
     for _ in range(data.draw(st.integers(1, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
@@ -294,6 +292,6 @@ def test_a_damaged_answer_gives_good_prices_or_none(name: str, data: st.DataObje
 
 
 @given(st.text(max_size=40))
-def test_a_price_is_a_plain_number_or_nothing(text: str) -> None:
+def test_a_price_is_a_plain_number_or_none(text: str) -> None:
     price = price_of(text.encode("utf-8", "surrogatepass"))
     assert price is None or (price.is_finite() and price > 0)

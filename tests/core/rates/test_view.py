@@ -24,12 +24,12 @@ ONE = 10**18
         (95_000 * ONE, ONE * 9_998 // 10_000, "95019.003800760152"),
     ],
 )
-def test_a_course_is_exact_within_its_digits(rate: int, usdt_rate: int, course: str) -> None:
+def test_a_rate_is_exact_within_its_digits(rate: int, usdt_rate: int, course: str) -> None:
     assert course_text(rate, usdt_rate) == course
 
 
 @given(st.integers(10**9, 10**27), st.integers(10**17, 10**19))
-def test_a_course_is_within_half_of_its_last_digit(rate: int, usdt_rate: int) -> None:
+def test_a_rate_is_rounded_to_half_of_its_last_digit(rate: int, usdt_rate: int) -> None:
     error = abs(Decimal(course_text(rate, usdt_rate)) * usdt_rate - rate)
     assert error <= Decimal(usdt_rate) / 2 / 10**COURSE_DIGITS
 

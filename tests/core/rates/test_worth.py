@@ -1,4 +1,4 @@
-"""When a sweep pays, how much gas is sent ahead of it, and what the hot wallet may keep."""
+"""Decides when a sweep pays, how much gas it gets and what the hot wallet may keep."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_address_is_swept_once_it_is_worth_it(
     assert found == verdict
 
 
-def test_dollars_and_units_of_a_coin() -> None:
+def test_dollars_convert_to_units_of_a_coin() -> None:
     ether_at_3000 = 3000 * DOLLAR
     assert usd_cents(10**18, rate=ether_at_3000, scale=18) == 300_000
     assert usd_cents(10**18 - 1, rate=ether_at_3000, scale=18) == 299_999
@@ -48,5 +48,5 @@ def test_the_hot_wallet_keeps_its_limit_and_what_payouts_need(held: int, needed:
     assert found == excess * USDT
 
 
-def test_nothing_goes_to_the_cold_address_without_a_rate() -> None:
+def test_without_a_rate_no_coin_goes_to_the_cold_address() -> None:
     assert excess_units(held_units=10**30, limit_usd=0, needed_units=0, rate=None, scale=18) == 0

@@ -1,4 +1,4 @@
-"""A sealed secret opens with its key, for its row, and in no other way."""
+"""A sealed secret opens only with its key and for its row."""
 
 import base64
 
@@ -10,7 +10,7 @@ OLD = "old:" + base64.b64encode(b"o" * 32).decode()
 NEW = "new:" + base64.b64encode(b"n" * 32).decode()
 
 
-def test_what_was_sealed_opens() -> None:
+def test_a_sealed_secret_opens() -> None:
     box = SecretBox(NEW)
     assert box.open(box.seal("sk_grüß".encode(), bound_to="api_key:1"), bound_to="api_key:1") == "sk_grüß".encode()
 
@@ -40,7 +40,7 @@ def test_sealing_twice_gives_two_boxes() -> None:
     assert box.seal(b"s", bound_to="r") != box.seal(b"s", bound_to="r")
 
 
-def test_one_changed_bit_keeps_a_box_closed() -> None:
+def test_a_box_with_one_changed_bit_does_not_open() -> None:
     box = SecretBox(NEW)
     raw = bytearray(base64.b64decode(box.seal(b"secret", bound_to="r").removeprefix("new:")))
     for position in range(len(raw)):
@@ -51,7 +51,7 @@ def test_one_changed_bit_keeps_a_box_closed() -> None:
 
 
 @pytest.mark.parametrize("box", ["", "new:", "new:%%%", "new:AAAA", "new", ":AAAA", "new:ÄÄÄÄ"])
-def test_what_is_no_box_does_not_open(box: str) -> None:
+def test_a_malformed_box_does_not_open(box: str) -> None:
     with pytest.raises(SecretBoxError):
         SecretBox(NEW).open(box, bound_to="r")
 
@@ -62,7 +62,7 @@ def test_what_is_no_box_does_not_open(box: str) -> None:
      NEW[:10] + "!" + NEW[10:],
      f"{NEW},{NEW}", f"{NEW},"],
 )  # fmt: skip
-def test_keys_that_are_no_keys_are_refused(text: str) -> None:
+def test_malformed_keys_are_refused(text: str) -> None:
     with pytest.raises(SecretKeysError):
         parse_secret_keys(text)
 

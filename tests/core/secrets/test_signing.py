@@ -1,4 +1,4 @@
-"""Requests and webhooks are signed as the specification says, and nothing else passes for a signature."""
+"""Signs requests and webhooks as the specification says, and verifies only such signatures."""
 
 import hashlib
 import hmac
@@ -54,21 +54,21 @@ def test_a_signature_of_anything_else_does_not_verify(
     "signature",
     ["", SIGNATURE.upper(), SIGNATURE[:-1], SIGNATURE + "0", f" {SIGNATURE}", "é" * 64, "\udcff" * 64, "\uff10" * 64],
 )
-def test_a_malformed_signature_is_merely_false(signature: str) -> None:
+def test_a_malformed_signature_does_not_verify(signature: str) -> None:
     assert not verify_request(SECRET, str(NOW), "POST", "/v1/payment", BODY, signature=signature)
 
 
-def test_a_target_of_surrogates_is_merely_false() -> None:
+def test_a_target_with_surrogates_does_not_verify() -> None:
     assert not verify_request(SECRET, str(NOW), "POST", "/\ud800", BODY, signature=SIGNATURE)
 
 
 @pytest.mark.parametrize("offset", [-300, 0, 300])
-def test_the_window_includes_its_edges(offset: int) -> None:
+def test_the_time_window_includes_its_bounds(offset: int) -> None:
     assert check_timestamp(str(NOW + offset), now=NOW) == NOW + offset
 
 
 @pytest.mark.parametrize("timestamp", [str(NOW - 301), str(NOW + 301), "0", "999999999999", str(NOW * 1000)])
-def test_outside_the_window_counts_as_a_bad_signature(timestamp: str) -> None:
+def test_a_timestamp_outside_the_window_is_a_bad_signature(timestamp: str) -> None:
     with pytest.raises(MerchantBadSignature):
         check_timestamp(timestamp, now=NOW)
 

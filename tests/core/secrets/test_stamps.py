@@ -9,7 +9,7 @@ from core.secrets.stamps import Stamps
 OLD = "old:" + base64.b64encode(b"o" * 32).decode()
 NEW = "new:" + base64.b64encode(b"n" * 32).decode()
 PARTS = (b"payouts", b"approve_payout", b'{"a":1}')
-# Made by the first version that stamped.
+# Made by the first version that had stamps.
 STAMPED = "old:3e7709ca5bda8e782e0220da24bc5ea271b9cd62bf8201a6dbc36182157acaac"
 LONG_STAMPED = "old:a521809bf059746d87d6fefae504c4247ee5bf760878a7446c2a539826bbfc30"
 
@@ -37,16 +37,16 @@ def test_a_stamp_names_its_key_and_is_recognised() -> None:
         (b"".join(PARTS),),
     ],
 )
-def test_a_stamp_is_over_each_part_and_their_bounds(parts: tuple[bytes, ...]) -> None:
+def test_a_stamp_covers_each_part_and_the_bounds_between_them(parts: tuple[bytes, ...]) -> None:
     assert not stamps().is_genuine(stamps().stamp(*PARTS), *parts)
 
 
 @pytest.mark.parametrize("stamp", ["", ":", "old", "old:", "old:00", "öld:ü", "new:" + "0" * 64, "old:" + "0" * 64])
-def test_what_is_no_stamp_of_ours_is_not_genuine(stamp: str) -> None:
+def test_a_malformed_stamp_is_not_genuine(stamp: str) -> None:
     assert not stamps().is_genuine(stamp, *PARTS)
 
 
-def test_every_digit_of_a_stamp_counts() -> None:
+def test_a_stamp_with_one_changed_digit_is_not_genuine() -> None:
     stamp = stamps().stamp(*PARTS)
     for place in range(len("old:"), len(stamp)):
         other = stamp[:place] + ("0" if stamp[place] != "0" else "1") + stamp[place + 1 :]
@@ -54,13 +54,13 @@ def test_every_digit_of_a_stamp_counts() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 1_990, 2_047, 2_048, 5_000])
-def test_every_byte_of_a_long_part_counts(length: int) -> None:
+def test_a_stamp_covers_every_byte_of_a_long_part(length: int) -> None:
     stamp = stamps().stamp(b"x" * length)
     for at in {0, length // 2, length - 1}:
         assert not stamps().is_genuine(stamp, b"x" * at + b"y" + b"x" * (length - at - 1))
 
 
-def test_processes_of_different_versions_know_each_other_s_stamps() -> None:
+def test_processes_of_different_versions_accept_each_others_stamps() -> None:
     assert stamps().is_genuine(STAMPED, *PARTS)
     assert stamps().is_genuine(LONG_STAMPED, b"answer", b"x" * 5_000)
 
@@ -78,7 +78,7 @@ def test_the_first_key_stamps_and_every_key_checks() -> None:
     assert not after.is_genuine(before.stamp(*PARTS), *PARTS)
 
 
-def test_another_key_of_the_same_name_stamps_otherwise() -> None:
+def test_another_key_of_the_same_name_makes_another_stamp() -> None:
     renamed = "old:" + NEW.partition(":")[2]
 
     assert not stamps(renamed).is_genuine(stamps().stamp(*PARTS), *PARTS)

@@ -1,4 +1,4 @@
-"""A node's URL with what opens it: read strictly, and never told."""
+"""Reads a node's URL and credentials strictly, and shows neither in messages."""
 
 import base64
 
@@ -53,7 +53,7 @@ def basic(text: str) -> tuple[tuple[str, str], ...]:
         ("https://u:p@node.example#X-Key=k", (*basic("u:p"), ("X-Key", "k"))),
     ],
 )
-def test_what_opens_a_node_becomes_headers(text: str, headers: tuple[tuple[str, str], ...]) -> None:
+def test_credentials_become_headers(text: str, headers: tuple[tuple[str, str], ...]) -> None:
     assert read_node_url(text).headers == headers
     assert read_node_url(text).address == "https://node.example"
 
@@ -69,12 +69,12 @@ def test_what_opens_a_node_becomes_headers(text: str, headers: tuple[tuple[str, 
         ("http://[::1]:8545/", "http://[::1]:8545"),
     ],
 )
-def test_an_address_has_one_form(text: str, address: str) -> None:
+def test_an_address_is_read_into_one_form(text: str, address: str) -> None:
     assert read_node_url(text).address == address
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_cannot_be_meant_is_refused_without_telling_it(text: str) -> None:
+def test_a_malformed_url_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(ValueError, match=r"^must ") as caught:
         read_node_url(text)
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_meant_is_refused_without_telling_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_a_gateway_does_not_start_with_it_and_does_not_tell_it(text: str) -> None:
+def test_the_start_fails_at_a_malformed_url_without_repeating_it(text: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load_settings({**DEVELOPMENT, "BSC_RPC_URLS": f"https://other.example,{text}"})
 
@@ -91,19 +91,19 @@ def test_a_gateway_does_not_start_with_it_and_does_not_tell_it(text: str) -> Non
     assert "hunter2" not in str(caught.value)
 
 
-def test_nothing_of_it_is_printed() -> None:
+def test_credentials_are_not_printed() -> None:
     url = "https://user:hunter2hunter2@node.example/v2/path-key#X-Key=header-key"
     shown = repr(read_node_url(url)) + repr(load_settings({**DEVELOPMENT, "BSC_RPC_URLS": url}))
 
     assert [word for word in ("hunter2", "path-key", "header-key") if word in shown] == []
 
 
-def test_a_url_is_kept_as_it_was_written() -> None:
+def test_settings_keep_a_url_as_written() -> None:
     url = "https://user:p%2Cw@node.example/x#X-Key=a%2Cb/"
     assert load_settings({**DEVELOPMENT, "BSC_RPC_URLS": f" {url} , https://b"}).rpc_urls["bsc"] == (url, "https://b")
 
 
-def test_one_provider_with_two_keys_is_one_provider() -> None:
+def test_one_provider_with_two_keys_counts_once() -> None:
     twice = "https://a:b@node.example/#X-Key=k, https://NODE.example"
     with pytest.raises(SettingsError, match="BSC_RPC_URLS: one provider alone needs SINGLE_PROVIDER_OK=1"):
         load_settings({**PRODUCTION, "BSC_RPC_URLS": twice})

@@ -1,4 +1,4 @@
-"""Where the rates come from is the operator's choice, within reason."""
+"""An operator chooses the sources of rates, within bounds."""
 
 import base64
 
@@ -35,14 +35,14 @@ def test_an_address_can_be_replaced_and_a_source_switched_off() -> None:
     assert urls.keys() == load_sources().keys() - {"coingecko"}
 
 
-def test_a_source_that_does_not_exist_is_told() -> None:
+def test_an_unknown_source_is_named() -> None:
     assert problems({**DEVELOPMENT, "RATES_KRAKN_URL": "https://a.example"}) == (
         "RATES_KRAKN_URL: there is no such source",
     )
 
 
 @pytest.mark.parametrize("url", ["kraken.example", "ftp://kraken.example", "https://[::1", "OFF"])
-def test_an_address_that_is_none_is_refused_without_repeating_it(url: str) -> None:
+def test_an_invalid_address_is_refused_without_repeating_it(url: str) -> None:
     (problem,) = problems({**DEVELOPMENT, "RATES_KRAKEN_URL": url})
     assert problem.startswith("RATES_KRAKEN_URL: ")
     assert url not in problem
@@ -63,7 +63,7 @@ def test_production_needs_a_market() -> None:
 
 
 @pytest.mark.parametrize("number", ["0", "5", "two"])
-def test_how_many_sources_must_agree_is_bounded(number: str) -> None:
+def test_the_number_of_agreeing_sources_is_bounded(number: str) -> None:
     (problem,) = problems({**DEVELOPMENT, "RATES_SOURCES_MIN": number})
     assert problem.startswith("RATES_SOURCES_MIN: ")
 

@@ -1,4 +1,4 @@
-"""The environment becomes settings, or a list of everything that is wrong with it."""
+"""Reads the environment into settings or reports all its errors."""
 
 import base64
 from pathlib import Path
@@ -31,13 +31,13 @@ def problems(env: dict[str, str], role: Role = "cli") -> tuple[str, ...]:
     return refused.value.problems
 
 
-def test_development_needs_the_two_stores_only() -> None:
+def test_development_needs_only_postgresql_and_redis() -> None:
     settings = load_settings(DEVELOPMENT)
     assert settings.base_url == settings.pay_url == "http://127.0.0.1:8000"
     assert (settings.rates_source, settings.log_format, settings.redis_namespace) == ("static", "console", "sluice")
 
 
-def test_development_is_loud_about_what_is_unsafe() -> None:
+def test_development_reports_unsafe_settings() -> None:
     env = {**DEVELOPMENT, "WEBHOOK_ALLOW_PRIVATE": "1", "WALLET_MNEMONIC": "abandon about"}
     assert [warning.split()[0] for warning in load_settings(env).warnings()] == [
         "SECRET_KEYS",
@@ -63,23 +63,23 @@ def test_the_gateways_terms_are_settings() -> None:
     + [("FEE_FIXED_USD", text) for text in ("-0.01", "10000.01", "0.001", "free")]
     + [("PRICE_MAX_USD", text) for text in ("0", "1000000001", "1.5")],
 )
-def test_terms_that_cannot_be_are_refused(name: str, text: str) -> None:
+def test_impossible_terms_are_refused(name: str, text: str) -> None:
     (problem,) = problems(PRODUCTION | {name: text})
     assert problem.startswith(f"{name}: ")
 
 
-def test_production_has_nothing_to_be_loud_about() -> None:
+def test_production_reports_no_unsafe_settings() -> None:
     settings = load_settings(PRODUCTION)
     assert settings.warnings() == ()
     assert (settings.rates_source, settings.log_format) == ("live", "json")
 
 
-def test_production_is_loud_about_cheques_that_travel_in_the_clear() -> None:
+def test_production_reports_cheques_sent_without_tls() -> None:
     (warning,) = load_settings({**PRODUCTION, "PAY_URL": "http://pay.example.com"}).warnings()
     assert warning.startswith("PAY_URL is plain http")
 
 
-def test_without_environment_the_rules_of_production_hold() -> None:
+def test_without_an_environment_production_rules_apply() -> None:
     assert problems(STORES) == ("BASE_URL: is required", "SECRET_KEYS: is required")
     assert load_settings({k: v for k, v in PRODUCTION.items() if k != "ENVIRONMENT"}).environment == "production"
 
@@ -88,7 +88,7 @@ def test_an_unknown_environment_is_refused() -> None:
     assert any(problem.startswith("ENVIRONMENT:") for problem in problems({**PRODUCTION, "ENVIRONMENT": "staging"}))
 
 
-def test_an_unknown_environment_gets_no_defaults_of_development() -> None:
+def test_an_unknown_environment_gets_no_development_defaults() -> None:
     assert "SECRET_KEYS: is required" in problems({**STORES, "ENVIRONMENT": "staging"})
 
 
@@ -124,7 +124,7 @@ def test_all_problems_are_reported_at_once() -> None:
 
 @pytest.mark.parametrize("network", ["SOLANA", "TON"])
 def test_a_network_without_an_adapter_cannot_be_switched_on(network: str) -> None:
-    """It would take orders that nobody could carry out."""
+    """Such a network would take orders that no actor could carry out."""
     (problem,) = problems({**DEVELOPMENT, f"{network}_RPC_URLS": "http://127.0.0.1:1"})
 
     assert problem.startswith(f"{network}_RPC_URLS: this version has no adapter")
@@ -136,7 +136,7 @@ def test_a_missing_address_is_named_once() -> None:
     )
 
 
-def test_a_bad_port_is_named_alone_although_the_address_follows_from_it() -> None:
+def test_a_bad_port_is_reported_without_the_address_that_follows_from_it() -> None:
     assert [problem.split(":")[0] for problem in problems({**DEVELOPMENT, "PORT": "0"})] == ["PORT"]
 
 
@@ -199,18 +199,18 @@ def test_production_refuses(name: str, value: str) -> None:
     assert [problem.split(":")[0] for problem in problems({**PRODUCTION, name: value})] == [name]
 
 
-def test_production_takes_a_lone_provider_where_the_operator_says_so() -> None:
+def test_production_accepts_a_single_provider_if_the_operator_allows_it() -> None:
     env = {**PRODUCTION, "ETHEREUM_RPC_URLS": "https://only-one", "SINGLE_PROVIDER_OK": "1"}
     assert load_settings(env).rpc_urls == {"ethereum": ("https://only-one",)}
 
 
 @pytest.mark.parametrize("role", NOT_THE_SIGNER)
 @pytest.mark.parametrize("name", ["WALLET_KEYSTORE", "WALLET_PASSPHRASE", "WALLET_ANYTHING_NEW"])
-def test_in_production_no_process_but_the_signer_sees_the_wallet(role: Role, name: str) -> None:
+def test_in_production_only_the_signer_sees_the_wallet(role: Role, name: str) -> None:
     assert problems({**PRODUCTION, name: "x"}, role) == (f"{name}: only the signer may see it",)
 
 
-def test_the_mnemonic_is_refused_once_whatever_the_role() -> None:
+def test_the_mnemonic_is_refused_once_in_any_role() -> None:
     for role in [*NOT_THE_SIGNER, "signer"]:
         found = [p for p in problems({**PRODUCTION, "WALLET_MNEMONIC": "abandon"}, role) if "WALLET_MNEMONIC:" in p]
         assert found == ["WALLET_MNEMONIC: production refuses it, use a keystore"]
@@ -267,7 +267,7 @@ def test_trusted_proxies_are_networks() -> None:
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "0", "-1", "26"])
-def test_a_wait_is_bounded(value: str) -> None:
+def test_the_wait_for_a_call_is_bounded(value: str) -> None:
     assert [problem.split(":")[0] for problem in problems({**DEVELOPMENT, "CALL_WAIT_S": value})] == ["CALL_WAIT_S"]
 
 
@@ -307,18 +307,18 @@ def test_a_network_may_have_a_gas_cap_and_a_sanctions_oracle_of_its_own() -> Non
         ("TRON_SANCTIONS_ORACLE", "0x40C57923924B5c5c5455c48D93317139ADDaC8fb"),
     ],
 )
-def test_a_gas_cap_or_an_oracle_that_is_none_is_refused(name: str, value: str) -> None:
+def test_an_invalid_gas_cap_or_oracle_is_refused(name: str, value: str) -> None:
     assert [problem.split(":")[0] for problem in problems({**DEVELOPMENT, name: value})] == [name]
 
 
-def test_a_cap_on_fees_has_one_name_for_all_families_and_one_for_gas_but_only_one_of_them_at_a_time() -> None:
+def test_a_fee_cap_may_use_the_general_or_the_gas_name_but_not_both() -> None:
     assert load_settings({**DEVELOPMENT, "BSC_FEE_CAP": "2000"}).fee_caps == {"bsc": 2000}
     assert problems({**DEVELOPMENT, "BSC_FEE_CAP": "7", "BSC_GAS_CAP_GWEI": "7"}) == (
         "BSC_FEE_CAP: BSC_GAS_CAP_GWEI is the same: name one of them",
     )
 
 
-def test_numbers_that_a_family_alone_reads_are_kept_by_network_and_name() -> None:
+def test_numbers_for_one_family_are_kept_by_network_and_name() -> None:
     settings = load_settings({**DEVELOPMENT, "BITCOIN_JOIN_SAT_VB": "0"})
 
     assert settings.figures == {"bitcoin": {"_JOIN_SAT_VB": 0}}
@@ -326,11 +326,11 @@ def test_numbers_that_a_family_alone_reads_are_kept_by_network_and_name() -> Non
         settings.figures["bitcoin"]["_JOIN_SAT_VB"] = 7  # type: ignore[index]
 
 
-def test_own_hosts_are_those_of_both_addresses() -> None:
+def test_own_hosts_include_both_addresses() -> None:
     assert load_settings(PRODUCTION).own_hosts == {"api.example.com", "pay.example.com"}
 
 
-def test_own_hosts_are_known_by_their_punycode() -> None:
+def test_own_hosts_are_recognised_by_their_punycode() -> None:
     settings = load_settings(PRODUCTION | {"PAY_URL": "https://z\u00e4hlung.example"})
 
     assert settings.own_hosts == {"api.example.com", "xn--zhlung-bua.example"}
@@ -340,7 +340,7 @@ def test_addresses_lose_their_final_slash() -> None:
     assert load_settings({**PRODUCTION, "PAY_URL": "https://pay.example.com/"}).pay_url == "https://pay.example.com"
 
 
-def test_settings_do_not_change() -> None:
+def test_settings_are_immutable() -> None:
     settings = load_settings({**DEVELOPMENT, "BSC_RPC_URLS": "http://a"})
     with pytest.raises(ValidationError):
         settings.port = 1
@@ -355,7 +355,7 @@ def test_the_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch)
     assert load_settings().port == 8123
 
 
-def test_the_treasury_is_eager_in_development_and_thrifty_in_production() -> None:
+def test_the_treasury_sweeps_eagerly_in_development_and_by_cost_in_production() -> None:
     found = load_settings(DEVELOPMENT), load_settings(PRODUCTION)
     assert [(s.sweep_min_usd, s.sweep_fee_max_percent, s.hot_limit_usd) for s in found] == [
         (0, 10_000, 10_000),
@@ -363,7 +363,7 @@ def test_the_treasury_is_eager_in_development_and_thrifty_in_production() -> Non
     ]
 
 
-def test_a_cold_address_is_stored_as_addresses_are_and_checked() -> None:
+def test_a_cold_address_is_checked_and_stored_in_its_stored_form() -> None:
     cold = "0x52908400098527886E0F7030069857D2E4169EE7"
     settings = load_settings(DEVELOPMENT | {"ETHEREUM_COLD_ADDRESS": cold})
     assert settings.cold_addresses == {"ethereum": cold.lower()}
@@ -375,7 +375,7 @@ def test_a_cold_address_is_stored_as_addresses_are_and_checked() -> None:
     )
 
 
-def test_emails_come_from_the_pages_host_unless_told_otherwise() -> None:
+def test_emails_come_from_the_pages_host_by_default() -> None:
     settings = DEVELOPMENT | {"PAY_URL": "https://pay.example:8443/x"}
 
     assert load_settings(settings).mail_sender == "no-reply@pay.example"
@@ -384,6 +384,6 @@ def test_emails_come_from_the_pages_host_unless_told_otherwise() -> None:
 
 
 @pytest.mark.parametrize("name", ["payout_links_enabled", "payment_links_enabled"])
-def test_links_are_on_unless_they_are_switched_off(name: str) -> None:
+def test_links_are_on_by_default(name: str) -> None:
     assert getattr(load_settings(DEVELOPMENT), name)
     assert not getattr(load_settings(DEVELOPMENT | {name.upper(): "0"}), name)
