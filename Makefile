@@ -45,6 +45,7 @@ bench: $(STAMP) ## measure against the frozen baselines
 	$(BIN)/python -m bench.scan $(ARGS)
 	$(BIN)/python -m bench.webhooks $(ARGS)
 	$(BIN)/python -m bench.batch $(ARGS)
+	$(BIN)/python -m bench.siege $(ARGS)
 	$(BIN)/python -m bench.timeline $(ARGS)
 	$(BIN)/python -m bench.credits $(ARGS)
 	$(BIN)/python -m bench.audit $(ARGS)
