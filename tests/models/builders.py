@@ -1,6 +1,6 @@
-"""Merchants, and chains moved by hand, for tests that need a database.
+"""Makes merchants, and chains moved by hand, for tests that need a database.
 
-Money is in the ledger's units; USDT is one whole. A `Chain` stands for a network's scan without a node: it records
+Money is in the ledger's units; USDT is one whole. A `Chain` acts as a network's scan without a node: it records
 deposits and moves the cursor in one transaction, as actors.scan.follow does.
 """
 
@@ -32,7 +32,7 @@ CATALOGUE: Final = load_catalogue("development")
 USDT: Final = 10**18
 STANDARD: Final = StandardTerms(fee_ppm=15_000, fee_fixed_usd_cents=30, price_max_usd=10_000_000)
 SENDER: Final = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
-# Whoever is young now is so until the tests end.
+# Objects that are young now count as young until the tests end.
 _YOUNG: Final = scope.young_since()
 _LOOKED_AT: Final = tuple(
     scope.narrowed(name, query, since=_YOUNG, new=_YOUNG)
@@ -56,7 +56,7 @@ def merchant(
 
 
 def endpoint(merchant_id: UUID, url: str = "https://shop.example/hook") -> UUID:
-    """Register a webhook endpoint, without which no event is written. Its secret opens nowhere."""
+    """Register a webhook endpoint, without which no event is written. No key opens its secret."""
     endpoint_id = uuid7()
     execute(
         "INSERT INTO webhook_endpoints (id, merchant_id, url, secret_box) VALUES (%s, %s, %s, 'kid:none')",
@@ -89,7 +89,7 @@ class Chain:
         return f"0x{self.network.code}-{self._branch}-{self.height}"
 
     def mine(self, blocks: int = 1, *deposited: Deposit, at: datetime | None = None) -> None:
-        """Scan so many further blocks; the deposits stand in the first of them. at: the first one's time."""
+        """Scan further blocks. The first one has the deposits and, if `at` is given, that time."""
         for number in range(blocks):
             expected = cursors.read(self.network.code)
             assert expected is not None
@@ -112,7 +112,7 @@ class Chain:
         currency: str = "USDT",
         stray: str | None = None,
     ) -> Deposit:
-        """Return a transfer to an invoice's or a wallet's address, to be mined. A txid names a transaction."""
+        """Return a transfer to an invoice's or a wallet's address, to be mined."""
         pooled = to.address.lower()
         owner = deposits.match(self.network.family, [pooled])[pooled]
         return Deposit(
@@ -133,27 +133,27 @@ class Chain:
         )
 
     def pay(self, to: InvoiceRow | WalletRow, units: int, *, at: datetime | None = None, **more: Any) -> Deposit:
-        """Mine a block that pays so much to an invoice or a wallet, without confirming it."""
+        """Mine a block with a payment to an invoice or a wallet, without confirming it."""
         found = self.transfer(to, units, **more)
         self.mine(1, found, at=at)
         return found
 
     def pay_and_confirm(self, to: InvoiceRow | WalletRow, units: int, **more: Any) -> Deposit:
-        """Pay, and bury that as deep as deposits are credited."""
+        """Pay and mine the blocks that confirm it."""
         found = self.pay(to, units, **more)
         self.confirm()
         return found
 
     def find_late(self, to: InvoiceRow, units: int, *, at: datetime) -> None:
-        """Record what a block of that moment paid and no reading showed so far; the last block stands for it."""
+        """Record a deposit of an earlier block that no reading showed; the last block carries it."""
         assert deposits.record(self._placed(self.transfer(to, units)).but(block_time=at))
 
     def confirm(self) -> None:
-        """Bury the last block as deep as deposits are credited."""
+        """Mine the blocks that confirm the last one."""
         self.mine(self.network.confirmations - 1)
 
     def mature(self) -> None:
-        """Bury the last block as deep as credits become available."""
+        """Mine the blocks that make the last one's credits available."""
         self.mine(self.network.maturity - 1)
 
     def pass_by(self, moment: datetime) -> None:
@@ -161,12 +161,12 @@ class Chain:
         self.mine(at=max(self.time, moment + timedelta(seconds=1)))
 
     def reorg(self, depth: int) -> None:
-        """Replace the last blocks: walk the cursor back and take back what stood in them, as the scan does."""
+        """Replace the last blocks: move the cursor back and reverse their deposits, as the scan does."""
         self.fork(depth)
         reversals.reverse_orphans(CATALOGUE, self.network.code)
 
     def fork(self, depth: int) -> None:
-        """Walk the cursor back, and no more."""
+        """Move the cursor back, without reversing deposits."""
         expected = cursors.read(self.network.code)
         assert expected is not None
         with transaction():
@@ -179,7 +179,7 @@ class Chain:
 
 
 def begin_scans() -> None:
-    """Let the scan of every network begin, so that it is offered; far behind, so that nothing expires by it."""
+    """Begin the scan of every network, so that it is offered; far behind, so that no invoice expires by it."""
     for network in CATALOGUE.networks:
         begin_scan(network)
 
@@ -197,15 +197,16 @@ def assert_sound() -> None:
 
 
 def _is_seen_to_be_sound() -> bool:
-    """Look through the worker's own session, which has planned the look: that takes ten times as long as the look."""
+    """Check through the worker's own session, which has planned the queries: planning takes ten times as long."""
     shared = WorkerDatabase.running
     return shared is not None and base.db.database == shared.url and shared.finds_none(_LOOKED_AT)
 
 
 def reach_head() -> None:
-    """Let every scan have been at its chain's head just now, as one that runs is, and since this process began.
+    """Record that every scan reached its chain's head just now, and after this process began.
 
-    That is told by how long the process runs, plus the time that the question takes: a moment is too little.
+    Freshness compares the process's running time with the time of the query, so the process has to be older than a
+    moment.
     """
     execute("UPDATE chain_cursors SET looked_at = app_now(), head_reached_at = app_now()")
     freshness._Process.began_s = min(freshness._Process.began_s, time.monotonic() - 1)

@@ -1,4 +1,4 @@
-"""Every family numbers its addresses by itself, also before anybody fills its pool; the audit knows stored forms."""
+"""Each family numbers its addresses by itself, even before its pool is filled; the audit reads stored forms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("database")
 UNFILLED = sorted(set(TRAITS) - SERVED_FAMILIES)
 
 
-def test_every_family_has_a_sequence_and_a_cursor_of_its_own() -> None:
+def test_every_family_has_its_own_sequence_and_cursor() -> None:
     assert set(SEQUENCES) == set(TRAITS)
     assert len(set(SEQUENCES.values())) == len(SEQUENCES)
     cursors = rows("SELECT family, ordinal FROM address_marks WHERE marked_at = 'epoch'")
@@ -27,13 +27,13 @@ def test_every_family_has_a_sequence_and_a_cursor_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("family", UNFILLED)
-def test_a_family_whose_pool_nobody_fills_has_no_address_and_loses_none(family: str) -> None:
+def test_a_family_without_a_filled_pool_has_no_addresses(family: str) -> None:
     assert (level(family), is_any_left(family), reserve(family, 5), reclaim(family)) == (0, False, [], 0)
     assert level("evm") == 0
 
 
 @pytest.mark.parametrize("family", UNFILLED)
-def test_a_family_is_filled_from_its_first_number_on(family: str) -> None:
+def test_a_family_is_filled_from_ordinal_0(family: str) -> None:
     addresses = [f"{family} {place}" for place in range(CHUNK)]
     assert fill(family, 0, addresses, SIGNER.sign(chunk_message(family, 0, addresses)))
 
@@ -41,18 +41,18 @@ def test_a_family_is_filled_from_its_first_number_on(family: str) -> None:
     assert AddressStash(PUBLIC_KEY).take(family) == (0, addresses[0])
 
 
-def test_a_database_that_went_back_skips_in_every_family_for_its_pool_may_have_been_lost_with_the_rest() -> None:
+def test_after_a_restore_every_family_skips_ordinals_even_with_an_empty_pool() -> None:
     signing.distrust()
 
     for family in TRAITS:
         assert level(family) == -reservations.SKIPPED
-        assert signing.renew_pool(family) is None, "it is known by now"
+        assert signing.renew_pool(family) is None, "skipped already"
     addresses = [f"tron {place}" for place in range(CHUNK)]
     assert fill("tron", 0, addresses, SIGNER.sign(chunk_message("tron", 0, addresses)))
-    assert reserve("tron", 5) == [], "who was shown one of these may still pay to it"
+    assert reserve("tron", 5) == [], "a buyer may still pay to one of these"
 
 
-def test_a_family_skips_by_itself() -> None:
+def test_one_family_skips_without_the_others() -> None:
     with transaction():
         assert skip_ahead("ton") == reservations.SKIPPED
     assert (level("ton"), level("evm")) == (-reservations.SKIPPED, 0)
@@ -69,7 +69,7 @@ def test_a_family_skips_by_itself() -> None:
         ("bitcoin", "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0"),
     ],
 )
-def test_the_audit_reads_what_is_shown_as_it_is_stored(network: str, text: str) -> None:
+def test_the_audit_reads_shown_addresses_as_stored_ones(network: str, text: str) -> None:
     there = load_catalogue("production").networks[network]
     stored = parse(there, text)
 
@@ -77,7 +77,7 @@ def test_the_audit_reads_what_is_shown_as_it_is_stored(network: str, text: str) 
         assert one("SELECT stored_address(%s)", (shown,)) == (stored,)
 
 
-def test_the_audit_reads_test_networks_of_ton_too() -> None:
+def test_the_audit_reads_ton_test_network_addresses() -> None:
     there = load_catalogue("development").networks["ton"]
     stored = parse(there, "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs")
 

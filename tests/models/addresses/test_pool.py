@@ -1,4 +1,4 @@
-"""The pool of deposit addresses: one owner each, none without the signer's signature, none lost."""
+"""The pool of deposit addresses: each has one owner and the signer's signature, and none is lost."""
 
 import base64
 import threading
@@ -45,7 +45,7 @@ def give_to_an_owner(ordinal: int) -> None:
 
 
 def age_everything() -> None:
-    """Let all marks and reservations of returned ordinals be an hour older."""
+    """Make all marks and reservations of returned ordinals an hour older."""
     execute("UPDATE address_marks SET marked_at = marked_at - interval '1 hour' WHERE marked_at <> 'epoch'")
     execute("UPDATE address_returns SET taken_at = taken_at - interval '1 hour'")
 
@@ -57,7 +57,7 @@ def returned() -> list[int]:
 # Filling -----------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_pool_has_nothing() -> None:
+def test_an_empty_pool_has_no_addresses() -> None:
     assert level("evm") == 0
     assert next_chunk("evm") == 0
 
@@ -73,7 +73,7 @@ def test_a_chunk_fills_the_pool() -> None:
     )
 
 
-def test_a_chunk_that_is_there_is_not_written_again() -> None:
+def test_an_existing_chunk_is_not_written_again() -> None:
     add_chunk(0)
 
     assert not add_chunk(0, [f"0x{number:040x}" for number in range(10**6, 10**6 + CHUNK)])
@@ -85,7 +85,7 @@ def test_a_chunk_of_another_size_is_refused() -> None:
         fill("evm", 0, addresses_of(0)[:-1], b"")
 
 
-def test_an_address_cannot_stand_in_the_pool_twice() -> None:
+def test_an_address_is_in_the_pool_once() -> None:
     add_chunk(0)
 
     with pytest.raises(psycopg2.errors.UniqueViolation):
@@ -93,18 +93,18 @@ def test_an_address_cannot_stand_in_the_pool_twice() -> None:
     assert next_chunk("evm") == 1
 
 
-def test_two_signers_do_not_wait_for_each_other(database: str) -> None:
+def test_two_signers_fill_the_pool_without_waiting(database: str) -> None:
     with psycopg2.connect(database) as other, other.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('address_pool:evm', 0))")
-        # Who waited would end with an error of lock_timeout.
+        # A signer that waited would end with an error of lock_timeout.
         assert not add_chunk(0)
         other.rollback()
     assert next_chunk("evm") == 0
 
 
-def test_many_signers_at_once_write_every_chunk_once() -> None:
+def test_concurrent_signers_write_every_chunk_once() -> None:
     def fill_all() -> None:
-        # As a signer does: whoever finds another at it has nothing to write, and looks again.
+        # As a signer does: if another one writes the chunk, it writes nothing and reads the next number.
         while (chunk := next_chunk("evm")) < 8:
             add_chunk(chunk)
         close()
@@ -121,7 +121,7 @@ def test_many_signers_at_once_write_every_chunk_once() -> None:
 # Reserving ---------------------------------------------------------------------------------------------------------
 
 
-def test_ordinals_are_claimed_in_order_and_never_again() -> None:
+def test_ordinals_are_reserved_in_order_and_once() -> None:
     add_chunk(0)
 
     assert reserve("evm", 3) == [0, 1, 2]
@@ -129,7 +129,7 @@ def test_ordinals_are_claimed_in_order_and_never_again() -> None:
     assert level("evm") == CHUNK - 5
 
 
-def test_a_claim_ends_where_the_pool_ends() -> None:
+def test_a_reservation_ends_at_the_end_of_the_pool() -> None:
     add_chunk(0)
 
     assert reserve("evm", CHUNK + 10) == list(range(CHUNK))
@@ -137,7 +137,7 @@ def test_a_claim_ends_where_the_pool_ends() -> None:
     assert level("evm") == 0
 
 
-def test_a_claim_after_the_pool_grew_goes_on_without_a_gap() -> None:
+def test_reservations_continue_without_a_gap_after_the_pool_grew() -> None:
     add_chunk(0)
     reserve("evm", CHUNK + 10)
     add_chunk(1)
@@ -146,7 +146,7 @@ def test_a_claim_after_the_pool_grew_goes_on_without_a_gap() -> None:
 
 
 def test_ordinals_beyond_the_end_wait_for_their_chunk() -> None:
-    # Given two processes that reached beyond the end at once
+    # Given two processes that reached the end of the pool at once
     add_chunk(0)
     reserve("evm", CHUNK - 1)
     execute("SELECT nextval('address_claims_evm') FROM generate_series(1, 3)")
@@ -158,8 +158,8 @@ def test_ordinals_beyond_the_end_wait_for_their_chunk() -> None:
     assert sorted(reserve("evm", 5)) == [CHUNK, CHUNK + 1, CHUNK + 2, CHUNK + 3, CHUNK + 4]
 
 
-def test_a_race_beyond_the_end_loses_no_ordinal(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Both read the sequence before either moved it.
+def test_concurrent_reservations_beyond_the_end_lose_no_ordinal(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Both processes read the sequence before either moves it.
     add_chunk(0)
     reserve("evm", CHUNK - 2)
     monkeypatch.setattr(reservations, "last_reserved", lambda _: CHUNK - 6)
@@ -168,7 +168,7 @@ def test_a_race_beyond_the_end_loses_no_ordinal(monkeypatch: pytest.MonkeyPatch)
     assert returned() == [CHUNK, CHUNK + 1, CHUNK + 2]
 
 
-def test_claims_of_eight_threads_are_all_different() -> None:
+def test_reservations_of_eight_threads_are_all_different() -> None:
     for chunk in range(10):
         add_chunk(chunk)
 
@@ -184,7 +184,7 @@ def test_claims_of_eight_threads_are_all_different() -> None:
     assert sorted(reserved) == list(range(10 * CHUNK))
 
 
-def test_a_returned_ordinal_is_claimed_before_new_ones() -> None:
+def test_a_returned_ordinal_is_reserved_before_new_ones() -> None:
     add_chunk(0)
     reserve("evm", 10)
     reservations.give_back("evm", 4)
@@ -196,7 +196,7 @@ def test_a_returned_ordinal_is_claimed_before_new_ones() -> None:
     assert level("evm") == CHUNK - 12
 
 
-def test_a_returned_ordinal_is_claimed_by_one_thread() -> None:
+def test_a_returned_ordinal_is_reserved_by_one_thread() -> None:
     add_chunk(0)
     for ordinal in reserve("evm", CHUNK):
         reservations.give_back("evm", ordinal)
@@ -212,12 +212,12 @@ def test_a_returned_ordinal_is_claimed_by_one_thread() -> None:
         reserved = [ordinal for future in [pool.submit(reserve_some) for _ in range(8)] for ordinal in future.result()]
 
     assert len(reserved) == len(set(reserved))
-    # Nobody waits for another's rows, so somebody may have come back with less than there was.
+    # A reservation skips rows locked by others, so a thread may have got fewer than there were.
     assert sorted(reserved + reserve("evm", CHUNK)) == list(range(CHUNK))
 
 
-def test_an_ordinal_with_an_owner_is_not_claimed_again_though_it_was_given_back() -> None:
-    # The commit was cut: its caller could not know that it had gone through.
+def test_a_returned_ordinal_with_an_owner_is_not_reserved_again() -> None:
+    # The connection broke at the commit: the caller could not know that it had succeeded.
     add_chunk(0)
     reserve("evm", 1)
     give_to_an_owner(0)
@@ -235,7 +235,7 @@ def test_an_address_has_one_owner_for_ever() -> None:
         give_to_an_owner(0)
 
 
-def test_a_family_without_a_pool_is_a_mistake() -> None:
+def test_a_family_without_a_pool_raises() -> None:
     with pytest.raises(KeyError):
         reserve("unknown", 1)
 
@@ -243,7 +243,7 @@ def test_a_family_without_a_pool_is_a_mistake() -> None:
 # Reclaiming --------------------------------------------------------------------------------------------------
 
 
-def test_a_young_claim_is_left_alone() -> None:
+def test_a_young_reservation_is_not_reclaimed() -> None:
     add_chunk(0)
     reserve("evm", 5)
     reclaim("evm")
@@ -252,7 +252,7 @@ def test_a_young_claim_is_left_alone() -> None:
     assert returned() == []
 
 
-def test_an_old_claim_without_owner_comes_back() -> None:
+def test_an_old_reservation_without_owner_is_reclaimed() -> None:
     add_chunk(0)
     reserve("evm", 5)
     for ordinal in (0, 2, 3):
@@ -265,7 +265,7 @@ def test_an_old_claim_without_owner_comes_back() -> None:
     assert sorted(reserve("evm", 3)) == [1, 4, 5]
 
 
-def test_claims_made_after_the_mark_wait_for_the_next() -> None:
+def test_reservations_made_after_the_mark_wait_for_the_next() -> None:
     add_chunk(0)
     reserve("evm", 2)
     reclaim("evm")
@@ -276,13 +276,13 @@ def test_claims_made_after_the_mark_wait_for_the_next() -> None:
     assert returned() == [0, 1]
 
 
-def test_every_ordinal_is_looked_at_once() -> None:
+def test_every_ordinal_is_examined_once() -> None:
     add_chunk(0)
     reserve("evm", 5)
     reclaim("evm")
     age_everything()
     reclaim("evm")
-    # In a stash again, reserved a moment ago: not to be taken for lost.
+    # In a stash again, reserved a moment ago: it must not count as lost.
     assert sorted(reserve("evm", 5)) == [0, 1, 2, 3, 4]
     age_marks = "UPDATE address_marks SET marked_at = marked_at - interval '1 hour' WHERE marked_at <> 'epoch'"
     execute(age_marks)
@@ -291,7 +291,7 @@ def test_every_ordinal_is_looked_at_once() -> None:
     assert reserve("evm", 1) == [5]
 
 
-def test_a_returned_ordinal_that_is_lost_again_comes_back_again() -> None:
+def test_a_reclaimed_ordinal_that_is_lost_again_is_reclaimed_again() -> None:
     add_chunk(0)
     reserve("evm", 1)
     reservations.give_back("evm", 0)
@@ -302,7 +302,7 @@ def test_a_returned_ordinal_that_is_lost_again_comes_back_again() -> None:
     assert reserve("evm", 1) == [0]
 
 
-def test_a_long_pause_is_made_up_for_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_pause_is_caught_up_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reservations, "RECLAIM_STEP", 4)
     add_chunk(0)
     reserve("evm", 10)
@@ -313,7 +313,7 @@ def test_a_long_pause_is_made_up_for_in_steps(monkeypatch: pytest.MonkeyPatch) -
     assert returned() == list(range(10))
 
 
-def test_marks_and_returns_do_not_pile_up() -> None:
+def test_marks_and_returned_ordinals_are_removed() -> None:
     add_chunk(0)
     for ordinal in reserve("evm", 3):
         reservations.give_back("evm", ordinal)
@@ -324,12 +324,12 @@ def test_marks_and_returns_do_not_pile_up() -> None:
         age_everything()
     reclaim("evm")
 
-    # The cursor, and the mark of this very run.
+    # The cursor, and the mark of this run.
     assert one("SELECT count(*) FROM address_marks WHERE family = 'evm'") == (2,)
     assert one("SELECT count(*) FROM address_returns") == (0,)
 
 
-def test_only_one_reclaims_at_a_time(database: str) -> None:
+def test_only_one_process_reclaims_at_a_time(database: str) -> None:
     add_chunk(0)
     reserve("evm", 5)
     reclaim("evm")
@@ -342,8 +342,8 @@ def test_only_one_reclaims_at_a_time(database: str) -> None:
     assert reclaim("evm") == 5
 
 
-def test_the_clock_of_the_gateway_does_not_age_claims() -> None:
-    # `sluice clock advance` moves hours in a moment, while stashes stay as old as they are.
+def test_advancing_the_gateways_clock_does_not_age_reservations() -> None:
+    # `sluice clock advance` moves hours in a moment, while stashes keep their real age.
     add_chunk(0)
     reserve("evm", 5)
     reservations.give_back("evm", 0)
@@ -368,15 +368,16 @@ def test_the_stash_gives_ordinals_with_their_addresses() -> None:
     ]
 
 
-def test_the_stash_asks_the_database_once_for_many() -> None:
+def test_the_stash_reserves_many_ordinals_in_one_query() -> None:
     add_chunk(0)
     add_chunk(1)
-    # One out of step, so that what the stash reserves first reaches into the second chunk, and what follows too.
+    # One ordinal out of step, so that the stash's first reservation reaches into the second chunk, and so do the next
+    # ones.
     assert 0 in reserve("evm", 1)
     stash = AddressStash(PUBLIC_KEY)
     stash.take("evm")
     close()
-    execute("DELETE FROM pool_addresses WHERE ordinal IN (63, 127)")  # Would break the chunk, if it were read again.
+    execute("DELETE FROM pool_addresses WHERE ordinal IN (63, 127)")  # A second reading would find it broken.
 
     assert [stash.take("evm")[0] for _ in range(STASH)] == list(range(2, STASH + 2))
 
@@ -400,7 +401,7 @@ def test_stashes_of_eight_threads_and_two_processes_share_no_address() -> None:
     assert len({address for _, address in taken}) == 400
 
 
-def test_an_empty_pool_fails_the_invoice_and_recovers() -> None:
+def test_an_empty_pool_fails_the_invoice_until_it_is_filled() -> None:
     stash = AddressStash(PUBLIC_KEY)
     with pytest.raises(InvoiceAddressFailed):
         stash.take("evm")
@@ -410,14 +411,14 @@ def test_an_empty_pool_fails_the_invoice_and_recovers() -> None:
     assert stash.take("evm") == (0, f"0x{0:040x}")
 
 
-def test_a_call_waits_for_the_chunk_that_is_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_waits_for_a_chunk_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address_pool, "WAIT_S", 30.0)
     monkeypatch.setattr(address_pool, "time", SimpleNamespace(sleep=lambda _: add_chunk(0)))
 
     assert AddressStash(PUBLIC_KEY).take("evm") == (0, f"0x{0:040x}")
 
 
-def test_nobody_waits_again_at_once_for_a_pool_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_callers_of_an_unfilled_pool_wait_only_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, slept = [100.0], list[float]()
 
     def sleep(seconds: float) -> None:
@@ -426,7 +427,7 @@ def test_nobody_waits_again_at_once_for_a_pool_that_nobody_fills(monkeypatch: py
 
     monkeypatch.setattr(address_pool, "WAIT_S", 0.2)
     monkeypatch.setattr(address_pool, "monotonic", lambda: clock[0])
-    # Not the module's own function: other threads of the process sleep by that too.
+    # Not the module's own function: other threads of the process use it too.
     monkeypatch.setattr(address_pool, "time", SimpleNamespace(sleep=sleep))
     stash = AddressStash(PUBLIC_KEY)
 
@@ -442,7 +443,7 @@ def test_nobody_waits_again_at_once_for_a_pool_that_nobody_fills(monkeypatch: py
     assert [waits(), waits()] == [True, False]
 
 
-def test_an_address_that_was_not_needed_is_given_out_again() -> None:
+def test_an_unused_address_is_given_out_again() -> None:
     add_chunk(0)
     stash = AddressStash(PUBLIC_KEY)
     ordinal, address = stash.take("evm")
@@ -451,7 +452,7 @@ def test_an_address_that_was_not_needed_is_given_out_again() -> None:
     assert AddressStash(PUBLIC_KEY).take("evm") == (ordinal, address)
 
 
-def test_giving_back_never_hides_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_to_give_back_is_logged_and_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(*_: object) -> None:
         raise StoreUnavailableError
 
@@ -462,7 +463,7 @@ def test_giving_back_never_hides_why(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [entry["ordinal"] for entry in logs] == [5]
 
 
-def test_a_stale_stash_is_dropped_before_its_ordinals_go_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stale_stash_is_dropped_before_its_ordinals_are_reclaimed(monkeypatch: pytest.MonkeyPatch) -> None:
     add_chunk(0)
     add_chunk(1)
     stash = AddressStash(PUBLIC_KEY)
@@ -474,11 +475,11 @@ def test_a_stale_stash_is_dropped_before_its_ordinals_go_to_others(monkeypatch: 
     assert stash.take("evm")[0] == STASH
 
 
-def test_a_stash_lives_half_as_long_as_a_claim_at_most() -> None:
+def test_a_stash_lives_at_most_half_as_long_as_a_reservation() -> None:
     assert address_pool.STASH_S <= reservations.RECLAIM_AFTER_S / 2
 
 
-def test_what_was_reserved_later_is_stale_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_reservations_of_a_stash_expire_later(monkeypatch: pytest.MonkeyPatch) -> None:
     add_chunk(0)
     add_chunk(1)
     stash = AddressStash(PUBLIC_KEY)
@@ -493,7 +494,7 @@ def test_what_was_reserved_later_is_stale_later(monkeypatch: pytest.MonkeyPatch)
     assert stash.take("evm")[0] == STASH
 
 
-def test_those_who_find_the_stash_empty_wait_for_one_reservation() -> None:
+def test_callers_of_an_empty_stash_wait_for_one_reservation() -> None:
     add_chunk(0)
     add_chunk(1)
     stash = AddressStash(PUBLIC_KEY)
@@ -515,7 +516,7 @@ def test_those_who_find_the_stash_empty_wait_for_one_reservation() -> None:
 # Filling ahead -----------------------------------------------------------------------------------------------
 
 
-def test_the_stash_is_filled_up_once_half_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stash_is_refilled_when_half_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     add_chunk(0)
     add_chunk(1)
     drawn: list[str] = []
@@ -529,13 +530,13 @@ def test_the_stash_is_filled_up_once_half_is_left(monkeypatch: pytest.MonkeyPatc
     stash._fill_and_draw()
 
     assert level("evm") == 2 * CHUNK - STASH - STASH // 2
-    # As they are shown; that of the first was asked for before anybody could draw it.
+    # In their shown form; the first one's image was drawn for its caller before the thread could.
     assert drawn == [checksum_evm(f"0x{ordinal:040x}") for ordinal in range(1, STASH * 3 // 2)]
     assert [stash.take("evm")[0] for _ in range(STASH)] == list(range(STASH // 2, STASH * 3 // 2))
 
 
 class Filled(AddressStash):
-    """A stash whose thread reserves what no database knows, once it may."""
+    """A stash whose thread reserves made-up ordinals when the test allows it."""
 
     def __init__(self) -> None:
         super().__init__("")
@@ -562,12 +563,12 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_nobody_waits_for_the_thread_that_fills_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_callers_do_not_wait_for_the_thread_that_fills_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
     monkeypatch.setattr(address_pool, "qr_data_uri", drawn.append)
     stash = Filled()
     taken = [stash.take("evm")[0]]
-    # What the first left in hand is drawn at once, although it is much more than half.
+    # All ordinals that the first call left are drawn at once, although they are much more than half.
     wait_until(lambda: len(drawn) == STASH - 1)
     taken += [stash.take("evm")[0] for _ in range(STASH // 2 - 1)]
     assert stash.reserving.acquire(timeout=20)
@@ -575,12 +576,12 @@ def test_nobody_waits_for_the_thread_that_fills_ahead(monkeypatch: pytest.Monkey
     taken += [stash.take("evm")[0] for _ in range(STASH // 2)]
     stash.may_go_on.set()
 
-    # The next finds the stash empty, and waits for what is on its way.
+    # The next caller finds the stash empty and waits for the reservation under way.
     taken += [stash.take("evm")[0] for _ in range(STASH)]
     assert taken == list(range(2 * STASH))
 
 
-def test_a_family_whose_pool_is_empty_keeps_no_caller_of_another_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_family_with_an_empty_pool_delays_no_caller_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, may_go_on = threading.Event(), threading.Event()
 
     def reserve_of(_stash: AddressStash, family: str, limit: int) -> list[tuple[int, str]]:
@@ -600,7 +601,7 @@ def test_a_family_whose_pool_is_empty_keeps_no_caller_of_another_waiting(monkeyp
     waiting.join()
 
 
-def test_a_failure_to_fill_ahead_is_told_and_the_next_take_tries_again() -> None:
+def test_a_failure_to_fill_ahead_is_logged_and_the_next_take_tries_again() -> None:
     stash = Filled()
     stash.failures = [StoreUnavailableError("away"), StoreUnavailableError("still")]
     stash.may_go_on.set()
@@ -612,7 +613,7 @@ def test_a_failure_to_fill_ahead_is_told_and_the_next_take_tries_again() -> None
             stash.take("evm")
         wait_until(lambda: bool(logs))
         assert stash.reserving.acquire()
-        assert not stash.reserving.acquire(timeout=0.2), "tried again, though nobody took one"
+        assert not stash.reserving.acquire(timeout=0.2), "tried again without a take"
         stash.take("evm")
         wait_until(lambda: len(logs) == 2)
 
@@ -620,7 +621,7 @@ def test_a_failure_to_fill_ahead_is_told_and_the_next_take_tries_again() -> None
     assert told == {("address_pool.not_filled_ahead", "warning")}
 
 
-def test_taking_inside_a_transaction_is_a_mistake() -> None:
+def test_taking_inside_a_transaction_raises() -> None:
     add_chunk(0)
 
     with pytest.raises(RuntimeError, match="step inside a step"), transaction():
@@ -636,7 +637,7 @@ def expect_refused(stash: AddressStash) -> None:
     assert "critical" in {entry["log_level"] for entry in logs}
 
 
-def test_a_chunk_of_another_signer_is_refused() -> None:
+def test_a_chunk_signed_by_another_key_is_refused() -> None:
     add_chunk(0, signer=Ed25519PrivateKey.from_private_bytes(b"\2" * 32))
 
     expect_refused(AddressStash(PUBLIC_KEY))
@@ -656,7 +657,7 @@ def test_a_chunk_of_another_signer_is_refused() -> None:
     ],
     ids=["replaced", "missing", "odd letters", "swapped"],
 )
-def test_a_chunk_whose_addresses_were_changed_is_refused(changes: list[str]) -> None:
+def test_a_chunk_with_changed_addresses_is_refused(changes: list[str]) -> None:
     add_chunk(0)
     for sql in changes:
         execute(sql)
@@ -664,7 +665,7 @@ def test_a_chunk_whose_addresses_were_changed_is_refused(changes: list[str]) -> 
     expect_refused(AddressStash(PUBLIC_KEY))
 
 
-def test_a_chunk_copied_to_another_place_is_refused() -> None:
+def test_a_chunk_copied_to_another_position_is_refused() -> None:
     add_chunk(0)
     signature = SIGNER.sign(chunk_message("evm", 5, addresses_of(0)))
     execute("UPDATE address_chunks SET signature = %s", (signature,))
@@ -672,18 +673,18 @@ def test_a_chunk_copied_to_another_place_is_refused() -> None:
     expect_refused(AddressStash(PUBLIC_KEY))
 
 
-def test_a_process_without_the_public_key_gives_out_nothing() -> None:
+def test_a_process_without_the_public_key_gives_out_no_address() -> None:
     add_chunk(0)
 
     expect_refused(AddressStash(""))
 
 
-def test_a_public_key_that_is_none_is_noticed_at_start() -> None:
+def test_an_invalid_public_key_is_refused_at_the_start() -> None:
     with pytest.raises(ValueError, match="32 bytes"):
         AddressStash("c2hvcnQ=")
 
 
-def test_the_pool_goes_on_after_a_bad_chunk() -> None:
+def test_the_pool_continues_after_a_bad_chunk() -> None:
     add_chunk(0, signer=Ed25519PrivateKey.from_private_bytes(b"\2" * 32))
     add_chunk(1)
     stash = AddressStash(PUBLIC_KEY)
@@ -693,7 +694,7 @@ def test_the_pool_goes_on_after_a_bad_chunk() -> None:
     assert stash.take("evm")[0] == CHUNK
 
 
-def test_the_memory_of_verified_chunks_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_verified_chunks_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address_pool, "VERIFIED_CHUNKS_MAX", 2)
     for chunk in range(5):
         add_chunk(chunk)
@@ -704,12 +705,12 @@ def test_the_memory_of_verified_chunks_is_bounded(monkeypatch: pytest.MonkeyPatc
     assert len(stash._verified["evm"]) == 2
 
 
-def test_claims_go_on_after_the_server_ended_the_connection(database: str) -> None:
+def test_reservations_continue_after_the_server_closed_the_connection(database: str) -> None:
     add_chunk(0)
     stash = AddressStash(PUBLIC_KEY)
     with psycopg2.connect(database) as other, other.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
-    # The first step may be the one that notices.
+    # The first step may be the one that notices it.
     try:
         stash.take("evm")
     except StoreUnavailableError:
@@ -718,10 +719,10 @@ def test_claims_go_on_after_the_server_ended_the_connection(database: str) -> No
     assert stash.take("evm")[1].startswith("0x")
 
 
-# A database that lost its last commits -------------------------------------------------------------------------
+# A restored database ---------------------------------------------------------------------------------------
 
 
-def test_after_a_restore_no_address_is_handed_out_that_a_buyer_may_have_been_shown() -> None:
+def test_after_a_restore_no_address_shown_to_a_buyer_is_given_out_again() -> None:
     for chunk in range(2):
         add_chunk(chunk)
     assert signing.renew_pool("evm") is None

@@ -1,4 +1,4 @@
-"""What leaves the last addresses of the pool to others looks at it as often as it was told to."""
+"""The reserve of last addresses reads the pool's level as often as configured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from models.addresses.spare import AddressReserve
 
 
 @pytest.mark.parametrize(("fresh_s", "asked"), [({}, 1), ({"fresh_s": 10.0}, 2), ({"fresh_s": 0.0}, 5)])
-def test_the_pool_is_looked_at_when_the_last_look_is_too_old(
+def test_the_level_is_read_again_when_the_last_reading_is_too_old(
     monkeypatch: pytest.MonkeyPatch, fresh_s: dict[str, float], asked: int
 ) -> None:
     looks: list[str] = []

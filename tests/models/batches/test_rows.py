@@ -1,4 +1,4 @@
-"""Batches in the database: written at once, leased in turns, each item ended once."""
+"""Batches in the database: written in one step, leased in turns, each item ended once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 
 def add(merchant_id: UUID | None = None, *, size: int = 3, **columns: Any) -> UUID:
-    """Write a batch; its items are "0", "1", …"""
+    """Write a batch whose items are "0", "1", …"""
     values: dict[str, Any] = {
         "id": uuid7(),
         "merchant_id": merchant_id or merchant(),
@@ -72,14 +72,14 @@ def test_a_batch_is_written_with_its_items_in_order() -> None:
     assert batch_items.page(batch_id, limit=1, offset=4_999)[0].order_id == "o4999"
 
 
-def test_another_merchants_batch_is_not_there() -> None:
+def test_another_merchants_batch_is_not_found() -> None:
     batch_id = add()
 
     assert batches.find(merchant(), batch_id) is None
     assert batches.find(merchant(), UUID(int=7)) is None
 
 
-def test_a_lease_gives_the_first_items_that_nobody_has() -> None:
+def test_a_lease_takes_the_first_free_items() -> None:
     batch_id = add(size=5)
 
     first, second, third = lease(2), lease(2), lease(2)
@@ -92,7 +92,7 @@ def test_a_lease_gives_the_first_items_that_nobody_has() -> None:
     assert rows("SELECT status FROM batches") == [("processing",)]
 
 
-def test_a_lease_gives_no_more_than_asked_for_whatever_the_plan() -> None:
+def test_a_lease_takes_at_most_its_limit_with_any_plan() -> None:
     add(size=40)
 
     with transaction():
@@ -103,7 +103,7 @@ def test_a_lease_gives_no_more_than_asked_for_whatever_the_plan() -> None:
     assert places(list(found)) == [0, 1, 2, 3, 4]
 
 
-def test_batches_with_nothing_due_cost_a_turn_no_more_than_the_oldest_of_them() -> None:
+def test_batches_without_due_items_add_no_cost_to_a_turn() -> None:
     shop = merchant()
     for _ in range(LOOKED_AT_MAX):
         add(shop, size=1)
@@ -116,7 +116,7 @@ def test_batches_with_nothing_due_cost_a_turn_no_more_than_the_oldest_of_them() 
     assert behind not in [item.of.id for item in lease(LOOKED_AT_MAX)]
 
 
-def test_a_batch_whose_worker_died_before_completing_it_is_completed_by_a_later_round() -> None:
+def test_a_batch_is_completed_after_its_worker_died_before_completing_it() -> None:
     batch_id = add(size=1)
     end(lease()[0])
 
@@ -146,7 +146,7 @@ def test_items_of_open_batches_are_capped_by_merchant_and_gateway(merchant_max: 
     batches.check_open(shop, count=6, merchant_max=merchant_max, gateway_max=gateway_max)
 
 
-def test_workers_at_once_lease_different_items() -> None:
+def test_concurrent_workers_lease_different_items() -> None:
     add(size=40)
 
     found = at_once(4, lambda _: places(lease(10)))
@@ -154,7 +154,7 @@ def test_workers_at_once_lease_different_items() -> None:
     assert sorted(place for places_ in found if isinstance(places_, list) for place in places_) == list(range(40))
 
 
-def test_an_item_is_free_again_when_its_lease_ends() -> None:
+def test_an_item_is_free_when_its_lease_ends() -> None:
     add(size=1)
     (before,) = lease()
     pass_by(LEASE_S - 1)
@@ -202,7 +202,7 @@ def test_an_item_ends_once() -> None:
     assert rows("SELECT DISTINCT body, lease FROM batch_items") == [("", None)]
 
 
-def test_two_transactions_over_one_item_come_one_after_the_other() -> None:
+def test_two_transactions_over_one_item_run_in_turn() -> None:
     add(size=1)
     (item,) = lease()
 
@@ -219,7 +219,7 @@ def test_an_item_is_locked_in_the_transaction_of_its_effect() -> None:
         batch_items.lock(item)
 
 
-def test_begun_counts_those_who_did_not_come_to_an_end() -> None:
+def test_the_count_of_begun_items_includes_workers_that_died() -> None:
     add(size=1)
     for begun in (1, 2, 3):
         (item,) = lease()
@@ -235,7 +235,7 @@ def test_begun_counts_those_who_did_not_come_to_an_end() -> None:
     assert (batch_items.begin(item), item.put_off) == (1, 1)
 
 
-def test_what_is_given_back_is_free_at_once_or_after_its_pause() -> None:
+def test_a_returned_item_is_free_at_once_or_after_its_pause() -> None:
     add(size=4)
     items = lease()
     batch_items.give_back(items[:2])
@@ -249,7 +249,7 @@ def test_what_is_given_back_is_free_at_once_or_after_its_pause() -> None:
 # In order -----------------------------------------------------------------------------------------------------------
 
 
-def test_one_worker_at_a_time_has_a_batch_that_runs_in_order() -> None:
+def test_an_ordered_batch_belongs_to_one_worker_at_a_time() -> None:
     add(size=6, on_error="stop")
 
     found = at_once(4, lambda _: places(lease(2)))
@@ -257,8 +257,8 @@ def test_one_worker_at_a_time_has_a_batch_that_runs_in_order() -> None:
     assert sorted(str(places_) for places_ in found) == ["[0, 1]", "[]", "[]", "[]"]
 
 
-def test_a_worker_that_comes_to_a_batch_just_after_another_gets_nothing_of_it() -> None:
-    """It was free when the round found it; who locks it next looks again."""
+def test_a_second_worker_of_an_ordered_batch_gets_no_item() -> None:
+    """The batch was free when the round found it; the worker that locks it next checks again."""
     add(size=3, on_error="stop")
     (first,) = lease(1)
 
@@ -266,7 +266,7 @@ def test_a_worker_that_comes_to_a_batch_just_after_another_gets_nothing_of_it() 
         assert batch_items.lease(first.of, limit=9) == []
 
 
-def test_a_batch_that_runs_in_order_waits_for_the_item_that_waits() -> None:
+def test_an_ordered_batch_waits_for_its_waiting_item() -> None:
     add(size=3, on_error="stop")
     items = lease()
     batch_items.put_off(items[0], pause_s=5)
@@ -277,7 +277,7 @@ def test_a_batch_that_runs_in_order_waits_for_the_item_that_waits() -> None:
     assert places(lease()) == [0, 1, 2]
 
 
-def test_an_item_cannot_be_done_while_one_before_it_is_not() -> None:
+def test_an_item_is_not_done_before_the_items_ahead_of_it() -> None:
     add(size=2, on_error="stop")
     first, second = lease()
 
@@ -289,7 +289,7 @@ def test_an_item_cannot_be_done_while_one_before_it_is_not() -> None:
     end(second)
 
 
-def test_the_first_failure_skips_what_is_behind_it_and_nothing_else() -> None:
+def test_the_first_failure_skips_only_the_items_behind_it() -> None:
     batch_id, other = add(size=4, on_error="stop"), add(size=1, on_error="stop")
     items = lease()
     mine = [item for item in items if item.of.id == batch_id]
@@ -301,7 +301,7 @@ def test_the_first_failure_skips_what_is_behind_it_and_nothing_else() -> None:
     assert [item.status for item in batch_items.page(other, limit=9, offset=0)] == ["pending"]
 
 
-def test_without_an_order_a_failure_skips_nothing() -> None:
+def test_a_failure_in_an_unordered_batch_skips_no_item() -> None:
     batch_id = add(size=2)
     end(lease()[0], "payment.bad_amount")
 
@@ -311,7 +311,7 @@ def test_without_an_order_a_failure_skips_nothing() -> None:
 # Turns --------------------------------------------------------------------------------------------------------------
 
 
-def test_places_are_shared_among_the_merchants() -> None:
+def test_places_of_a_round_are_shared_among_merchants() -> None:
     for size in (100, 100, 1):
         add(size=size)
 
@@ -325,7 +325,7 @@ def test_places_are_shared_among_the_merchants() -> None:
     assert max(shares.values()) <= 10
 
 
-def test_a_round_comes_to_everybody_before_it_comes_again() -> None:
+def test_a_round_serves_every_merchant_before_it_repeats() -> None:
     shops = sorted(merchant() for _ in range(WALK_MAX + 6))
     for shop in shops:
         add(shop, size=50)
@@ -341,7 +341,7 @@ def test_a_round_comes_to_everybody_before_it_comes_again() -> None:
     assert seen == [*shops, *shops[: len(seen) - len(shops)]]
 
 
-def test_a_merchant_who_is_alone_gets_all_the_places() -> None:
+def test_a_merchant_alone_gets_all_places() -> None:
     shop = merchant()
     for _ in range(3):
         add(shop, size=4)
@@ -368,7 +368,7 @@ def test_a_batch_is_completed_when_its_last_item_is_handled() -> None:
 
 
 @pytest.mark.parametrize("columns", ["status = 'success'", "status = 'error'", "result = 'x'", "error_code = 'x'"])
-def test_an_item_is_a_success_with_a_result_or_an_error_with_a_reason(columns: str) -> None:
+def test_an_item_succeeds_with_a_result_or_fails_with_a_reason(columns: str) -> None:
     add(size=1)
 
     with pytest.raises(psycopg2.errors.CheckViolation):

@@ -1,4 +1,4 @@
-"""Lets tests do things at once, so that they collide."""
+"""Runs work at the same time, so that it collides."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ T = TypeVar("T")
 
 
 def wait_until_somebody_waits(limit_s: float = 60.0) -> None:
-    """Return once a session waits for a lock; the server is this test's alone meanwhile."""
+    """Return once a session waits for a lock. Only this test may use the server meanwhile."""
     until = time.monotonic() + limit_s
-    # Not pg_stat_activity, which stays as it was for a whole transaction.
+    # Not pg_stat_activity, whose content is fixed for a whole transaction.
     while not one("SELECT 1 FROM pg_locks WHERE NOT granted"):
-        assert time.monotonic() < until, "nobody waits"
+        assert time.monotonic() < until, "no session waits"
         time.sleep(0.01)
 
 
 def at_once(times: int, work: Callable[[int], T]) -> list[T | Exception]:
-    """Do something from so many threads that all begin at one moment; return results and exceptions in order."""
+    """Run work in several threads that begin together; return results and exceptions in order."""
     barrier = threading.Barrier(times)
 
     def run(number: int) -> T | Exception:

@@ -1,7 +1,7 @@
-"""Which SQL verbs on which tables the code of a process can reach, read from its source.
+"""Reads from the source which SQL verbs on which tables a process's code can reach.
 
-A rough call graph by names: whatever a reachable function, class or constant mentions is reachable, and so is every
-function of PostgreSQL that its SQL names. It may find too much, and what is put together at run time it does not find.
+A rough call graph by names: every function, class or constant that a reachable one mentions is reachable, and so is
+every function of PostgreSQL that its SQL names. It may find too much, and it misses SQL that is composed at run time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INSERTS: Final = dict.fromkeys(("write", "write_all", "stored", "store_all"), "
 _ROW_VERBS: Final = {"read": "FROM", "first": "FROM"} | _INSERTS
 
 Name = tuple[str, str]
-# (table, verb); LOCK stands for SELECT … FOR UPDATE and its like, "SET column" for what an UPDATE changes.
+# (table, verb); LOCK means SELECT … FOR UPDATE and the like, "SET column" a column changed by an UPDATE.
 Deed = tuple[str, str]
 
 
@@ -43,7 +43,7 @@ def tables() -> frozenset[str]:
 
 
 def reachable(starts: Iterable[str]) -> dict[Deed, set[str]]:
-    """Return what the code of some modules can do to tables, and the definitions that say so."""
+    """Return what some modules' code can do to tables, with the definitions that do it."""
     found: defaultdict[Deed, set[str]] = defaultdict(set)
     seen: set[Name] = set()
     waiting = [name for name in _definitions() if name[0] in set(starts)]
@@ -82,7 +82,7 @@ def _definitions() -> dict[Name, ast.stmt]:
 
 @functools.cache
 def _imports(module: str) -> dict[str, str]:
-    """Return what a module calls things by: the dotted name of a module, or of something in one."""
+    """Return a module's imported names with their dotted origins."""
     found: dict[str, str] = {}
     for node in ast.walk(_parsed()[module]):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -113,7 +113,7 @@ def _texts(node: ast.stmt) -> Iterator[str]:
 
 
 def _of_rows(module: str, node: ast.stmt) -> Iterator[str]:
-    """Yield the SQL that the classes of tables make of what they are told: any mentioned one, if it is not named."""
+    """Yield the SQL that table classes compose from arguments; without a named class, that of any mentioned one."""
     mentioned = _tables_of(module, node)
     yield from (f"FROM {table}" for table in {*mentioned, *_declared(node)})
     for part in ast.walk(node):
@@ -129,7 +129,7 @@ def _tables_of(module: str, node: ast.stmt) -> set[str]:
 
 
 def _declared(node: ast.stmt) -> list[str]:
-    """Return the table that a class declares, if it does."""
+    """Return the table that a class declares, or None."""
     keywords = node.keywords if isinstance(node, ast.ClassDef) else []
     return [word.value.value.split()[0] for word in keywords if word.arg == "table"]  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""What is used is read again in time, by one thread, and no longer than it is used."""
+"""One thread reads values in use again in time, and stops when they fall out of use."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.actors.queue.workers import eventually
 
 @pytest.fixture
 def ahead(monkeypatch: pytest.MonkeyPatch) -> ReadAhead:
-    """One that may read, whose thread only sleeps."""
+    """Return a reader whose thread only sleeps."""
     monkeypatch.setattr(module, "AHEAD_S", 3600.0)
     allowed = ReadAhead()
     allowed.allow()
     return allowed
 
 
-def test_what_is_used_is_read_again_and_again(ahead: ReadAhead, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_in_use_is_read_again_and_again(ahead: ReadAhead, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "AHEAD_S", 0.01)
     seen: list[str] = []
     ahead.note(seen.append, "a")
@@ -28,12 +28,12 @@ def test_what_is_used_is_read_again_and_again(ahead: ReadAhead, monkeypatch: pyt
     eventually(lambda: seen.count("a") > 2 and seen.count("b") > 2)
     assert thread is not None
     assert thread is ahead._thread
-    # It ends with the process, which does not wait for it.
+    # The thread ends with the process, which does not wait for it.
     assert thread.daemon
     ahead._used.clear()
 
 
-def test_a_process_that_nobody_waits_for_reads_nothing_ahead() -> None:
+def test_a_process_without_callers_reads_nothing_ahead() -> None:
     idle = ReadAhead()
     idle.note(print, "a")
 
@@ -41,7 +41,7 @@ def test_a_process_that_nobody_waits_for_reads_nothing_ahead() -> None:
     assert not idle._used
 
 
-def test_what_was_not_used_for_a_minute_is_read_no_more(ahead: ReadAhead, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_unused_for_a_minute_is_no_longer_read(ahead: ReadAhead, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     ahead.note(seen.append, "a")
     monkeypatch.setattr(module, "USED_S", -1.0)
@@ -51,7 +51,7 @@ def test_what_was_not_used_for_a_minute_is_read_no_more(ahead: ReadAhead, monkey
     assert not ahead._used
 
 
-def test_a_read_that_fails_keeps_no_other_from_being_read(ahead: ReadAhead) -> None:
+def test_a_failing_read_does_not_stop_the_others(ahead: ReadAhead) -> None:
     seen: list[str] = []
 
     def fail() -> None:
@@ -65,7 +65,7 @@ def test_a_read_that_fails_keeps_no_other_from_being_read(ahead: ReadAhead) -> N
     assert seen == ["a", "a"]
 
 
-def test_what_is_read_ahead_is_bounded(ahead: ReadAhead) -> None:
+def test_the_number_of_values_read_ahead_is_bounded(ahead: ReadAhead) -> None:
     seen: list[str] = []
     for number in range(READS_MAX + 5):
         ahead.note(seen.append, str(number))

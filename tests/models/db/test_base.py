@@ -1,4 +1,4 @@
-"""One connection a thread, one transaction a step, whole numbers only, and a lost server that is said to be lost."""
+"""One connection a thread, one transaction a step, whole numbers only, and errors for a lost server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pid() -> int:
 
 
 def terminate(url: str, backend: int) -> None:
-    """End a session, as an operator or a restart does; returns when it is gone."""
+    """End a session, as an operator or a restart does; return when it is gone."""
     with closing(psycopg2.connect(url)) as other, other.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", (backend,))
         assert cursor.fetchone() == (True,)
@@ -75,13 +75,13 @@ def fail() -> None:
 # Numbers ----------------------------------------------------------------------------------------------------
 
 
-def test_a_float_never_reaches_the_database() -> None:
+def test_a_float_is_refused_by_the_database() -> None:
     for number in (1.0, [1.5], float("nan")):
         with pytest.raises(TypeError, match="money is integer units"):
             one("SELECT %s", (number,))
 
 
-def test_units_come_back_as_the_int_that_went_in() -> None:
+def test_units_are_read_back_as_the_same_int() -> None:
     units = 10**77 + 1
 
     assert one("SELECT %s::units, sum(%s::units)", (units, units)) == (units, units)
@@ -117,7 +117,7 @@ def test_a_value_is_the_first_column_of_the_first_row() -> None:
     assert value("SELECT 1 WHERE %s", (False,)) is None
 
 
-def test_only_a_row_that_begins_with_what_is_true_is_a_yes() -> None:
+def test_is_true_needs_a_row_whose_first_value_is_true() -> None:
     assert is_true("SELECT 1, false")
     assert is_true("SELECT %s", (True,))
     for no in ("SELECT 1 WHERE false", "SELECT false, 1", "SELECT NULL::boolean"):
@@ -125,19 +125,19 @@ def test_only_a_row_that_begins_with_what_is_true_is_a_yes() -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_a_write_that_finds_no_row_touches_none() -> None:
+def test_a_write_without_a_matching_row_touches_none() -> None:
     add(1)
     assert touched("UPDATE things SET n = 2 WHERE id = %s", (1,)) is True
     assert touched("UPDATE things SET n = 2 WHERE id = %s", (2,)) is False
 
 
-def test_a_column_is_the_first_of_all_rows() -> None:
+def test_a_column_has_the_first_value_of_all_rows() -> None:
     assert column("SELECT n, 9 FROM generate_series(1, %s) AS n", (3,)) == [1, 2, 3]
     assert column("SELECT 1 WHERE false") == []
 
 
 @pytest.mark.parametrize("kind", [Pair, Struct, Record])
-def test_rows_are_filled_by_the_names_of_their_columns(kind: type[Pair | Struct | Record]) -> None:
+def test_rows_are_filled_by_column_names(kind: type[Pair | Struct | Record]) -> None:
     found = rows_as(kind, "SELECT 'r' || n AS right, n AS left FROM generate_series(1, %s) AS n", (2,))
 
     assert found == [kind(left=1, right="r1"), kind(left=2, right="r2")]
@@ -152,7 +152,7 @@ def test_rows_are_filled_by_the_names_of_their_columns(kind: type[Pair | Struct 
 
 
 @pytest.mark.usefixtures("table")
-def test_a_step_is_kept_whole_or_not_at_all() -> None:
+def test_a_step_commits_wholly_or_not_at_all() -> None:
     step(lambda: add(1), lambda: add(2))
     with pytest.raises(LookupError):
         step(lambda: add(3), fail)
@@ -162,7 +162,7 @@ def test_a_step_is_kept_whole_or_not_at_all() -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_a_step_does_not_nest() -> None:
+def test_a_step_cannot_be_nested() -> None:
     with pytest.raises(RuntimeError, match="a step inside a step"):
         step(lambda: add(1), step)
 
@@ -170,7 +170,7 @@ def test_a_step_does_not_nest() -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_a_statement_outside_a_step_is_a_step_of_its_own(database_url: str) -> None:
+def test_a_statement_outside_a_step_is_its_own_step(database_url: str) -> None:
     execute("INSERT INTO things VALUES (1)")
 
     with closing(psycopg2.connect(database_url)) as other, other.cursor() as cursor:
@@ -197,7 +197,7 @@ def in_another_thread(work: Callable[[], object]) -> None:
     thread.join()
 
 
-def test_a_connection_given_back_serves_the_next_thread() -> None:
+def test_a_returned_connection_serves_the_next_thread() -> None:
     mine, others = pid(), list[int]()
     base.release()
 
@@ -207,7 +207,7 @@ def test_a_connection_given_back_serves_the_next_thread() -> None:
     assert pid() == mine
 
 
-def test_no_connection_is_given_back_in_the_middle_of_a_step() -> None:
+def test_a_connection_is_not_returned_in_the_middle_of_a_step() -> None:
     with transaction():
         mine = pid()
         base.release()
@@ -215,7 +215,7 @@ def test_no_connection_is_given_back_in_the_middle_of_a_step() -> None:
         assert pid() == mine
 
 
-def test_a_connection_that_is_not_at_rest_is_closed_and_not_given_back() -> None:
+def test_a_connection_that_is_not_idle_is_closed_and_not_returned() -> None:
     mine = pid()
     base.db.connection().cursor().execute("BEGIN")
 
@@ -224,7 +224,7 @@ def test_a_connection_that_is_not_at_rest_is_closed_and_not_given_back() -> None
     assert pid() != mine
 
 
-def test_a_connection_that_was_cut_while_unused_is_replaced_unnoticed(database_url: str) -> None:
+def test_a_returned_connection_cut_while_unused_is_replaced(database_url: str) -> None:
     mine = pid()
     base.release()
     terminate(database_url, mine)
@@ -232,7 +232,7 @@ def test_a_connection_that_was_cut_while_unused_is_replaced_unnoticed(database_u
     assert pid() != mine
 
 
-def test_closing_ends_the_unused_connections_too() -> None:
+def test_closing_also_closes_unused_connections() -> None:
     mine = pid()
     base.release()
 
@@ -241,7 +241,7 @@ def test_closing_ends_the_unused_connections_too() -> None:
     assert pid() != mine
 
 
-def test_a_refused_statement_says_why_and_leaves_the_connection_usable() -> None:
+def test_a_refused_statement_gives_its_reason_and_leaves_the_connection_usable() -> None:
     before = pid()
     with pytest.raises(errors.DivisionByZero):
         one("SELECT 1/0")
@@ -255,7 +255,7 @@ def test_a_refused_statement_says_why_and_leaves_the_connection_usable() -> None
 
 
 @pytest.mark.usefixtures("table")
-def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(database_url: str) -> None:
+def test_a_connection_cut_while_idle_is_replaced(database_url: str) -> None:
     terminate(database_url, pid())
     assert execute("INSERT INTO things VALUES (1)") == 1
 
@@ -266,7 +266,7 @@ def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(database_url
 
 
 @pytest.mark.usefixtures("table")
-def test_a_step_whose_connection_is_cut_is_lost_and_says_so(database_url: str) -> None:
+def test_a_step_whose_connection_is_cut_raises(database_url: str) -> None:
     with pytest.raises(StoreUnavailableError):
         step(lambda: add(1), lambda: terminate(database_url, pid()), lambda: add(2))
 
@@ -275,7 +275,7 @@ def test_a_step_whose_connection_is_cut_is_lost_and_says_so(database_url: str) -
 
 
 @pytest.mark.usefixtures("table")
-def test_a_cut_step_does_not_go_on_over_another_connection(database_url: str) -> None:
+def test_a_cut_step_does_not_continue_over_another_connection(database_url: str) -> None:
     def fails(number: int) -> None:
         with pytest.raises(StoreUnavailableError):
             add(number)
@@ -287,7 +287,7 @@ def test_a_cut_step_does_not_go_on_over_another_connection(database_url: str) ->
 
 
 @pytest.mark.usefixtures("table")
-def test_a_step_that_is_cut_before_its_commit_is_lost(database_url: str) -> None:
+def test_a_step_cut_before_its_commit_is_lost(database_url: str) -> None:
     with pytest.raises(StoreUnavailableError):
         step(lambda: add(1), lambda: terminate(database_url, pid()))
 
@@ -295,7 +295,7 @@ def test_a_step_that_is_cut_before_its_commit_is_lost(database_url: str) -> None
 
 
 @pytest.mark.usefixtures("table")
-def test_a_statement_that_is_cut_while_it_runs_is_not_repeated(database_url: str) -> None:
+def test_a_statement_cut_while_running_is_not_repeated(database_url: str) -> None:
     cutter = threading.Timer(0.2, terminate, (database_url, pid()))
     cutter.start()
     with pytest.raises(StoreUnavailableError):
@@ -305,7 +305,7 @@ def test_a_statement_that_is_cut_while_it_runs_is_not_repeated(database_url: str
     assert things() == []
 
 
-def test_a_message_that_comes_while_idle_does_not_cost_the_connection(database_url: str) -> None:
+def test_a_server_message_while_idle_does_not_close_the_connection(database_url: str) -> None:
     before = pid()
     execute("LISTEN news")
     with closing(psycopg2.connect(database_url)) as other, other.cursor() as cursor:
@@ -315,7 +315,7 @@ def test_a_message_that_comes_while_idle_does_not_cost_the_connection(database_u
     assert pid() == before
 
 
-def test_a_server_that_is_not_there_is_unavailable(database_url: str) -> None:
+def test_an_absent_server_is_unavailable(database_url: str) -> None:
     parts = urlsplit(database_url)
     base.connect(parts._replace(netloc=f"{parts.username}:x@127.0.0.1:{free_port()}").geturl())
 
@@ -329,7 +329,7 @@ def test_a_server_that_is_not_there_is_unavailable(database_url: str) -> None:
     assert one("SELECT 1") == (1,)
 
 
-def test_connecting_elsewhere_closes_what_was_open(database_url: str) -> None:
+def test_connecting_to_another_database_closes_open_connections(database_url: str) -> None:
     before = pid()
     base.connect(database_url)
 
@@ -339,15 +339,15 @@ def test_connecting_elsewhere_closes_what_was_open(database_url: str) -> None:
 # Settings of the session ------------------------------------------------------------------------------------
 
 
-def test_all_of_the_address_counts(database_url: str) -> None:
+def test_every_part_of_the_address_is_used(database_url: str) -> None:
     base.connect(database_url.replace("postgresql://", "postgres://") + "?sslmode=require")
 
-    # The server of the tests has no TLS: an sslmode that was dropped would let this pass.
+    # The tests' server has no TLS: this would pass if sslmode were dropped.
     with pytest.raises(StoreUnavailableError, match="SSL"):
         one("SELECT 1")
 
 
-def test_statements_and_locks_are_not_waited_for_without_end(database_url: str) -> None:
+def test_statements_and_locks_have_time_limits(database_url: str) -> None:
     base.connect(database_url, statement_timeout_ms=50, application_name="tested")
 
     with pytest.raises(errors.QueryCanceled):
@@ -374,7 +374,7 @@ def test_the_clock_can_be_moved() -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_the_victim_of_a_deadlock_is_repeated() -> None:
+def test_the_victim_of_a_deadlock_repeats_its_step() -> None:
     execute("INSERT INTO things VALUES (1), (2)")
     meet = threading.Barrier(2)
     attempts = [0, 0]
@@ -399,7 +399,7 @@ class _Deadlock(errors.DeadlockDetected):
     pgcode = base.DEADLOCK
 
 
-def test_a_step_is_not_repeated_without_end() -> None:
+def test_repetitions_of_a_step_are_bounded() -> None:
     attempts = 0
 
     def stuck() -> None:
@@ -413,7 +413,7 @@ def test_a_step_is_not_repeated_without_end() -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_what_is_no_deadlock_is_not_repeated() -> None:
+def test_errors_other_than_deadlocks_are_not_repeated() -> None:
     attempts = 0
 
     def wrong() -> None:
@@ -427,7 +427,7 @@ def test_what_is_no_deadlock_is_not_repeated() -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_a_lock_that_is_held_too_long_is_an_error_with_its_code(database_url: str) -> None:
+def test_a_lock_held_too_long_is_an_error_with_its_code(database_url: str) -> None:
     execute("INSERT INTO things VALUES (1)")
     base.execute("SET lock_timeout = 50")
     with closing(psycopg2.connect(database_url)) as other, other.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Rings are sent once, after the commit of what they tell of, and nothing hangs on whether they can be sent."""
+"""Notifications are sent once, after the commit, and no step depends on whether they can be sent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fail(*_bell: str) -> None:
     raise LookupError
 
 
-def test_a_ring_waits_for_the_commit(rung: list[str]) -> None:
+def test_a_notification_waits_for_the_commit(rung: list[str]) -> None:
     seen: list[bool] = []
     bells.use(lambda *_bell: seen.append(in_transaction()))
     with transaction():
@@ -38,14 +38,14 @@ def test_a_ring_waits_for_the_commit(rung: list[str]) -> None:
     assert (seen, rung) == ([False], [])
 
 
-def test_outside_of_a_transaction_it_goes_out_at_once(rung: list[str]) -> None:
+def test_outside_a_transaction_a_notification_is_sent_at_once(rung: list[str]) -> None:
     for _ in range(2):
         ring(Bell.BROADCAST, "ethereum")
 
     assert rung == ["broadcast:ethereum"] * 2
 
 
-def test_equal_rings_of_a_transaction_go_out_once_in_their_order(rung: list[str]) -> None:
+def test_equal_notifications_of_a_transaction_are_sent_once_in_order(rung: list[str]) -> None:
     with transaction():
         for network in ("polygon", "ethereum", "polygon"):
             ring(Bell.DELIVER_WEBHOOKS)
@@ -54,7 +54,7 @@ def test_equal_rings_of_a_transaction_go_out_once_in_their_order(rung: list[str]
     assert rung == ["deliver_webhooks", "broadcast:polygon", "broadcast:ethereum"]
 
 
-def test_a_transaction_that_is_rolled_back_rings_nobody(rung: list[str]) -> None:
+def test_a_rolled_back_transaction_sends_no_notification(rung: list[str]) -> None:
     with pytest.raises(LookupError):
         within(transaction, lambda: ring(Bell.DELIVER_WEBHOOKS), fail)
     within(transaction)
@@ -62,7 +62,7 @@ def test_a_transaction_that_is_rolled_back_rings_nobody(rung: list[str]) -> None
     assert rung == []
 
 
-def test_neither_does_one_whose_commit_fails(rung: list[str]) -> None:
+def test_a_transaction_whose_commit_fails_sends_no_notification(rung: list[str]) -> None:
     execute("CREATE TABLE things (id integer UNIQUE DEFERRABLE INITIALLY DEFERRED)")
     twice = "INSERT INTO things VALUES (1), (1)"
     with pytest.raises(peewee.IntegrityError):
@@ -71,7 +71,7 @@ def test_neither_does_one_whose_commit_fails(rung: list[str]) -> None:
     assert rung == []
 
 
-def test_a_part_that_is_taken_back_takes_its_rings_with_it(rung: list[str]) -> None:
+def test_a_rolled_back_savepoint_drops_its_notifications(rung: list[str]) -> None:
     with transaction():
         ring(Bell.DELIVER_EMAILS)
         within(part, lambda: ring(Bell.BROADCAST, "ethereum"))
@@ -82,7 +82,7 @@ def test_a_part_that_is_taken_back_takes_its_rings_with_it(rung: list[str]) -> N
     assert rung == ["deliver_emails", "broadcast:ethereum"]
 
 
-def test_a_victim_of_a_deadlock_rings_for_the_attempt_that_was_kept(rung: list[str]) -> None:
+def test_a_repeated_step_sends_the_notifications_of_its_last_attempt(rung: list[str]) -> None:
     attempts: list[str] = []
 
     def step() -> None:
@@ -97,7 +97,7 @@ def test_a_victim_of_a_deadlock_rings_for_the_attempt_that_was_kept(rung: list[s
     assert (attempts, rung) == (["ethereum", "polygon"], ["broadcast:polygon"])
 
 
-def test_a_thread_rings_what_is_its_own(rung: list[str]) -> None:
+def test_a_thread_sends_only_its_own_notifications(rung: list[str]) -> None:
     with transaction():
         ring(Bell.DELIVER_EMAILS)
         assert at_once(1, lambda _number: ring(Bell.DELIVER_WEBHOOKS)) == [None]
@@ -106,7 +106,7 @@ def test_a_thread_rings_what_is_its_own(rung: list[str]) -> None:
     assert rung == ["deliver_webhooks", "deliver_emails"]
 
 
-def test_rings_that_fail_are_logged_and_fail_nothing(rung: list[str]) -> None:
+def test_failing_notifications_are_logged_and_not_raised(rung: list[str]) -> None:
     bells.use(fail)
     with structlog.testing.capture_logs() as lines:
         with transaction():
@@ -121,11 +121,11 @@ def test_rings_that_fail_are_logged_and_fail_nothing(rung: list[str]) -> None:
     assert (execute("INSERT INTO things DEFAULT VALUES"), rung) == (1, [])
 
 
-def test_models_ring_at_doorbells_that_are_answered() -> None:
+def test_every_notification_of_models_has_an_actor() -> None:
     assert {*Bell} <= DOORBELLS.keys()
 
 
-def test_a_silent_redis_is_waited_for_once_and_tried_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_redis_delays_once_and_is_tried_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
     now, tries = [100.0], []
 
     def hang(*bell: str) -> None:

@@ -1,4 +1,4 @@
-"""A clock that was set back is noticed, and what waits for a later time is due."""
+"""Notices a clock that was set back, and makes rows due that wait for a later time."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -19,13 +19,13 @@ def pass_time(seconds: int) -> None:
     ("age_s", "expected"),
     [(0, [True]), (75, [True]), (76, [False]), (-clock.FUTURE_MAX_S, [True]), (-clock.FUTURE_MAX_S - 1, [False])],
 )
-def test_a_moment_is_recent_from_just_ahead_to_its_age(age_s: int, expected: list[bool]) -> None:
+def test_a_time_counts_as_recent_until_its_age_and_slightly_ahead(age_s: int, expected: list[bool]) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     assert [clock.is_recent(now - timedelta(seconds=age_s), now, 75)] == expected
     assert not clock.is_recent(None, now, 75)
 
 
-def test_a_clock_is_set_back_only_if_it_is_well_behind_what_was_read() -> None:
+def test_a_clock_is_set_back_only_if_it_is_well_behind_the_last_reading() -> None:
     assert clock.set_back_s() == 0
     clock.mark()
     pass_time(-30)
@@ -36,7 +36,7 @@ def test_a_clock_is_set_back_only_if_it_is_well_behind_what_was_read() -> None:
     assert clock.set_back_s() == 0
 
 
-def test_what_waits_in_the_future_is_due_in_as_many_portions_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_wait_in_the_future_become_due_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "PORTION", 2)
     for name in ("a", "b", "c"):
         execute("INSERT INTO rate_sources (source, ask_at) VALUES (%s, app_now() + interval '2 hours')", (name,))
@@ -49,7 +49,7 @@ def test_what_waits_in_the_future_is_due_in_as_many_portions_as_it_takes(monkeyp
     assert clock.release_waits() == 0
 
 
-def test_every_column_by_which_a_row_waits_is_known() -> None:
+def test_every_column_with_a_due_time_is_known() -> None:
     waiting = re.compile(r"^(due_at|ask_at|next_attempt_at|leased_until)$")
     columns = rows(
         "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"

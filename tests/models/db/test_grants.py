@@ -1,4 +1,4 @@
-"""Each process may do what it needs and no more, in the database itself."""
+"""The database grants each process exactly what it needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def owner(database: str) -> Iterator[connection]:
 
 @contextlib.contextmanager
 def acting_as(role: str) -> Iterator[None]:
-    """Let this thread's connection be that role's."""
+    """Let this thread's connection act as a role."""
     base.execute(f"SET ROLE {role}")
     try:
         yield
@@ -48,7 +48,7 @@ SPEND: str = "INSERT INTO spend_attempts SELECT * FROM spend_attempts WHERE fals
 
 
 @pytest.mark.usefixtures("database")
-def test_only_the_signer_writes_its_counters_and_its_attempts() -> None:
+def test_only_the_signer_writes_its_counters_and_attempts() -> None:
     count = "INSERT INTO signer.spent VALUES ('ethereum', app_now(), 1)"
     forget = "UPDATE signer.spent SET usd_cents = 0"
     for role in (WEB, WORKERS, READ_ONLY):
@@ -65,7 +65,7 @@ def test_only_the_signer_writes_its_counters_and_its_attempts() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_rows_of_the_ledger_are_inserted_and_never_touched_again_by_anybody() -> None:
+def test_ledger_rows_are_inserted_and_changed_by_no_role() -> None:
     paid(Chain(), invoice())
     change = ("UPDATE ledger_transfers SET units = 1", "DELETE FROM ledger_transfers", "TRUNCATE ledger_transfers")
     columns = "reference, leg, debit_account, credit_account, currency, units"
@@ -74,14 +74,14 @@ def test_rows_of_the_ledger_are_inserted_and_never_touched_again_by_anybody() ->
         refused(role, *change)
     refused(WEB, insert)
     refused(READ_ONLY, insert)
-    # Nor by the owner, as long as he takes no trigger off.
+    # The owner neither, as long as it keeps the trigger.
     for statement in change:
         with pytest.raises(Exception, match="append-only"):
             base.execute(statement)
 
 
 @pytest.mark.usefixtures("database")
-def test_an_account_is_locked_and_not_changed() -> None:
+def test_an_account_may_be_locked_but_not_changed() -> None:
     paid(Chain(), invoice())
     for role in (WORKERS, SIGNER):
         with acting_as(role):
@@ -92,7 +92,7 @@ def test_an_account_is_locked_and_not_changed() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_the_signer_notes_a_debtor_and_forgets_none() -> None:
+def test_the_signer_inserts_debtors_and_deletes_none() -> None:
     shop = merchant()
     with acting_as(SIGNER):
         debts.note(shop, "USDT")
@@ -101,7 +101,7 @@ def test_the_signer_notes_a_debtor_and_forgets_none() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_fees_of_merchants_and_keys_are_the_operators() -> None:
+def test_only_the_operator_changes_fees_of_merchants_and_keys() -> None:
     for role in ROLES:
         refused(role, "UPDATE merchants SET fee_ppm = 0", "INSERT INTO api_keys SELECT * FROM api_keys")
         refused(
@@ -110,14 +110,14 @@ def test_fees_of_merchants_and_keys_are_the_operators() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_who_only_reads_sees_no_sealed_secret_and_no_answer() -> None:
+def test_the_read_only_role_reads_no_sealed_secret_and_no_response() -> None:
     with acting_as(READ_ONLY):
         base.rows("SELECT * FROM invoices, ledger_transfers, signer.spent")
     refused(READ_ONLY, *(f"SELECT * FROM {table}" for table in ("api_keys", "webhook_endpoints", "calls", "emails")))
 
 
 @pytest.mark.usefixtures("database")
-def test_the_signer_reads_whose_keys_are_revoked_and_who_approved_and_no_secret() -> None:
+def test_the_signer_reads_revocations_and_approvals_but_no_secret() -> None:
     with acting_as(SIGNER):
         base.rows("SELECT public_id, revoked_at FROM api_keys")
         base.rows("SELECT payout_id, principal FROM payout_approvals")
@@ -126,7 +126,7 @@ def test_the_signer_reads_whose_keys_are_revoked_and_who_approved_and_no_secret(
 
 
 @pytest.mark.usefixtures("database")
-def test_nobody_but_the_clock_tool_moves_the_clock() -> None:
+def test_only_the_clock_tool_moves_the_clock() -> None:
     for role in ROLES:
         refused(role, "UPDATE app_clock SET ahead = '1 hour'", "DELETE FROM app_clock", "TRUNCATE app_clock")
         with acting_as(role):
@@ -134,7 +134,7 @@ def test_nobody_but_the_clock_tool_moves_the_clock() -> None:
     base.execute("UPDATE app_clock SET ahead = '1 hour'")
 
 
-def test_a_production_clock_is_moved_by_nobody_for_good(database: str) -> None:
+def test_no_role_moves_a_production_clock(database: str) -> None:
     assert migrate(database, is_production=True) == []
     assert migrate(database, is_production=True) == [], "again, at the next release"
 
@@ -149,7 +149,7 @@ def test_a_production_clock_is_moved_by_nobody_for_good(database: str) -> None:
             base.execute(statement)
 
 
-def test_a_database_whose_clock_was_moved_becomes_no_production_gateways(database: str) -> None:
+def test_a_database_whose_clock_was_moved_is_refused_in_production(database: str) -> None:
     base.execute("UPDATE app_clock SET ahead = '1 second'")
     with pytest.raises(MovedClockError):
         migrate(database, is_production=True)
@@ -164,11 +164,11 @@ def test_every_table_of_the_schema_has_its_grants(owner: connection) -> None:
     assert grants.unlisted(owner) == ["forgotten", "looked_at", "signer.overlooked"]
 
 
-def test_there_are_no_grants_for_what_is_not_there(owner: connection) -> None:
+def test_there_are_no_grants_for_missing_tables(owner: connection) -> None:
     assert {grant.table for grant in grants.wanted()} <= grants.existing(owner)
 
 
-def test_migrating_mends_grants_that_somebody_changed(database: str, owner: connection) -> None:
+def test_migrating_restores_changed_grants(database: str, owner: connection) -> None:
     with owner.cursor() as cursor:
         cursor.execute("GRANT UPDATE, TRUNCATE ON ledger_transfers TO sluice_web")
         cursor.execute("GRANT UPDATE (units) ON balances TO sluice_web")
@@ -183,7 +183,7 @@ def test_migrating_mends_grants_that_somebody_changed(database: str, owner: conn
         base.rows("SELECT * FROM signer.spent")
 
 
-def test_databases_of_one_server_make_the_roles_at_once(postgres: Postgres) -> None:
+def test_databases_of_one_server_create_the_roles_concurrently(postgres: Postgres) -> None:
     names = [f"at_once_{number}" for number in range(4)]
     with contextlib.closing(psycopg2.connect(postgres.url)) as session, session.cursor() as cursor:
         session.autocommit = True
@@ -200,8 +200,8 @@ def test_databases_of_one_server_make_the_roles_at_once(postgres: Postgres) -> N
             assert grants._found(session) == grants.wanted()
 
 
-def test_who_may_not_make_roles_migrates_all_the_same(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a rented server, where no such role exists and none can be made."""
+def test_a_user_that_may_not_create_roles_still_migrates(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a rented server, where no such role exists and none can be created."""
     strange = ("nowhere_web", "nowhere_signer")
     monkeypatch.setattr(grants, "ROLES", (*strange, "nowhere_workers", "nowhere_readonly"))
     monkeypatch.setattr(rights, "ROLES", (*strange, "nowhere_workers", "nowhere_readonly"))
@@ -222,7 +222,7 @@ def test_who_may_not_make_roles_migrates_all_the_same(postgres: Postgres, monkey
     base.close()
 
 
-def test_a_grant_is_read_from_its_letters() -> None:
+def test_a_grant_is_parsed_from_its_letters() -> None:
     assert {g for g in grants.wanted() if g.table == "accounts"} == {
         Grant("accounts", "", WEB, "SELECT"),
         Grant("accounts", "", READ_ONLY, "SELECT"),

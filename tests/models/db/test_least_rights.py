@@ -1,4 +1,4 @@
-"""What the code of each process does to tables is granted to its role, and nothing is granted that no code does."""
+"""Each role is granted what its processes' code does to tables, and nothing else."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PROCESSES: Final = {
     SIGNER: {*QUEUES["signer"], *EVERY_WORKER},
 }
 WRITES: Final = {"INSERT", "UPDATE", "DELETE"}
-# Locked by SELECT … FOR UPDATE, and never changed.
+# Locked by SELECT … FOR UPDATE and never changed.
 LOCKED_ALONE: Final = {("accounts", WORKERS), ("accounts", SIGNER)}
-# Changed by hooks alone (models.outcomes.spends), which are registered where the reader does not look.
+# Changed only by hooks (models.outcomes.spends), which are registered where the reader does not look.
 BY_HOOKS: Final = {("signer.counted", SIGNER)}
-# Written by triggers of what the role writes itself.
+# Written by triggers on tables that the role writes.
 BY_TRIGGERS: Final = {("kept_rates", "INSERT", WORKERS)}
 
 
@@ -31,18 +31,18 @@ def granted(role: str, privilege: str) -> set[str]:
 
 
 @pytest.mark.parametrize("role", PROCESSES)
-def test_what_a_process_does_it_may(role: str) -> None:
+def test_a_process_has_the_grants_that_its_code_needs(role: str) -> None:
     missing = {}
     for (table, verb), where in reachable(PROCESSES[role]).items():
         privilege = "UPDATE" if verb == "LOCK" else verb
         if not verb.startswith("SET ") and table not in granted(role, privilege):
             missing[f"{privilege} on {table}"] = sorted(where)[:3]
 
-    assert missing == {}, f"say in models/db/grants.py that {role} may do so, or keep it from doing so"
+    assert missing == {}, f"grant this to {role} in models/db/grants.py, or remove the code"
 
 
 @pytest.mark.parametrize("role", PROCESSES)
-def test_a_column_that_a_process_changes_it_may(role: str) -> None:
+def test_a_process_may_change_the_columns_that_its_code_changes(role: str) -> None:
     may = {(grant.table, grant.column) for grant in wanted() if (grant.role, grant.privilege) == (role, "UPDATE")}
     changed = {(table, verb[4:]) for table, verb in reachable(PROCESSES[role]) if verb.startswith("SET ")}
 
@@ -51,7 +51,7 @@ def test_a_column_that_a_process_changes_it_may(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", PROCESSES)
-def test_what_a_process_may_write_it_does(role: str) -> None:
+def test_a_process_uses_its_write_grants(role: str) -> None:
     done = reachable(PROCESSES[role])
     idle = {
         f"{privilege} on {table}"
@@ -66,13 +66,13 @@ def test_what_a_process_may_write_it_does(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", PROCESSES)
-def test_whoever_writes_may_read_what_it_compares(role: str) -> None:
+def test_a_role_may_read_the_tables_that_it_writes(role: str) -> None:
     for privilege in WRITES:
         assert granted(role, privilege) <= granted(role, "SELECT")
 
 
-def test_the_reader_sees_what_is_known() -> None:
-    """It would prove nothing if it saw nothing."""
+def test_the_reader_finds_known_accesses() -> None:
+    """The other tests would prove nothing if the reader found nothing."""
     assert ("signer.spent", "INSERT") in reachable(PROCESSES[SIGNER])
     assert ("invoices", "INSERT") in reachable(PROCESSES[WORKERS]), "by way of a function of PostgreSQL"
     assert ("accounts", "LOCK") in reachable(PROCESSES[WORKERS])

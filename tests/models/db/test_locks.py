@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 
 def held_elsewhere(name: str = "poll:ethereum") -> bool:
-    """Whether another thread, and so another session, is refused."""
+    """Return True if another thread, and so another session, is refused."""
     outcome: list[bool] = []
 
     def attempt() -> None:
@@ -38,30 +38,30 @@ def holding(database: str) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("holding")
-def test_one_at_a_time() -> None:
+def test_a_lock_has_one_holder() -> None:
     assert held_elsewhere()
 
 
 @pytest.mark.usefixtures("holding")
-def test_other_names_are_free() -> None:
+def test_locks_of_other_names_are_free() -> None:
     assert not held_elsewhere("poll:polygon")
 
 
-def test_it_is_free_after_the_work() -> None:
+def test_a_lock_is_free_after_the_work() -> None:
     with single_flight("poll:ethereum"):
         pass
 
     assert not held_elsewhere()
 
 
-def test_it_is_free_after_an_error() -> None:
+def test_a_lock_is_free_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError), single_flight("poll:ethereum"):
         raise ZeroDivisionError
 
     assert not held_elsewhere()
 
 
-def test_who_was_refused_frees_nothing() -> None:
+def test_a_refused_thread_releases_nothing() -> None:
     with single_flight("poll:ethereum") as mine:
         assert mine
         assert held_elsewhere()
@@ -73,7 +73,7 @@ def test_no_transaction_is_open_during_the_work() -> None:
         assert not base.in_transaction()
 
 
-def test_a_lost_session_frees_it_and_is_no_error(database_url: str) -> None:
+def test_a_lost_session_frees_its_lock_without_an_error(database_url: str) -> None:
     with single_flight("poll:ethereum"):
         found = one("SELECT pg_backend_pid()")
         assert found is not None
@@ -84,7 +84,7 @@ def test_a_lost_session_frees_it_and_is_no_error(database_url: str) -> None:
     assert one("SELECT 1") == (1,)
 
 
-def test_an_unlock_that_fails_ends_the_session_that_would_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_whose_unlock_fails_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     run = base.one
 
     def failing(sql: str, params: base.Params = ()) -> object:

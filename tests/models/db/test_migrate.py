@@ -23,7 +23,7 @@ TWO = ("0002_two.sql", "ALTER TABLE one ADD COLUMN share text DEFAULT '50 %' -- 
 
 @pytest.fixture
 def url(postgres: Postgres) -> str:
-    """An empty database."""
+    """Return the URL of an empty database."""
     with closing(psycopg2.connect(postgres.url)) as session, session.cursor() as cursor:
         session.autocommit = True
         cursor.execute("DROP DATABASE IF EXISTS empty WITH (FORCE)")
@@ -33,7 +33,7 @@ def url(postgres: Postgres) -> str:
 
 @pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> Files:
-    """The migrations that there are; a test writes into it."""
+    """Return a copy of the migrations, to which a test adds."""
     there: Files = []
     monkeypatch.setattr(migrations, "available", lambda: there)
     return there
@@ -45,7 +45,7 @@ def query(url: str, sql: str) -> list[tuple[Any, ...]]:
         return cursor.fetchall()
 
 
-def test_the_files_are_numbered_and_in_order() -> None:
+def test_files_are_numbered_and_in_order() -> None:
     names = [name for name, _ in available()]
 
     assert names == sorted(names)
@@ -53,7 +53,7 @@ def test_the_files_are_numbered_and_in_order() -> None:
     assert all(sql.strip() for _, sql in available())
 
 
-def test_all_of_it_applies_to_an_empty_database_once(url: str) -> None:
+def test_all_migrations_apply_to_an_empty_database_once(url: str) -> None:
     names = [name for name, _ in available()]
 
     assert pending(url) == names
@@ -63,7 +63,7 @@ def test_all_of_it_applies_to_an_empty_database_once(url: str) -> None:
     assert query(url, "SELECT name FROM schema_migrations ORDER BY name") == [(name,) for name in names]
 
 
-def test_later_files_are_added_to_those_applied(url: str, files: Files) -> None:
+def test_later_files_are_applied_to_a_migrated_database(url: str, files: Files) -> None:
     files.append(ONE)
     assert migrate(url) == ["0001_one.sql"]
     files.append(TWO)
@@ -73,7 +73,7 @@ def test_later_files_are_added_to_those_applied(url: str, files: Files) -> None:
     assert query(url, "SELECT id, share FROM one") == [(1, "50 %")]
 
 
-def test_a_file_that_was_applied_must_not_change(url: str, files: Files) -> None:
+def test_an_applied_file_must_not_change(url: str, files: Files) -> None:
     files.append(ONE)
     migrate(url)
     files[:] = [("0001_one.sql", ONE[1] + "-- a word more\n"), TWO]
@@ -83,7 +83,7 @@ def test_a_file_that_was_applied_must_not_change(url: str, files: Files) -> None
     assert query(url, "SELECT count(*) FROM schema_migrations") == [(1,)]
 
 
-def test_a_file_that_fails_leaves_nothing_and_stops_what_follows(url: str, files: Files) -> None:
+def test_a_failing_file_is_rolled_back_and_stops_the_following_ones(url: str, files: Files) -> None:
     files[:] = [ONE, ("0002_bad.sql", "CREATE TABLE two (id integer);\nSELECT 1/0;\n"), ("0003_late.sql", "SELECT 1")]
 
     with pytest.raises(errors.DivisionByZero):
@@ -113,7 +113,7 @@ def test_a_file_can_run_outside_a_transaction(url: str, files: Files) -> None:
     assert pending(url) == []
 
 
-def test_a_file_outside_a_transaction_begins_anew_after_a_failure(url: str, files: Files) -> None:
+def test_a_failed_file_outside_a_transaction_runs_again_from_its_start(url: str, files: Files) -> None:
     name, sql = CONCURRENT
     files[:] = [ONE, TWO, (name, sql.replace("one (share)", "one (no_such)"))]
     with pytest.raises(errors.UndefinedColumn):
@@ -124,8 +124,8 @@ def test_a_file_outside_a_transaction_begins_anew_after_a_failure(url: str, file
     assert migrate(url) == [name]
 
 
-def test_two_at_once_apply_everything_once(url: str, files: Files) -> None:
-    # The index of one waits for every snapshot, such as that of the other while it waits for its turn.
+def test_two_concurrent_migrations_apply_everything_once(url: str, files: Files) -> None:
+    # Building an index waits for every older snapshot, such as that of the migration that waits for its turn.
     files[:] = [("0001_slow.sql", ONE[1] + "SELECT pg_sleep(0.3);\n"), TWO, CONCURRENT]
 
     with ThreadPoolExecutor(3) as pool:
@@ -135,9 +135,7 @@ def test_two_at_once_apply_everything_once(url: str, files: Files) -> None:
     assert query(url, "SELECT id FROM one") == [(1,)]
 
 
-def test_a_migration_does_not_queue_for_long_in_front_of_the_writers(
-    url: str, files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_migration_does_not_block_writers_for_long(url: str, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrations, "LOCK_TIMEOUT_MS", 100)
     files.append(ONE)
     migrate(url)
@@ -155,11 +153,11 @@ def test_a_migration_does_not_queue_for_long_in_front_of_the_writers(
 
 
 def until(name: str) -> Files:
-    """Return the real migrations up to one, which is the last of them."""
+    """Return the real migrations up to and including one."""
     return [file for file in available() if file[0][:4] <= name]
 
 
-def test_what_wallets_held_of_other_networks_is_credited_with_the_update(url: str, files: Files) -> None:
+def test_deposits_of_other_networks_held_by_wallets_are_credited_by_the_migration(url: str, files: Files) -> None:
     files.extend(until("0059"))
     migrate(url)
     with closing(psycopg2.connect(url)) as session, session, session.cursor() as cursor:
@@ -191,7 +189,7 @@ def test_what_wallets_held_of_other_networks_is_credited_with_the_update(url: st
     assert query(url, "SELECT count(DISTINCT (network, address)) FROM balance_probes") == [(6,)]
 
 
-def test_a_fee_that_was_a_merchants_own_stays_so(url: str, files: Files) -> None:
+def test_a_merchants_own_fee_survives_the_migration(url: str, files: Files) -> None:
     files.extend(until("0060"))
     migrate(url)
     with closing(psycopg2.connect(url)) as session, session, session.cursor() as cursor:
@@ -209,7 +207,7 @@ def test_a_fee_that_was_a_merchants_own_stays_so(url: str, files: Files) -> None
     assert own == [(None, 0), (None, None), (7, None)]
 
 
-def test_what_a_co_signer_agreed_to_before_names_him(url: str, files: Files) -> None:
+def test_a_rule_co_signed_before_the_migration_names_its_co_signer(url: str, files: Files) -> None:
     files.extend(until("0100"))
     migrate(url)
     with closing(psycopg2.connect(url)) as session, session, session.cursor() as cursor:
@@ -245,9 +243,7 @@ def test_what_a_co_signer_agreed_to_before_names_him(url: str, files: Files) -> 
     assert query(url, approvals) == [("approved", "pk_second"), ("sent", "pk_second")]
 
 
-def test_quotes_that_ran_out_while_no_rates_were_kept_are_renewed_a_moment_after_the_update(
-    url: str, files: Files
-) -> None:
+def test_quotes_that_expired_without_kept_rates_are_renewed_after_the_migration(url: str, files: Files) -> None:
     files.extend(until("0130"))
     migrate(url)
     with closing(psycopg2.connect(url)) as session, session, session.cursor() as cursor:

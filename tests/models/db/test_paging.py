@@ -1,4 +1,4 @@
-"""Cursors lead to where a page ended, and nothing else is one."""
+"""Cursors lead to the end of a page, and other texts are refused."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Row(NamedTuple):
     id: UUID
 
 
-def test_a_cursor_comes_back_as_what_it_was_made_of() -> None:
+def test_a_cursor_reads_back_as_its_parts() -> None:
     last = uuid7()
     assert decode_cursor(encode_cursor(last), error=PaymentBadCursor) == last
 
 
 @pytest.mark.parametrize("text", ["", "x", "AAAA", "A" * 21 + "B", "A" * 22 + "==", "A" * 23, "ü" * 22, "A" * 21 + "+"])
-def test_anything_else_is_refused_with_the_lists_own_error(text: str) -> None:
+def test_an_invalid_cursor_is_refused_with_the_lists_own_error(text: str) -> None:
     with pytest.raises(WebhookBadCursor):
         decode_cursor(text, error=WebhookBadCursor)
 
 
 @pytest.mark.usefixtures("database")
-def test_a_time_is_bounded_by_the_ids_that_it_can_have() -> None:
+def test_a_time_is_bounded_by_possible_ids() -> None:
     noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
     found = created_between("i", noon, noon + timedelta(hours=1))
@@ -40,7 +40,7 @@ def test_a_time_is_bounded_by_the_ids_that_it_can_have() -> None:
     assert set(created_between("i", None, None).values()) == {None}
 
 
-def test_a_page_has_a_next_one_only_where_a_row_was_left_over() -> None:
+def test_a_page_has_a_next_cursor_only_if_a_row_is_left() -> None:
     found = [Row(uuid7()) for _ in range(3)]
     assert cut_page(found, limit=3).next_cursor is None
     page = cut_page(found, limit=2)

@@ -1,4 +1,4 @@
-"""A catalogue that would misread stored amounts is refused at the start."""
+"""Refuses at the start a catalogue that would misread stored amounts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("database")
 NOW = load_catalogue("production").ledger_scales()
 
 
-def test_the_scales_are_written_down_once_and_new_coins_added() -> None:
+def test_scales_are_stored_once_and_new_coins_are_added() -> None:
     scales.keep({"USDT": 18})
     scales.keep(NOW)
     scales.keep(NOW)
@@ -20,7 +20,7 @@ def test_the_scales_are_written_down_once_and_new_coins_added() -> None:
     assert dict(rows("SELECT currency, scale FROM ledger_scales")) == dict(NOW)
 
 
-def test_another_scale_than_the_stored_one_is_refused() -> None:
+def test_a_scale_other_than_the_stored_one_is_refused() -> None:
     scales.keep(NOW)
 
     with pytest.raises(scales.ScaleChangedError, match="USDC"):

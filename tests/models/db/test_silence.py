@@ -1,4 +1,4 @@
-"""A PostgreSQL that is silent, not dead: nobody waits for it without end, nor for somebody else's wait."""
+"""A silent PostgreSQL delays each caller for a bounded time, and no caller waits for another's."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from models.db.base import StoreUnavailableError, execute, long_statements, one,
 from tests.models.db.collisions import at_once
 from tests.peers.silence import Mute, SwallowingProxy, frozen
 
-# What the server allows a statement here, and what is waited beyond it.
+# The server's limit for a statement here, and how long a process waits beyond it.
 TIMEOUT_MS = 300
 GRACE_S = 0.7
-# Far above that, and far below what a machine waits for a peer by itself.
+# Far above that, and far below a machine's own limit for a silent peer.
 SOON_S = 20.0
 
 
@@ -40,7 +40,7 @@ def through(proxy: SwallowingProxy, database_url: str) -> None:
     )
 
 
-def test_a_statement_that_a_frozen_server_took_is_not_waited_for_without_end(postgres: Postgres) -> None:
+def test_a_statement_on_a_frozen_server_ends_in_bounded_time(postgres: Postgres) -> None:
     one("SELECT 1")
     assert postgres.pid is not None
     with frozen(postgres.pid):
@@ -49,10 +49,10 @@ def test_a_statement_that_a_frozen_server_took_is_not_waited_for_without_end(pos
             one("SELECT 1")
         assert TIMEOUT_MS / 1000 + GRACE_S <= time.monotonic() - began_at < SOON_S
 
-    assert one("SELECT 1") == (1,), "it thawed"
+    assert one("SELECT 1") == (1,), "the server went on"
 
 
-def test_nor_is_a_commit(postgres: Postgres) -> None:
+def test_a_commit_on_a_frozen_server_ends_in_bounded_time(postgres: Postgres) -> None:
     assert postgres.pid is not None
     execute("CREATE TABLE things (id integer)")
     ice = contextlib.ExitStack()
@@ -68,7 +68,7 @@ def test_nor_is_a_commit(postgres: Postgres) -> None:
     assert one("SELECT count(*) FROM things") is not None
 
 
-def test_a_network_that_swallows_holds_nobody_up(database_url: str) -> None:
+def test_a_network_that_drops_packets_delays_no_caller_for_long(database_url: str) -> None:
     port = urlsplit(database_url).port
     assert port is not None
     with SwallowingProxy(port) as proxy:
@@ -85,14 +85,14 @@ def test_a_network_that_swallows_holds_nobody_up(database_url: str) -> None:
         assert one("SELECT 1") == (1,)
 
 
-def test_a_statement_that_may_take_its_time_is_not_cut(database_url: str) -> None:
+def test_a_statement_with_a_longer_limit_is_not_cut(database_url: str) -> None:
     with transaction(), long_statements(30_000):
         assert one("SELECT pg_sleep(2)") == ("",)
     base.connect(database_url, statement_timeout_ms=0)
     assert one("SELECT pg_sleep(2)") == ("",)
 
 
-def test_what_was_allowed_to_one_transaction_is_not_to_the_next() -> None:
+def test_a_longer_limit_ends_with_its_transaction() -> None:
     usual = base.db.connection().patience_s
     with transaction(), long_statements(30_000):
         assert base.db.connection().patience_s == 30 + GRACE_S
@@ -108,7 +108,7 @@ def test_an_idle_connection_is_never_cut() -> None:
     assert one("SELECT pg_backend_pid()") == backend
 
 
-def test_threads_connect_to_a_silent_server_side_by_side_and_then_one_at_a_time() -> None:
+def test_threads_connect_to_a_silent_server_concurrently_and_then_one_at_a_time() -> None:
     with Mute() as mute:
         base.connect(f"postgresql://nobody@127.0.0.1:{mute.port}/none")
 
@@ -125,7 +125,7 @@ def test_threads_connect_to_a_silent_server_side_by_side_and_then_one_at_a_time(
         assert min(first) > 1
 
         second = sorted(in_threads(6, attempt))
-        # One looks whether it answers again, and the others need not wait for that.
+        # One thread checks whether the server answers again, and the others do not wait for it.
         assert second[0] < 1
         assert second[4] < 1
         assert second[5] > 1
@@ -136,7 +136,7 @@ def in_threads(count: int, attempt: Callable[[int], float]) -> list[float]:
         return list(pool.map(attempt, range(count)))
 
 
-def test_a_server_that_refuses_is_not_taken_for_a_silent_one(database_url: str) -> None:
+def test_a_server_that_refuses_connections_is_not_counted_as_silent(database_url: str) -> None:
     base.connect(database_url.replace("sluice:", "stranger:"))
     for _ in range(2):
         with pytest.raises(StoreUnavailableError):
@@ -147,7 +147,7 @@ def test_a_server_that_refuses_is_not_taken_for_a_silent_one(database_url: str) 
     assert at_once(4, lambda _: one("SELECT 1")) == [(1,)] * 4
 
 
-def test_both_sides_notice_a_host_that_vanished_within_seconds() -> None:
+def test_both_sides_notice_a_vanished_host_within_seconds() -> None:
     for name, value in silence.SERVER_OPTIONS.items():
         shown = one("SELECT setting::int FROM pg_settings WHERE name = %s", (name,))
         assert shown == (value,), name
@@ -167,7 +167,7 @@ def test_both_sides_notice_a_host_that_vanished_within_seconds() -> None:
     assert idle + interval * count <= 15
 
 
-def test_a_socket_that_got_the_number_of_one_that_ended_is_left_alone() -> None:
+def test_a_socket_with_the_number_of_a_closed_one_is_left_open() -> None:
     one("SELECT 1")
     connection = base.db.connection()
     assert connection.is_silent(time.monotonic()) is False

@@ -1,4 +1,4 @@
-"""Every table has its class, which tells the truth about it; and rows are values."""
+"""Every table has a class that declares it as it is, and rows are values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def columns(model: type[Table]) -> Columns:
 
 
 @pytest.mark.usefixtures("database")
-def test_classes_and_tables_are_the_same() -> None:
+def test_classes_and_tables_have_the_same_columns() -> None:
     stored: dict[str, Columns] = {}
     for table, *column in rows(_COLUMNS):
         name, kind, is_null = column
@@ -60,14 +60,14 @@ class Thing(Table, table="merchants t"):
     twice: int = derived("2 * t.units")
 
 
-def test_a_class_says_how_it_is_read() -> None:
+def test_a_class_declares_how_it_is_read() -> None:
     assert Thing.LIST == "t.id, t.units, t.place, t.created, 2 * t.units AS twice"
     assert columns(Thing) == {
         ("id", "uuid", False), ("units", "units", False), ("place", "bigint", True), ("created", "integer", False),
     }  # fmt: skip
 
 
-def test_a_new_row_has_what_it_is_given_and_what_it_needs() -> None:
+def test_a_new_row_has_given_values_and_defaults() -> None:
     key = uuid7()
     thing = Thing(id=key, units=5)
 
@@ -80,7 +80,7 @@ def test_a_new_row_has_what_it_is_given_and_what_it_needs() -> None:
             getattr(thing, unknown)
 
 
-def test_rows_are_values() -> None:
+def test_rows_are_compared_by_value() -> None:
     key = uuid7()
     thing = Thing(id=key, units=5)
 
@@ -91,7 +91,7 @@ def test_rows_are_values() -> None:
         thing.units = 6  # type: ignore[misc]
 
 
-def test_units_take_int_and_nothing_else() -> None:
+def test_units_accept_only_int() -> None:
     assert [Column("units").db_value(value) for value in (0, 10**77, None)] == [0, 10**77, None]
     for value in (1.0, "1", Decimal(1), True, b"1"):
         with pytest.raises(TypeError, match="units are int"):
@@ -122,12 +122,12 @@ def test_rows_are_written_one_by_one_or_together() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_a_row_is_given_back_as_it_is_stored() -> None:
+def test_a_written_row_is_returned_as_stored() -> None:
     new = Mark(family="f", ordinal=7)
 
     stored = new.stored()
     assert stored is not None
     assert (stored.family, stored.ordinal, stored.next, stored.words) == ("f", 7, 8, ("f", "7"))
     assert Mark.first("m.family = 'f'") == stored
-    assert stored.words is stored.words, "what is made of what was read is made once"
+    assert stored.words is stored.words, "the class is compiled once"
     assert new.but(marked_at=stored.marked_at).stored("ON CONFLICT DO NOTHING") is None

@@ -1,4 +1,4 @@
-"""Connections that a crowd left unused are closed after a while, except the one used last."""
+"""Closes connections that stay unused after a crowd, except the one used last."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_connection_used_last_is_taken_first(pool: Any) -> None:
     assert [pool.take(), pool.take(), pool.take()] == [second, first, None]
 
 
-def test_a_connection_that_ended_meanwhile_is_passed_over(pool: Any) -> None:
+def test_a_connection_closed_meanwhile_is_skipped(pool: Any) -> None:
     first, second = Connection(), Connection()
     give_back(pool, first, second)
     second.is_open = False
@@ -54,7 +54,7 @@ def test_connections_unused_for_long_are_closed_except_the_last(pool: Any, monke
     assert [first.is_open, second.is_open, last.is_open] == [False, False, True]
 
 
-def test_a_forked_child_takes_none_of_its_parent_s(pool: Any) -> None:
+def test_a_forked_child_takes_no_connection_of_its_parent(pool: Any) -> None:
     give_back(pool, Connection())
 
     pool.forget()

@@ -1,7 +1,7 @@
-"""A gateway of the version before is migrated with payouts in every state, and goes on as if it had been new.
+"""Migrates a gateway of the version before, with payouts in every state, and runs it on.
 
-What this version wrote is copied, column by column, into a database of the older schema, as the older version would
-have written it; migrated, that has to tell again what was left out.
+Each row that this version wrote is copied into a database of the older schema, in the older version's columns. After
+the migration, the columns left out have to hold the same values again.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from tests.models.spends.test_rows import read
 from tests.models.spends.test_signing import unknown
 from tests.models.treasury.builders import pin_hot, spend
 
-# What the version before this one brought last.
+# The last migration of the version before this one.
 RELEASED: Final = "0061"
 DEPOSIT: Final = "0x" + "dd" * 20
-# What the migrations since then have to tell anew.
+# The values that the migrations since then have to restore.
 ANEW: Final = {
     "spend_outputs": "SELECT spend_id, place, payout_id, recipient, token_units, memo, state, effect, left_units,"
     " arrived_units, lost_units, charged_units, problem FROM spend_outputs ORDER BY 1, 2",
     "spend_movements": "SELECT spend_id, network, address, currency, decimals, units, height FROM spend_movements"
     " ORDER BY 1, 3, 4",
-    # Not where its window ends: the older version knew of none.
+    # Not the end of its window: the older version had none.
     "spend_attempts": "SELECT spend_id, number, network, txid, raw, price_units, tip_units, gas_limit, data_units,"
     " ceiling_units, terms, created_at, sent_at, last_error, is_void, mark FROM spend_attempts ORDER BY 1, 2",
     "unknown_spends": "SELECT * FROM unknown_spends ORDER BY id",
@@ -58,7 +58,7 @@ def tell() -> dict[str, list[tuple[Any, ...]]]:
 
 @pytest.fixture
 def story(database: str) -> dict[str, list[tuple[Any, ...]]]:
-    """Leave payouts in every state, and what goes on between our own addresses; return what is known of them."""
+    """Leave payouts in every state, and moves between our own addresses; return their rows."""
     del database
     pin_hot(address=HOT_WALLET)
     chain = Chain()
@@ -120,7 +120,7 @@ def _take(many: Many, order: Any, state: str) -> None:
 
 @pytest.fixture
 def older(postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[connection]:
-    """A database of the older schema."""
+    """Make a database of the older schema."""
     del database
     with closing(psycopg2.connect(postgres.url)) as session, session.cursor() as cursor:
         session.autocommit = True
@@ -136,7 +136,7 @@ def older(postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def copy(older: connection) -> None:
-    """Copy all rows of the test's database into the older one, as far as that has their columns."""
+    """Copy all rows of the test's database into the older one, in the columns that it has."""
     newer = base.db.connection()
     with older.cursor() as target, newer.cursor() as source:
         target.execute("SET session_replication_role = replica")
@@ -158,14 +158,14 @@ def copy(older: connection) -> None:
 
 
 def upgrade(older: connection, postgres: Postgres) -> None:
-    """Migrate the older database, and point this process at it."""
+    """Migrate the older database and connect this process to it."""
     copy(older)
     url = postgres.database_url("older")
     assert migrations.migrate(url)[0] > RELEASED
     base.connect(url)
 
 
-def test_what_the_older_version_left_is_told_as_this_one_would_have(
+def test_migrated_rows_equal_those_that_this_version_wrote(
     story: dict[str, list[tuple[Any, ...]]], older: connection, postgres: Postgres
 ) -> None:
     upgrade(older, postgres)
@@ -176,8 +176,8 @@ def test_what_the_older_version_left_is_told_as_this_one_would_have(
 
 
 @pytest.mark.usefixtures("story")
-def test_it_goes_on_where_it_was(older: connection, postgres: Postgres) -> None:
-    """Nothing is signed twice, nothing that is under way is forgotten, and what is spoken for stays so."""
+def test_the_gateway_runs_on_after_the_migration(older: connection, postgres: Postgres) -> None:
+    """No payout is signed twice, spends under way are followed, and held money stays held."""
 
     def seen() -> list[object]:
         return [
@@ -206,7 +206,7 @@ def test_it_goes_on_where_it_was(older: connection, postgres: Postgres) -> None:
         assert found.state == state
 
 
-# What the version before says to the database, word for word.
+# The statements of the version before, word for word.
 _INSERT: Final = (
     "INSERT INTO spends (id, network, purpose, payout_id, sender, key_ordinal, recipient, currency, contract, decimals,"
     " memo, token_units, slot, state, signed_height) VALUES (%s, 'ethereum', 'gas', NULL, %s, NULL, '0xdeposit', 'ETH',"
@@ -236,8 +236,8 @@ _FINISHED: Final = (
 )
 
 
-def test_the_older_version_goes_on_beside_this_one(database: str) -> None:
-    """This one reads at every step what the older one has done."""
+def test_the_older_version_runs_on_while_this_one_runs(database: str) -> None:
+    """This version reads at every step what the older one wrote."""
     del database
     pin_hot(address=HOT_WALLET)
     spend_id = uuid7()

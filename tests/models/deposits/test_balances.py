@@ -1,4 +1,4 @@
-"""Which addresses are looked at, and by which index."""
+"""Selects the addresses to probe, by a partial index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def due(network: str = "ethereum", currency: str = "ETH") -> list[str]:
     return probes.due_invoices(network, family="evm", currency=currency, limit=10)
 
 
-def test_open_and_lately_ended_invoices_in_coin_are_due(database: str) -> None:
+def test_addresses_of_open_and_recently_ended_invoices_in_coin_are_due(database: str) -> None:
     del database
     Chain()
     coin, token = invoice(pay_currency="ETH"), invoice()
@@ -27,7 +27,7 @@ def test_open_and_lately_ended_invoices_in_coin_are_due(database: str) -> None:
     assert due() == []
 
 
-def test_what_was_explained_up_to_the_scan_is_not_due_before_it_moves(chain: Chain) -> None:
+def test_an_address_explained_up_to_the_scan_is_not_due_before_the_scan_moves(chain: Chain) -> None:
     coin = invoice(pay_currency="ETH")
     probes.note("ethereum", coin.address.lower(), kind="invoice", height=chain.height)
     assert due() == []
@@ -36,7 +36,7 @@ def test_what_was_explained_up_to_the_scan_is_not_due_before_it_moves(chain: Cha
     assert due() == [coin.address.lower()]
 
 
-def test_those_not_looked_at_for_longest_come_first(chain: Chain) -> None:
+def test_addresses_probed_longest_ago_come_first(chain: Chain) -> None:
     first, second, third = (invoice(pay_currency="ETH").address.lower() for _ in range(3))
     for address in (first, third):
         probes.note("ethereum", address, kind="invoice", height=None)

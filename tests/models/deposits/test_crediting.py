@@ -1,4 +1,4 @@
-"""Money moves from custody to suspense to the merchant, matures, and goes back the same way, each step once."""
+"""Money moves from custody to suspense to the merchant, matures, and returns the same way, each step once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SPLIT = CreditSplit(net_units=900, fee_units=60, fee_fixed_units=30, rounding_un
 
 @pytest.fixture
 def deposit(shop: UUID, chain: Chain) -> Deposit:
-    """A deposit of 1000 units."""
+    """Record a deposit of 1000 units."""
     mine = invoice(shop)
     chain.pay(mine, 1000)
     return deposits.of_owner(mine.id)[0]
@@ -56,7 +56,7 @@ def confirm(deposit: Deposit, shop: UUID) -> None:
 
 
 def credit(deposit: Deposit, shop: UUID, *, network: object = ETHEREUM) -> Deposit:
-    """Confirm and credit a deposit and return it as it is then."""
+    """Confirm and credit a deposit; return it as stored."""
     confirm(deposit, shop)
     with transaction():
         crediting.book_credited(deposit, shop, SPLIT, network)  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def test_a_confirmed_deposit_waits_in_suspense(deposit: Deposit, shop: UUID) -> 
     assert (gateway(CUSTODY), suspense(shop), held(shop)) == (-1000, 1000, {})
 
 
-def test_a_deposit_is_confirmed_and_credited_once_in_each_of_its_lives(deposit: Deposit, shop: UUID) -> None:
+def test_a_deposit_is_confirmed_and_credited_once_in_each_life(deposit: Deposit, shop: UUID) -> None:
     credit(deposit, shop)
     for step in (lambda: confirm(deposit, shop), lambda: credit(deposit.but(id=deposit.id), shop)):
         with pytest.raises(errors.UniqueViolation):
@@ -92,7 +92,7 @@ def test_a_deposit_is_confirmed_and_credited_once_in_each_of_its_lives(deposit: 
     assert held(shop) == {MATURING: 1800}
 
 
-def test_a_credit_is_divided_between_merchant_fees_and_rounding(deposit: Deposit, shop: UUID) -> None:
+def test_a_credit_is_divided_among_merchant_fees_and_rounding(deposit: Deposit, shop: UUID) -> None:
     credit(deposit, shop)
 
     assert held(shop) == {MATURING: 900}
@@ -100,7 +100,7 @@ def test_a_credit_is_divided_between_merchant_fees_and_rounding(deposit: Deposit
     assert one("SELECT units, block_height, network FROM maturing_credits") == (900, deposit.block_height, "ethereum")
 
 
-def test_where_maturity_equals_the_confirmations_a_credit_is_available_at_once(deposit: Deposit, shop: UUID) -> None:
+def test_a_credit_is_available_at_once_if_maturity_equals_confirmations(deposit: Deposit, shop: UUID) -> None:
     credited = credit(deposit, shop, network=AT_ONCE)
     assert held(shop) == {AVAILABLE: 900}
     assert one("SELECT count(*) FROM maturing_credits") == (0,)
@@ -109,7 +109,7 @@ def test_where_maturity_equals_the_confirmations_a_credit_is_available_at_once(d
     assert held(shop) == {}
 
 
-def test_a_debt_is_repaid_first(deposit: Deposit, shop: UUID) -> None:
+def test_a_credit_repays_a_debt_first(deposit: Deposit, shop: UUID) -> None:
     owe(shop, 250)
 
     credit(deposit, shop)
@@ -117,7 +117,7 @@ def test_a_debt_is_repaid_first(deposit: Deposit, shop: UUID) -> None:
     assert (held(shop), owes(shop)) == ({MATURING: 650}, 0)
 
 
-def test_a_debt_above_the_credit_takes_all_of_it(deposit: Deposit, shop: UUID) -> None:
+def test_a_debt_above_the_credit_takes_the_whole_credit(deposit: Deposit, shop: UUID) -> None:
     owe(shop, 5000)
 
     credited = credit(deposit, shop)
@@ -127,7 +127,7 @@ def test_a_debt_above_the_credit_takes_all_of_it(deposit: Deposit, shop: UUID) -
     assert (owes(shop), suspense(shop), gateway(FEES)) == (5000, 0, 0)
 
 
-def test_only_the_debt_of_this_coin_and_merchant_is_repaid(deposit: Deposit, shop: UUID) -> None:
+def test_a_credit_repays_only_the_debt_of_its_coin_and_merchant(deposit: Deposit, shop: UUID) -> None:
     other = merchant()
     book(Transfer(Account(shop, "debt", "ETH"), Account(GATEWAY, "lost", "ETH"), 100))
     owe(other, 100)
@@ -141,26 +141,26 @@ def test_only_the_debt_of_this_coin_and_merchant_is_repaid(deposit: Deposit, sho
 # Reversal ---------------------------------------------------------------------------------------------------
 
 
-def test_a_pending_deposit_has_nothing_to_take_back(deposit: Deposit, shop: UUID) -> None:
+def test_the_reversal_of_a_pending_deposit_books_nothing(deposit: Deposit, shop: UUID) -> None:
     reverse(deposit, shop)
 
     assert one("SELECT count(*) FROM ledger_transfers") == (0,)
 
 
-def test_a_confirmed_deposit_goes_back_from_suspense(deposit: Deposit, shop: UUID) -> None:
+def test_the_reversal_of_a_confirmed_deposit_takes_it_from_suspense(deposit: Deposit, shop: UUID) -> None:
     confirm(deposit, shop)
     reverse(deposit.but(status="confirmed"), shop)
 
     assert (gateway(CUSTODY), suspense(shop)) == (0, 0)
 
 
-def test_a_credit_goes_back_from_maturing_with_its_fees(deposit: Deposit, shop: UUID) -> None:
+def test_the_reversal_of_a_maturing_credit_takes_it_with_its_fees(deposit: Deposit, shop: UUID) -> None:
     reverse(credit(deposit, shop), shop)
 
     assert (held(shop), suspense(shop), gateway(CUSTODY), gateway(FEES), gateway(ROUNDING)) == ({}, 0, 0, 0, 0)
 
 
-def test_a_deposit_goes_back_once(deposit: Deposit, shop: UUID) -> None:
+def test_a_deposit_is_reversed_once(deposit: Deposit, shop: UUID) -> None:
     credited = credit(deposit, shop)
     reverse(credited, shop)
 
@@ -169,7 +169,7 @@ def test_a_deposit_goes_back_once(deposit: Deposit, shop: UUID) -> None:
 
 
 @pytest.mark.parametrize(("spent", "left", "debt"), [(0, 0, 0), (400, 0, 400), (900, 0, 900)])
-def test_a_matured_credit_goes_back_from_available_and_the_rest_becomes_debt(
+def test_the_reversal_of_a_matured_credit_takes_available_and_makes_a_debt_of_the_rest(
     deposit: Deposit, shop: UUID, chain: Chain, spent: int, left: int, debt: int
 ) -> None:
     credited = credit(deposit, shop)
@@ -182,7 +182,7 @@ def test_a_matured_credit_goes_back_from_available_and_the_rest_becomes_debt(
     assert (held(shop).get(AVAILABLE, 0), owes(shop)) == (left, debt)
 
 
-def test_a_reversal_never_fails_for_lack_of_balance(deposit: Deposit, shop: UUID, chain: Chain) -> None:
+def test_a_reversal_succeeds_without_balance(deposit: Deposit, shop: UUID, chain: Chain) -> None:
     credited = credit(deposit, shop)
     chain.mature()
     crediting.release_matured(ETHEREUM, limit=10)
@@ -196,7 +196,7 @@ def test_a_reversal_never_fails_for_lack_of_balance(deposit: Deposit, shop: UUID
 # Maturity ---------------------------------------------------------------------------------------------------
 
 
-def test_a_credit_matures_at_the_networks_depth_and_no_block_earlier(
+def test_a_credit_matures_at_the_networks_depth_and_not_a_block_earlier(
     deposit: Deposit, shop: UUID, chain: Chain
 ) -> None:
     credit(deposit, shop)
@@ -209,7 +209,7 @@ def test_a_credit_matures_at_the_networks_depth_and_no_block_earlier(
     assert held(shop) == {AVAILABLE: 900}
 
 
-def test_another_networks_scan_matures_nothing(deposit: Deposit, shop: UUID, chain: Chain) -> None:
+def test_another_networks_scan_matures_no_credit(deposit: Deposit, shop: UUID, chain: Chain) -> None:
     credit(deposit, shop)
     Chain("bsc").mature()
 
@@ -228,7 +228,7 @@ def test_credits_mature_in_bounded_steps_oldest_first(shop: UUID, chain: Chain) 
     assert crediting.release_matured(ETHEREUM, limit=2) == 1
 
 
-def test_a_credit_matures_once_however_many_release_it(deposit: Deposit, shop: UUID, chain: Chain) -> None:
+def test_a_credit_matures_once_under_concurrent_releases(deposit: Deposit, shop: UUID, chain: Chain) -> None:
     credit(deposit, shop)
     chain.mature()
 
@@ -238,9 +238,7 @@ def test_a_credit_matures_once_however_many_release_it(deposit: Deposit, shop: U
     assert held(shop) == {AVAILABLE: 900}
 
 
-def test_a_debt_that_arose_meanwhile_is_repaid_when_a_credit_matures(
-    deposit: Deposit, shop: UUID, chain: Chain
-) -> None:
+def test_a_maturing_credit_repays_a_debt_that_arose_meanwhile(deposit: Deposit, shop: UUID, chain: Chain) -> None:
     credit(deposit, shop)
     owe(shop, 250)
     chain.mature()
@@ -249,7 +247,7 @@ def test_a_debt_that_arose_meanwhile_is_repaid_when_a_credit_matures(
     assert (held(shop), owes(shop)) == ({AVAILABLE: 650}, 0)
 
 
-def test_a_credit_that_was_spent_on_a_debt_whole_matures_to_nothing(deposit: Deposit, shop: UUID, chain: Chain) -> None:
+def test_a_credit_that_wholly_repaid_a_debt_matures_to_nothing(deposit: Deposit, shop: UUID, chain: Chain) -> None:
     owe(shop, 5000)
     credit(deposit, shop)
     chain.mature()
@@ -259,7 +257,7 @@ def test_a_credit_that_was_spent_on_a_debt_whole_matures_to_nothing(deposit: Dep
 
 
 def test_a_reversal_locks_the_debt_before_any_balance(deposit: Deposit, shop: UUID) -> None:
-    """As a credit does; in the other order the two would lock each other out."""
+    """A credit does so too; in the other order the two would deadlock."""
     credited = credit(deposit, shop)
     with ThreadPoolExecutor(1) as pool:
         with transaction():
@@ -273,8 +271,8 @@ def test_a_reversal_locks_the_debt_before_any_balance(deposit: Deposit, shop: UU
     assert held(shop) == {}
 
 
-def test_release_credit_and_reversal_never_wait_for_each_other(shop: UUID, chain: Chain) -> None:
-    """They lock the same rows in one order; a deadlock would be repeated, and so hidden, but not by a bare step."""
+def test_release_credit_and_reversal_do_not_deadlock(shop: UUID, chain: Chain) -> None:
+    """They lock the same rows in one order. A repeated step would hide a deadlock; a bare one does not."""
     execute("SET deadlock_timeout = '100ms'")
     mine = invoice(shop)
     chain.mine(1, *(chain.transfer(mine, 1000) for _ in range(12)))

@@ -1,4 +1,4 @@
-"""A cursor moves from the block that its scanner read, or not at all."""
+"""A cursor moves only from the block that its scan read."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def back(expected: Cursor, to_height: int) -> bool:
         return retreat(ETHEREUM, expected=expected, to_height=to_height, peak=None)
 
 
-def test_there_is_no_cursor_before_the_first_scan() -> None:
+def test_a_network_has_no_cursor_before_the_first_scan() -> None:
     assert read(ETHEREUM) is None
     assert kept_blocks(ETHEREUM) == []
 
 
-def test_a_scan_begins_at_a_block_once() -> None:
+def test_a_scan_begins_once() -> None:
     first = begin()
 
     begin_scan(ETHEREUM, height=100, block_hash="0xother")
@@ -66,7 +66,7 @@ def test_a_scan_begins_at_a_block_once() -> None:
     assert kept_blocks(ETHEREUM) == [(100, "0xa100")]
 
 
-def test_a_cursor_advances_and_its_blocks_are_kept() -> None:
+def test_an_advancing_cursor_keeps_its_blocks() -> None:
     first = begin()
 
     assert step(first)
@@ -82,7 +82,7 @@ def test_a_cursor_advances_and_its_blocks_are_kept() -> None:
         pytest.param(lambda c: Cursor(c.height, "0xother", c.block_time), id="another hash"),
     ],
 )  # fmt: skip
-def test_a_cursor_does_not_move_from_where_it_is_not(stale: object) -> None:
+def test_a_cursor_does_not_move_from_another_position(stale: object) -> None:
     first = begin()
     assert callable(stale)
 
@@ -92,7 +92,7 @@ def test_a_cursor_does_not_move_from_where_it_is_not(stale: object) -> None:
     assert kept_blocks(ETHEREUM) == [(100, "0xa100")]
 
 
-def test_of_many_scanners_one_moves_the_cursor() -> None:
+def test_one_of_many_concurrent_scans_moves_the_cursor() -> None:
     first = begin()
 
     outcomes = at_once(8, lambda number: step(first, f"0x{number}"))
@@ -101,7 +101,7 @@ def test_of_many_scanners_one_moves_the_cursor() -> None:
     assert current().hash == f"0x{outcomes.index(True)}"
 
 
-def test_a_cursor_that_moved_in_a_step_that_failed_did_not_move() -> None:
+def test_a_rolled_back_step_does_not_move_the_cursor() -> None:
     first = begin()
     with pytest.raises(LookupError), transaction():  # noqa: PT012 - the step fails after it moved
         assert advance(after(first, "0x", 101), expected=first, head=1)
@@ -110,7 +110,7 @@ def test_a_cursor_that_moved_in_a_step_that_failed_did_not_move() -> None:
     assert current() == first
 
 
-def test_a_cursor_retreats_to_a_kept_block_and_forgets_its_successors() -> None:
+def test_a_retreat_to_a_kept_block_deletes_its_successors() -> None:
     first = begin()
     step(first)
     step(current())
@@ -127,7 +127,7 @@ def read_again(height: int) -> None:
     execute("UPDATE chain_cursors SET reread_height = %s", (height,))
 
 
-def test_the_second_reading_goes_on_only_upon_the_block_that_it_has_read() -> None:
+def test_the_second_reading_advances_only_over_the_block_that_it_read() -> None:
     begin()
     first = current()
     for _ in range(3):
@@ -138,12 +138,12 @@ def test_the_second_reading_goes_on_only_upon_the_block_that_it_has_read() -> No
     assert not cursors.reread_to(ETHEREUM, 102, block_hash="0xother")
     with transaction():
         assert retreat(ETHEREUM, expected=current(), to_height=first.height + 1, peak=None)
-    assert not cursors.reread_to(ETHEREUM, 102, block_hash=read[102]), "the scan has not come there again"
+    assert not cursors.reread_to(ETHEREUM, 102, block_hash=read[102]), "the scan has not read that height again"
     assert cursors.reread_height(ETHEREUM) == 101
 
 
-def test_blocks_that_no_other_provider_has_shown_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One alone may have made them up: the scan has to find the way back."""
+def test_blocks_shown_by_one_provider_only_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That provider may have made them up, and then the scan has to go back."""
     monkeypatch.setattr(cursors, "BLOCKS_KEPT", 2)
     monkeypatch.setattr(cursors, "BLOCKS_UNREAD_MAX", 6)
     begin()
@@ -157,7 +157,7 @@ def test_blocks_that_no_other_provider_has_shown_are_kept(monkeypatch: pytest.Mo
     assert [height for height, _ in kept_blocks(ETHEREUM)] == [110, 109, 108]
 
 
-def test_without_a_second_reading_nothing_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_second_reading_old_blocks_are_pruned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cursors, "BLOCKS_KEPT", 2)
     begin()
     read_again(100)
@@ -170,8 +170,8 @@ def test_without_a_second_reading_nothing_waits_for_it(monkeypatch: pytest.Monke
     assert [height for height, _ in kept_blocks(ETHEREUM)] == [107, 106, 105]
 
 
-def test_while_a_scan_is_halted_a_block_counts_as_scanned_only_if_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A halt may say that what is not kept any more is of another chain."""
+def test_during_a_halt_only_kept_blocks_count_as_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The halt may mean that the pruned blocks belong to another chain."""
     monkeypatch.setattr(cursors, "BLOCKS_KEPT", 2)
     monkeypatch.setattr(cursors, "BLOCKS_SETTLED", 3)
     begin()
@@ -188,7 +188,7 @@ def test_while_a_scan_is_halted_a_block_counts_as_scanned_only_if_it_is_kept(mon
     assert (scanned(101, "0xany"), scanned(*kept)) == (False, True)
 
 
-def test_a_way_back_is_read_again_and_says_from_where_credits_were_counted() -> None:
+def test_a_retreat_is_read_again_and_names_the_height_of_credits() -> None:
     begin()
     for _ in range(4):
         step(current())
@@ -201,7 +201,7 @@ def test_a_way_back_is_read_again_and_says_from_where_credits_were_counted() -> 
     assert (cursors.reread_height(ETHEREUM), cursors.peak_height(ETHEREUM)) == (101, 103)
 
 
-def test_a_position_has_the_cursor_its_split_and_a_block_to_measure_from() -> None:
+def test_a_position_has_cursor_split_and_reference_block() -> None:
     assert cursors.position(ETHEREUM, pace_blocks=2) is None
     first = begin()
     for _ in range(4):
@@ -220,7 +220,7 @@ def test_a_position_has_the_cursor_its_split_and_a_block_to_measure_from() -> No
     assert cursors.position(ETHEREUM, pace_blocks=2) == Position(current())
 
 
-def test_a_cursor_does_not_retreat_to_a_block_that_was_not_kept() -> None:
+def test_a_cursor_does_not_retreat_to_a_pruned_block() -> None:
     first = begin()
 
     assert not back(first, 99)
@@ -236,7 +236,7 @@ def test_a_bounded_number_of_blocks_is_kept(monkeypatch: pytest.MonkeyPatch) -> 
     assert [height for height, _ in kept_blocks(ETHEREUM)] == [106, 105, 104, 103]
 
 
-def test_networks_do_not_touch_each_other() -> None:
+def test_cursors_of_networks_are_independent() -> None:
     first = begin()
     begin_scan("bsc", height=7, block_hash="0xb7")
     step(first)
@@ -245,7 +245,7 @@ def test_networks_do_not_touch_each_other() -> None:
     assert kept_blocks("bsc") == [(7, "0xb7")]
 
 
-def test_the_providers_head_is_noted() -> None:
+def test_the_providers_head_is_stored() -> None:
     begin()
     seen_head(ETHEREUM, 123)
 

@@ -1,4 +1,4 @@
-"""A network is offered once its scan has begun, which is asked for until then and never after."""
+"""A network is offered once its scan has begun; the cursor is queried until then and never after."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_network_is_offered_only_once_it_has_a_cursor(database: str, monkeypat
     assert networks.read() == {"ethereum"}
 
 
-def test_it_is_asked_for_seldom_until_then_and_never_after() -> None:
+def test_the_cursor_is_queried_rarely_until_it_exists_and_never_after() -> None:
     asked: list[set[str]] = []
     begun = {"ethereum"}
 
@@ -45,7 +45,7 @@ def test_it_is_asked_for_seldom_until_then_and_never_after() -> None:
     assert asked == [SERVED, {"bsc"}]
 
 
-def test_not_knowing_is_no_answer() -> None:
+def test_an_unreadable_cursor_is_no_answer() -> None:
     def fail(_networks: Collection[str]) -> Collection[str]:
         raise StoreUnavailableError
 

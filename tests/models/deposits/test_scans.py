@@ -1,4 +1,4 @@
-"""How far a scan is behind, and whether what is paid now is found in time."""
+"""Measures how far a scan is behind, and whether it finds new payments in time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.models.builders import CATALOGUE, Chain
     ("told", "idle_s", "blocks"),
     [(0, 0, 0), (7, 5, 7), (0, IDLE_GRACE_S + 11.9, 0), (0, IDLE_GRACE_S + 12.1, 1), (3, 610, 50), (99, 610, 99)],
 )
-def test_a_lag_is_the_larger_of_what_was_told_and_what_must_have_come(told: int, idle_s: float, blocks: int) -> None:
+def test_the_lag_is_the_larger_of_reported_and_expected_blocks(told: int, idle_s: float, blocks: int) -> None:
     assert blocks_behind(told, idle_s=idle_s, block_time_ms=12_000) == blocks
 
 
@@ -29,7 +29,7 @@ def test_a_lag_is_the_larger_of_what_was_told_and_what_must_have_come(told: int,
         (0, 12_000, True, False),
     ],
 )
-def test_a_scan_keeps_up_while_its_chain_is_two_minutes_ahead_at_most(
+def test_a_scan_keeps_up_if_its_chain_is_at_most_two_minutes_ahead(
     lag_blocks: float, block_time_ms: int, *, is_halted: bool, is_current: bool
 ) -> None:
     scan = Scan(lag_blocks=lag_blocks, idle_s=0, is_halted=is_halted, block_time_ms=block_time_ms)
@@ -38,7 +38,7 @@ def test_a_scan_keeps_up_while_its_chain_is_two_minutes_ahead_at_most(
     assert scan.is_current == is_current
 
 
-def test_scans_are_told_of_the_networks_that_are_meant(database: str) -> None:
+def test_scans_are_returned_for_the_given_networks(database: str) -> None:
     del database
     for network in ("ethereum", "bsc", "polygon"):
         Chain(network)

@@ -1,4 +1,4 @@
-"""Sightings: which of them keep an invoice open, which are shown, which are forgotten; what a deposit has of them."""
+"""Sightings keep invoices open, are shown, are deleted, and give deposits their time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("sound")
 
 
 def seen(of: InvoiceRow, **columns: Any) -> sightings.Sighting:
-    """Note a payment of all that an invoice asks for, unless told otherwise, which no block has."""
+    """Note a payment of an invoice's whole price that is in no block yet."""
     new = sightings.Sighting(
         **{
             "network": "ethereum",
@@ -61,7 +61,7 @@ def pass_time(seconds: int) -> None:
 @pytest.mark.parametrize(
     ("stray_reason", "status", "units"), [(None, "check", PRICE), ("asset", "check", 0), ("dust", "expired", 0)]
 )
-def test_a_stray_keeps_an_invoice_open_unseen_and_dust_does_not(
+def test_an_unshown_stray_keeps_an_invoice_open_and_dust_does_not(
     shop: UUID, chain: Chain, stray_reason: str | None, status: str, units: int
 ) -> None:
     mine = invoice(shop)
@@ -74,7 +74,7 @@ def test_a_stray_keeps_an_invoice_open_unseen_and_dust_does_not(
     assert settled(mine).status == status
 
 
-def test_what_is_seen_after_the_expiry_keeps_nothing_open(shop: UUID, chain: Chain) -> None:
+def test_a_sighting_after_the_expiry_does_not_keep_the_invoice_open(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     pass_time(4_000)
     seen(mine)
@@ -82,8 +82,8 @@ def test_what_is_seen_after_the_expiry_keeps_nothing_open(shop: UUID, chain: Cha
     assert expired(chain, mine).status == "expired"
 
 
-def test_what_left_the_pools_for_a_block_holds_the_quote_until_the_scan_has_read_it(shop: UUID, chain: Chain) -> None:
-    """Or the page asks for another price, and the deposit is judged by the first one all the same."""
+def test_a_mined_sighting_holds_the_quote_until_the_scan_reads_its_block(shop: UUID, chain: Chain) -> None:
+    """Otherwise the page would show another price, while the deposit is judged by the first one."""
     mine = invoice(shop)
     seen(mine)
     keep_rates(USD=1, USDT=1)
@@ -99,9 +99,7 @@ def test_what_left_the_pools_for_a_block_holds_the_quote_until_the_scan_has_read
     assert (got.status, got.generation) == ("paid", 1)
 
 
-def test_what_left_the_pools_for_good_holds_the_quote_no_longer_than_until_it_is_forgotten(
-    shop: UUID, chain: Chain
-) -> None:
+def test_a_lost_sighting_holds_the_quote_until_it_is_deleted(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     seen(mine)
     keep_rates(USD=1, USDT=1)
@@ -115,7 +113,7 @@ def test_what_left_the_pools_for_good_holds_the_quote_no_longer_than_until_it_is
 
 
 @pytest.mark.parametrize(("units", "is_due"), [(PRICE // 10, False), (PRICE // 10 - 1, True)])
-def test_specks_that_wait_hold_no_quote(shop: UUID, chain: Chain, units: int, *, is_due: bool) -> None:
+def test_sightings_below_a_tenth_hold_no_quote(shop: UUID, chain: Chain, units: int, *, is_due: bool) -> None:
     mine = invoice(shop)
     seen(mine, units=units)
     keep_rates(USD=1, USDT=1)
@@ -125,7 +123,7 @@ def test_specks_that_wait_hold_no_quote(shop: UUID, chain: Chain, units: int, *,
     assert looked(mine).generation == (2 if is_due else 1)
 
 
-def test_what_is_about_to_be_included_later_has_its_moment_from_then_on(shop: UUID, chain: Chain) -> None:
+def test_a_sighting_counts_from_when_it_is_about_to_be_included(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     found = seen(mine, is_soon=False)
     pass_time(600)
@@ -141,7 +139,7 @@ def test_what_is_about_to_be_included_later_has_its_moment_from_then_on(shop: UU
     assert timedelta(seconds=599) < soon_at - seen_first < timedelta(seconds=660)
 
 
-def test_a_block_that_is_older_than_the_sighting_keeps_its_own_time(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_in_a_block_older_than_its_sighting_keeps_the_blocks_time(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     pass_time(600)
     seen(mine)
@@ -150,7 +148,7 @@ def test_a_block_that_is_older_than_the_sighting_keeps_its_own_time(shop: UUID, 
     assert column("SELECT seen_at = block_time FROM deposits") == [True]
 
 
-def test_a_sighting_of_another_invoice_gives_no_moment(shop: UUID, chain: Chain) -> None:
+def test_a_sighting_of_another_invoice_gives_a_deposit_no_time(shop: UUID, chain: Chain) -> None:
     mine, other = invoice(shop), invoice(shop)
     seen(other)
     chain.pay(mine, PRICE, txid="0xwaits", at=chain.time + timedelta(seconds=900))
@@ -158,7 +156,7 @@ def test_a_sighting_of_another_invoice_gives_no_moment(shop: UUID, chain: Chain)
     assert column("SELECT seen_at = block_time FROM deposits") == [True]
 
 
-def test_the_timeline_tells_of_it_in_the_declared_form(shop: UUID, chain: Chain) -> None:
+def test_the_timeline_shows_a_sighting_in_the_declared_form(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     seen(mine)
     sightings.lose("ethereum", ["0xwaits"], height=chain.height)
@@ -170,7 +168,7 @@ def test_the_timeline_tells_of_it_in_the_declared_form(shop: UUID, chain: Chain)
     assert [event["event"] for event in told["items"]] == ["created", "quoted", "detected"]
 
 
-def test_what_replaced_another_and_vanishes_leaves_that_shown(shop: UUID, chain: Chain) -> None:
+def test_a_replaced_sighting_is_shown_again_when_its_replacement_vanishes(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     seen(mine)
     pass_time(1)
@@ -183,7 +181,7 @@ def test_what_replaced_another_and_vanishes_leaves_that_shown(shop: UUID, chain:
     assert invoices.reread(mine.id).shown_txid == "0xwaits"
 
 
-def test_what_is_old_and_settled_is_forgotten_and_nothing_else(shop: UUID, chain: Chain) -> None:
+def test_only_old_and_settled_sightings_are_deleted(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     seen(mine)
     seen(mine, txid="0xgone", spends=["0xother:0"])
@@ -197,7 +195,7 @@ def test_what_is_old_and_settled_is_forgotten_and_nothing_else(shop: UUID, chain
     assert column("SELECT txid FROM sightings") == ["0xwaits"]
 
 
-def test_what_was_forgotten_and_is_mined_after_all_has_its_blocks_time(shop: UUID, chain: Chain) -> None:
+def test_a_payment_mined_after_its_sighting_was_deleted_has_its_blocks_time(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     seen(mine)
     sightings.lose("ethereum", ["0xwaits"], height=chain.height)

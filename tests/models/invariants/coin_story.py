@@ -1,4 +1,4 @@
-"""Coins that lie free, are held, and were spent by us and by a stranger, and what a hand could do to them."""
+"""Coins that are free, held, or spent by us and by a stranger, and changes by hand that break them."""
 
 from __future__ import annotations
 
@@ -88,6 +88,6 @@ def move_coins(chain: Chain) -> None:
         spent = [Spending("0xours", 0, "0xmove"), Spending("0xstolen", 0, "0xthief")]
         coins.note("ethereum", [], spent, **at)
         strangers.note("ethereum", {"0xthief": ""}, **at)
-    # An operator has looked into that.
+    # An operator has examined that.
     execute("DELETE FROM signing_stops")
     execute("DELETE FROM payout_freezes")

@@ -1,4 +1,4 @@
-"""Payouts that have seen it all, and what a hand could do to them: used by the tests of the invariants."""
+"""Payouts in every state, and changes by hand that break them. Used by the tests of the invariants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.models.payout_links.builders import funded as cheque
 from tests.models.payouts.held import DESTINATION, payout, require_cosign, taken
 from tests.models.treasury.builders import HOT, spend
 
-# At least one change for each invariant, each with several faces.
+# At least one change for each invariant, each in several variants.
 PAYOUT_CORRUPTIONS: Final[dict[str, list[str]]] = {
     "payout_held_equals_open_orders": [
         "UPDATE balances b SET units = units - 1 FROM accounts a WHERE a.id = b.account_id AND a.kind = 'payout_held'",
@@ -154,7 +154,7 @@ def pay_out(chain: Chain) -> UUID:
 
 
 def _included() -> None:
-    """Let what was confirmed stand in a block, and gas and a sweep of ours beside it."""
+    """Put confirmed spends into a block, and with them gas and a sweep between our own addresses."""
     execute(
         "UPDATE spends SET mined_txid = '0x7', mined_height = 7, mined_hash = '0xb', is_success = true,"
         " effect = 'exact', chain_fee_units = 5 WHERE state = 'confirmed'"

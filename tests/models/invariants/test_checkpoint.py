@@ -1,4 +1,4 @@
-"""The audit begins where an earlier one ended, overlooks nothing that came late, and notices what was changed."""
+"""The audit begins at the last checkpoint, misses no late row and notices changed ones."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def summed() -> tuple[int, int]:
 
 @pytest.fixture
 def elsewhere(database: str) -> Iterator[connection]:
-    """A second session, with a transaction of its own."""
+    """Open a second session with a transaction of its own."""
     session = psycopg2.connect(database)
     yield session
     session.close()
 
 
 def late_row(session: connection) -> None:
-    """Book in another session, without committing: its id is drawn, its row is not to be seen."""
+    """Book in another session without committing: its id is drawn, its row is invisible."""
     with session.cursor() as cursor:
         cursor.execute(
             "INSERT INTO ledger_transfers (reference, leg, debit_account, credit_account, currency, units)"
@@ -69,7 +69,7 @@ def late_row(session: connection) -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_sums_grow_by_what_came_since(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_grow_by_the_rows_since_the_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "PORTION", 3)
     assert advance()
     assert (through(), summed()) == (0, (0, 0))
@@ -84,7 +84,7 @@ def test_sums_grow_by_what_came_since(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_a_checkpoint_stops_when_its_time_is_up_and_goes_on_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_stops_at_its_time_limit_and_continues_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "PORTION", 2)
     book(5)
     assert checkpoint.advance(within_s=0) is False
@@ -93,7 +93,7 @@ def test_a_checkpoint_stops_when_its_time_is_up_and_goes_on_later(monkeypatch: p
     assert summed() == (5, 25)
 
 
-def test_a_row_that_comes_to_light_behind_a_higher_id_is_summed_up_once(
+def test_a_row_committed_behind_a_higher_id_is_summed_once(
     elsewhere: connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Given a writer that has drawn its id and sleeps, while others commit behind it."""
@@ -103,7 +103,7 @@ def test_a_row_that_comes_to_light_behind_a_higher_id_is_summed_up_once(
     late_row(elsewhere)
     book(3)
 
-    assert not advance(), "nobody knows yet what lies below the newest row"
+    assert not advance(), "a row below the newest one may still commit"
     assert summed() == (1, 5)
     elsewhere.commit()
     assert advance()
@@ -112,7 +112,7 @@ def test_a_row_that_comes_to_light_behind_a_higher_id_is_summed_up_once(
     assert rows(checkpoint.DIFFERENCES) == []
 
 
-def test_an_advance_waits_for_writers_who_end_soon_and_for_no_later_ones(elsewhere: connection) -> None:
+def test_an_advance_waits_for_writers_that_end_soon_and_not_for_later_ones(elsewhere: connection) -> None:
     book()
     late_row(elsewhere)
     book()
@@ -136,7 +136,7 @@ def test_an_advance_waits_for_writers_who_end_soon_and_for_no_later_ones(elsewhe
 
 
 @pytest.mark.usefixtures("database")
-def test_audits_at_once_sum_everything_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_audits_sum_every_row_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "PORTION", 2)
     book(20)
 
@@ -160,7 +160,7 @@ def test_the_books_are_judged_by_checkpoint_and_tail_together() -> None:
     assert through() < newest()
     assert invariants.check(is_full=True) == []
 
-    # What is wrong before the checkpoint is wrong after it.
+    # Books that are wrong before the checkpoint are wrong after it.
     execute("UPDATE balances SET units = units + 1")
     assert "balances_equal_transfers" in {violation.name for violation in invariants.check()}
     advance()
@@ -180,7 +180,7 @@ def test_the_books_are_judged_by_checkpoint_and_tail_together() -> None:
     ],
 )
 @pytest.mark.usefixtures("database")
-def test_a_full_audit_notices_what_was_changed_before_the_checkpoint(change: str) -> None:
+def test_a_full_audit_notices_rows_changed_before_the_checkpoint(change: str) -> None:
     paid(Chain(), invoice())
     with transaction():
         post("one:more", [Transfer(Account(GATEWAY, EQUITY, "USDT"), Account(GATEWAY, AVAILABLE, "USDT"), 1)])
@@ -195,7 +195,7 @@ def test_a_full_audit_notices_what_was_changed_before_the_checkpoint(change: str
 
 
 @pytest.mark.usefixtures("database")
-def test_an_audit_tells_when_it_last_passed() -> None:
+def test_an_audit_reports_when_it_last_passed() -> None:
     assert checkpoint.passed_at() is None
     assert checkpoint.passed_age_s() is None
     assert checkpoint.is_full_due()
@@ -203,18 +203,18 @@ def test_an_audit_tells_when_it_last_passed() -> None:
     assert invariants.audit(is_full=False, within_s=60) == []
     first = checkpoint.passed_at()
     assert first is not None
-    assert checkpoint.is_full_due(), "it was no full one"
+    assert checkpoint.is_full_due(), "not a full audit"
     assert invariants.audit(is_full=True, within_s=60) == []
     assert not checkpoint.is_full_due()
     execute("UPDATE app_clock SET ahead = ahead - interval '1 hour'")
-    assert checkpoint.is_full_due(), "the clock was set back since"
+    assert checkpoint.is_full_due(), "the clock was set back"
     execute("UPDATE app_clock SET ahead = ahead + interval '1 hour'")
 
     paid(Chain(), invoice())
     execute("UPDATE balances SET units = units + 1")
     last = checkpoint.passed_at()
     assert invariants.audit(is_full=True, within_s=60) != []
-    assert checkpoint.passed_at() == last, "it did not pass"
+    assert checkpoint.passed_at() == last, "the audit failed"
     execute("UPDATE app_clock SET ahead = ahead + interval '1 day'")
     assert checkpoint.is_full_due()
     age_s = checkpoint.passed_age_s()
@@ -236,10 +236,10 @@ def test_a_checkpoint_is_not_made_inside_a_step() -> None:
     ],
 )
 @pytest.mark.usefixtures("database")
-def test_what_waits_and_what_came_is_summed_by_an_index_alone(name: str, index: str) -> None:
-    """The rows of deposits are many, and wide."""
+def test_pending_and_received_sums_are_read_from_an_index_alone(name: str, index: str) -> None:
+    """Deposits have many wide rows."""
     with transaction():
-        # An empty table is read whichever way.
+        # PostgreSQL may read an empty table by any plan.
         execute("SET LOCAL enable_seqscan = off")
         execute("SET LOCAL enable_bitmapscan = off")
         plan = rows("EXPLAIN " + invariants.INVARIANTS[name][1])

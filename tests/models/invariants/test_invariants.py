@@ -1,4 +1,4 @@
-"""Each invariant holds after every honest story and turns red when its rows are changed by hand."""
+"""Each invariant holds after every honest story and fails when its rows are changed by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.models.treasury.builders import spend, topup
 from tests.models.wallets.builders import set_blocked, wallet
 from tests.peers.databases.worker_database import WorkerDatabase
 
-# What a hand could do to the story below: at least one change for each invariant, each with several faces.
+# Changes by hand to the story below: at least one for each invariant, each in several variants.
 CORRUPTIONS: Final[dict[str, list[str]]] = {
     "balances_equal_transfers": [
         "UPDATE balances SET units = units + 1",
@@ -185,7 +185,7 @@ CORRUPTIONS: Final[dict[str, list[str]]] = {
 
 @pytest.fixture
 def shop(database: str) -> UUID:
-    """A merchant who saw it all: sales paid and matured, or maturing, short, strayed, expired, unpaid; and wallets."""
+    """A merchant in every state: sales paid and matured, or maturing, short, strayed, expired, unpaid; and wallets."""
     del database
     merchant_id = merchant()
     endpoint(merchant_id)
@@ -236,7 +236,7 @@ def fill_treasury(chain: Chain) -> None:
 
 
 def give_back(chain: Chain, sold: InvoiceRow) -> None:
-    """Refund a part of a sale, and send back what was too little for another."""
+    """Refund part of one sale, and send back the short payment of another."""
     refund(sold, 2 * USDT)
     short = invoice(sold.merchant_id)
     paid(chain, short, 2 * USDT)
@@ -244,7 +244,7 @@ def give_back(chain: Chain, sold: InvoiceRow) -> None:
 
 
 def share(chain: Chain) -> None:
-    """Share three sales: the first one's shares were released, a refund took of the second's, a reorg the third."""
+    """Share three sales: release the first one's shares, refund of the second's, and reorg the third's."""
     shop = merchant(fee_ppm=0, fee_fixed_usd_cents=0)
     endpoint(shop)
     share_with(shop, 40)
@@ -259,7 +259,7 @@ def share(chain: Chain) -> None:
 
 
 def give_to_wallets(merchant_id: UUID, chain: Chain) -> None:
-    """Credit a deposit to a wallet, another that came over a second network, and hold a third back in a blocked one."""
+    """Credit a wallet's deposit and one from a second network; hold a third back in a blocked wallet."""
     mine, blocked = wallet(merchant_id), set_blocked(wallet(merchant_id, currency="DAI"), is_blocked=True)
     chain.pay(mine, 5 * 10**18, currency="ETH")
     chain.pay(blocked, USDT)
@@ -276,10 +276,10 @@ def broken() -> set[str]:
 
 
 def corrupt(change: str) -> None:
-    """Change rows behind the backs of the ledger's triggers and of the foreign keys."""
+    """Change rows past the ledger's triggers and the foreign keys."""
     execute("SET session_replication_role = replica")
     try:
-        assert execute(change) > 0, "the story holds nothing for this change"
+        assert execute(change) > 0, "the story has no row for this change"
     finally:
         execute("SET session_replication_role = origin")
 
@@ -290,7 +290,7 @@ def test_an_empty_gateway_is_sound(database: str) -> None:
     assert not in_transaction()
 
 
-def test_a_gateway_that_has_seen_it_all_is_sound(shop: UUID) -> None:
+def test_a_gateway_with_objects_in_every_state_is_sound(shop: UUID) -> None:
     assert check() == []
     assert held(shop)[AVAILABLE] > 0
     assert set(column("SELECT status FROM invoices")) == {
@@ -298,13 +298,13 @@ def test_a_gateway_that_has_seen_it_all_is_sound(shop: UUID) -> None:
     }  # fmt: skip
 
 
-def test_every_invariant_has_a_test_that_turns_it_red() -> None:
+def test_every_invariant_has_a_change_that_breaks_it() -> None:
     assert set(CORRUPTIONS) == set(INVARIANTS)
 
 
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("name", INVARIANTS)
-def test_an_invariant_turns_red(name: str) -> None:
+def test_a_change_breaks_its_invariant(name: str) -> None:
     for change in CORRUPTIONS[name]:
         execute("BEGIN")
         corrupt(change)
@@ -320,7 +320,7 @@ def test_an_invariant_turns_red(name: str) -> None:
 
 
 @pytest.mark.fresh_database
-def test_the_books_that_tests_look_through_are_their_own(worker_database: WorkerDatabase, shop: UUID) -> None:
+def test_tests_check_the_books_of_their_own_database(worker_database: WorkerDatabase, shop: UUID) -> None:
     del shop
     assert worker_database.fresh() != base.db.database
     corrupt("DELETE FROM quotes")
@@ -329,7 +329,7 @@ def test_the_books_that_tests_look_through_are_their_own(worker_database: Worker
         assert_sound()
 
 
-def test_books_are_looked_through_where_a_test_ended_all_sessions(shop: UUID) -> None:
+def test_books_are_checked_after_a_test_ended_all_sessions(shop: UUID) -> None:
     del shop
     execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     assert_sound()
@@ -339,7 +339,7 @@ def test_books_are_looked_through_where_a_test_ended_all_sessions(shop: UUID) ->
         assert_sound()
 
 
-def test_a_violation_shows_what_breaks_it_and_not_without_end(shop: UUID) -> None:
+def test_a_violation_shows_a_bounded_number_of_rows(shop: UUID) -> None:
     for _ in range(ROWS_SHOWN_MAX + 5):
         invoice(shop)
     corrupt("DELETE FROM quotes")
@@ -359,11 +359,11 @@ def test_checking_writes_nothing(shop: UUID, monkeypatch: pytest.MonkeyPatch) ->
         check()
 
 
-# What an audit looks at between two full ones -------------------------------------------------------------------
+# Audits between two full ones -------------------------------------------------------------------------------------
 
 
 def identifiers() -> list[UUID]:
-    """Return where "young" may begin in the story: at each of its objects, and behind them all."""
+    """Return every boundary of "young" in the story: at each of its objects, and behind them all."""
     found = [
         row[0]
         for table in ("invoices", "deposits", "payouts", "payout_links", "wallets", "split_shares")
@@ -373,14 +373,14 @@ def identifiers() -> list[UUID]:
 
 
 @pytest.mark.usefixtures("shop")
-def test_whatever_is_called_young_a_sound_gateway_is_found_sound() -> None:
-    """What is narrowed keeps everything with it that it is compared with."""
+def test_a_sound_gateway_passes_at_every_boundary_of_young() -> None:
+    """A narrowed query keeps all rows that its young rows are compared with."""
     for since in identifiers():
         assert check(since=since) == []
 
 
 @pytest.mark.usefixtures("shop")
-def test_objects_that_ended_long_ago_are_looked_at_by_a_full_audit_alone() -> None:
+def test_only_a_full_audit_checks_objects_that_ended_long_ago() -> None:
     corrupt("UPDATE invoices SET confirmed_units = confirmed_units + 1 WHERE status = 'paid'")
     behind = identifiers()[-1]
 
@@ -397,7 +397,7 @@ def test_objects_that_ended_long_ago_are_looked_at_by_a_full_audit_alone() -> No
         "DELETE FROM split_shares WHERE released_units > 0",
     ],
 )
-def test_a_full_audit_adds_up_what_recipients_received(change: str) -> None:
+def test_a_full_audit_sums_what_recipients_received(change: str) -> None:
     assert check(is_full=True) == []
     corrupt(change)
 
@@ -405,7 +405,7 @@ def test_a_full_audit_adds_up_what_recipients_received(change: str) -> None:
 
 
 @pytest.mark.usefixtures("shop")
-def test_a_young_deposit_makes_its_old_invoice_be_looked_at() -> None:
+def test_a_young_deposit_makes_its_old_invoice_checked() -> None:
     (deposit_id, owner_id) = rows(
         "SELECT d.id, d.owner_id FROM deposits d JOIN invoices i ON i.id = d.owner_id WHERE d.status = 'credited'"
         " ORDER BY d.id DESC LIMIT 1"
@@ -417,7 +417,7 @@ def test_a_young_deposit_makes_its_old_invoice_be_looked_at() -> None:
 
 
 @pytest.mark.usefixtures("shop")
-def test_an_unpaid_invoice_is_looked_at_until_an_audit_has_passed() -> None:
+def test_an_unpaid_invoice_is_checked_until_an_audit_has_passed() -> None:
     sql = "SELECT id FROM invoices i WHERE NOT EXISTS (SELECT 1 FROM deposits WHERE owner_id = i.id) LIMIT 1"
     unpaid, an_hour_old = rows(sql)[0][0], least_id(time.time() - 3600)
     for table, name in (("quotes", "invoice_id"), ("address_owners", "owner_id"), ("invoices", "id")):
@@ -434,13 +434,13 @@ def test_an_unpaid_invoice_is_looked_at_until_an_audit_has_passed() -> None:
 
 
 @pytest.mark.usefixtures("shop")
-def test_books_are_judged_as_a_whole_however_old() -> None:
+def test_books_are_checked_as_a_whole_at_any_age() -> None:
     corrupt("UPDATE balances SET units = units + 1")
 
     assert "balances_equal_transfers" in {violation.name for violation in check(since=identifiers()[-1])}
 
 
-def test_what_is_narrowed_are_invariants_and_none_about_money() -> None:
+def test_no_invariant_about_money_is_narrowed() -> None:
     assert audit_scope._SCOPES.keys() <= INVARIANTS.keys() - MONEY
     assert YOUNG_S > FULL_EVERY_S
     assert UUID(int=0) < audit_scope.young_since() < uuid7()

@@ -1,7 +1,7 @@
-"""Random histories of deposits, payouts, refunds, cheques, transfers and reorgs, held against a model of few numbers.
+"""Compares random histories of deposits, payouts, refunds, cheques, transfers and reorgs with a small model.
 
-The model knows one rule that makes it small: what is available less what is owed is one number, for debts are repaid
-from whatever comes and made only when nothing is left. All else it counts by itself.
+Available less debt is one number, since any credit repays a debt first and a debt arises only at an empty balance. The
+model counts everything else by itself.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ PAIR = CATALOGUE.pairs["USDT", "ethereum"]
 REORG_MAX = 6
 SHORT_LIFE_S = 3
 HISTORIES = 60
-# Under make soak: so many longer ones each, in a database of their own.
+# Under make soak: this many longer histories a part, in a database of their own.
 HISTORIES_SOAK, PARTS = 200, 10
 STEPS = 25
 SETTLE_ALL_EVERY = 8
 
 SHORT = (PayoutInsufficientFunds, PayoutFundsMaturing, RefundInsufficientFunds, RefundFundsMaturing)
 
-# An audit reads all histories before, too: what one broke stays broken.
+# An audit reads all earlier histories, too: a broken one stays broken.
 SOUND_EVERY = 5
 
 _numbers, _ends = count(1), count(1)
@@ -99,7 +99,7 @@ class Order:
     is_open: bool = True
     has_left: bool = False
     is_sent: bool = False
-    # Of suspense, to which it goes back where its deposit stands.
+    # The suspended deposit that it pays out; the money returns there while the deposit exists.
     money: Money | None = None
 
 
@@ -112,14 +112,14 @@ class Money:
     height: int
     is_sale: bool
     state: str = "pending"
-    # Of its net, what matures; the rest repaid a debt or is available.
+    # The part of its net that matures; the rest repaid a debt or is available.
     waiting: int = 0
     matured: bool = False
-    # Less than its sale asked for: it waits in suspense for a decision.
+    # Less than its sale's price: it waits in suspense for a decision.
     is_short: bool = False
-    # Its merchant took it for what was asked; a reorg that takes it takes the acceptance too.
+    # Its merchant accepted the short payment; a reorg of the deposit ends the acceptance.
     is_accepted: bool = False
-    # The refund that took it out of suspense, and that it pays for again when it comes back after a reorg.
+    # The refund that took it out of suspense. When the deposit returns after a reorg, it pays for that refund again.
     taken_by: Order | None = None
 
     @property
@@ -132,7 +132,7 @@ class Money:
 
 
 class MoneyMachine(RuleBasedStateMachine):
-    """One merchant's history. Other histories stand in the same database and must not matter."""
+    """One merchant's history. Other histories are in the same database and must not matter."""
 
     chain: Chain
 
@@ -148,14 +148,14 @@ class MoneyMachine(RuleBasedStateMachine):
         self.wallet = wallet(self.merchant, fee_ppm=FEE_PPM)
         self.chain.time = app_now()
         self.chain.mine()
-        # No reorg goes back into another history, whose clock was another.
+        # No reorg goes back into another history, whose clock differed.
         self.first_height = self.chain.height
         self.sales: list[InvoiceRow] = []
         self.moneys: list[Money] = []
         self.orders: list[Order] = []
         self.links: dict[UUID, int] = {}
         self.settlements = 0
-        # When each sale's time is over, by the chain, and those that were settled since.
+        # The expiry of each sale by the chain, and the sales settled since.
         self.ends: dict[UUID, datetime] = {}
         self.over: set[UUID] = set()
         # Available less debt.
@@ -174,11 +174,11 @@ class MoneyMachine(RuleBasedStateMachine):
 
     @rule(units=whole)
     def sell_short(self, units: int) -> None:
-        """Half of the price comes, and the invoice expires a few blocks later."""
+        """Pay half of the price, so that the invoice expires a few blocks later."""
         self._pay(self._sale(2 * units, lifetime_s=SHORT_LIFE_S), units, is_sale=True, is_short=True)
 
     def _sale(self, price: int, *, lifetime_s: int) -> InvoiceRow:
-        """Make an invoice by the chain's clock: no history may depend on how fast it is played."""
+        """Make an invoice by the chain's clock, so that no history depends on its speed."""
         sale = invoice(self.merchant, payer_units=price, fee_ppm=FEE_PPM, fee_fixed_units=0, fee_fixed_usd_cents=0)
         over = self.chain.time + timedelta(seconds=lifetime_s)
         execute(
@@ -223,9 +223,9 @@ class MoneyMachine(RuleBasedStateMachine):
         self._settle()
 
     def _settle(self) -> None:
-        """Have everything judged that is due, and reckon the same: credits in order, then what has matured."""
+        """Settle all due objects, and count the same: credits in order, then maturing ones."""
         wallet_settlement.settle(CATALOGUE, self.wallet.id)
-        # Where nothing is pending and no time is over nothing changes; now and then that is looked at all the same.
+        # Without a pending deposit or an expired sale nothing changes; now and then all are settled anyway.
         self.settlements += 1
         due = {m.owner.id for m in self.moneys if m.state == "pending"}
         over = {sale for sale, end in self.ends.items() if end < self.chain.time}
@@ -258,7 +258,7 @@ class MoneyMachine(RuleBasedStateMachine):
 
     @rule(depth=st.integers(min_value=1, max_value=REORG_MAX), back=st.booleans())
     def reorg(self, depth: int, back: bool) -> None:  # noqa: FBT001 - hypothesis draws it
-        """Replace some blocks; what stood in them comes again in the new ones, or never."""
+        """Replace some blocks; their deposits return in the new ones, or never."""
         depth = min(depth, self.chain.height - self.first_height)
         if not depth:
             return
@@ -280,9 +280,10 @@ class MoneyMachine(RuleBasedStateMachine):
         self._settle()
 
     def _lose_taken(self, money: Money, order: Order) -> None:
-        """The deposit that a refund took out of suspense is gone: unsigned it is cancelled, signed its merchant pays.
+        """Count a refund whose suspended deposit was lost.
 
-        The deposit stays the refund's: once it is back and confirmed, it pays for what the merchant paid.
+        An unsigned refund is cancelled; of a signed one the merchant pays. The deposit stays the refund's: once it is
+        back and confirmed, it repays the merchant.
         """
         if order.is_open and not order.is_sent:
             assert self._status(order) == "cancelled"
@@ -291,7 +292,7 @@ class MoneyMachine(RuleBasedStateMachine):
             self.free -= money.gross
 
     def _learn_cancelled(self, lost: list[Money]) -> None:
-        """Refunds of what is gone were cancelled unless they were signed; those of what is left were not."""
+        """Count refunds of lost deposits: the unsigned ones were cancelled, and no other ones."""
         gone = {m.owner.id for m in lost if m.is_sale}
         for order in self.orders:
             if order.is_open and order.invoice in gone and not order.is_sent:
@@ -338,7 +339,7 @@ class MoneyMachine(RuleBasedStateMachine):
         return refund_orders.create(self.ctx, Asker(self.merchant, CREATOR, ""), body)
 
     def _attempt(self, wanted: int, create: Any) -> dict[str, Any] | None:
-        """Order money to leave: refused where the merchant owes, or has too little; else it is held."""
+        """Order a payout: refused if the merchant owes or lacks funds, else held."""
         expected: tuple[type[DomainError], ...] = ()
         if self.free < 0:
             expected = (PayoutFrozen,)
@@ -384,7 +385,7 @@ class MoneyMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(o.is_open for o in self.orders))
     @rule(pick=index, path=st.sampled_from(["send", "arrive", "fail"]))
     def broadcast(self, pick: int, path: str) -> None:
-        """Sign and send what is approved; let what is sent arrive, or be proved to have failed."""
+        """Sign and send an approved payout; let a sent one be included, or be proved to have failed."""
         order = self._open(pick)
         if self._status(order) == "approved":
             self._sign(order)
@@ -435,7 +436,7 @@ class MoneyMachine(RuleBasedStateMachine):
             return
         money = order.money
         if money is None or money.state != "suspense":
-            # Of a refund whose deposit is gone: what its merchant paid for it.
+            # The merchant's own payment for a refund whose deposit is gone.
             self.free += order.held
         if money is not None:
             money.taken_by = None
@@ -487,7 +488,7 @@ class MoneyMachine(RuleBasedStateMachine):
         self.free -= units
         self.personal += units
 
-    # What must hold -------------------------------------------------------------------------------------
+    # Invariants -----------------------------------------------------------------------------------------
 
     @invariant()
     def the_books_are_the_model_s(self) -> None:
@@ -522,7 +523,7 @@ class MoneyMachine(RuleBasedStateMachine):
         return self._credited(invoice_id) - counted
 
     def _same_refund(self, invoice_id: UUID, units: int, *, to_payer: bool) -> bool:
-        """Whether there is such a refund already, which would be returned."""
+        """Return True if an equal refund exists, which the gateway would return."""
         counts = "('failed', 'cancelled')"
         found = rows(
             f"SELECT amount_units, address FROM payouts WHERE invoice_id = %s AND status NOT IN {counts}", (invoice_id,)
@@ -545,7 +546,7 @@ def _gateway(database: str) -> None:
 
 
 def play(histories: int, steps: int, part: int = 0, machine: type[RuleBasedStateMachine] = MoneyMachine) -> None:
-    """Play so many histories of at most so many steps, always the same of a part."""
+    """Play a number of histories of bounded length; a part always plays the same ones."""
     run_state_machine_as_test(
         seed(part)(type("Machine", (machine,), {"chain": Chain()})),
         settings=settings(
@@ -554,7 +555,7 @@ def play(histories: int, steps: int, part: int = 0, machine: type[RuleBasedState
             deadline=None,
             derandomize=True,
             database=None,
-            # Shrinking would replay hundreds of histories in a database that the broken one stands in.
+            # Shrinking would replay hundreds of histories in the database that has the broken one.
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         ),

@@ -1,7 +1,7 @@
-"""Random histories of a merchant that shares its sales: holds, refunds, releases and reorgs against a model of numbers.
+"""Compares random histories of a merchant's shared sales with a small model: holds, refunds, releases, reorgs.
 
-What is available less what is owed is one number, as in the machine of all money. A share is four numbers, of which the
-model writes down each by itself: what is left of it, what refunds took, what was released, and what a reorg took.
+Available less debt is one number, as in test_money_machine. A share is four numbers, which the model counts by itself:
+left, taken by refunds, released, and taken by a reorg.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ FREE = {"fee_ppm": 0, "fee_fixed_units": 0, "fee_fixed_usd_cents": 0}
 HISTORIES, STEPS, STEPS_SOAK = 200, 4, 25
 HOLD_HOURS = 72
 
-# An audit reads the histories of all that went before, too.
+# An audit reads all earlier histories, too.
 SOUND_EVERY = 20
 
 _numbers, _ends = count(1), count(1)
 index = st.integers(min_value=0, max_value=1_000)
-# No multiples of what percentages divide by.
+# No multiples of the divisors of percentages.
 amounts = st.integers(min_value=1, max_value=60).map(lambda n: n * 333_333 * STEP_UNITS)
 percentages = st.sampled_from([0.01, 9.99, 33.33, 50, 66.67, 100])
 
@@ -93,7 +93,7 @@ class Sale:
 
 @dataclass
 class Refund:
-    """A refund, with what it took of which share."""
+    """A refund, and the units that it took of each share."""
 
     row: PayoutRow
     amount: int
@@ -108,7 +108,7 @@ class Refund:
 
 
 class SplitMachine(RuleBasedStateMachine):
-    """One merchant with two recipients. Other histories stand in the same database and must not matter."""
+    """One merchant with two recipients. Other histories are in the same database and must not matter."""
 
     chain: Chain
 
@@ -120,7 +120,7 @@ class SplitMachine(RuleBasedStateMachine):
         self.rules: list[tuple[UUID, int, int]] = []
         self.hold_hours = 0
         self.sales: list[Sale] = []
-        # Every life of a sale has its own.
+        # Shares of every life of a sale.
         self.shares: list[Share] = []
         self.free = 0
         self.chain.time = app_now()
@@ -143,7 +143,7 @@ class SplitMachine(RuleBasedStateMachine):
 
     @rule(percent=percentages, pick=index, hours=st.sampled_from([0, HOLD_HOURS]))
     def change_terms(self, percent: float, pick: int, hours: int) -> None:
-        """Take one rule out of force, put another into it, and have later shares wait, or not."""
+        """Delete one rule, add another, and make later shares wait or not."""
         if self.rules:
             rule_id, _, _ = self.rules.pop(pick % len(self.rules))
             assert splits.delete(self.shop, rule_id)
@@ -169,7 +169,7 @@ class SplitMachine(RuleBasedStateMachine):
         self._follow()
 
     def _follow(self) -> None:
-        """Credit and mature what is deep enough, and reckon the same."""
+        """Credit and mature deep deposits, and count the same."""
         for sale in self.sales:
             if not sale.credited and not sale.is_gone:
                 settlement.settle(CATALOGUE, sale.invoice.id)
@@ -287,14 +287,14 @@ class SplitMachine(RuleBasedStateMachine):
             for share in self.shares:
                 share.is_held = False
         release_splits()
-        # Out of a debtor's hold nothing goes to others.
+        # No share is released from a debtor's hold.
         for sale in self.sales if self.free >= 0 else ():
             for share in sale.shares if sale.is_mature else ():
                 if not share.is_held:
                     self.received[share.recipient] += share.left
                     share.left, share.released = 0, share.released + share.left
 
-    # What must hold -------------------------------------------------------------------------------------
+    # Invariants -----------------------------------------------------------------------------------------
 
     @invariant()
     def the_books_are_the_model_s(self) -> None:

@@ -1,4 +1,4 @@
-"""Where money lies in coins, the ledger counts it in the chain's units: invariants compare the two as they are."""
+"""Checks that the ledger counts coins in the chain's units, since invariants compare the two directly."""
 
 from __future__ import annotations
 
