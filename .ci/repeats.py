@@ -1,7 +1,7 @@
 # ruff: noqa: INP001 - a script, in no package
-"""Fails where eight lines in a row stand twice in the given folders. Called by `make lint`.
+"""Fails if eight lines in a row occur twice in the given folders. Called by `make lint`.
 
-White space is folded. Blank lines, comments, imports and lone punctuation neither count nor interrupt.
+White space is folded. Blank lines, comments, imports and lone punctuation neither count nor interrupt a run.
 """
 
 import ast
@@ -15,13 +15,13 @@ Line = tuple[int, str]
 
 
 def main(folders: list[str]) -> None:
-    """Say where each run stands, and exit 1 if there is one."""
+    """Print the place of each repeated run, and exit 1 if there is one."""
     files = sorted({file for folder in folders for file in Path(folder).rglob("*.py")})
     if not files:
-        sys.exit("no Python file there: nothing was looked at")
+        sys.exit("no Python file found: nothing was compared")
     told = repeats({file: counted(file.read_text(encoding="utf-8")) for file in files})
     if told:
-        sys.exit("\n".join(f"{line}: {RUN} lines or more stand twice" for line in told))
+        sys.exit("\n".join(f"{line}: {RUN} lines or more occur twice" for line in told))
 
 
 def counted(text: str) -> list[Line]:
@@ -41,7 +41,7 @@ def counted(text: str) -> list[Line]:
 
 
 def repeats(files: dict[Path, list[Line]]) -> list[str]:
-    """Return each run that stood somewhere before, as its place and the other; of a longer one its beginning."""
+    """Return each repeated run as its place and the first one's; a longer run by its beginning."""
     first: dict[tuple[str, ...], tuple[Path, int]] = {}
     told = []
     for file, lines in files.items():

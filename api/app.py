@@ -42,10 +42,10 @@ from core.settings.settings import Settings
 from models.merchants import rows as merchants
 from models.merchants.rows import ApiKeyRow
 
-# Large requests of one merchant that wait for its turn, each in a thread, and how long they do.
+# Large requests of one merchant that may wait for its turn, each in a thread; and the longest wait.
 LARGE_WAITING_MAX: Final = 4
 LARGE_PATIENCE_S: Final = 2.0
-# A merchant's lists that are read at once, each by a session of PostgreSQL, and those that wait for them.
+# A merchant's lists that may be read at once, each in a session of PostgreSQL; and those that may wait for them.
 SEARCHES_MAX: Final = 2
 SEARCHES_WAITING_MAX: Final = 8
 
@@ -60,7 +60,7 @@ def create_app(
     read_usable: Callable[[Catalogue, frozenset[str]], Usable] = availability.read_usable,
     now: Callable[[], float] = time.time,
 ) -> App[Request, Response]:
-    """Return the application. The process has pointed models.db.base at its database; now is the real clock.
+    """Return the application. Requires that models.db.base has its database; `now` is the real clock.
 
     Without a link to Redis, rate limits hold for this process alone.
     """

@@ -1,6 +1,6 @@
-"""Tells by which methods can be paid and paid out at this moment, from rows alone. Used by routes and pages.
+"""Reads which methods can be paid and paid out now, from rows alone. Used by routes and pages.
 
-It is what merchants and buyers are told. What is ordered all the same is judged by the actors, by what they know then.
+Merchants and buyers see this answer. An actor decides on an order again, by the rows of its own moment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from models.payouts import freezes
 from models.rates.rates import load_market
 from models.treasury import liquidity
 
-# For so long an answer is good enough.
+# An answer is used for this long.
 CACHE_S: Final = 1.0
 
 
@@ -30,18 +30,18 @@ class Usable:
 
     payments: frozenset[Method]
     payouts: frozenset[Method]
-    # What more payouts can take from each network, in the ledger's units.
+    # The sum of further payouts that each network can pay now, in the ledger's units.
     room: Mapping[Method, int] = field(default_factory=dict)
-    # The quotes by which that was told.
+    # The quotes that `room` was computed with.
     market: Market = field(default_factory=lambda: Market(rates={}, network_fees={}))
 
 
 def read_usable(catalogue: Catalogue, served: frozenset[str], *, fee_max_percent: int = 0) -> Usable:
     """Return which methods of the served networks work now.
 
-    A payment needs a scan that is not halted and keeps up, an address and a rate; a payout all of that, too (the signer
-    makes the addresses, and signs nothing without a rate), and a known fee, and a network that is not frozen.
-    fee_max_percent: as liquidity.room() takes it.
+    A payment needs a scan that is not halted and keeps up, an address and a rate. A payout needs the same (the signer
+    makes the addresses, and signs nothing without a rate), a known fee, and a network that is not frozen.
+    fee_max_percent: see liquidity.room().
     """
     market = load_market()
     families = {network.family for code, network in catalogue.networks.items() if code in served}
@@ -59,16 +59,16 @@ def read_usable(catalogue: Catalogue, served: frozenset[str], *, fee_max_percent
 
 
 class Availability:
-    """Keeps that for a second. One per process; safe to share between threads."""
+    """Caches the usable methods for a second. One per process; safe to share between threads."""
 
     def __init__(self, read: Callable[[], Usable]) -> None:
         self._read = read
         self._lock = threading.Lock()
-        # With when its reading began.
+        # The moment at which the reading began, and its result.
         self._known = float("-inf"), Usable(payments=frozenset(), payouts=frozenset())
 
     def read(self) -> Usable:
-        """Return what works, as it was a second ago at most."""
+        """Return the usable methods, at most a second old."""
         ahead.note(self._load)
         with self._lock:
             if time.monotonic() - self._known[0] > CACHE_S:

@@ -1,6 +1,6 @@
-"""Declares an endpoint: one row of data from which its route, its authentication and its documentation are made.
+"""Declares an endpoint: one row of data, from which its route, authentication and documentation are made.
 
-Filled in by api.routes, put to work by api.http.dispatch, described by api.openapi.
+api.routes declares the rows, api.http.dispatch serves them, api.openapi describes them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 Rights = frozenset[KeyKind]
 
-# What a legacy key reaches (API reference, "Keys"); None marks an endpoint without a signature.
+# The rights of a legacy key (API reference, "Keys"); None marks an endpoint without a signature.
 ANY_KEY: Final[Rights] = frozenset({"unified", "payment", "payout"})
 PAYMENT_KEYS: Final[Rights] = frozenset({"unified", "payment"})
 PAYOUT_KEYS: Final[Rights] = frozenset({"unified", "payout"})
@@ -78,16 +78,16 @@ class Call:
     principal: Principal | None
     body: Request | None
     params: Mapping[str, str]
-    # Tells where the request came from; reading it costs something, and few ask.
+    # Returns the address that sent the request. Lazy: it is costly to compute and few endpoints need it.
     source: Callable[[], Address | None]
 
     @property
     def merchant_id(self) -> UUID | None:
-        """Return whose request it is; None for a public one."""
+        """Return the merchant of the request; None for a public one."""
         return None if self.principal is None else self.principal.merchant_id
 
     def merchant(self) -> Principal:
-        """Return who signed. Only signed endpoints may ask."""
+        """Return the key that signed the request. For signed endpoints only."""
         if self.principal is None:
             raise AssertionError("a public endpoint knows no merchant")
         return self.principal
@@ -100,7 +100,7 @@ class Reply:
     body: bytes
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
-    # The body in both of its forms, where it may be sent compressed.
+    # The body in both of its forms, if it may be sent compressed.
     packed: Packed | None = None
 
 
@@ -109,20 +109,20 @@ Reader = Callable[[Gateway, Call], Reply]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Who does the work, and the message that asks for it."""
+    """The actor that does the work, and the message that asks for it."""
 
     name: str
     queue: str
     message: Callable[[Call], object] = attrgetter("body")
-    # Where the actor itself waits for a stranger; None is the usual wait.
+    # Set where the actor waits for another party's server; None is the usual wait.
     wait_s: float | None = None
-    # Adds to an answer, new or replayed, what may neither be stored nor pass through Redis.
+    # Adds to an answer, new or replayed, a part that may neither be stored nor pass through Redis.
     complete: Callable[[Gateway, bytes], bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A method on a path. Either `actor` answers, through the queue, or `reader`, from PostgreSQL."""
+    """A method on a path. Either `actor` answers, through the queue, or `reader` does, from PostgreSQL."""
 
     method: Literal["GET", "POST"] = "POST"
     path: str
@@ -137,26 +137,26 @@ class Endpoint:
     actor: Actor | None = None
     reader: Reader | None = None
     errors: tuple[type[DomainError], ...] = ()
-    # Creates something: honours Idempotency-Key.
+    # Creates an object: honours Idempotency-Key.
     creates: bool = False
-    # Moves money without naming it: a request seen again, signature and all, gets the first answer.
+    # Moves money without an order id of its own: the same request, with the same signature, gets the first answer.
     dedupes_signature: bool = False
-    # 201 with a bare object, where the rule is 200 with an envelope.
+    # 201 with a bare object; the others answer 200 with an envelope.
     status: Literal[200, 201] = 200
     bare: bool = False
-    # Answered with an ETag, and with 304 to who has it.
+    # Answered with an ETag, and with 304 if the caller has that version.
     cached: bool = False
-    # Open to scripts of any origin; never an endpoint that is signed.
+    # Open to scripts of any origin; never set on a signed endpoint.
     cors: bool = False
-    # What counts the requests of a public endpoint, by source address; those that are signed count for their key.
+    # The limit of a public endpoint, by source address; signed requests count for their key.
     limit: LimitName | None = None
-    # Its reader waits for PostgreSQL in one of the slots for that; not what operators ask when there is none.
+    # The reader waits for one of the slots for PostgreSQL. Not for what operators ask while PostgreSQL is down.
     takes_slot: bool = True
-    # Its reader goes through a list, which may be long, and few of a merchant's do so at once.
+    # The reader searches a list that may be long; a merchant has few such searches at once.
     is_search: bool = False
-    # Asks for METRICS_TOKEN: for machines of the operator's.
+    # Requires METRICS_TOKEN: for the operator's machines.
     is_guarded: bool = False
-    # The limit holds for each payment of the path and source by itself: the path has {invoice_id}.
+    # The limit counts each payment and source separately: the path has {invoice_id}.
     is_payment_page: bool = False
     content_type: str = JSON
     examples: Mapping[str, Any] = field(default_factory=dict)
@@ -181,15 +181,15 @@ class Endpoint:
         )
 
     def _has_plain_fields(self) -> bool:
-        """Return whether the body has a field that no error of its own refuses."""
+        """Return True if the body has a field without an error of its own."""
         return self.request is not None and not self.request.refusals.keys() >= set(self.request.__struct_fields__)
 
 
 def envelope(result: bytes) -> bytes:
-    """Wrap a result that is JSON already."""
+    """Wrap a result that is already JSON."""
     return b'{"state":0,"result":' + result + b"}"
 
 
 def answered(value: object) -> Reply:
-    """Return an answer in the envelope."""
+    """Return an answer in the envelope of all answers."""
     return Reply(body=envelope(msgspec.json.encode(value)))

@@ -1,4 +1,4 @@
-"""Describes the webhooks for OpenAPI: which event has which body, and how it is signed. Called by api.openapi."""
+"""Describes the webhooks for OpenAPI: the body of each event, and the signature. Called by api.openapi."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def body_types() -> tuple[type, ...]:
 
 
 def webhooks(by_type: Mapping[Any, Json]) -> Json:
-    """Return the description of every event, by its name."""
+    """Return the description of every event by its name."""
     return {event: {"post": _operation(event, by_type[kind.body], kind.when)} for event, kind in EVENTS.items()}
 
 

@@ -1,4 +1,4 @@
-"""Holds what every endpoint may use, built once by create_app and shared by all threads."""
+"""Holds the objects that every endpoint may use. create_app builds it once; all threads share it."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ class Caller(Protocol):
 
 
 class Queues(Protocol):
-    """What is asked about the queues themselves; actors.queue.broker.SluiceBroker answers it."""
+    """Reports on the queues; implemented by actors.queue.broker.SluiceBroker."""
 
     def ping(self) -> None:
-        """Raise where Redis cannot be reached."""
+        """Raise an exception if Redis cannot be reached."""
 
     def backlog(self, queue_name: str) -> Backlog:
-        """Return how much waits in a queue."""
+        """Return the number and the age of a queue's messages."""
 
     @property
     def signs(self) -> Signs:
-        """Return who serves the queues, and when the scheduler last rang."""
+        """Return the signs of life of the other processes."""
 
 
 class Signs(Protocol):
-    """What is asked about other processes; actors.queue.signs.Signs answers it."""
+    """Reports on the other processes; implemented by actors.queue.signs.Signs."""
 
     def consumers(self, queue_name: str) -> int:
         """Return how many processes serve a queue."""
 
     def tick_age_s(self) -> float | None:
-        """Return how long ago a scheduler last rang, None if that is not known."""
+        """Return the seconds since a scheduler last sent a notification, None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,21 +65,21 @@ class Gateway:
     available: frozenset[str]
     # Which methods work at this moment.
     availability: Availability
-    # Where the gateway itself is reached; no webhook may lead there.
+    # The hosts of the gateway itself; no webhook may go there.
     own_hosts: frozenset[str]
     caller: Caller
     authenticator: Authenticator
-    # Tells the gateway's time in public answers.
+    # Puts the gateway's time into public answers.
     clock: GatewayClock
     limiter: Limiter
-    # What reads PostgreSQL takes one of these.
+    # Each read of PostgreSQL takes one of these slots.
     reads: Slots
-    # What takes a processor for long: large bodies and large answers, one of a merchant at a time.
+    # Large bodies and large answers keep a processor busy for long: one of a merchant at a time.
     large: Shares
-    # Lists that PostgreSQL goes through, two of a merchant at a time.
+    # Searches of lists in PostgreSQL, two of a merchant at a time.
     searches: Shares
     readiness: Readiness
     attention: Attention
     metrics: Metrics
-    # Returns the description of this API as JSON, made and compressed at the first call.
+    # Returns the OpenAPI document as JSON, made and compressed at the first call.
     openapi: Callable[[], Packed]

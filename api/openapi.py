@@ -1,4 +1,4 @@
-"""Describes the API in OpenAPI 3.1, out of the rows that route it and the types that validate it. For create_app."""
+"""Describes the API in OpenAPI 3.1, from the rows that route it and the types that validate it. For create_app."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def describe(endpoints: Sequence[Endpoint], *, base_url: str) -> Json:
 
 
 def _admit_null(schema: Json, optional: Iterable[str]) -> None:
-    """Describe that null counts as absent in a request's optional fields."""
+    """Mark null as equal to absent in the optional fields of a request."""
     for name in optional:
         field = schema["properties"][name]
         if {"type": "null"} not in field.get("anyOf", ()):
@@ -195,7 +195,7 @@ def _operation(endpoint: Endpoint, by_type: dict[Any, Json]) -> Json:
 
 
 def _too_many(used_up: Json | None) -> Json:
-    """Describe HTTP 429: the rate limits' own shape, and errors with a code where the endpoint has some."""
+    """Describe HTTP 429: the rate limits' own form, and errors with a code if the endpoint has some."""
     if used_up is None:
         return _TOO_MANY
     limited, coded = _TOO_MANY["content"][JSON], used_up["content"][JSON]

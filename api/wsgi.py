@@ -1,4 +1,4 @@
-"""The web process's entry point: `gunicorn api.wsgi:app`. Reads the environment, and nothing else here does."""
+"""The web process's entry point: `gunicorn api.wsgi:app`. The only module here that reads the environment."""
 
 from actors.queue.broker import make_broker
 from actors.queue.caller import Caller

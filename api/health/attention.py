@@ -1,6 +1,6 @@
-"""Tells what an operator should look at although the gateway can serve. Named by GET /readyz and by `sluice doctor`.
+"""Lists the states that need an operator while the gateway can serve. Used by GET /readyz and `sluice doctor`.
 
-A web process can mend none of it, so that none of it makes one unready: a balancer would take away what still works.
+No web process can mend these states, so none makes a process unready: a balancer would take away working processes.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Concern = Callable[[], Iterator[str]]
 
 log = structlog.get_logger("sluice.api")
 
-# For so long an answer is good enough.
+# An answer is used for this long.
 VERDICT_S: Final = 5.0
-# The quickest rings recur every second or faster.
+# The most frequent ticks come every second or faster.
 TICK_AGE_MAX_S: Final = 30.0
-# They are audited every minute.
+# The audit runs every minute.
 AUDIT_AGE_MAX_S: Final = 900.0
 
 
 def concerns(settings: Settings, signs: Signs) -> dict[str, Concern]:
-    """Return the checks by name; each tells what it finds in a line each, nothing when all is well."""
+    """Return the checks by name. Each returns a line for each fault, and nothing if all is well."""
     return {
         "queues": lambda: _unserved(signs),
         "scheduler": lambda: _silent_scheduler(signs),
@@ -45,7 +45,7 @@ def concerns(settings: Settings, signs: Signs) -> dict[str, Concern]:
 
 
 class Attention:
-    """Runs the checks every few seconds at most, and in one thread at a time, however often it is asked."""
+    """Runs the checks at most every few seconds and in one thread at a time, whatever the number of requests."""
 
     def __init__(self, settings: Settings, signs: Signs, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._concerns = concerns(settings, signs)
@@ -55,8 +55,8 @@ class Attention:
         self._names: tuple[str, ...] = ()
 
     def names(self) -> tuple[str, ...]:
-        """Return what to look at, each line beginning with its check's name."""
-        # Whoever asks first waits for the answer; who asks while it is renewed gets the last one.
+        """Return the states to look at, each line beginning with its check's name."""
+        # The first caller waits for the answer; a caller that comes during a renewal gets the last one.
         if self._lock.acquire(blocking=self._stale_at == float("-inf")):
             try:
                 if self._monotonic() >= self._stale_at:
@@ -70,7 +70,7 @@ class Attention:
         for name, concern in self._concerns.items():
             try:
                 yield from (f"{name}: {text}" for text in concern())
-            except Exception as error:  # noqa: BLE001 - what cannot be looked at is worth a look itself
+            except Exception as error:  # noqa: BLE001 - a check that fails needs a look itself
                 log.warning("attention.unreadable", check=name, reason=str(error))
                 yield f"{name}: cannot be told now"
 
@@ -122,7 +122,7 @@ def _old_audit() -> Iterator[str]:
 
 
 def _hidden_sources(settings: Settings) -> Iterator[str]:
-    # We speak plain HTTP alone: where callers use https, something in front of us takes it off.
+    # The gateway itself speaks plain HTTP only: if callers use https, a proxy in front of it ends TLS.
     is_behind = settings.environment == "production" and settings.base_url.startswith("https://")
     if is_behind and not settings.trusted_proxies:
         yield "TRUSTED_PROXIES is missing: behind a proxy all callers share one address, and one limit"

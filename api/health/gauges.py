@@ -1,4 +1,4 @@
-"""Reads the state of the whole gateway from its stores when somebody scrapes it. Registered with api.health.metrics."""
+"""Reads the state of the whole gateway from its stores at each scrape. Registered with api.health.metrics."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from models.webhooks import outbox
 
 log = structlog.get_logger("sluice.api")
 
-# A scrape more often than this is answered from the last one.
+# A second scrape within this time gets the first one's answer.
 SCRAPE_S: Final = 1.0
-# What lies at deposit addresses is summed up for this.
+# The balances of deposit addresses are summed up at most this often.
 LIQUIDITY_SCRAPE_S: Final = 15.0
-# These sum up the whole ledger.
+# The sums over the whole ledger are made at most this often.
 LEDGER_SCRAPE_S: Final = 60.0
 LEDGER_INVARIANTS: Final = (
     "zero_sum",
@@ -61,14 +61,14 @@ def _gauge(name: str, text: str, label: str, values: Iterable[tuple[str, float]]
 def _counted(
     many: tuple[str, str], oldest: tuple[str, str], label: str, found: Iterable[tuple[str, int, float]]
 ) -> Iterator[Metric]:
-    """Yield two gauges of rows of a label's value, how many there are, and the age of the oldest."""
+    """Yield two gauges: the number of rows by the label's value, and the age of the oldest."""
     rows = list(found)
     yield _gauge(*many, label, ((value, count) for value, count, _ in rows))
     yield _gauge(*oldest, label, ((value, age_s) for value, _, age_s in rows))
 
 
 def queue_gauges(queues: Queues) -> Iterator[Metric]:
-    """Read how much waits in each queue, and since when."""
+    """Read the number of messages in each queue and the age of the oldest."""
     backlogs = ((queue, queues.backlog(queue)) for queue in QUEUES)
     yield from _counted(
         ("sluice_queue_depth", "Messages that wait for a worker."),
@@ -79,7 +79,7 @@ def queue_gauges(queues: Queues) -> Iterator[Metric]:
 
 
 def outbox_gauges() -> Iterator[Metric]:
-    """Read how many webhooks are due, and for how long."""
+    """Read how many webhooks are due, and since when."""
     backlog = outbox.read_backlog()
     yield GaugeMetricFamily(
         "sluice_outbox_due",
@@ -92,7 +92,7 @@ def outbox_gauges() -> Iterator[Metric]:
 
 
 def sign_gauges(queues: Queues) -> Iterator[Metric]:
-    """Read how many processes serve each queue, and how long ago the scheduler last rang."""
+    """Read how many processes serve each queue, and the seconds since the scheduler's last tick."""
     yield _gauge(
         "sluice_queue_consumers",
         "Processes that serve a queue.",
@@ -108,7 +108,7 @@ def sign_gauges(queues: Queues) -> Iterator[Metric]:
 
 
 def scanner_gauges(settings: Settings) -> Iterator[Metric]:
-    """Read how far each network's scan is behind its chain, since when it stands, and whether it was halted."""
+    """Read each network's scan: its distance from the chain's head, the age of its last step, whether it is halted."""
     begun = scans.read(load_catalogue(settings.environment).networks)
     lags = dict.fromkeys(settings.rpc_urls, math.inf) | {network: scan.lag_blocks for network, scan in begun.items()}
     yield _gauge(
@@ -138,7 +138,7 @@ def scanner_gauges(settings: Settings) -> Iterator[Metric]:
 
 
 def trust_gauges() -> Iterator[Metric]:
-    """Read what waits for a second provider's word."""
+    """Read the deposits that wait for a second provider's confirmation."""
     yield from _counted(
         ("sluice_deposits_awaiting_quorum", "Deposits that one provider alone is not believed for."),
         ("sluice_deposits_awaiting_quorum_seconds", "How long the oldest of them waits."),
@@ -148,7 +148,7 @@ def trust_gauges() -> Iterator[Metric]:
 
 
 def sighting_gauges() -> Iterator[Metric]:
-    """Read how many payments wait for their first block, and since when nobody has looked for them."""
+    """Read how many payments wait for their first block, and the time since the last look for them."""
     yield _gauge("sluice_sightings", "Payments seen in no block yet that count.", "network", sightings.by_network())
     yield _gauge(
         "sluice_sightings_age_seconds",
@@ -159,7 +159,7 @@ def sighting_gauges() -> Iterator[Metric]:
 
 
 def freeze_gauges(settings: Settings) -> Iterator[Metric]:
-    """Read how many freezes keep payouts from leaving, and for how long which networks are not signed for."""
+    """Read how many freezes hold payouts, and for how long the signer has not signed for which networks."""
     held_up = {wait.network: wait.age_s for wait in freshness.waits(settings.rpc_urls)}
     yield _gauge(
         "sluice_payout_freezes",
@@ -182,7 +182,7 @@ def freeze_gauges(settings: Settings) -> Iterator[Metric]:
 
 
 def payout_gauges() -> Iterator[Metric]:
-    """Read what of the payouts is under way, since when, and what keeps it."""
+    """Read the payouts that are under way: their number, their age, and the reason they wait."""
     yield from _counted(
         ("sluice_payouts", "Payouts that have not ended."),
         ("sluice_payouts_oldest_seconds", "Age of the oldest of them."),
@@ -216,7 +216,7 @@ def payout_gauges() -> Iterator[Metric]:
 
 
 def treasury_gauges() -> Iterator[Metric]:
-    """Read what the hot wallets held when they were last compared, and how the chain agreed with the books."""
+    """Read the hot wallets' balances at the last comparison, and the difference between chain and books."""
     labels = ["network", "currency"]
     held = GaugeMetricFamily("sluice_hot_balance", "Coins in the hot wallet, when it was last compared.", labels=labels)
     wrong = GaugeMetricFamily(
@@ -238,7 +238,7 @@ def treasury_gauges() -> Iterator[Metric]:
 
 
 def liquidity_gauges(settings: Settings) -> Iterator[Metric]:
-    """Read what queued payouts lack, by network and coin."""
+    """Read the sum that queued payouts lack, by network and coin."""
     catalogue = load_catalogue(settings.environment)
     lacking = GaugeMetricFamily(
         "sluice_liquidity_missing",
@@ -254,7 +254,7 @@ def liquidity_gauges(settings: Settings) -> Iterator[Metric]:
 
 
 def pool_gauges(settings: Settings) -> Iterator[Metric]:
-    """Read how many deposit addresses are left, of the families whose networks are served here."""
+    """Read how many deposit addresses are left in the families served here."""
     networks = load_catalogue(settings.environment).networks
     families = {networks[code].family for code in settings.rpc_urls}
     yield _gauge(
@@ -266,7 +266,7 @@ def pool_gauges(settings: Settings) -> Iterator[Metric]:
 
 
 def rate_gauges(settings: Settings) -> Iterator[Metric]:
-    """Read how old the oldest quote is, and which coins have none."""
+    """Read the age of the oldest quote, and the coins that have none."""
     yield GaugeMetricFamily(
         "sluice_coins_without_rate",
         "Coins of the served networks that cannot be sold now, having no fresh rate; /readyz names them.",
@@ -278,7 +278,7 @@ def rate_gauges(settings: Settings) -> Iterator[Metric]:
 
 
 def ledger_gauges() -> Iterator[Metric]:
-    """Count what breaks the ledger's invariants."""
+    """Count the violations of the ledger's invariants."""
     broken = [(name, base.value(f"SELECT count(*) FROM ({INVARIANTS[name][1]}) broken")) for name in LEDGER_INVARIANTS]
     passed_at = checkpoint.passed_at()
     yield GaugeMetricFamily(
@@ -290,20 +290,20 @@ def ledger_gauges() -> Iterator[Metric]:
 
 
 class Gauges(Collector):
-    """All gauges, each read as rarely as it may be, and in one thread at a time. A store that is down hides its own."""
+    """All gauges. Each is read as rarely as allowed, in one thread at a time. A store that is down hides its own."""
 
     def __init__(self, probes: dict[str, tuple[float, Probe]]) -> None:
-        """Take probes by name, each with the seconds for which its answer is good enough."""
+        """Take probes by name, each with the seconds for which its answer is used."""
         self._probes = probes
         self._lock = threading.Lock()
         self._read: dict[str, tuple[float, list[Metric]]] = {}
 
     def describe(self) -> Iterable[Metric]:
-        """Name nothing in advance: registering must not read the stores."""
+        """Return nothing: registering must not read the stores."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Read what is stale and return everything, with a gauge that says which reads failed."""
+        """Read the stale gauges and return all, with a gauge that names the reads that failed."""
         if self._lock.acquire(blocking=False):
             try:
                 self._refresh()
@@ -325,7 +325,7 @@ class Gauges(Collector):
                 continue
             try:
                 metrics = list(probe())
-            except Exception as error:  # noqa: BLE001 - a scrape tells of a fault, it does not have one
+            except Exception as error:  # noqa: BLE001 - a scrape reports a fault and does not fail itself
                 log.warning("metrics.unreadable", source=name, reason=str(error))
                 metrics = []
             self._read[name] = (time.monotonic(), metrics)

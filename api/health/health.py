@@ -1,4 +1,4 @@
-"""Tells if this gateway can serve. Called for GET /readyz, by load balancers and by programs that wait for a start."""
+"""Checks if this gateway can serve. Called for GET /readyz, by load balancers and by programs that wait for a start."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ VERDICT_S: Final = 1.0
 
 
 class NotReadyError(Exception):
-    """A check's reason for refusing."""
+    """The reason why a check failed."""
 
 
 class Readiness:
-    """Runs the checks, at most once a second and in one thread at a time, however often it is asked."""
+    """Runs the checks at most once a second and in one thread at a time, whatever the number of requests."""
 
     def __init__(self, checks: Checks, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._checks = checks
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._stale_at = float("-inf")
-        # Until the first verdict nobody knows, and nobody is told that all is well.
+        # Unknown counts as failing until the first verdict.
         self._failing: tuple[str, ...] = tuple(checks)
 
     def failing(self) -> tuple[str, ...]:
-        """Return the names of the checks that fail; nothing when the gateway is ready."""
-        # A check may hang as long as its store does: the others answer with the last verdict meanwhile.
+        """Return the names of the checks that fail; nothing if the gateway is ready."""
+        # A check may hang as long as its store does: the other threads answer with the last verdict meanwhile.
         if self._lock.acquire(blocking=False):
             try:
                 if self._monotonic() >= self._stale_at:
@@ -50,14 +50,14 @@ class Readiness:
 def _passes(name: str, check: Callable[[], None]) -> bool:
     try:
         check()
-    except Exception as error:  # noqa: BLE001 - whatever a store raises, it is not ready
+    except Exception as error:  # noqa: BLE001 - any error of a store means not ready
         log.warning("readiness.failed", check=name, reason=str(error))
         return False
     return True
 
 
 def store_checks(queues: Queues) -> Checks:
-    """Return the checks of the two stores, and of the schema that this version needs."""
+    """Return the checks of both stores, and of the schema that this version needs."""
     return {"postgresql": _check_postgresql, "redis": queues.ping, "migrations": _check_migrations}
 
 

@@ -1,6 +1,6 @@
-"""Counts what this process answers, and renders it with the gauges of api.health.gauges for GET /metrics.
+"""Counts the answers of this process, and renders them with the gauges of api.health.gauges for GET /metrics.
 
-Counters are those of the process that answers a scrape; gauges are the gateway's, whichever process answers.
+Counters are those of the process that answers a scrape; gauges describe the whole gateway in every process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ OTHER_METHOD: Final = "(other)"
 
 # From a cached read to a call that used up its whole wait.
 _BUCKETS_S: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-# A method is whatever a caller sends; only these become a label.
+# A caller may send any word as method; only these become a label.
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -35,7 +35,7 @@ class Metrics:
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def register(self, collector: Collector) -> None:
-        """Add gauges that are read when somebody asks."""
+        """Add gauges, which are read at each scrape."""
         self._registry.register(collector)
 
     def observe(self, method: str, endpoint: str, status: int, took_s: float) -> None:
@@ -53,5 +53,5 @@ class Metrics:
         return children
 
     def render(self) -> bytes:
-        """Return everything in Prometheus's text format."""
+        """Return all metrics in Prometheus's text format."""
         return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""Tells who signed a request. Called by api.http.dispatch for every endpoint that is not public.
+"""Authenticates requests by their signature. Called by api.http.dispatch for every endpoint that is not public.
 
 Source: API reference, "Authentication": first the timestamp header, then the key, then the signature and its window.
 """
@@ -22,14 +22,14 @@ from models.db.ahead import ahead
 from models.merchants import rows as merchants
 from models.merchants.rows import ApiKeyRow, KeyKind
 
-# A key that is revoked, or whose allowlist changes, works as before for at most this long.
+# After a key is revoked or its allowlist changes, the old state may be used for at most this long.
 KEY_CACHE_S: Final = 1.0
 KEY_CACHE_SIZE: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """An API key that has proved itself."""
+    """An API key whose signature was verified."""
 
     public_id: str
     merchant_id: UUID
@@ -40,13 +40,15 @@ class Principal:
 class _OpenKey:
     principal: Principal
     secret: str
-    # From where it may sign; nothing means from anywhere.
+    # The networks that it may sign from; empty means anywhere.
     networks: tuple[allowlist.Network, ...]
     stale_at: float
 
 
 def check_metrics_token(settings: Settings, env: Mapping[str, Any]) -> None:
-    """Let pass who shows METRICS_TOKEN; without the setting development is open, and production has no such page.
+    """Admit a caller that sends METRICS_TOKEN.
+
+    Without the setting, development is open, and production has no such page.
 
     Raises AuthBadToken, or RequestNotFound.
     """
@@ -61,7 +63,7 @@ def check_metrics_token(settings: Settings, env: Mapping[str, Any]) -> None:
 
 
 class Authenticator:
-    """Verifies signatures with keys that it remembers for a second, opened. Shared by the process's threads."""
+    """Verifies signatures. Caches keys, decrypted, for a second. Shared by the process's threads."""
 
     def __init__(
         self,
@@ -80,11 +82,11 @@ class Authenticator:
         self._keys: dict[str, _OpenKey] = {}
 
     def authenticate(self, env: Mapping[str, Any], method: str, target: str, body: bytes) -> Principal:
-        """Return who signed exactly this request, or raise the auth.* or merchant.* error that refuses it."""
+        """Return the key that signed exactly this request, or raise the auth.* or merchant.* error that refuses it."""
         public_id = env.get("HTTP_X_PUBLIC_ID", "")
         timestamp = env.get("HTTP_X_TIMESTAMP")
         signature = env.get("HTTP_X_SIGNATURE", "")
-        # Servers join a repeated header with commas, and none of the three ever holds one.
+        # Servers join a repeated header with commas, and none of the three values can contain one.
         if "," in public_id or "," in signature or (timestamp is not None and "," in timestamp):
             raise MerchantBadSignature("A signing header was sent twice.")
         late = self._lateness(timestamp)
@@ -93,14 +95,14 @@ class Authenticator:
             raise late
         if not verify_request(key.secret, timestamp or "", method, target, body, signature=signature):
             raise MerchantBadSignature
-        # Told only to who proves the key.
+        # Only a caller that proves the key learns of its allowlist.
         if key.networks and not allowlist.admits(key.networks, client_ip(env, self._trusted_proxies)):
             raise AuthIpNotAllowed
         ahead.note(self._open, public_id)
         return key.principal
 
     def _lateness(self, timestamp: str | None) -> MerchantBadSignature | None:
-        """Refuse what is no timestamp at once, but a key's absence is told before its signature's lateness."""
+        """Refuse a malformed timestamp at once. Return the error of a late one: an unknown key is refused first."""
         try:
             check_timestamp(timestamp, now=int(self._now()))
         except MerchantBadSignature as late:
@@ -114,7 +116,7 @@ class Authenticator:
         return self._open(public_id)
 
     def _open(self, public_id: str) -> _OpenKey:
-        # From before it is read: what is read ahead would else outlive its revocation.
+        # Counted from before the read, or a key read in advance would outlive its revocation.
         stale_at = self._monotonic() + KEY_CACHE_S
         row = self._find_key(public_id)
         if row is None:

@@ -1,7 +1,7 @@
 """Reads a request's body: its length, its type, its JSON.
 
-Called by api.http.dispatch before anything believes the body.
-JSON is read strictly (API reference, "Requests and responses"): what two parsers could read differently is refused.
+Called by api.http.dispatch before any other code uses the body.
+JSON is read strictly (API reference, "Requests and responses"): text that parsers could read differently is refused.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from core.errors import (
 Environ = Mapping[str, Any]
 
 DEPTH_MAX: Final = 64
-# Forty values and ten lists or objects for each of the 5,000 items that a body may have. The parser lets no other
-# thread run: a megabyte of empty lists would stop them all for a quarter of a second.
+# Forty values and ten lists or objects for each of the 5,000 items that a body may have. The parser blocks all other
+# threads: a megabyte of empty lists would stop them for a quarter of a second.
 VALUES_MAX: Final = 200_000
 CONTAINERS_MAX: Final = 50_000
 LENGTH_DIGITS_MAX: Final = 19
 
 _CONTENT_TYPE: Final = re.compile(r"application/json(?:[ \t]*;[ \t]*charset=\"?utf-8\"?)?[ \t]*", re.IGNORECASE)
-# Possessive, and an unclosed string ends with the text: hostile bodies must not make this quadratic.
+# Possessive, and an unclosed string ends with the text: a hostile body must not make this quadratic.
 _STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 def content_length(env: Environ, *, limit: int) -> int:
-    """Return the announced length of the body, 0 without one; refuse what must not be read at all."""
+    """Return the announced length of the body, 0 without one; refuse one that is malformed or too large."""
     if "HTTP_TRANSFER_ENCODING" in env:
         raise RequestLengthRequired
     text = env.get("CONTENT_LENGTH") or "0"
@@ -49,7 +49,7 @@ def content_length(env: Environ, *, limit: int) -> int:
 
 
 def check_content_type(env: Environ) -> None:
-    """Refuse anything but plain JSON in UTF-8; a compressed body is not decompressed, whatever it holds."""
+    """Refuse any type but plain JSON in UTF-8. A compressed body is never decompressed."""
     content_type = env.get("CONTENT_TYPE", "")
     if content_type != "application/json" and _CONTENT_TYPE.fullmatch(content_type) is None:
         raise RequestBadContentType
@@ -58,7 +58,7 @@ def check_content_type(env: Environ) -> None:
 
 
 def read_body(env: Environ, length: int) -> bytes:
-    """Return exactly the announced bytes, or raise AuthBodyRead if the caller stopped sending."""
+    """Return exactly the announced bytes, or raise AuthBodyRead if the caller stops sending."""
     if not length:
         return b""
     try:
@@ -97,13 +97,13 @@ _DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_re
 
 
 def _check_shape(body: bytes) -> None:
-    """Refuse deep nesting before the parser recurses into it, and crowds of values that would keep it busy."""
+    """Refuse deep nesting before the parser recurses into it, and too many values, which would keep it busy."""
     is_shallow = body.count(b"[") + body.count(b"{") <= DEPTH_MAX
     if is_shallow and body.count(b",") <= VALUES_MAX:
         return
     bare = _STRINGS.sub(b"", body)
     brackets = bare.translate(None, _NOT_BRACKETS)
-    # A comma is between two values, and each pair of brackets is one.
+    # Each comma separates two values; each container has two brackets.
     if bare.count(b",") > VALUES_MAX or len(brackets) > 2 * CONTAINERS_MAX:
         raise RequestBadJson("The body has too many values.")
     if max(itertools.accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEPTH_MAX:

@@ -1,4 +1,4 @@
-"""Tells where a request came from, behind proxies that may be believed. Called where a rule depends on the source."""
+"""Finds the address that sent a request, behind trusted proxies. Called where a rule depends on the source."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ log = structlog.get_logger("sluice.api")
 
 Proxies = Sequence[Network]
 
-# A longer chain of proxies is somebody's invention.
+# A longer chain of proxies is forged.
 HOPS_MAX: Final = 32
-# Of a hop that is no address, the warning quotes this many characters.
+# The warning quotes this many characters of a hop that is no address.
 QUOTED_CHARS: Final = 64
 
-# With a port, as some balancers write it. IPv6 is in brackets then, and may be without a port as well.
+# With a port, as some balancers write it. IPv6 is in brackets then, and may also come without a port.
 _WITH_PORT: Final = re.compile(r"([0-9.]{7,15}):[0-9]{1,5}|\[([0-9A-Fa-f:.]{2,45})\](?::[0-9]{1,5})?")
 # Set once this process has warned.
 _warned = threading.Event()
@@ -30,9 +30,9 @@ _warned = threading.Event()
 def client_ip(env: Mapping[str, Any], trusted_proxies: Proxies) -> Address | None:
     """Return the nearest address that is not a trusted proxy; None if the server knows no peer (a unix socket).
 
-    X-Forwarded-For is read from the right, as far as trusted proxies vouch for it: what stands left of the first
-    untrusted address was written by that address, and proves nothing. A hop that is no address ends the reading: the
-    proxy that wrote it counts as the source.
+    X-Forwarded-For is read from the right, as long as trusted proxies wrote it. The first untrusted address wrote all
+    entries to its left, so they prove nothing. A hop that is no address ends the reading: the proxy that wrote it
+    counts as the source.
     """
     nearest = _address(env.get("REMOTE_ADDR", ""))
     for hop in _hops_nearest_first(env.get("HTTP_X_FORWARDED_FOR", "")):
@@ -62,14 +62,14 @@ def _hop_address(hop: str) -> Address | None:
 
 
 def _warn_once(proxy: Address, hop: str) -> None:
-    """Warn of the first hop that is no address. Without X-Forwarded-For there is an empty one, which is no fault."""
+    """Log the first hop that is no address. Without X-Forwarded-For there is an empty hop, which is no fault."""
     if hop.strip() and not _warned.is_set():
         _warned.set()
         log.warning("forwarded_hop.rejected", proxy=str(proxy), hop=hop.strip()[:QUOTED_CHARS])
 
 
 def _address(text: str) -> Address | None:
-    """Read an address; an IPv4 one in its IPv6 form is the IPv4 one, or allowlists could be passed by."""
+    """Read an address. An IPv4 address in its IPv6 form becomes IPv4, or it would pass by allowlists."""
     try:
         address = ip_address(text.strip())
     except ValueError:

@@ -29,14 +29,14 @@ Callback = Callable[["Connection"], None]
 CHUNK_BYTES: Final = 64 * 1024
 
 
-# Closing resets the connection, and throws away what the kernel has not sent.
+# Closing then resets the connection and discards bytes that the kernel has not sent.
 _RESET: Final = struct.pack("ii", 1, 0)
 # Buffers that the kernel takes in one call; an answer has two, its head and its body.
 _BUFFERS_MAX: Final = 64
 
 
 class ClientSocket(socket.socket):
-    """A client's socket, on which sending never waits. An answer is collected, and `flush` sends what fits at once."""
+    """A client's socket. Sending never waits: it collects an answer, and `flush` sends as much as fits at once."""
 
     def __init__(self, accepted: socket.socket) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
@@ -44,27 +44,27 @@ class ClientSocket(socket.socket):
 
     @property
     def held_bytes(self) -> int:
-        """Return how many bytes of memory the unsent part of an answer holds: a view keeps all of its object."""
+        """Return the memory that the unsent part of an answer holds; a view keeps its whole object."""
         return sum(len(cast("bytes", part.obj)) if isinstance(part, memoryview) else len(part) for part in self.unsent)
 
     def setblocking(self, flag: bool) -> None:  # noqa: FBT001 - the standard library's signature
-        """Do nothing if the socket blocks already: gunicorn asks for it with every request."""
+        """Do nothing if the socket blocks already: gunicorn calls this for every request."""
         if not flag or self.gettimeout() is not None:
             super().setblocking(flag)
 
     def send(self, data: Any, flags: int = 0) -> int:
-        """Send what fits, or nothing."""
+        """Send as many bytes as fit; return their number, which may be 0."""
         try:
             return super().send(data, flags | socket.MSG_DONTWAIT)
         except BlockingIOError:
             return 0
 
     def sendall(self, data: Any, _flags: int = 0) -> None:
-        """Collect bytes of an answer. Gunicorn writes its head and its body by this."""
+        """Collect bytes of an answer. Gunicorn writes head and body by this."""
         self.unsent.append(data)
 
     def flush(self) -> bool:
-        """Send what fits of the collected bytes, and return whether that was all. Forgets them on OSError."""
+        """Send as many of the collected bytes as fit. Return True if none is left. Discards them on OSError."""
         unsent = self.unsent
         try:
             sent = self.sendmsg(unsent[:_BUFFERS_MAX], (), socket.MSG_DONTWAIT) if unsent else 0
@@ -81,9 +81,9 @@ class ClientSocket(socket.socket):
 
 
 class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]
-    """Gives the parser what has arrived, and never reads the socket."""
+    """Gives the parser the bytes that have arrived, and never reads the socket."""
 
-    # The parser wanted more than arrived: where the next request begins is unknown.
+    # The parser wanted more than arrived, so the beginning of the next request is unknown.
     is_short = False
 
     def hold(self, arrived: bytes) -> None:
@@ -92,7 +92,7 @@ class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]
         self.is_short = False
 
     def head(self) -> bytes:
-        """Return the head of the request that is held."""
+        """Return the head of the current request."""
         head, end, _ = self.buf.getvalue().partition(b"\r\n\r\n")
         return bytes(head + end)
 
@@ -103,20 +103,20 @@ class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]
 
 
 class Connection(TConn):  # type: ignore[misc]
-    """A client's connection. Its socket blocks, for the threads; the loop says with every use that it does not wait."""
+    """A client's connection. Its socket blocks, for the threads; the loop marks each of its calls as non-blocking."""
 
     def __init__(self, cfg: Any, client: socket.socket, *addresses: Any) -> None:
         super().__init__(cfg, ClientSocket(client), *addresses)
-        # The loop has waited already.
+        # The loop has already waited for data.
         self.data_ready = True
         self.unreader = ArrivedUnreader(self.sock)
         self.began_at = 0.0
         self.is_long = False
         self.is_polled = False
         self.drained_bytes = 0
-        # Of the peer, once it was asked for.
+        # The peer's source, once it was computed.
         self.peer_source: Source | None = None
-        # As api.http.crowd counts it, while the loop waits for its client; and how it is ended meanwhile.
+        # The source that api.http.crowd counts it under while the loop waits for its client, and how to end it then.
         self.source: Source = ()
         self.end: Callback = _ignore
         self.closed: Callback = _ignore
@@ -124,46 +124,46 @@ class Connection(TConn):  # type: ignore[misc]
         self._watch.register(self.sock, select.POLLIN)
 
     def init(self) -> None:
-        """Make it ready for a thread that answers a request; gunicorn calls it once more."""
+        """Prepare the connection for a thread that answers a request; gunicorn calls it a second time."""
         super().init()
         self.parser.unreader = self.unreader
 
     def wait(self, limit_ms: int) -> bool:
-        """Wait so long at most, and return whether there is something to receive; for a thread."""
+        """Wait for data, at most this long. Return True if there is some. For a thread."""
         return bool(self._watch.poll(limit_ms))
 
     def receive(self) -> bytes | None:
-        """Return what has come, nothing if the client has closed, None if there is nothing yet. Never waits."""
+        """Return the bytes that have come, b"" if the client has closed, None if nothing has come yet. Never waits."""
         try:
             return bytes(self.sock.recv(CHUNK_BYTES, socket.MSG_DONTWAIT))
         except (BlockingIOError, InterruptedError):
             return None
 
     def send(self, data: bytes) -> None:
-        """Send what fits into the socket's buffer; what is said from the loop does. Never waits."""
+        """Send as much as fits into the socket's buffer, which all messages from the loop do. Never waits."""
         with contextlib.suppress(OSError):
             self.sock.send(data)
 
     def shut(self, how: int) -> None:
-        """End one direction, or both, for the thread that waits for it."""
+        """Shut one direction, or both, which wakes the thread that waits for it."""
         with contextlib.suppress(OSError):
             self.sock.shutdown(how)
 
     def poll(self, poller: BaseSelector, callback: Callback, events: int = EVENT_READ) -> None:
-        """Have the loop call back when there is something to receive, or room to send."""
+        """Have the loop call back when there are bytes to receive, or room to send."""
         if not self.is_polled:
             self.is_polled = True
             # Gunicorn's loop passes the socket as well.
             poller.register(self.sock, events, partial(_call, callback, self))
 
     def unpoll(self, poller: BaseSelector) -> None:
-        """Have the loop look away."""
+        """Have the loop no longer watch the socket."""
         if self.is_polled:
             self.is_polled = False
             poller.unregister(self.sock)
 
     def abort(self) -> None:
-        """Have the client see an error instead of a short answer, and the kernel keep none of it."""
+        """Close with a reset, so that the client sees an error, not a short answer, and the kernel keeps no bytes."""
         with contextlib.suppress(OSError):
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
@@ -181,12 +181,12 @@ def _call(callback: Callback, conn: Connection, _socket: socket.socket) -> None:
 
 
 def refusal(error: DomainError) -> bytes:
-    """Return the last answer on a connection, to what never reached the application."""
+    """Return the last answer on a connection, for a request that never reached the application."""
     return response(error, str(uuid7()))
 
 
 def response(error: DomainError, request_id: str) -> bytes:
-    """Return an error as it goes over the wire, in the envelope of all errors."""
+    """Return an error as bytes of HTTP, in the envelope of all errors."""
     body = error_body(error)
     lines = (
         f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}",

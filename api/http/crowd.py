@@ -16,14 +16,14 @@ from api.http.connection import Callback, Connection
 from api.limits.sources import Block, Source, source_of
 
 OPEN_MAX: Final = 128
-# A proxy's connections, until a head names the client, and all of a unix socket.
+# A trusted proxy's connections until a head names the client, and all connections of a unix socket.
 UNKNOWN: Final[Source] = (Block("unknown", 1),)
 
 _Groups = dict[Block, dict[Connection, None]]
 
 
 class Crowd:
-    """The waiting connections. open_max: open ones of a source; with another, its oldest open one ends."""
+    """The waiting connections. open_max: open ones of a source; one more ends the source's oldest."""
 
     def __init__(self, *, trusted_proxies: Proxies = (), open_max: int = OPEN_MAX) -> None:
         self._trusted_proxies = trusted_proxies
@@ -38,12 +38,12 @@ class Crowd:
         return conn.peer_source
 
     def forwarded_source(self, conn: Connection, forwarded_for: str) -> Source:
-        """Return the source that a trusted proxy names in X-Forwarded-For; of any other peer, its own."""
+        """Return the source that a trusted proxy names in X-Forwarded-For; for any other peer, its own source."""
         peer = self.peer_source(conn)
         return self._source(conn, forwarded_for, self._trusted_proxies) if peer is UNKNOWN else peer
 
     def add(self, conn: Connection, source: Source, end: Callback, *, is_open: bool = False) -> None:
-        """Count a connection from now on. `end` closes it; connections of one source end in the order of adding."""
+        """Start counting a connection. `end` closes it; connections of one source end in the order of adding."""
         self.discard(conn)
         conn.source, conn.end, conn.closed = source, end, self.discard
         _join(self._waiting, conn)

@@ -1,4 +1,4 @@
-"""Puts an endpoint to work: reads, authenticates, calls its actor or reader, sends the answer. Used by api.app."""
+"""Serves an endpoint: reads, authenticates, calls its actor or reader, sends the answer. Used by api.app."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from core.net.requests import read_request
 from models.db.base import StoreUnavailableError
 
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
-# To read a body of a megabyte takes a processor for a tenth of a second: all threads at once would stop the sales.
+# Reading a body of a megabyte keeps a processor busy for a tenth of a second: all threads at once would stop sales.
 LARGE_BYTES: Final = 16 * 1024
-# What the key of a request without one begins with: no header can carry a line feed.
+# The beginning of the key of a request without Idempotency-Key: no header can contain a line feed.
 SIGNATURE_KEY: Final = "\n"
 
-# Any origin, but never with credentials: what is public is public to a browser too.
+# Any origin, but never with credentials: a public answer is public to a browser too.
 CORS: Final = (
     ("Access-Control-Allow-Origin", "*"),
     ("Access-Control-Expose-Headers", "ETag, Retry-After, X-Gateway-Time, X-Request-Id"),
@@ -54,12 +54,12 @@ PREFLIGHT: Final = (
     ("Access-Control-Max-Age", "86400"),
 )
 HTTP_OK: Final = 200
-# Refusals of whoever does not prove a key.
+# Refusals of callers that do not prove a key.
 NOT_PROVED: Final = (AuthBadTimestamp, AuthIpNotAllowed, MerchantBadSignature, MerchantUnknownKey)
 
 
 class Resource:
-    """A path with its operations, in the form in which falcon wants them."""
+    """A path with its operations, as falcon's resource."""
 
     # Each operation has a limit of its own.
     is_anonymous = False
@@ -76,7 +76,7 @@ class Resource:
         self.allow = ", ".join(sorted(self.methods))
 
     def on_options(self, _req: Request, resp: Response, **_params: str) -> None:
-        """Answer a browser that asks whether it may. Resources without CORS refuse the method before."""
+        """Answer a browser's preflight request. Resources without CORS have refused the method before."""
         resp.status = falcon.HTTP_204
         resp.set_headers((*CORS, *PREFLIGHT, ("Access-Control-Allow-Methods", self.allow), ("Allow", self.allow)))
 
@@ -89,7 +89,7 @@ class Operation:
         self._endpoint = endpoint
 
     def __call__(self, req: Request, resp: Response, **params: str) -> None:
-        """Answer one request, or raise what refuses it."""
+        """Answer one request, or raise the error that refuses it."""
         endpoint = self._endpoint
         if endpoint.cors:
             resp.set_headers(CORS)
@@ -123,7 +123,7 @@ class Operation:
                 self._send(req, resp, endpoint.reader(self._gateway, call))
 
     def _read(self, req: Request, params: dict[str, str], held: contextlib.ExitStack) -> tuple[Call, bytes]:
-        """Read and authenticate a request. A large one has its merchant's turn until `held` ends."""
+        """Read and authenticate a request. A large one takes its merchant's turn until `held` ends."""
         endpoint, settings = self._endpoint, self._gateway.settings
         if endpoint.limit is not None:
             self._admit_source(req, endpoint.limit, params)
@@ -172,7 +172,7 @@ class Operation:
         try:
             principal = self._gateway.authenticator.authenticate(req.env, req.method, req.context.target, body)
         except NOT_PROVED:
-            # Only failures count: whoever shares an address with a guesser can still prove a key.
+            # Only failures count: a caller that shares an address with a guesser can still prove its key.
             self._gateway.limiter.admit("unproved", self._source(req))
             raise
         except StoreUnavailableError as error:
@@ -217,7 +217,7 @@ class Operation:
         return key
 
     def _signature_key(self, req: Request, call: Call) -> str | None:
-        """Return a key that only the very same request has; it covers method, path and body, and so does its proof."""
+        """Return a key that only the identical request has: the signature covers method, path and body."""
         if not self._endpoint.dedupes_signature:
             return None
         return f"{SIGNATURE_KEY}{call.merchant().public_id}:{req.env['HTTP_X_SIGNATURE']}"
@@ -232,7 +232,7 @@ class Operation:
 
 
 def _choose(req: Request, resp: Response, packed: Packed) -> bytes:
-    """Return the form that the caller takes. Each has an ETag of its own; Vary tells caches on the way of the other."""
+    """Return the form that the caller accepts. Each form has its own ETag; Vary names the choice to caches."""
     resp.set_header("Vary", "Accept-Encoding")
     if not takes_gzip(req.env.get("HTTP_ACCEPT_ENCODING", "")):
         return packed.plain

@@ -1,4 +1,4 @@
-"""Answers every refusal and every failure in one shape. Called by falcon for what responders raise.
+"""Answers every refusal and every failure in one form. Called by falcon for the exceptions of responders.
 
 Source: API reference, "Errors".
 """
@@ -28,7 +28,7 @@ log = structlog.get_logger("sluice.api")
 
 TOO_MANY_CONNECTIONS: Final = "53300"
 
-# Reads alone get here with these, and a read that was cut short had no effect.
+# Only reads get here with these states, and a read that was cut short had no effect.
 _BUSY_CODES: Final = frozenset({LOCK_NOT_AVAILABLE, QUERY_CANCELED, TOO_MANY_CONNECTIONS})
 
 _BY_FALCON_STATUS: Final[dict[int, type[DomainError]]] = {
@@ -38,7 +38,7 @@ _BY_FALCON_STATUS: Final[dict[int, type[DomainError]]] = {
 
 
 def error_body(error: DomainError) -> bytes:
-    """Return the envelope of an error. Its message may quote a request, so it may hold what UTF-8 cannot."""
+    """Return the envelope of an error. Its message may quote a request, and so text that UTF-8 cannot encode."""
     message = error.message.encode("utf-8", "backslashreplace").decode()
     return msgspec.json.encode({"error": {"code": error.code, "message": message}})
 
@@ -64,7 +64,7 @@ class ShowPage(Protocol):
 
 
 class Answers:
-    """Writes what is raised: JSON for programs, a page for browsers."""
+    """Writes exceptions as responses: JSON for programs, a page for browsers."""
 
     def __init__(self, show_page: ShowPage) -> None:
         self._show_page = show_page
@@ -93,7 +93,7 @@ class Answers:
 
 
 def install(app: App[Request, Response], show_page: ShowPage) -> None:
-    """Make this module answer whatever is raised."""
+    """Register this module's answers for all exceptions."""
     answers = Answers(show_page)
     app.add_error_handler(Exception, answers.answer)
     app.add_error_handler(falcon.HTTPError, answers.answer)

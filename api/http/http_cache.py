@@ -1,4 +1,4 @@
-"""ETags: who already has an answer is not sent it again. Called for endpoints and static files that are cached."""
+"""ETags: a caller that has the present version is not sent it again. Called for cached endpoints and static files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def etag_of(body: bytes) -> str:
 
 
 def is_known(req: Request, resp: Response, body: bytes) -> bool:
-    """Set the body's ETag; if the caller has that version already, make the response a 304 and return True."""
+    """Set the body's ETag. If the caller has that version, make the response a 304 and return True."""
     etag = etag_of(body)
     resp.set_header("ETag", etag)
     if not matches(req.env.get("HTTP_IF_NONE_MATCH", ""), etag):
@@ -28,5 +28,5 @@ def is_known(req: Request, resp: Response, body: bytes) -> bool:
 
 
 def matches(if_none_match: str, etag: str) -> bool:
-    """Return whether a header names the validator; weak and strong compare alike here (RFC 9110, section 13.1.2)."""
+    """Return True if a header names the validator; weak and strong compare alike here (RFC 9110, section 13.1.2)."""
     return if_none_match.strip() == "*" or etag in _TAG.findall(if_none_match)

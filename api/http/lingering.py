@@ -1,7 +1,7 @@
-"""Connections after their last answer: the client may close first. Used by api.http.worker in its one loop.
+"""Lets clients close first after their last answer. Used by api.http.worker in its one loop.
 
-What a client still sends is thrown away, lest it lose that answer. Gunicorn waits for this in its loop, and so would
-everybody else.
+Bytes that a client still sends are discarded: unread bytes would reset the connection and lose the answer. Gunicorn
+waits for the client in its own loop, so that all other clients would wait too.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ LINGER_BYTES_MAX: Final = 64 * 1024
 
 
 class Lingering:
-    """Waits a little for clients to close. `drop` ends a connection that nothing else uses."""
+    """Waits a short time for clients to close. `drop` ends a connection that nothing else uses."""
 
     def __init__(self, poller: BaseSelector, crowd: Crowd, *, drop: Callback) -> None:
         self._poller = poller
         self._crowd = crowd
         self._drop = drop
-        # Until when, in that order.
+        # The deadline of each, in that order.
         self._until: dict[Connection, float] = {}
 
     def begin(self, conn: Connection) -> None:
-        """Say that nothing more will be sent."""
+        """Shut the sending side: nothing more will be sent."""
         try:
             conn.sock.shutdown(socket.SHUT_WR)
         except OSError:
@@ -41,7 +41,7 @@ class Lingering:
             self._crowd.add(conn, self._crowd.peer_source(conn), self._end)
 
     def end_overdue(self, now: float) -> None:
-        """Close those that were waited for long enough."""
+        """Close the connections whose time is over."""
         while self._until and next(iter(self._until.values())) < now:
             self._end(next(iter(self._until)))
 

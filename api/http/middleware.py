@@ -1,4 +1,4 @@
-"""Frames every request: its path in canonical form, its id, its time. Installed by api.app, once, around everything."""
+"""Frames every request: canonical path, id, duration. api.app installs it once, around everything."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ UNMATCHED: Final = "(none)"
 CLIENT_ERROR: Final = 400
 SERVER_ERROR: Final = 500
 
-# What RFC 3986 lets stand in a segment, and escapes of what it does not. Every other spelling (an escaped letter or
-# slash, an empty or dotted segment) is refused: a signature checked for one path must not serve for another.
+# The characters that RFC 3986 allows in a segment, and escapes of all others. Every other spelling (an escaped letter
+# or slash, an empty or dotted segment) is refused: a signature checked for one path must not serve for another.
 _CANONICAL_PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|$))(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2})+)+|/")
 _NEEDLESS_ESCAPE: Final = re.compile(r"%(?:2[DEF]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])")
 
 
 def raw_target(env: Mapping[str, Any]) -> str:
-    """Return the request target as it came, which is what a signature covers."""
+    """Return the request target as received; a signature covers it in this form."""
     target: str = env.get("RAW_URI") or env["PATH_INFO"]
     query: str = env.get("QUERY_STRING", "")
     return f"{target}?{query}" if query and "?" not in target else target
 
 
 def is_canonical(target: str) -> bool:
-    """Return whether a target is a path in its only accepted spelling, with or without a query."""
+    """Return True if a target is a path in its only accepted spelling, with or without a query."""
     path = target.partition("?")[0]
     return _CANONICAL_PATH.fullmatch(path) is not None and _NEEDLESS_ESCAPE.search(path) is None
 
 
 def _begin(req: Request, resp: Response) -> None:
-    """Give a request its id and its start, the answer the headers that all answers have."""
+    """Set a request's id and start time, and the headers that all answers have."""
     given = req.env.get("HTTP_X_REQUEST_ID", "")
     request_id = given if is_uuid(given) else str(uuid7())
     req.context.request_id = request_id
@@ -53,14 +53,14 @@ def _begin(req: Request, resp: Response) -> None:
 
 
 class Frame:
-    """What happens before and after every endpoint."""
+    """The steps before and after every endpoint."""
 
     def __init__(self, metrics: Metrics, admit_anonymous: Callable[[Request], None]) -> None:
         self._metrics = metrics
         self._admit_anonymous = admit_anonymous
 
     def process_request(self, req: Request, resp: Response) -> None:
-        """Name the request and refuse a path that is spelled in another way than ours."""
+        """Name the request, and refuse a path that is not in its canonical spelling."""
         _begin(req, resp)
         req.context.target = raw_target(req.env)
         if not is_canonical(req.context.target):
@@ -68,7 +68,7 @@ class Frame:
             raise RequestNotFound
 
     def process_resource(self, req: Request, resp: Response, resource: Any, _params: dict[str, Any]) -> None:
-        """Refuse a method that a resource does not take, and count requests that no endpoint counts."""
+        """Refuse a method that a resource does not have, and count requests that no endpoint counts."""
         is_taken = req.method in resource.methods
         if resource.is_anonymous or not is_taken or req.method == "OPTIONS":
             self._admit_anonymous(req)
@@ -77,7 +77,7 @@ class Frame:
             raise RequestMethodNotAllowed
 
     def process_response(self, req: Request, resp: Response, _resource: object, _req_succeeded: bool) -> None:  # noqa: FBT001
-        """Count and log the answer, and leave the connection to PostgreSQL to other threads."""
+        """Count and log the answer, and return the thread's connection to PostgreSQL to the pool."""
         base.release()
         if not hasattr(req.context, "request_id"):
             # Falcon refuses a few invented methods before it asks any middleware.
@@ -85,6 +85,6 @@ class Frame:
         took_s = time.perf_counter() - req.context.started_at
         endpoint, status = req.uri_template or UNMATCHED, resp.status_code
         self._metrics.observe(req.method, endpoint, status, took_s)
-        # Successes are for the metrics; a line for each would cost more than it tells.
+        # The metrics count successes; a log line for each would cost more than it is worth.
         tell = log.warning if status >= SERVER_ERROR else log.info if status >= CLIENT_ERROR else log.debug
         tell("request.answered", method=req.method, endpoint=endpoint, status=status, took_ms=round(took_s * 1000))

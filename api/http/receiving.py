@@ -1,7 +1,8 @@
-"""Receives requests without a thread: heads and bodies arrive here. Used by api.http.worker in its one loop.
+"""Receives heads and bodies of requests without a thread. Used by api.http.worker in its one loop.
 
-Nothing here waits. What has arrived is handed on, and what takes too long is ended by whoever looks at the time. Who
-has the most on its way ends first where all together have too much: so nobody's bodies stand before another's.
+Nothing here waits. A complete request goes to a thread; the worker's loop ends requests that take too long. If all
+requests together hold too much memory, those of the source that holds the most end first, so that the bodies of one
+source keep out no other's.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from api.http.crowd import UNKNOWN, Crowd, greediest
 from api.limits.sources import Source
 from core.errors import DomainError, GatewayBusy, RequestMalformed
 
-# What requests may hold of memory together that came in several pieces: on their way, and until they are answered.
+# The sum of memory for requests that came in several pieces: from their first byte until they are answered.
 HELD_BYTES_MAX: Final = 64 * 1024 * 1024
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -26,16 +27,16 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
-    """Where a connection goes from here; its receiver has it alone."""
+    """The callbacks for a connection that leaves here; they then own it."""
 
-    # A request that is there, or one that is refused whatever its rest says.
+    # For a complete request, or one that is refused whatever bytes follow.
     arrived: Callable[[Connection, Verdict], None]
     refused: Callable[[Connection, DomainError], None]
     dropped: Callable[[Connection], None]
 
 
 class Receiving:
-    """Requests on their way. The crowd bounds how many of them a source has."""
+    """The incomplete requests. The crowd limits their number by source."""
 
     def __init__(
         self,
@@ -50,13 +51,13 @@ class Receiving:
         self._crowd = crowd
         self._held_bytes_max = held_bytes_max
         self._held_bytes = 0
-        # What those hold that are being answered.
+        # The bytes that requests hold while they are being answered.
         self._answering: dict[Connection, int] = {}
-        # In the order in which they began.
+        # In the order of their first bytes.
         self._arriving: dict[Connection, Arrival] = {}
 
     def begin(self, conn: Connection, arrived: bytes = b"") -> None:
-        """Begin a request; `arrived` came behind the one before."""
+        """Begin a request; `arrived` are bytes that came behind the previous one."""
         conn.began_at = time.monotonic()
         try:
             chunk = arrived or conn.receive()
@@ -68,7 +69,7 @@ class Receiving:
         arrival = Arrival(conn.began_at)
         verdict = Verdict.WAIT if chunk is None else arrival.add(chunk)
         if verdict is Verdict.WAIT:
-            # Most are there at once, and never on their way.
+            # Most requests arrive whole and never come here.
             self._arriving[conn] = arrival
             self._count(conn, self._crowd.peer_source(conn))
             self._wait(conn, arrival)
@@ -76,11 +77,11 @@ class Receiving:
             self._judge(conn, arrival, verdict)
 
     def answered(self, conn: Connection) -> None:
-        """Note that what was handed over is answered."""
+        """Release the bytes of a request that was answered."""
         self._held_bytes -= self._answering.pop(conn, 0)
 
     def end_begun_before(self, moment: float) -> None:
-        """End requests that began earlier."""
+        """End requests that began before a moment."""
         while self._arriving:
             conn, arrival = next(iter(self._arriving.items()))
             if arrival.began_at >= moment:
@@ -88,7 +89,7 @@ class Receiving:
             self._end(conn, arrival)
 
     def hurry(self, began_at: float) -> None:
-        """Treat all as if they had begun then, or earlier."""
+        """Backdate every incomplete request to `began_at`, so that it times out sooner."""
         for arrival in self._arriving.values():
             arrival.began_at = min(arrival.began_at, began_at)
 
@@ -118,7 +119,7 @@ class Receiving:
             self._hand_over(conn, arrival, verdict)
 
     def _wait(self, conn: Connection, arrival: Arrival) -> None:
-        """Wait for more; for a body, having told the client to send it if it asks."""
+        """Wait for more bytes. For a body, first send 100-continue if the client expects it."""
         if arrival.take_head():
             if conn.source is UNKNOWN:
                 self._count(conn, self._crowd.forwarded_source(conn, arrival.forwarded_for()))
@@ -128,7 +129,7 @@ class Receiving:
         self._hold(arrival)
 
     def _hold(self, arrival: Arrival) -> None:
-        """Count what a request holds by now, and end others, or it, until all together hold no more than they may."""
+        """Count the bytes that a request holds, and end requests, even this one, until the sum is within its limit."""
         self._held_bytes += len(arrival.data) - arrival.counted
         arrival.counted = len(arrival.data)
         while self._held_bytes > self._held_bytes_max and self._arriving:
@@ -137,7 +138,7 @@ class Receiving:
             self._doors.refused(conn, GatewayBusy())
 
     def _end(self, conn: Connection, arrival: Arrival) -> None:
-        """Answer who sends no more than a head and part of its body; who sent less asked nothing."""
+        """Hand over a request that ends within its body, to be refused; drop one that ends within its head."""
         if arrival.head_bytes:
             self._hand_over(conn, arrival, Verdict.WHOLE)
         else:
@@ -150,7 +151,7 @@ class Receiving:
             self._held_bytes += len(arrival.data)
         conn.is_long = verdict is Verdict.LONG
         if conn.is_long:
-            # It is refused, so the parser must not ask the client to send the rest.
+            # It is refused, so the parser must not ask the client for the rest.
             arrival.take_expectation()
         conn.unreader.hold(bytes(arrival.data))
         self._doors.arrived(conn, verdict)

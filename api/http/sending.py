@@ -1,7 +1,7 @@
 """Sends the rest of answers without a thread. Used by api.http.worker in its one loop.
 
 A thread sends as much of an answer as the socket takes at once. The rest waits here for a client that reads slowly or
-not at all: for a bounded time, and with a bounded sum of bytes.
+not at all: for a limited time, and within a limited sum of bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Rest:
 
 
 class Sending:
-    """Answers that their clients have not taken yet. done: called with a connection after its answer went out."""
+    """Answers that their clients have not yet taken. done: called with a connection after its answer was sent."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Sending:
         self._sum_bytes = 0
 
     def begin(self, conn: Connection, source: Source, *, is_kept: bool, limit_s: float) -> None:
-        """Send the rest of an answer as its client takes it, within limit_s; is_kept is handed on to `done`."""
+        """Send the rest of an answer as its client takes it, within limit_s; is_kept is passed to `done`."""
         self._rests[conn] = _Rest(is_kept, time.monotonic() + limit_s)
         self._held_bytes[conn] = conn.sock.held_bytes
         self._sum_bytes += self._held_bytes[conn]

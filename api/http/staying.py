@@ -1,6 +1,6 @@
-"""Keeps a connection with its thread for a moment after an answer: a busy client sends its next request at once.
+"""Keeps a connection in its thread for a moment after an answer: a busy client sends its next request at once.
 
-Used by api.http.worker in its pool's threads. Over the loop, that request would cost two changes of threads.
+Used by api.http.worker in its pool's threads. Through the loop, that request would cost two switches of thread.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Final
 from api.http.arrival import Arrival, Verdict
 from api.http.connection import Connection
 
-# No request waits longer for a thread that stays; 15 ms gained nothing more.
+# No request waits longer than this for a thread that stays; 15 ms gained nothing more.
 STAY_MS: Final = 5
-# One thread in so many may stay.
+# One thread in this number may stay.
 STAYING_SHARE: Final = 2
 
 
 class Staying:
-    """Has threads wait for a next request, `threads_max` of them at once. `is_wanted`: they are needed elsewhere."""
+    """Lets up to `threads_max` threads wait for a next request. `is_wanted`: True if they are needed elsewhere."""
 
     def __init__(self, *, threads_max: int, is_wanted: Callable[[], bool]) -> None:
         self._threads_max = threads_max
@@ -27,9 +27,9 @@ class Staying:
         self._staying: set[Connection] = set()
 
     def holds_next(self, conn: Connection) -> bool:
-        """Wait a moment, and return whether the next request is there whole, for the calling thread to answer.
+        """Wait a moment. Return True if the next request is there whole, for the calling thread to answer.
 
-        Whatever else has come is the loop's: it finds it behind the last request.
+        The loop handles every other case; it finds the bytes that came behind the last request.
         """
         if self._is_wanted() or len(self._staying) >= self._threads_max or conn.unreader.buf.getvalue():
             return False

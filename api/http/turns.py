@@ -1,4 +1,4 @@
-"""Orders requests that wait for a thread: one of each source in turn. Used by api.http.worker in its one loop.
+"""Orders requests that wait for a thread: each source has a turn. Used by api.http.worker in its one loop.
 
 In one queue, a source with a thousand connections would have every other source wait for all of its requests. IPv6
 sources take turns by their widest block.
@@ -14,7 +14,7 @@ class Turns:
     """Waiting requests, by source."""
 
     def __init__(self) -> None:
-        # The source whose turn is next comes first, and so does the oldest request of each.
+        # Ordered: the source whose turn is next, and each source's oldest request, come first.
         self._waiting: dict[Block, dict[Connection, None]] = {}
 
     def __bool__(self) -> bool:
@@ -25,7 +25,7 @@ class Turns:
         self._waiting.setdefault(source[-1], {})[conn] = None
 
     def take(self) -> Connection:
-        """Return the next request; its source goes to the end. Only where there is one."""
+        """Return the next request, and put its source at the end. Requires that one waits."""
         block = next(iter(self._waiting))
         queue = self._waiting.pop(block)
         conn = next(iter(queue))
@@ -35,7 +35,7 @@ class Turns:
         return conn
 
     def remove(self, conn: Connection, source: Source) -> None:
-        """Take a request out whose connection ends."""
+        """Remove a request whose connection ends."""
         queue = self._waiting[source[-1]]
         del queue[conn]
         if not queue:

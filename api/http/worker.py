@@ -1,10 +1,11 @@
-"""The gunicorn worker: a loop that receives requests, threads that answer them, and JSON even for what is not HTTP.
+"""The gunicorn worker: a loop receives requests, threads answer them, and bytes that are not HTTP get JSON too.
 
-Named in gunicorn.conf.py. Gunicorn's own threaded worker waits in a thread for the rest of a request, and in its loop
-for clients to close, so that as many idle connections as there are threads would stop the gateway. Here requests arrive
-in the loop (api.http.receiving), which never waits for anybody, at the end neither (api.http.lingering); a thread gets
-what is there whole, and keeps the connection for a moment (api.http.staying). An answer that its client does not take
-at once is sent on by the loop (api.http.sending), and who has too many connections loses the oldest (api.http.crowd).
+Named in gunicorn.conf.py. In gunicorn's own threaded worker, a thread waits for the rest of a request and the loop
+waits for clients to close, so that a few idle connections, one for each thread, would stop the gateway. Here the loop
+receives requests (api.http.receiving) and waits for no client, when a connection closes neither (api.http.lingering). A
+thread gets complete requests, and keeps the connection for a moment (api.http.staying). If a client does not take its
+answer at once, the loop sends the rest (api.http.sending). A source with too many connections loses its oldest
+(api.http.crowd).
 """
 
 from __future__ import annotations
@@ -38,31 +39,31 @@ from core.ids import uuid7
 
 log = structlog.get_logger("sluice.api")
 
-# To send a request, counted from its first byte (or the connection's); what came in time is answered.
+# The time to send a request, from its first byte (or the connection's); a request that came in time is answered.
 REQUEST_S: Final = 15.0
-# To answer a request in a thread; and again for the client to take what did not fit into its socket. Above the longest
-# wait for a call, and what routers in front allow.
+# The time for a thread to answer a request, and again for the client to take the part that did not fit into its
+# socket. Longer than the longest wait for a call, and than what routers in front allow.
 EXCHANGE_S: Final = 35.0
-# Of a body that the application refused unread, so much is discarded at once.
+# Of a body that the application refused unread, at most this much is discarded at once.
 DISCARDED_MAX: Final = 64 * 1024
-# Health checks that their one thread has ahead. The others wait where they are counted, so that a full process ends
-# one of a flood of them, and not the connection of a source that has just one.
+# Health checks that may queue for their one thread. Further ones wait where they are counted by source, so that a full
+# process ends a connection of a source that floods it, not the only connection of another.
 HEALTH_AHEAD: Final = 4
-# Deadlines are looked at so often.
+# The loop looks for passed deadlines at most this often.
 LOOK_S: Final = 0.1
-# Errors of accept() where the process or the machine can have no more sockets.
+# Errors of accept() if the process or the machine can have no more sockets.
 _FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-# Files that a worker needs besides its connections: its threads' to PostgreSQL and Redis, and its own.
+# Files that a worker needs in addition to its connections: for PostgreSQL, for Redis, and its own.
 FILES: Final = 1024
-# Gunicorn touches a file in every round of the loop, twice a request; its master looks for a minute's silence.
+# Gunicorn would touch its heartbeat file in every round of the loop, twice a request; its master waits a minute.
 NOTIFY_S: Final = 1.0
 
 
 class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
-    """Receives in its loop, and ends the exchanges that take too long; looked at between other events."""
+    """Receives requests in its loop, and ends exchanges that take too long; checks deadlines between events."""
 
     trusted_proxies: Proxies = ()
-    # Requests that one source may have on their way; with another, its oldest ends.
+    # Incomplete requests that one source may have; one more ends its oldest.
     open_max: int = OPEN_MAX
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -76,17 +77,17 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
     # Life ------------------------------------------------------------------------------------------------------
 
     def init_process(self) -> None:
-        """Start what threads there are, one of them for health alone."""
+        """Start the threads, one of them for health alone."""
         _allow_files(self.cfg.worker_connections + FILES)
-        # A full process ends idle connections of the largest source, instead of keeping nobody else's.
+        # A full process ends idle connections of the largest source; gunicorn's rule would keep none of any source.
         self.max_keepalived = self.cfg.worker_connections
         self._health = ThreadPoolExecutor(1, thread_name_prefix="health")
-        # Gunicorn finds a setting by a failed look-up and three calls, and a request needs thirty.
+        # Gunicorn computes a setting by a failed look-up and three calls, and a request reads thirty.
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         super().init_process()
 
     def run(self) -> None:
-        """Serve until told to end."""
+        """Serve until gunicorn ends the worker."""
         doors = Doors(arrived=self._answer, refused=self._refuse, dropped=self._drop)
         self._crowd = Crowd(trusted_proxies=self.trusted_proxies, open_max=self.open_max)
         self._receiving = Receiving(self.poller, doors, self._crowd)
@@ -99,14 +100,14 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             self._health.shutdown(wait=False)
 
     def notify(self) -> None:
-        """Tell gunicorn's master that the loop goes round; called in every round."""
+        """Report to gunicorn's master that the loop runs; called in every round."""
         now = time.monotonic()
         if now - self._notified_at >= NOTIFY_S:
             self._notified_at = now
             super().notify()
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """When ending, give those who are sending a request as long as gunicorn gives those who may."""
+        """At shutdown, give clients that are sending a request as long as gunicorn gives those that may begin one."""
         super()._cap_keepalive(deadline)
         self._receiving.hurry(deadline - REQUEST_S)
 
@@ -128,14 +129,14 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         self._make_room()
 
     def _make_room(self) -> None:
-        """End a connection that waits, where gunicorn would accept no other one: of the source that has the most."""
+        """End a waiting connection of the source that has the most, if gunicorn would accept no further one."""
         if self.nr_conns >= self.worker_connections:
             self._crowd.end_oldest()
 
     def on_client_socket_readable(self, conn: Connection, client: socket.socket) -> None:
         """Receive the next request of a connection that was kept."""
         if not conn.source:
-            # It ended by another event of this round.
+            # Another event of this round ended it.
             return
         self.poller.unregister(client)
         self.keepalived_conns.remove(conn)
@@ -143,14 +144,14 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         self._receiving.begin(conn)
 
     def _answer(self, conn: Connection, verdict: Verdict) -> None:
-        """Give a request to a thread of its pool."""
+        """Queue a request for a thread of its pool."""
         if verdict is Verdict.HEALTH:
             self._queue(conn, self._health, self._health_turns, ahead=HEALTH_AHEAD, stays=False)
         else:
             self._queue(conn, self.tpool, self._turns, ahead=self.cfg.threads, stays=True)
 
     def _queue(self, conn: Connection, pool: ThreadPoolExecutor, turns: Turns, *, ahead: int, stays: bool) -> None:
-        """Give a request to a pool that has fewer than `ahead` waiting; else let it wait for its source's turn."""
+        """Queue a request in a pool with fewer than `ahead` waiting; else let it wait for its source's turn."""
         if turns or _queued(pool) >= ahead:
             source = self._head_source(conn)
             turns.add(conn, source)
@@ -159,7 +160,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
             pool.submit(self._serve, conn, stays=stays)
 
     def _take_turns(self) -> None:
-        """Give each pool as many requests as it may have ahead, so that no thread waits for the loop."""
+        """Queue as many requests in each pool as may be ahead, so that no thread waits for the loop."""
         self._take(self.tpool, self._turns, ahead=self.cfg.threads, stays=True)
         self._take(self._health, self._health_turns, ahead=HEALTH_AHEAD, stays=False)
 
@@ -182,7 +183,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         return self._crowd.forwarded_source(conn, forwarded_for(conn.unreader.head()))
 
     def _is_thread_wanted(self) -> bool:
-        """Return whether requests wait for a thread, or the process is to end."""
+        """Return True if requests wait for a thread, or the process is ending."""
         return not self.alive or _queued(self.tpool) > 0
 
     # Answering, in a thread ------------------------------------------------------------------------------------
@@ -190,7 +191,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
     def _serve(self, conn: Connection, *, stays: bool = False) -> None:
         is_kept = False
         try:
-            # A client that has gone takes no answer.
+            # A client that has closed takes no answer.
             with contextlib.suppress(OSError):
                 while self._exchange(conn):
                     if not (conn.sock.flush() and stays and self._staying.holds_next(conn)):
@@ -211,14 +212,14 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
     def handle_request(self, req: Any, conn: Connection) -> Any:
         """Answer one request. After a long body the connection ends, and the answer says so.
 
-        The body is refused unread. A proxy may see its end elsewhere, and another client's request behind it.
+        The body is refused unread. A proxy may see its end elsewhere, and read another client's request behind it.
         """
         if conn.is_long:
             req.force_close()
         return super().handle_request(req, conn)
 
     def _keepalive_after(self, conn: Connection, keepalive: Any) -> bool:
-        """Return whether the connection can be used again, once the rest of the body is thrown away. Never waits."""
+        """Return True if the connection can be used again once the rest of the body is discarded. Never waits."""
         if not keepalive:
             return False
         body = conn.parser.mesg.body
@@ -227,7 +228,7 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         return not body.failed and not conn.unreader.is_short
 
     def handle_error(self, _req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
-        """Answer what never became a request, in the envelope of all errors."""
+        """Answer bytes that never became a request, in the envelope of all errors."""
         request_id = str(uuid7())
         if isinstance(exc, ParseException):
             log.info("request.malformed", request_id=request_id, peer=str(addr), problem=str(exc))
@@ -275,17 +276,17 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
         self._drop(conn)
 
     def _refuse(self, conn: Connection, error: DomainError) -> None:
-        """Answer from the loop what gets no thread."""
+        """Answer a request from the loop, without a thread."""
         conn.send(refusal(error))
         self._lingering.begin(conn)
 
     def _drop(self, conn: Connection) -> None:
-        """Close a connection that nothing in the loop has any more."""
+        """Close a connection that no part of the loop uses."""
         self.nr_conns -= 1
         conn.close()
 
     def murder_pending(self) -> None:
-        """Cut what would be waited for; called by gunicorn's loop after every round."""
+        """End the exchanges whose time is over; called by gunicorn's loop after every round."""
         now = time.monotonic()
         if now - self._looked_at < LOOK_S:
             return
@@ -300,11 +301,11 @@ class BoundedThreadWorker(ThreadWorker):  # type: ignore[misc]
 
 
 def _queued(pool: ThreadPoolExecutor) -> int:
-    return pool._work_queue.qsize()  # noqa: SLF001 - nothing public tells
+    return pool._work_queue.qsize()  # noqa: SLF001 - no public attribute has it
 
 
 def _allow_files(count: int) -> None:
-    """Raise the process's limit of open files, as far as it may: many systems begin with 1,024."""
+    """Raise the process's limit of open files as far as allowed: many systems begin with 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < count:
         wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)

@@ -1,1 +1,1 @@
-"""How often who may ask."""
+"""Rate limits."""

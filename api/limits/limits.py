@@ -1,9 +1,9 @@
-"""Refuses who asks too often (API reference, "Rate limits").
+"""Refuses callers that send too many requests (API reference, "Rate limits").
 
 Called by api.http.dispatch and api.pages.pages before the work.
-A request is counted here, in memory, and told to Redis every TELL_MS or tenth of a limit, whichever comes first. So
-most requests cost no round trip; one process keeps a limit exactly, and several exceed it together by no more than what
-they have not told yet. While Redis is away each process counts for itself, by the very same code.
+A request is counted here, in memory. The counts are sent to Redis every TELL_MS or tenth of a limit, whichever comes
+first, so that most requests cost no round trip. One process keeps a limit exactly; several together exceed it by at
+most the counts that they have not yet sent. While Redis is down each process counts for itself, by the same code.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from core.settings.settings import Settings
 
 log = structlog.get_logger("sluice.api")
 
-# Requests that are counted: of an API key; of a source, its public ones, purchases, purchases by one payment link,
-# claims of cheques, failures to prove a key, pages of unknown payments, reads of readiness, and all other anonymous
-# requests (static files, unknown paths, the description of the API).
+# The kinds of requests that are counted: of an API key; of a source, its public ones, purchases, purchases by one
+# payment link, claims of cheques, failures to prove a key, pages of unknown payments, reads of readiness, and all other
+# anonymous requests (static files, unknown paths, the OpenAPI document).
 LimitName = Literal["key", "public", "buyer", "link", "claim", "unproved", "unknown", "ready", "anonymous"]
-# Windows of so many milliseconds, each with the most requests in it.
+# Windows: the length of each in milliseconds, and the most requests in it.
 Limit = Sequence[tuple[int, int]]
 
 SECOND_MS: Final = 1_000
 MINUTE_MS: Final = 60_000
-# As long as a link's payment waits for its buyer.
+# A payment that was made by a link waits this long for its buyer.
 HOUR_MS: Final = 3_600_000
 TELL_MS: Final = 100
-# While Redis is away, one request in this time looks whether it is back.
+# While Redis is down, one request in this time checks if it is back.
 DOWN_S: Final = 1.0
-# Whoever was heard of longest ago is forgotten first; each takes less than a kilobyte.
+# The subject whose last request is oldest is forgotten first; each takes less than a kilobyte.
 SUBJECTS_MAX: Final = 50_000
 
-# Adds what a process counted to each window's total; returns that, and the total of the window before.
+# Adds the counts of a process to each window's total; returns that total, and the one of the window before.
 _TELL: Final = b"""
 local totals = {}
 for i = 1, #KEYS, 2 do
@@ -56,10 +56,10 @@ return totals
 
 
 class Link(Protocol):
-    """The way to Redis; actors.queue.link.RedisLink goes it."""
+    """The connection to Redis; implemented by actors.queue.link.RedisLink."""
 
     def script(self, source: bytes) -> str:
-        """Make a Lua script known and return its name."""
+        """Register a Lua script and return its name."""
 
     def run(self, commands: Sequence[Command]) -> list[Any]:
         """Send commands and return their answers, or raise LinkDownError."""
@@ -82,7 +82,7 @@ class Limiter:
         self._namespace = namespace
         self._now = now
         self._lock = threading.Lock()
-        # One request at a time speaks to Redis: where that hangs, all others go on.
+        # One request at a time speaks to Redis: if that hangs, all others go on.
         self._telling = threading.Lock()
         self._silent_until_ms = 0
         self._subjects: OrderedDict[tuple[LimitName, str], Counter] = OrderedDict()
@@ -96,29 +96,30 @@ class Limiter:
         self._admit(name, source)
 
     def admit_page(self, name: LimitName, source: Source, payment_id: UUID) -> None:
-        """Admit to a payment's page, by payment and source, since many buyers may share an address.
+        """Admit a request to a payment's page, by payment and source, since many buyers may share an address.
 
-        Ids that lead nowhere count for the source: call note_unknown(). So nobody has more pages than payments.
+        Call note_unknown() for an id without a payment: it counts for the source. So a source can open no more pages
+        than there are payments.
         """
         self._refuse_full("unknown", source)
         self._admit(name, source, about=f" {payment_id}")
 
     def admit_checkout(self, source: Source, link_id: UUID) -> None:
-        """Admit to a checkout, by source, and by link and source: few must not use up what a link sells to all."""
+        """Admit a checkout by source, and by link and source: a few sources must not use up a link's sales."""
         self._admit("buyer", source)
         self._admit("link", source, about=f" {link_id}")
 
     def note_unknown(self, source: Source) -> None:
-        """Count a page of no payment. Raises TooManyRequestsError."""
+        """Count a request for the page of a payment that does not exist. Raises TooManyRequestsError."""
         self._admit("unknown", source)
 
     def _admit(self, name: LimitName, source: Source, *, about: str = "") -> None:
-        """Count a request for a source, or for what a source does about something."""
+        """Count a request for a source, or for a source and an object together."""
         now_ms = int(self._now() * 1000)
         counted: list[tuple[str, Counter]] = []
         wait_ms = 0.0
         with self._lock:
-            # The widest first: where that is full, no subject is made for each of the many that are in it.
+            # The widest block first: if it is full, the many subjects in it are not created.
             for block in reversed(source):
                 subject = self._subject(name, block, about)
                 subject.count(1, now_ms)
@@ -132,7 +133,7 @@ class Limiter:
         _refuse_for(wait_ms)
 
     def _refuse_full(self, name: LimitName, source: Source) -> None:
-        """Raise TooManyRequestsError if one request more would be too many; count nothing."""
+        """Raise TooManyRequestsError if one more request would exceed the limit. Counts nothing."""
         now_ms = int(self._now() * 1000)
         with self._lock:
             subjects = [self._subjects.get((name, block.name)) for block in source]
@@ -153,7 +154,7 @@ class Limiter:
     def _settle(
         self, link: Link, prefix: str, counted: Sequence[tuple[str, Counter]], about: str, now_ms: int
     ) -> float:
-        """Settle the counts that are due with the other processes; return the wait if they hold too many together."""
+        """Exchange the counts that are due with the other processes; return the wait if the sum exceeds the limit."""
         for who, subject in counted:
             if subject.is_due(now_ms) and self._telling.acquire(blocking=False):
                 try:
@@ -167,7 +168,7 @@ class Limiter:
         return 0.0
 
     def _tell(self, link: Link, key: str, subject: Counter, now_ms: int) -> float:
-        """Settle with the other processes; return the wait if the last request was one too many for all together."""
+        """Exchange counts with the other processes; return the wait if the last request exceeds the common limit."""
         with self._lock:
             subject.tell_at_ms = now_ms + TELL_MS
             told = [(window.length_ms, window.index, window.take_unsynced()) for window in subject.windows]

@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 
 from core.net.allowlist import Address
 
-# IPv6 prefix lengths, and the multiple of a limit that holds for each.
+# IPv6 prefix lengths, each with the multiple of a limit that it may use.
 IPV6_BLOCKS: Final = ((64, 1), (56, 2), (48, 4))
 
 
 class Block(NamedTuple):
-    """Addresses that are counted together, and the multiple of a limit that they have."""
+    """Addresses that are counted together, and the multiple of a limit that they may use."""
 
     name: str
     share: int
@@ -27,9 +27,9 @@ Source = tuple[Block, ...]
 
 
 def source_of(address: Address | None) -> Source:
-    """Return the blocks of an address. Without an address (a unix socket) all requests are one source."""
+    """Return the blocks of an address. Without an address (a unix socket) all requests have one source."""
     if isinstance(address, IPv6Address):
-        # By its number, since a scope (fe80::1%eth0) would make other blocks of the same addresses.
+        # By its number: with a scope (fe80::1%eth0) the same addresses would get other blocks.
         number = int(address)
         return tuple(
             Block(str(IPv6Network((number >> 128 - length << 128 - length, length))), share)

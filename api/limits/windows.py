@@ -1,6 +1,6 @@
-"""Counts what one subject asks for, in windows of time that slide. Pure; used by api.limits.limits under its lock.
+"""Counts the requests of one subject in sliding windows. Pure; used by api.limits.limits under its lock.
 
-A window slides by weighing the one before it: of that, the part counts which the last `length_ms` still cover.
+A window slides by weighing the previous one: the part of it that lies within the last `length_ms` counts.
 """
 
 from __future__ import annotations
@@ -11,48 +11,48 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Window:
-    """A subject's requests in the present window and in the one before."""
+    """The requests of a subject in the present window and in the previous one."""
 
     length_ms: int
     requests_max: int
     index: int = 0
     current: int = 0
     previous: int = 0
-    # Of `current`, what the other processes do not know yet.
+    # The part of `current` that was not yet sent to the other processes.
     unsynced: int = 0
 
     def move(self, now_ms: int) -> None:
-        """Begin a new window when it is time. A clock that is set back begins one too."""
+        """Begin a new window if its time has come. A clock that was set back begins one too."""
         index = now_ms // self.length_ms
         if index != self.index:
             self.previous = self.current if index == self.index + 1 else 0
             self.index, self.current, self.unsynced = index, 0, 0
 
     def count(self, requests: int) -> None:
-        """Add requests, or take back some."""
+        """Add requests, or subtract some."""
         self.current += requests
         self.unsynced += requests
 
     def is_over(self, now_ms: int) -> bool:
-        """Return whether more is counted than the limit allows."""
+        """Return True if the count exceeds the limit."""
         return self.current + self.previous * self._left(now_ms) > self.requests_max
 
     def wait_ms(self, now_ms: int) -> float:
-        """Return how long it takes until one request more is within the limit."""
+        """Return the time until one more request is within the limit."""
         left, room = self._left(now_ms), self.requests_max - 1 - self.current
         if room >= 0:
-            # The window before weighs less with every moment.
+            # The previous window weighs less with every moment.
             return (left - room / self.previous) * self.length_ms
-        # This one must end first, and then weigh little enough itself.
+        # The present window must end first, and then weigh little enough itself.
         return (left + 1 - (self.requests_max - 1) / self.current) * self.length_ms
 
     def take_unsynced(self) -> int:
-        """Return what the other processes do not know yet, and count it as known."""
+        """Return the part that the other processes do not yet know, and mark it as known."""
         unsynced, self.unsynced = self.unsynced, 0
         return unsynced
 
     def merge_totals(self, index: int, current: int, previous: int) -> None:
-        """Merge the totals of all processes, never below our own: Redis may have been flushed."""
+        """Merge the totals of all processes, but never below our own count: Redis may have been flushed."""
         if index == self.index:
             self.current = max(self.current, current + self.unsynced)
             self.previous = max(self.previous, previous)
@@ -71,13 +71,13 @@ class Counter:
         self.tell_at_ms = 0
 
     def count(self, requests: int, now_ms: int) -> None:
-        """Add requests that come now."""
+        """Add requests at this moment."""
         for window in self.windows:
             window.move(now_ms)
             window.count(requests)
 
     def excess_wait_ms(self, now_ms: int) -> float:
-        """Take the last request back where it was too many, and return when it will not be; 0 if it was not."""
+        """Remove the last request if it exceeded the limit, and return the time until it will fit; else return 0."""
         over = [window for window in self.windows if window.is_over(now_ms)]
         if not over:
             return 0.0
@@ -86,7 +86,7 @@ class Counter:
         return max(window.wait_ms(now_ms) for window in over)
 
     def next_wait_ms(self, now_ms: int) -> float:
-        """Return when one request more will not be too many; 0 for now. Counts nothing."""
+        """Return the time until one more request fits; 0 if it fits now. Counts nothing."""
         self.count(1, now_ms)
         wait_ms = self.excess_wait_ms(now_ms)
         if not wait_ms:
@@ -95,5 +95,5 @@ class Counter:
         return wait_ms
 
     def is_due(self, now_ms: int) -> bool:
-        """Return whether the other processes should be told: it is a while ago, or a tenth of a limit."""
+        """Return True if the counts should be sent: after some time, or after a tenth of a limit."""
         return now_ms >= self.tell_at_ms or any(10 * window.unsynced >= window.requests_max for window in self.windows)

@@ -1,7 +1,7 @@
-"""Shows browsers a page where the API has only an error for programs. Called by api.http.errors.
+"""Shows browsers a page instead of the API's JSON error. Called by api.http.errors.
 
-A buyer who mistypes an address, or leaves a slash behind it, is no API client. Addresses of the API answer in JSON
-whatever is accepted: HTTP libraries ask for text/html without being browsers.
+A buyer may mistype an address or append a slash, and is no API client. Addresses of the API answer in JSON
+always, since HTTP libraries ask for text/html without being browsers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from api.endpoints import Endpoint
 from api.pages.pages import HTML, StaticFiles, page_headers, takes_pages, templates
 from core.settings.settings import Settings
 
-# A page of ours with a slash too many.
+# The address of one of our pages with a slash too many.
 _WITH_SLASH: Final = re.compile(r"(/(?:pay|claim|link)/[A-Za-z0-9_-]{1,64})/(\?.*)?", re.DOTALL)
 _FIRST_SEGMENT: Final = re.compile(r"/*([^/?#%]*)")
 
@@ -31,7 +31,7 @@ class ErrorPages:
         self._api = frozenset(endpoint.path.split("/")[1] for endpoint in endpoints)
 
     def show(self, req: Request, resp: Response, *, status: int, retry_after_s: int | None) -> bool:
-        """Answer a browser with a page; return False for a program, and for anybody at an address of the API."""
+        """Answer a browser with a page. Return False for a program, and at any address of the API."""
         target = getattr(req.context, "target", req.path)
         if not takes_pages(req) or self._is_api(target):
             return False

@@ -1,4 +1,4 @@
-"""Serves the page of a payment link, where its buyers say how much they pay and in what. Used by api.app."""
+"""Serves the page of a payment link, where a buyer chooses the amount and the coin. Used by api.app."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ class LinkPage(HostedPage):
     subject = "payment link"
 
     def on_get(self, req: Request, resp: Response, link_id: str) -> None:
-        """Show an open link, or in plain words that there is none."""
+        """Show an open link, or say that it does not exist."""
         self._show(req, resp, lambda: self._render(link_id))
 
     on_head = on_get
 
     def _render(self, link_id: str) -> str:
         row = find(self._gateway, link_id)
-        # What is not set is absent there, and nothing here.
+        # A field that is not set is absent there, and empty here.
         view = {"title": "", "description": "", "amount_fixed": "", **public_view(self._gateway, row)}
         return self._page.render(
             link=view,
             hint=bounds_text(view),
             methods=[self._method(method) for method in view["accepted"]],
             expires_unix=int(row.expires_at.timestamp()) if row.expires_at else None,
-            # As the reader's device has it: a link has no theme of its own.
+            # The reader's device decides: a link has no theme of its own.
             theme="light dark",
         )
 
@@ -43,7 +43,7 @@ class LinkPage(HostedPage):
 
 
 def bounds_text(view: dict[str, Any]) -> str:
-    """Return between what a buyer's amount has to be, in words; empty where anything goes."""
+    """Return the bounds of a buyer's amount in words; empty if it has no bounds."""
     least, most, currency = view.get("amount_min"), view.get("amount_max"), view["currency"]
     if most:
         return f"From {least} to {most} {currency}"

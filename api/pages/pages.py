@@ -1,7 +1,7 @@
-"""Serves hosted pages and their few files. They can be read without scripts; with them they keep themselves current.
+"""Serves hosted pages and their static files. They are readable without scripts; with scripts they update themselves.
 
-Everything a merchant wrote is escaped by the templates, links are http(s) or absent, and the browser is told to run
-nothing that does not come from here (API reference, "Hosted payment page").
+Templates escape all text of a merchant, links are http(s) or absent, and the headers forbid a browser to run anything
+that does not come from here (API reference, "Hosted payment page").
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PAGE_HEADERS: Final = (
     ("X-Frame-Options", "DENY"),
     ("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=()"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
-    # The id in the address is the key to the page: no shared cache and no search engine keeps it.
+    # The id in the address is the key to the page: no shared cache and no search engine may keep it.
     ("Cache-Control", "no-store"),
     ("X-Robots-Tag", "noindex"),
 )
@@ -66,7 +66,7 @@ CLAIM_HEADINGS: Final[Mapping[str, str]] = {
 
 
 class StaticFiles:
-    """The page's style, script and icon, read once; their addresses change with their contents."""
+    """The pages' style, script and icon, read once; an address changes with its file's contents."""
 
     methods = frozenset({"GET", "HEAD"})
     allow = "GET, HEAD"
@@ -77,7 +77,7 @@ class StaticFiles:
         self._bodies = {file.name: file.read_bytes() for file in files if file.suffix in _TYPES}
 
     def url(self, name: str) -> str:
-        """Return the address of a file in its present version."""
+        """Return the address of a file's present version."""
         return f"/static/{name}?v={hashlib.sha256(self._bodies[name]).hexdigest()[:12]}"
 
     def on_get(self, req: Request, resp: Response, name: str) -> None:
@@ -94,14 +94,14 @@ class StaticFiles:
 
 
 class HostedPage:
-    """What every page does: it tells a browser what it may run, and says in plain words why there is nothing to see."""
+    """The common part of all pages: the headers, the limits, and a page in plain words for each error."""
 
     methods = frozenset({"GET", "HEAD"})
     allow = "GET, HEAD"
-    # Its requests are counted as public ones.
+    # Its requests count as public ones.
     is_anonymous = False
     template: ClassVar[str]
-    # What there is none of, for whoever has a wrong link.
+    # The noun for the object that a wrong link does not find.
     subject: ClassVar[str]
 
     def __init__(self, gateway: Gateway, static: StaticFiles) -> None:
@@ -113,7 +113,7 @@ class HostedPage:
     def _show(
         self, req: Request, resp: Response, render: Callable[[], str | None], *, payment_id: UUID | None = None
     ) -> None:
-        """Send a page, or say in plain words why not. payment_id: whose page it is, and counted as."""
+        """Send a page, or an error in plain words. payment_id: the payment that the page shows and that is counted."""
         resp.set_headers(self._headers)
         self._gateway.clock.stamp(resp)
         source = source_of(client_ip(req.env, self._gateway.settings.trusted_proxies))
@@ -135,7 +135,7 @@ class HostedPage:
                 resp.text = render()
             if resp.text is None:
                 return
-        except Exception as error:  # noqa: BLE001 - a buyer gets a page, whatever happened
+        except Exception as error:  # noqa: BLE001 - a buyer gets a page after any failure
             domain = as_domain_error(error)
             if isinstance(domain, PayNotFound):
                 self._gateway.limiter.note_unknown(source)
@@ -144,7 +144,7 @@ class HostedPage:
         resp.content_type = HTML
 
     def _show_limit(self, req: Request, resp: Response, refusal: TooManyRequestsError) -> None:
-        """Ask a browser for patience in words, anything else in the shape of every 429."""
+        """Ask a browser in words to wait; answer a program as every other 429."""
         if not takes_pages(req):
             raise refusal
         resp.status = HTTPStatus.TOO_MANY_REQUESTS
@@ -162,7 +162,7 @@ class HostedPage:
         return self._gateway.catalogue.networks[network].name if network else ""
 
     def _method(self, method: Mapping[str, str]) -> dict[str, Any]:
-        """Return what a buyer may choose with the names that people call it by."""
+        """Return a method that a buyer may choose, with the common names of its coin and network."""
         asset = self._gateway.catalogue.assets[method["currency"]]
         return {**method, "name": asset.name, "network_name": self._network_name(method["network"])}
 
@@ -174,7 +174,7 @@ class PaymentPage(HostedPage):
     subject = "payment"
 
     def on_get(self, req: Request, resp: Response, invoice_id: str) -> None:
-        """Show a payment; a page that is open already asks for itself, and gets 304 while nothing has changed."""
+        """Show a payment. An open page asks again by itself, and gets 304 while nothing has changed."""
         payment_id = UUID(invoice_id) if is_uuid(invoice_id) else None
         self._show(req, resp, lambda: self._render(req, resp, invoice_id), payment_id=payment_id)
 
@@ -193,7 +193,7 @@ class PaymentPage(HostedPage):
             network_name=self._network_name(row.network),
             theme=row.theme,
         )
-        # The countdown goes by the gateway's clock, not by the device's. Not in the page: it would never be the same.
+        # The countdown uses the gateway's clock, not the device's. A header, or the page's ETag would never be the same.
         resp.set_header(CLOCK_HEADER, str(int(now.timestamp() * 1000)))
         return None if http_cache.is_known(req, resp, text.encode()) else text
 
@@ -205,7 +205,7 @@ class ClaimPage(HostedPage):
     subject = "payout link"
 
     def on_get(self, req: Request, resp: Response, token: str) -> None:
-        """Show a cheque to the one who holds its token, and take the address that its money goes to."""
+        """Show a cheque to the holder of its token, and take the address for its payout."""
         self._show(req, resp, lambda: self._render(token))
 
     on_head = on_get
@@ -217,12 +217,12 @@ class ClaimPage(HostedPage):
         return self._page.render(
             link=view,
             expires_unix=int(row.expires_at.timestamp()),
-            # The countdown goes by the gateway's clock.
+            # The countdown uses the gateway's clock.
             now_ms=self._gateway.clock.now_ms(),
             headings=CLAIM_HEADINGS,
             network_name=network.name,
             takes_memo=traits_of(network).has_memo,
-            # As the reader's device has it: a cheque has no theme of its own.
+            # The reader's device decides: a cheque has no theme of its own.
             theme="light dark",
         )
 
@@ -233,7 +233,7 @@ def page_headers(settings: Settings) -> tuple[tuple[str, str], ...]:
 
 
 def takes_pages(req: Request) -> bool:
-    """Return True if the client asks for pages, as browsers do."""
+    """Return True if the client accepts HTML, as browsers do."""
     return "text/html" in req.env.get("HTTP_ACCEPT", "")
 
 
@@ -260,15 +260,15 @@ def static_files() -> StaticFiles:
 
 
 def web_link(url: str) -> str:
-    """Return a link's address if a browser may be sent there, else nothing. The last of several checks."""
+    """Return a link's address if it is safe for a browser, else an empty text. The last of several checks."""
     return url if urlsplit(url).scheme in {"http", "https"} else ""
 
 
 def utc_time(unix_s: int) -> str:
-    """Return a moment for readers without scripts, which would show it in local time."""
+    """Return a time for readers without scripts; scripts show it in local time."""
     return f"{datetime.fromtimestamp(unix_s, UTC):%H:%M} UTC"
 
 
 def utc_day(unix_s: int) -> str:
-    """Return, as utc_time() does, a moment that may be days away."""
+    """Return, like utc_time(), a time that may be days away."""
     return f"{datetime.fromtimestamp(unix_s, UTC):%d %B %Y, %H:%M} UTC"

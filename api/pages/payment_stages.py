@@ -1,8 +1,8 @@
-"""Tells what a payment's page says to its buyer: the stage that the payment is in.
+"""Chooses the text of a payment's page: the stage that the payment is in.
 
 Pure; for api.pages.pages.
-The status alone does not tell a buyer enough: who has paid in full must not be asked for money until it is confirmed,
-and money that came late, in part, or in another coin is each something else to do about.
+The status alone is not enough for a buyer. A buyer who has paid in full must not be asked for money while it is
+confirmed. Money that came late, in part, or in another coin each needs another step.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Stage:
     heading: str
     lines: tuple[str, ...] = ()
     tone: Tone = "calm"
-    # The amount to send now, with address and code; "" where nothing is to be sent.
+    # The amount to send now, shown with address and code; "" if nothing has to be sent.
     to_pay: str = ""
-    # Confirmations so far and needed, while some money waits for them.
+    # Confirmations so far and needed, while a deposit waits for them.
     progress: tuple[int, int] | None = None
     has_countdown: bool = False
 
@@ -52,7 +52,7 @@ class _Words:
         self.came = came
         self.asked_units = invoice.payer_units or 0
         self.all_units = invoice.paid_units
-        # Of it, what is in no block yet.
+        # The part of it that is not yet in a block.
         self.sighted_units = invoice.sighted_units
         self.late_units = min(came.late_units, self.all_units)
         self.in_time_units = self.all_units - self.late_units
@@ -68,12 +68,12 @@ class _Words:
 
     @property
     def method(self) -> str:
-        """Return the coin and network that were asked for."""
+        """Return the coin and network that the buyer was asked for."""
         return f"{self.invoice.pay_currency} on {self._network(self.invoice.network or '')}"
 
     @property
     def strays(self) -> str:
-        """Return what came in other coins, in words."""
+        """Return the deposits in other coins, in words."""
         return ", ".join(
             f"{coin_text(self._catalogue, stray.currency, stray.units)} {stray.currency}"
             f" on {self._network(stray.network)}"
@@ -82,12 +82,12 @@ class _Words:
 
     @property
     def came_so_far(self) -> str:
-        """Return what became of all that was paid, in a word: what is in no block yet has not arrived."""
+        """Return the state of all that was paid, in a word; a payment that is not yet in a block has not arrived."""
         return "was seen" if self.sighted_units else "arrived"
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Return what waits for a block, in words."""
+        """Return the payments that wait for a block, in words."""
         if not self.sighted_units:
             return ()
         return (f"{self.amount(self.sighted_units)} of it waits for its first block.",)
@@ -109,7 +109,7 @@ class _Words:
 
 
 def stage(catalogue: Catalogue, shown: Shown, came: Arrivals, *, is_over_time: bool) -> Stage:
-    """Return what to tell the buyer. is_over_time: the clock has passed the expiry, whatever the scan has."""
+    """Return the stage to show. is_over_time: the clock has passed the expiry, however far the scan has come."""
     words = _Words(catalogue, shown, came)
     match shown.invoice.status:
         case "select":
@@ -169,7 +169,7 @@ def _check(words: _Words, *, is_over_time: bool) -> Stage:
 
 
 def _plain(words: _Words, units: int) -> str:
-    """Return an amount without its coin, as it is copied."""
+    """Return an amount without its coin, for copying."""
     return words.amount(units).partition(" ")[0]
 
 
@@ -191,7 +191,7 @@ def _detected(words: _Words) -> Stage:
 
 def _part(words: _Words) -> Stage:
     rest_units = max(0, words.asked_units - words.all_units)
-    # A merchant who takes payments in one piece does not invite the rest; it counts all the same.
+    # If the merchant takes payments in one piece, the page does not ask for the rest; a second payment still counts.
     rest = words.amount(rest_units)
     due = f"Please send the remaining {rest}." if words.invoice.is_payment_multiple else f"{rest} is missing."
     return Stage(
@@ -324,7 +324,7 @@ def _expired(words: _Words) -> Stage:
     if words.late_units:
         return _late(words)
     if words.all_units:
-        # Made in time and found late: it will be judged as if it had been found then.
+        # Paid in time and found late: it will be judged as if it had been found in time.
         return _short(words) if words.is_short(words.in_time_units) else _detected(words)
     if words.came.strays:
         return Stage(

@@ -1,4 +1,4 @@
-"""Every endpoint there is, one resource a file. Served by api.app, described by api.openapi."""
+"""All endpoints, one resource a file. Served by api.app, described by api.openapi."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Sets from where a merchant's keys may sign."""
+"""Declares the endpoint that sets the addresses from which a merchant's keys may sign."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core.merchants.schemas import AllowlistChange, IpAllowlist, SetAllowlist
 
 
 def change_message(call: Call) -> SetAllowlist:
-    """Return the list that is wanted, with the address that must not be locked out by it."""
+    """Return the new list with the caller's address, which the list must not lock out."""
     source = call.source()
     return SetAllowlist(ips=cast("AllowlistChange", call.body).ips, source=None if source is None else str(source))
 

@@ -1,4 +1,4 @@
-"""Declares the endpoint that tells what a merchant has."""
+"""Declares the endpoint that returns a merchant's balances."""
 
 from __future__ import annotations
 

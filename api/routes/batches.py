@@ -1,4 +1,4 @@
-"""Declares the endpoints of batches: many payments, payouts or refunds in one call, done afterwards."""
+"""Declares the endpoints of batches: many payments, payouts or refunds in one call, which actors make afterwards."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from models.batches import views as batch_views
 
 
 def batch_message(call: Call) -> batch_schemas.NewBatch:
-    """Return the message of a batch, which goes on unread: items are looked into one by one, later."""
+    """Return the message of a batch. Its items are not validated here, but one by one, later."""
     return batch_schemas.message(cast("batch_schemas.CreateBatch", call.body))
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
-    """Return one batch with its items; another merchant's is as absent as a missing one."""
+    """Return one batch with its items, or raise an error for another merchant's as for a missing one."""
     lookup = cast("BatchLookup", call.body)
     batch = batches.find(call.merchant().merchant_id, UUID(lookup.batch_id))
     if batch is None:
         raise BatchNotFound
     is_large = min(lookup.size, batch.count - lookup.offset) > PAGE_MAX
     with gateway.large.taken(batch.merchant_id if is_large else None):
-        # After the batch: what it calls completed has no item that still waits.
+        # Read after the batch: when that says completed, no item waits.
         items = batch_items.page(batch.id, limit=lookup.size, offset=lookup.offset)
         return answered(batch_views.info(batch, items))
 

@@ -12,12 +12,12 @@ from core.catalogue.catalogue import Asset, Catalogue, Pair
 from core.catalogue.schemas import Currencies
 from core.rates.pricing import Method
 
-# As long as the gateway itself believes what is available.
+# As long as the gateway itself uses one reading of the usable methods.
 CACHE_S: Final = 1
 
 
 def read_currencies(gateway: Gateway, _call: Call) -> Reply:
-    """Return every coin and currency, and which coins can be paid with at this moment."""
+    """Return every coin and currency, and the coins that can be paid with now."""
     view = render(gateway.catalogue, gateway.availability.read().payments)
     return Reply(body=envelope(msgspec.json.encode(view)), headers={"Cache-Control": f"public, max-age={CACHE_S}"})
 

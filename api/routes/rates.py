@@ -1,4 +1,4 @@
-"""Declares the endpoint that tells what currencies are worth."""
+"""Declares the endpoint that returns the rates of currencies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from models.rates.rates import quotes_against_usdt
 
 
 def read_rates(_gateway: Gateway, call: Call) -> Reply:
-    """Return what every currency is worth in USDT, or one; what has no fresh rate is absent."""
+    """Return the rate of each currency in USDT, or of one; a currency without a fresh rate is absent."""
     query = cast("RateQuery", call.body)
     return answered(exchange_rates(quotes_against_usdt(query.currency_from)))
 

@@ -1,4 +1,4 @@
-"""Declares how a merchant shares what it is credited with other merchants: rules, and how they apply."""
+"""Declares how a merchant shares its credits with other merchants: the rules, and their settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_rules(_gateway: Gateway, call: Call) -> Reply:
 
 
 def read_config(_gateway: Gateway, call: Call) -> Reply:
-    """Return how a merchant's rules apply, and what it received."""
+    """Return the settings of a merchant's rules, and the shares that it received."""
     return answered(splits.show_config(call.merchant().merchant_id))
 
 

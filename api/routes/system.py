@@ -1,4 +1,4 @@
-"""Declares what operators and their machines ask: health, readiness, metrics, and the description of this API."""
+"""Declares the endpoints for operators and their machines: health, readiness, metrics, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OK: Final = Reply(body=msgspec.json.encode(Health(status="ok")))
 
 
 def read_health(_gateway: Gateway, _call: Call) -> Reply:
-    """Say that this process answers."""
+    """Answer: the process is alive."""
     return OK
 
 
@@ -28,7 +28,7 @@ def _audit_passed_at() -> str | None:
 
 
 def read_readiness(gateway: Gateway, _call: Call) -> Reply:
-    """Say that the gateway can serve, or name what is missing."""
+    """Return that the gateway can serve, or the checks that fail."""
     failing = gateway.readiness.failing()
     if failing:
         raise GatewayNotReady(f"Not ready: {', '.join(failing)}.")
@@ -42,7 +42,7 @@ def read_metrics(gateway: Gateway, _call: Call) -> Reply:
 
 
 def read_openapi(gateway: Gateway, _call: Call) -> Reply:
-    """Return the description of this API."""
+    """Return the OpenAPI document of this API."""
     packed = gateway.openapi()
     return Reply(body=packed.plain, packed=packed, headers={"Cache-Control": "public, max-age=300"})
 

@@ -1,4 +1,4 @@
-"""Declares the endpoints of static wallets: permanent addresses that are credited whenever something comes."""
+"""Declares the endpoints of static wallets: permanent addresses whose deposits are all credited."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from models.wallets.rows import WalletRow
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
-    """Return one wallet with a page of its deposits; another merchant's is as absent as a missing one."""
+    """Return one wallet with a page of its deposits; another merchant's is treated as missing."""
     lookup = cast("WalletLookup", call.body)
     row = _find(call.merchant().merchant_id, lookup)
     if row is None:
@@ -34,7 +34,7 @@ def _find(merchant_id: UUID, lookup: WalletLookup) -> WalletRow | None:
 
 
 def read_qr(gateway: Gateway, call: Call) -> Reply:
-    """Return the code of any text, ours or not."""
+    """Return the QR code of any text, whether one of our addresses or not."""
     del gateway
     return answered(wallet_views.qr_image(cast("WalletQr", call.body).address))
 

@@ -1,4 +1,4 @@
-"""Declares how a merchant says where its webhooks go, sees which went there, sends one again and tries the endpoint."""
+"""Declares how a merchant sets its webhooks' address, reads the deliveries, repeats one and tests its endpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from core.webhooks.schemas import (
 from models.webhooks import deliveries
 from models.webhooks import views as webhook_views
 
-# The receiver may take ten seconds; a little more until its answer is here.
+# A receiver may take ten seconds; the answer needs a little more to get here.
 TRIAL_WAIT_S: Final = 15.0
 
 EXAMPLE: Final[dict[str, Any]] = {

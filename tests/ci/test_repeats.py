@@ -24,7 +24,7 @@ def look(folder: Path, **files: list[str]) -> tuple[int, str]:
 def test_a_run_is_named_once_with_both_its_places(tmp_path: Path) -> None:
     longer = [*RUN, "value_8 = 8", "value_9 = 9"]
 
-    assert look(tmp_path, a=["first = 1", *longer], b=longer) == (1, "b.py:1 ~ a.py:2: 8 lines or more stand twice\n")
+    assert look(tmp_path, a=["first = 1", *longer], b=longer) == (1, "b.py:1 ~ a.py:2: 8 lines or more occur twice\n")
 
 
 def test_seven_lines_are_no_run(tmp_path: Path) -> None:
@@ -57,4 +57,4 @@ def test_a_run_may_stand_twice_in_one_file(tmp_path: Path) -> None:
 
 
 def test_no_file_at_all_is_an_error(tmp_path: Path) -> None:
-    assert look(tmp_path) == (1, "no Python file there: nothing was looked at\n")
+    assert look(tmp_path) == (1, "no Python file found: nothing was compared\n")

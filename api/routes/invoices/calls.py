@@ -1,4 +1,4 @@
-"""Declares the endpoints by which a merchant creates a payment and reads it."""
+"""Declares the endpoints with which a merchant creates a payment and reads it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from models.refunds import views as refund_views
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
-    """Return one payment with its refunds and strays; another merchant's is as absent as a missing one."""
+    """Return one payment with its refunds and strays; another merchant's is treated as missing."""
     shown = find_payment(gateway, call)
     row = shown.invoice
     view = views.payment(gateway.catalogue, shown, pay_url=gateway.settings.pay_url, public=False)
@@ -39,7 +39,7 @@ def _is_stray(deposit: Deposit) -> bool:
 
 
 def find_payment(gateway: Gateway, call: Call) -> Shown:
-    """Return the payment that a request means, at its present quote, or raise payment.not_found."""
+    """Return the payment that a request names, at its present quote, or raise payment.not_found."""
     lookup = cast("PaymentLookup", call.body)
     row = invoices.look_up(call.merchant().merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
     if row is None:

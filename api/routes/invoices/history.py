@@ -1,4 +1,4 @@
-"""Declares what merchants ask of payments made before: history, QR code, methods, resolution, webhooks sent again."""
+"""Declares the endpoints for existing payments: history, QR code, methods, resolution, repeated webhooks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_history(gateway: Gateway, call: Call) -> Reply:
 
 
 def read_qr(gateway: Gateway, call: Call) -> Reply:
-    """Return the code of the deposit address; before a coin is chosen, that of the payment page."""
+    """Return the QR code of the deposit address; before a coin is chosen, that of the payment page."""
     row = find_payment(gateway, call).invoice
     text = row.address or f"{gateway.settings.pay_url}/pay/{row.id}"
     return answered({"image": qr_data_uri(text)})
@@ -60,7 +60,7 @@ def read_services(gateway: Gateway, call: Call) -> Reply:
 
 
 def resolve_message(call: Call) -> ResolvePayment:
-    """Return the message of a resolution. Raises merchant.wrong_key_kind: a refund lets money leave."""
+    """Return the message of a resolution. Raises merchant.wrong_key_kind: a refund pays money out."""
     wanted = cast("ResolvePayment", call.body)
     if call.merchant().kind not in (PAYOUT_KEYS if wanted.action == "refund" else PAYMENT_KEYS):
         raise errors.MerchantWrongKeyKind

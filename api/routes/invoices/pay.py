@@ -1,4 +1,4 @@
-"""Shows payments to their buyer: public, known by their id alone, and without what is the merchant's."""
+"""Shows payments to their buyer: public, found by their id alone, without the merchant's private fields."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRIVATE: Final = ("additional_data", "payer_email", "payer_address")
 
 
 def invoice_id(text: str) -> UUID:
-    """Return the id in a path; only one spelling of a UUID is one."""
+    """Return the id in a path; only the canonical spelling of a UUID is valid."""
     if not is_uuid(text):
         raise errors.PayBadUuid
     return UUID(text)
@@ -40,7 +40,7 @@ def find(gateway: Gateway, text: str) -> Shown:
 
 
 def public_view(gateway: Gateway, shown: Shown) -> dict[str, Any]:
-    """Return the public payment object, with what may be chosen while nothing is."""
+    """Return the public payment object, with the methods to choose from while none is chosen."""
     row = shown.invoice
     methods: list[tuple[str, str]] = []
     if row.status == "select":
@@ -51,13 +51,13 @@ def public_view(gateway: Gateway, shown: Shown) -> dict[str, Any]:
 
 
 def read_payment(gateway: Gateway, call: Call) -> Reply:
-    """Return a payment to the one who holds its id."""
+    """Return a payment to the holder of its id."""
     view = public_view(gateway, find(gateway, call.params["invoice_id"]))
     return Reply(body=envelope(msgspec.json.encode(view)), headers={"Cache-Control": "no-cache"})
 
 
 def choice_message(call: Call) -> SelectMethod:
-    """Return what the actor needs to know of a choice."""
+    """Return the actor's message for a buyer's choice."""
     choice = cast("MethodChoice", call.body)
     wanted = invoice_id(call.params["invoice_id"])
     return SelectMethod(invoice_id=wanted, currency=choice.currency, network=choice.network)

@@ -1,4 +1,4 @@
-"""Declares how a merchant sets how it is paid: accepted methods, discounts and tolerance."""
+"""Declares how a merchant sets its terms of payment: accepted methods, discounts and tolerance."""
 
 from __future__ import annotations
 

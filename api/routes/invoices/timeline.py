@@ -1,4 +1,4 @@
-"""Declares the endpoint that tells a merchant what happened to a payment, and why it is not paid."""
+"""Declares the endpoint that shows a merchant the history of a payment, and why it is not paid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from models.invoices import timeline
 
 
 def read_timeline(gateway: Gateway, call: Call) -> Reply:
-    """Return what happened to a payment; another merchant's is as absent as a missing one."""
+    """Return the events of a payment; another merchant's is treated as missing."""
     return answered({"items": timeline.read(gateway.catalogue, find_payment(gateway, call))})
 
 

@@ -1,4 +1,4 @@
-"""Shows payment links to buyers and lets them check out: public, known by their id alone."""
+"""Shows payment links to buyers and takes their checkouts: public, found by their id alone."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PATH: Final = "/v1/link/{link_id}"
 
 
 def link_id(text: str) -> UUID:
-    """Return the id in a path; only one spelling of a UUID is one."""
+    """Return the id in a path; only the canonical spelling of a UUID is valid."""
     if not is_uuid(text):
         raise errors.PaylinkBadId
     return UUID(text)
 
 
 def find(gateway: Gateway, text: str) -> PaymentLinkRow:
-    """Return the link of a path. Raises paylink.bad_id, .disabled, and .not_found for what is off, over or missing."""
+    """Return the link of a path. Raises paylink.bad_id, .disabled, or .not_found (switched off, over or missing)."""
     wanted = link_id(text)
     if not gateway.settings.payment_links_enabled:
         raise errors.PaylinkDisabled
@@ -44,7 +44,7 @@ def find(gateway: Gateway, text: str) -> PaymentLinkRow:
 
 
 def public_view(gateway: Gateway, row: PaymentLinkRow) -> dict[str, Any]:
-    """Return a link as its buyers see it, with what they may pay in."""
+    """Return a link as its buyers see it, with the methods that they may pay by."""
     usable = gateway.availability.read()
     methods = pricing.offered_methods(gateway.catalogue, row.accepted_methods, usable.payments)
     if row.pinned_currency is not None:
@@ -57,13 +57,13 @@ def public_view(gateway: Gateway, row: PaymentLinkRow) -> dict[str, Any]:
 
 
 def read_link(gateway: Gateway, call: Call) -> Reply:
-    """Return a link to the one who holds its id."""
+    """Return a link to the holder of its id."""
     view = public_view(gateway, find(gateway, call.params["link_id"]))
     return Reply(body=envelope(msgspec.json.encode(view)), headers={"Cache-Control": "no-cache"})
 
 
 def order_message(call: Call) -> CheckOut:
-    """Return what the actor needs to know of a checkout."""
+    """Return the actor's message for a checkout."""
     order = cast("BuyersOrder", call.body)
     return CheckOut(
         link_id=link_id(call.params["link_id"]),

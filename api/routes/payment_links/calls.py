@@ -1,4 +1,4 @@
-"""Declares how a merchant makes payment links, reads them and switches them."""
+"""Declares how a merchant makes payment links, reads them and switches them on and off."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_list(gateway: Gateway, call: Call) -> Reply:
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
-    """Return one link with some of its payments; another merchant's is as absent as a missing one."""
+    """Return one link with some of its payments; another merchant's is treated as missing."""
     wanted = cast("PaymentLinkInfo", call.body)
     found = payment_links.find(call.merchant().merchant_id, UUID(wanted.link_id))
     if found is None:

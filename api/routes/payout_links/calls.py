@@ -1,4 +1,4 @@
-"""Declares how a merchant makes payout links (cheques): money put aside for who names the address later."""
+"""Declares how a merchant makes payout links (cheques): a held sum whose recipient names the address later."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from core.payout_links.tokens import ClaimTokens
 from models.payout_links import rows as payout_links
 from models.payout_links import views as payout_link_views
 
-# Five hundred links take longer than one; below what routers before us wait.
+# Five hundred links take longer than one; shorter than what routers before us wait.
 BATCH_WAIT_S: Final = 20.0
 
 
 def add_tokens(gateway: Gateway, answer: bytes) -> bytes:
-    """Add claim tokens to what a creation answered: they are stored nowhere and pass through no queue."""
+    """Add claim tokens to the answer of a creation: they are stored nowhere and pass through no queue."""
     tokens = ClaimTokens(gateway.settings.secret_keys)
     try:
         shown = payout_link_views.with_tokens(msgspec.json.decode(answer), tokens, gateway.settings.pay_url)
     except KeyError as error:
-        # The workers have new SECRET_KEYS already, and this process has not: it is a matter of a moment.
+        # The workers already have new SECRET_KEYS and this process does not: that lasts a moment.
         raise errors.GatewayBusy from error
     return msgspec.json.encode(shown)
 
 
 def batch_message(call: Call) -> list[BatchedLink]:
-    """Return the message of a batch: each item read by itself, or why it cannot be."""
+    """Return the message of a batch: each item parsed alone, or the error that it has."""
     return [_read(item) for item in cast("CreatePayoutLinks", call.body).links]
 
 
@@ -52,7 +52,7 @@ def _read(item: Any) -> BatchedLink:
             raise errors.RequestBadField("An item must be an object.")
         return BatchedLink(link=read_request(CreatePayoutLink, item, own_hosts=frozenset()))
     except errors.DomainError as refusal:
-        # It may quote the item, and so hold what UTF-8 cannot.
+        # The message may quote the item, and so hold text that UTF-8 cannot encode.
         text = refusal.message.encode("utf-8", "backslashreplace").decode()
         return BatchedLink(code=refusal.code, message=text)
 
@@ -65,7 +65,7 @@ def read_list(gateway: Gateway, call: Call) -> Reply:
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
-    """Return one link; another merchant's is as absent as a missing one."""
+    """Return one link; another merchant's is treated as missing."""
     lookup = cast("PayoutLinkLookup", call.body)
     found = payout_links.find(call.merchant().merchant_id, UUID(lookup.link_id))
     if found is None:

@@ -1,4 +1,4 @@
-"""Shows payout links (cheques) to their recipient: public, known by their token alone."""
+"""Shows payout links (cheques) to their recipient: public, found by their token alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATH: Final = "/v1/claim/{token}"
 
 
 def hash_of(token: str) -> bytes:
-    """Return what is stored of a token in a path, or raise payoutlink.not_found for what cannot be one."""
+    """Return the stored hash of a path's token, or raise payoutlink.not_found if it is malformed."""
     if not is_token(token):
         raise errors.PayoutlinkNotFound
     return token_hash(token)
@@ -32,13 +32,13 @@ def find(token: str) -> PayoutLinkRow:
 
 
 def read_claim(gateway: Gateway, call: Call) -> Reply:
-    """Return a link to the one who holds its token."""
+    """Return a link to the holder of its token."""
     view = payout_link_views.public(gateway.catalogue, find(call.params["token"]))
     return answered(view)
 
 
 def claim_message(call: Call) -> Claim:
-    """Return what the actor needs to know of a claim. The token itself goes no further."""
+    """Return the actor's message for a claim. The token itself is not passed on."""
     wanted = cast("ClaimLink", call.body)
     digest = hash_of(call.params["token"]).hex()
     return Claim(token_hash=digest, address=wanted.address, memo=wanted.memo or "")

@@ -1,4 +1,4 @@
-"""Declares how a merchant has balances sent to himself by themselves."""
+"""Declares a merchant's withdrawal rules, which send balances to its own address automatically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declares how a merchant orders payouts: reckon one, make one, make many, say who bears the fees."""
+"""Declares how a merchant orders payouts: quote one, make one, make many, choose who bears the fees."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
 from models.rates.rates import load_market
 
-# A hundred payouts take longer than one; below what routers before us wait.
+# A hundred payouts take longer than one; shorter than what routers before us wait.
 MASS_WAIT_S: Final = 20.0
 
 
 def read_quote(gateway: Gateway, call: Call) -> Reply:
-    """Reckon a payout without making it."""
+    """Quote a payout without making it."""
     wanted, catalogue = cast("CalculatePayout", call.body), gateway.catalogue
     pair = payout_rules.choose_pair(catalogue, gateway.available, currency=wanted.currency, network=wanted.network)
     units = payout_rules.amount_units(catalogue, pair.currency, wanted.amount)
@@ -54,7 +54,7 @@ def read_quote(gateway: Gateway, call: Call) -> Reply:
 
 
 def leaving_now(gateway: Gateway, call: Call) -> Callable[[Pair], int]:
-    """Return how to reckon what of the merchant's own balance can leave as a pair at this moment, in ledger units."""
+    """Return a function: the part of the merchant's balance that can leave as a pair now, in ledger units."""
     merchant_id, usable = call.merchant().merchant_id, gateway.availability.read()
     holdings = {} if freezes.is_refused(merchant_id, "", "") else ledger.holdings(merchant_id)
 
@@ -69,7 +69,7 @@ def leaving_now(gateway: Gateway, call: Call) -> Callable[[Pair], int]:
 
 
 def mass_message(call: Call) -> MassOrder:
-    """Return the message of a mass call: each payout as JSON of its own, whatever it is."""
+    """Return the message of a mass call: each payout as JSON of its own, not yet validated."""
     wanted = cast("MassPayout", call.body)
     return MassOrder(source=wanted.source or None, items=[json.dumps(item) for item in wanted.payouts])
 

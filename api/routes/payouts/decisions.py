@@ -1,4 +1,4 @@
-"""Declares how payouts that wait for somebody are approved and cancelled."""
+"""Declares how waiting payouts are approved and cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows payouts after their creation: one, all, and the methods there are."""
+"""Shows payouts after their creation: one, all, and the available methods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from models.rates.rates import load_market
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
-    """Return one payout; another merchant's is as absent as a missing one."""
+    """Return one payout; another merchant's is treated as missing."""
     lookup = cast("PayoutLookup", call.body)
     row = payouts.look_up(call.merchant().merchant_id, uuid=lookup.uuid, order_id=lookup.order_id)
     if row is None:
@@ -35,7 +35,7 @@ def read_history(gateway: Gateway, call: Call) -> Reply:
 
 
 def read_services(gateway: Gateway, call: Call) -> Reply:
-    """Return every method of the catalogue, with what a payout costs by it now."""
+    """Return every method of the catalogue, with the present cost of a payout by it."""
     leaving = leaving_now(gateway, call)
     catalogue, market, usable = gateway.catalogue, load_market(), gateway.availability.read().payouts
     items = [

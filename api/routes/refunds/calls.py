@@ -1,4 +1,4 @@
-"""Declares the endpoints of refunds: of credited payments, and of what a blocked static wallet holds."""
+"""Declares the endpoints of refunds: of credited payments, and of a blocked static wallet's deposits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from api.routes.payouts.calls import EXAMPLE as PAYOUT_EXAMPLE
 from core import errors
 from core.refunds.schemas import BlockedRefund, CreateRefund, PaymentRefund, WalletRefunds
 
-# What stops any refund from being sent.
+# The errors that can refuse any refund.
 SENDING_ERRORS: Final = (
     errors.PayoutFrozen,
     errors.PayoutFeeUnavailable,
