@@ -193,7 +193,7 @@ class PaymentPage(HostedPage):
             network_name=self._network_name(row.network),
             theme=row.theme,
         )
-        # The countdown uses the gateway's clock, not the device's. A header, or the page's ETag would never be the same.
+        # The countdown uses the gateway's clock, not the device's. A header: inside the page it would change the ETag.
         resp.set_header(CLOCK_HEADER, str(int(now.timestamp() * 1000)))
         return None if http_cache.is_known(req, resp, text.encode()) else text
 
