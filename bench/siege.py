@@ -17,13 +17,14 @@ from functools import partial
 from statistics import median
 from typing import Final
 
-from bench.batch import ADDRESSES, PAYMENT, PAYMENTS, Refused, as_merchant, call, run_batch
+from bench.batch import PAYMENT, PAYMENTS, Refused, as_merchant, call, run_batch
 from bench.measuring.harness import ROOT, Site, Target
 from bench.measuring.quiet import beside
 from bench.measuring.report import Figure, show
 from bench.measuring.targets import Product
 from cli.embedded.supervise.procfile import read_procfile
 
+ADDRESSES: Final = 110_000
 SECONDS: Final = 30.0
 SILENT_CLIENTS: Final = 40
 # Answers that a silent client asks for on one connection, of some 100 kB each: more than its socket takes.
