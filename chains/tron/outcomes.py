@@ -7,17 +7,15 @@ is read. Outcomes that were fetched one by one are kept, so that a step goes on 
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from functools import partial
 from typing import Final
 
 from chains.base import Block, ProviderError
+from chains.net import several
 from chains.net.http import TooMuchError
 from chains.net.rest import RestNode
 from chains.tron import wire
 
-# Outcomes are asked of one node this many at a time.
-FETCHERS: Final = 4
 # Blocks, by node, whose outcomes are too much for one answer.
 BLOCKS_KEPT: Final = 16
 
@@ -47,13 +45,10 @@ class OutcomeBook:
         return [known.get(txid, wire.Info(id=txid, height=block.height)) for txid in running]
 
     def _ask_singly(self, node: RestNode, block: Block, lacking: Collection[str]) -> None:
-        with ThreadPoolExecutor(FETCHERS) as pool:
-            # A thread does not inherit the step's budget by itself.
-            asked = [pool.submit(copy_context().run, _outcome, node, block, txid) for txid in lacking]
-        failures = [failure for future in asked if (failure := future.exception()) is not None]
-        self._keep(node, block, dict(future.result() for future in asked if future.exception() is None))
-        if failures:
-            raise failures[0]
+        fetched = several.fetch(partial(_outcome, node, block), lacking)
+        self._keep(node, block, fetched.answers)
+        if fetched.failure is not None:
+            raise fetched.failure
 
     def _known(self, node: RestNode, block: Block) -> dict[str, wire.Info] | None:
         with self._lock:
@@ -68,8 +63,8 @@ class OutcomeBook:
                 self._kept.popitem(last=False)
 
 
-def _outcome(node: RestNode, block: Block, txid: str) -> tuple[str, wire.Info]:
+def _outcome(node: RestNode, block: Block, txid: str) -> wire.Info:
     info = node.ask("wallet/gettransactioninfobyid", {"value": txid}, wire.Info)
     if info.id.lower() != txid or info.height != block.height:
         raise ProviderError(f"no outcome of a transaction in block {block.height}")
-    return txid, info
+    return info

@@ -7,15 +7,15 @@ than any reorg, and every provider must show the same logs for it.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from chains.base import Block, BlockScan, MissingLogsError, NotYetError, ProviderError
 from chains.evm import wire
 from chains.evm.scan.block import Assets, BlockReader, Candidate, Matcher
-from chains.evm.scan.receipts import FETCHERS, ReceiptBook
+from chains.evm.scan.receipts import ReceiptBook
+from chains.net import several
 from chains.net.json_rpc import JsonRpc, Rpc
 from chains.net.providers import RpcProviders
 from chains.net.usage import Kind
@@ -107,16 +107,10 @@ class RangeScanner:
     def _fetch(self, node: JsonRpc, first: int, last: int) -> tuple[dict[int, wire.FullBlock], LogsByBlock]:
         reader = BlockReader(node, self._assets)
         logs = self._logs_by_block(reader, first, last)
-        with ThreadPoolExecutor(FETCHERS) as pool:
-            # A thread does not inherit the step's budget by itself.
-            fetched = [pool.submit(copy_context().run, reader.full_block, height) for height in range(first, last + 1)]
-        blocks: dict[int, wire.FullBlock] = {}
-        for height, future in enumerate(fetched, start=first):
-            full = future.result()
-            if full is None:
-                raise NotYetError(f"block {height} is not there")
-            blocks[height] = full
-        return blocks, logs
+        fetched = several.fetch(partial(_full_block, reader), range(first, last + 1))
+        if fetched.failure is not None:
+            raise fetched.failure
+        return fetched.answers, logs
 
     def _read(
         self, node: JsonRpc, blocks: Mapping[int, wire.FullBlock], logs: LogsByBlock, matcher: Matcher, *, strict: bool
@@ -185,6 +179,13 @@ class RangeScanner:
         ):
             if isinstance(other, int) and other > shown:
                 raise ProviderError(f"the logs of blocks {first} to {last} were cut: {shown} of {other}")
+
+
+def _full_block(reader: BlockReader, height: int) -> wire.FullBlock:
+    full = reader.full_block(height)
+    if full is None:
+        raise NotYetError(f"block {height} is not there")
+    return full
 
 
 def _asked_once(

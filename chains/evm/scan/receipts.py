@@ -8,12 +8,12 @@ step, and each further step would start again; so the receipts that a node has s
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from functools import partial
 from typing import Final
 
 from chains.base import Block, ProviderError
 from chains.evm import wire
+from chains.net import several
 from chains.net.budget import BudgetSpentError
 from chains.net.http import RateLimitedError
 from chains.net.json_rpc import Rpc
@@ -22,8 +22,6 @@ Receipts = Mapping[str, wire.Receipt]
 
 # Up to this many receipts cost less one by one than the whole block's in one answer.
 SINGLY_MAX: Final = 4
-# Concurrent requests for receipts to one node.
-FETCHERS: Final = 4
 # A receipt weighs one, and each of its logs one and another for these bytes of data: half a KiB of memory or less.
 DATA_BYTES_WEIGHED: Final = 128
 # More than the receipts of any block of plain transfers, and some 50 MB.
@@ -58,13 +56,10 @@ class ReceiptBook:
         return {txid: known[txid] for txid in wanted}
 
     def _ask_singly(self, node: Rpc, block: Block, lacking: Sequence[str]) -> None:
-        with ThreadPoolExecutor(FETCHERS) as pool:
-            # A thread does not inherit the step's budget by itself.
-            asked = [pool.submit(copy_context().run, _receipt, node, block, txid) for txid in lacking]
-        failures = [failure for future in asked if (failure := future.exception()) is not None]
-        self._keep(node, block, dict(future.result() for future in asked if future.exception() is None))
-        if failures:
-            raise failures[0]
+        fetched = several.fetch(partial(_receipt, node, block), lacking)
+        self._keep(node, block, fetched.answers)
+        if fetched.failure is not None:
+            raise fetched.failure
 
     def drop(self, block_hash: str) -> None:
         """Forget the receipts of a block that was read to its end."""
@@ -118,10 +113,10 @@ def _of_block(node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:
     }
 
 
-def _receipt(node: Rpc, block: Block, txid: str) -> tuple[str, wire.Receipt]:
+def _receipt(node: Rpc, block: Block, txid: str) -> wire.Receipt:
     receipt = node.call("eth_getTransactionReceipt", [txid], wire.Receipt)
     if wire.block_or_tx_hash(receipt.transaction_hash) != txid:
         raise ProviderError("a receipt of another transaction")
     if wire.block_or_tx_hash(receipt.block_hash) != block.hash:
         raise ProviderError(f"a receipt of another block than {block.height}")
-    return txid, receipt
+    return receipt

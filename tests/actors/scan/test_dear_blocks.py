@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chains.evm.scan import receipts as evm_receipts
+from chains.net import several
 from models.db.base import rows
 from tests.actors.scan.world import World
 from tests.models.builders import CATALOGUE
@@ -55,7 +55,7 @@ def test_a_block_that_needs_more_than_a_step_has_is_read_in_several(start: Calla
     assert steps > 1
     assert rows("SELECT count(*) FROM deposits") == [(SPECKS,)]
     # What was proved in one step is not asked for in the next.
-    assert asked(world, "eth_getTransactionReceipt") <= SPECKS + steps * evm_receipts.FETCHERS
+    assert asked(world, "eth_getTransactionReceipt") <= SPECKS + steps * several.FETCHERS
 
 
 @pytest.mark.parametrize("network", ["bsc", "arbitrum"])
