@@ -135,7 +135,7 @@ class BlockReader:
             return ()
         # By hash, so that the logs are of this very block even when a reorg comes between the two calls.
         logs = self.ask_logs({"blockHash": block.hash})
-        if any(wire.block_or_tx_hash(log.block_hash) != block.hash for log in logs):
+        if not are_of(block, logs):
             raise ContradictionError(f"a log of another block than {block.height}")
         return logs
 
@@ -145,10 +145,8 @@ class BlockReader:
         return self._node.call("eth_getLogs", [wanted], list[wire.Log])
 
     def read(self, full: wire.FullBlock, height: int, matcher: Matcher, logs: Sequence[wire.Log]) -> BlockScan:
-        """Return the proved transfers to us in a block, given the logs that the node shows of it."""
+        """Return the proved transfers to us in a block, given the logs that the node shows of this very block."""
         block = wire.block(full, height)
-        if any(wire.block_or_tx_hash(log.block_hash) != block.hash for log in logs):
-            raise ProviderError(f"a log of another block than {height}")
         receipts = self._checked_receipts(full, block, logs)
         if receipts is not None and self._thorough:
             logs = [log for receipt in receipts.values() for log in receipt.logs if self._assets.is_ours(log)]
@@ -224,6 +222,11 @@ class BlockReader:
             for contract in self._assets.tokens
             if contract not in heard and bloom.may_hold(admitted, contract, TRANSFER_TOPIC)
         ]
+
+
+def are_of(block: Block, logs: Iterable[wire.Log]) -> bool:
+    """Return True if all logs name a block by its hash."""
+    return all(wire.block_or_tx_hash(log.block_hash) == block.hash for log in logs)
 
 
 def places(logs: Iterable[wire.Log]) -> frozenset[tuple[str, int]]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from chains.base import Block, BlockScan, MissingLogsError, NotYetError, ProviderError
 from chains.evm import wire
-from chains.evm.scan.block import Assets, BlockReader, Candidate, Matcher
+from chains.evm.scan.block import Assets, BlockReader, Candidate, Matcher, are_of
 from chains.evm.scan.receipts import ReceiptBook
 from chains.net import several
 from chains.net.json_rpc import JsonRpc, Rpc
@@ -117,7 +117,7 @@ class RangeScanner:
     ) -> Sequence[BlockScan]:
         reader = BlockReader(node, self._assets, book=self._book, strict=strict)
         for height, full in blocks.items():
-            self._witnessed(wire.block(full, height))
+            _check_logs(self._witnessed(wire.block(full, height)), logs.get(height, ()))
         ours = _asked_once(self._assets, blocks.values(), logs.values(), matcher)
         return [reader.read(full, height, ours, logs.get(height, ())) for height, full in blocks.items()]
 
@@ -148,8 +148,7 @@ class RangeScanner:
         if header is None:
             raise NotYetError(f"block {height} is not there")
         block, shown = self._witnessed(wire.block(header, height)), logs.get(height, [])
-        if any(wire.block_or_tx_hash(log.block_hash) != block.hash for log in shown):
-            raise ProviderError(f"a log of another block than {height}")
+        _check_logs(block, shown)
         matched = [found for found in self._candidates(shown) if found.recipient in ours]
         sent = tuple((found.sender, found.txid) for found in self._candidates(shown))
         return BlockScan(block=block, transfers=tuple(reader.prove(matched, block, shown, {})), sent=sent)
@@ -179,6 +178,12 @@ class RangeScanner:
         ):
             if isinstance(other, int) and other > shown:
                 raise ProviderError(f"the logs of blocks {first} to {last} were cut: {shown} of {other}")
+
+
+def _check_logs(block: Block, logs: Iterable[wire.Log]) -> None:
+    """Refuse logs of another block. A reorg between two questions explains them, so that the node keeps its rank."""
+    if not are_of(block, logs):
+        raise ProviderError(f"a log of another block than {block.height}")
 
 
 def _full_block(reader: BlockReader, height: int) -> wire.FullBlock:

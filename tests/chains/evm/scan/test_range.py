@@ -166,6 +166,19 @@ def test_a_log_out_of_its_range_is_refused(peers: list[LyingRpc]) -> None:
     assert [scan.block.height for scan in reader.scan(0, 460, ours)] == [1]
 
 
+@pytest.mark.parametrize("network", ["ethereum", "base"])
+def test_a_log_of_another_fork_is_refused_in_a_range(request: pytest.FixtureRequest, network: str) -> None:
+    node: HandMined = request.getfixturevalue(network)
+    for _ in range(4):
+        pay(node, network, 1)
+    with LyingRpc(node.url) as peer:
+        peer.lies["eth_getLogs"] = lambda truth, _params: [log | {"blockHash": "0x" + "11" * 32} for log in truth]
+        ranges = evm_reader(peer.url, network=network)._ranges
+        ranges.size.blocks = 170
+        with pytest.raises(ProviderError, match="a log of another block"):
+            ranges.scan(1, node.height(), ours.addresses)
+
+
 def test_a_range_that_is_too_much_shrinks_until_it_passes(peers: list[LyingRpc]) -> None:
     def limited(truth: Any, params: list[Any]) -> Any:
         where = params[0]
