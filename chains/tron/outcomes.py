@@ -1,7 +1,8 @@
 """Fetches the outcomes of a block's transactions: all in one answer, or one by one where that is too much.
 
 Used by chains.tron.scan. Anybody can fill a block with calls that return long data, and the answer is then longer than
-is read. Outcomes that were fetched one by one are kept, so that a step goes on where the last one was cut off.
+is read, or refused by the node's host. Outcomes that were fetched one by one are kept, so that a step goes on where the
+last one was cut off.
 """
 
 import threading
@@ -12,7 +13,7 @@ from typing import Final
 
 from chains.base import Block, ProviderError
 from chains.net import several
-from chains.net.http import TooMuchError
+from chains.net.http import RefusedError, TooMuchError
 from chains.net.rest import RestNode
 from chains.tron import wire
 
@@ -37,7 +38,8 @@ class OutcomeBook:
         if known is None:
             try:
                 return node.ask("wallet/gettransactioninfobyblocknum", {"num": block.height}, list[wire.Info])
-            except TooMuchError:
+            except (RefusedError, TooMuchError):
+                # Each by itself may pass.
                 self._keep(node, block, {})
                 known = {}
         self._ask_singly(node, block, [txid for txid, runs in running.items() if runs and txid not in known])

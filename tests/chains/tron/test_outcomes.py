@@ -11,6 +11,7 @@ from chains.base import BlockScan, ProviderError, Recorded
 from chains.net import http
 from tests.chains.tron.twists import twisted
 from tests.chains.tron.world import OURS, World
+from tests.peers.json_rpc_node import Raw
 from tests.peers.tron import TRX
 
 BYTES_MAX = 100_000
@@ -49,6 +50,27 @@ def test_outcomes_that_are_too_much_are_fetched_one_by_one(chain: World, paid: B
             assert told.scan(paid.block.height).transfers == paid.transfers
     # Of the calls alone, and once.
     assert sorted(asked) == sorted(each.txid for each in paid.transfers if each.ordinal != "native")
+
+
+@pytest.mark.parametrize("refusal", [Raw(status=413), Raw(status=400), {"Error": "class java.lang.Exception"}])
+def test_outcomes_are_fetched_one_by_one_from_a_node_that_refuses_the_list(
+    chain: World, paid: BlockScan, refusal: object
+) -> None:
+    with twisted(chain, gettransactioninfobyblocknum=lambda _: refusal) as told:
+        assert told.scan(paid.block.height).transfers == paid.transfers
+
+
+@pytest.mark.parametrize("failure", [Raw(status=429), Raw(status=500), Raw(b"[{"), None])
+def test_outcomes_are_not_fetched_one_by_one_after_another_failure(
+    chain: World, paid: BlockScan, failure: object
+) -> None:
+    asked: list[str] = []
+    with (
+        twisted(chain, gettransactioninfobyblocknum=lambda _: failure, gettransactioninfobyid=counted(asked)) as told,
+        pytest.raises(ProviderError),
+    ):
+        told.scan(paid.block.height)
+    assert asked == []
 
 
 def test_a_deposit_in_such_a_block_has_a_second_opinion(chain: World, paid: BlockScan) -> None:
