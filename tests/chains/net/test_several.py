@@ -1,4 +1,4 @@
-"""Several questions to one node: what came is returned with the first failure, and each question pays of the step."""
+"""Several questions to one node: the answers are returned with the first failure, and each is paid for by the step."""
 
 from __future__ import annotations
 
