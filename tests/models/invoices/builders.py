@@ -23,7 +23,7 @@ _ordinals = count(1)
 
 
 def address(family: str = "evm") -> tuple[int, str]:
-    """Put an address into the pool, past its signatures, and return (ordinal, address in the stored form)."""
+    """Add an address to the pool, past its signatures; return (ordinal, address in the stored form)."""
     ordinal = next(_ordinals)
     pooled = f"0x{uuid4().hex}{ordinal:08x}"
     execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES (%s, %s, %s)", (family, ordinal, pooled))
@@ -84,7 +84,7 @@ def agnostic_invoice(merchant_id: UUID, **columns: Any) -> InvoiceRow:
 
 
 def creation(new: InvoiceRow, **arguments: Any) -> Creation:
-    """Return what creates an invoice by a call of its own, unless told otherwise."""
+    """Return the creation of an invoice, with a call of its own by default."""
     return Creation(
         invoice=new,
         **{
@@ -128,9 +128,9 @@ def requote(of: InvoiceRow, payer_units: int, *, valid_from: datetime, fee_fixed
 
 
 def keep_rates(**usd: int | None) -> None:
-    """Keep what coins are worth from now on, without end; None: from now on it is not known."""
+    """Keep rates of coins from now on, without end; None means that a rate is unknown."""
     for currency, price in usd.items():
-        # A trigger's row of the last seconds is in force only after this one.
+        # A row that a trigger wrote in the last seconds comes into force only after this one.
         execute("DELETE FROM kept_rates WHERE (currency, network) = (%s, '') AND starts_at > app_now()", (currency,))
         execute(
             "INSERT INTO kept_rates (currency, network, minute, starts_at, stale_at, figure)"
@@ -152,14 +152,14 @@ def seen(of: InvoiceRow) -> InvoiceRow:
 
 
 def settled(of: InvoiceRow) -> InvoiceRow:
-    """Settle an invoice and return it; nothing that must always hold may be broken then."""
+    """Settle an invoice, check the invariants and return it."""
     settlement.settle(CATALOGUE, of.id)
     assert_sound()
     return invoices.reread(of.id)
 
 
 def paid(chain: Chain, to: InvoiceRow, units: int | None = None) -> InvoiceRow:
-    """Pay an invoice, its whole price unless told otherwise, confirm the deposit and settle."""
+    """Pay an invoice, by default its whole price, confirm the deposit and settle."""
     chain.pay_and_confirm(to, to.payer_units or 0 if units is None else units)
     return settled(to)
 

@@ -1,4 +1,4 @@
-"""An invoice that got hundreds of specks is settled, and taken back, a page at a time and by work in proportion."""
+"""An invoice with hundreds of small deposits is settled and reversed a page at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> Chain:
 
 
 class Reads:
-    """What statements returned, how often the deposits of an invoice were added up, and how often one was judged."""
+    """Counts the rows that statements returned, and how often an invoice's deposits were summed."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rows: list[int] = []
@@ -55,7 +55,7 @@ class Reads:
 
 
 def specks(chain: Chain, to: InvoiceRow, count: int = SPECKS) -> None:
-    """Pay an invoice by specks, all of one block, each a copy of the first."""
+    """Pay an invoice by small deposits in one block, each a copy of the first."""
     chain.pay(to, SPECK)
     execute(
         "INSERT INTO deposits (id, network, txid, ordinal, currency, amount_units, address, sender, owner_kind,"
@@ -69,14 +69,14 @@ def specks(chain: Chain, to: InvoiceRow, count: int = SPECKS) -> None:
 
 
 def left(status: str) -> int:
-    """Count the deposits that stand in a status."""
+    """Count the deposits in a status."""
     found = one("SELECT count(*) FROM deposits WHERE status = %s", (status,))
     assert found is not None
     return int(found[0])
 
 
 def settle_all(of: InvoiceRow) -> int:
-    """Settle in steps, as the scan and the clock do, until all is credited; returns how many steps it took."""
+    """Settle in steps, as the scan and the clock do, until all is credited; return the number of steps."""
     for step in range(1, SPECKS):
         settlement.settle(CATALOGUE, of.id)
         if left("credited") == SPECKS:
@@ -84,7 +84,7 @@ def settle_all(of: InvoiceRow) -> int:
     raise AssertionError("it never ends")
 
 
-def test_no_statement_reads_more_than_a_page_of_a_crowd_and_no_page_adds_all_up(
+def test_a_crowd_is_read_a_page_at_a_time_and_summed_twice(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = invoice(shop, accuracy_ppm=1_000)
@@ -96,7 +96,7 @@ def test_no_statement_reads_more_than_a_page_of_a_crowd_and_no_page_adds_all_up(
     pages = 2 * SPECKS // PAGE
     assert steps == -(-pages // settlement.PAGES_PER_STEP)
     assert max(reads.rows) == PAGE + 1
-    # When it is decided and when the last is credited, whatever number of pages is between them.
+    # Once when the status is decided and once at the last credit, however many pages are between them.
     assert reads.sums == 2
     got = invoices.reread(mine.id)
     assert (got.status, got.confirmed_units, got.fee_fixed_taken_units) == ("paid", SPECKS * SPECK, FIXED_FEE)
@@ -122,8 +122,8 @@ def test_growth_in_an_earlier_page_is_announced_where_the_last_page_has_none(sho
     assert events(mine) == ["invoice.paid", "invoice.paid_over", "invoice.paid_over"]
 
 
-def test_the_sums_of_a_half_confirmed_crowd_are_those_of_its_deposits(shop: UUID, chain: Chain) -> None:
-    """Also where it was never settled while it was pending, so that nothing of it was shown."""
+def test_the_sums_of_a_half_confirmed_crowd_equal_its_deposits(shop: UUID, chain: Chain) -> None:
+    """Also if it was never settled while pending, so that none of it was shown."""
     mine = invoice(shop)
     specks(chain, mine)
 
@@ -133,7 +133,7 @@ def test_the_sums_of_a_half_confirmed_crowd_are_those_of_its_deposits(shop: UUID
     assert (got.status, got.confirmed_units, got.detected_units) == ("check", confirmed * SPECK, confirmed * SPECK)
 
 
-def test_a_crowd_of_strays_is_confirmed_and_adds_nothing(shop: UUID, chain: Chain) -> None:
+def test_a_crowd_of_strays_is_confirmed_and_adds_no_sum(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     specks(chain, mine)
     execute("UPDATE deposits SET stray_reason = 'asset'")
@@ -146,7 +146,7 @@ def test_a_crowd_of_strays_is_confirmed_and_adds_nothing(shop: UUID, chain: Chai
     assert (left("reversed"), net_of(Account(shop, SUSPENSE, "USDT"))) == (SPECKS, 0)
 
 
-def test_a_crowd_that_a_reorg_takes_is_added_up_once(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowd_that_a_reorg_takes_is_summed_once(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     mine, other = invoice(shop, accuracy_ppm=1_000), invoice(shop)
     specks(chain, mine)
     settle_all(mine)
@@ -162,9 +162,7 @@ def test_a_crowd_that_a_reorg_takes_is_added_up_once(shop: UUID, chain: Chain, m
     assert (held(shop), left("reversed")) == ({}, SPECKS + 1)
 
 
-def test_what_a_scan_that_died_left_of_a_reorg_is_judged_with_the_rest(
-    shop: UUID, chain: Chain, rung: list[str]
-) -> None:
+def test_reversals_left_by_a_dead_scan_are_judged_with_the_rest(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine = invoice(shop, accuracy_ppm=1_000)
     specks(chain, mine)
     settle_all(mine)
@@ -182,7 +180,7 @@ def test_what_a_scan_that_died_left_of_a_reorg_is_judged_with_the_rest(
     assert invoices.reread(mine.id).status == "check"
 
 
-def test_the_last_of_a_reorg_is_judged_even_where_somebody_else_took_it_back(shop: UUID, chain: Chain) -> None:
+def test_the_last_reversal_is_judged_even_if_another_process_made_it(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     for _ in range(2):
         paid(chain, mine)
@@ -197,15 +195,15 @@ def test_the_last_of_a_reorg_is_judged_even_where_somebody_else_took_it_back(sho
     assert invoices.reread(mine.id).status == "check"
 
 
-def test_nothing_more_of_a_crowd_is_credited_once_a_reorg_took_too_much(shop: UUID, chain: Chain) -> None:
-    """Whoever credits in pages looks at the sums, not at the status alone."""
+def test_crediting_a_crowd_stops_once_a_reorg_took_too_much(shop: UUID, chain: Chain) -> None:
+    """Crediting by pages has to check the sums, and not the status alone."""
     mine = invoice(shop, accuracy_ppm=1_000)
     specks(chain, mine)
     while not left("credited"):
         settled(mine)
     credited = left("credited")
     assert SPECKS - credited > PAGE
-    # None that is credited, so that the reversal has nothing else to change.
+    # A deposit not yet credited, so that the reversal changes nothing else.
     found = one("SELECT id FROM deposits WHERE status = 'confirmed' LIMIT 1")
     assert found is not None
     reversals.reverse_of_invoice(CATALOGUE, found[0], mine.id, is_judged=False)

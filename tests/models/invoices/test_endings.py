@@ -1,4 +1,4 @@
-"""What nobody paid ends by the page as it would alone; what has money, or may have some, is left to settlement."""
+"""Unpaid invoices end by pages as they would alone; those with money, or maybe with some, are left to settlement."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pass_by(chain: Chain, of: InvoiceRow) -> None:
 
 
 def written(of: InvoiceRow) -> tuple[Any, ...]:
-    """Return an invoice's row, timeline and webhooks, but for what tells it from its like."""
+    """Return an invoice's row, timeline and webhooks without its own ids and times."""
     own = {"id", "address", "address_ordinal", "created_at", "updated_at", "expires_at", "rate_expires_at"}
     row = {name: value for name, value in vars(invoices.reread(of.id)).items() if name not in own}
     told = rows("SELECT event, detail FROM invoice_events WHERE invoice_id = %s ORDER BY id", (of.id,))
@@ -53,7 +53,7 @@ def written(of: InvoiceRow) -> tuple[Any, ...]:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Note each statement that is sent from now on."""
+    """Record each statement from now on."""
     found, run = [], base.run
     monkeypatch.setattr(base, "run", lambda sql, params=(): found.append(sql) or run(sql, params))
     return found
@@ -89,7 +89,7 @@ def test_a_page_writes_each_row_once(shop: UUID, chain: Chain, sent: list[str]) 
     assert column("SELECT count(*) FROM quotes") == [12]
 
 
-def test_where_nothing_is_due_nothing_is_written(shop: UUID, chain: Chain, sent: list[str]) -> None:
+def test_a_page_without_due_invoices_writes_nothing(shop: UUID, chain: Chain, sent: list[str]) -> None:
     invoice(shop)
     sent.clear()
 
@@ -133,7 +133,7 @@ HAS_SOMETHING: Final[dict[str, Callable[[Chain, InvoiceRow], object]]] = {
 
 
 @pytest.mark.parametrize("cause", HAS_SOMETHING)
-def test_an_invoice_that_something_came_to_is_left_alone(shop: UUID, chain: Chain, cause: str) -> None:
+def test_an_invoice_with_a_deposit_or_sighting_is_left_to_settlement(shop: UUID, chain: Chain, cause: str) -> None:
     mine = invoice(shop)
     HAS_SOMETHING[cause](chain, mine)
     pass_by(chain, mine)
@@ -142,7 +142,7 @@ def test_an_invoice_that_something_came_to_is_left_alone(shop: UUID, chain: Chai
     assert invoices.reread(mine.id).status == "check"
 
 
-def test_money_that_comes_while_the_page_is_taken_up_is_seen(
+def test_a_deposit_found_while_the_page_is_claimed_keeps_its_invoice_open(
     monkeypatch: pytest.MonkeyPatch, shop: UUID, chain: Chain
 ) -> None:
     lucky, other = invoice(shop), invoice(shop)
@@ -163,7 +163,7 @@ def test_money_that_comes_while_the_page_is_taken_up_is_seen(
     assert [invoices.reread(of.id).generation for of in (lucky, other)] == [4, 4]
 
 
-def test_threads_share_what_is_due_and_none_is_ended_twice(shop: UUID, chain: Chain) -> None:
+def test_threads_share_due_invoices_and_end_each_once(shop: UUID, chain: Chain) -> None:
     endpoint(shop)
     mine = [invoice(shop) for _ in range(12)]
     pass_by(chain, mine[-1])
@@ -175,7 +175,7 @@ def test_threads_share_what_is_due_and_none_is_ended_twice(shop: UUID, chain: Ch
     assert [events(of) for of in mine] == [["invoice.expired"]] * 12
 
 
-def test_a_page_that_fails_at_its_end_leaves_nothing(monkeypatch: pytest.MonkeyPatch, shop: UUID, chain: Chain) -> None:
+def test_a_page_that_fails_at_its_end_is_rolled_back(monkeypatch: pytest.MonkeyPatch, shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     endpoint(shop)
     pass_by(chain, mine)
@@ -188,7 +188,7 @@ def test_a_page_that_fails_at_its_end_leaves_nothing(monkeypatch: pytest.MonkeyP
     assert rows("SELECT 1 FROM invoice_events") == []
 
 
-def test_what_waits_for_a_scan_that_does_not_move_is_in_nobodys_way(shop: UUID, chain: Chain) -> None:
+def test_invoices_waiting_for_a_stopped_scan_delay_no_others(shop: UUID, chain: Chain) -> None:
     for lifetime_s in (300, 301, 302):
         invoice(shop, lifetime_s=lifetime_s, network="bsc")
     mine = invoice(shop)
@@ -199,13 +199,13 @@ def test_what_waits_for_a_scan_that_does_not_move_is_in_nobodys_way(shop: UUID, 
     assert invoices.reread(mine.id).status == "expired"
 
 
-def test_a_claim_needs_the_transaction_that_ends_it() -> None:
+def test_a_claim_outside_the_ending_transaction_raises() -> None:
     with pytest.raises(RuntimeError, match="in the transaction"):
         invoices.claim_due(1, further="true")
 
 
 @pytest.mark.parametrize("is_held", [True, False])
-def test_what_is_due_is_settled_by_one_thread_alone(shop: UUID, chain: Chain, is_held: bool) -> None:  # noqa: FBT001
+def test_a_due_invoice_is_settled_by_one_thread(shop: UUID, chain: Chain, is_held: bool) -> None:  # noqa: FBT001
     mine = invoice(shop)
     pass_by(chain, mine)
     if not is_held:

@@ -1,4 +1,4 @@
-"""A page of a merchant's payments reads what it shows, however many others the merchant has."""
+"""A page of a merchant's payments reads only its rows, however many others the merchant has."""
 
 from __future__ import annotations
 

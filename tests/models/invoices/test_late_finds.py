@@ -1,4 +1,4 @@
-"""What was sent in time and is found late is judged as if it had been found then; what was refunded stays refunded."""
+"""A payment sent in time and found late is judged as if found then; a refunded one stays refunded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
         (PRICE - 1, "wrong_amount", "invoice.wrong_amount"),
     ],
 )
-def test_a_payment_in_time_that_is_found_after_the_expiry(
+def test_a_payment_in_time_found_after_the_expiry_counts_as_in_time(
     shop: UUID, chain: Chain, units: int, status: str, event: str
 ) -> None:
     mine = invoice(shop)
@@ -41,7 +41,7 @@ def test_a_payment_in_time_that_is_found_after_the_expiry(
     assert bool(held(shop).get(MATURING)) == (status != "wrong_amount")
 
 
-def test_one_second_after_the_expiry_is_late_however_it_is_found(shop: UUID, chain: Chain) -> None:
+def test_one_second_after_the_expiry_is_late_however_it_was_found(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     expired(chain, mine)
     chain.find_late(mine, PRICE, at=mine.expires_at + timedelta(seconds=1))
@@ -50,7 +50,7 @@ def test_one_second_after_the_expiry_is_late_however_it_is_found(shop: UUID, cha
     assert settled(mine).status == "wrong_amount"
 
 
-def test_the_rest_of_a_part_that_is_found_late_makes_it_paid(shop: UUID, chain: Chain) -> None:
+def test_a_rest_in_time_found_late_completes_the_payment(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, 4 * USDT)
     assert expired(chain, mine).status == "wrong_amount"
@@ -63,7 +63,7 @@ def test_the_rest_of_a_part_that_is_found_late_makes_it_paid(shop: UUID, chain: 
     assert events(mine) == ["invoice.wrong_amount", "invoice.paid"]
 
 
-def test_two_parts_found_late_wait_for_each_other(shop: UUID, chain: Chain) -> None:
+def test_two_parts_in_time_found_late_complete_the_payment(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     expired(chain, mine)
     chain.find_late(mine, 4 * USDT, at=mine.expires_at)
@@ -77,7 +77,7 @@ def test_two_parts_found_late_wait_for_each_other(shop: UUID, chain: Chain) -> N
     assert events(mine) == ["invoice.expired", "invoice.expired", "invoice.paid"]
 
 
-def test_beside_a_late_payment_the_one_in_time_decides(shop: UUID, chain: Chain) -> None:
+def test_a_payment_in_time_decides_even_after_a_late_one(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     expired(chain, mine)
     assert paid(chain, mine).status == "wrong_amount"
@@ -87,7 +87,7 @@ def test_beside_a_late_payment_the_one_in_time_decides(shop: UUID, chain: Chain)
     assert settled(mine).status == "paid_over"
 
 
-def test_where_money_went_back_nothing_that_is_found_decides(shop: UUID, chain: Chain) -> None:
+def test_a_late_find_changes_nothing_after_a_refund(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, 4 * USDT)
     expired(chain, mine)
@@ -101,7 +101,7 @@ def test_where_money_went_back_nothing_that_is_found_decides(shop: UUID, chain: 
     assert held(shop).get(MATURING) is None
 
 
-def test_what_is_found_late_is_judged_by_the_quote_of_its_block(shop: UUID, chain: Chain) -> None:
+def test_a_late_find_is_judged_by_the_quote_of_its_block(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     moment = chain.time + timedelta(minutes=10)
     requote(mine, 12 * USDT, valid_from=moment)

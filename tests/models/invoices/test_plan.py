@@ -1,4 +1,4 @@
-"""From a request to the invoice it asks for: what is left out gets its default, what cannot be is refused."""
+"""Turns a request into an invoice: missing fields get defaults, impossible requests are refused."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def planned(
     )
 
 
-def test_an_ordinary_invoice() -> None:
+def test_an_invoice_with_a_coin_has_its_quote() -> None:
     plan = planned()
     new = plan.invoice
 
@@ -63,7 +63,7 @@ def test_an_ordinary_invoice() -> None:
     assert (new.theme, new.url_callback, new.additional_data, new.is_payment_multiple) == ("light", None, "", False)
 
 
-def test_an_agnostic_invoice() -> None:
+def test_an_agnostic_invoice_has_no_quote() -> None:
     plan = planned(to_currency=None, network=None)
     new = plan.invoice
 
@@ -72,7 +72,7 @@ def test_an_agnostic_invoice() -> None:
     assert (new.payer_units, new.fee_fixed_units, new.generation, new.fee_fixed_usd_cents) == (None, None, 0, 30)
 
 
-def test_empty_texts_are_absent() -> None:
+def test_empty_texts_count_as_absent() -> None:
     new = planned(
         to_currency="", network="", order_id="", url_callback="", url_return="", additional_data="", theme=""
     ).invoice
@@ -80,7 +80,7 @@ def test_empty_texts_are_absent() -> None:
     assert (new.status, new.order_id, new.url_callback, new.theme) == ("select", None, None, "light")
 
 
-def test_what_the_merchant_says_is_kept() -> None:
+def test_the_merchants_own_fields_are_kept() -> None:
     said = {
         "order_id": "o-1", "url_callback": "https://a.example/cb", "url_return": "https://a.example/r",
         "url_success": "https://a.example/s", "additional_data": "x", "payer_email": "b@c.example", "theme": "dark",
@@ -95,12 +95,12 @@ def test_what_the_merchant_says_is_kept() -> None:
     ("asked", "given"),
     [(None, 3600), (-1, 300), (0, 300), (299, 300), (300, 300), (43_200, 43_200), (43_201, 43_200), (2**63, 43_200)],
 )
-def test_the_lifetime_is_clamped(asked: int | None, given: int) -> None:
+def test_the_lifetime_is_clamped_to_its_bounds(asked: int | None, given: int) -> None:
     assert clamp_lifetime(asked) == given
     assert planned(lifetime=asked).lifetime_s == given
 
 
-def test_the_price_in_the_coin_itself_needs_no_new_quote() -> None:
+def test_a_price_in_the_coin_itself_needs_no_later_quote() -> None:
     plan = planned(amount="1.000000000000000001", currency="ETH", to_currency="ETH")
 
     assert plan.quote_s is None
@@ -111,7 +111,7 @@ def test_the_price_in_the_coin_itself_needs_no_new_quote() -> None:
     ("currency", "amount", "units"),
     [("USD", "0.01", 1), ("JPY", "5000", 5000), ("USDT", "1.000001", 1_000_001 * 10**12), ("ETH", "7", 7 * 10**18)],
 )
-def test_a_price_is_read_in_its_currencys_digits(currency: str, amount: str, units: int) -> None:
+def test_a_price_is_read_with_its_currencys_digits(currency: str, amount: str, units: int) -> None:
     assert planned(amount=amount, currency=currency, to_currency=None, network=None).invoice.price_units == units
 
 
@@ -130,7 +130,7 @@ def test_a_bad_price_is_refused(currency: str, amount: str, method: tuple[str | 
     ("accuracy", "merchants", "ppm"),
     [(None, None, 0), (None, 20_000, 20_000), (0, 20_000, 0), (0.3, 20_000, 3000), (5, None, 50_000)],
 )
-def test_the_tolerance_is_the_invoices_own_else_the_merchants(
+def test_the_tolerance_is_the_invoices_own_or_the_merchants(
     accuracy: float | None, merchants: int | None, ppm: int
 ) -> None:
     terms = replace(TERMS, accuracy_ppm=merchants)
@@ -160,12 +160,12 @@ def test_a_bad_tolerance_is_refused(accuracy: float) -> None:
         pytest.param({"subtract": 10, "network": "bsc"}, InvoiceQuoteFailed, id="no network fee to take a part of"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_created_says_why(fields: dict[str, Any], error: type[DomainError]) -> None:
+def test_an_impossible_invoice_is_refused_with_its_reason(fields: dict[str, Any], error: type[DomainError]) -> None:
     with pytest.raises(error):
         planned(**fields)
 
 
-def test_the_limits_are_of_what_the_payer_owes() -> None:
+def test_limits_apply_to_the_owed_sum() -> None:
     terms = replace(TERMS, discounts_ppm={("USDT", "ethereum"): 500_000})
 
     assert planned(amount="20000000", terms=terms).invoice.payer_units == 10_000_000 * USDT
@@ -174,7 +174,7 @@ def test_the_limits_are_of_what_the_payer_owes() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_later_quotes_keep_the_terms_of_the_creation() -> None:
+def test_later_quotes_keep_the_fixed_fee_and_discount() -> None:
     """The fixed fee is frozen at creation; the discount at the first quote."""
     mine = invoice(merchant(), discount_ppm=100_000)
     dearer = replace(TERMS, fee_fixed_usd_cents=99, discounts_ppm={("USDT", "ethereum"): 200_000})
@@ -187,7 +187,7 @@ def test_later_quotes_keep_the_terms_of_the_creation() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_a_later_quote_has_no_limits_since_its_sale_is_open() -> None:
+def test_a_later_quote_is_not_checked_against_limits() -> None:
     mine = invoice(merchant(), price_units=50)
 
     assert quote_by(CATALOGUE, MARKET, mine).payer_units == USDT // 2

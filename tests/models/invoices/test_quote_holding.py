@@ -1,4 +1,4 @@
-"""A quote is held by deposits that came in time, once they reach a tenth of it; specks hold nothing."""
+"""Deposits in time hold a quote once they reach a tenth of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def let_the_rate_run_out(chain: Chain) -> None:
     ("parts", "is_due"),
     [((), True), ((1,), True), ((TENTH - 1,), True), ((TENTH,), False), ((TENTH // 2, TENTH // 2), False)],
 )
-def test_an_invoice_is_quoted_anew_until_a_tenth_came(
+def test_an_invoice_is_requoted_until_a_tenth_is_paid(
     shop: UUID, chain: Chain, parts: tuple[int, ...], *, is_due: bool
 ) -> None:
     mine = invoice(shop)
@@ -38,7 +38,7 @@ def test_an_invoice_is_quoted_anew_until_a_tenth_came(
     assert seen(mine).generation == (2 if is_due else 1)
 
 
-def test_a_deposit_that_is_recorded_but_not_settled_holds_its_quote(shop: UUID, chain: Chain) -> None:
+def test_a_recorded_deposit_holds_its_quote_before_it_is_settled(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, TENTH)
     let_the_rate_run_out(chain)
@@ -46,7 +46,7 @@ def test_a_deposit_that_is_recorded_but_not_settled_holds_its_quote(shop: UUID, 
     assert settled(mine).generation == 1
 
 
-def test_a_speck_is_judged_with_what_follows_by_the_quote_of_that(shop: UUID, chain: Chain) -> None:
+def test_a_small_deposit_is_judged_by_the_quote_of_the_following_ones(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, 1)
     requote(mine, 12 * USDT, valid_from=chain.time + timedelta(seconds=1))
@@ -58,12 +58,12 @@ def test_a_speck_is_judged_with_what_follows_by_the_quote_of_that(shop: UUID, ch
     assert (got.status, got.generation) == ("paid", 2)
 
 
-def test_specks_that_add_up_to_a_tenth_hold_the_quote_under_which_they_do(shop: UUID, chain: Chain) -> None:
+def test_small_deposits_hold_the_quote_under_which_they_reach_a_tenth(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, TENTH - 1)
     requote(mine, 8 * USDT, valid_from=chain.time + timedelta(seconds=1))
     chain.mine(2)
-    # More than a tenth of this one, with what came before.
+    # More than a tenth of this one, with the earlier deposits.
     requote(mine, 20 * USDT, valid_from=chain.time + timedelta(seconds=1))
 
     got = settled(mine)

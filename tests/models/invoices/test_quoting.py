@@ -1,4 +1,4 @@
-"""Quotes without clockwork: whoever looks sees what a tick of every second would have made, and so is it judged."""
+"""Quotes without clockwork: a read shows the quotes that a tick every second would have made."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def figures(of: InvoiceRow) -> tuple[int, int, datetime]:
     return of.generation, of.payer_units or 0, of.rate_expires_at
 
 
-def test_looking_writes_nothing_and_the_end_writes_all(shop: UUID, chain: Chain) -> None:
+def test_a_read_writes_no_quote_and_the_end_writes_all(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     pass_time(2_000)
@@ -51,7 +51,7 @@ def test_looking_writes_nothing_and_the_end_writes_all(shop: UUID, chain: Chain)
     assert quotes(mine) == [(1, PRICE), (2, PRICE // 2), (3, PRICE // 2), (4, PRICE // 2)]
 
 
-def test_what_is_seen_is_what_is_written(shop: UUID) -> None:
+def test_the_shown_quote_is_the_written_one(shop: UUID) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     pass_time(1_000)
@@ -64,7 +64,7 @@ def test_what_is_seen_is_what_is_written(shop: UUID) -> None:
     assert settled(mine).updated_at == before.updated_at
 
 
-def test_a_deposit_is_judged_by_the_quote_of_its_moment_however_late_it_is_found(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_found_late_is_judged_by_the_quote_of_its_time(shop: UUID, chain: Chain) -> None:
     mine, begin = invoice(shop), chain.time
     keep_rates(USD=1, USDT=2)
     pass_time(2_000)
@@ -76,7 +76,7 @@ def test_a_deposit_is_judged_by_the_quote_of_its_moment_however_late_it_is_found
     assert len(quotes(mine)) == 3
 
 
-def test_a_reorg_that_takes_what_was_found_late_goes_on_after_the_last_quote(shop: UUID, chain: Chain) -> None:
+def test_after_a_reorg_of_a_late_find_quotes_continue_after_the_last_one(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     chain.mine(1, chain.transfer(mine, PRICE), chain.transfer(mine, 1))
@@ -91,7 +91,7 @@ def test_a_reorg_that_takes_what_was_found_late_goes_on_after_the_last_quote(sho
     assert [number for number, _ in quotes(mine)] == list(range(1, len(quotes(mine)) + 1))
 
 
-def test_a_block_ahead_of_the_clock_holds_the_quote_that_was_in_force(shop: UUID, chain: Chain) -> None:
+def test_a_block_ahead_of_the_clock_holds_the_quote_then_in_force(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     chain.pay(mine, PRICE, at=chain.time + timedelta(seconds=1_000))
@@ -101,7 +101,7 @@ def test_a_block_ahead_of_the_clock_holds_the_quote_that_was_in_force(shop: UUID
     assert figures(seen(mine))[:2] == (1, PRICE)
 
 
-def test_what_was_held_is_quoted_anew_from_when_it_is_held_no_more(shop: UUID, chain: Chain) -> None:
+def test_a_released_quote_is_renewed_from_its_release_on(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     chain.pay(mine, PRICE)
@@ -117,7 +117,7 @@ def test_what_was_held_is_quoted_anew_from_when_it_is_held_no_more(shop: UUID, c
     assert end == begin.replace(microsecond=0) + timedelta(seconds=900)
 
 
-def test_a_sighting_that_begins_or_ends_changes_no_quote_of_before(shop: UUID, chain: Chain) -> None:
+def test_a_new_or_lost_sighting_changes_no_earlier_quote(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     pass_time(1_000)
@@ -138,7 +138,7 @@ def test_a_sighting_that_begins_or_ends_changes_no_quote_of_before(shop: UUID, c
 
 
 def specks(of: InvoiceRow, *units: int) -> list[UUID]:
-    """Note some payments that are about to be included; return their transactions."""
+    """Note payments that are about to be included; return their transaction ids."""
     txids = [f"0x{number}" for number in range(len(units))]
     for txid, each in zip(txids, units, strict=True):
         sighted(of, txid=txid, units=each, spends=[f"{txid}:0"])
@@ -149,7 +149,7 @@ def locked(of: InvoiceRow) -> list[InvoiceRow]:
     return invoices.lock_quoted([of.id])
 
 
-def test_a_speck_that_holds_a_later_quote_holds_it_until_it_goes(shop: UUID, chain: Chain) -> None:
+def test_a_small_deposit_holds_a_later_quote_until_it_is_reversed(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, PRICE // 20)
     settled(mine)
@@ -163,7 +163,7 @@ def test_a_speck_that_holds_a_later_quote_holds_it_until_it_goes(shop: UUID, cha
 
 
 @pytest.mark.parametrize(("gone", "is_released"), [(("0x1",), False), (("0x0", "0x1"), True)])
-def test_the_end_of_a_hold_is_noted_and_nothing_else(
+def test_only_the_end_of_a_hold_is_written(
     shop: UUID, chain: Chain, gone: tuple[str, ...], *, is_released: bool
 ) -> None:
     mine = invoice(shop)
@@ -180,7 +180,7 @@ def test_the_end_of_a_hold_is_noted_and_nothing_else(
     assert seen(mine).generation == (2 if is_released else 1)
 
 
-def test_a_payment_that_held_a_quote_until_the_expiry_has_held_it_for_good(shop: UUID, chain: Chain) -> None:
+def test_a_quote_held_until_the_expiry_stays(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     specks(mine, PRICE)
     keep_rates(USD=1, USDT=2)
@@ -190,15 +190,15 @@ def test_a_payment_that_held_a_quote_until_the_expiry_has_held_it_for_good(shop:
     assert (settled(mine).status, quotes(mine)) == ("expired", [(1, PRICE)])
 
 
-def test_a_look_while_the_rate_holds_asks_for_no_more_than_the_row(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_within_the_rates_time_needs_only_the_row(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = invoices.reread(invoice(shop).id)
     monkeypatch.setattr(base, "run", None)
 
     assert quoting.seen_one(CATALOGUE, mine).invoice is mine
 
 
-def test_what_holds_a_quote_is_asked_for_after_the_row(shop: UUID) -> None:
-    """A payment that is noted between the two is not passed by."""
+def test_deposits_and_sightings_are_read_after_the_row(shop: UUID) -> None:
+    """Otherwise a payment noted between the two reads would be missed."""
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     pass_time(1_000)
@@ -211,7 +211,7 @@ def test_what_holds_a_quote_is_asked_for_after_the_row(shop: UUID) -> None:
     assert (after.generation, quotes(mine)) == (1, [(1, PRICE)])
 
 
-def test_a_row_that_was_read_before_its_rate_ran_out_moves_by_no_later_clock(shop: UUID) -> None:
+def test_a_row_read_before_its_rate_expired_keeps_that_quote(shop: UUID) -> None:
     mine = invoices.reread(invoice(shop).id)
     keep_rates(USD=1, USDT=2)
     pass_time(1_000)
@@ -231,9 +231,7 @@ def test_a_row_that_was_read_before_its_rate_ran_out_moves_by_no_later_clock(sho
         "status = 'paid'",
     ],
 )
-def test_a_row_that_another_has_changed_is_shown_as_it_was_and_nothing_is_written_by_it(
-    shop: UUID, change: str
-) -> None:
+def test_a_row_changed_by_another_process_is_shown_as_read_and_not_written(shop: UUID, change: str) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     pass_time(1_000)
@@ -247,7 +245,7 @@ def test_a_row_that_another_has_changed_is_shown_as_it_was_and_nothing_is_writte
 
 
 def deposits_read() -> int:
-    """Return how many rows of deposits this session has read lately."""
+    """Return the number of deposits read by this session's transaction."""
     found: int = value(
         "SELECT COALESCE(seq_tup_read + idx_tup_fetch, 0) FROM pg_stat_xact_user_tables WHERE relname = 'deposits'"
     )
@@ -255,9 +253,7 @@ def deposits_read() -> int:
 
 
 @pytest.mark.parametrize("seconds", [0, 1_000])
-def test_a_look_at_an_unpaid_invoice_with_a_crowd_of_dust_reads_no_deposit(
-    shop: UUID, chain: Chain, seconds: int
-) -> None:
+def test_reading_an_unpaid_invoice_with_much_dust_reads_no_deposit(shop: UUID, chain: Chain, seconds: int) -> None:
     mine = invoice(shop)
     chain.mine(1, *(chain.transfer(mine, 1, stray="dust") for _ in range(60)))
     keep_rates(USD=1, USDT=2)
@@ -270,7 +266,7 @@ def test_a_look_at_an_unpaid_invoice_with_a_crowd_of_dust_reads_no_deposit(
         assert deposits_read() == before + 60
 
 
-def test_a_page_of_invoices_asks_once_for_all_their_rates(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_of_invoices_reads_all_rates_in_one_query(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = [invoice(shop) for _ in range(9)]
     for place, each in enumerate(mine):
         execute(
@@ -287,7 +283,7 @@ def test_a_page_of_invoices_asks_once_for_all_their_rates(shop: UUID, monkeypatc
     assert len(asked) == 1
 
 
-def test_a_page_without_rates_asks_once_for_when_they_come_again(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_without_rates_looks_for_their_return_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = [invoice(shop) for _ in range(9)]
     pass_time(2_500)
     keep_rates(USD=1, USDT=2)
@@ -301,7 +297,7 @@ def test_a_page_without_rates_asks_once_for_when_they_come_again(shop: UUID, mon
 
 
 @pytest.mark.parametrize("is_later_first", [False, True])
-def test_a_page_finds_for_each_when_its_rates_come_again(shop: UUID, *, is_later_first: bool) -> None:
+def test_each_invoice_of_a_page_gets_the_time_when_its_rates_return(shop: UUID, *, is_later_first: bool) -> None:
     early, late = invoice(shop), invoice(shop)
     keep_rates(USD=1)
     for each, runs_out_s, comes_s in ((early, 900, 1_000), (late, 1_800, 2_500)):
@@ -322,7 +318,7 @@ def test_a_page_finds_for_each_when_its_rates_come_again(shop: UUID, *, is_later
     assert found == {early.id: timedelta(seconds=1_000), late.id: timedelta(seconds=2_500)}
 
 
-def test_a_page_whose_rates_never_come_asks_for_them_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_whose_rates_never_return_looks_for_them_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = [invoice(shop) for _ in range(9)]
     pass_time(2_600)
     asked: list[object] = []
@@ -335,13 +331,13 @@ def test_a_page_whose_rates_never_come_asks_for_them_once(shop: UUID, monkeypatc
 
 @pytest.mark.parametrize("statement", [eager.LOCK, eager.LOCK_OPEN, eager.REREAD, eager.STILL_DUE, eager.EXTEND])
 def test_the_version_with_a_tick_fails_at_once(database: str, statement: str) -> None:
-    """It would judge by other prices. Each statement that reads or quotes an invoice names the renamed column."""
+    """It would judge by other prices. Each of its statements on invoices names the renamed column."""
     del database
     with pytest.raises(psycopg2.errors.UndefinedColumn, match="requote_after"):
         execute(statement.replace("%s", "NULL"))
 
 
-def test_a_page_of_like_invoices_is_priced_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_of_equal_invoices_is_priced_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = [invoice(shop) for _ in range(60)]
     keep_rates(USD=1, USDT=2)
     pass_time(3_000)
@@ -353,7 +349,7 @@ def test_a_page_of_like_invoices_is_priced_once(shop: UUID, monkeypatch: pytest.
     assert len(priced) == 1
 
 
-def test_no_more_rows_are_read_than_quotes_of_its_life(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_reads_at_most_as_many_rates_as_quotes_and_a_few(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = invoice(shop, lifetime_s=43_200)
     keep_rates(USD=1, USDT=2)
     pass_time(43_000)
@@ -364,7 +360,7 @@ def test_no_more_rows_are_read_than_quotes_of_its_life(shop: UUID, monkeypatch: 
     assert sum(read) <= 100
 
 
-def test_the_prune_step_writes_what_is_overdue_and_keeps_no_rate_for_it(shop: UUID) -> None:
+def test_pruning_writes_overdue_quotes_and_keeps_no_rate_for_them(shop: UUID) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     pass_time(4_000)
@@ -382,7 +378,7 @@ def test_the_prune_step_writes_what_is_overdue_and_keeps_no_rate_for_it(shop: UU
 
 
 def leap(seconds: int, of: list[InvoiceRow], *, is_settled: bool) -> None:
-    """Let the clock leap ahead, have quotes written, and be corrected."""
+    """Move the clock ahead, have quotes written, and move it back."""
     pass_time(seconds)
     if is_settled:
         for each in of:
@@ -394,7 +390,7 @@ def leap(seconds: int, of: list[InvoiceRow], *, is_settled: bool) -> None:
 
 @pytest.mark.parametrize(("seconds", "is_settled"), [(1_200, True), (7_200 + invoices.OVERDUE_S, False)])
 @pytest.mark.parametrize("limit", [1, 9])
-def test_quotes_of_a_clock_that_was_ahead_are_taken_back(
+def test_quotes_written_by_a_clock_ahead_are_withdrawn(
     shop: UUID, chain: Chain, seconds: int, limit: int, *, is_settled: bool
 ) -> None:
     mine, first = invoice(shop), invoice(shop)
@@ -410,7 +406,7 @@ def test_quotes_of_a_clock_that_was_ahead_are_taken_back(
     del chain
 
 
-def test_a_quote_that_is_held_is_not_taken_back(shop: UUID, chain: Chain) -> None:
+def test_a_held_quote_is_not_withdrawn(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     pass_time(1_200)
@@ -424,7 +420,7 @@ def test_a_quote_that_is_held_is_not_taken_back(shop: UUID, chain: Chain) -> Non
     del chain
 
 
-def test_the_target_of_a_step_is_found_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_target_of_a_step_is_read_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     mine, targets = invoice(shop), quoting.Targets()
     keep_rates(USD=1, USDT=2)
     pass_time(1_000)
@@ -435,7 +431,7 @@ def test_the_target_of_a_step_is_found_once(shop: UUID, monkeypatch: pytest.Monk
     assert (set(found), len(asked)) == ({PRICE, PRICE // 2}, 2)
 
 
-def test_an_invoice_that_was_requoted_goes_on_from_there(shop: UUID, chain: Chain) -> None:
+def test_a_requoted_invoice_continues_from_its_new_quote(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     requote(mine, 12 * USDT, valid_from=chain.time)
     assert paid(chain, mine, 12 * USDT).status == "paid"

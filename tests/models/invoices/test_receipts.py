@@ -1,4 +1,4 @@
-"""A payment that is paid has one receipt, whatever becomes of it; what is asked for besides is counted exactly."""
+"""A paid invoice gets one receipt, whatever happens to it; e-mails that a buyer requests are counted exactly."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def ask(of: InvoiceRow, recipient: str = ANN) -> None:
         receipts.write_asked(CATALOGUE, locked, post, recipient)
 
 
-def test_a_paid_payment_has_its_receipt_with_the_same_commit(shop: UUID, chain: Chain, rung: list[str]) -> None:
+def test_a_receipt_is_written_in_the_commit_that_pays_the_invoice(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine = invoice(shop, payer_email=ANN, order_id="order-7")
     chain.pay_and_confirm(mine, PRICE, txid="0xpaid")
 
@@ -82,7 +82,7 @@ def test_a_paid_payment_has_its_receipt_with_the_same_commit(shop: UUID, chain: 
     assert "more than was asked" not in body.text
 
 
-def test_a_receipt_is_written_with_the_sale_or_not_at_all(shop: UUID, chain: Chain) -> None:
+def test_a_receipt_is_rolled_back_with_its_sale(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop, payer_email=ANN)
     chain.pay_and_confirm(mine, PRICE)
 
@@ -95,26 +95,26 @@ def test_a_receipt_is_written_with_the_sale_or_not_at_all(shop: UUID, chain: Cha
     assert written() == [("receipt", ANN)]
 
 
-def test_whoever_pays_too_much_is_told(shop: UUID, chain: Chain) -> None:
+def test_the_receipt_of_an_overpaid_invoice_names_the_excess(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop, payer_email=ANN), PRICE + 2 * USDT)
 
     assert mine.status == "paid_over"
     assert "That is 2 USDT more than was asked" in said(only_email()).text
 
 
-def test_neither_without_an_address_nor_without_a_server(shop: UUID, chain: Chain) -> None:
+def test_no_receipt_is_written_without_an_address_or_a_mail_server(shop: UUID, chain: Chain) -> None:
     paid(chain, invoice(shop))
     emails.use(load_settings(ENV))
     late = paid(chain, invoice(shop, payer_email=ANN))
     assert written() == []
 
-    # Nor later, when there is one.
+    # Nor later, once there is a server.
     emails.use(load_settings(ENV | {"SMTP_URL": "smtp://127.0.0.1:1"}))
     settled(late)
     assert written() == []
 
 
-def test_an_accepted_payment_has_its_receipt(shop: UUID, chain: Chain) -> None:
+def test_an_accepted_payment_gets_a_receipt(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop, payer_email=ANN)
     paid(chain, mine, PRICE // 2)
     assert expired(chain, mine).status == "wrong_amount"
@@ -128,7 +128,9 @@ def test_an_accepted_payment_has_its_receipt(shop: UUID, chain: Chain) -> None:
 
 
 @pytest.mark.parametrize("is_forgotten", [False, True])
-def test_a_payment_that_is_paid_again_has_no_second_receipt(shop: UUID, chain: Chain, *, is_forgotten: bool) -> None:
+def test_an_invoice_that_is_paid_again_after_a_reorg_gets_no_second_receipt(
+    shop: UUID, chain: Chain, *, is_forgotten: bool
+) -> None:
     mine = invoice(shop, payer_email=ANN)
     chain.mine()
     assert paid(chain, mine).status == "paid"
@@ -145,7 +147,7 @@ def test_a_payment_that_is_paid_again_has_no_second_receipt(shop: UUID, chain: C
     assert written() == first
 
 
-def test_two_workers_that_settle_at_once_write_one(shop: UUID, chain: Chain) -> None:
+def test_two_concurrent_settlements_write_one_receipt(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop, payer_email=ANN)
     chain.pay_and_confirm(mine, PRICE)
 
@@ -155,7 +157,7 @@ def test_two_workers_that_settle_at_once_write_one(shop: UUID, chain: Chain) -> 
     assert_sound()
 
 
-def test_an_open_payment_leads_to_its_page_and_a_paid_one_has_its_receipt_again(shop: UUID, chain: Chain) -> None:
+def test_a_requested_email_is_a_link_while_open_and_a_receipt_once_paid(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     ask(mine)
     email = only_email()
@@ -175,7 +177,7 @@ def test_an_open_payment_leads_to_its_page_and_a_paid_one_has_its_receipt_again(
     assert "Pay now" not in said(only_email()).html
 
 
-def test_neither_the_receipt_counts_nor_what_is_asked_for_of_another_payment(shop: UUID, chain: Chain) -> None:
+def test_receipts_and_requests_for_other_payments_do_not_count(shop: UUID, chain: Chain) -> None:
     mine, other = paid(chain, invoice(shop, payer_email=ANN)), invoice(shop)
     for _ in range(5):
         ask(mine)
@@ -185,7 +187,7 @@ def test_neither_the_receipt_counts_nor_what_is_asked_for_of_another_payment(sho
     assert rows("SELECT kind, count(*) FROM emails GROUP BY 1 ORDER BY 1") == [("payment", 6), ("receipt", 1)]
 
 
-def test_the_wait_ends_when_the_first_is_an_hour_old(shop: UUID) -> None:
+def test_requests_are_allowed_again_when_the_first_is_an_hour_old(shop: UUID) -> None:
     mine = invoice(shop)
     for _ in range(5):
         ask(mine)
@@ -198,7 +200,7 @@ def test_the_wait_ends_when_the_first_is_an_hour_old(shop: UUID) -> None:
     ask(mine)
 
 
-def test_what_a_merchant_wrote_stands_in_no_header_and_in_no_markup(shop: UUID, chain: Chain) -> None:
+def test_a_merchants_text_cannot_inject_headers_or_markup(shop: UUID, chain: Chain) -> None:
     nasty: Any = "x\r\nBcc: all@mail.example\n<script>alert(1)</script>\u202e\x1b"
     execute("UPDATE merchants SET name = %s WHERE id = %s", (nasty, shop))
     paid(chain, invoice(shop, payer_email=ANN, order_id=nasty))
@@ -211,7 +213,7 @@ def test_what_a_merchant_wrote_stands_in_no_header_and_in_no_markup(shop: UUID, 
     assert not [line for line in body.text.splitlines() if line.startswith("Bcc")]
 
 
-def test_one_address_is_sent_no_more_than_a_days_cap_for_one_merchant(shop: UUID) -> None:
+def test_one_address_gets_at_most_the_daily_cap_from_one_merchant(shop: UUID) -> None:
     emails.use(load_settings(ENV | {"SMTP_URL": "smtp://127.0.0.1:1", "EMAIL_RECIPIENT_DAY_MAX": "2"}))
     ask(invoice(shop), "Ann@mail.example")
     ask(invoice(shop), "ann+2@mail.example")
@@ -229,7 +231,7 @@ def test_one_address_is_sent_no_more_than_a_days_cap_for_one_merchant(shop: UUID
     assert len(written()) == 5
 
 
-def test_one_merchant_sends_no_more_than_its_cap_of_a_day_and_its_sales_go_on(shop: UUID, chain: Chain) -> None:
+def test_a_merchant_above_its_daily_cap_sends_no_emails_but_still_sells(shop: UUID, chain: Chain) -> None:
     emails.use(load_settings(ENV | {"SMTP_URL": "smtp://127.0.0.1:1", "EMAIL_MERCHANT_DAY_MAX": "1"}))
     ask(invoice(shop), "bob@mail.example")
     mine = invoice(shop, payer_email=ANN)

@@ -1,4 +1,4 @@
-"""A merchant accepts money that does not fit its sale: once, on what is confirmed, and a reorg takes it back."""
+"""A merchant accepts money that does not match its sale: once, of confirmed deposits; a reorg reverses it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HALF_NET = HALF - HALF * 15_000 // PPM - FIXED_FEE
 DAI = 5 * 10**18
 
 
-def test_an_accepted_part_is_paid_and_credited_less_the_fees(shop: UUID, chain: Chain) -> None:
+def test_an_accepted_short_payment_is_paid_and_credited_less_the_fees(shop: UUID, chain: Chain) -> None:
     got = accept(short(chain, shop))
 
     assert (got.status, got.is_final) == ("paid", True)
@@ -36,7 +36,7 @@ def test_an_accepted_part_is_paid_and_credited_less_the_fees(shop: UUID, chain: 
     assert events(got) == ["invoice.wrong_amount", "invoice.paid"]
 
 
-def test_an_accepted_part_stays_paid_and_further_money_follows_it(shop: UUID, chain: Chain) -> None:
+def test_an_accepted_invoice_stays_paid_and_credits_later_deposits(shop: UUID, chain: Chain) -> None:
     got = accept(short(chain, shop))
     chain.pay_and_confirm(got, HALF // 5)
 
@@ -47,7 +47,7 @@ def test_an_accepted_part_stays_paid_and_further_money_follows_it(shop: UUID, ch
     assert events(again) == ["invoice.wrong_amount", "invoice.paid", "invoice.paid"]
 
 
-def test_a_part_is_accepted_once(shop: UUID, chain: Chain) -> None:
+def test_a_short_payment_is_accepted_once(shop: UUID, chain: Chain) -> None:
     mine = short(chain, shop)
 
     outcomes = at_once(8, lambda _: accept(mine))
@@ -57,7 +57,7 @@ def test_a_part_is_accepted_once(shop: UUID, chain: Chain) -> None:
     assert held(shop)[MATURING] == HALF_NET
 
 
-def test_a_reorg_takes_an_accepted_part_back_and_its_acceptance_with_it(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_of_an_accepted_payment_ends_its_acceptance(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, HALF)
     chain.pass_by(mine.expires_at)
@@ -71,8 +71,8 @@ def test_a_reorg_takes_an_accepted_part_back_and_its_acceptance_with_it(shop: UU
     assert held(shop).get(MATURING, 0) == held(shop).get(AVAILABLE, 0) == 0
 
 
-def test_a_reorg_of_what_came_after_an_acceptance_leaves_the_acceptance(shop: UUID, chain: Chain) -> None:
-    """It takes the expiry's block as well, so that the invoice would be open again by what was asked."""
+def test_a_reorg_of_later_deposits_keeps_the_acceptance(shop: UUID, chain: Chain) -> None:
+    """The reorg also takes the block of the expiry, so that the invoice would be open again at its full price."""
     mine = invoice(shop)
     paid(chain, mine, HALF)
     height = chain.height
@@ -88,7 +88,7 @@ def test_a_reorg_of_what_came_after_an_acceptance_leaves_the_acceptance(shop: UU
 
 
 @pytest.mark.parametrize("state", ["check", "paid", "expired", "final"])
-def test_nothing_else_can_be_accepted(shop: UUID, chain: Chain, state: str) -> None:
+def test_invoices_in_other_states_cannot_be_accepted(shop: UUID, chain: Chain, state: str) -> None:
     mine = invoice(shop)
     if state == "paid":
         paid(chain, mine)
@@ -103,7 +103,7 @@ def test_nothing_else_can_be_accepted(shop: UUID, chain: Chain, state: str) -> N
         accept(mine)
 
 
-def test_strays_alone_are_no_payment_to_accept(shop: UUID, chain: Chain) -> None:
+def test_strays_alone_cannot_be_accepted_as_a_payment(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset")
     expired(chain, mine)
@@ -126,7 +126,7 @@ def test_a_stray_is_credited_in_its_own_coin_in_any_status(shop: UUID, chain: Ch
         accept(mine, "0xstray")
 
 
-def test_the_last_stray_ends_its_invoice_without_making_it_paid(shop: UUID, chain: Chain) -> None:
+def test_accepting_the_last_stray_ends_its_invoice_without_paying_it(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     for txid in ("0xone", "0xtwo"):
         chain.pay(mine, DAI, currency="DAI", stray="asset", txid=txid)
@@ -152,10 +152,10 @@ def test_dust_and_unconfirmed_strays_cannot_be_accepted(shop: UUID, chain: Chain
     assert rows("SELECT 1 FROM deposits WHERE status = 'credited'") == []
 
 
-def test_accepting_a_crowd_credits_a_page_and_the_clock_of_invoices_the_rest(
+def test_accepting_a_crowd_credits_one_page_and_later_ticks_the_rest(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that a call is over long before its caller gives up, however many deposits there are."""
+    """The call has to end long before its caller's timeout, however many deposits there are."""
     monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", 2)
     mine = invoice(shop)
     chain.mine(1, *(chain.transfer(mine, HALF // 5) for _ in range(5)))

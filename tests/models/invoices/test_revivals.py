@@ -1,4 +1,4 @@
-"""Revivals: a payment that was seen after the former expiry holds no quote of before."""
+"""A revived invoice judges no later payment by a quote from before its revival."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def judged(mine: InvoiceRow, chain: Chain, *, at: datetime, txid: str | None = N
     return got.status, got.generation, got.payer_units
 
 
-def test_a_block_of_before_the_revival_is_judged_by_its_quote(shop: UUID, chain: Chain) -> None:
-    """Or a buyer who waits a month has the price of a month ago: he pays, then has the shop revive the payment."""
+def test_a_block_from_before_the_revival_is_judged_by_the_revivals_quote(shop: UUID, chain: Chain) -> None:
+    """Otherwise a buyer could wait a month, pay at the old price and then have the shop revive the payment."""
     mine = ended(shop, chain)
     pass_time(30 * 86_400)
     paid_at = app_now()
@@ -62,7 +62,7 @@ def test_a_block_of_before_the_revival_is_judged_by_its_quote(shop: UUID, chain:
     assert judged(mine, chain, at=paid_at) == ("check", 5, TWICE)
 
 
-def test_a_payment_in_the_pools_before_the_revival_is_judged_by_its_quote(shop: UUID, chain: Chain) -> None:
+def test_a_sighting_from_before_the_revival_is_judged_by_the_revivals_quote(shop: UUID, chain: Chain) -> None:
     mine = ended(shop, chain)
     pass_time(30 * 86_400)
     sighted(mine, txid="0xlate")
@@ -74,7 +74,7 @@ def test_a_payment_in_the_pools_before_the_revival_is_judged_by_its_quote(shop: 
 
 
 @pytest.mark.parametrize(("late_s", "generation"), [(0, 4), (1, 5)])
-def test_a_payment_of_the_former_expiry_is_judged_by_the_quote_of_then(
+def test_a_payment_before_the_former_expiry_is_judged_by_its_own_quote(
     shop: UUID, chain: Chain, late_s: int, generation: int
 ) -> None:
     mine = ended(shop, chain)

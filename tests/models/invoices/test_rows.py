@@ -1,4 +1,4 @@
-"""Invoices are created once, however often and by however many they are asked for, and read as they were answered."""
+"""Invoices are created once, however often and concurrently requested, and are read as answered."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WRITTEN: Final = ("invoices", "calls", "quotes", "address_owners")
 
 @pytest.fixture(autouse=True, params=["alone", "together"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Invoices are created each by itself, or by the statement for several, which leaves what is not plainly new."""
+    """Create invoices one by one or by the statement for several, which leaves out all but clearly new ones."""
     alone = invoices.create
 
     def together(new: Creation) -> tuple[str, str | None]:
@@ -60,7 +60,7 @@ def stored(new: InvoiceRow) -> InvoiceRow:
 
 
 def rendered(new: InvoiceRow) -> str:
-    """Return the answer without its moments, as the actor hands it to the statement."""
+    """Return the answer without its times, as the actor hands it to the statement."""
     return json.dumps(views.payment_core(CATALOGUE, Shown(new), pay_url=PAY_URL, public=False))[:-1]
 
 
@@ -75,7 +75,7 @@ def rendered(new: InvoiceRow) -> str:
         pytest.param({"payer_units": 10**36 + 1, "price_units": 10**30}, id="more than 64 bits"),
     ],
 )
-def test_the_answer_is_what_a_later_look_shows(shop: UUID, columns: dict[str, Any]) -> None:
+def test_a_created_invoice_reads_as_it_was_answered(shop: UUID, columns: dict[str, Any]) -> None:
     new = new_invoice(shop, **columns)
 
     outcome, answer = create(new, response=rendered(new))
@@ -84,7 +84,7 @@ def test_the_answer_is_what_a_later_look_shows(shop: UUID, columns: dict[str, An
     assert json.loads(answer or "") == views.payment(CATALOGUE, Shown(stored(new)), pay_url=PAY_URL, public=False)
 
 
-def test_an_agnostic_invoice_has_neither_address_nor_quote(shop: UUID) -> None:
+def test_an_agnostic_invoice_has_no_address_or_quote(shop: UUID) -> None:
     new = agnostic_invoice(shop)
 
     outcome, answer = create(new, response=rendered(new), quote_s=None)
@@ -95,7 +95,7 @@ def test_an_agnostic_invoice_has_neither_address_nor_quote(shop: UUID) -> None:
     assert stored(new).rate_expires_at == stored(new).expires_at
 
 
-def test_what_was_decided_is_what_is_stored(shop: UUID) -> None:
+def test_the_planned_fields_are_stored(shop: UUID) -> None:
     new = new_invoice(shop, order_id="o-1", url_callback="https://shop.example/cb", accuracy_ppm=7, theme="dark")
     create(new)
     row = stored(new)
@@ -112,7 +112,9 @@ def test_what_was_decided_is_what_is_stored(shop: UUID) -> None:
 @pytest.mark.parametrize(
     ("lifetime_s", "quote_s", "rate_s"), [(3600, 900, 900), (300, 900, 300), (43_200, None, 43_200)]
 )
-def test_its_moments(shop: UUID, lifetime_s: int, quote_s: int | None, rate_s: int) -> None:
+def test_expiry_and_rate_expiry_are_counted_from_the_creations_second(
+    shop: UUID, lifetime_s: int, quote_s: int | None, rate_s: int
+) -> None:
     new = new_invoice(shop)
     create(new, lifetime_s=lifetime_s, quote_s=quote_s)
     row = stored(new)
@@ -125,7 +127,7 @@ def test_its_moments(shop: UUID, lifetime_s: int, quote_s: int | None, rate_s: i
     assert row.rate_expires_at == whole + timedelta(seconds=rate_s)
 
 
-def test_without_key_and_order_every_call_creates(shop: UUID) -> None:
+def test_every_call_without_key_and_order_id_creates(shop: UUID) -> None:
     outcomes = [create(new_invoice(shop))[0] for _ in range(3)]
 
     assert outcomes == ["created"] * 3
@@ -135,7 +137,7 @@ def test_without_key_and_order_every_call_creates(shop: UUID) -> None:
 # Repetition -------------------------------------------------------------------------------------------------
 
 
-def test_a_message_that_is_delivered_twice_finds_its_answer(shop: UUID) -> None:
+def test_a_message_delivered_twice_gets_its_answer_again(shop: UUID) -> None:
     call_id = uuid7()
     first, answer = create(new_invoice(shop), call_id=call_id)
 
@@ -144,21 +146,21 @@ def test_a_message_that_is_delivered_twice_finds_its_answer(shop: UUID) -> None:
     assert counted() == dict.fromkeys(WRITTEN, 1)
 
 
-def test_even_one_with_an_order_finds_its_answer_before_its_own_invoice(shop: UUID) -> None:
+def test_a_repeated_message_with_an_order_id_gets_its_own_answer(shop: UUID) -> None:
     call_id = uuid7()
     _, answer = create(new_invoice(shop, order_id="o-1"), call_id=call_id)
 
     assert create(new_invoice(shop, order_id="o-1"), call_id=call_id) == ("replayed", answer)
 
 
-def test_a_key_gets_the_first_answer_again(shop: UUID) -> None:
+def test_a_key_returns_the_first_answer_again(shop: UUID) -> None:
     _, answer = create(new_invoice(shop), idem_key="k")
 
     assert create(new_invoice(shop), idem_key="k") == ("replayed", answer)
     assert counted() == dict.fromkeys(WRITTEN, 1)
 
 
-def test_a_key_gets_the_first_answer_even_when_that_invoice_is_over(shop: UUID) -> None:
+def test_a_key_returns_the_first_answer_after_the_invoice_ended(shop: UUID) -> None:
     new = new_invoice(shop, order_id="o-1")
     _, answer = create(new, idem_key="k")
     chain = Chain()
@@ -168,21 +170,21 @@ def test_a_key_gets_the_first_answer_even_when_that_invoice_is_over(shop: UUID) 
     assert create(new_invoice(shop, order_id="o-1"), idem_key="k") == ("replayed", answer)
 
 
-def test_a_key_does_not_stand_for_another_request(shop: UUID) -> None:
+def test_a_key_with_another_request_is_refused(shop: UUID) -> None:
     create(new_invoice(shop), idem_key="k", fingerprint=b"one")
 
     assert create(new_invoice(shop), idem_key="k", fingerprint=b"two")[0] == "key_reused"
     assert counted() == dict.fromkeys(WRITTEN, 1)
 
 
-def test_keys_of_two_merchants_are_two_keys(shop: UUID) -> None:
+def test_keys_of_two_merchants_are_independent(shop: UUID) -> None:
     other = merchant()
 
     assert create(new_invoice(shop), idem_key="k")[0] == "created"
     assert create(new_invoice(other), idem_key="k")[0] == "created"
 
 
-def test_a_hundred_at_once_with_one_key_make_one_invoice(shop: UUID) -> None:
+def test_a_hundred_concurrent_calls_with_one_key_make_one_invoice(shop: UUID) -> None:
     news = [new_invoice(shop) for _ in range(100)]
 
     outcomes = at_once(100, lambda number: create(news[number], idem_key="k"))
@@ -196,14 +198,14 @@ def test_a_hundred_at_once_with_one_key_make_one_invoice(shop: UUID) -> None:
     assert counted() == dict.fromkeys(WRITTEN, 1)
 
 
-def test_a_key_that_is_held_is_in_progress_and_never_waited_for(shop: UUID) -> None:
+def test_a_key_in_use_is_refused_without_waiting(shop: UUID) -> None:
     call = info(shop, "k")
     with transaction():
         calls.begin(call)  # another actor's call holds the very same lock
         assert at_once(1, lambda _: create(new_invoice(shop), idem_key="k")) == [("in_progress", None)]
 
 
-def test_a_call_that_its_caller_gave_up_never_takes_effect(shop: UUID) -> None:
+def test_a_call_abandoned_by_its_caller_never_takes_effect(shop: UUID) -> None:
     call = info(shop, "k")
     assert calls.abandon(call) is None
 
@@ -214,7 +216,7 @@ def test_a_call_that_its_caller_gave_up_never_takes_effect(shop: UUID) -> None:
     assert create(new_invoice(shop), idem_key="k")[0] == "created"
 
 
-def test_a_call_that_took_effect_cannot_be_given_up(shop: UUID) -> None:
+def test_a_call_that_took_effect_cannot_be_abandoned(shop: UUID) -> None:
     call = info(shop)
     _, answer = create(new_invoice(shop), call_id=call.call_id)
 
@@ -224,7 +226,7 @@ def test_a_call_that_took_effect_cannot_be_given_up(shop: UUID) -> None:
 # Orders -----------------------------------------------------------------------------------------------------
 
 
-def test_an_order_with_a_live_invoice_returns_it(shop: UUID) -> None:
+def test_an_order_id_with_a_live_invoice_returns_it(shop: UUID) -> None:
     first = new_invoice(shop, order_id="o-1")
     create(first)
 
@@ -232,7 +234,7 @@ def test_an_order_with_a_live_invoice_returns_it(shop: UUID) -> None:
     assert counted() == dict.fromkeys(WRITTEN, 1)
 
 
-def test_orders_of_two_merchants_are_two_orders(shop: UUID) -> None:
+def test_order_ids_of_two_merchants_are_independent(shop: UUID) -> None:
     create(new_invoice(shop, order_id="o-1"))
 
     assert create(new_invoice(merchant(), order_id="o-1"))[0] == "created"
@@ -250,7 +252,7 @@ def test_orders_of_two_merchants_are_two_orders(shop: UUID) -> None:
         ("expired", True, "created"),
     ],
 )
-def test_only_a_live_invoice_stands_for_its_order(shop: UUID, status: str, is_final: bool, expected: str) -> None:  # noqa: FBT001
+def test_an_order_id_returns_live_invoices_only(shop: UUID, status: str, is_final: bool, expected: str) -> None:  # noqa: FBT001
     first = agnostic_invoice(shop, order_id="o-1") if status == "select" else new_invoice(shop, order_id="o-1")
     create(first)
     execute("UPDATE invoices SET status = %s, is_final = %s", (status, is_final))
@@ -259,7 +261,7 @@ def test_only_a_live_invoice_stands_for_its_order(shop: UUID, status: str, is_fi
     assert invoices.is_live(stored(first)) == (expected == "existing")
 
 
-def test_fifty_at_once_with_one_order_make_one_invoice(shop: UUID) -> None:
+def test_fifty_concurrent_calls_with_one_order_id_make_one_invoice(shop: UUID) -> None:
     news = [new_invoice(shop, order_id="o-1") for _ in range(50)]
 
     outcomes = at_once(50, lambda number: create(news[number]))
@@ -272,7 +274,7 @@ def test_fifty_at_once_with_one_order_make_one_invoice(shop: UUID) -> None:
 # Refusals ---------------------------------------------------------------------------------------------------
 
 
-def test_terms_that_changed_meanwhile_are_read_anew(shop: UUID) -> None:
+def test_terms_changed_meanwhile_are_read_again(shop: UUID) -> None:
     execute("UPDATE merchants SET terms_version = 2 WHERE id = %s", (shop,))
 
     assert create(new_invoice(shop), terms_version=1, idem_key="k") == ("stale_terms", None)
@@ -280,12 +282,12 @@ def test_terms_that_changed_meanwhile_are_read_anew(shop: UUID) -> None:
     assert create(new_invoice(shop), terms_version=2, idem_key="k")[0] == "created"
 
 
-def test_a_merchant_that_does_not_exist_has_no_terms() -> None:
+def test_an_unknown_merchant_has_no_terms() -> None:
     assert create(new_invoice(uuid7())) == ("stale_terms", None)
     assert counted() == dict.fromkeys(WRITTEN, 0)
 
 
-def test_an_address_is_given_once(shop: UUID) -> None:
+def test_an_address_is_assigned_once(shop: UUID) -> None:
     first = new_invoice(shop)
     create(first)
 
@@ -297,7 +299,7 @@ def test_an_address_is_given_once(shop: UUID) -> None:
 # Reading ----------------------------------------------------------------------------------------------------
 
 
-def test_a_merchants_invoice_is_found_by_its_merchant_alone(shop: UUID) -> None:
+def test_an_invoice_is_found_by_its_merchant_alone(shop: UUID) -> None:
     mine = invoice(shop, order_id="o-1")
     other = merchant()
 
@@ -309,7 +311,7 @@ def test_a_merchants_invoice_is_found_by_its_merchant_alone(shop: UUID) -> None:
     assert invoices.find_public(uuid7()) is None
 
 
-def test_of_one_order_the_newest_live_invoice_is_found_else_the_newest(shop: UUID) -> None:
+def test_an_order_id_finds_its_live_invoice_or_its_newest(shop: UUID) -> None:
     older, newer = invoice(shop, order_id="o-1"), None
     execute("UPDATE invoices SET status = 'expired', is_final = true")
     newer = invoice(shop, order_id="o-1")
@@ -326,7 +328,7 @@ def test_of_one_order_the_newest_live_invoice_is_found_else_the_newest(shop: UUI
         assert (invoices.lock_last_by_order(shop, "o-1") or newer).id == older.id
 
 
-def test_a_creation_waits_for_whoever_locked_the_order(shop: UUID) -> None:
+def test_a_creation_waits_for_the_lock_of_its_order_id(shop: UUID) -> None:
     with transaction():
         assert invoices.lock_last_by_order(shop, "o-1") is None
         outcome = at_once(1, lambda _: create(new_invoice(shop, order_id="o-1")))
@@ -345,7 +347,7 @@ def test_confirmations_are_counted_by_the_scan_and_capped(shop: UUID, depth: int
     assert invoices.reread(mine.id).confirmations == shown
 
 
-def test_without_a_deposit_there_are_no_confirmations(shop: UUID) -> None:
+def test_an_invoice_without_a_deposit_has_no_confirmations(shop: UUID) -> None:
     mine = invoice(shop)
     assert mine.confirmations == 0
     Chain()
@@ -366,7 +368,7 @@ def choose(mine: InvoiceRow, *, quote_s: int | None = 900) -> str:
     return pooled
 
 
-def test_a_choice_fixes_coin_address_and_quote_and_never_extends_the_expiry(shop: UUID) -> None:
+def test_a_choice_sets_coin_address_and_quote_and_keeps_the_expiry(shop: UUID) -> None:
     new = agnostic_invoice(shop)
     create(new, quote_s=None, lifetime_s=600)
     before = stored(new)
@@ -381,7 +383,7 @@ def test_a_choice_fixes_coin_address_and_quote_and_never_extends_the_expiry(shop
 
 
 @pytest.mark.parametrize(("quote_s", "rate_s"), [(900, 900), (None, 3600)])
-def test_a_choices_quote_holds_from_the_choice(shop: UUID, quote_s: int | None, rate_s: int) -> None:
+def test_a_choices_quote_is_in_force_from_the_choice_on(shop: UUID, quote_s: int | None, rate_s: int) -> None:
     new = agnostic_invoice(shop)
     create(new, quote_s=None)
 
@@ -428,7 +430,7 @@ def test_an_agnostic_invoice_is_revived_in_select(shop: UUID) -> None:
     assert stored(new).rate_expires_at == stored(new).expires_at
 
 
-def test_only_what_expired_is_revived(shop: UUID) -> None:
+def test_only_expired_invoices_are_revived(shop: UUID) -> None:
     mine = invoice(shop)
 
     with transaction():
@@ -440,7 +442,7 @@ def test_only_what_expired_is_revived(shop: UUID) -> None:
 # Time -------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_due_is_past_by_the_clock_and_by_its_networks_scan(shop: UUID) -> None:
+def test_a_due_invoice_has_expired_by_the_clock_and_by_its_networks_scan(shop: UUID) -> None:
     mine = invoice(shop, lifetime_s=300)
     chain = Chain()
     assert not invoices.is_past_expiry(mine)
@@ -448,7 +450,7 @@ def test_what_is_due_is_past_by_the_clock_and_by_its_networks_scan(shop: UUID) -
     chain.mine(at=mine.expires_at)
     assert invoices.due_for_settlement(10) == []
     chain.pass_by(mine.expires_at)
-    assert invoices.due_for_settlement(10) == []  # the chain's clock is ahead of ours
+    assert invoices.due_for_settlement(10) == []  # the chain's clock is ahead of the gateway's
     execute("UPDATE app_clock SET ahead = '301 seconds'")
     assert invoices.is_past_expiry(mine)
     assert invoices.due_for_settlement(10) == [mine.id]
@@ -459,10 +461,10 @@ def test_an_invoice_whose_network_lags_is_not_due(shop: UUID) -> None:
     execute("UPDATE app_clock SET ahead = '301 seconds'")
     assert invoices.due_for_settlement(10) == []  # never scanned
     Chain("bsc")
-    assert invoices.due_for_settlement(10) == []  # another network's scan says nothing
+    assert invoices.due_for_settlement(10) == []  # another network's scan does not count
 
 
-def test_without_a_coin_the_clock_alone_counts(shop: UUID) -> None:
+def test_an_invoice_without_a_coin_expires_by_the_clock_alone(shop: UUID) -> None:
     new = agnostic_invoice(shop)
     create(new, quote_s=None, lifetime_s=300)
     assert invoices.due_for_settlement(10) == []
@@ -472,7 +474,7 @@ def test_without_a_coin_the_clock_alone_counts(shop: UUID) -> None:
 
 
 @pytest.mark.parametrize(("stray", "is_due"), [(None, False), ("asset", False), ("dust", True)])
-def test_a_deposit_that_waits_for_confirmations_is_waited_for_unless_it_is_dust(
+def test_a_pending_deposit_delays_the_expiry_unless_it_is_dust(
     shop: UUID,
     stray: str | None,
     is_due: bool,  # noqa: FBT001
@@ -486,7 +488,7 @@ def test_a_deposit_that_waits_for_confirmations_is_waited_for_unless_it_is_dust(
     assert invoices.due_for_settlement(10) == ([mine.id] if is_due else [])
 
 
-def test_what_is_due_comes_in_bounded_pages_oldest_first(shop: UUID) -> None:
+def test_due_invoices_come_in_bounded_pages_oldest_first(shop: UUID) -> None:
     mine = [invoice(shop, lifetime_s=lifetime_s) for lifetime_s in (900, 300, 600)]
     Chain().pass_by(mine[0].expires_at)
     execute("UPDATE app_clock SET ahead = '901 seconds'")

@@ -1,4 +1,4 @@
-"""An invoice becomes what its deposits and the time make of it, its money goes where the sale decides, each once."""
+"""An invoice's status follows its deposits and the time; its money is credited or waits, each deposit once."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def fees() -> int:
 
 
 def spend(shop: UUID, units: int) -> None:
-    """Let money leave available, as a payout would."""
+    """Take money from available, as a payout does."""
     book(Transfer(Account(shop, AVAILABLE, "USDT"), Account(GATEWAY, "spent", "USDT"), units))
 
 
 # Paying in time ---------------------------------------------------------------------------------------------
 
 
-def test_the_zero_address_is_no_payer(shop: UUID, chain: Chain) -> None:
+def test_the_zero_address_is_not_shown_as_payer(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.mine(1, chain.transfer(mine, PRICE).but(sender="0x" + "0" * 40))
 
@@ -113,7 +113,7 @@ def test_the_exact_sum_is_paid_and_credited_less_the_fees(shop: UUID, chain: Cha
     assert (suspense(shop), fees()) == (0, FEE + FIXED_FEE)
 
 
-def test_the_event_tells_what_the_invoice_shows(shop: UUID, chain: Chain) -> None:
+def test_the_event_has_the_fields_of_the_invoice(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop, order_id="o-1", url_callback="https://shop.example/cb")
 
     got = paid(chain, mine)
@@ -124,7 +124,7 @@ def test_the_event_tells_what_the_invoice_shows(shop: UUID, chain: Chain) -> Non
     assert json.loads(value("SELECT body FROM webhook_deliveries"))["status"] == "paid"
 
 
-def test_settling_rings_where_a_webhook_waits(shop: UUID, chain: Chain, rung: list[str]) -> None:
+def test_settling_notifies_the_delivery_of_a_webhook(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine, unheard = invoice(shop), invoice(merchant())
     chain.mine(1, chain.transfer(mine, PRICE), chain.transfer(unheard, PRICE))
     chain.confirm()
@@ -132,18 +132,18 @@ def test_settling_rings_where_a_webhook_waits(shop: UUID, chain: Chain, rung: li
     settlement.settle(CATALOGUE, mine.id)
     assert rung == ["deliver_webhooks"]
     settlement.settle(CATALOGUE, mine.id)
-    settlement.settle(CATALOGUE, unheard.id)  # nobody listens
+    settlement.settle(CATALOGUE, unheard.id)  # no listener
     assert rung == ["deliver_webhooks"]
     assert invoices.reread(unheard.id).status == "paid"
 
 
-def test_what_does_not_exist_is_not_settled(shop: UUID, rung: list[str]) -> None:
+def test_settling_an_unknown_invoice_does_nothing(shop: UUID, rung: list[str]) -> None:
     settlement.settle(CATALOGUE, shop)
 
     assert rung == []
 
 
-def test_parts_are_summed_however_small(shop: UUID, chain: Chain) -> None:
+def test_deposits_are_summed_however_small(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, 1)
     chain.pay_and_confirm(mine, PRICE - 2)
@@ -168,7 +168,7 @@ def test_the_confirmations_shown_are_the_lowest(shop: UUID, chain: Chain) -> Non
     assert shown(got) == ("1", "2", "8")
 
 
-def test_more_than_the_price_is_paid_over_and_credited_whole(shop: UUID, chain: Chain) -> None:
+def test_more_than_the_price_is_paid_over_and_credited_wholly(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
 
     got = paid(chain, mine, PRICE + USDT)
@@ -199,7 +199,9 @@ def test_the_tolerance_is_inclusive_to_the_base_unit(
     assert events(mine) == [f"invoice.{status}"]
 
 
-def test_further_deposits_lift_paid_to_paid_over_and_follow_less_the_percent_fee(shop: UUID, chain: Chain) -> None:
+def test_further_deposits_turn_paid_into_paid_over_and_are_credited_less_the_percent_fee(
+    shop: UUID, chain: Chain
+) -> None:
     mine = paid(chain, invoice(shop))
     first = invoices.reread(mine.id)
 
@@ -212,9 +214,7 @@ def test_further_deposits_lift_paid_to_paid_over_and_follow_less_the_percent_fee
 
 
 @pytest.mark.parametrize(("units", "status"), [(SMALLEST - 1, "paid"), (SMALLEST, "paid_over")])
-def test_below_the_smallest_amount_a_deposit_changes_neither_status_nor_payer(
-    shop: UUID, chain: Chain, units: int, status: str
-) -> None:
+def test_dust_changes_neither_status_nor_payer(shop: UUID, chain: Chain, units: int, status: str) -> None:
     mine = invoice(shop)
     before = paid(chain, mine)
     chain.mine(1, chain.transfer(mine, units).but(sender=ELSEWHERE))
@@ -226,7 +226,7 @@ def test_below_the_smallest_amount_a_deposit_changes_neither_status_nor_payer(
     assert (got.status, got.payer_address == before.payer_address, got.txid == before.txid) == (
         (status, True, True) if status == "paid" else (status, False, False)
     )
-    # It is announced and credited all the same.
+    # It is announced and credited nevertheless.
     assert [each[:2] for each in announced()] == [("paid", 1), (status, 2)]
     assert got.confirmed_units == PRICE + units
     assert column("SELECT DISTINCT status FROM deposits") == ["credited"]
@@ -235,7 +235,7 @@ def test_below_the_smallest_amount_a_deposit_changes_neither_status_nor_payer(
 @pytest.mark.parametrize(
     ("rest", "tenths", "payer"), [(5, 5, SENDER), (5, 6, ""), (0, 5, ELSEWHERE)], ids=["tenth", "more", "alone"]
 )
-def test_before_the_price_is_paid_specks_are_payers_only_if_they_bring_a_part(
+def test_senders_of_small_deposits_are_payers_only_if_they_complete_the_price(
     shop: UUID, chain: Chain, rest: int, tenths: int, payer: str
 ) -> None:
     mine = invoice(shop)
@@ -246,7 +246,7 @@ def test_before_the_price_is_paid_specks_are_payers_only_if_they_bring_a_part(
     assert settled(mine).payer_address == (checksum_evm(payer) if payer else "")
 
 
-def test_the_fixed_fee_is_taken_from_as_many_deposits_as_it_needs(shop: UUID, chain: Chain) -> None:
+def test_the_fixed_fee_is_taken_from_several_deposits(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, USDT // 10)
     chain.pay_and_confirm(mine, PRICE - USDT // 10)
@@ -264,7 +264,7 @@ CROWD = 7
 
 
 def crowd(chain: Chain, of: InvoiceRow) -> None:
-    """Pay an invoice by many small deposits, all of one block."""
+    """Pay an invoice by many small deposits in one block."""
     chain.mine(1, *(chain.transfer(of, PRICE // CROWD + 1) for _ in range(CROWD)))
     chain.confirm()
 
@@ -280,10 +280,10 @@ def uncredited() -> int:
     return int(found[0])
 
 
-def test_a_crowd_of_deposits_is_settled_in_pages_and_told_of_once(
+def test_a_crowd_of_deposits_is_settled_in_pages_and_announced_once(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if there had been one page: the same status, sums, fees and event."""
+    """The result equals that of one page: the same status, sums, fees and event."""
     in_pages(monkeypatch)
     mine, other = invoice(shop, accuracy_ppm=10), invoice(shop, accuracy_ppm=10)
     crowd(chain, mine)
@@ -294,7 +294,7 @@ def test_a_crowd_of_deposits_is_settled_in_pages_and_told_of_once(
 
     got = settled(mine)
 
-    # A page of each.
+    # One page each.
     assert max(Counter(took).values()) <= 4
     assert (got.status, got.confirmed_units, uncredited()) == ("paid", CROWD * (PRICE // CROWD + 1), 0)
     assert events(mine) == ["invoice.paid"]
@@ -312,10 +312,8 @@ def txid() -> int:
     return int(found[0])
 
 
-def test_a_crowd_that_is_half_confirmed_is_not_judged(
-    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Or a payment in one block would be told of as paid first, and as paid over then."""
+def test_a_half_confirmed_crowd_is_not_judged(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise payments in one block would be announced as paid first and as paid over then."""
     in_pages(monkeypatch, pages=3)
     mine = invoice(shop)
     chain.mine(1, *(chain.transfer(mine, PRICE // 2) for _ in range(CROWD)))
@@ -329,7 +327,7 @@ def test_a_crowd_that_is_half_confirmed_is_not_judged(
     assert events(mine) == ["invoice.paid_over"]
 
 
-def test_what_a_step_leaves_of_a_crowd_is_due_until_it_is_credited(
+def test_the_rest_of_a_crowd_is_due_until_it_is_credited(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_pages(monkeypatch, pages=1)
@@ -353,7 +351,7 @@ def test_what_a_step_leaves_of_a_crowd_is_due_until_it_is_credited(
     assert events(mine) == ["invoice.paid"]
 
 
-def test_a_reorg_in_the_middle_of_a_crowd_is_followed(
+def test_a_reorg_amid_the_settlement_of_a_crowd_is_followed(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_pages(monkeypatch, pages=5)
@@ -368,7 +366,7 @@ def test_a_reorg_in_the_middle_of_a_crowd_is_followed(
     assert (held(shop), invoices.credit_due(9)) == ({}, [])
 
 
-def test_what_is_finer_than_the_coin_goes_to_rounding(shop: UUID, chain: Chain) -> None:
+def test_fractions_finer_than_the_coin_go_to_rounding(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop, accuracy_ppm=50_000)
 
     paid(chain, mine, PRICE + 7)
@@ -377,7 +375,7 @@ def test_what_is_finer_than_the_coin_goes_to_rounding(shop: UUID, chain: Chain) 
     assert net_of(Account(GATEWAY, ROUNDING, "USDT")) == 7
 
 
-def test_settling_many_times_at_once_settles_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
+def test_concurrent_settlements_settle_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine = invoice(shop)
     chain.pay(mine, PRICE // 2)
     chain.pay_and_confirm(mine, PRICE // 2)
@@ -389,7 +387,7 @@ def test_settling_many_times_at_once_settles_once(shop: UUID, chain: Chain, rung
     assert held(shop) == {MATURING: NET}
 
 
-def test_many_invoices_of_one_merchant_settle_at_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
+def test_invoices_of_one_merchant_settle_concurrently(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine = [invoice(shop) for _ in range(12)]
     chain.mine(1, *(chain.transfer(one_of, PRICE) for one_of in mine))
     chain.confirm()
@@ -400,7 +398,7 @@ def test_many_invoices_of_one_merchant_settle_at_once(shop: UUID, chain: Chain, 
     assert held(shop) == {MATURING: 12 * NET}
 
 
-def test_an_invoice_that_does_not_change_stays_untouched(shop: UUID, chain: Chain) -> None:
+def test_an_unchanged_invoice_is_not_written(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     before = paid(chain, mine)
     chain.mine(3)
@@ -413,10 +411,10 @@ def test_an_invoice_that_does_not_change_stays_untouched(shop: UUID, chain: Chai
 # Time -------------------------------------------------------------------------------------------------------
 
 
-def test_an_invoice_expires_once_its_networks_scan_has_passed_its_expiry(shop: UUID, chain: Chain) -> None:
+def test_an_invoice_expires_once_its_networks_scan_passed_its_expiry(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     execute("UPDATE app_clock SET ahead = '2 days'")
-    assert settled(mine).status == "check"  # our clock says nothing about the chain's
+    assert settled(mine).status == "check"  # the gateway's clock does not count for the chain
     chain.mine(at=mine.expires_at)
     assert settled(mine).status == "check"
 
@@ -427,7 +425,7 @@ def test_an_invoice_expires_once_its_networks_scan_has_passed_its_expiry(shop: U
     assert shown(got) == (None, "0", "10")
 
 
-def test_an_invoice_whose_network_was_never_scanned_does_not_expire(shop: UUID) -> None:
+def test_an_invoice_on_an_unscanned_network_does_not_expire(shop: UUID) -> None:
     mine = invoice(shop)
     execute("UPDATE app_clock SET ahead = '2 days'")
 
@@ -446,7 +444,7 @@ def test_an_invoice_without_a_coin_expires_by_the_clock(shop: UUID) -> None:
     assert events(got) == ["invoice.expired"]
 
 
-def test_a_part_becomes_wrong_amount_at_the_expiry_and_its_money_waits(shop: UUID, chain: Chain) -> None:
+def test_a_short_payment_becomes_wrong_amount_at_the_expiry_and_waits(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, 9 * USDT)
     assert events(mine) == []
@@ -459,7 +457,7 @@ def test_a_part_becomes_wrong_amount_at_the_expiry_and_its_money_waits(shop: UUI
     assert (suspense(shop), held(shop)) == (9 * USDT, {})
 
 
-def test_a_deposit_made_in_time_keeps_check_until_it_confirms(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_in_time_keeps_check_until_it_confirms(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.mine(at=mine.expires_at - timedelta(seconds=1))
     chain.pay(mine, PRICE, at=mine.expires_at)  # the last moment is in time
@@ -472,7 +470,7 @@ def test_a_deposit_made_in_time_keeps_check_until_it_confirms(shop: UUID, chain:
     assert (got.status, events(mine)) == ("paid", ["invoice.paid"])
 
 
-def test_a_deposit_made_in_time_that_vanishes_lets_the_invoice_expire(shop: UUID, chain: Chain) -> None:
+def test_an_invoice_expires_when_its_deposit_in_time_vanishes(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, PRICE, at=mine.expires_at)
     chain.reorg(1)
@@ -498,7 +496,7 @@ def test_a_late_deposit_reopens_an_expired_invoice(shop: UUID, chain: Chain, uni
     assert (suspense(shop), held(shop)) == (units, {})
 
 
-def test_a_late_rest_does_not_make_a_part_paid(shop: UUID, chain: Chain) -> None:
+def test_a_late_rest_does_not_complete_a_short_payment(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, 9 * USDT)
     chain.pass_by(mine.expires_at)
@@ -509,7 +507,7 @@ def test_a_late_rest_does_not_make_a_part_paid(shop: UUID, chain: Chain) -> None
     assert suspense(shop) == PRICE
 
 
-def test_a_further_deposit_makes_wrong_amount_larger_and_reopens_it_if_it_was_final(shop: UUID, chain: Chain) -> None:
+def test_a_further_deposit_increases_wrong_amount_and_reopens_it_if_final(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, 1 * USDT)
     expired(chain, mine)
@@ -522,7 +520,7 @@ def test_a_further_deposit_makes_wrong_amount_larger_and_reopens_it_if_it_was_fi
     assert announced() == [("wrong_amount", 1, "1"), ("wrong_amount", 2, "2")]
 
 
-def test_growth_is_announced_once_by_settlements_at_once(shop: UUID, chain: Chain) -> None:
+def test_concurrent_settlements_announce_an_increase_once(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop), PRICE + USDT)
     chain.pay_and_confirm(mine, USDT)
 
@@ -531,7 +529,7 @@ def test_growth_is_announced_once_by_settlements_at_once(shop: UUID, chain: Chai
     assert announced() == [("paid_over", 1, "11"), ("paid_over", 2, "12")]
 
 
-def test_a_late_deposit_after_a_decision_follows_it(shop: UUID, chain: Chain) -> None:
+def test_a_late_deposit_after_a_decision_is_credited_or_waits_with_it(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     chain.pass_by(mine.expires_at)
 
@@ -543,7 +541,7 @@ def test_a_late_deposit_after_a_decision_follows_it(shop: UUID, chain: Chain) ->
 # Quotes -----------------------------------------------------------------------------------------------------
 
 
-def test_a_deposit_is_judged_by_the_quote_in_force_at_its_time(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_is_judged_by_the_quote_in_force_at_its_block(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, PRICE)
     requote(mine, 12 * USDT, valid_from=chain.time + timedelta(seconds=1), fee_fixed_units=7)
@@ -554,7 +552,7 @@ def test_a_deposit_is_judged_by_the_quote_in_force_at_its_time(shop: UUID, chain
     assert (got.status, got.payer_units, got.generation, got.fee_fixed_taken_units) == ("paid", PRICE, 1, FIXED_FEE)
 
 
-def test_a_new_quote_counts_from_the_moment_it_is_made(shop: UUID, chain: Chain) -> None:
+def test_a_new_quote_is_in_force_from_its_creation(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.mine(5)
     requote(mine, 12 * USDT, valid_from=chain.time, fee_fixed_units=7)
@@ -566,7 +564,7 @@ def test_a_new_quote_counts_from_the_moment_it_is_made(shop: UUID, chain: Chain)
 
 
 def test_a_deposit_before_every_quote_is_judged_by_the_first(shop: UUID, chain: Chain) -> None:
-    """Blocks carry whole seconds, or their miner's clock."""
+    """A block has whole seconds, or its miner's clock."""
     mine = invoice(shop)
     requote(mine, 12 * USDT, valid_from=mine.created_at + timedelta(seconds=1))
     chain.pay_and_confirm(mine, PRICE, at=mine.created_at - timedelta(seconds=1))
@@ -574,7 +572,7 @@ def test_a_deposit_before_every_quote_is_judged_by_the_first(shop: UUID, chain: 
     assert settled(mine).status == "paid"
 
 
-def test_the_first_deposit_sets_the_quote_for_those_that_follow(shop: UUID, chain: Chain) -> None:
+def test_the_first_deposit_sets_the_quote_for_the_following_ones(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, USDT)
     requote(mine, 12 * USDT, valid_from=chain.time + timedelta(microseconds=1))
@@ -583,7 +581,7 @@ def test_the_first_deposit_sets_the_quote_for_those_that_follow(shop: UUID, chai
     assert settled(mine).status == "paid"
 
 
-def test_when_its_deposit_vanishes_the_newest_quote_is_in_force_again(shop: UUID, chain: Chain) -> None:
+def test_the_newest_quote_is_in_force_again_after_its_deposit_vanished(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, USDT)
     requote(mine, 12 * USDT, valid_from=chain.time + timedelta(seconds=1))
@@ -598,7 +596,7 @@ def test_when_its_deposit_vanishes_the_newest_quote_is_in_force_again(shop: UUID
 # Reorganisations --------------------------------------------------------------------------------------------
 
 
-def test_a_reorg_before_confirmation_takes_the_deposit_off_the_invoice(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_before_confirmation_removes_the_deposit(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, PRICE)
     settled(mine)
@@ -610,7 +608,7 @@ def test_a_reorg_before_confirmation_takes_the_deposit_off_the_invoice(shop: UUI
     assert rows("SELECT status FROM deposits") == [("reversed",)]
 
 
-def test_a_reorg_takes_a_credit_back_from_maturing_without_an_event(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_reverses_a_maturing_credit_without_an_event(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
 
     chain.reorg(2)
@@ -622,7 +620,7 @@ def test_a_reorg_takes_a_credit_back_from_maturing_without_an_event(shop: UUID, 
     assert one("SELECT count(*) FROM maturing_credits") == (0,)
 
 
-def test_a_deposit_that_comes_back_is_credited_once_more_and_pays_the_fixed_fee_once(shop: UUID, chain: Chain) -> None:
+def test_a_returning_deposit_is_credited_again_and_pays_the_fixed_fee_once(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     found = chain.transfer(mine, PRICE)
     chain.mine(1, found)
@@ -641,7 +639,7 @@ def test_a_deposit_that_comes_back_is_credited_once_more_and_pays_the_fixed_fee_
     assert one("SELECT count(*) FROM maturing_credits") == (1,)
 
 
-def test_a_deposit_that_comes_back_late_keeps_its_first_moment(shop: UUID, chain: Chain) -> None:
+def test_a_returning_deposit_keeps_its_first_time(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     found = chain.transfer(mine, PRICE)
     chain.mine(1, found, at=mine.expires_at)
@@ -653,8 +651,8 @@ def test_a_deposit_that_comes_back_late_keeps_its_first_moment(shop: UUID, chain
     assert settled(mine).status == "paid"
 
 
-def test_a_transaction_that_comes_back_with_another_amount_counts_as_it_is_now(shop: UUID, chain: Chain) -> None:
-    """The same call of a contract may pay another sum on another branch."""
+def test_a_returning_transaction_with_another_amount_counts_with_that_amount(shop: UUID, chain: Chain) -> None:
+    """The same contract call may pay another sum on another branch."""
     mine = invoice(shop)
     chain.mine(1, chain.transfer(mine, PRICE, txid="0xswap"))
     chain.confirm()
@@ -668,7 +666,7 @@ def test_a_transaction_that_comes_back_with_another_amount_counts_as_it_is_now(s
     assert (got.status, got.confirmed_units, suspense(shop)) == ("check", 4 * USDT, 4 * USDT)
 
 
-def test_a_transaction_that_comes_back_for_somebody_else_is_theirs(shop: UUID, chain: Chain) -> None:
+def test_a_returning_transaction_to_another_address_belongs_to_that_owner(shop: UUID, chain: Chain) -> None:
     mine, theirs = invoice(shop), invoice(merchant(), lifetime_s=300)
     chain.mine(1, chain.transfer(mine, PRICE, txid="0xswap"), at=theirs.expires_at)
     settled(mine)
@@ -677,7 +675,7 @@ def test_a_transaction_that_comes_back_for_somebody_else_is_theirs(shop: UUID, c
     chain.confirm()
 
     assert settled(mine).detected_units == 0
-    # Its moment on the other branch was not a payment to them.
+    # Its time on the other branch was that of a payment to another owner.
     assert settled(theirs).status == "wrong_amount"
 
 
@@ -689,7 +687,7 @@ def test_a_deposit_is_recorded_once(shop: UUID, chain: Chain) -> None:
     assert settled(mine).detected_units == PRICE
 
 
-def test_a_deep_reorg_takes_available_money(shop: UUID, chain: Chain) -> None:
+def test_a_deep_reorg_takes_from_available(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     chain.mature()
     crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
@@ -700,7 +698,7 @@ def test_a_deep_reorg_takes_available_money(shop: UUID, chain: Chain) -> None:
     assert (held(shop), owes(shop), invoices.reread(mine.id).status) == ({}, 0, "check")
 
 
-def test_what_available_lacks_becomes_debt_that_the_next_credit_repays_first(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_beyond_available_makes_a_debt_that_the_next_credit_repays(shop: UUID, chain: Chain) -> None:
     mine, other = invoice(shop), invoice(shop)
     paid(chain, mine)
     chain.mature()
@@ -717,7 +715,7 @@ def test_what_available_lacks_becomes_debt_that_the_next_credit_repays_first(sho
     assert (held(shop), owes(shop)) == ({MATURING: USDT}, 0)
 
 
-def test_a_credit_that_repaid_a_debt_is_taken_back_whole(shop: UUID, chain: Chain) -> None:
+def test_a_credit_that_repaid_a_debt_is_reversed_wholly(shop: UUID, chain: Chain) -> None:
     mine, other = invoice(shop), invoice(shop)
     paid(chain, mine)
     chain.mature()
@@ -732,8 +730,8 @@ def test_a_credit_that_repaid_a_debt_is_taken_back_whole(shop: UUID, chain: Chai
     assert (held(shop), owes(shop)) == ({"debt": NET}, NET)
 
 
-def test_a_reorg_after_the_expiry_waits_for_the_other_branch(shop: UUID, chain: Chain) -> None:
-    """The scan goes back in time with it: nothing expires before the other branch is read past the expiry."""
+def test_a_reorg_after_the_expiry_waits_for_the_new_branch(shop: UUID, chain: Chain) -> None:
+    """The scan goes back in time too: an invoice expires only once the new branch was read past the expiry."""
     mine = invoice(shop)
     found = chain.transfer(mine, PRICE)
     chain.mine(1, found, at=mine.expires_at)
@@ -749,7 +747,7 @@ def test_a_reorg_after_the_expiry_waits_for_the_other_branch(shop: UUID, chain: 
     assert settled(mine).status == "paid"
 
 
-def test_the_other_branch_may_be_without_the_deposit(shop: UUID, chain: Chain) -> None:
+def test_an_invoice_expires_if_the_new_branch_lacks_its_deposit(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, PRICE, at=mine.expires_at)
     chain.pass_by(mine.expires_at)
@@ -760,7 +758,7 @@ def test_the_other_branch_may_be_without_the_deposit(shop: UUID, chain: Chain) -
     assert events(mine) == ["invoice.paid", "invoice.expired"]
 
 
-def test_a_scan_that_died_in_the_middle_of_a_reorg_is_finished_by_the_next(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_left_half_done_is_finished_by_the_next_scan(shop: UUID, chain: Chain) -> None:
     mine, other = invoice(shop), invoice(shop)
     chain.mine(1, chain.transfer(mine, PRICE), chain.transfer(other, PRICE), at=mine.expires_at)
     chain.pass_by(mine.expires_at)
@@ -790,7 +788,7 @@ def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain, rung: list[str]) -
     assert held(shop) == {}
 
 
-def test_a_reorg_that_takes_only_what_was_too_much_makes_it_paid(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_of_the_excess_turns_paid_over_into_paid(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     paid(chain, mine, USDT)
 
@@ -801,7 +799,7 @@ def test_a_reorg_that_takes_only_what_was_too_much_makes_it_paid(shop: UUID, cha
     assert held(shop) == {MATURING: NET}
 
 
-def test_a_reorg_makes_wrong_amount_smaller_and_in_the_end_expired(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_reduces_wrong_amount_and_at_last_expires_the_invoice(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     expired(chain, mine)
     paid(chain, mine, 2 * USDT)
@@ -830,7 +828,7 @@ def test_a_stray_does_not_count_towards_its_invoice(shop: UUID, chain: Chain, st
     assert net_of(Account(shop, SUSPENSE, "DAI")) == 50 * 10**18
 
 
-def test_a_stray_is_not_credited_with_the_sale(shop: UUID, chain: Chain) -> None:
+def test_a_stray_is_not_credited_with_its_sale(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, 5 * 10**18, currency="DAI", stray="asset")
 
@@ -839,7 +837,7 @@ def test_a_stray_is_not_credited_with_the_sale(shop: UUID, chain: Chain) -> None
     assert rows("SELECT status FROM deposits WHERE currency = 'DAI'") == [("confirmed",)]
 
 
-def test_strays_alone_expire_as_wrong_amount_and_dust_alone_as_expired(shop: UUID, chain: Chain) -> None:
+def test_strays_alone_expire_as_wrong_amount_and_dust_as_expired(shop: UUID, chain: Chain) -> None:
     strayed, dusty = invoice(shop), invoice(shop)
     chain.pay(strayed, 5 * 10**18, currency="DAI", stray="asset")
     chain.pay_and_confirm(dusty, 1, currency="DAI", stray="dust")
@@ -851,7 +849,7 @@ def test_strays_alone_expire_as_wrong_amount_and_dust_alone_as_expired(shop: UUI
 
 
 @pytest.mark.parametrize(("stray", "status"), [("network", "check"), ("dust", "expired")])
-def test_a_stray_in_time_is_waited_for_by_its_own_networks_scan_unless_it_is_dust(
+def test_a_stray_in_time_delays_the_expiry_by_its_own_networks_scan_unless_dust(
     shop: UUID, chain: Chain, stray: str, status: str
 ) -> None:
     mine = invoice(shop)
@@ -876,7 +874,7 @@ def test_a_late_stray_does_not_reopen_an_expired_invoice(shop: UUID, chain: Chai
     assert announced() == [("expired", 1, None), ("expired", 2, None)]
 
 
-def test_a_stray_that_a_reorg_takes_leaves_nothing(shop: UUID, chain: Chain) -> None:
+def test_a_stray_taken_by_a_reorg_is_removed(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     expired(chain, mine)
     chain.pay_and_confirm(mine, 5 * 10**18, currency="DAI", stray="asset")
@@ -908,7 +906,7 @@ def test_addresses_are_matched_in_their_stored_form(shop: UUID, chain: Chain) ->
     assert (owners.keys(), unowned) == ({pooled}, {"0xfree"})
 
 
-def test_a_full_blocks_addresses_are_looked_up_and_the_pool_is_not_read(shop: UUID) -> None:
+def test_addresses_of_a_full_block_are_looked_up_without_scanning_the_pool(shop: UUID) -> None:
     mine = invoice(shop).address.lower()
     with transaction():
         execute(
@@ -925,14 +923,14 @@ def test_a_full_blocks_addresses_are_looked_up_and_the_pool_is_not_read(shop: UU
         assert rows("SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relname = 'pool_addresses'") == before
 
 
-def test_an_address_that_belongs_to_nobody_is_not_matched(shop: UUID) -> None:
+def test_an_address_without_an_owner_is_not_matched(shop: UUID) -> None:
     del shop
     execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', 900000, '0xpooled')")
 
     assert deposits.match("evm", ["0xpooled"]) == {}
 
 
-def test_owners_are_due_when_their_deposit_is_deep_enough(shop: UUID, chain: Chain) -> None:
+def test_owners_are_due_when_a_deposit_has_its_confirmations(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, USDT)
     chain.pay(mine, USDT)

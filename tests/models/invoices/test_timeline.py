@@ -1,4 +1,4 @@
-"""A payment's timeline says in its events what happened, in order, and why it is not paid."""
+"""A payment's timeline shows its events in order and why it is not paid."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ DEEP: Final = f"{CONFIRMATIONS} of {CONFIRMATIONS}"
 
 
 def told(of: InvoiceRow) -> list[Event]:
-    """Return an invoice's events, which are of the declared form and in order."""
+    """Return an invoice's events after checking their form and order."""
     items = timeline.read(CATALOGUE, quoting.seen_one(CATALOGUE, invoices.reread(of.id)))
-    # As JSON: what is declared is what is sent.
+    # As JSON, since the declared types describe the response.
     declared = msgspec.json.decode(msgspec.json.encode({"items": items}), type=Timeline)
     assert len(declared.items) == len(items) <= timeline.EVENTS_MAX
     assert all(before["at"] <= after["at"] for before, after in pairwise(items))
@@ -63,7 +63,7 @@ def detail(of: InvoiceRow, event: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("shop_endpoint")
-def test_a_sale_is_told_from_its_creation_to_its_webhook(shop: UUID, chain: Chain) -> None:
+def test_the_timeline_shows_a_sale_from_creation_to_webhook(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay_and_confirm(mine, PRICE, txid="0xpaid")
 
@@ -87,13 +87,13 @@ def test_a_sale_is_told_from_its_creation_to_its_webhook(shop: UUID, chain: Chai
     assert (sent["event"], sent["status"], sent["attempts"]) == ("invoice.paid", "pending", 0)
 
 
-def test_nothing_is_written_for_it_when_an_invoice_is_made_and_paid(shop: UUID, chain: Chain) -> None:
+def test_creating_and_paying_an_invoice_writes_no_timeline_rows(shop: UUID, chain: Chain) -> None:
     paid(chain, invoice(shop))
 
     assert rows("SELECT count(*) FROM invoice_events") == [(0,)]
 
 
-def test_a_deposit_says_how_deep_it_is_and_what_it_waits_for(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_shows_its_depth_and_what_it_waits_for(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, PRICE)
     settled(mine)
@@ -106,7 +106,7 @@ def test_a_deposit_says_how_deep_it_is_and_what_it_waits_for(shop: UUID, chain: 
 
 
 @pytest.mark.parametrize("reason", ["amount", "unpriced", "hourly", "missing"])
-def test_it_says_why_one_provider_is_not_believed_and_no_more_of_the_providers(
+def test_a_deposit_waiting_for_witnesses_shows_the_reason_without_their_urls(
     shop: UUID, chain: Chain, reason: str
 ) -> None:
     mine = invoice(shop)
@@ -128,7 +128,7 @@ def test_it_says_why_one_provider_is_not_believed_and_no_more_of_the_providers(
     assert "witness_reason" not in detail(mine, "confirmation")
 
 
-def test_a_short_payment_says_what_it_lacks(shop: UUID, chain: Chain) -> None:
+def test_a_short_payment_shows_the_missing_sum(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, 7 * USDT)
     assert detail(mine, "confirmation")["waiting_for"] == "rest"
@@ -146,7 +146,7 @@ def test_a_short_payment_says_what_it_lacks(shop: UUID, chain: Chain) -> None:
     assert detail(mine, "confirmation")["waiting_for"] == "resolve"
 
 
-def test_a_late_payment_says_that_it_is_late(shop: UUID, chain: Chain) -> None:
+def test_a_late_payment_is_shown_as_late(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     assert expired(chain, mine).status == "expired"
     assert paid(chain, mine).status == "wrong_amount"
@@ -166,7 +166,7 @@ def told_expiry(of: InvoiceRow) -> str:
     ("stray", "reason", "waiting"),
     [("asset", "stray", "resolve"), ("network", "stray", "resolve"), ("dust", "unpaid", None)],
 )
-def test_a_stray_says_why_it_does_not_count(
+def test_a_stray_shows_why_it_does_not_count(
     shop: UUID, chain: Chain, stray: str, reason: str, waiting: str | None
 ) -> None:
     mine = invoice(shop)
@@ -181,7 +181,7 @@ def test_a_stray_says_why_it_does_not_count(
     assert detail(mine, "expired")["reason"] == reason
 
 
-def test_a_reorg_tells_of_the_life_that_it_ended_and_of_the_one_that_begins(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_shows_the_ended_life_of_a_deposit_and_the_new_one(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.mine()
     chain.pay_and_confirm(mine, PRICE, txid="0xagain")
@@ -206,7 +206,7 @@ def test_a_reorg_tells_of_the_life_that_it_ended_and_of_the_one_that_begins(shop
     ]
 
 
-def test_a_reorg_before_the_confirmations_tells_of_no_confirmation(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_before_the_confirmations_shows_no_confirmation(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.mine()
     chain.pay(mine, PRICE)
@@ -218,7 +218,7 @@ def test_a_reorg_before_the_confirmations_tells_of_no_confirmation(shop: UUID, c
     assert detail(mine, "reorged")["status"] == "pending"
 
 
-def test_a_reorg_that_is_taken_back_twice_at_once_is_told_once(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_reversed_twice_at_once_is_shown_once(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.mine()
     chain.pay(mine, PRICE)
@@ -229,7 +229,7 @@ def test_a_reorg_that_is_taken_back_twice_at_once_is_told_once(shop: UUID, chain
     assert rows("SELECT event FROM invoice_events") == [("reorged",)]
 
 
-def test_what_a_merchant_accepts_is_told_with_its_sum(shop: UUID, chain: Chain) -> None:
+def test_an_acceptance_is_shown_with_its_sum(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, 7 * USDT)
     expired(chain, mine)
@@ -242,7 +242,7 @@ def test_what_a_merchant_accepts_is_told_with_its_sum(shop: UUID, chain: Chain) 
     assert (done["action"], done["payment_amount"], done["amount_remaining"]) == ("accept", "7", "3")
 
 
-def test_an_accepted_stray_is_told(shop: UUID, chain: Chain) -> None:
+def test_an_accepted_stray_is_shown(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     stray = chain.pay_and_confirm(mine, USDT, currency="USDC", stray="asset")
     settled(mine)
@@ -255,7 +255,7 @@ def test_an_accepted_stray_is_told(shop: UUID, chain: Chain) -> None:
     assert names(mine)[-2:] == ["resolved", "credited"]
 
 
-def test_a_refund_is_told_as_it_stands(shop: UUID, chain: Chain) -> None:
+def test_a_refund_is_shown_in_its_present_state(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, 7 * USDT)
     expired(chain, mine)
@@ -270,7 +270,7 @@ def test_a_refund_is_told_as_it_stands(shop: UUID, chain: Chain) -> None:
     assert done["ended_at"]
 
 
-def test_every_quote_is_told_and_that_there_is_no_rate_for_another(shop: UUID) -> None:
+def test_every_quote_and_each_lack_of_a_rate_is_shown(shop: UUID) -> None:
     mine = invoice(shop)
     requote(mine, 2 * PRICE, valid_from=mine.created_at + timedelta(minutes=15))
     assert [(q["generation"], q["payer_amount"]) for q in details(mine, "quoted")] == [(1, "10"), (2, "20")]
@@ -286,7 +286,7 @@ def test_every_quote_is_told_and_that_there_is_no_rate_for_another(shop: UUID) -
     assert [q.get("waiting_for") for q in details(mine, "quoted")] == [None, None, "rate"]
 
 
-def test_an_invoice_that_nobody_chose_a_coin_for_expires_without_sums(shop: UUID, chain: Chain) -> None:
+def test_an_agnostic_invoice_expires_without_sums(shop: UUID, chain: Chain) -> None:
     mine = agnostic_invoice(shop)
     create(mine, lifetime_s=300)
     execute("UPDATE invoices SET expires_at = app_now() - interval '1 second'")
@@ -297,7 +297,7 @@ def test_an_invoice_that_nobody_chose_a_coin_for_expires_without_sums(shop: UUID
     assert told(mine)[1:] == [("expired", {"status": "expired", "reason": "unpaid"})]
 
 
-def test_of_more_than_a_thousand_the_newest_are_told_and_the_creation(shop: UUID, chain: Chain) -> None:
+def test_a_long_timeline_shows_the_creation_and_the_newest_events(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.mine(1, *(chain.transfer(mine, 1, currency="USDC", stray="dust") for _ in range(520)))
     found = told(mine)
@@ -310,7 +310,7 @@ def test_of_more_than_a_thousand_the_newest_are_told_and_the_creation(shop: UUID
 @pytest.mark.parametrize(
     "sql", ["UPDATE invoice_events SET at = app_now()", "DELETE FROM invoice_events", "TRUNCATE invoice_events"]
 )
-def test_what_happened_is_never_changed(shop: UUID, sql: str) -> None:
+def test_recorded_events_are_immutable(shop: UUID, sql: str) -> None:
     mine = invoice(shop)
     with transaction():
         events.note(mine.id, "selected", {"currency": "USDT"})

@@ -1,6 +1,6 @@
-"""Invoices of several calls are created by one statement; whatever is not plainly new is left alone, and untouched.
+"""One statement creates the invoices of several calls and leaves out all that are not clearly new.
 
-That one which is plainly new is created as it is alone, tests.models.invoices.test_rows says.
+tests.models.invoices.test_rows checks that it creates a clearly new invoice as the single statement does.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def deliver(new: Creation) -> None:
 
 
 @pytest.mark.parametrize("happens", [give_up, change_terms, use_its_key, use_its_order, deliver])
-def test_what_is_not_plainly_new_is_left_alone_and_its_neighbours_are_created(
+def test_unclear_calls_are_left_out_and_their_neighbours_are_created(
     shop: UUID, happens: Callable[[Creation], None]
 ) -> None:
     mine = creation(new_invoice(shop, order_id="o-1"), idem_key="k")
@@ -81,7 +81,7 @@ def test_what_is_not_plainly_new_is_left_alone_and_its_neighbours_are_created(
 @pytest.mark.parametrize(
     ("name", "seed"), [("k", LockSeed.IDEMPOTENCY_KEY), ("o-1", LockSeed.INVOICE_ORDER)], ids=["key", "order"]
 )
-def test_what_somebody_else_is_at_is_not_waited_for(shop: UUID, name: str, seed: LockSeed) -> None:
+def test_a_call_locked_by_another_process_is_left_out_without_waiting(shop: UUID, name: str, seed: LockSeed) -> None:
     mine = creation(new_invoice(shop, order_id="o-1"), idem_key="k")
     neighbour = creation(new_invoice(shop))
     execute("SET lock_timeout = '1ms'")
@@ -93,7 +93,7 @@ def test_what_somebody_else_is_at_is_not_waited_for(shop: UUID, name: str, seed:
     assert made.keys() == {neighbour.call_id}
 
 
-def test_all_of_a_gathering_carry_one_moment(shop: UUID) -> None:
+def test_all_invoices_of_a_gathering_have_one_time(shop: UUID) -> None:
     news = [creation(new_invoice(shop, order_id=f"o-{number}"), idem_key=f"k-{number}") for number in range(16)]
 
     made = invoices.create_together(news)
@@ -103,8 +103,8 @@ def test_all_of_a_gathering_carry_one_moment(shop: UUID) -> None:
     assert value("SELECT count(DISTINCT xmin::text) FROM invoices") == 1
 
 
-def test_the_same_gathering_delivered_to_several_at_once_takes_effect_once(shop: UUID) -> None:
-    """In whatever order they hold it: they wait for each other, and not in a circle."""
+def test_a_gathering_delivered_to_several_workers_at_once_takes_effect_once(shop: UUID) -> None:
+    """They may hold the calls in any order: they wait for each other without a deadlock."""
     news = [creation(new_invoice(shop)) for _ in range(16)]
 
     made = at_once(8, lambda number: invoices.create_together(news if number % 2 else news[::-1]))
@@ -113,7 +113,7 @@ def test_the_same_gathering_delivered_to_several_at_once_takes_effect_once(shop:
     assert value("SELECT count(*) FROM invoices") == 16
 
 
-def test_one_that_cannot_be_written_fails_all_and_leaves_nothing(shop: UUID) -> None:
+def test_one_invalid_row_fails_the_whole_gathering(shop: UUID) -> None:
     good, bad = creation(new_invoice(shop)), creation(new_invoice(shop, status="no such status"))
 
     with pytest.raises(psycopg2.errors.CheckViolation):
@@ -122,8 +122,8 @@ def test_one_that_cannot_be_written_fails_all_and_leaves_nothing(shop: UUID) -> 
     assert [value(f"SELECT count(*) FROM {table}") for table in ("invoices", "calls", "quotes")] == [0, 0, 0]
 
 
-def test_an_order_is_looked_up_by_its_index_while_nothing_is_known_of_the_table(shop: UUID) -> None:
-    """A session keeps the plan that it made at first: one by another index would walk through a merchant's invoices."""
+def test_an_order_id_is_looked_up_by_its_index_even_without_statistics(shop: UUID) -> None:
+    """A session keeps its first plan; one by another index would read all of a merchant's invoices."""
     plan = rows("EXPLAIN SELECT count(*) FROM invoices WHERE merchant_id = %s AND order_id = 'o-1'", (shop,))
 
     assert "invoices_of_order" in str(plan)

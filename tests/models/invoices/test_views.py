@@ -1,4 +1,4 @@
-"""Every object is shown with exactly the fields of the specification's tables, by the same rules everywhere."""
+"""Every object has exactly the fields of the specification's tables, by the same rules everywhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INVOICE_ID: Final = UUID("0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d")
 PAY_URL: Final = "https://pay.example"
 AT: Final = datetime(2026, 11, 20, 9, 30, 15, 123_000, tzinfo=UTC)
 PRIVATE: Final = {"additional_data", "payer_email", "payer_address"}
-# The specification's table of the payment object, but for what stands in info or in the public object alone.
+# The payment object of the specification's table, without the fields that only info or the public object has.
 PAYMENT_FIELDS: Final = PRIVATE | {
     "uuid", "order_id", "amount", "payment_amount", "amount_paid", "amount_remaining", "payer_amount",
     "payer_currency", "currency", "network", "address", "address_qr_code", "payment_status", "is_multi", "url",
@@ -88,24 +88,24 @@ def test_a_payment_has_exactly_the_fields_of_the_specification() -> None:
     assert set(shown(Invoice())) == PAYMENT_FIELDS
 
 
-def test_what_is_in_no_block_yet_counts_as_paid_and_not_as_confirmed() -> None:
+def test_a_sighting_counts_as_paid_and_not_as_confirmed() -> None:
     told = shown(Invoice(sighted_units=500_000 * 10**12, detected_units=10_000_000 * 10**12, txid="0xmined"))
 
     assert (told["amount_paid"], told["amount_remaining"], told["payment_amount"]) == ("10.5", "0", None)
     assert told["txid"] == "0xwaits"
 
 
-def test_the_public_object_omits_what_is_private() -> None:
+def test_the_public_object_omits_private_fields() -> None:
     assert set(shown(Invoice(payer_address="0xabc"), public=True)) == PAYMENT_FIELDS - PRIVATE
 
 
-def test_nothing_private_is_anywhere_in_the_public_object() -> None:
+def test_the_public_object_contains_no_private_value() -> None:
     invoice = Invoice(additional_data="a secret", payer_email="b@secret.example", payer_address="0xsecret")
 
     assert "secret" not in repr(shown(invoice, public=True))
 
 
-def test_a_fresh_invoice() -> None:
+def test_a_new_invoice_is_shown_in_full() -> None:
     body = shown(Invoice())
 
     assert body.pop("address_qr_code").startswith("data:image/png;base64,")
@@ -140,7 +140,7 @@ def test_a_fresh_invoice() -> None:
     }
 
 
-def test_before_a_coin_is_chosen_what_depends_on_it_is_empty() -> None:
+def test_fields_of_the_coin_are_empty_before_it_is_chosen() -> None:
     body = shown(AGNOSTIC)
 
     assert {name for name, value in body.items() if value == ""} == EMPTY_BEFORE_SELECTION | {"txid", "payer_address"}
@@ -148,7 +148,7 @@ def test_before_a_coin_is_chosen_what_depends_on_it_is_empty() -> None:
     assert body["is_multi"] is True
 
 
-def test_the_qr_code_is_a_picture_of_the_address() -> None:
+def test_the_qr_code_is_an_image_of_the_address() -> None:
     one, other = Invoice(), Invoice(address="0x70997970C51812dc3A010C7d01b50e0d17dc79C8")
     pictures = [shown(invoice)["address_qr_code"] for invoice in (one, other)]
 
@@ -159,7 +159,7 @@ def test_the_qr_code_is_a_picture_of_the_address() -> None:
 METHODS: Final = [("USDT", "bsc"), ("BTC", "bitcoin")]
 
 
-def test_the_methods_stand_in_the_public_object_while_nothing_is_chosen() -> None:
+def test_the_public_object_lists_methods_before_the_choice() -> None:
     assert shown(AGNOSTIC, public=True, methods=METHODS)["accepted"] == [
         {"currency": "USDT", "network": "bsc"},
         {"currency": "BTC", "network": "bitcoin"},
@@ -174,7 +174,7 @@ def test_the_methods_stand_in_the_public_object_while_nothing_is_chosen() -> Non
         pytest.param(replace(AGNOSTIC, status="expired"), True, id="after the expiry"),
     ],
 )
-def test_the_methods_stand_nowhere_else(invoice: Invoice, public: bool) -> None:  # noqa: FBT001
+def test_methods_are_listed_in_no_other_object(invoice: Invoice, public: bool) -> None:  # noqa: FBT001
     assert "accepted" not in shown(invoice, public=public, methods=METHODS)
 
 
@@ -190,11 +190,11 @@ def test_the_methods_stand_nowhere_else(invoice: Invoice, public: bool) -> None:
         ("ETH", 10**18, "1"),
     ],
 )
-def test_prices_are_padded_in_fiat_and_short_in_coins(currency: str, units: int, text: str) -> None:
+def test_prices_are_padded_in_fiat_and_trimmed_in_coins(currency: str, units: int, text: str) -> None:
     assert shown(Invoice(price_currency=currency, price_units=units))["amount"] == text
 
 
-def test_amounts_count_what_was_seen_and_what_was_confirmed_apart() -> None:
+def test_detected_and_confirmed_amounts_are_shown_separately() -> None:
     body = shown(Invoice(detected_units=4 * 10**18, confirmed_units=10**18, confirmations=3, txid="0xaa"))
 
     assert (body["payment_amount"], body["amount_paid"], body["amount_remaining"]) == ("1", "4", "6.5")
@@ -211,18 +211,18 @@ def test_amounts_count_what_was_seen_and_what_was_confirmed_apart() -> None:
         pytest.param("paid_over", 20 * 10**18, "0", id="never negative"),
     ],
 )
-def test_what_is_still_due(status: str, detected_units: int, remaining: str) -> None:
+def test_the_remaining_amount_is_shown(status: str, detected_units: int, remaining: str) -> None:
     assert shown(Invoice(status=status, detected_units=detected_units))["amount_remaining"] == remaining
 
 
-def test_without_a_rate_nobody_says_what_is_owed() -> None:
+def test_without_a_rate_no_owed_amount_is_shown() -> None:
     unpriced = Shown(Invoice(), unpriced_at=AT)
     body = views.payment(CATALOGUE, unpriced, pay_url="https://pay.example", public=True)
 
     assert (body["payer_amount"], body["amount_remaining"], body["amount"]) == ("", "", "10.00")
 
 
-def test_an_absent_order_id_is_an_empty_text() -> None:
+def test_an_absent_order_id_is_shown_as_an_empty_text() -> None:
     assert shown(Invoice(order_id=None))["order_id"] == ""
 
 
@@ -263,7 +263,7 @@ def test_the_body_of_an_invoice_event_has_exactly_the_fields_of_the_specificatio
     }
 
 
-def test_the_event_of_an_invoice_without_a_coin() -> None:
+def test_the_event_of_an_invoice_without_a_coin_has_empty_fields() -> None:
     body = views.payment_webhook(CATALOGUE, replace(AGNOSTIC, status="expired", is_final=True, order_id=None))
 
     assert (body["payment_amount"], body["payer_amount"], body["payer_currency"], body["order_id"]) == (
@@ -301,7 +301,7 @@ def test_the_total_is_all_parts_less_the_debt() -> None:
     assert body["personal"][0] == {"currency": "USDT", "available": "0.9"}
 
 
-def test_a_debt_above_everything_else_is_a_negative_total() -> None:
+def test_a_debt_above_all_parts_is_a_negative_total() -> None:
     body = balances.balance(CATALOGUE, {"BTC": {"available": 1, "debt": 3}}, {})
 
     assert next(item["total"] for item in body["items"] if item["currency"] == "BTC") == "-0.00000002"

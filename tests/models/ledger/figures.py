@@ -1,4 +1,4 @@
-"""Tells tests what the ledger says of an account: what is held, what is owed."""
+"""Reads balances and debts from the ledger for tests."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _NET: Final = (
 
 
 def held(merchant_id: UUID, currency: str = "USDT") -> dict[str, int]:
-    """Return what a merchant has of a coin, without what is nothing."""
+    """Return a merchant's non-zero balances of a coin."""
     return {kind: units for kind, units in holdings(merchant_id).get(currency, {}).items() if units}
 
 
 def net_of(account: Account) -> int:
-    """Return what came to an account less what left it."""
+    """Return an account's received units less its sent units."""
     (net,) = nets_of(account)
     return net
 
 
 def nets_of(*accounts: Account) -> list[int]:
-    """Return the same of several accounts, in one statement."""
+    """Return the same for several accounts, in one statement."""
     found = one(f"SELECT {', '.join([_NET] * len(accounts))}", tuple(chain.from_iterable(accounts)))
     return list(map(int, found or ()))
 

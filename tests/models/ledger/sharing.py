@@ -1,4 +1,4 @@
-"""Rules and shares for tests that need a database: made as the API makes them, released as the doorbell does."""
+"""Rules and shares for tests that need a database: made as by the API, released as by the scheduled actor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOLD_HOURS = 72
 
 
 def share_with(shop: UUID, percent: float, recipient: UUID | None = None) -> UUID:
-    """Let a merchant share with another one, a new one unless it is given; return that."""
+    """Let a merchant share with another one, by default a new one; return the recipient."""
     recipient_id = recipient or merchant()
     add_rule(shop, recipient_id, percent)
     return recipient_id
@@ -40,25 +40,25 @@ def cosigned_rule(shop: UUID, recipient_id: UUID, percent: float, *, by: str, co
 
 
 def hold_for(shop: UUID, hours: int = HOLD_HOURS) -> None:
-    """Let a merchant's shares of credits from now on wait for so many hours."""
+    """Let a merchant's shares of future credits wait for a number of hours."""
     with transaction():
         splits.set_config(shop, enabled=None, hold_hours=hours)
 
 
 def mature(chain: Chain) -> None:
-    """Bury all that came so deep that it is mature, and make that so."""
+    """Bury all deposits to maturity and release their credits."""
     chain.mature()
     crediting.release_matured(chain.network, limit=1_000)
     assert_sound()
 
 
 def hours_pass(hours: int = HOLD_HOURS) -> None:
-    """Let the hold of every share end so much sooner."""
+    """Let the hold of every share end a number of hours sooner."""
     execute("UPDATE split_shares SET release_at = release_at - make_interval(hours => %s)", (hours,))
 
 
 def release() -> None:
-    """Give recipients what is due; nothing that must always hold may be broken then."""
+    """Release due shares to their recipients and check the invariants."""
     release_splits()
     assert_sound()
 
@@ -68,7 +68,7 @@ def in_hold(shop: UUID) -> int:
 
 
 def places(shop: UUID) -> list[tuple[int, int, int, int]]:
-    """Where a merchant's shares are, oldest first: (left, taken, released, reversed)."""
+    """Return a merchant's shares, oldest first: (left, taken, released, reversed)."""
     return rows(
         "SELECT left_units, taken_units, released_units, reversed_units FROM split_shares WHERE merchant_id = %s"
         " ORDER BY id",

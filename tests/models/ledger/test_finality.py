@@ -1,4 +1,4 @@
-"""Credits become available at the maturity depth, and not before the chain calls their block final."""
+"""Credits become available at the maturity depth, and only after the chain calls their block final."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def release(chain: Chain) -> int:
     return crediting.release_matured(chain.network, limit=10)
 
 
-def test_without_a_tag_depth_alone_decides(shop: UUID) -> None:
+def test_without_a_finality_tag_depth_alone_decides(shop: UUID) -> None:
     chain = credited(shop)
     chain.mine(chain.network.maturity - chain.network.confirmations - 1)
     assert release(chain) == 0
@@ -35,7 +35,7 @@ def test_without_a_tag_depth_alone_decides(shop: UUID) -> None:
     assert_sound()
 
 
-def test_what_is_deep_enough_waits_until_it_is_final(shop: UUID) -> None:
+def test_a_deep_credit_waits_until_its_block_is_final(shop: UUID) -> None:
     chain = credited(shop)
     [(height,)] = rows("SELECT block_height FROM deposits")
     cursors.seen_final("ethereum", height - 1)
@@ -46,14 +46,14 @@ def test_what_is_deep_enough_waits_until_it_is_final(shop: UUID) -> None:
     assert (release(chain), set(held(shop))) == (1, {AVAILABLE})
 
 
-def test_what_is_final_still_waits_for_its_depth(shop: UUID) -> None:
+def test_a_final_block_still_waits_for_its_depth(shop: UUID) -> None:
     chain = credited(shop)
     cursors.seen_final("ethereum", 10**9)
 
     assert (release(chain), set(held(shop))) == (0, {MATURING})
 
 
-def test_a_tag_that_nobody_moves_holds_money_no_longer_than_twice_the_depth(shop: UUID) -> None:
+def test_a_stopped_finality_tag_delays_credits_for_twice_the_depth_at_most(shop: UUID) -> None:
     chain = credited(shop)
     cursors.seen_final("ethereum", 1)
     stand_still(chain)
@@ -64,8 +64,8 @@ def test_a_tag_that_nobody_moves_holds_money_no_longer_than_twice_the_depth(shop
     assert release(chain) == 1
 
 
-def test_a_tag_that_moves_is_waited_for_however_many_blocks_come_in_a_rush(shop: UUID) -> None:
-    """A provider whose head jumps can make up blocks, but no time."""
+def test_a_moving_finality_tag_is_waited_for_during_a_burst_of_blocks(shop: UUID) -> None:
+    """A provider whose head jumps can invent blocks, but not time."""
     chain = credited(shop)
     [(height,)] = rows("SELECT block_height FROM deposits")
     cursors.seen_final("ethereum", 1)
@@ -78,7 +78,7 @@ def test_a_tag_that_moves_is_waited_for_however_many_blocks_come_in_a_rush(shop:
     assert (release(chain), set(held(shop))) == (1, {AVAILABLE})
 
 
-def test_a_final_height_that_was_made_up_is_not_believed_beyond_the_scan(shop: UUID) -> None:
+def test_an_invented_final_height_does_not_count_beyond_the_scan(shop: UUID) -> None:
     chain = credited(shop)
     cursors.seen_final("ethereum", 10**12)
     assert rows("SELECT final_height FROM chain_cursors") == [(chain.height,)]
@@ -92,6 +92,6 @@ def test_a_final_height_that_was_made_up_is_not_believed_beyond_the_scan(shop: U
 
 
 def stand_still(chain: Chain) -> None:
-    """Let so much time pass as twice the maturity depth takes."""
+    """Let twice the duration of the maturity depth pass."""
     span_s = FINALITY_PATIENCE * chain.network.maturity * chain.network.block_time_ms // 1000
     execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (span_s,))

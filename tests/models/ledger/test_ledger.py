@@ -1,4 +1,4 @@
-"""The ledger: nothing is created or lost, nothing is booked twice, nothing below zero, nothing is ever changed."""
+"""The ledger creates and loses nothing, books nothing twice, guards balances and never changes a row."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ def test_no_guarded_account_goes_below_zero(kind: str) -> None:
     assert balance_of(account(kind)) == 0
 
 
-def test_nothing_is_taken_from_an_account_that_was_never_used() -> None:
+def test_an_unused_account_has_nothing_to_take() -> None:
     with pytest.raises(InsufficientFundsError) as caught:
         take(1)
 
     assert caught.value.account == account()
 
 
-def test_a_refused_step_leaves_no_trace() -> None:
+def test_a_refused_step_is_rolled_back() -> None:
     fund(account(), 5)
 
     with pytest.raises(InsufficientFundsError):
@@ -113,14 +113,14 @@ def test_accounts_that_are_sums_may_go_below_zero() -> None:
     assert one("SELECT count(*) FROM balances") == (1,)
 
 
-def test_what_comes_and_goes_in_one_step_is_netted() -> None:
-    """Money may pass through an account that holds nothing."""
+def test_transfers_of_one_step_are_netted() -> None:
+    """Money may pass through an account without balance."""
     book(Transfer(CHEST, account(), 10), Transfer(account(), account(HOLD), 10), Transfer(account(HOLD), account(), 4))
 
     assert (balance_of(account()), balance_of(account(HOLD))) == (4, 6)
 
 
-def test_amounts_of_zero_are_left_out() -> None:
+def test_transfers_of_zero_are_left_out() -> None:
     book(Transfer(account(), account(HOLD), 0), reference="nothing")
     book(Transfer(CHEST, account(), 1), Transfer(CHEST, account(HOLD), 0), reference="something")
 
@@ -137,7 +137,7 @@ def test_accounts_differ_by_holder_kind_currency_and_network() -> None:
     assert (net_of(CHEST), net_of(CHEST._replace(network="bsc"))) == (-1, -3)
 
 
-def test_holdings_are_all_of_one_holder_with_the_debt() -> None:
+def test_holdings_are_all_balances_of_a_holder_with_the_debt() -> None:
     fund(account(), 5)
     fund(account(MATURING), 3)
     fund(account(holder=OTHER), 9)
@@ -148,10 +148,10 @@ def test_holdings_are_all_of_one_holder_with_the_debt() -> None:
     assert holdings(UUID(int=3)) == {}
 
 
-# What cannot be booked --------------------------------------------------------------------------------------
+# Invalid transfers ------------------------------------------------------------------------------------------
 
 
-def test_nothing_but_whole_positive_numbers_is_booked() -> None:
+def test_only_positive_whole_units_are_booked() -> None:
     fund(account(), 10)
 
     for units in (-1, 1.0, Decimal(1), Decimal("1.5"), Decimal("NaN"), True, "1", None):
@@ -160,7 +160,7 @@ def test_nothing_but_whole_positive_numbers_is_booked() -> None:
     assert (balance_of(account()), balance_of(account(HOLD))) == (10, 0)
 
 
-def test_the_database_itself_refuses_what_is_no_amount() -> None:
+def test_the_database_refuses_invalid_amounts() -> None:
     for units in ("1.5", "NaN", "-1", "1e78", "0.1", "1.0", "Infinity"):
         with pytest.raises(errors.CheckViolation):
             execute("SELECT %s::numeric::units", (units,))
@@ -174,7 +174,7 @@ def test_more_than_the_widest_amount_is_refused() -> None:
     assert balance_of(account()) == 10**78 - 1
 
 
-def test_zero_is_an_amount_but_no_transfer() -> None:
+def test_zero_is_a_valid_amount_but_not_a_transfer() -> None:
     fund(account(), 1)
 
     assert one("SELECT 0::units") == (0,)
@@ -213,7 +213,7 @@ def test_a_reference_is_used_once() -> None:
     ["UPDATE ledger_transfers SET units = 9", "DELETE FROM ledger_transfers", "TRUNCATE ledger_transfers",
      "TRUNCATE accounts CASCADE"],
 )  # fmt: skip
-def test_the_ledger_is_append_only(change: str) -> None:
+def test_ledger_rows_cannot_be_changed_or_deleted(change: str) -> None:
     fund(account(), 1)
 
     with pytest.raises(errors.RestrictViolation, match="append-only"):
@@ -224,7 +224,7 @@ def test_the_ledger_is_append_only(change: str) -> None:
 # Many at once -----------------------------------------------------------------------------------------------
 
 
-def test_forty_at_once_take_no_more_than_there_is() -> None:
+def test_forty_concurrent_withdrawals_take_at_most_the_balance() -> None:
     fund(account(), 115)
 
     outcomes = at_once(40, lambda _: take(3))
@@ -234,7 +234,7 @@ def test_forty_at_once_take_no_more_than_there_is() -> None:
     assert balance_of(account()) == 1
 
 
-def test_steps_over_the_same_accounts_in_any_order_never_wait_for_each_other() -> None:
+def test_concurrent_steps_over_the_same_accounts_do_not_deadlock() -> None:
     kinds = sorted(GUARDED)
     for kind in kinds:
         fund(account(kind), 1000)
@@ -252,7 +252,7 @@ def test_steps_over_the_same_accounts_in_any_order_never_wait_for_each_other() -
     assert sum(balance_of(account(kind)) for kind in kinds) == 1000 * len(kinds) - 8 * 10 * 3
 
 
-def test_accounts_that_many_open_at_once_exist_once() -> None:
+def test_accounts_opened_concurrently_exist_once() -> None:
     def work(number: int) -> None:
         kinds = (AVAILABLE, MATURING, HOLD)
         order = kinds if number % 2 else reversed(kinds)
@@ -263,7 +263,7 @@ def test_accounts_that_many_open_at_once_exist_once() -> None:
     assert balance_of(account(HOLD)) == 8
 
 
-def test_balances_are_returned_as_asked() -> None:
+def test_balances_are_returned_in_the_requested_order() -> None:
     fund(account(AVAILABLE), 5)
     fund(account(MATURING), 3)
 
@@ -272,7 +272,7 @@ def test_balances_are_returned_as_asked() -> None:
 
 
 def test_balances_are_locked_in_the_order_of_post() -> None:
-    """Who waits for the first row holds none of the later ones."""
+    """A session that waits for the first row holds none of the later ones."""
     kinds = sorted(GUARDED)
     for kind in kinds:
         fund(account(kind), 1)
@@ -292,8 +292,8 @@ def test_balances_are_locked_in_the_order_of_post() -> None:
         other.result()
 
 
-def test_a_debt_is_locked_even_before_there_is_one() -> None:
-    """Two steps that settle debts come one after the other, so that none overlooks what the other books."""
+def test_a_debt_is_locked_before_it_exists() -> None:
+    """Two steps that settle debts run in turn, so that neither misses the other's booking."""
     seen = []
 
     def work(_: int) -> None:
@@ -305,7 +305,7 @@ def test_a_debt_is_locked_even_before_there_is_one() -> None:
     assert sorted(seen) == [0, 1, 2, 3, 4, 5]
 
 
-def test_who_books_a_debt_does_not_wait_for_who_locks_it_by_its_foreign_key() -> None:
+def test_a_lock_of_a_debt_does_not_block_bookings_that_reference_it() -> None:
     fund(account(), 5)
     book(Transfer(account(DEBT), CHEST, 1))
     with transaction():
@@ -313,7 +313,7 @@ def test_who_books_a_debt_does_not_wait_for_who_locks_it_by_its_foreign_key() ->
         assert at_once(1, lambda _: book(Transfer(account(DEBT), CHEST, 1))) == [None]
 
 
-# Anything at all --------------------------------------------------------------------------------------------
+# Random steps -----------------------------------------------------------------------------------------------
 
 NAMES = [account(kind, holder) for kind in (AVAILABLE, HOLD, SUSPENSE, DEBT) for holder in (SHOP, OTHER)] + [CHEST]
 LEG = st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), st.integers(min_value=0, max_value=50)).filter(
@@ -323,7 +323,7 @@ LEG = st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), st.integers(min_
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.lists(LEG, min_size=1, max_size=6), min_size=1, max_size=5))
-def test_whatever_is_booked_balances_are_their_transfers_and_all_adds_up_to_nothing(
+def test_balances_equal_their_transfers_and_the_whole_ledger_is_zero(
     steps: list[list[tuple[Account, Account, int]]],
 ) -> None:
     for step in steps:

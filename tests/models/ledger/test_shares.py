@@ -1,4 +1,4 @@
-"""A share of a credit waits in hold, bears its part of refunds and reorgs, and reaches its recipient once."""
+"""A share of a credit waits in hold, bears its part of refunds and reorgs, and is released once."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def lose_all(chain: Chain) -> None:
 # Credits ------------------------------------------------------------------------------------------------------
 
 
-def test_rules_share_what_is_left_after_the_fees(shop: UUID, chain: Chain) -> None:
+def test_rules_share_the_credit_after_fees(shop: UUID, chain: Chain) -> None:
     net = PRICE - 15 * USDT // 100 - 3 * USDT // 10
     share_with(shop, 50)
     share_with(shop, 12.34)
@@ -88,7 +88,7 @@ def test_a_share_is_rounded_down_to_the_precision_of_the_coin(shop: UUID, chain:
     assert places(shop) == [(33 * STEP, 0, 0, 0)]
 
 
-def test_a_share_of_nothing_is_none(shop: UUID, chain: Chain) -> None:
+def test_a_share_that_rounds_to_nothing_is_not_written(shop: UUID, chain: Chain) -> None:
     share_with(shop, 0.01)
 
     sale(chain, shop, 100 * STEP)
@@ -109,7 +109,7 @@ def test_all_of_a_credit_can_be_shared(shop: UUID, chain: Chain) -> None:
     assert (held(first), held(second)) == ({AVAILABLE: PRICE - PRICE // 10_000}, {AVAILABLE: PRICE // 10_000})
 
 
-def test_a_wallet_and_an_accepted_stray_are_shared_too_each_in_its_coin(shop: UUID, chain: Chain) -> None:
+def test_wallet_deposits_and_accepted_strays_are_shared_in_their_coins(shop: UUID, chain: Chain) -> None:
     share_with(shop, 10)
     received(chain, wallet(shop, fee_ppm=0), 10 * USDT)
     mine = short(chain, shop)
@@ -132,7 +132,7 @@ def test_an_accepted_short_payment_is_shared(shop: UUID, chain: Chain) -> None:
     assert in_hold(shop) > 0
 
 
-def test_the_rules_at_the_credit_count(shop: UUID, chain: Chain) -> None:
+def test_the_rules_at_the_credits_time_count(shop: UUID, chain: Chain) -> None:
     rule = add_rule(shop, merchant(), 30)
     sale(chain, shop)
     assert splits.delete(shop, rule.id)
@@ -141,10 +141,10 @@ def test_the_rules_at_the_credit_count(shop: UUID, chain: Chain) -> None:
     assert places(shop) == [(3 * USDT, 0, 0, 0)]
     mature(chain)
     release()
-    assert held(rule.recipient_id) == {AVAILABLE: 3 * USDT}, "a deleted rule's share goes its way"
+    assert held(rule.recipient_id) == {AVAILABLE: 3 * USDT}, "a deleted rule's share is still released"
 
 
-def test_splits_that_are_off_share_nothing_and_keep_what_waits(shop: UUID, chain: Chain) -> None:
+def test_disabled_splits_share_no_credit_and_keep_waiting_shares(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 30)
     sale(chain, shop)
     splits.set_config(shop, enabled=False, hold_hours=None)
@@ -164,7 +164,7 @@ def test_a_rule_of_another_merchant_shares_nothing(shop: UUID, chain: Chain) -> 
     assert in_hold(shop) == 0
 
 
-def test_a_credit_asks_nothing_more_for_rules_and_ten_of_them_cost_a_statement(
+def test_a_credit_reads_rules_without_a_query_and_ten_rules_cost_one_statement(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(10):
@@ -175,7 +175,7 @@ def test_a_credit_asks_nothing_more_for_rules_and_ten_of_them_cost_a_statement(
 
     def credit(merchant_id: UUID) -> list[str]:
         mine = wallet(merchant_id, fee_ppm=0)
-        # The second time its accounts are there.
+        # The second time its accounts exist.
         for _ in range(2):
             chain.pay_and_confirm(mine, PRICE)
             asked.clear()
@@ -190,7 +190,7 @@ def test_a_credit_asks_nothing_more_for_rules_and_ten_of_them_cost_a_statement(
 
 
 @pytest.mark.parametrize("first", ["delete", "credit"])
-def test_a_rule_that_is_deleted_while_it_is_read_counts_wholly(shop: UUID, chain: Chain, first: str) -> None:
+def test_a_rule_deleted_while_it_is_read_still_counts(shop: UUID, chain: Chain, first: str) -> None:
     rule = add_rule(shop, merchant(), 30)
     mine = invoice(shop, fee_ppm=0, fee_fixed_units=0, fee_fixed_usd_cents=0)
     chain.pay_and_confirm(mine, PRICE)
@@ -198,7 +198,7 @@ def test_a_rule_that_is_deleted_while_it_is_read_counts_wholly(shop: UUID, chain
     with transaction():
         if first == "delete":
             assert splits.delete(shop, rule.id)
-            # Not committed yet, so it is in force for everybody else.
+            # Not committed, so it is still in force for other sessions.
             at_once(1, lambda _: settled(mine))
         else:
             settlement.settle_locked(CATALOGUE, mine.id)
@@ -209,7 +209,7 @@ def test_a_rule_that_is_deleted_while_it_is_read_counts_wholly(shop: UUID, chain
     assert splits.listing(shop) == []
 
 
-def test_credits_and_deletions_of_rules_at_once_leave_sound_books(shop: UUID, chain: Chain) -> None:
+def test_concurrent_credits_and_deletions_of_rules_keep_the_books_sound(shop: UUID, chain: Chain) -> None:
     rules = [add_rule(shop, merchant(), 10) for _ in range(4)]
     mine = [invoice(shop) for _ in range(4)]
     for sold in mine:
@@ -226,7 +226,7 @@ def test_credits_and_deletions_of_rules_at_once_leave_sound_books(shop: UUID, ch
     assert_sound()
 
 
-def test_a_debt_is_repaid_before_anybody_shares(shop: UUID, chain: Chain) -> None:
+def test_a_debt_is_repaid_before_a_credit_is_shared(shop: UUID, chain: Chain) -> None:
     lend(shop, 4 * USDT)
     share_with(shop, 50)
 
@@ -239,7 +239,7 @@ def test_a_debt_is_repaid_before_anybody_shares(shop: UUID, chain: Chain) -> Non
 # Release ------------------------------------------------------------------------------------------------------
 
 
-def test_a_share_waits_for_maturity_and_for_its_hold(shop: UUID, chain: Chain) -> None:
+def test_a_share_waits_for_maturity_and_hold(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 30)
     hold_for(shop)
     sale(chain, shop)
@@ -256,7 +256,7 @@ def test_a_share_waits_for_maturity_and_for_its_hold(shop: UUID, chain: Chain) -
     assert releases.earnings(recipient) == {"USDT": 3 * USDT}
 
 
-def test_where_nothing_matures_a_share_waits_for_its_hold_alone(shop: UUID, chain: Chain) -> None:
+def test_without_a_maturing_credit_a_share_waits_for_its_hold_alone(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 30)
     mine = invoice(shop, fee_ppm=0, fee_fixed_units=0, fee_fixed_usd_cents=0)
     chain.pay_and_confirm(mine, PRICE)
@@ -269,7 +269,7 @@ def test_where_nothing_matures_a_share_waits_for_its_hold_alone(shop: UUID, chai
     assert held(recipient) == {AVAILABLE: 3 * USDT}
 
 
-def test_a_hold_is_as_long_as_it_was_at_the_credit(shop: UUID, chain: Chain) -> None:
+def test_a_share_keeps_the_hold_set_at_its_credit(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 30)
     hold_for(shop, HOLD_HOURS)
     sale(chain, shop)
@@ -285,7 +285,7 @@ def test_a_hold_is_as_long_as_it_was_at_the_credit(shop: UUID, chain: Chain) -> 
     assert held(recipient) == {AVAILABLE: 3 * USDT}
 
 
-def test_a_recipient_s_debt_is_repaid_first(shop: UUID, chain: Chain) -> None:
+def test_a_released_share_repays_the_recipients_debt_first(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 20)
     share_with(shop, 30, recipient)
     sale(chain, shop)
@@ -298,7 +298,7 @@ def test_a_recipient_s_debt_is_repaid_first(shop: UUID, chain: Chain) -> None:
     assert releases.earnings(recipient) == {"USDT": 5 * USDT}, "what repaid a debt was received too"
 
 
-def test_shares_wait_while_the_database_may_lack_a_refund_that_took_from_them(shop: UUID, chain: Chain) -> None:
+def test_shares_wait_while_the_database_may_lack_a_refund_from_them(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 20)
     sale(chain, shop)
     mature(chain)
@@ -311,7 +311,7 @@ def test_shares_wait_while_the_database_may_lack_a_refund_that_took_from_them(sh
     assert held(recipient) == {AVAILABLE: 2 * USDT}
 
 
-def test_shares_are_released_once_however_often_and_by_whom(shop: UUID, chain: Chain) -> None:
+def test_concurrent_releases_release_a_share_once(shop: UUID, chain: Chain) -> None:
     recipients = [share_with(shop, 10) for _ in range(3)]
     for _ in range(3):
         sale(chain, shop)
@@ -326,7 +326,7 @@ def test_shares_are_released_once_however_often_and_by_whom(shop: UUID, chain: C
 
 
 @pytest.mark.parametrize("scope", ["merchant", "all"])
-def test_nothing_is_released_out_of_a_frozen_merchant_s_hold(shop: UUID, chain: Chain, scope: Scope) -> None:
+def test_a_frozen_merchants_shares_are_not_released(shop: UUID, chain: Chain, scope: Scope) -> None:
     recipient, other = share_with(shop, 40), merchant()
     share_with(other, 40, recipient)
     sale(chain, shop)
@@ -344,7 +344,7 @@ def test_nothing_is_released_out_of_a_frozen_merchant_s_hold(shop: UUID, chain: 
     assert (in_hold(shop), held(recipient)) == (0, {AVAILABLE: PRICE * 4 // 5})
 
 
-def test_nothing_is_released_out_of_a_debtor_s_hold(shop: UUID, chain: Chain) -> None:
+def test_a_debtors_shares_are_not_released(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 40)
     sale(chain, shop)
     mature(chain)
@@ -358,7 +358,7 @@ def test_nothing_is_released_out_of_a_debtor_s_hold(shop: UUID, chain: Chain) ->
     assert (in_hold(shop), held(recipient)) == (0, {AVAILABLE: PRICE * 2 // 5})
 
 
-def test_a_share_of_a_revoked_key_returns_to_its_merchant_however_often(shop: UUID, chain: Chain) -> None:
+def test_a_share_by_a_revoked_key_returns_to_its_merchant_once(shop: UUID, chain: Chain) -> None:
     recipient = merchant()
     rule = add_rule(shop, recipient, 50, by="pk_lost")
     hold_for(shop)
@@ -368,7 +368,7 @@ def test_a_share_of_a_revoked_key_returns_to_its_merchant_however_often(shop: UU
     add_key(shop, "pk_lost", is_revoked=True)
     made = refund(sold, 4 * USDT)
     release()
-    assert places(shop) == [(HALF - 2 * USDT, 2 * USDT, 0, 0)], "not before its time"
+    assert places(shop) == [(HALF - 2 * USDT, 2 * USDT, 0, 0)], "not before the end of its hold"
 
     hours_pass()
     release()
@@ -385,7 +385,7 @@ def test_a_share_of_a_revoked_key_returns_to_its_merchant_however_often(shop: UU
     assert held(shop) == {}
 
 
-def test_a_share_of_a_revoked_key_goes_its_way_where_another_key_made_the_rule_again(shop: UUID, chain: Chain) -> None:
+def test_a_share_by_a_revoked_key_is_released_if_another_key_made_the_rule_again(shop: UUID, chain: Chain) -> None:
     recipient, other = merchant(), merchant()
     add_rule(shop, recipient, 30, by="pk_lost")
     add_rule(shop, other, 20, by="pk_lost")
@@ -402,7 +402,7 @@ def test_a_share_of_a_revoked_key_goes_its_way_where_another_key_made_the_rule_a
     assert held(shop) == {AVAILABLE: PRICE * 7 // 10}
 
 
-def test_a_share_returns_once_the_key_that_co_signed_its_rule_is_revoked(shop: UUID, chain: Chain) -> None:
+def test_a_share_returns_once_its_rules_co_signing_key_is_revoked(shop: UUID, chain: Chain) -> None:
     recipient = merchant()
     rule = cosigned_rule(shop, recipient, 50, by="pk_first", cosigner="pk_lost")
     sale(chain, shop)
@@ -416,9 +416,7 @@ def test_a_share_returns_once_the_key_that_co_signed_its_rule_is_revoked(shop: U
     assert rows("SELECT returned_units FROM split_shares") == [(HALF,)]
 
 
-def test_a_rule_that_a_revoked_key_co_signed_shares_no_credit_and_vouches_for_no_share(
-    shop: UUID, chain: Chain
-) -> None:
+def test_a_rule_co_signed_by_a_revoked_key_shares_no_credit(shop: UUID, chain: Chain) -> None:
     recipient = merchant()
     add_rule(shop, recipient, 50, by="pk_gone")
     sale(chain, shop)
@@ -432,10 +430,10 @@ def test_a_rule_that_a_revoked_key_co_signed_shares_no_credit_and_vouches_for_no
     release()
 
     assert held(recipient) == {}
-    assert rows("SELECT returned_units FROM split_shares") == [(HALF,)], "and of the second sale there is none"
+    assert rows("SELECT returned_units FROM split_shares") == [(HALF,)], "the second sale has no share"
 
 
-def test_a_frozen_recipient_receives_all_the_same(shop: UUID, chain: Chain) -> None:
+def test_a_frozen_recipient_still_receives_shares(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 40)
     freezes.freeze("merchant", str(recipient), reason="chargebacks", frozen_by="operator")
     sale(chain, shop)
@@ -446,7 +444,7 @@ def test_a_frozen_recipient_receives_all_the_same(shop: UUID, chain: Chain) -> N
     assert held(recipient) == {AVAILABLE: PRICE * 2 // 5}
 
 
-def test_whoever_releases_passes_by_what_another_has_in_hand(shop: UUID, chain: Chain) -> None:
+def test_a_release_skips_shares_locked_by_another_worker(shop: UUID, chain: Chain) -> None:
     share_with(shop, 10)
     sale(chain, shop)
     mature(chain)
@@ -459,7 +457,7 @@ def test_whoever_releases_passes_by_what_another_has_in_hand(shop: UUID, chain: 
     assert got == 0
 
 
-def test_a_step_is_bounded_and_rings_for_the_rest(
+def test_a_release_step_is_bounded_and_notifies_the_next(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch, rung: list[str]
 ) -> None:
     monkeypatch.setattr(share_ticks, "SHARES_AT_ONCE", 1)
@@ -479,7 +477,7 @@ def test_a_step_is_bounded_and_rings_for_the_rest(
     assert rung == []
 
 
-def test_a_frozen_merchant_s_due_shares_take_no_place_of_others(shop: UUID, chain: Chain) -> None:
+def test_a_frozen_merchants_due_shares_delay_no_others(shop: UUID, chain: Chain) -> None:
     share_with(shop, 10)
     for _ in range(2):
         sale(chain, shop)
@@ -492,7 +490,7 @@ def test_a_frozen_merchant_s_due_shares_take_no_place_of_others(shop: UUID, chai
     assert [receipt.recipient_id for receipt in releases.due(1)] == [recipient]
 
 
-def test_one_recipient_whose_step_fails_holds_up_no_other(
+def test_a_recipient_whose_step_fails_delays_no_others(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unlucky, other = share_with(shop, 10), share_with(shop, 10)
@@ -514,7 +512,7 @@ def test_one_recipient_whose_step_fails_holds_up_no_other(
 # Refunds ------------------------------------------------------------------------------------------------------
 
 
-def test_a_refund_takes_each_share_s_percent_from_hold(shop: UUID, chain: Chain) -> None:
+def test_a_refund_takes_each_shares_percent_from_hold(shop: UUID, chain: Chain) -> None:
     share_with(shop, 50)
     share_with(shop, 20)
     sold = sale(chain, shop)
@@ -527,8 +525,8 @@ def test_a_refund_takes_each_share_s_percent_from_hold(shop: UUID, chain: Chain)
     assert held(shop) == {HOLD: 42 * USDT // 10, AVAILABLE: 3 * USDT - own, PAYOUT_HELD: 4 * USDT + FEE}
 
 
-def test_a_refund_takes_no_more_than_is_left_of_a_share(shop: UUID, chain: Chain) -> None:
-    """The fee is not returned, so the whole price is more than what was shared."""
+def test_a_refund_takes_at_most_the_rest_of_a_share(shop: UUID, chain: Chain) -> None:
+    """Fees are not refunded, so the whole price exceeds the shared sum."""
     share_with(shop, 50)
     sold = paid(chain, invoice(shop))
     mature(chain)
@@ -541,8 +539,8 @@ def test_a_refund_takes_no_more_than_is_left_of_a_share(shop: UUID, chain: Chain
     assert held(shop)[PAYOUT_HELD] == PRICE + FEE
 
 
-def test_a_refund_falls_on_every_deposit_by_its_part(shop: UUID, chain: Chain) -> None:
-    """The second deposit came under another rule."""
+def test_a_refund_takes_from_every_deposit_by_its_part(shop: UUID, chain: Chain) -> None:
+    """The second deposit was shared by another rule."""
     rule = add_rule(shop, merchant(), 50)
     sold = sale(chain, shop)
     splits.delete(shop, rule.id)
@@ -556,7 +554,7 @@ def test_a_refund_falls_on_every_deposit_by_its_part(shop: UUID, chain: Chain) -
     assert [taken for _, taken, *_ in places(shop)] == [USDT // 2, 3 * USDT // 10]
 
 
-def test_a_refund_of_a_payment_takes_nothing_of_a_stray_s_share(shop: UUID, chain: Chain) -> None:
+def test_a_refund_of_a_payment_takes_nothing_from_a_strays_share(shop: UUID, chain: Chain) -> None:
     share_with(shop, 50)
     sold = sale(chain, shop)
     chain.pay_and_confirm(sold, PRICE, txid="0xstray", stray="network")
@@ -569,7 +567,7 @@ def test_a_refund_of_a_payment_takes_nothing_of_a_stray_s_share(shop: UUID, chai
     assert [taken for _, taken, *_ in places(shop)] == [2 * USDT, 0]
 
 
-def test_a_refund_takes_of_no_more_shares_than_it_may_and_of_the_largest(
+def test_a_refund_takes_from_a_bounded_number_of_the_largest_shares(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shares, "TAKEN_FROM_MAX", 1)
@@ -583,7 +581,7 @@ def test_a_refund_takes_of_no_more_shares_than_it_may_and_of_the_largest(
     assert [taken for _, taken, *_ in places(shop)] == [0, USDT]
 
 
-def test_what_a_refund_takes_is_rounded_down_to_the_precision(shop: UUID, chain: Chain) -> None:
+def test_a_refunds_part_of_a_share_is_rounded_down_to_the_precision(shop: UUID, chain: Chain) -> None:
     share_with(shop, 33.33)
     sold = sale(chain, shop)
     mature(chain)
@@ -593,7 +591,7 @@ def test_what_a_refund_takes_is_rounded_down_to_the_precision(shop: UUID, chain:
     assert [taken for _, taken, *_ in places(shop)] == [33 * STEP]
 
 
-def test_a_crowd_of_deposits_is_added_up_once_for_a_refund_and_not_for_every_share(
+def test_a_crowd_of_deposits_is_summed_once_for_a_refund(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     share_with(shop, 10)
@@ -610,7 +608,7 @@ def test_a_crowd_of_deposits_is_added_up_once_for_a_refund_and_not_for_every_sha
     assert ("InitPlan" in plan, "SubPlan" in plan) == (True, False)
 
 
-def test_after_release_all_of_a_refund_is_the_merchant_s(shop: UUID, chain: Chain) -> None:
+def test_a_refund_after_release_is_paid_by_the_merchant_alone(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 50)
     sold = sale(chain, shop)
     mature(chain)
@@ -622,7 +620,7 @@ def test_after_release_all_of_a_refund_is_the_merchant_s(shop: UUID, chain: Chai
     assert held(recipient) == {AVAILABLE: HALF}
 
 
-def test_a_refund_of_one_sale_leaves_the_shares_of_others_alone(shop: UUID, chain: Chain) -> None:
+def test_a_refund_leaves_the_shares_of_other_sales(shop: UUID, chain: Chain) -> None:
     share_with(shop, 50)
     sold, _ = sale(chain, shop), sale(chain, shop)
     mature(chain)
@@ -645,7 +643,7 @@ def test_a_refund_that_fails_restores_hold_and_available(shop: UUID, chain: Chai
     assert places(shop) == [(HALF, 0, 0, 0)]
 
 
-def test_what_a_failed_refund_keeps_of_its_fee_is_the_merchant_s(shop: UUID, chain: Chain) -> None:
+def test_the_kept_fee_of_a_failed_refund_is_paid_by_the_merchant(shop: UUID, chain: Chain) -> None:
     share_with(shop, 50)
     sold = sale(chain, shop)
     mature(chain)
@@ -655,7 +653,7 @@ def test_what_a_failed_refund_keeps_of_its_fee_is_the_merchant_s(shop: UUID, cha
     assert held(shop) == {HOLD: HALF, AVAILABLE: HALF - FEE}
 
 
-def test_what_comes_back_after_the_rest_was_released_follows_it(shop: UUID, chain: Chain) -> None:
+def test_a_failed_refunds_return_to_a_released_share_is_released_too(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 50)
     sold = sale(chain, shop)
     mature(chain)
@@ -671,7 +669,7 @@ def test_what_comes_back_after_the_rest_was_released_follows_it(shop: UUID, chai
     assert releases.earnings(recipient) == {"USDT": HALF}
 
 
-def test_a_confirmed_refund_leaves_the_rest_to_the_recipient(shop: UUID, chain: Chain) -> None:
+def test_the_rest_of_a_share_is_released_after_a_confirmed_refund(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 50)
     sold = sale(chain, shop)
     mature(chain)
@@ -683,7 +681,7 @@ def test_a_confirmed_refund_leaves_the_rest_to_the_recipient(shop: UUID, chain: 
     assert places(shop) == [(0, 2 * USDT, 3 * USDT, 0)]
 
 
-def test_a_refund_that_available_does_not_cover_takes_nothing(shop: UUID, chain: Chain) -> None:
+def test_a_refused_refund_takes_nothing_from_shares(shop: UUID, chain: Chain) -> None:
     share_with(shop, 90)
     sold = sale(chain, shop)
 
@@ -693,8 +691,8 @@ def test_a_refund_that_available_does_not_cover_takes_nothing(shop: UUID, chain:
     assert places(shop) == [(9 * USDT, 0, 0, 0)]
 
 
-def test_a_refund_out_of_shares_leaves_once_their_credit_is_mature(shop: UUID, chain: Chain) -> None:
-    """Else a merchant could share all with itself and have refunded what a reorg still takes."""
+def test_a_refund_from_shares_is_sent_once_their_credit_is_mature(shop: UUID, chain: Chain) -> None:
+    """Otherwise a merchant could share a sale with itself and refund what a reorg can still take."""
     share_with(shop, 100)
     sold = sale(chain, shop)
     fund(shop, FEE)
@@ -708,8 +706,8 @@ def test_a_refund_out_of_shares_leaves_once_their_credit_is_mature(shop: UUID, c
     assert payout_queue.is_here(NETWORK, made.id)
 
 
-def test_a_refund_whose_share_a_reorg_took_waits_for_no_maturity_of_that(shop: UUID, chain: Chain) -> None:
-    """Another deposit of the payment is left, and covers it."""
+def test_a_refund_does_not_wait_for_the_maturity_of_a_share_lost_in_a_reorg(shop: UUID, chain: Chain) -> None:
+    """Another deposit of the payment is left and covers it."""
     share_with(shop, 50)
     sold = sale(chain, shop)
     chain.pay_and_confirm(sold, PRICE)
@@ -724,7 +722,7 @@ def test_a_refund_whose_share_a_reorg_took_waits_for_no_maturity_of_that(shop: U
     assert payout_queue.due(NETWORK, limit=10) == [made.id]
 
 
-def test_a_debt_cancels_a_refund_and_what_it_took_of_shares_goes_back(shop: UUID, chain: Chain) -> None:
+def test_a_refund_cancelled_by_a_debt_returns_its_parts_of_shares(shop: UUID, chain: Chain) -> None:
     share_with(shop, 50)
     sold = sale(chain, shop)
     mature(chain)
@@ -754,8 +752,8 @@ def test_a_reorg_takes_shares_out_of_hold(shop: UUID, chain: Chain) -> None:
     assert_sound()
 
 
-def test_a_reorg_waits_for_hold_before_it_locks_what_comes_after_it(shop: UUID, chain: Chain) -> None:
-    """Balances are locked in the order of their ids, so that two steps never wait for each other."""
+def test_a_reorg_waits_for_hold_before_it_locks_later_balances(shop: UUID, chain: Chain) -> None:
+    """Balances are locked in the order of their ids, so that two steps do not deadlock."""
     share_with(shop, 50)
     sale(chain, shop)
     mature(chain)
@@ -767,7 +765,7 @@ def test_a_reorg_waits_for_hold_before_it_locks_what_comes_after_it(shop: UUID, 
             execute(f"{locked} FOR UPDATE", (shop, HOLD))
             reversal = pool.submit(_reverse_all, chain)
             wait_until_somebody_waits()
-            # Held by the reversal already, if it had not waited.
+            # The reversal would hold it already, had it not waited.
             execute(f"{locked} FOR UPDATE NOWAIT", (shop, AVAILABLE))
         reversal.result()
 
@@ -781,7 +779,7 @@ def _reverse_all(chain: Chain) -> None:
         base.close()
 
 
-def test_a_deposit_that_comes_back_is_shared_anew_by_the_rules_of_then(shop: UUID, chain: Chain) -> None:
+def test_a_returning_deposit_is_shared_by_the_rules_in_force_then(shop: UUID, chain: Chain) -> None:
     rule = add_rule(shop, merchant(), 50)
     free = {"fee_ppm": 0, "fee_fixed_units": 0, "fee_fixed_usd_cents": 0}
     mine = invoice(shop, **free)
@@ -799,7 +797,7 @@ def test_a_deposit_that_comes_back_is_shared_anew_by_the_rules_of_then(shop: UUI
     assert held(shop) == {HOLD: USDT, MATURING: 9 * USDT}
 
 
-def test_after_release_a_reorg_is_the_merchant_s_debt(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_after_release_makes_a_debt_of_the_merchant(shop: UUID, chain: Chain) -> None:
     recipient = share_with(shop, 30)
     sale(chain, shop)
     mature(chain)
@@ -808,12 +806,12 @@ def test_after_release_a_reorg_is_the_merchant_s_debt(shop: UUID, chain: Chain) 
     lose_all(chain)
 
     assert (held(shop), owes(shop)) == ({DEBT: 3 * USDT}, 3 * USDT)
-    assert held(recipient) == {AVAILABLE: 3 * USDT}, "what was received stays"
+    assert held(recipient) == {AVAILABLE: 3 * USDT}, "the recipient keeps its share"
     assert places(shop) == [(0, 0, 3 * USDT, 0)]
     assert_sound()
 
 
-def test_a_share_that_was_released_is_not_paid_again_when_its_deposit_comes_back(shop: UUID, chain: Chain) -> None:
+def test_a_released_share_is_not_paid_again_when_its_deposit_returns(shop: UUID, chain: Chain) -> None:
     rule = add_rule(shop, merchant(), 30)
     free = {"fee_ppm": 0, "fee_fixed_units": 0, "fee_fixed_usd_cents": 0}
     mine = invoice(shop, **free)
@@ -831,15 +829,15 @@ def test_a_share_that_was_released_is_not_paid_again_when_its_deposit_comes_back
     mature(chain)
     release()
 
-    # The debt of 3 that the loss made is repaid first. Of the other 7 the recipient's 40 % are covered by its 3.
+    # The debt of 3 from the loss is repaid first. Of the other 7, the recipient's 40 % are covered by its 3.
     others_units = 7 * USDT * 20 // 100
     got = {who: held(who)[AVAILABLE] for who in (shop, rule.recipient_id, other)}
     assert got == {shop: 7 * USDT - others_units, rule.recipient_id: 3 * USDT, other: others_units}
     assert_sound()
 
 
-def test_a_reorg_between_takes_what_waits_and_the_rest_from_the_merchant(shop: UUID, chain: Chain) -> None:
-    """The first sale's share was released, those of the second have a hold."""
+def test_a_reorg_takes_waiting_shares_and_the_rest_from_the_merchant(shop: UUID, chain: Chain) -> None:
+    """The first sale's share was released; the second's shares wait in hold."""
     gone = share_with(shop, 30)
     sale(chain, shop)
     share_with(shop, 20)
@@ -870,7 +868,7 @@ def test_a_reorg_cancels_an_unsigned_refund_before_it_takes_the_share(shop: UUID
 
 
 @pytest.mark.parametrize("ending", ["failed", "confirmed"])
-def test_a_signed_refund_of_what_a_reorg_took_is_the_merchant_s(shop: UUID, chain: Chain, ending: str) -> None:
+def test_a_signed_refund_of_a_lost_deposit_is_paid_by_the_merchant(shop: UUID, chain: Chain, ending: str) -> None:
     share_with(shop, 50)
     sold = sale(chain, shop)
     mature(chain)
@@ -880,6 +878,6 @@ def test_a_signed_refund_of_what_a_reorg_took_is_the_merchant_s(shop: UUID, chai
     assert owes(shop) == 4 * USDT + FEE
     end(made, ending)  # type: ignore[arg-type]
 
-    # What the refund took of the share goes to whoever paid for the deposit.
+    # The share's part of the refund returns to the merchant, who paid for the lost deposit.
     assert owes(shop) == (0 if ending == "failed" else 4 * USDT + FEE)
     assert (held(shop), in_hold(shop)) == ({} if ending == "failed" else {DEBT: 4 * USDT + FEE}, 0)

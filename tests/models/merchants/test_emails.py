@@ -1,4 +1,4 @@
-"""The caps of a day hold whatever is written at the same time."""
+"""Daily caps hold for e-mails written at the same time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _post(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def add(shop: UUID, *recipients: str) -> int:
-    """Write e-mails; return how many were within the caps."""
+    """Write e-mails; return the number within the caps."""
     drafts = [Draft(object_id=uuid7(), recipient=to, subject="", body=b"{}") for to in recipients]
     return len(emails.add(shop, drafts, kind="payment", box=BOX))
 
@@ -44,7 +44,7 @@ def add_alone(shop: UUID, *recipients: str) -> int:
     ("first", "second"),
     [(["ann@mail.example"], "Ann+2@mail.example"), (["ann@mail.example", "bob@mail.example"], "eve@mail.example")],
 )
-def test_two_that_write_at_once_share_the_caps(first: list[str], second: str) -> None:
+def test_two_concurrent_writers_share_the_caps(first: list[str], second: str) -> None:
     shop = merchant()
     with ThreadPoolExecutor(1) as pool:
         with transaction():
@@ -55,7 +55,7 @@ def test_two_that_write_at_once_share_the_caps(first: list[str], second: str) ->
     assert one("SELECT count(*) FROM emails") == (len(first),)
 
 
-def test_merchants_write_at_once() -> None:
+def test_different_merchants_write_concurrently() -> None:
     first, second = merchant(), merchant()
     with transaction():
         assert add(first, "ann@mail.example") == 1

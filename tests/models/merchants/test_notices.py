@@ -1,4 +1,4 @@
-"""An owner is told of each change of who moves money, at once or gathered; nobody else is, and nobody is flooded."""
+"""An owner gets a notice of each change of payout settings, at once or gathered, with a cap and no other recipient."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OWNER = "owner@mail.example"
 
 @pytest.fixture
 def shop(database: str, monkeypatch: pytest.MonkeyPatch) -> UUID:
-    """A merchant whose owner has an address, where one e-mail a day may be sent to anybody else."""
+    """Make a merchant whose owner has an address; other mailboxes get one e-mail a day."""
     del database
     post = Post(box=BOX, pay_url="https://pay.example", recipient_day_max=1, merchant_day_max=1)
     monkeypatch.setattr("models.merchants.emails._Process.post", post)
@@ -37,7 +37,7 @@ def shop(database: str, monkeypatch: pytest.MonkeyPatch) -> UUID:
 
 
 def allow(monkeypatch: pytest.MonkeyPatch, *, recipient_day_max: int) -> None:
-    """Have one mailbox be sent that many notices a day, beyond those that are a pause apart."""
+    """Set the daily cap of notices to one mailbox, beyond those that are a pause apart."""
     used = emails._Process.post
     assert used is not None
     monkeypatch.setattr("models.merchants.emails._Process.post", used._replace(recipient_day_max=recipient_day_max))
@@ -50,13 +50,13 @@ def write(shop: UUID, *changes: str, topic: str = "test") -> None:
 
 
 def written() -> list[tuple[str, str, datetime]]:
-    """Return all e-mails, oldest first: recipient, text, when it is due."""
+    """Return all e-mails, oldest first: recipient, text, due time."""
     found = EmailRow.read("true ORDER BY e.id")
     return [(e.recipient, notices._decode.decode(e.open(BOX)).text, e.next_attempt_at) for e in found]
 
 
 def later(seconds: int) -> None:
-    """Let what is there be so much older, and be sent where it is due by then."""
+    """Make all e-mails older and mark those due by then as sent."""
     execute(
         "UPDATE emails SET created_at = created_at - make_interval(secs => %(s)s),"
         " next_attempt_at = next_attempt_at - make_interval(secs => %(s)s)",
@@ -65,7 +65,7 @@ def later(seconds: int) -> None:
     execute("UPDATE emails SET status = 'sent', attempts = 1 WHERE next_attempt_at <= app_now()")
 
 
-def test_the_first_is_due_at_once_and_what_follows_is_gathered(shop: UUID) -> None:
+def test_the_first_notice_is_due_at_once_and_later_changes_are_gathered(shop: UUID) -> None:
     write(shop, "The first <change>.\r\nX: y")
 
     [(recipient, text, due_at)] = written()
@@ -83,13 +83,13 @@ def test_the_first_is_due_at_once_and_what_follows_is_gathered(shop: UUID) -> No
     assert PAUSE_S - 60 < (due_at - app_now()).total_seconds() <= PAUSE_S
     later(PAUSE_S)
     write(shop, "The fourth.")
-    assert PAUSE_S - 60 < (written()[2][2] - app_now()).total_seconds() <= PAUSE_S, "a pause after each"
+    assert PAUSE_S - 60 < (written()[2][2] - app_now()).total_seconds() <= PAUSE_S, "one pause after each"
     later(2 * PAUSE_S)
     write(shop, "The fifth.")
     assert written()[3][2] <= app_now()
 
 
-def test_another_e_mail_begins_when_one_is_full(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_email_is_followed_by_another(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     """Given room for three e-mails; when a thief makes two e-mails' worth of changes more; then none is hidden."""
     allow(monkeypatch, recipient_day_max=3)
     write(shop, "The address is a thief's.", *(f"Change {number}." for number in range(2 * CHANGES_MAX)))
@@ -98,10 +98,10 @@ def test_another_e_mail_begins_when_one_is_full(shop: UUID, monkeypatch: pytest.
     assert [text.count("by pk_test") for text in texts] == [CHANGES_MAX, CHANGES_MAX, 1]
     assert "a thief's" in texts[0]
     assert "left out" not in "".join(texts)
-    assert len(due) == 1, "all go out together"
+    assert len(due) == 1, "all are due together"
 
 
-def test_above_the_cap_the_last_e_mail_counts_the_rest_and_says_where_to_look(
+def test_above_the_cap_the_last_email_counts_the_rest_and_names_the_place_to_look(
     shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     allow(monkeypatch, recipient_day_max=2)
@@ -116,7 +116,7 @@ def test_above_the_cap_the_last_e_mail_counts_the_rest_and_says_where_to_look(
     assert "/v1/auto-withdraw" in last
 
 
-def test_another_mailbox_has_a_cap_of_its_own(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_mailbox_has_its_own_cap(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     allow(monkeypatch, recipient_day_max=2)
     write(shop, "A change.")
     later(0)
@@ -140,7 +140,7 @@ def test_many_changes_of_one_kind_hide_none_of_another(shop: UUID) -> None:
     assert ("a thief's" in text, "A key is new." in text) == (True, True)
 
 
-def test_a_revocation_goes_through_where_the_waiting_notice_does_not_open(
+def test_a_key_is_revoked_even_if_the_waiting_notice_cannot_be_opened(
     shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(shop, "The first.")
@@ -162,11 +162,11 @@ def test_a_revocation_goes_through_where_the_waiting_notice_does_not_open(
     _, closed, opened = EmailRow.read("true ORDER BY e.id")
     text = notices._decode.decode(opened.open(BOX)).text
     assert [part in text for part in (f"{key} is revoked", "Another change.", "cannot be read")] == [True] * 3
-    assert opened.next_attempt_at == closed.next_attempt_at, "no later than the other would have been sent"
+    assert opened.next_attempt_at == closed.next_attempt_at, "due when the other was"
     assert [(entry["event"], entry["log_level"]) for entry in logs] == [("notice.not_opened", "error")]
 
 
-def test_what_somebody_is_sending_is_left_as_it_is(shop: UUID) -> None:
+def test_a_notice_being_sent_is_not_changed(shop: UUID) -> None:
     write(shop, "The first.")
     emails.lease_due(1)
 
@@ -175,7 +175,7 @@ def test_what_somebody_is_sending_is_left_as_it_is(shop: UUID) -> None:
     assert ["The second" in text for _, text, _ in written()] == [False, True]
 
 
-def test_caps_neither_hold_notices_back_nor_count_them(shop: UUID) -> None:
+def test_caps_of_other_emails_neither_delay_nor_count_notices(shop: UUID) -> None:
     write(shop, "A change.")
     draft = emails.Draft(object_id=shop, recipient=OWNER, subject="S", body=b"{}")
     with transaction():
@@ -188,7 +188,7 @@ def test_caps_neither_hold_notices_back_nor_count_them(shop: UUID) -> None:
     assert rows("SELECT kind FROM emails ORDER BY id") == [("notice",), ("cheque",), ("notice",)]
 
 
-def test_the_address_before_is_told_of_the_new_one(shop: UUID) -> None:
+def test_the_former_address_gets_a_notice_of_the_new_one(shop: UUID) -> None:
     for _ in range(2):
         with transaction():
             notices.set_address(shop, "thief@mail.example")
@@ -204,7 +204,7 @@ def test_the_address_before_is_told_of_the_new_one(shop: UUID) -> None:
     assert one("SELECT count(*) FROM owner_emails") == (0,)
 
 
-def test_nothing_is_written_without_an_address_a_mail_server_or_a_transaction(
+def test_no_notice_is_written_without_address_mail_server_or_transaction(
     shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(RuntimeError):
@@ -216,7 +216,7 @@ def test_nothing_is_written_without_an_address_a_mail_server_or_a_transaction(
     assert written() == []
 
 
-def test_changes_of_as_many_kinds_do_not_hide_the_first(shop: UUID) -> None:
+def test_changes_of_many_kinds_do_not_hide_the_first(shop: UUID) -> None:
     write(shop, "The address is a thief's.", topic="address")
     for number in range(2 * CHANGES_MAX):
         write(shop, f"Change {number}.", topic=f"kind {number}")

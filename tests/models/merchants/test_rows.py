@@ -40,7 +40,7 @@ def test_merchants_of_one_owner_share_it() -> None:
     assert create_merchant("Third", first.owner_id).owner_id == first.owner_id
 
 
-def test_an_owner_whose_name_is_ambiguous_must_be_named_by_id() -> None:
+def test_an_ambiguous_owner_name_is_refused() -> None:
     create_merchant("Shop")
     create_merchant("Shop")
     with pytest.raises(AmbiguousOwnerError):
@@ -48,7 +48,7 @@ def test_an_owner_whose_name_is_ambiguous_must_be_named_by_id() -> None:
     assert one("SELECT count(*) FROM merchants") == (2,)
 
 
-def test_an_unknown_owner_id_makes_nothing() -> None:
+def test_an_unknown_owner_id_creates_no_merchant() -> None:
     with pytest.raises(UnknownOwnerError):
         create_merchant("Shop", uuid4())
     assert one("SELECT count(*) FROM merchants") == (0,)
@@ -80,7 +80,7 @@ def test_a_key_is_found_and_its_secret_opens(kind: KeyKind) -> None:
     assert open_secret(key, BOX) == issued.secret
 
 
-def test_the_two_halves_have_their_forms() -> None:
+def test_public_id_and_secret_have_their_forms() -> None:
     issued = create_key(create_merchant("Shop").id, "unified", "", BOX)
     assert issued.public_id.startswith("pk_")
     assert len(issued.public_id) == 27
@@ -88,7 +88,7 @@ def test_the_two_halves_have_their_forms() -> None:
     assert len(issued.secret) == 46
 
 
-def test_the_secret_is_not_stored_in_clear() -> None:
+def test_the_secret_is_not_stored_in_plain_text() -> None:
     issued = create_key(create_merchant("Shop").id, "unified", "", BOX)
     (stored,) = rows("SELECT api_keys::text FROM api_keys")
     assert issued.secret not in stored[0]
@@ -118,7 +118,7 @@ def test_an_unusable_label_is_refused() -> None:
         create_key(create_merchant("Shop").id, "unified", "a\x00", BOX)
 
 
-def test_a_revoked_key_is_not_found_any_more() -> None:
+def test_a_revoked_key_is_not_found() -> None:
     issued = create_key(create_merchant("Shop").id, "unified", "", BOX)
     assert revoke_key(issued.public_id)
     assert find_key(issued.public_id) is None
@@ -144,7 +144,7 @@ def test_revoking_one_key_leaves_the_others() -> None:
     "public_id",
     ["", "pk_", "pk_" + "a" * 24, "pk_" + "A" * 24, "pk_\x00" + "a" * 23, "é", "' OR 1=1 --", "pk_" + "1" * 24],
 )
-def test_what_is_no_key_is_not_found(public_id: str) -> None:
+def test_a_malformed_key_is_not_found(public_id: str) -> None:
     assert find_key(public_id) is None
     with pytest.raises(UnknownKeyError):
         revoke_key(public_id)

@@ -1,4 +1,4 @@
-"""A merchant's terms: read whole, changed with their version, each merchant's its own."""
+"""A merchant's terms are read together, change with their version, and belong to one merchant."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def tolerate(shop: UUID, *, enabled: bool | None = None, ppm: int | None = None)
     return load_terms(shop, STANDARD)
 
 
-def test_a_new_merchant_accepts_everything_and_tolerates_nothing(shop: UUID) -> None:
+def test_a_new_merchant_accepts_every_method_without_tolerance(shop: UUID) -> None:
     assert load_terms(shop, STANDARD) == TERMS
     assert term_changes.read_accuracy(shop) == Accuracy(enabled=False, ppm=None)
 
 
-def test_a_fee_of_its_own_goes_before_the_gateways(database: str) -> None:
+def test_a_merchants_own_fee_overrides_the_gateways(database: str) -> None:
     del database
     shop, other = create_merchant("Shop").id, create_merchant("Other").id
     dearer = StandardTerms(fee_ppm=20_000, fee_fixed_usd_cents=50, price_max_usd=7)
@@ -65,19 +65,19 @@ def test_a_fee_of_its_own_goes_before_the_gateways(database: str) -> None:
         term_changes.set_fee_fixed(uuid7(), 1)
 
 
-def test_accepted_methods_are_replaced_and_none_stands_for_all(shop: UUID) -> None:
+def test_accepted_methods_are_replaced_and_an_empty_list_means_all(shop: UUID) -> None:
     assert accept(shop, BSC, TRON) == replace(TERMS, version=2, accepted=frozenset({BSC, TRON}))
     assert accept(shop, BSC, BITCOIN) == replace(TERMS, version=3, accepted=frozenset({BSC, BITCOIN}))
     assert accept(shop) == replace(TERMS, version=4)
 
 
-def test_discounts_are_set_changed_and_taken_away_by_method(shop: UUID) -> None:
+def test_discounts_are_set_changed_and_removed_by_method(shop: UUID) -> None:
     assert discount(shop, 25_000, BSC, TRON).discounts_ppm == {BSC: 25_000, TRON: 25_000}
     assert discount(shop, -990_000, TRON).discounts_ppm == {BSC: 25_000, TRON: -990_000}
     assert discount(shop, 0, BSC, BITCOIN) == replace(TERMS, version=4, discounts_ppm={TRON: -990_000})
 
 
-def test_a_tolerance_is_in_force_while_it_is_enabled_and_outlives_being_off(shop: UUID) -> None:
+def test_a_tolerance_applies_while_enabled_and_is_kept_while_disabled(shop: UUID) -> None:
     assert tolerate(shop, ppm=20_000) == replace(TERMS, version=2)
     assert tolerate(shop, enabled=True) == replace(TERMS, version=3, accuracy_ppm=20_000)
     assert tolerate(shop, ppm=10_000).accuracy_ppm == 10_000
@@ -94,7 +94,7 @@ def test_a_refused_tolerance_changes_nothing(shop: UUID, *, enabled: bool, ppm: 
     assert load_terms(shop, STANDARD) == TERMS
 
 
-def test_what_is_in_force_cannot_be_lowered_below_1_percent(shop: UUID) -> None:
+def test_an_enabled_tolerance_cannot_be_below_1_percent(shop: UUID) -> None:
     tolerate(shop, enabled=True, ppm=30_000)
 
     with pytest.raises(AccuracyBadPercent):
@@ -115,13 +115,13 @@ def test_what_is_in_force_cannot_be_lowered_below_1_percent(shop: UUID) -> None:
     ],
 )
 @pytest.mark.usefixtures("shop")
-def test_the_database_refuses_terms_that_cannot_be(statement: str) -> None:
+def test_the_database_refuses_impossible_terms(statement: str) -> None:
     with pytest.raises(Exception, match="violates check constraint") as refusal:
         execute(statement)
     assert isinstance(refusal.value.__cause__ or refusal.value, psycopg2.Error)
 
 
-def test_terms_are_their_merchants_alone(shop: UUID) -> None:
+def test_terms_of_merchants_are_independent(shop: UUID) -> None:
     other = merchant()
     accept(other, BSC)
     discount(other, 10_000, BSC)
@@ -137,7 +137,7 @@ def test_terms_are_their_merchants_alone(shop: UUID) -> None:
     )
 
 
-def test_a_merchant_that_does_not_exist_has_no_terms(shop: UUID) -> None:
+def test_an_unknown_merchant_has_no_terms(shop: UUID) -> None:
     del shop
     with pytest.raises(LookupError):
         load_terms(uuid7(), STANDARD)
@@ -145,7 +145,7 @@ def test_a_merchant_that_does_not_exist_has_no_terms(shop: UUID) -> None:
         term_changes.read_accuracy(uuid7())
 
 
-def test_a_change_that_is_rolled_back_is_not_counted(shop: UUID) -> None:
+def test_a_rolled_back_change_does_not_raise_the_version(shop: UUID) -> None:
     def change() -> None:
         with transaction():
             term_changes.replace_accepted(shop, [BSC])
@@ -156,7 +156,7 @@ def test_a_change_that_is_rolled_back_is_not_counted(shop: UUID) -> None:
     assert load_terms(shop, STANDARD) == TERMS
 
 
-def test_changes_at_once_take_turns_and_each_is_counted(shop: UUID) -> None:
+def test_concurrent_changes_run_in_turn_and_each_raises_the_version(shop: UUID) -> None:
     def change(number: int) -> Terms:
         match number % 3:
             case 0:
@@ -176,8 +176,8 @@ def test_changes_at_once_take_turns_and_each_is_counted(shop: UUID) -> None:
     assert len(after.discounts_ppm) == 3
 
 
-def test_a_version_never_stands_beside_terms_of_another(shop: UUID) -> None:
-    """Each change sets the discount that its version says; whoever reads between two sees one of them whole."""
+def test_a_version_is_read_with_its_own_terms(shop: UUID) -> None:
+    """Each change sets the discount that its version names; a read between two sees one of them whole."""
 
     def work(number: int) -> list[Terms]:
         if number == 0:
@@ -196,7 +196,7 @@ def test_a_version_never_stands_beside_terms_of_another(shop: UUID) -> None:
     assert all(terms.discounts_ppm == {BSC: 1_000 * terms.version} for terms in seen if terms.version > 1)
 
 
-def test_a_cache_keeps_terms_and_their_use_finds_out_that_they_changed(shop: UUID) -> None:
+def test_cached_terms_are_refreshed_after_they_proved_stale(shop: UUID) -> None:
     here, elsewhere = TermsCache(STANDARD), TermsCache(STANDARD)
     for cache in (here, elsewhere):
         assert cache.read(shop) == TERMS

@@ -1,4 +1,4 @@
-"""Money for the owner's wallet: only what is available, once, and every merchant of the owner fills the same one."""
+"""Moves available money to the owner's wallet once; all merchants of an owner share that wallet."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def move(merchant_id: UUID, units: int, order_id: str | None = None) -> Transfer
         return personal.transfer(merchant_id, order_id, "USDT", units, created_by="pk")
 
 
-def test_it_goes_from_available_to_the_owner_whom_merchants_share(chain: Chain) -> None:
+def test_a_transfer_moves_available_money_to_the_shared_owner(chain: Chain) -> None:
     first = funded(chain=chain)
     second = funded(owner=owner_of(first), chain=chain)
 
@@ -43,7 +43,7 @@ def test_it_goes_from_available_to_the_owner_whom_merchants_share(chain: Chain) 
     assert held(owner_of(first)) == {PERSONAL: 31 * USDT}
 
 
-def test_what_is_held_for_a_payout_stays(chain: Chain) -> None:
+def test_money_held_for_a_payout_is_not_transferred(chain: Chain) -> None:
     shop = funded(chain=chain)
     payout(shop)
 
@@ -54,7 +54,7 @@ def test_what_is_held_for_a_payout_stays(chain: Chain) -> None:
     assert move(shop, 89 * USDT).units == 89 * USDT
 
 
-def test_an_order_id_is_found_again_as_it_was(chain: Chain) -> None:
+def test_an_order_id_returns_its_first_transfer(chain: Chain) -> None:
     shop = funded(chain=chain)
     first = move(shop, 5 * USDT, "t-1")
     move(shop, 7 * USDT, "t-2")
@@ -64,7 +64,7 @@ def test_an_order_id_is_found_again_as_it_was(chain: Chain) -> None:
     assert personal.find_by_order(shop, "t-3") is None
 
 
-def test_of_many_at_once_only_what_is_there_is_moved(chain: Chain) -> None:
+def test_concurrent_transfers_move_at_most_the_balance(chain: Chain) -> None:
     shop = funded(10 * USDT, chain=chain)
 
     done = at_once(8, lambda _: move(shop, 3 * USDT))
@@ -74,7 +74,7 @@ def test_of_many_at_once_only_what_is_there_is_moved(chain: Chain) -> None:
     assert held(shop) == {AVAILABLE: USDT}
 
 
-def test_a_merchant_that_is_not_there_has_no_wallet(chain: Chain) -> None:
+def test_an_unknown_merchant_has_no_owners_wallet(chain: Chain) -> None:
     del chain
     with pytest.raises(TransferNoPersonalWallet):
         move(uuid7(), 1)
