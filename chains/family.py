@@ -163,7 +163,7 @@ class DepartureReader(Reader, Protocol):
 
 
 class CounterReader(DepartureReader, Protocol):
-    """Reads a network whose senders number their transactions. For families whose claim is a counter."""
+    """Reads a network whose senders number their transactions. For families that note departures by counter."""
 
     def distrust(self, read_by: str, problem: str) -> None:
         """Pause the provider with this mark, because others contradict a block that it returned."""
@@ -268,7 +268,7 @@ class Spender(Protocol):
 
 
 class CounterSpender(Protocol):
-    """Reads counters, for spenders of families whose claim is a counter."""
+    """Reads counters, for spenders of families with has_counters."""
 
     def next_counter(self, sender: str, *, ours: int) -> int:
         """Return the first number that no included transaction has used (EVM: the nonce of the latest block).
@@ -289,7 +289,7 @@ class CounterSpender(Protocol):
 
 
 class CoinSpender(Protocol):
-    """Reads spent coins, for spenders of families whose claim is coins."""
+    """Reads spent coins, for spenders of families with spends_coins."""
 
     def claimed(self, raw: bytes) -> Sequence[tuple[str, int]]:
         """Return the coins that an attempt's bytes spend, as (txid, vout), without using the network."""

@@ -41,7 +41,7 @@ def treasurer(network: Network, settings: Settings) -> Treasurer:
 
     LookupError where it lies in coins, where the network has no RPC URL, or where its family is not served.
     """
-    if traits_of(network).claim == "coins":
+    if not traits_of(network).has_sweeps:
         raise LookupError(f"nothing is swept on {network.code}")
     return cast("Treasurer", _family(network.family).treasurer(_wiring_of(network, settings)))
 
@@ -51,7 +51,7 @@ def coin_treasurer(network: Network, settings: Settings) -> CoinTreasurer:
 
     LookupError where it lies at addresses, where the network has no RPC URL, or where its family is not served.
     """
-    if traits_of(network).claim != "coins":
+    if not traits_of(network).spends_coins:
         raise LookupError(f"{network.code} has no coins to join")
     return cast("CoinTreasurer", _family(network.family).treasurer(_wiring_of(network, settings)))
 

@@ -38,12 +38,12 @@ def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[Block
 
     Raises DisownedError if no provider proves a transaction that the reader of its block showed: that provider rests,
     so that the block is read from another one.
-    Empty where the claim is no counter: there actors.scan.outflow notes departures, and read_strangers() reads them
+    Empty where counters do not show them: there actors.scan.outflow notes departures, and read_strangers() reads them
     later.
     Called outside of transactions, since nodes are asked about each departure without a row. The signer commits bytes
     before it sends them, so that every transaction that it signed has its row before it is in a block.
     """
-    if traits_of(network).claim != "counter":
+    if not traits_of(network).notes_departures_by_counter:
         return {}
     counting, read = cast("CounterReader", chain), list(scans)
     ours = unknown_spends.own(network.code, network.family, {sender for scan in read for sender, _ in scan.sent})
@@ -83,7 +83,7 @@ def _departure(
 
 
 def read_strangers(ctx: Context, network: Network, chain: DepartureReader) -> int:
-    """Read departures without a row where the claim is no counter; return the number read.
+    """Read departures without a row where counters do not show them; return the number read.
 
     actors.scan.outflow noted them with their blocks. Call outside of transactions. Failing nodes are no error: the next
     step tries again.

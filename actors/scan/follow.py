@@ -75,7 +75,7 @@ def poll_network(ctx: Context, network: Network, chain: Reader) -> bool:
 
 
 def _seek_missing(ctx: Context, network: Network, chain: Reader) -> None:
-    if traits_of(network).claim == "counter":
+    if traits_of(network).notes_departures_by_counter:
         missing.seek(ctx, network, cast("CounterReader", chain))
     else:
         departures.read_strangers(ctx, network, cast("DepartureReader", chain))
@@ -136,13 +136,13 @@ def _scan_on(
 def _note_head(network: Network, at: Cursor, looked_at: datetime | None, *, is_stopped: bool) -> None:
     """Note that the scan has read the whole chain, unless the chain's newest block is too old.
 
-    Bitcoin blocks are hours apart at times, so that its nodes may have gone back by hours with the database and still
-    look healthy: where spends claim coins, signing stays stopped until a block was made after the stop.
+    Where blocks may be hours apart, nodes may have gone back by hours with the database and still look healthy: there,
+    signing stays stopped until a block was made after the stop.
     """
     traits, age_max_s = traits_of(network), _head_age_max_s(network)
     if is_stopped:
         signing.note_caught_up(
-            network.code, window_s=traits.window_s, age_max_s=age_max_s, needs_new_block=traits.claim == "coins"
+            network.code, window_s=traits.window_s, age_max_s=age_max_s, needs_new_block=traits.resumes_on_new_block
         )
     if looked_at is not None:
         cursors.reach_head(network.code, at=at, asked_at=looked_at, age_max_s=age_max_s)

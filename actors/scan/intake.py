@@ -57,13 +57,13 @@ SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
 class Matching:
     """Finds our addresses and coins, as chains.base.Ours, and keeps their owners. Made again for every scan step.
 
-    Where claims are coins, addresses that were given to no owner count too. A database that lost its last commits no
-    longer knows their owners, and only their coins lead to the payouts that spent them.
+    On networks with unowned coins, addresses that were given to no owner count too. A database that lost its last
+    commits no longer knows their owners, and only their coins lead to the payouts that spent them.
     """
 
     def __init__(self, network: Network) -> None:
         self._code, self._family = network.code, network.family
-        self._counts_unowned = traits_of(network).claim == "coins"
+        self._counts_unowned = traits_of(network).has_unowned_coins
         self.hot = treasury.address(network.code, "hot")
         self.owners: dict[str, Owner] = {}
         self.targets = Targets()
@@ -145,12 +145,12 @@ def stray_reason(
 
 
 def _is_dear(owner: Owner, network: Network, units: int, small_below: int, target: Target, waiting: Waiting) -> bool:
-    """Return whether spending one more small deposit costs more than a few per cent of it; on networks of coins.
+    """Return whether spending one more small deposit costs more than a few per cent of it.
 
     An invoice takes some small coins, so that a buyer can complete a price, and after them the one that completes it:
     strangers may have sent the others. A wallet takes none.
     """
-    if traits_of(network).claim != "coins":
+    if not traits_of(network).has_fee_per_deposit:
         return False
     if owner.kind == "wallet":
         return True
@@ -274,7 +274,7 @@ def take_late(
 ) -> int:
     """Record the findings of a second reading of a scanned block; return the number of new deposits and top-ups.
 
-    left: the departures that our keys signed, by block, where the claim is a counter. Nothing is recorded unless the
+    left: the departures that our keys signed, by block, where counters show them. Nothing is recorded unless the
     block is part of the scanned chain.
     """
     signed = left.get(scan.block.hash, NOTHING)

@@ -37,8 +37,8 @@ _rests_until: dict[str, float] = {}
 def seek(ctx: Context, network: Network, chain: CounterReader) -> int:
     """Find a few of a stopped network's missing departures, once the scan has reached the head; return their number.
 
-    For families whose claim is a counter. Call outside of transactions. Failing nodes are no error: the next step tries
-    again.
+    For families that note departures by counter. Call outside of transactions. Failing nodes are no
+    error: the next step tries again.
     """
     stopped = signing.read(network.code)
     cursor = cursors.read(network.code)

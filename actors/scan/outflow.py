@@ -1,7 +1,7 @@
 """Records our coins that a block makes and spends, and departures without a row.
 
-No actor; called by the actors that scan, in the transaction that records a block or takes some back. Where the claim is
-a counter, actors.scan.departures has read the departures without a row before.
+No actor; called by the actors that scan, in the transaction that records a block or takes some back. Where
+counters show departures, actors.scan.departures has read those without a row before.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from models.spends.unknown import UnknownRow
 
 
 class Left(NamedTuple):
-    """Transactions of our keys in one block, where the claim is a counter."""
+    """Transactions of our keys in one block, where counters show departures."""
 
     # The departures without a row, and the ids of those with one.
     unknown: tuple[UnknownRow, ...] = ()
@@ -30,18 +30,18 @@ NOTHING: Final = Left()
 
 def is_watched(network: Network, scan: BlockScan) -> bool:
     """Return whether a block's senders have to be checked."""
-    return traits_of(network).claim == "window" and bool(scan.sent)
+    return traits_of(network).notes_departures_by_sender and bool(scan.sent)
 
 
 def note(network: Network, scan: BlockScan, left: Left = NOTHING) -> None:
     """Record a block's coins and included attempts; stop signing for a departure without a row."""
-    claim, block, code = traits_of(network).claim, scan.block, network.code
-    if claim == "counter":
+    traits, block, code = traits_of(network), scan.block, network.code
+    if traits.notes_departures_by_counter:
         for departure in left.unknown:
             unknown_spends.note(departure)
         seen.note(code, left.known, height=block.height, block_hash=block.hash)
         return
-    if claim == "coins":
+    if traits.spends_coins:
         made = [_coin(network, scan, transfer) for transfer in scan.transfers]
         spent = [Spending(coin.txid, coin.vout, coin.by_txid) for coin in scan.spent]
         coins.note(code, made, spent, height=block.height, block_hash=block.hash)
@@ -55,10 +55,10 @@ def note(network: Network, scan: BlockScan, left: Left = NOTHING) -> None:
 
 def take_back(network: Network) -> None:
     """Undo note() for blocks above the cursor. Call in the transaction that moves the cursor back."""
-    claim = traits_of(network).claim
-    if claim == "coins":
+    traits = traits_of(network)
+    if traits.spends_coins:
         coins.take_back(network.code)
-    if claim != "counter":
+    if not traits.notes_departures_by_counter:
         strangers.take_out(network.code)
 
 

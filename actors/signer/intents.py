@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import assert_never
 
 from chains.spending import (
     Case,
@@ -64,22 +63,19 @@ def coin_of(row: FreeCoin | HeldCoin) -> Coin:
 
 
 def _held(network: Network, spend: SpendRow) -> list[HeldCoin]:
-    """Return the coins that a spend claims; empty if its family's claims are no coins."""
-    return held_coins.held(spend.id, network.family) if traits_of(network).claim == "coins" else []
+    """Return the coins that a spend claims; empty if its family spends no coins."""
+    return held_coins.held(spend.id, network.family) if traits_of(network).spends_coins else []
 
 
 def _claim_of(network: Network, spend: SpendRow, attempt: AttemptRow, held: Iterable[HeldCoin]) -> Claim:
     """Return a spend's claim, which the chain grants only once. attempt: the newest."""
-    match traits_of(network).claim:
-        case "counter":
-            return Counter(at_least=spend.counter)
-        case "coins":
-            return Coins(coins=tuple(map(coin_of, held)))
-        case "window":
-            # The reference is part of the signed bytes.
-            return Window(reference="", last_height=attempt.expires_height, ends_at=attempt.expires_at)
-        case unknown:
-            assert_never(unknown)
+    traits = traits_of(network)
+    if traits.has_counters:
+        return Counter(at_least=spend.counter)
+    if traits.spends_coins:
+        return Coins(coins=tuple(map(coin_of, held)))
+    # The reference is part of the signed bytes.
+    return Window(reference="", last_height=attempt.expires_height, ends_at=attempt.expires_at)
 
 
 def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -> Case:
@@ -104,7 +100,7 @@ def draft_of(
 ) -> Draft:
     """Return the draft that an attempt was signed from, for the spend's intent or its replacement.
 
-    claim: the coins, if its family claims coins.
+    claim: the coins, if its family spends coins.
     """
     offer = Offer(ceiling_units=attempt.ceiling_units, terms=attempt.terms)
     return Draft(intent=intent, claim=claim or _claim_of(network, spend, attempt, ()), offer=offer)

@@ -116,13 +116,13 @@ def freeze_for(network: str, error: ForeignKeyError) -> None:
 
 
 def counting(network: Network, spender: Spender) -> CounterSpender | None:
-    """Return the spender as a CounterSpender; None if its family's claims are no counters."""
-    return cast("CounterSpender", spender) if traits_of(network).claim == "counter" else None
+    """Return the spender as a CounterSpender; None if its family has no counters."""
+    return cast("CounterSpender", spender) if traits_of(network).has_counters else None
 
 
 def holding(network: Network, spender: Spender) -> CoinSpender | None:
-    """Return the spender as a CoinSpender; None if its family's claims are no coins."""
-    return cast("CoinSpender", spender) if traits_of(network).claim == "coins" else None
+    """Return the spender as a CoinSpender; None if its family spends no coins."""
+    return cast("CoinSpender", spender) if traits_of(network).spends_coins else None
 
 
 def start(
@@ -215,12 +215,12 @@ def _drafted(ctx: Context, network: Network, spender: Spender, intent: Intent, p
     """
     currency = network.gas_currency if intent.pair is None else intent.pair.currency
     spoken_for = {currency: promised.token_units, network.gas_currency: promised.native_units + promised.gas_units}
-    is_coins = traits_of(network).claim == "coins"
+    spends_coins = traits_of(network).spends_coins
     purse = Purse(
         next_counter=spends.next_slot(network.code, intent.wallet.address),
-        coins=free_coins(network, currency) if is_coins else (),
+        coins=free_coins(network, currency) if spends_coins else (),
         # Coins held by a spend are promised already, and are not among the free ones.
-        promised={} if is_coins else spoken_for,
+        promised={} if spends_coins else spoken_for,
         scanned=scanned(network),
     )
     return spender.draft(intent, purse, cap_units=registry.fee_cap_units(network, ctx.settings))
@@ -241,7 +241,7 @@ def scanned_at(cursor: Cursor) -> Scanned:
 
 
 def free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
-    """Return the coins that may be spent now, the most valuable first. For networks whose claim is coins.
+    """Return the coins that may be spent now, the most valuable first. For networks that spend coins.
 
     Coins that others sent have to be mature: a payout that spends a coin which a reorg removes never confirms.
     """
@@ -381,7 +381,7 @@ def give(ctx: Context, network: Network, spend: SpendRow, attempts: list[Attempt
         problem = _given(spender, attempt)
         reached("spending.given")
         with transaction():
-            if problem == spend_tracking.CLAIM_USED and traits_of(network).claim == "coins":
+            if problem == spend_tracking.CLAIM_USED and traits_of(network).spends_coins:
                 is_first = len(attempts) == 1 and attempt.seconds_silent is None
                 spend_tracking.doubt_coins(spend.id, attempt.number, is_first=is_first)
             spends.note_tried(spend.id, attempt.number, error=problem)

@@ -137,8 +137,8 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
 
 def _sound(network: Network, fate: Fate) -> Fate:
     """Return the fate if it is possible on this kind of chain. Raises ProviderError otherwise."""
-    if traits_of(network).claim == "coins" and any(each.effect != "exact" for each in fate.outputs):
-        # A transaction of coins takes effect as a whole or is in no block: no included one ever fails and frees coins.
+    if traits_of(network).always_has_effect and any(each.effect != "exact" for each in fate.outputs):
+        # No included transaction ever fails and frees the coins that it spent.
         raise ProviderError("a transaction of coins is said to have had no effect, or another")
     return fate
 
@@ -342,7 +342,7 @@ def _unfunded(ctx: Context, network: Network, spend: SpendRow, offer: Offer, mis
         "spend.stuck_without_gas",
         spend=str(spend.id), network=network.code, sender=spend.sender, missing_units=missing_units,
     )  # fmt: skip
-    if traits_of(network).claim == "coins":
+    if not traits_of(network).funds_addresses:
         # No single address pays for it: the spend waits until coins are free.
         return
     if freezes.is_network_frozen(network.code) or spend_reads.is_awaiting_gas(network.code, spend.sender):

@@ -79,7 +79,7 @@ def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnes
 
     witnesses: the number of providers that have to agree, if the network has as many.
     """
-    if traits_of(network).claim == "coins":
+    if traits_of(network).spends_coins:
         return coin_books.taken(ctx, network, chain, books, witnesses=witnesses)
     coins = {coin.currency: coin for coin in coins_of(ctx, network)}
     places: list[tuple[Place, str, str]] = [("hot", currency, books.hot) for currency in coins]
@@ -115,7 +115,7 @@ def compared(ctx: Context, network: Network, books: Books, balances: Balances) -
 
     None if no comparison is possible: too many spends are under way, or a reorg removed the block meanwhile.
     """
-    if traits_of(network).claim == "coins":
+    if traits_of(network).spends_coins:
         return coin_books.compared(ctx, network, books, balances)
     findings = _Check(ctx, network, books).run(balances)
     return findings if reconciliation.is_scanned(network.code, books.cursor) else None

@@ -106,7 +106,7 @@ class _Keeper:
     ) -> None:
         self._ctx, self._network, self._chain, self._cursor = ctx, network, chain, cursor
         self._hot, self._cold = hot, cold
-        self._is_coins = traits_of(network).claim == "coins"
+        self._traits = traits_of(network)
         self._is_hot_dry = False
         self._frozen = freezes.frozen_coins(network.code)
         self._cap_units = fee_cap_units(network, ctx.settings)
@@ -118,11 +118,11 @@ class _Keeper:
         While the network is frozen nothing is brought to the hot wallet: its key may be stolen.
         """
         if not freezes.is_network_frozen(self._network.code):
-            if self._is_coins:
-                # Payouts spend coins directly at their deposit addresses; nothing is swept.
-                self.started += join(self._ctx, self._network, self._hot)
-            else:
+            if self._traits.has_sweeps:
                 self._gather()
+            else:
+                # Payouts spend coins directly at their deposit addresses.
+                self.started += join(self._ctx, self._network, self._hot)
         if self._cold is not None:
             self._cool(self._cold)
 
@@ -262,7 +262,7 @@ class _Keeper:
         """Move the hot wallet's excess over its limit and over open payouts to the cold address."""
         code, catalogue, market = self._network.code, self._ctx.catalogue, self._ctx.market.read()
         # On networks of coins, signed payouts hold their coins, which are not among the free ones.
-        needed = sweeps.open_payout_units(code, is_signed_too=not self._is_coins)
+        needed = sweeps.open_payout_units(code, is_signed_too=not self._traits.spends_coins)
         on_its_way = sweeps.cooling(code) | self._frozen
         for pair in catalogue.pairs_on(code):
             if pair.currency in on_its_way:
@@ -289,7 +289,7 @@ class _Keeper:
 
         On networks of coins, the sum of the coins that may be spent.
         """
-        if self._is_coins:
+        if self._traits.spends_coins:
             return sum(coin.units for coin in spending.free_coins(self._network, pair.currency))
         place = Place(address=self._hot.address, pair=pair)
         told = self._chain.snapshot([place], height=self._cursor.height, block_hash=self._cursor.hash)
@@ -298,7 +298,7 @@ class _Keeper:
     def _start_cooling(self, cold: str, pair: Pair, units: int) -> None:
         """Send the excess to the cold address; on networks of coins, a part if one transaction cannot move it all."""
         code, moved = self._network.code, None if pair.contract is None else pair
-        for part in COOLED_PARTS if self._is_coins else COOLED_PARTS[:1]:
+        for part in COOLED_PARTS if self._traits.spends_coins else COOLED_PARTS[:1]:
             intent = Intent(wallet=self._hot, pair=moved, outputs=(Output(recipient=cold, units=units // part),))
             try:
                 spending.start(self._ctx, self._network, purpose="cold", intent=intent)

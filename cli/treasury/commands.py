@@ -116,8 +116,8 @@ def _networks(ctx: Context, network: str | None) -> list[str]:
 def _status(ctx: Context, code: str) -> dict[str, Any]:
     network = ctx.catalogue.networks[code]
     lying: dict[str, int] = {}
-    is_coins = traits_of(network).claim == "coins"
-    for each in () if is_coins else sweeps.unswept(code, family=network.family, limit=SHOWN_MAX):
+    traits = traits_of(network)
+    for each in sweeps.unswept(code, family=network.family, limit=SHOWN_MAX) if traits.has_sweeps else ():
         lying[each.currency] = lying.get(each.currency, 0) + each.units
     return {
         "network": code,
@@ -126,7 +126,7 @@ def _status(ctx: Context, code: str) -> dict[str, Any]:
         "frozen": [f.reason for f in freezes.listing() if f.scope == "network" and f.name == code],
         "compared": [comparison(ctx.catalogue, kept) for kept in reconciliation.listing(code)],
         "unswept": {currency: amount_of(ctx.catalogue, currency, units) for currency, units in sorted(lying.items())},
-        "coins": [_heap(ctx, network, each) for each in coins.heaps(code)] if is_coins else [],
+        "coins": [_heap(ctx, network, each) for each in coins.heaps(code)] if traits.spends_coins else [],
         "unowned": {
             currency: amount_of(ctx.catalogue, currency, units)
             for currency, units in sorted(treasury_unowned.units(code).items())
@@ -216,7 +216,7 @@ def _joins(ctx: Context, network: str | None) -> list[dict[str, Any]]:
     return [
         {"network": each.code, **_heap(ctx, each, heap), "verdict": "join" if heap.coins > COINS_FEW else "few"}
         for each in known
-        if traits_of(each).claim == "coins"
+        if traits_of(each).spends_coins
         for heap in coins.heaps(each.code)
         if not heap.is_held
     ]

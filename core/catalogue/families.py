@@ -29,7 +29,8 @@ SERVED_FAMILIES: Final[frozenset[Family]] = frozenset({"evm", "bitcoin", "tron"}
 class Traits:
     """The properties that all networks of a family share."""
 
-    # The thing that only one transaction can claim: its sender's next number, coins, or just its own window.
+    # The thing that only one transaction can claim: its sender's next number, coins, or just its own window. Only
+    # chains and this module compare it; other callers ask one of the questions below.
     claim: Literal["counter", "coins", "window"]
     # Whether nodes publish transactions that are in no block yet.
     has_mempool: bool
@@ -52,6 +53,56 @@ class Traits:
     patience_blocks: int = 6
     # Whether transaction ids are hexadecimal; these are stored in lower case. Elsewhere capitals matter.
     has_hex_txids: bool = True
+
+    @property
+    def has_counters(self) -> bool:
+        """Return True if senders number their transactions, so that the signer allots the numbers."""
+        return self.claim == "counter"
+
+    @property
+    def notes_departures_by_counter(self) -> bool:
+        """Return True if used counters show departures, which the scan reads before it records their block."""
+        return self.claim == "counter"
+
+    @property
+    def notes_departures_by_sender(self) -> bool:
+        """Return True if only a transaction's sender shows a departure."""
+        return self.claim == "window"
+
+    @property
+    def spends_coins(self) -> bool:
+        """Return True if spends take coins, each as a whole, from the addresses where these lie."""
+        return self.claim == "coins"
+
+    @property
+    def has_sweeps(self) -> bool:
+        """Return True if payouts spend only the hot wallet's money, so that deposits are swept to it."""
+        return self.claim != "coins"
+
+    @property
+    def funds_addresses(self) -> bool:
+        """Return True if an address pays its own fees, so that the hot wallet can send it the gas coin it lacks."""
+        return self.claim != "coins"
+
+    @property
+    def has_unowned_coins(self) -> bool:
+        """Return True if transfers to pool addresses without an owner count, since spends may take them."""
+        return self.claim == "coins"
+
+    @property
+    def has_fee_per_deposit(self) -> bool:
+        """Return True if each deposit adds a fee of its own to the spend that takes it."""
+        return self.claim == "coins"
+
+    @property
+    def always_has_effect(self) -> bool:
+        """Return True if a transaction in a block always had its effect, exactly and as a whole."""
+        return self.claim == "coins"
+
+    @property
+    def resumes_on_new_block(self) -> bool:
+        """Return True if blocks may be hours apart, so that stopped signing needs a block made after the stop."""
+        return self.claim == "coins"
 
 
 TRAITS: Final[Mapping[Family, Traits]] = MappingProxyType(

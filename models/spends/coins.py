@@ -1,4 +1,4 @@
-"""Keeps our coins in families whose claim is coins: which blocks made and spent them, and which are free.
+"""Keeps our coins in families that spend coins: which blocks made and spent them, and which are free.
 
 models.spends.held_coins gives them to spends.
 A coin is free while no spend holds it and no block spends it. The scan records coins in the transaction that records

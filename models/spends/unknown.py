@@ -88,7 +88,7 @@ class UnknownRow(Table, table="unknown_spends"):
     settled_by: str = BY_DATABASE
     reason: str = BY_DATABASE
     outputs: list[dict[str, Any]] = BY_DATABASE
-    # Our coins that it spends, as (txid, vout), if the family's claim is coins.
+    # Our coins that it spends, as (txid, vout), if the family spends coins.
     spends: list[list[Any]] = BY_DATABASE
     # The end of its window, if the family's claim is a window.
     expires_at: datetime | None = BY_DATABASE

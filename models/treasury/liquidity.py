@@ -224,7 +224,7 @@ def _summed(found: Iterable[tuple[str, str, int]]) -> dict[Method, int]:
 
 
 def _by_coins(catalogue: Catalogue, networks: Collection[str]) -> set[str]:
-    return {code for code in networks if traits_of(catalogue.networks[code]).claim == "coins"}
+    return {code for code in networks if traits_of(catalogue.networks[code]).spends_coins}
 
 
 def _held(catalogue: Catalogue, networks: Sequence[str]) -> dict[Method, int]:

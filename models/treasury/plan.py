@@ -79,8 +79,8 @@ def is_worth(
 def whole(
     catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, *, limit: int
 ) -> Sequence[Planned]:
-    """Judge all coins at a network's deposit addresses, up to a limit; none in families with coins."""
-    if traits_of(network).claim == "coins":
+    """Judge all coins at a network's deposit addresses, up to a limit; none where nothing is swept."""
+    if not traits_of(network).has_sweeps:
         return ()
     found = sweeps.unswept(network.code, family=network.family, limit=limit)
     return judged(catalogue, market, policy, network, found)

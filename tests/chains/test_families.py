@@ -10,13 +10,13 @@ import tomllib
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args, get_type_hints
 
 import pytest
 
 from chains import registry
 from cli.embedded import chains as development_chains
-from core.catalogue.families import SERVED_FAMILIES, TRAITS
+from core.catalogue.families import SERVED_FAMILIES, TRAITS, Traits
 
 ROOT: Final = Path(__file__).parents[2]
 FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli")
@@ -99,6 +99,52 @@ def test_what_was_mended_is_taken_off_the_list(found: dict[str, set[str]]) -> No
     gone = {name: words - found.get(name, set()) for name, (words, _) in ALLOWED.items()}
 
     assert {name: words for name, words in gone.items() if words} == {}
+
+
+def claims(source: str) -> list[str]:
+    """Return the expressions in which a file reads the claim of a family, or compares a value with a kind of claim."""
+    found = list[ast.expr]()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(attr="claim", value=family) if "traits" in ast.unparse(family).lower():
+                found.append(node)
+            case ast.Compare():
+                found += [node] if any(map(is_kind_of_claim, ast.walk(node))) else []
+            case ast.MatchValue(value=value):
+                found += [value] if is_kind_of_claim(value) else []
+    return [ast.unparse(each) for each in found]
+
+
+def is_kind_of_claim(node: ast.AST) -> bool:
+    kinds = get_args(get_type_hints(Traits)["claim"])
+    return isinstance(node, ast.Constant) and node.value in kinds
+
+
+def test_no_caller_compares_claims() -> None:
+    outside = [name for name in files() if not name.startswith(("chains/", "core/catalogue/"))]
+    found = {name: claims((ROOT / name).read_text(encoding="utf-8")) for name in outside}
+
+    assert len(outside) > 300
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        (
+            'if traits_of(network).claim == "coins": pass',
+            ["traits_of(network).claim", "traits_of(network).claim == 'coins'"],
+        ),
+        ('claim = traits.claim\nif claim != "counter": pass', ["traits.claim", "claim != 'counter'"]),
+        ('is_new = kind in {"coins", "window"}', ["kind in {'coins', 'window'}"]),
+        ('match kind:\n    case "window": pass', ["'window'"]),
+        ("CLAIMS[self._traits.claim]", ["self._traits.claim"]),
+        ("isinstance(draft.claim, Coins) and traits.spends_coins", []),
+        ('{"coins": [], "window": 1}', []),
+    ],
+)
+def test_comparisons_of_claims_are_known(source: str, found: list[str]) -> None:
+    assert sorted(claims(source)) == sorted(found)
 
 
 @pytest.mark.parametrize(

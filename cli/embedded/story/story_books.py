@@ -42,7 +42,7 @@ WHERE t.id > %s ORDER BY t.id LIMIT 200
 def gather(console: Console, chain: DevelopmentChain, *, since: UUID) -> None:
     """Show that deposits are swept, or that many small coins become one. since: younger than all spends before."""
     network = load_catalogue("development").networks[chain.network]
-    if traits_of(network).claim != "coins":
+    if traits_of(network).has_sweeps:
         console.heading("A sweep")
         with console.step("swept") as step:
             step.detail = f"transaction {_gathered(chain.network, 'sweep', since)}"

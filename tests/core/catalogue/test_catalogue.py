@@ -17,6 +17,7 @@ from core.catalogue.families import (
     TRAITS,
     Family,
     Parameters,
+    Traits,
     bitcoin_parameters,
     evm_parameters,
     stored_txid,
@@ -121,6 +122,17 @@ def test_every_family_has_its_traits_and_only_families_with_counters_send_in_tur
         "evm": (1, 64), "tron": (1, 64), "solana": (1, 64), "ton": (50, 1), "bitcoin": (100, 25),
     }  # fmt: skip
     assert traits_of(load_catalogue("production").networks["bsc"]) is TRAITS["evm"]
+
+
+def test_every_question_about_a_family_has_its_answer() -> None:
+    asked = {name for name, member in vars(Traits).items() if isinstance(member, property)}
+    true = {family: {name for name in asked if getattr(traits, name)} for family, traits in TRAITS.items()}
+    counters = {"has_counters", "notes_departures_by_counter", "has_sweeps", "funds_addresses"}
+    windows = {"notes_departures_by_sender", "has_sweeps", "funds_addresses"}
+    coins = {"spends_coins", "has_unowned_coins", "has_fee_per_deposit", "always_has_effect", "resumes_on_new_block"}
+
+    assert asked == counters | windows | coins
+    assert true == {"evm": counters, "ton": counters, "tron": windows, "solana": windows, "bitcoin": coins}
 
 
 def test_every_family_answers_each_question_about_parameters() -> None:

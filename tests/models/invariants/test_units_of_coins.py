@@ -8,7 +8,7 @@ from core.catalogue.families import traits_of
 
 def test_the_ledger_counts_coins_in_their_chains_units() -> None:
     catalogue = load_catalogue("production")
-    lying = [network for network in catalogue.networks.values() if traits_of(network).claim == "coins"]
+    lying = [network for network in catalogue.networks.values() if traits_of(network).spends_coins]
     found = {
         (pair.currency, pair.network): (pair.decimals, catalogue.scale(pair.currency))
         for network in lying
