@@ -1,4 +1,4 @@
-"""A spend that pays three payouts of two merchants at once, and a chain of which a test says what it did with each."""
+"""Signs one spend that pays three payouts of two merchants, on a chain whose effects a test sets."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.models.payouts.held import HOT_WALLET, funded, payout, reread
 
 PAIR: Final = CATALOGUE.pairs["USDT", "ethereum"]
 TOKENS: Final = PAIR.from_ledger(10 * USDT, CATALOGUE.scale("USDT"))
-# What the chain takes for all three, in wei: it does not divide by three.
+# The chain's fee for all three, in wei: not divisible by three.
 FEE_UNITS: Final = 200_000
 
 
 class Many:
-    """Three orders of 10 USDT each, the first two of one merchant, and the one spend that was signed for them."""
+    """Three payouts of 10 USDT each, the first two of one merchant, and the spend signed for them."""
 
     def __init__(self, chain: Chain, *, is_signed: bool = True) -> None:
         self.chain = chain
@@ -68,7 +68,7 @@ class Many:
                 raw=b"signed",
                 ceiling_units=FEE_UNITS,
                 terms={"gas_limit": FEE_UNITS // 2, "price_units": 2, "tip_units": 1, "data_units": 0},
-                # Behind it what was scanned lies from the first block on.
+                # Expired: every scanned block is behind it.
                 expires_height=0,
             )
             spends.insert(new, outputs, attempt)
@@ -77,7 +77,7 @@ class Many:
         return spend_id
 
     def include(self, *effects: Effect, fee_units: int = FEE_UNITS) -> None:
-        """Let the newest block have it, with an effect for each output; of another effect one unit less arrives."""
+        """Include the spend in the newest block, with an effect for each output; "other" delivers one unit less."""
         moved = {
             "exact": Moved("exact"),
             "none": Moved("none", problem="refused"),
@@ -105,7 +105,7 @@ class Many:
             tracking.reopen(self.spend_id)
 
     def ripen(self) -> None:
-        """Take every output as far as its depth allows, as the signer does by and by."""
+        """End every output whose depth allows it, as the signer does step by step."""
         while True:
             with transaction():
                 if tracking.ripen(CATALOGUE, self.spend_id) is None:
@@ -116,14 +116,14 @@ class Many:
             return tracking.bury(CATALOGUE, self.spend_id, attempts=1, cause=cause)
 
     def states(self) -> tuple[str, ...]:
-        """Return how the spend stands, and each of its outputs."""
+        """Return the states of the spend and of each of its outputs."""
         return (self.spend.state, *(output.state for output in self.spend.outputs))
 
     def statuses(self) -> list[PayoutStatus]:
         return [reread(order).status for order in self.orders]
 
     def owned(self) -> list[int]:
-        """Return what each merchant has available, less what he owes."""
+        """Return each merchant's available balance less its debt."""
         return [balance(Account(shop, AVAILABLE, "USDT")) - balance(Account(shop, DEBT, "USDT")) for shop in self.shops]
 
     @property

@@ -1,4 +1,4 @@
-"""Who may approve what, what an approval makes of a payout, and what a cancelled one gives back."""
+"""Decides who may approve a payout, what an approval makes of it, and what a cancellation returns."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_pending_payout_is_approved_by_another(shop: UUID) -> None:
     assert held(shop) == {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT}
 
 
-def test_the_creator_does_not_approve_nor_does_anybody_twice(shop: UUID) -> None:
+def test_neither_the_creator_nor_an_earlier_approver_approves(shop: UUID) -> None:
     require_cosign(shop)
     order = payout(shop)
     with pytest.raises(PayoutApproverIsCreator):
@@ -111,7 +111,7 @@ def test_the_creator_does_not_approve_nor_does_anybody_twice(shop: UUID) -> None
     ("approved_by", "status"),
     [(("pk_lost",), "approved"), (("pk_lost",), "awaiting_cosign"), (("pk_lost", "pk_third"), "approved")],
 )
-def test_what_a_revoked_key_approved_ends_with_it(shop: UUID, approved_by: tuple[str, ...], status: str) -> None:
+def test_approvals_of_a_revoked_key_do_not_count(shop: UUID, approved_by: tuple[str, ...], status: str) -> None:
     require_cosign(shop, is_required=status == "awaiting_cosign" or len(approved_by) > 1)
     order, other = payout(shop), payout(shop)
     add_key(shop, "pk_lost", is_revoked=True)
@@ -128,7 +128,7 @@ def test_what_a_revoked_key_approved_ends_with_it(shop: UUID, approved_by: tuple
     assert disowned.cancel_all(CATALOGUE, "pk_lost") == 0
 
 
-def test_one_other_releases_what_awaits_a_cosignature_from_the_start(shop: UUID) -> None:
+def test_one_other_key_releases_a_payout_created_as_awaiting_cosign(shop: UUID) -> None:
     require_cosign(shop)
     order = payout(shop, status="awaiting_cosign", is_approval_required=False)
     with pytest.raises(PayoutApproverIsCreator):
@@ -137,7 +137,7 @@ def test_one_other_releases_what_awaits_a_cosignature_from_the_start(shop: UUID)
     assert approve(order).status == "approved"
 
 
-def test_what_awaits_a_cosignature_still_does_when_the_merchant_stops_requiring_it(shop: UUID) -> None:
+def test_a_payout_awaiting_cosign_still_waits_after_the_merchant_stops_requiring_it(shop: UUID) -> None:
     require_cosign(shop)
     order = payout(shop, status="awaiting_cosign")
     require_cosign(shop, is_required=False)
@@ -148,11 +148,11 @@ def test_what_awaits_a_cosignature_still_does_when_the_merchant_stops_requiring_
 
 
 @pytest.mark.parametrize("status", DECIDED)
-def test_what_is_decided_is_neither_approved_nor_cancelled(shop: UUID, status: PayoutStatus) -> None:
+def test_a_decided_payout_is_neither_approved_nor_cancelled(shop: UUID, status: PayoutStatus) -> None:
     order = payout(shop)
     execute("UPDATE payouts SET status = %s WHERE id = %s", (status, order.id))
-    # A creator is told that it is decided, and not that it is the creator.
-    # What is approved may still be cancelled; see tests.actors.payouts.test_stuck.
+    # The creator gets the error for decided payouts, and not that of being the creator. An approved payout may still be
+    # cancelled; see tests.actors.payouts.test_stuck.
     decisions = [
         lambda: approve(order, CREATOR),
         lambda: approve(order),
@@ -167,7 +167,7 @@ def test_what_is_decided_is_neither_approved_nor_cancelled(shop: UUID, status: P
     execute("UPDATE payouts SET status = 'pending' WHERE id = %s", (order.id,))
 
 
-def test_a_frozen_merchant_and_one_who_owes_approve_nothing_but_may_cancel(shop: UUID) -> None:
+def test_a_frozen_or_indebted_merchant_cannot_approve_but_may_cancel(shop: UUID) -> None:
     order, debt = payout(shop), Account(shop, DEBT, "USDT")
     freezes.freeze("merchant", str(shop), reason="r", frozen_by="operator")
     with pytest.raises(PayoutFrozen):
@@ -189,8 +189,8 @@ def test_a_frozen_merchant_and_one_who_owes_approve_nothing_but_may_cancel(shop:
 
 
 @pytest.mark.parametrize("name", ["ethereum", ""])
-def test_what_was_approved_is_not_cancelled_while_its_network_is_frozen(shop: UUID, name: str) -> None:
-    """After a restore it may have been sent by a signer whose rows are lost."""
+def test_an_approved_payout_is_not_cancelled_while_its_network_is_frozen(shop: UUID, name: str) -> None:
+    """After a restore, a signer whose rows are lost may have sent it."""
     approved, waits = payout(shop, status="approved"), payout(shop)
     freezes.freeze("network" if name else "all", name, reason="restored", frozen_by="operator")
     with pytest.raises(PayoutFrozen):
@@ -202,8 +202,8 @@ def test_what_was_approved_is_not_cancelled_while_its_network_is_frozen(shop: UU
     assert cancel(approved).status == "cancelled"
 
 
-def test_an_undecided_payout_is_kept_while_the_database_may_lack_its_approval(shop: UUID) -> None:
-    """An operator may give it back once the scan has read on, if nothing that left can have paid it."""
+def test_an_undecided_payout_is_not_cancelled_while_the_database_may_lack_its_approval(shop: UUID) -> None:
+    """Once the scan has read on, an operator may cancel it if no departure can have paid it."""
     waits = payout(shop)
     assert signing.watch("ethereum") is None
     execute("UPDATE database_marks SET timeline = '00000000'")
@@ -227,7 +227,7 @@ def test_an_undecided_payout_is_kept_while_the_database_may_lack_its_approval(sh
     execute("UPDATE unknown_spends SET token_units = 1")
     pin_hot(address=SENDER)
     execute("INSERT INTO spend_accounts (network, sender, next_slot) VALUES ('ethereum', %s, 5)", (SENDER,))
-    assert "no scan has shown" in cancel_stopped(waits), "the one with slot 4 may have paid it"
+    assert "no scan has shown" in cancel_stopped(waits), "the departure with slot 4 may have paid it"
     execute("UPDATE spend_accounts SET next_slot = 4")
     assert cancel_stopped(waits) == ""
     assert cancel_stopped(waits) == "it is cancelled"
@@ -235,7 +235,7 @@ def test_an_undecided_payout_is_kept_while_the_database_may_lack_its_approval(sh
         cancel(waits)
 
 
-def test_a_destination_that_came_onto_the_deny_list_is_not_approved(shop: UUID, tmp_path: Path) -> None:
+def test_a_destination_newly_on_the_deny_list_is_not_approved(shop: UUID, tmp_path: Path) -> None:
     order = payout(shop)
     (tmp_path / "deny").write_text(DESTINATION.upper().replace("0X", "0x") + "  # since today\n")
 
@@ -246,7 +246,7 @@ def test_a_destination_that_came_onto_the_deny_list_is_not_approved(shop: UUID, 
 
 
 @pytest.mark.parametrize("status", ["pending", "awaiting_cosign"])
-def test_cancelling_gives_all_of_it_back_once(shop: UUID, status: PayoutStatus) -> None:
+def test_cancelling_returns_the_whole_hold_once(shop: UUID, status: PayoutStatus) -> None:
     order = payout(shop, status=status)
 
     assert cancel(order).status == "cancelled"
@@ -258,20 +258,20 @@ def test_cancelling_gives_all_of_it_back_once(shop: UUID, status: PayoutStatus) 
     assert held(shop) == {AVAILABLE: 100 * USDT}
 
 
-def test_of_many_who_decide_at_once_one_does(shop: UUID) -> None:
+def test_one_of_many_concurrent_decisions_takes_effect(shop: UUID) -> None:
     order = payout(shop)
 
     done = at_once(8, lambda number: cancel(order) if number % 2 else approve(order, f"pk_{number}"))
 
     after = reread(order)
-    # Whoever cancels may come after the one who approves, but not the other way round.
+    # A cancellation may follow the approval, but not the other way round.
     assert [type(each).__name__ for each in done].count("PayoutNotPending") in {6, 7}
     assert after.status in {"approved", "cancelled"}
     assert held(shop).get(PAYOUT_HELD, 0) == (11 * USDT if after.status == "approved" else 0)
     assert len(approvers(order)) <= 1
 
 
-def test_a_cancel_that_waited_for_the_broadcast_finds_it_gone(shop: UUID) -> None:
+def test_a_cancellation_that_waited_for_the_broadcast_is_refused(shop: UUID) -> None:
     order = payout(shop)
     outcome: list[Exception] = []
 
@@ -298,7 +298,7 @@ def test_a_cancel_that_waited_for_the_broadcast_finds_it_gone(shop: UUID) -> Non
     as_signed(order)
 
 
-def test_another_merchants_payout_is_not_there(shop: UUID) -> None:
+def test_another_merchants_payout_is_not_found(shop: UUID) -> None:
     order = payout(shop)
     stranger = one("SELECT gen_random_uuid()")
     assert stranger is not None
@@ -311,7 +311,7 @@ def test_another_merchants_payout_is_not_there(shop: UUID) -> None:
     assert find_by_order(stranger[0], order.order_id) is None
 
 
-def test_a_payout_that_has_ended_meanwhile_is_not_approved(shop: UUID) -> None:
+def test_a_payout_that_ended_meanwhile_is_not_approved(shop: UUID) -> None:
     order = payout(shop)
     with transaction():
         payout_endings.end(CATALOGUE, order.id, "cancelled")
@@ -323,7 +323,7 @@ def test_a_payout_that_has_ended_meanwhile_is_not_approved(shop: UUID) -> None:
 # Refunds ----------------------------------------------------------------------------------------------------
 
 
-def test_a_refund_that_waits_is_approved_or_cancelled_like_any_payout(database: str) -> None:
+def test_a_waiting_refund_is_approved_or_cancelled_like_a_payout(database: str) -> None:
     del database
     shop, chain = merchant(fee_ppm=0, fee_fixed_usd_cents=0), Chain()
     sale = paid(chain, invoice(shop, fee_ppm=0, fee_fixed_usd_cents=0, fee_fixed_units=0))
@@ -340,7 +340,7 @@ def test_a_refund_that_waits_is_approved_or_cancelled_like_any_payout(database: 
     assert_sound()
 
 
-def test_a_cancelled_refund_from_suspense_leaves_its_payment_to_be_resolved_anew(database: str) -> None:
+def test_a_cancelled_refund_from_suspense_leaves_its_payment_undecided(database: str) -> None:
     del database
     shop, chain = merchant(), Chain()
     short = invoice(shop)

@@ -1,4 +1,4 @@
-"""Guards of money on its way out that only show when two come at once, or when a row is not what its caller thinks."""
+"""Guards of outgoing money that show only in races, or when a row is not as its caller assumes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OWED = 8 * USDT
 
 @pytest.fixture
 def shop(chain: Chain) -> UUID:
-    """A merchant with 100 USDT, all of it available."""
+    """A merchant with 100 USDT available."""
     return funded(chain=chain)
 
 
@@ -59,7 +59,7 @@ def one_waits(
     second: Callable[[], object],
     meanwhile: Callable[[], object] = wait_until_somebody_waits,
 ) -> None:
-    """Let somebody come while the first's transaction is open; that is committed once he waits."""
+    """Run the second step while the first's transaction is open; commit the first once the second waits."""
 
     def work() -> None:
         try:
@@ -143,7 +143,7 @@ def comes_back_after_its_refund(shop: UUID, chain: Chain) -> Callable[[], object
         comes_back_after_its_refund,
     ],
 )
-def test_a_debt_is_repaid_once_by_two_who_come_at_once(
+def test_two_concurrent_credits_repay_a_debt_once(
     shop: UUID, chain: Chain, prepare: Callable[[UUID, Chain], Callable[[], object]]
 ) -> None:
     second = prepare(shop, chain)
@@ -155,8 +155,8 @@ def test_a_debt_is_repaid_once_by_two_who_come_at_once(
     assert owes(shop) == 0
 
 
-def test_a_reorg_waits_for_a_payout_and_takes_what_that_left(chain: Chain) -> None:
-    """A reversal that counted on what the other was about to take would fail, and hold up the whole network."""
+def test_a_reorg_waits_for_a_payout_and_takes_the_rest(chain: Chain) -> None:
+    """A reversal that counted on money taken meanwhile would fail, and delay the whole network."""
     shop = merchant(fee_ppm=0, fee_fixed_usd_cents=0)
     mine = paid_wallet(shop, chain)
     wallet_settlement.settle(CATALOGUE, mine.id)
@@ -185,7 +185,7 @@ def take(of: WalletRow, new: PayoutRow, taken: list[Deposit]) -> None:
         refunds.send_back(CATALOGUE, new, taken)
 
 
-def test_a_deposit_that_a_refund_has_is_not_sent_back_by_another(chain: Chain) -> None:
+def test_a_deposit_held_by_a_refund_is_not_sent_back_again(chain: Chain) -> None:
     shop = merchant()
     mine = paid_wallet(shop, chain, is_blocked=True)
     wallet_settlement.settle(CATALOGUE, mine.id)
@@ -205,7 +205,7 @@ def test_a_deposit_that_a_refund_has_is_not_sent_back_by_another(chain: Chain) -
 
 
 @pytest.mark.parametrize("status", ["pending", "credited", "reversed"])
-def test_only_a_deposit_that_waits_in_suspense_is_taken_by_a_refund(shop: UUID, chain: Chain, status: str) -> None:
+def test_a_refund_takes_only_deposits_in_suspense(shop: UUID, chain: Chain, status: str) -> None:
     mine = set_blocked(wallet(shop, order_id="five"), is_blocked=status == "pending")
     chain.pay(mine, 5 * USDT)
     if status != "pending":
@@ -220,7 +220,7 @@ def test_only_a_deposit_that_waits_in_suspense_is_taken_by_a_refund(shop: UUID, 
     assert deposits.take(refused.id, [deposit.id], [USDT]) == 0
 
 
-def test_a_refund_holds_exactly_what_its_deposits_have(chain: Chain) -> None:
+def test_a_refund_holds_exactly_its_deposits(chain: Chain) -> None:
     shop = merchant()
     mine = paid_wallet(shop, chain, is_blocked=True)
     wallet_settlement.settle(CATALOGUE, mine.id)
@@ -232,8 +232,8 @@ def test_a_refund_holds_exactly_what_its_deposits_have(chain: Chain) -> None:
     assert payouts.find(shop, more.id) is None
 
 
-def test_what_went_back_uncredited_is_no_refund_of_what_was_credited(chain: Chain) -> None:
-    """Or it would stand in the way of a refund of the rest, and stop one in a reorg."""
+def test_sending_back_uncredited_deposits_does_not_count_as_a_refund_of_credits(chain: Chain) -> None:
+    """Otherwise it would reduce what can be refunded of the rest, and a reorg would cancel it."""
     shop = merchant()
     mine = invoice(shop)
     paid(chain, mine, 5 * USDT)
@@ -250,8 +250,8 @@ def test_what_went_back_uncredited_is_no_refund_of_what_was_credited(chain: Chai
     assert refunds.find_whole(mine.id, address=back.address, whole_units=back.amount_units) is None
 
 
-def test_a_stray_that_was_credited_is_no_part_of_what_can_be_refunded(chain: Chain) -> None:
-    """It may be another coin, of which a unit is worth something else."""
+def test_a_credited_stray_does_not_increase_what_can_be_refunded(chain: Chain) -> None:
+    """Its coin may differ, and so the value of a unit."""
     mine = paid(chain, invoice(merchant()))
     chain.pay_and_confirm(mine, 500 * USDT, currency="DAI", stray="asset", txid="0xstray")
     settled(mine)
@@ -264,7 +264,7 @@ def test_a_stray_that_was_credited_is_no_part_of_what_can_be_refunded(chain: Cha
     assert refunds.credited_units(mine.id) == PRICE
 
 
-def test_a_reorg_stops_an_older_refund_where_the_newest_is_signed_meanwhile(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_cancels_an_older_refund_if_the_newest_is_signed_meanwhile(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, PRICE)
     chain.mine(10)
@@ -278,7 +278,7 @@ def test_a_reorg_stops_an_older_refund_where_the_newest_is_signed_meanwhile(shop
     assert [reread(each).status for each in (older, newest)] == ["cancelled", "broadcasting"]
 
 
-def test_a_reorg_goes_on_past_a_refund_that_is_signed_meanwhile(chain: Chain) -> None:
+def test_a_reorg_continues_past_a_refund_signed_meanwhile(chain: Chain) -> None:
     shop = merchant()
     mine = paid_wallet(shop, chain, is_blocked=True)
     wallet_settlement.settle(CATALOGUE, mine.id)
@@ -291,7 +291,7 @@ def test_a_reorg_goes_on_past_a_refund_that_is_signed_meanwhile(chain: Chain) ->
     assert (reread(away).status, owes(shop)) == ("broadcasting", 5 * USDT)
 
 
-def test_a_reorg_stops_the_refund_that_a_wallets_merchant_orders_meanwhile(chain: Chain) -> None:
+def test_a_reorg_cancels_the_refund_that_a_wallets_merchant_orders_meanwhile(chain: Chain) -> None:
     shop = merchant()
     mine = paid_wallet(shop, chain, is_blocked=True)
     wallet_settlement.settle(CATALOGUE, mine.id)
@@ -320,8 +320,8 @@ def sign(of: PayoutRow) -> None:
 
 @pytest.mark.parametrize("owner", ["invoice", "wallet"])
 @pytest.mark.parametrize("decision", ["approve", "cancel"])
-def test_a_decision_waits_for_the_owner_before_it_touches_the_refund(chain: Chain, owner: str, decision: str) -> None:
-    """Locked the other way round, a reorg and a decision would wait for each other."""
+def test_a_decision_locks_the_owner_before_the_refund(chain: Chain, owner: str, decision: str) -> None:
+    """In the other order, a reorg and a decision would deadlock."""
     shop = merchant()
     of: InvoiceRow | WalletRow
     if owner == "invoice":
@@ -353,8 +353,8 @@ def test_a_decision_waits_for_the_owner_before_it_touches_the_refund(chain: Chai
 # Cheques ----------------------------------------------------------------------------------------------------
 
 
-def test_a_claim_that_was_finished_is_never_stuck(shop: UUID) -> None:
-    """Those in the reaper's way would take the places of the ones that are."""
+def test_a_finished_claim_is_never_stuck(shop: UUID) -> None:
+    """Otherwise finished claims would take the places of stuck ones in the reaper's page."""
     claimed(funded_link(shop))
     under_way = funded_link(shop)
     claiming(under_way)
@@ -363,7 +363,7 @@ def test_a_claim_that_was_finished_is_never_stuck(shop: UUID) -> None:
     assert payout_link_claims.stuck(9) == [under_way.id]
 
 
-def test_the_memo_of_a_claim_is_its_payouts(shop: UUID) -> None:
+def test_a_claims_memo_is_its_payouts_memo(shop: UUID) -> None:
     link = funded_link(shop)
     with transaction():
         payout_link_claims.start(link.id, address=ANN, memo="7001", check=lambda _: None)
@@ -380,7 +380,7 @@ def expiry(link: PayoutLinkRow) -> Any:
     return payout_links.reread(link.id).expires_at
 
 
-def test_a_freeze_prolongs_nothing_but_links_that_can_be_claimed(shop: UUID) -> None:
+def test_a_freeze_extends_only_links_that_can_be_claimed(shop: UUID) -> None:
     over, done = funded_link(shop), claimed(funded_link(shop))
     with transaction():
         payout_links.cancel(shop, over.id)
@@ -393,7 +393,7 @@ def test_a_freeze_prolongs_nothing_but_links_that_can_be_claimed(shop: UUID) -> 
         assert expiry(link) == link.expires_at
 
 
-def test_a_claim_refused_for_a_freeze_shortens_no_links_time(shop: UUID) -> None:
+def test_a_claim_refused_for_a_freeze_does_not_shorten_its_link(shop: UUID) -> None:
     link = funded_link(shop, lifetime_h=72)
     freezes.freeze("all", reason="test", frozen_by="test")
 
@@ -402,8 +402,8 @@ def test_a_claim_refused_for_a_freeze_shortens_no_links_time(shop: UUID) -> None
     assert expiry(link) == link.expires_at
 
 
-def test_a_claim_refused_for_a_debt_prolongs_no_link(shop: UUID) -> None:
-    """What it gives back when it expires repays that."""
+def test_a_claim_refused_for_a_debt_does_not_extend_its_link(shop: UUID) -> None:
+    """The link's expiry repays the debt."""
     link = funded_link(shop)
     lend(shop, USDT)
 
@@ -412,17 +412,17 @@ def test_a_claim_refused_for_a_debt_prolongs_no_link(shop: UUID) -> None:
     assert expiry(link) == link.expires_at
 
 
-# What is shown ----------------------------------------------------------------------------------------------
+# Displayed values -------------------------------------------------------------------------------------------
 
 
-def test_a_payout_in_a_block_that_the_scan_has_still_to_reach_has_no_confirmations(shop: UUID, chain: Chain) -> None:
+def test_a_payout_in_a_block_ahead_of_the_scan_has_no_confirmations(shop: UUID, chain: Chain) -> None:
     order = payout(shop)
     payouts.note_inclusion(order.id, txid="0xab", block_height=chain.height + 5)
 
     assert reread(order).confirmations == 0
 
 
-def test_what_is_noted_again_is_no_change(shop: UUID) -> None:
+def test_noting_the_same_inclusion_again_changes_nothing(shop: UUID) -> None:
     order = payout(shop)
     payouts.note_inclusion(order.id, txid="0xab", block_height=7)
     noted = reread(order)

@@ -1,4 +1,4 @@
-"""A spend that pays many: each output has its own effect and its own end, and the books are sound at every step."""
+"""Each output of a spend has its own effect and end, and the books are sound at every step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.models.treasury.builders import other_with_slot
 
 WHOLE = 100 * USDT
 HELD = 11 * USDT
-# The least of USDT that a chain can move, in the ledger's units.
+# The smallest unit of USDT on the chain, in the ledger's units.
 STEP = 10**12
 
 
@@ -39,7 +39,7 @@ def mature(many: Many) -> None:
     assert_sound()
 
 
-def test_all_that_was_paid_is_confirmed_and_the_fee_is_booked_once(many: Many) -> None:
+def test_outputs_with_exact_effects_are_confirmed_and_the_fee_is_booked_once(many: Many) -> None:
     many.chain.mine()
     many.include("exact", "exact", "exact")
     assert many.states() == ("mined", "open", "open", "open")
@@ -53,7 +53,7 @@ def test_all_that_was_paid_is_confirmed_and_the_fee_is_booked_once(many: Many) -
     assert_sound()
 
 
-def test_what_it_did_to_our_own_addresses_is_kept_while_it_stands_in_a_block(many: Many) -> None:
+def test_movements_of_our_addresses_are_kept_while_the_spend_is_in_a_block(many: Many) -> None:
     many.chain.mine()
     many.include("exact", "none", "other")
     assert rows("SELECT currency, decimals, units, height FROM spend_movements ORDER BY 1") == [
@@ -73,11 +73,11 @@ def test_one_output_ends_in_a_step(many: Many) -> None:
     with transaction():
         assert tracking.ripen(CATALOGUE, many.spend_id) is not None
     assert many.states() == ("mined", "confirmed", "open", "open")
-    assert many.spend.booked_fee_units == 0, "the fee is booked with the last of them"
+    assert many.spend.booked_fee_units == 0, "the fee is booked with the last output"
     assert_sound()
 
 
-def test_what_had_no_effect_is_given_back_alone_less_its_share_of_the_fee(many: Many) -> None:
+def test_an_output_without_effect_is_returned_less_its_part_of_the_fee(many: Many) -> None:
     execute("UPDATE payouts SET quote_units = 1000000000000, quote_gas_units = 1")
     many.chain.mine()
     many.include("exact", "none", "none")
@@ -92,12 +92,12 @@ def test_what_had_no_effect_is_given_back_alone_less_its_share_of_the_fee(many: 
     assert [signer_counters.spent_by(shop).hour for shop in many.shops] == [1000, 0]
 
 
-def test_a_spend_failed_only_where_nothing_of_it_had_an_effect(many: Many) -> None:
+def test_a_spend_fails_only_if_no_output_had_an_effect(many: Many) -> None:
     many.chain.mine()
     many.include("none", "none", "none")
     many.chain.confirm()
     many.ripen()
-    assert many.states() == ("mined", "open", "open", "open"), "no reorg may pay them after all"
+    assert many.states() == ("mined", "open", "open", "open"), "a reorg may still pay them"
     mature(many)
 
     assert many.states() == ("failed", "failed", "failed", "failed")
@@ -105,7 +105,7 @@ def test_a_spend_failed_only_where_nothing_of_it_had_an_effect(many: Many) -> No
     assert (many.spend.effect, many.spend.problem) == ("none", "refused")
 
 
-def test_nothing_is_given_back_while_the_network_is_frozen_and_the_rest_is_confirmed(many: Many) -> None:
+def test_on_a_frozen_network_no_output_is_returned_and_the_others_are_confirmed(many: Many) -> None:
     many.chain.mine()
     many.include("none", "exact", "none")
     freezes.freeze("network", "ethereum", reason="test", frozen_by="test")
@@ -119,7 +119,7 @@ def test_nothing_is_given_back_while_the_network_is_frozen_and_the_rest_is_confi
 
 
 @pytest.mark.parametrize("outcome", ["paid", "failed"])
-def test_what_moved_otherwise_waits_for_an_operator_by_itself(many: Many, outcome: settlements.Outcome) -> None:
+def test_an_output_with_another_effect_waits_for_an_operator(many: Many, outcome: settlements.Outcome) -> None:
     many.chain.mine()
     many.include("other", "exact", "other")
     mature(many)
@@ -141,7 +141,7 @@ def test_what_moved_otherwise_waits_for_an_operator_by_itself(many: Many, outcom
     assert column("SELECT lost_units FROM payout_settlements") == [0 if outcome == "paid" else 10 * USDT] * 2
 
 
-def test_only_what_waits_is_settled_by_hand(many: Many) -> None:
+def test_only_a_waiting_output_is_settled_by_hand(many: Many) -> None:
     many.chain.mine()
     many.include("exact", "other", "none")
     first = settlements.listing(CATALOGUE)[0]
@@ -157,8 +157,8 @@ def _at(unclear: settlements.Unclear, place: int) -> settlements.Unclear:
     return settlements.Unclear(**{name: getattr(unclear, name) for name in unclear.__slots__} | {"place": place})
 
 
-def test_a_reorg_before_the_rest_has_ended_changes_nothing_that_ended(many: Many) -> None:
-    """What failed was given back; where its bytes take effect in another block, its merchant is charged in the end."""
+def test_a_reorg_does_not_change_outputs_that_ended(many: Many) -> None:
+    """A failed output was returned. If its bytes take effect in another block, its merchant is charged in the end."""
     many.chain.mine()
     many.include("none", "exact", "other")
     mature(many)
@@ -185,7 +185,7 @@ def test_a_reorg_before_the_rest_has_ended_changes_nothing_that_ended(many: Many
     assert_sound()
 
 
-def test_a_deep_reorg_that_takes_a_charge_away_gives_it_back(many: Many) -> None:
+def test_a_charge_is_returned_when_a_deep_reorg_ends_its_reason(many: Many) -> None:
     many.chain.mine()
     many.include("none", "none", "none")
     mature(many)
@@ -200,7 +200,7 @@ def test_a_deep_reorg_that_takes_a_charge_away_gives_it_back(many: Many) -> None
     assert many.statuses() == ["failed"] * 3
 
 
-def test_an_expired_spend_lets_each_payout_go_on_anew(many: Many) -> None:
+def test_payouts_of_an_expired_spend_are_signed_again(many: Many) -> None:
     assert many.bury() is not None
 
     assert many.states() == ("dead", "dead", "dead", "dead")
@@ -212,7 +212,7 @@ def test_an_expired_spend_lets_each_payout_go_on_anew(many: Many) -> None:
     assert spends.of_payout(many.orders[1].id) is None
 
 
-def test_of_a_spend_that_dies_half_ended_only_the_rest_goes_on_anew(many: Many) -> None:
+def test_of_a_half_ended_dead_spend_only_the_open_payouts_are_signed_again(many: Many) -> None:
     many.chain.mine()
     many.include("exact", "other", "none")
     mature(many)
@@ -228,7 +228,7 @@ def test_of_a_spend_that_dies_half_ended_only_the_rest_goes_on_anew(many: Many) 
     assert_sound()
 
 
-def test_of_a_spend_whose_failed_part_was_settled_what_was_lost_comes_back_with_its_death(many: Many) -> None:
+def test_the_loss_of_a_settled_output_is_reversed_when_its_spend_dies(many: Many) -> None:
     many.chain.mine()
     many.include("other", "other", "none")
     mature(many)
@@ -245,7 +245,7 @@ def test_of_a_spend_whose_failed_part_was_settled_what_was_lost_comes_back_with_
     assert_sound()
 
 
-def test_what_pays_all_the_same_recipients_buries_nobody_and_what_pays_others_does(many: Many) -> None:
+def test_a_spend_is_buried_by_another_transaction_unless_it_pays_the_same_recipients(many: Many) -> None:
     with transaction():
         other_with_slot(many.spend_id)
     same = [Part(output.recipient, output.token_units).tells() for output in reversed(many.spend.outputs)]
@@ -259,7 +259,7 @@ def test_what_pays_all_the_same_recipients_buries_nobody_and_what_pays_others_do
     assert many.states() == ("dead", "dead", "dead", "dead")
 
 
-def test_a_payout_has_one_output_that_may_pay_it(many: Many) -> None:
+def test_a_payout_has_one_output_that_may_still_pay_it(many: Many) -> None:
     with pytest.raises(Exception, match="spend_outputs_by_payout"):
         execute(
             "INSERT INTO spend_outputs (spend_id, place, payout_id, recipient, token_units)"
@@ -274,7 +274,7 @@ def test_an_output_ends_once(many: Many) -> None:
     assert (many.spend.outputs[0].lost_units, many.spend.lost_units) == (7, 7)
 
 
-def test_an_output_that_pays_nobody_ends_no_payout(many: Many) -> None:
+def test_an_output_without_a_payout_ends_no_payout(many: Many) -> None:
     before = rows("SELECT id, status FROM payouts ORDER BY id")
     output = many.spend.outputs[0].but(payout_id=None)
     for end in (payout_spends._confirmed, payout_spends._failed, payout_spends._failed_anew):
@@ -283,7 +283,7 @@ def test_an_output_that_pays_nobody_ends_no_payout(many: Many) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_happens_in_whatever_order_the_books_are_sound(many: Many, seed: int) -> None:
+def test_the_books_are_sound_in_any_order_of_events(many: Many, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  no secret
     network = CATALOGUE.networks["ethereum"]
     for _ in range(25):

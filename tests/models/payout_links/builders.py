@@ -1,4 +1,4 @@
-"""Cheques for tests: a merchant with money, links of his, and clocks moved past their ends. USDT is one whole."""
+"""Makes cheques, and moves clocks past their ends. USDT is one whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cheques hold their money from the first moment, and end in one way: claimed, cancelled or expired."""
+"""A cheque holds its money from its creation and ends once: claimed, cancelled or expired."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def status(link: PayoutLinkRow) -> str:
 # Creation ---------------------------------------------------------------------------------------------------
 
 
-def test_amount_and_fee_move_from_available_to_payout_held(shop: UUID) -> None:
+def test_creation_moves_amount_and_fee_from_available_to_payout_held(shop: UUID) -> None:
     link = funded(shop)
 
     assert held(shop) == {"available": REST, "payout_held": HELD}
     assert (link.status, link.is_over, link.payout_id) == ("funded", False, None)
 
 
-def test_a_link_that_cannot_be_held_is_none(shop: UUID) -> None:
+def test_a_link_without_funds_is_refused(shop: UUID) -> None:
     with pytest.raises(InsufficientFundsError):
         funded(shop, amount_units=100 * USDT)
 
@@ -86,7 +86,7 @@ def test_a_link_that_cannot_be_held_is_none(shop: UUID) -> None:
     assert held(shop) == {"available": 100 * USDT}
 
 
-def test_a_reference_is_one_merchants_and_used_once(shop: UUID) -> None:
+def test_a_reference_is_used_once_by_a_merchant(shop: UUID) -> None:
     cancel(funded(shop, reference="prize"))
 
     with pytest.raises(PayoutlinkDuplicateReference):
@@ -100,7 +100,7 @@ def test_a_reference_is_one_merchants_and_used_once(shop: UUID) -> None:
 # Reads ------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_is_found_by_its_merchant_and_by_its_token_alone(shop: UUID) -> None:
+def test_a_link_is_found_only_by_its_merchant_or_its_token(shop: UUID) -> None:
     link = funded(shop)
 
     assert payout_links.find(shop, link.id) == link
@@ -109,7 +109,7 @@ def test_a_link_is_found_by_its_merchant_and_by_its_token_alone(shop: UUID) -> N
     assert payout_links.find_by_token(b"\x00" * 32) is None
 
 
-def test_pages_begin_with_the_newest(shop: UUID) -> None:
+def test_pages_are_newest_first(shop: UUID) -> None:
     made = [funded(shop, amount_units=USDT).id for _ in range(5)]
     funded(rich_merchant())
 
@@ -132,14 +132,14 @@ def test_cancelling_returns_the_money_once(shop: UUID) -> None:
     assert held(shop) == {"available": 100 * USDT}
 
 
-def test_a_claimed_link_is_cancelled_as_it_is(shop: UUID) -> None:
+def test_cancelling_a_claimed_link_changes_nothing(shop: UUID) -> None:
     link = claimed(funded(shop))
 
     assert cancel(link) == link
     assert held(shop) == {"available": REST, "payout_held": HELD}
 
 
-def test_what_is_being_claimed_or_has_expired_cannot_be_cancelled(shop: UUID) -> None:
+def test_a_link_being_claimed_or_expired_cannot_be_cancelled(shop: UUID) -> None:
     under_way, over = funded(shop), funded(shop)
     claiming(under_way)
     advance(2)
@@ -158,7 +158,7 @@ def test_another_merchants_link_cannot_be_cancelled(shop: UUID) -> None:
     assert status(link) == "funded"
 
 
-def test_what_returns_repays_debts_first(shop: UUID) -> None:
+def test_returned_money_repays_debts_first(shop: UUID) -> None:
     link = funded(shop)
     lend(shop, 10 * USDT)
 
@@ -187,7 +187,7 @@ def test_a_link_expires_when_its_time_is_over_and_not_before(shop: UUID) -> None
 
 
 @pytest.mark.parametrize("scope", ["all", "network", "merchant"])
-def test_a_freeze_makes_expiry_wait_and_the_link_outlives_it(shop: UUID, scope: str) -> None:
+def test_a_frozen_links_expiry_waits_and_is_moved_on(shop: UUID, scope: str) -> None:
     link, other = funded(shop), funded(rich_merchant(), network="bsc")
     name = {"all": "", "network": "ethereum", "merchant": str(shop)}[scope]
     freezes.freeze(scope, name, reason="test", frozen_by="test")  # type: ignore[arg-type]
@@ -204,7 +204,7 @@ def test_a_freeze_makes_expiry_wait_and_the_link_outlives_it(shop: UUID, scope: 
     assert claimed(link).status == "claimed"
 
 
-def test_a_freeze_of_others_or_of_conversions_makes_nobody_wait(shop: UUID) -> None:
+def test_freezes_of_others_or_of_conversions_delay_no_expiry(shop: UUID) -> None:
     link = funded(shop)
     freezes.freeze("conversion", reason="test", frozen_by="test")
     freezes.freeze("merchant", str(merchant()), reason="test", frozen_by="test")
@@ -215,7 +215,7 @@ def test_a_freeze_of_others_or_of_conversions_makes_nobody_wait(shop: UUID) -> N
     assert expire(link)
 
 
-def test_a_debt_does_not_keep_a_link_from_expiring_and_repaying_it(shop: UUID) -> None:
+def test_a_debtors_link_expires_and_repays_the_debt(shop: UUID) -> None:
     link = funded(shop)
     lend(shop, 10 * USDT)
     advance(2)
@@ -225,7 +225,7 @@ def test_a_debt_does_not_keep_a_link_from_expiring_and_repaying_it(shop: UUID) -
     assert owes(shop) == 0
 
 
-def test_of_many_due_links_every_merchant_has_its_turn(shop: UUID) -> None:
+def test_expiring_links_are_taken_by_turns_of_their_merchants(shop: UUID) -> None:
     for _ in range(5):
         funded(shop, amount_units=USDT)
     others = [funded(rich_merchant()).id for _ in range(2)]
@@ -252,7 +252,7 @@ def test_a_claim_makes_one_approved_payout_that_takes_over_the_hold(shop: UUID) 
     assert rows("SELECT event, object_id FROM webhook_deliveries") == [("payout.approved", payout.id)]
 
 
-def test_where_two_have_to_sign_a_claimed_cheque_waits_for_the_second(shop: UUID) -> None:
+def test_a_claimed_cheque_waits_for_a_second_key_if_its_merchant_requires_one(shop: UUID) -> None:
     endpoint(shop)
     link = funded(shop)
     require_cosign(shop)
@@ -267,7 +267,7 @@ def test_where_two_have_to_sign_a_claimed_cheque_waits_for_the_second(shop: UUID
     assert (status(link), held(shop)) == ("claimed", {"available": 100 * USDT})
 
 
-def test_the_same_address_gets_the_same_payout_and_another_is_refused(shop: UUID) -> None:
+def test_a_repeated_claim_gets_the_same_payout_and_another_address_is_refused(shop: UUID) -> None:
     link = claimed(funded(shop))
 
     assert claimed(link) == link
@@ -276,7 +276,7 @@ def test_the_same_address_gets_the_same_payout_and_another_is_refused(shop: UUID
     assert one("SELECT count(*) FROM payouts") == (1,)
 
 
-def test_while_a_claim_is_under_way_only_its_address_goes_on(shop: UUID) -> None:
+def test_a_claim_under_way_refuses_other_addresses(shop: UUID) -> None:
     link = funded(shop)
     claiming(link)
 
@@ -285,7 +285,7 @@ def test_while_a_claim_is_under_way_only_its_address_goes_on(shop: UUID) -> None
     assert claimed(link).claim_address == ANN
 
 
-def test_a_refusal_leaves_a_link_funded(shop: UUID) -> None:
+def test_a_refused_claim_leaves_the_link_funded(shop: UUID) -> None:
     link = funded(shop)
 
     def refuse(_: PayoutLinkRow) -> None:
@@ -297,7 +297,7 @@ def test_a_refusal_leaves_a_link_funded(shop: UUID) -> None:
     assert claimed(link, BOB).claim_address == BOB
 
 
-def test_what_has_ended_cannot_be_claimed(shop: UUID) -> None:
+def test_an_ended_link_cannot_be_claimed(shop: UUID) -> None:
     cancelled, over, unswept = funded(shop), funded(shop), funded(shop)
     cancel(cancelled)
     advance(2)
@@ -335,7 +335,7 @@ def test_a_claim_is_stuck_after_fifteen_minutes(shop: UUID) -> None:
     assert payout_link_claims.stuck(9) == [link.id]
 
 
-def test_a_claim_that_is_rolled_back_can_be_made_with_another_address(shop: UUID) -> None:
+def test_after_a_rolled_back_claim_another_address_can_claim(shop: UUID) -> None:
     link = funded(shop)
     claiming(link)
 
@@ -363,7 +363,7 @@ def test_a_claimed_link_stays_claimed_when_its_payout_fails(shop: UUID) -> None:
 # The table --------------------------------------------------------------------------------------------------
 
 
-def test_a_transition_that_the_table_does_not_know_is_refused(shop: UUID) -> None:
+def test_a_transition_outside_the_table_is_refused(shop: UUID) -> None:
     link = funded(shop)
     cancelled = cancel(link)
 
@@ -373,7 +373,7 @@ def test_a_transition_that_the_table_does_not_know_is_refused(shop: UUID) -> Non
         payout_links.move(link, "expired")
 
 
-def test_the_audit_notices_a_cheque_without_its_money(shop: UUID) -> None:
+def test_the_audit_finds_a_cheque_without_its_money(shop: UUID) -> None:
     with transaction():
         payout_links.insert(new_link(shop))
 
@@ -381,7 +381,7 @@ def test_the_audit_notices_a_cheque_without_its_money(shop: UUID) -> None:
     execute("DELETE FROM payout_links")
 
 
-def test_the_audit_notices_money_that_did_not_come_back(shop: UUID) -> None:
+def test_the_audit_finds_money_of_an_ended_cheque_that_was_not_returned(shop: UUID) -> None:
     link = funded(shop)
     execute("UPDATE payout_links SET status = 'expired' WHERE id = %s", (link.id,))
 

@@ -1,4 +1,4 @@
-"""Money on balances, network fees and rates for tests of payouts. Money is in the ledger's units; USDT is one whole."""
+"""Sets balances, network fees and rates for tests of payouts, in the ledger's units; USDT is one whole."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from models.rates import rates
 from tests.models.builders import endpoint, merchant
 
 USDT: Final = 10**18
-# What the chain takes for a transfer of USDT, and what that is charged as: rounded up to six digits.
+# The chain's fee for a transfer of USDT; FEE is what a payout is charged, rounded up to six digits.
 CHAIN_FEE: Final = 12 * USDT // 10 - 7
 FEE: Final = 12 * USDT // 10
 RECIPIENT: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
 
 
 def fund(merchant_id: UUID, units: int, *, currency: str = "USDT", kind: str = AVAILABLE) -> None:
-    """Give a merchant money that somebody else owes, so that the books stay even without a deposit."""
+    """Credit a merchant against a debt of another, so that the books are even without a deposit."""
     _lend(Account(merchant_id, kind, currency), units)
 
 
@@ -35,7 +35,7 @@ def rich_shop(units: int = 100 * USDT) -> UUID:
 
 
 def stock(units: int, *, currency: str, kind: str = EQUITY) -> None:
-    """Give the gateway a coin of its own."""
+    """Give the gateway a balance of its own in a coin."""
     _lend(Account(GATEWAY, kind, currency), units)
 
 
@@ -45,7 +45,7 @@ def _lend(credit: Account, units: int) -> None:
 
 
 def lend(merchant_id: UUID, units: int, currency: str = "USDT") -> None:
-    """Let a merchant owe the gateway; less than nothing repays."""
+    """Make a merchant owe the gateway; a negative sum repays."""
     debt, equity = Account(merchant_id, DEBT, currency), Account(GATEWAY, EQUITY, currency)
     leg = Transfer(debt, equity, units) if units > 0 else Transfer(equity, debt, -units)
     with transaction():
@@ -53,12 +53,12 @@ def lend(merchant_id: UUID, units: int, currency: str = "USDT") -> None:
 
 
 def charge(currency: str = "USDT", network: str = "ethereum", units: int = CHAIN_FEE) -> None:
-    """Make a network fee known."""
+    """Set a network fee."""
     rates.store_network_fee(currency, network, units)
 
 
 def trade(**usd: str) -> None:
-    """Make the rates of coins known."""
+    """Set the rates of coins."""
     now = app_now()
     rates.store_rates(
         {coin: Rate(usd=Decimal(price), as_of=now, agreed_at=now, sources=("test",)) for coin, price in usd.items()}

@@ -1,4 +1,4 @@
-"""Merchants with money in sound books, and payouts that hold some of it, in whatever status a test begins with."""
+"""Makes merchants with money in sound books, and payouts that hold some of it, in any status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOT_WALLET: Final = "0x" + "a0" * 20
 
 
 def funded(units: int = 100 * USDT, *, owner: UUID | None = None, chain: Chain | None = None) -> UUID:
-    """Return a merchant without fees to whom so much USDT came, all of it available."""
+    """Return a merchant without fees that has a number of USDT available."""
     merchant_id = merchant(fee_ppm=0, fee_fixed_usd_cents=0, owner=owner)
     endpoint(merchant_id)
     scan = chain or Chain()
@@ -36,7 +36,7 @@ def funded(units: int = 100 * USDT, *, owner: UUID | None = None, chain: Chain |
 
 
 def payout(merchant_id: UUID, *, fee: int = USDT, to: int = 10 * USDT, **columns: Any) -> PayoutRow:
-    """Order 10 USDT to leave by ethereum with 1 USDT on top, pending unless told otherwise."""
+    """Order a payout of 10 USDT on ethereum with a fee of 1 USDT on top, pending by default."""
     payout_id = uuid7()
     new = PayoutRow(
         **{
@@ -89,7 +89,7 @@ def owner_of(merchant_id: UUID) -> UUID:
 
 
 def as_signed(of: PayoutRow) -> None:
-    """Leave the spends that the signer would have left of a payout that is in its present status."""
+    """Write the spends that the signer would have left of a payout in its present status."""
     now = reread(of)
     state = {"broadcasting": "signed", "sent": "sent", "confirmed": "confirmed"}.get(now.status)
     ended = {"failed": "failed", "approved": "dead"}.get(now.status)
@@ -117,7 +117,7 @@ def _sign(payout_: PayoutRow, state: str) -> None:
 
 
 def taken(of: PayoutRow, *path: PayoutStatus) -> PayoutRow:
-    """Take a payout through statuses as its deciders and the signer would, spends and all."""
+    """Take a payout through statuses as its deciders and the signer would, with its spends."""
     for status in path:
         with transaction():
             if status in FINAL_PAYOUTS:

@@ -1,4 +1,4 @@
-"""USDT becomes another coin at the market's rate less the spread, and never more of it than the gateway owns."""
+"""Converts USDT at the market's rate less the spread, at most what the gateway owns."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ def price(units: int = ETH, currency: str = "ETH", **changed: Any) -> conversion
     return conversion.price(CATALOGUE, rates, currency=currency, units=units, **asked | changed)
 
 
-def test_the_rate_is_the_markets_less_the_spread_and_what_is_taken_is_whole_in_usdt() -> None:
+def test_the_rate_has_the_spread_and_the_taken_sum_is_whole_in_usdt() -> None:
     change = price()
 
     assert change.rate == "0.0004975"
     assert change.from_units == 2_010_050_252 * 10**12
 
 
-def test_without_a_spread_a_coin_costs_what_it_is_worth() -> None:
+def test_without_a_spread_a_coin_costs_its_market_value() -> None:
     assert price(ETH // 2, spread_ppm=0).from_units == 1000 * USDT
 
 
 @database
-def test_what_the_gateway_owns_is_the_same_however_far_the_audit_has_summed_up() -> None:
+def test_the_gateways_own_balance_is_the_same_at_any_audit_checkpoint() -> None:
     stock(3 * ETH, currency="ETH")
     assert conversion.owned_units("ETH") == 3 * ETH
 
@@ -74,9 +74,7 @@ def test_what_the_gateway_owns_is_the_same_however_far_the_audit_has_summed_up()
     usdt=st.integers(10**RATE_DIGITS // 2, 2 * 10**RATE_DIGITS),
     spread=st.integers(0, 500_000),
 )
-def test_what_is_taken_covers_what_is_given_at_the_rate_that_is_told(
-    steps: int, usd: int, usdt: int, spread: int
-) -> None:
+def test_the_taken_sum_covers_the_given_one_at_the_shown_rate(steps: int, usd: int, usdt: int, spread: int) -> None:
     units = steps * 10 ** (CATALOGUE.scale("BTC") - CATALOGUE.digits("BTC"))
     change = price(units, "BTC", rates={"USDT": usdt, "BTC": usd}, spread_ppm=spread)
     rate, cent = Fraction(change.rate), 10**12
@@ -102,7 +100,7 @@ def test_what_is_taken_covers_what_is_given_at_the_rate_that_is_told(
         ({"rates": RATES | {"ETH": 10**60}}, PayoutConvertNoRate),
     ],
 )
-def test_what_is_not_converted(changed: dict[str, Any], error: type[DomainError]) -> None:
+def test_unsupported_conversions_are_refused(changed: dict[str, Any], error: type[DomainError]) -> None:
     with pytest.raises(error):
         price(**changed)
 
@@ -134,7 +132,7 @@ def book(merchant_id: UUID, units: int = ETH, *, from_units: int = 10 * USDT, fe
 
 
 @database
-def test_both_sides_are_booked_against_the_gateways_own() -> None:
+def test_both_sides_are_booked_against_the_gateways_own_accounts() -> None:
     shop = merchant()
     fund(shop, 25 * USDT)
     stock(5 * ETH, currency="ETH", kind=FEES)
@@ -149,7 +147,7 @@ def test_both_sides_are_booked_against_the_gateways_own() -> None:
 
 
 @database
-def test_the_gateway_owns_what_it_holds_for_nobody_and_has_not_spent() -> None:
+def test_the_gateway_owns_its_holdings_less_merchants_money_and_spends() -> None:
     fund(merchant(), 50 * ETH, currency="ETH")
     for kind in OWN_KINDS:
         stock(ETH, currency="ETH", kind=kind)
@@ -164,7 +162,7 @@ def test_the_gateway_owns_what_it_holds_for_nobody_and_has_not_spent() -> None:
 
 
 @database
-def test_a_short_inventory_stops_conversions_before_anything_is_taken() -> None:
+def test_a_conversion_beyond_the_inventory_is_refused_before_booking() -> None:
     shop = merchant()
     fund(shop, 25 * USDT)
     fund(shop, ETH, currency="ETH")
@@ -179,7 +177,7 @@ def test_a_short_inventory_stops_conversions_before_anything_is_taken() -> None:
 
 
 @database
-def test_two_at_once_cannot_both_have_the_last_of_the_inventory() -> None:
+def test_two_concurrent_conversions_cannot_both_take_the_last_inventory() -> None:
     shops = [merchant() for _ in range(4)]
     for shop in shops:
         fund(shop, 10 * USDT)
@@ -193,7 +191,7 @@ def test_two_at_once_cannot_both_have_the_last_of_the_inventory() -> None:
 
 
 @database
-def test_frozen_conversions_and_empty_pockets_change_nothing() -> None:
+def test_a_refused_conversion_changes_nothing() -> None:
     shop = merchant()
     fund(shop, 10 * USDT - 1)
     stock(ETH, currency="ETH")

@@ -1,4 +1,4 @@
-"""A freeze holds from the moment its row is there, for whom it names and for nobody else, until it is lifted."""
+"""A freeze stops what it names, and nothing else, from its row's commit until it is lifted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from models.payouts.freezes import RECONCILER, Scope
 
 
 def frozen(merchant_id: UUID) -> dict[str, bool]:
-    """Return whom a freeze stops: the merchant by two networks, and another merchant."""
+    """Return which are stopped: the merchant on two networks, and another merchant."""
     return {
         "ethereum": freezes.is_frozen(merchant_id, "ethereum", "USDT"),
         "bsc": freezes.is_frozen(merchant_id, "bsc", "USDT"),
@@ -50,7 +50,7 @@ def test_each_scope_stops_what_it_names(shop: UUID) -> None:
     assert freezes.unfreeze("all") == 0
 
 
-def test_what_is_refused_can_be_tried_later(shop: UUID) -> None:
+def test_a_refused_order_can_be_retried_after_the_freeze(shop: UUID) -> None:
     freezes.freeze("merchant", str(shop), reason="r", frozen_by="operator")
 
     with pytest.raises(PayoutFrozen) as refused:
@@ -59,7 +59,7 @@ def test_what_is_refused_can_be_tried_later(shop: UUID) -> None:
     assert refused.value.retryable
 
 
-def test_a_network_is_frozen_by_itself_or_with_all_but_not_by_a_merchant(shop: UUID) -> None:
+def test_a_network_is_frozen_alone_or_with_all_but_not_by_a_merchants_freeze(shop: UUID) -> None:
     freezes.freeze("merchant", str(shop), reason="r", frozen_by="operator")
     freezes.freeze("network", "bsc", reason="r", frozen_by=RECONCILER)
     assert [freezes.is_network_frozen(network) for network in ("bsc", "ethereum")] == [True, False]
@@ -69,7 +69,7 @@ def test_a_network_is_frozen_by_itself_or_with_all_but_not_by_a_merchant(shop: U
     assert freezes.is_network_frozen("ethereum")
 
 
-def test_conversions_are_frozen_by_themselves(shop: UUID) -> None:
+def test_conversions_are_frozen_separately(shop: UUID) -> None:
     freezes.check_conversion()
     freezes.freeze("all", reason="r", frozen_by="operator")
     freezes.check_conversion()
@@ -88,8 +88,8 @@ def test_a_debt_in_any_coin_stops_payouts_in_every_coin_until_it_is_repaid(shop:
         post("reversal", [Transfer(debt, custody, 5)])
     assert frozen(shop) == {"ethereum": True, "bsc": True, "other": False, "balance": True}
     assert freezes.is_frozen(shop, "ethereum", "USDC"), "a debt in one coin stops every coin"
-    assert not freezes.is_frozen(shop, "ethereum", "USDC", way=ways_out.TO_PAYER), "but no refund to a buyer"
-    assert freezes.is_frozen(shop, "ethereum", "USDC", way=ways_out.ELSEWHERE), "as that of an accomplice would be"
+    assert not freezes.is_frozen(shop, "ethereum", "USDC", way=ways_out.TO_PAYER), "but not a refund to a buyer"
+    assert freezes.is_frozen(shop, "ethereum", "USDC", way=ways_out.ELSEWHERE), "an accomplice's refund is stopped"
     assert freezes.is_frozen(shop, "ethereum", "USDT", way=ways_out.TO_PAYER)
 
     with transaction():
@@ -99,7 +99,7 @@ def test_a_debt_in_any_coin_stops_payouts_in_every_coin_until_it_is_repaid(shop:
     assert not freezes.is_frozen(shop, "ethereum", "USDC")
 
 
-def test_each_who_freezes_has_a_reason_of_his_own_and_an_operator_lifts_all(shop: UUID) -> None:
+def test_each_actor_freezes_with_its_own_reason_and_an_operator_lifts_all(shop: UUID) -> None:
     assert freezes.freeze("network", "bsc", reason="12 USDT are missing", frozen_by=RECONCILER)
     assert not freezes.freeze("network", "bsc", reason="13 USDT are missing", frozen_by=RECONCILER)
     assert freezes.freeze("network", "bsc", reason="nodes are upgraded", frozen_by="operator")
@@ -117,7 +117,7 @@ def test_each_who_freezes_has_a_reason_of_his_own_and_an_operator_lifts_all(shop
     assert freezes.listing() == []
 
 
-def test_a_repeated_freeze_keeps_its_first_moment(shop: UUID) -> None:
+def test_a_repeated_freeze_keeps_its_first_time(shop: UUID) -> None:
     del shop
     freezes.freeze("all", reason="first", frozen_by="operator")
     (first,) = freezes.listing()
@@ -128,7 +128,7 @@ def test_a_repeated_freeze_keeps_its_first_moment(shop: UUID) -> None:
 
 
 @pytest.mark.parametrize(("scope", "name"), [("all", "x"), ("conversion", "x"), ("network", ""), ("merchant", "")])
-def test_a_name_that_does_not_belong_to_its_scope_is_refused(database: str, scope: Scope, name: str) -> None:
+def test_a_name_outside_its_scope_is_refused(database: str, scope: Scope, name: str) -> None:
     del database
     with pytest.raises(ValueError, match="freeze of"):
         freezes.freeze(scope, name, reason="r", frozen_by="operator")

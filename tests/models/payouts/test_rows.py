@@ -1,4 +1,4 @@
-"""A payout is a row with its money held before, one change of status at a time, and an event for each."""
+"""A payout is a row with its money held, guarded changes of status, and an event for each."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def move(before: PayoutRow, status: PayoutStatus, **more: Any) -> PayoutRow | No
         return payouts.move(CATALOGUE, before, status, **more)
 
 
-def test_a_payout_is_stored_as_it_was_decided(shop: UUID) -> None:
+def test_a_payout_is_stored_as_planned(shop: UUID) -> None:
     decided = new(
         shop,
         memo="m",
@@ -107,7 +107,7 @@ def test_its_money_is_held_under_a_reference_of_its_own(shop: UUID) -> None:
     assert_sound()
 
 
-def test_money_that_is_held_already_is_not_held_twice(shop: UUID) -> None:
+def test_already_held_money_is_not_held_again(shop: UUID) -> None:
     hold = f"payout_link:{uuid7()}:hold"
     with transaction():
         ledger.post(hold, [Transfer(Account(shop, AVAILABLE, "USDT"), Account(shop, PAYOUT_HELD, "USDT"), 30 * USDT)])
@@ -118,7 +118,7 @@ def test_money_that_is_held_already_is_not_held_twice(shop: UUID) -> None:
     assert held(shop)[PAYOUT_HELD] == 30 * USDT
 
 
-def test_what_is_in_suspense_pays_for_what_is_sent_out_of_it(shop: UUID) -> None:
+def test_a_payout_from_suspense_holds_its_suspended_deposits(shop: UUID) -> None:
     with transaction():
         ledger.post("in", [Transfer(Account(GATEWAY, EQUITY, "USDT"), Account(shop, SUSPENSE, "USDT"), 30 * USDT)])
 
@@ -128,7 +128,7 @@ def test_what_is_in_suspense_pays_for_what_is_sent_out_of_it(shop: UUID) -> None
     assert net_of(Account(shop, SUSPENSE, "USDT")) == 30 * USDT - row.held_units
 
 
-def test_without_the_money_there_is_no_payout(shop: UUID) -> None:
+def test_without_funds_no_payout_is_written(shop: UUID) -> None:
     with pytest.raises(InsufficientFundsError):
         insert(shop, amount_units=99 * USDT, to_units=99 * USDT)
 
@@ -136,7 +136,7 @@ def test_without_the_money_there_is_no_payout(shop: UUID) -> None:
     assert held(shop) == {AVAILABLE: 100 * USDT}
 
 
-def test_an_order_has_one_payout_and_each_merchant_its_own_orders(shop: UUID) -> None:
+def test_an_order_id_has_one_payout_and_is_its_merchants_own(shop: UUID) -> None:
     insert(shop)
     other = merchant()
     fund(other, 100 * USDT)
@@ -151,7 +151,7 @@ def test_an_order_has_one_payout_and_each_merchant_its_own_orders(shop: UUID) ->
     assert payouts.look_up(shop, uuid=None, order_id=None) is None
 
 
-def test_whoever_wants_an_order_waits_for_whoever_makes_it(shop: UUID) -> None:
+def test_a_second_order_waits_for_the_first_of_the_same_order_id(shop: UUID) -> None:
     def make(number: int) -> UUID:
         with transaction():
             locks.wait_order("payout", shop, "payout-1")
@@ -165,7 +165,7 @@ def test_whoever_wants_an_order_waits_for_whoever_makes_it(shop: UUID) -> None:
     ("before", "after"),
     [(a, b) for a in PAYOUT_TRANSITIONS for b in PAYOUT_TRANSITIONS if b not in PAYOUT_TRANSITIONS[a]],
 )
-def test_a_status_that_is_not_reached_from_another(shop: UUID, before: PayoutStatus, after: PayoutStatus) -> None:
+def test_an_impossible_change_of_status_is_refused(shop: UUID, before: PayoutStatus, after: PayoutStatus) -> None:
     row = insert(shop, status=before)
 
     with pytest.raises(ForbiddenTransitionError):
@@ -173,7 +173,7 @@ def test_a_status_that_is_not_reached_from_another(shop: UUID, before: PayoutSta
     assert events_of(row.id) == [f"payout.{before}"]
 
 
-def test_each_change_is_told_once_and_only_by_whoever_makes_it(shop: UUID) -> None:
+def test_each_change_writes_one_event_by_the_process_that_makes_it(shop: UUID) -> None:
     row = insert(shop)
 
     answers = at_once(3, lambda _: move(row, "broadcasting"))
@@ -187,7 +187,7 @@ def test_each_change_is_told_once_and_only_by_whoever_makes_it(shop: UUID) -> No
     assert ['"txid":"0xab"' in body for (body,) in bodies] == [False, False, True]
 
 
-def test_an_error_is_told_and_what_is_known_of_the_chain_is_kept(shop: UUID) -> None:
+def test_an_error_is_written_with_its_event_and_the_chains_data_is_kept(shop: UUID) -> None:
     row = insert(shop, status="sent")
     payouts.note_inclusion(row.id, txid="0xab", block_height=7)
     seen = payouts.find(shop, row.id)
@@ -218,7 +218,7 @@ def test_a_reorg_takes_a_payout_out_of_its_block(shop: UUID) -> None:
     assert events_of(row.id) == ["payout.sent"]
 
 
-def test_what_a_row_says_of_its_amounts_has_to_add_up(shop: UUID) -> None:
+def test_amounts_that_do_not_add_up_are_refused(shop: UUID) -> None:
     row = insert(shop)
 
     for wrong in ("held_units = held_units + 1", "to_units = 0, held_units = fee_units", "from_currency = 'USDT'"):
@@ -226,7 +226,7 @@ def test_what_a_row_says_of_its_amounts_has_to_add_up(shop: UUID) -> None:
             execute(f"UPDATE payouts SET {wrong} WHERE id = %s", (row.id,))
 
 
-def test_a_payout_that_is_not_there_and_a_debt_that_is_none_can_be_asked_for(shop: UUID) -> None:
+def test_an_unknown_payout_and_an_absent_debt_can_be_read(shop: UUID) -> None:
     assert payouts.lock(uuid7()) is None
     assert ledger.lock_debt(shop, "USDT") == 0
     with transaction():

@@ -1,4 +1,4 @@
-"""The rules that every order for money to leave obeys, in the words of whoever asks."""
+"""The rules for every outgoing order, with the errors of its kind."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check(text: str, *, network: str = "ethereum", deny: Listed | None = None, *
 # Coin, network, amount --------------------------------------------------------------------------------------
 
 
-def test_a_coins_only_network_need_not_be_named() -> None:
+def test_a_coins_only_network_may_be_left_out() -> None:
     pair = payout_rules.choose_pair(CATALOGUE, SERVED, currency="ETH", network=None)
 
     assert (pair.currency, pair.network) == ("ETH", "ethereum")
@@ -82,12 +82,12 @@ def test_a_coins_only_network_need_not_be_named() -> None:
         ("BTC", None, PayoutAssetMismatch),
     ],
 )
-def test_a_pair_that_cannot_be_paid_out(currency: str, network: str | None, error: type[DomainError]) -> None:
+def test_an_unsupported_pair_is_refused(currency: str, network: str | None, error: type[DomainError]) -> None:
     with pytest.raises(error):
         payout_rules.choose_pair(CATALOGUE, SERVED, currency=currency, network=network)
 
 
-def test_amounts_are_read_into_the_ledgers_units_and_have_a_minimum() -> None:
+def test_amounts_are_read_in_ledger_units_and_have_a_minimum() -> None:
     pair = CATALOGUE.pairs["USDT", "ethereum"]
     least = payout_rules.minimum_units(CATALOGUE, pair)
 
@@ -102,7 +102,7 @@ def test_amounts_are_read_into_the_ledgers_units_and_have_a_minimum() -> None:
 
 
 @given(chain_units=st.integers(0, 10**21))
-def test_the_fee_charged_covers_the_chains_and_is_whole_in_the_coins_precision(chain_units: int) -> None:
+def test_the_charged_fee_covers_the_chains_in_whole_units_of_the_coins_precision(chain_units: int) -> None:
     market = Market(rates={}, network_fees={("USDT", "bsc"): chain_units})
 
     fee = payout_rules.fee_units(CATALOGUE, market, "USDT", "bsc")
@@ -111,7 +111,7 @@ def test_the_fee_charged_covers_the_chains_and_is_whole_in_the_coins_precision(c
     assert chain_units <= fee < chain_units + 10**12
 
 
-def test_a_fee_that_is_not_known_is_not_zero() -> None:
+def test_an_unknown_fee_is_not_zero() -> None:
     market = Market(rates={}, network_fees={("USDT", "bsc"): 1})
 
     assert payout_rules.known_fee_units(CATALOGUE, market, ("USDT", "ethereum")) is None
@@ -120,7 +120,7 @@ def test_a_fee_that_is_not_known_is_not_zero() -> None:
 
 
 @given(amount=st.integers(1, 10**30), fee=st.integers(0, 10**30))
-def test_what_is_held_is_what_arrives_and_the_fee(amount: int, fee: int) -> None:
+def test_the_hold_is_the_delivered_amount_and_the_fee(amount: int, fee: int) -> None:
     on_top = payout_rules.amounts(amount, fee, is_fee_on_top=True)
     assert (on_top.to_units, on_top.held_units) == (amount, amount + fee)
 
@@ -132,7 +132,7 @@ def test_what_is_held_is_what_arrives_and_the_fee(amount: int, fee: int) -> None
     assert (out_of.to_units, out_of.held_units) == (amount - fee, amount)
 
 
-def test_a_memo_goes_where_transfers_carry_one() -> None:
+def test_a_memo_is_accepted_only_on_networks_with_memos() -> None:
     for network in ("ton", "solana"):
         payout_rules.check_memo_carried(CATALOGUE, network, "thanks")
     for network in ("ethereum", "tron", "bitcoin"):
@@ -146,7 +146,7 @@ def test_a_memo_goes_where_transfers_carry_one() -> None:
 
 
 @database
-def test_a_destination_is_returned_as_it_is_stored() -> None:
+def test_a_destination_is_returned_in_its_stored_form() -> None:
     assert {check(text) for text in (RECIPIENT, RECIPIENT.lower(), "0x" + RECIPIENT[2:].upper())} == {RECIPIENT.lower()}
 
 
@@ -162,19 +162,19 @@ def test_a_destination_is_returned_as_it_is_stored() -> None:
         ("TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", PayoutAddressNetworkMismatch),
     ],
 )
-def test_where_nothing_goes(text: str, error: type[DomainError]) -> None:
+def test_impossible_destinations_are_refused(text: str, error: type[DomainError]) -> None:
     with pytest.raises(error):
         check(text)
 
 
 @database
-def test_a_contract_of_another_network_is_somebodys_address_here() -> None:
+def test_a_contract_of_another_network_is_a_valid_destination() -> None:
     assert check(USDT_CONTRACT, network="bsc") == USDT_CONTRACT.lower()
 
 
 @database
 @pytest.mark.parametrize("errors", [payout_rules.PAYOUT_DESTINATION, CHEQUE])
-def test_no_address_of_ours_is_a_destination_on_any_network_of_its_family(errors: DestinationErrors) -> None:
+def test_our_own_addresses_are_refused_on_every_network_of_their_family(errors: DestinationErrors) -> None:
     _, pooled = address()
     hot = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
     execute("INSERT INTO treasury_addresses (network, role, address) VALUES ('ethereum', 'hot', %s)", (hot,))
@@ -188,21 +188,21 @@ def test_no_address_of_ours_is_a_destination_on_any_network_of_its_family(errors
 
 
 @database
-def test_who_asks_is_told_in_its_own_words() -> None:
+def test_refusals_use_the_callers_own_errors() -> None:
     for text in ("nonsense", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"):
         with pytest.raises(PayoutlinkBadAddress):
             check(text, errors=CHEQUE)
 
 
 @database
-def test_a_listed_address_is_blocked_however_it_is_written() -> None:
+def test_a_listed_address_is_blocked_in_every_spelling() -> None:
     for text in (RECIPIENT, RECIPIENT.lower()):
         with pytest.raises(ComplianceAddressBlocked):
             check(text, deny=Listed(RECIPIENT.lower()))
 
 
 @database
-def test_what_an_oracle_said_lately_is_not_asked_of_the_chain_again() -> None:
+def test_a_recent_verdict_of_an_oracle_is_not_asked_for_again() -> None:
     for network, is_sanctioned in (("ethereum", True), ("bsc", False)):
         payout_queue.store_verdict(network, RECIPIENT.lower(), is_sanctioned=is_sanctioned)
 
@@ -213,7 +213,7 @@ def test_what_an_oracle_said_lately_is_not_asked_of_the_chain_again() -> None:
     assert check(RECIPIENT) == RECIPIENT.lower()
 
 
-def test_the_codes_of_payouts_are_the_usual_ones() -> None:
+def test_payouts_use_the_default_error_codes() -> None:
     assert payout_rules.PAYOUT_DESTINATION.internal is PayoutDestinationInternal
 
 
@@ -222,7 +222,7 @@ def test_the_codes_of_payouts_are_the_usual_ones() -> None:
 
 @database
 @pytest.mark.parametrize(("wanted", "error"), [(12, PayoutlinkFundsMaturing), (13, PayoutlinkInsufficientFunds)])
-def test_time_alone_makes_the_difference_between_maturing_and_missing(wanted: int, error: type[DomainError]) -> None:
+def test_a_shortage_is_maturing_if_time_alone_covers_it(wanted: int, error: type[DomainError]) -> None:
     shop = merchant()
     fund(shop, 5 * USDT)
     fund(shop, 7 * USDT, kind=MATURING)
@@ -235,7 +235,7 @@ def test_time_alone_makes_the_difference_between_maturing_and_missing(wanted: in
 
 
 @database
-def test_terms_are_each_merchants_own() -> None:
+def test_payout_terms_of_merchants_are_independent() -> None:
     shop, other = merchant(), merchant()
 
     payout_rules.set_fee_on_top(shop, is_fee_on_top=False)

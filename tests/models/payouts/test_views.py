@@ -67,7 +67,7 @@ CORE: Final = {
 }
 
 
-def test_a_payout() -> None:
+def test_a_payout_has_the_fields_of_the_specification() -> None:
     body = payout_views.payout(CATALOGUE, Stored())
 
     assert body == CORE | {
@@ -83,18 +83,18 @@ def test_a_payout() -> None:
     msgspec.convert(body, Payout)
 
 
-def test_the_event_of_a_payout() -> None:
+def test_a_payouts_event_has_the_fields_of_the_specification() -> None:
     assert payout_views.webhook(CATALOGUE, Stored()) == {"type": "payout"} | CORE
 
 
 @pytest.mark.parametrize(("kept", "told"), [(0, "0"), (USDT // 2, "0.5")])
-def test_a_failed_payout_tells_what_of_its_fee_stays_taken(kept: int, told: str) -> None:
+def test_a_failed_payout_shows_the_kept_part_of_its_fee(kept: int, told: str) -> None:
     failed = Stored(status="failed", kept_units=kept)
     assert payout_views.webhook(CATALOGUE, failed)["commission"] == told
     assert payout_views.payout(CATALOGUE, failed)["commission"] == told
 
 
-def test_a_conversion_is_told_where_the_payout_is_made_and_nowhere_else() -> None:
+def test_a_conversion_is_shown_in_the_creation_only() -> None:
     converted = Stored(from_currency="USDT", from_units=22 * USDT, rate="0.0004975", currency="ETH")
 
     body = payout_views.created(CATALOGUE, converted)
@@ -109,7 +109,7 @@ def test_a_conversion_is_told_where_the_payout_is_made_and_nowhere_else() -> Non
 
 
 @pytest.mark.parametrize("status", PAYOUT_TRANSITIONS)
-def test_every_status_has_its_word_and_final_ones_never_change(status: PayoutStatus) -> None:
+def test_every_status_has_its_word_and_only_ended_ones_are_final(status: PayoutStatus) -> None:
     body = payout_views.payout(CATALOGUE, Stored(status=status, error="reverted"))
 
     msgspec.convert(body, Payout)
@@ -118,7 +118,7 @@ def test_every_status_has_its_word_and_final_ones_never_change(status: PayoutSta
     assert body["error"] == ("reverted" if status == "failed" else None)
 
 
-def test_a_reckoning() -> None:
+def test_a_calculation_has_the_fields_of_the_specification() -> None:
     body = payout_views.quote(CATALOGUE, Amounts(), currency="USDT", network="ethereum", available_now_units=7)
 
     assert body == {
@@ -136,7 +136,7 @@ def test_a_reckoning() -> None:
 @pytest.mark.parametrize(
     ("fee", "served", "available"), [(USDT, True, True), (USDT, False, False), (None, True, False)]
 )
-def test_a_method_is_there_where_it_is_served_and_its_fee_is_known(
+def test_a_method_is_available_if_it_is_served_and_its_fee_is_known(
     fee: int | None,
     served: bool,  # noqa: FBT001
     available: bool,  # noqa: FBT001
@@ -156,7 +156,7 @@ def test_a_method_is_there_where_it_is_served_and_its_fee_is_known(
     msgspec.convert(body, PayoutMethod)
 
 
-def test_items_of_a_mass_call() -> None:
+def test_items_of_a_mass_payout_have_the_fields_of_the_specification() -> None:
     made = payout_views.mass_success(payout_views.created(CATALOGUE, replace(Stored(), status="awaiting_cosign")))
     refused = payout_views.mass_failure("payout-78", "No.")
 

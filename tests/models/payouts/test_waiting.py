@@ -1,4 +1,4 @@
-"""A payout says why it waits, in each of the words that merchants know, until that is over."""
+"""A payout shows why it waits, in documented words, until the wait is over."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ SIGNER_S: Final[tuple[WaitingFor, ...]] = ("liquidity", "limit", "freeze", "fee"
 
 
 def said(of: PayoutRow) -> str | None:
-    """Return what a payout object says that it waits for; None where it has no such field."""
+    """Return the reason shown by a payout object, or None if it has no such field."""
     body = payout_views.payout(CATALOGUE, reread(of))
     assert "waiting_for" not in payout_views.webhook(CATALOGUE, reread(of)), "events announce statuses"
     return body.get("waiting_for")
 
 
-def test_a_payout_says_why_it_waits_until_it_is_signed_or_ends() -> None:
+def test_a_payout_shows_why_it_waits_until_it_is_signed_or_ends() -> None:
     order = payout(funded(), status="approved")
     assert said(order) is None
     for kind in SIGNER_S:
@@ -57,7 +57,7 @@ def test_a_payout_says_why_it_waits_until_it_is_signed_or_ends() -> None:
         assert said(order) == shown
 
 
-def test_who_has_to_decide_what_is_frozen_and_what_is_owed_shows_at_once() -> None:
+def test_approvals_freezes_and_debts_show_at_once() -> None:
     merchant_id = funded()
     order = payout(merchant_id)
     assert said(order) == "approval"
@@ -72,7 +72,7 @@ def test_who_has_to_decide_what_is_frozen_and_what_is_owed_shows_at_once() -> No
     assert said(refund) == "debt", "but one to another address"
     execute("UPDATE payouts SET is_approval_required = false WHERE id = %s", (refund.id,))
     freezes.freeze("network", "ethereum", reason="a test", frozen_by=freezes.RECOVERY)
-    assert said(refund) == "network", "nothing is signed, by nobody's decision"
+    assert said(refund) == "network", "signing stopped without a decision"
     for scope, name in (
         ("all", ""), ("network", "ethereum"), ("merchant", str(merchant_id)), ("coin", "USDT:ethereum")
     ):  # fmt: skip
@@ -82,7 +82,7 @@ def test_who_has_to_decide_what_is_frozen_and_what_is_owed_shows_at_once() -> No
     assert said(refund) == "network"
 
 
-def test_every_word_is_in_the_document_and_in_the_tables_check() -> None:
+def test_every_reason_is_documented_and_allowed_by_the_table() -> None:
     order = payout(funded(), status="approved")
     for kind in get_args(WaitingFor):
         payout_queue.postpone(order.id, seconds=60, reason="a test", waiting_for=kind)
@@ -90,7 +90,7 @@ def test_every_word_is_in_the_document_and_in_the_tables_check() -> None:
         assert msgspec.convert(body, Payout).waiting_for == kind
 
 
-def test_a_cheque_says_why_its_payout_waits() -> None:
+def test_a_cheque_shows_why_its_payout_waits() -> None:
     merchant_id = cheques.rich_merchant()
     link = cheques.claimed(cheques.funded(merchant_id))
     assert link.payout_id is not None

@@ -1,4 +1,4 @@
-"""Calls for tests, as the queue brings them: who asks, and how a repetition is recognised."""
+"""Makes calls as the queue delivers them, with caller and identity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def info(
     fingerprint: bytes = b"f",
     principal: str = "pk_creator",
 ) -> CallInfo:
-    """Return a call that nobody made before, with an Idempotency-Key if one is given."""
+    """Return a new call, with an Idempotency-Key if one is given."""
     return CallInfo(
         call_id=uuid7(),
         merchant_id=merchant_id,

@@ -35,7 +35,7 @@ def fail(call: CallInfo) -> None:
 
 @pytest.fixture
 def other(database_url: str) -> Iterator[connection]:
-    """Another session, in a transaction."""
+    """Open another session, in a transaction."""
     with closing(psycopg2.connect(database_url)) as session:
         yield session
 
@@ -51,7 +51,7 @@ def begin_in(session: connection, call: CallInfo) -> None:
 # Beginning ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_succeeded_is_kept_with_its_response() -> None:
+def test_a_successful_call_is_kept_with_its_response() -> None:
     call = info(key="key")
     succeed(call, '{"a":1}')
 
@@ -59,12 +59,12 @@ def test_a_call_that_succeeded_is_kept_with_its_response() -> None:
     assert rows(stored, (call.fingerprint,)) == [(call.call_id, MERCHANT, "key", "done", '{"a":1}')]
 
 
-def test_a_call_belongs_into_a_transaction() -> None:
+def test_a_call_outside_a_transaction_raises() -> None:
     with pytest.raises(RuntimeError, match="transaction"):
         calls.begin(info())
 
 
-def test_a_call_that_fails_leaves_nothing_and_frees_its_key() -> None:
+def test_a_failed_call_leaves_no_row_and_frees_its_key() -> None:
     with pytest.raises(psycopg2.DataError):
         fail(info(key="key"))
 
@@ -73,7 +73,7 @@ def test_a_call_that_fails_leaves_nothing_and_frees_its_key() -> None:
 
 
 @pytest.mark.parametrize("key", [None, "key"])
-def test_the_same_call_again_gets_its_response_without_being_a_replay(key: str | None) -> None:
+def test_the_same_call_again_gets_its_response_and_is_not_a_replay(key: str | None) -> None:
     call = info(key=key)
     succeed(call, "first")
 
@@ -82,7 +82,7 @@ def test_the_same_call_again_gets_its_response_without_being_a_replay(key: str |
     assert (caught.value.response, caught.value.by_key) == ("first", False)
 
 
-def test_another_call_with_the_key_is_a_replay() -> None:
+def test_another_call_with_the_same_key_is_a_replay() -> None:
     succeed(info(key="key"), "first")
 
     with pytest.raises(ReplayedError) as caught, transaction():
@@ -97,7 +97,7 @@ def test_a_key_with_another_fingerprint_is_refused() -> None:
         calls.begin(info(key="key", fingerprint=b"b"))
 
 
-def test_keys_are_each_merchant_s_own() -> None:
+def test_keys_of_merchants_are_independent() -> None:
     succeed(info(key="key"))
     succeed(info(key="key", merchant_id=uuid.UUID(int=8), fingerprint=b"b"))
 
@@ -122,7 +122,7 @@ def test_a_key_in_use_is_refused_without_waiting(other: connection, monkeypatch:
 
 
 def test_a_key_is_the_same_for_the_statement_that_creates_invoices(other: connection) -> None:
-    """create_invoice() takes the lock by itself; both must mean the same one."""
+    """create_invoice() takes the lock by itself; both must mean the same lock."""
     with other.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended(%s::uuid || %s::text, 1))", (MERCHANT, "key"))
 
@@ -138,7 +138,7 @@ def test_any_key_of_legal_length_works(key: str) -> None:
         calls.begin(info(key=key))
 
 
-def test_a_step_runs_under_short_timeouts_of_its_own() -> None:
+def test_a_step_runs_under_its_own_short_timeouts() -> None:
     with transaction():
         calls.begin(info())
         inside = one(
@@ -163,7 +163,7 @@ def succeed_with(call: CallInfo, response: str) -> None:
 
 
 @pytest.mark.parametrize("second", [("key", None), ("other", "sig"), ("sig", None)])
-def test_either_of_two_keys_gets_the_first_answer(second: tuple[str, str | None]) -> None:
+def test_each_of_two_keys_returns_the_first_response(second: tuple[str, str | None]) -> None:
     succeed_with(replace(info(key="key"), signature_key="sig"), "first")
 
     with pytest.raises(ReplayedError) as replay, transaction():
@@ -172,7 +172,7 @@ def test_either_of_two_keys_gets_the_first_answer(second: tuple[str, str | None]
     assert (replay.value.response, replay.value.by_key) == ("first", True)
 
 
-def test_a_call_of_two_keys_that_is_delivered_again_only_answers_again() -> None:
+def test_a_redelivered_call_with_two_keys_only_answers_again() -> None:
     call = replace(info(key="key"), signature_key="sig")
     succeed_with(call, "first")
 
@@ -210,7 +210,7 @@ def test_an_abandoned_call_frees_its_key() -> None:
     assert one("SELECT response FROM calls WHERE state = 'done'") == ("second",)
 
 
-def test_abandoning_what_succeeded_gives_its_response() -> None:
+def test_abandoning_a_successful_call_returns_its_response() -> None:
     call = info(key="key")
     succeed(call, "first")
 
@@ -218,7 +218,7 @@ def test_abandoning_what_succeeded_gives_its_response() -> None:
     assert one("SELECT state FROM calls") == ("done",)
 
 
-def test_abandoning_what_succeeded_with_a_secret_gives_nothing() -> None:
+def test_abandoning_a_successful_call_with_a_secret_returns_nothing() -> None:
     call = info()
     with transaction():
         calls.begin(call)
@@ -227,7 +227,7 @@ def test_abandoning_what_succeeded_with_a_secret_gives_nothing() -> None:
     assert one("SELECT state FROM calls") == ("done",)
 
 
-def test_abandoning_twice_is_the_same() -> None:
+def test_a_call_can_be_abandoned_twice() -> None:
     call = info()
 
     assert (calls.abandon(call), calls.abandon(call)) == (None, None)
@@ -245,7 +245,7 @@ def test_abandoning_waits_for_a_step_under_way(other: connection) -> None:
     committing.join()
 
 
-def test_a_step_that_rolls_back_loses_to_the_tombstone(other: connection) -> None:
+def test_a_rolled_back_step_leaves_the_tombstone_in_force(other: connection) -> None:
     call = info()
     begin_in(other, call)
     rolling_back = threading.Timer(0.3, other.rollback)
@@ -257,8 +257,8 @@ def test_a_step_that_rolls_back_loses_to_the_tombstone(other: connection) -> Non
         calls.begin(call)
 
 
-def test_a_step_that_does_not_end_leaves_it_undecided(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It cannot happen while the step's own timeouts hold."""
+def test_a_step_that_does_not_end_leaves_the_call_undecided(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It cannot happen while the step's own timeouts work."""
     monkeypatch.setattr(calls, "GRACE_S", 0.3)
     call = info()
     with other.cursor() as cursor:
@@ -269,7 +269,7 @@ def test_a_step_that_does_not_end_leaves_it_undecided(other: connection, monkeyp
         calls.abandon(call)
 
 
-def test_a_step_is_waited_for_as_long_as_its_call_lives(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_is_waited_for_until_its_calls_deadline(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often the wait for its row is cut short."""
     monkeypatch.setattr(calls, "GRACE_S", 0.0)
     call = info()
@@ -284,8 +284,8 @@ def test_a_step_is_waited_for_as_long_as_its_call_lives(other: connection, monke
     committing.join()
 
 
-def test_a_transaction_cannot_commit_past_its_call_s_life(other: connection) -> None:
-    """Whatever its process thinks of the time: PostgreSQL looks at COMMIT."""
+def test_a_transaction_cannot_commit_after_its_calls_deadline(other: connection) -> None:
+    """Even if the process misjudges the time, PostgreSQL checks it at COMMIT."""
     with other.cursor() as cursor:
         cursor.execute("SELECT * FROM begin_call(%s, %s, NULL, %s, 2000, 500)", (uuid.uuid4(), MERCHANT, b"f"))
         for _ in range(6):
@@ -296,14 +296,14 @@ def test_a_transaction_cannot_commit_past_its_call_s_life(other: connection) -> 
     assert one("SELECT count(*) FROM calls") == (0,)
 
 
-def test_a_transaction_within_its_call_s_life_commits_and_the_next_has_no_end() -> None:
+def test_a_transaction_commits_within_its_calls_deadline_and_the_next_has_none() -> None:
     succeed(replace(info(), ends_at=time.monotonic() + 60))
     with transaction():
         assert one("SELECT current_setting('sluice.call_ends_at', true)") in {("",), (None,)}
     assert one("SELECT count(*) FROM calls") == (1,)
 
 
-def test_the_first_statement_past_a_call_s_life_ends_its_transaction() -> None:
+def test_the_first_statement_after_a_calls_deadline_ends_its_transaction() -> None:
     def step() -> None:
         with transaction():
             calls.begin(replace(info(), ends_at=time.monotonic() + 0.3))
@@ -315,13 +315,13 @@ def test_the_first_statement_past_a_call_s_life_ends_its_transaction() -> None:
     assert one("SELECT count(*) FROM calls") == (0,)
 
 
-def test_a_call_whose_life_is_over_cannot_begin() -> None:
+def test_a_call_past_its_deadline_cannot_begin() -> None:
     with pytest.raises(AbandonedError), transaction():
         calls.begin(replace(info(), ends_at=time.monotonic()))
     assert one("SELECT count(*) FROM calls") == (0,)
 
 
-def test_no_statement_lock_or_pause_of_a_step_is_given_longer_than_its_call_lives() -> None:
+def test_no_timeout_of_a_step_exceeds_its_calls_deadline() -> None:
     with transaction():
         calls.begin(replace(info(), ends_at=time.monotonic() + 1))
         for name in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"):
@@ -340,7 +340,7 @@ def test_a_pause_within_a_step_ends_it(other: connection, monkeypatch: pytest.Mo
         other.commit()
 
 
-def test_a_store_that_is_away_leaves_it_undecided(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_store_leaves_the_call_undecided(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "ABANDON_PAUSE_S", 0.0)
     base.connect("postgresql://nobody@127.0.0.1:1/none")
     try:
@@ -350,7 +350,7 @@ def test_a_store_that_is_away_leaves_it_undecided(database: str, monkeypatch: py
         base.connect(database)
 
 
-def test_a_store_that_comes_back_at_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_returns_at_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tombstone, failures = calls._tombstone, [1]
 
     def cut_once(call: CallInfo) -> str | None:
@@ -384,7 +384,7 @@ def test_a_tombstone_lost_at_its_own_commit_is_found_again(monkeypatch: pytest.M
 # Forgetting ---------------------------------------------------------------------------------------------------------
 
 
-def test_calls_are_forgotten_after_seven_days() -> None:
+def test_calls_are_deleted_after_seven_days() -> None:
     old, young = info(key="old"), info(key="young")
     for call in (old, young):
         succeed(call)
@@ -398,7 +398,7 @@ def test_calls_are_forgotten_after_seven_days() -> None:
     assert rows("SELECT idem_key FROM calls") == [("young",)]
 
 
-def test_a_forgotten_key_may_be_used_for_another_request() -> None:
+def test_a_deleted_key_may_be_used_for_another_request() -> None:
     call = info(key="key")
     succeed(call)
     execute("UPDATE calls SET created_at = app_now() - interval '8 days'")
@@ -407,7 +407,7 @@ def test_a_forgotten_key_may_be_used_for_another_request() -> None:
     succeed(replace(info(key="key"), fingerprint=b"b" * 32))
 
 
-def test_forgetting_is_bounded() -> None:
+def test_a_deletion_step_is_bounded() -> None:
     for _ in range(3):
         succeed(info())
     execute("UPDATE calls SET created_at = app_now() - interval '8 days'")

@@ -1,4 +1,4 @@
-"""The book of rates: a figure a minute, in force a moment after it was written, and never changed."""
+"""Keeps one rate a minute, in force a moment after it was written and never changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BTC = ("BTC", "")
 
 
 def store(**usd: int) -> datetime:
-    """Store rates of now; return the moment from which they are in force."""
+    """Store rates as of now; return the time from which they are in force."""
     now = app_now()
     new = {code: Rate(usd=Decimal(price), as_of=now, agreed_at=now, sources=("kraken",)) for code, price in usd.items()}
     rates.store_rates(new)
@@ -46,7 +46,7 @@ def kept() -> int:
     return found
 
 
-def test_a_rate_is_in_force_a_moment_later_until_it_is_stale() -> None:
+def test_a_rate_is_in_force_from_a_moment_later_until_it_is_stale() -> None:
     moment = store(BTC=2)
 
     assert figures_at([BTC], moment - LEAD) is None
@@ -55,7 +55,7 @@ def test_a_rate_is_in_force_a_moment_later_until_it_is_stale() -> None:
     assert figures_at([BTC], moment + timedelta(seconds=300)) is None
 
 
-def test_one_is_kept_a_minute_and_never_changed() -> None:
+def test_one_rate_a_minute_is_kept_and_never_changed() -> None:
     moment = store(BTC=2)
     execute("UPDATE kept_rates SET minute = date_trunc('minute', %s::timestamptz)", (moment,))
     for price in (3, 4):
@@ -65,7 +65,7 @@ def test_one_is_kept_a_minute_and_never_changed() -> None:
     assert figures_at([BTC], moment) == (2 * ONE,)
 
 
-def test_all_that_is_asked_for_has_to_be_known() -> None:
+def test_all_requested_rates_must_be_known() -> None:
     moment = store(BTC=2, USD=1)
     rates.store_network_fee("BTC", "bitcoin", 700)
     moment = max(moment, app_now() + LEAD)
@@ -74,7 +74,7 @@ def test_all_that_is_asked_for_has_to_be_known() -> None:
     assert figures_at([("EUR", ""), BTC], moment) is None
 
 
-def test_a_row_a_moment_is_read_by_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rates_of_several_moments_are_read_by_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = store(BTC=2)
     execute(
         "INSERT INTO kept_rates SELECT 'BTC', '', m, m, m + interval '5 minutes', extract(epoch FROM m - %s)::bigint"
@@ -91,7 +91,7 @@ def test_a_row_a_moment_is_read_by_one_statement(monkeypatch: pytest.MonkeyPatch
     assert len(asked) == 1
 
 
-def test_the_first_moment_with_all_figures() -> None:
+def test_the_first_moment_with_all_rates_is_found() -> None:
     begin = app_now()
     store(USD=1)
     pass_time(120)
@@ -107,7 +107,7 @@ def test_the_first_moment_with_all_figures() -> None:
 
 
 def keep(currency: str, begin: datetime, seconds: Sequence[int], *, fresh_s: int = 300) -> None:
-    """Keep figures of a coin, each named by the second at which it comes into force."""
+    """Keep rates of a coin, each given by the second at which it comes into force."""
     for second in seconds:
         at = begin + timedelta(seconds=second)
         execute(
@@ -137,7 +137,7 @@ def test_a_long_gap_costs_no_more_than_a_short_one(ends_s: int | None) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_first_moment_with_all_figures_is_what_a_look_at_each_finds(seed: int) -> None:
+def test_the_first_moment_with_all_rates_equals_a_search_second_by_second(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - no secret
     begin = app_now().replace(microsecond=0)
     codes = ["AAA", "BBB", "CCC"][: chance.randint(1, 3)]
@@ -157,7 +157,7 @@ def test_the_first_moment_with_all_figures_is_what_a_look_at_each_finds(seed: in
     assert book.next_after(series, at, until=until) == first
 
 
-def test_what_is_stale_is_not_kept() -> None:
+def test_a_stale_rate_is_not_kept() -> None:
     execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES ('BTC', 2, 't', app_now() - interval '1 day')")
 
     assert kept() == 0
@@ -173,7 +173,7 @@ def test_a_clock_that_is_moved_forward_leaves_rates_in_force_between() -> None:
     assert figures_at([BTC], moment + timedelta(seconds=900)) == (2 * ONE,)
 
 
-def test_what_a_wrong_clock_kept_is_forgotten_once_it_is_right() -> None:
+def test_rates_kept_by_a_wrong_clock_are_deleted_once_it_is_right() -> None:
     pass_time(7_200)
     store(BTC=2)
     pass_time(-7_200)
@@ -184,7 +184,7 @@ def test_what_a_wrong_clock_kept_is_forgotten_once_it_is_right() -> None:
 
 
 def test_a_rate_is_in_force_a_moment_after_its_commit() -> None:
-    """A process that is stopped before it changes no price that a buyer saw meanwhile."""
+    """A process that is stopped before the commit changes no price that a buyer saw meanwhile."""
     with transaction():
         store(BTC=2)
         pass_time(60)
@@ -194,7 +194,7 @@ def test_a_rate_is_in_force_a_moment_after_its_commit() -> None:
     assert timedelta(0) < starts_at - now <= LEAD
 
 
-def test_what_no_quote_needs_is_forgotten_in_portions() -> None:
+def test_rates_that_no_quote_needs_are_deleted_in_portions() -> None:
     store(BTC=1, USD=1)
     pass_time(book.KEPT_BEFORE_S + 120)
     store(BTC=2)

@@ -1,4 +1,4 @@
-"""Rates are refused once they are stale, and shown against USDT."""
+"""Refuses stale rates and shows rates against USDT."""
 
 import time
 from collections.abc import Mapping
@@ -38,21 +38,21 @@ def test_a_rate_is_read_back_with_all_its_digits() -> None:
     assert rates.load_market().rates == {"IDR": 59800000000001, "BTC": 95000123456789012345678}
 
 
-def test_a_newer_rate_takes_the_place_of_the_last_and_names_its_sources() -> None:
+def test_a_newer_rate_replaces_the_last_and_names_its_sources() -> None:
     rates.store_rates({"BTC": Rate(usd=Decimal(1), as_of=app_now(), agreed_at=app_now(), sources=("coinbase",))})
     store(BTC="2")
     assert rates.last_rates() == {"BTC": 2}
     assert one("SELECT source FROM rates") == ("kraken,ecb",)
 
 
-def test_a_stale_rate_is_absent_though_it_is_still_what_a_new_one_is_held_against() -> None:
+def test_a_stale_rate_is_absent_but_still_compared_with_new_ones() -> None:
     store(age_s=rates.STALE_AFTER_S - 5, BTC="95000")
     store(age_s=rates.STALE_AFTER_S + 1, ETH="3000")
     assert rates.load_market().rates.keys() == {"BTC"}
     assert rates.last_rates().keys() == {"BTC", "ETH"}
 
 
-def test_a_rate_that_is_a_minute_old_prices_invoices_and_trades_nothing() -> None:
+def test_a_rate_a_minute_old_prices_invoices_but_no_conversions() -> None:
     store(age_s=rates.CONVERSION_AGE_MAX_S - 5, BTC="95000")
     store(age_s=rates.CONVERSION_AGE_MAX_S + 1, ETH="3000")
     market = rates.load_market()
@@ -60,7 +60,7 @@ def test_a_rate_that_is_a_minute_old_prices_invoices_and_trades_nothing() -> Non
     assert market.conversion_rates.keys() == {"BTC"}
 
 
-def test_a_rate_that_sources_contradict_trades_nothing_until_they_agree_again() -> None:
+def test_a_contradicted_rate_converts_nothing_until_sources_agree_again() -> None:
     store(BTC="95000", ETH="3000")
     rates.note_disagreement(["ETH"])
     assert rates.load_market().rates.keys() == {"BTC", "ETH"}
@@ -76,7 +76,7 @@ def advance(seconds: int) -> None:
         execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
 
 
-def test_quotes_keep_their_age_where_the_clock_is_moved() -> None:
+def test_source_prices_keep_their_age_when_the_clock_is_moved() -> None:
     store(age_s=rates.STALE_AFTER_S - 60, BTC="95000")
     store(age_s=rates.STALE_AFTER_S + 60, ETH="3000")
     rates.store_network_fee("USDT", "ethereum", 7)
@@ -90,14 +90,14 @@ def test_quotes_keep_their_age_where_the_clock_is_moved() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_a_network_is_unpriced_where_a_coin_has_a_rate_and_no_fee() -> None:
+def test_a_network_is_unpriced_if_a_coin_has_a_rate_but_no_fee() -> None:
     catalogue = load_catalogue("production")
 
     def unpriced() -> list[str]:
         return rates.unpriced_networks(catalogue, ["ethereum", "bitcoin"])
 
     execute("DELETE FROM rates")
-    assert unpriced() == ["bitcoin", "ethereum"], "what pays its own gas needs no rate"
+    assert unpriced() == ["bitcoin", "ethereum"], "a coin that pays its own gas needs no rate"
     for network, coin in (("bitcoin", "BTC"), ("ethereum", "ETH")):
         rates.store_network_fee(coin, network, 7)
     assert unpriced() == []
@@ -109,12 +109,12 @@ def test_a_network_is_unpriced_where_a_coin_has_a_rate_and_no_fee() -> None:
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(("sweep_units", "told"), [(9, 9), (None, 7)])
-def test_a_sweep_costs_as_much_as_a_payout_where_only_that_was_quoted(sweep_units: int | None, told: int) -> None:
+def test_a_sweep_without_a_quote_costs_as_much_as_a_payout(sweep_units: int | None, told: int) -> None:
     rates.store_network_fee("USDT", "ethereum", 7, sweep_units=sweep_units)
     assert rates.load_market().sweep_fees == {("USDT", "ethereum"): told}
 
 
-def test_who_is_about_to_write_rates_of_now_does_so_before_the_clock_moves() -> None:
+def test_a_writer_of_current_rates_delays_a_move_of_the_clock() -> None:
     def take_part(number: int) -> None:
         if number:
             wait_until_somebody_holds_the_clock()
@@ -134,11 +134,11 @@ def test_who_is_about_to_write_rates_of_now_does_so_before_the_clock_moves() -> 
 def wait_until_somebody_holds_the_clock() -> None:
     until = time.monotonic() + 30
     while not one("SELECT 1 FROM pg_locks WHERE relation = 'rates'::regclass AND mode = 'RowExclusiveLock'"):
-        assert time.monotonic() < until, "nobody holds it"
+        assert time.monotonic() < until, "no session holds the lock"
         time.sleep(0.01)
 
 
-def test_a_whole_rate_is_a_decimal_like_any_other() -> None:
+def test_a_whole_rate_is_a_decimal() -> None:
     store(BTC="95000")
     assert all(type(usd) is Decimal for usd in rates.last_rates().values())
 
@@ -168,26 +168,26 @@ def test_a_stale_currency_is_not_shown() -> None:
     assert courses("BTC") == {}
 
 
-def test_without_a_rate_of_usdt_nothing_is_shown() -> None:
+def test_without_a_rate_of_usdt_no_rates_are_shown() -> None:
     store(EUR="1.17")
     store(age_s=rates.STALE_AFTER_S + 1, USDT="1")
     assert courses() == {}
 
 
-def test_a_course_is_as_old_as_the_older_of_its_two_rates() -> None:
+def test_a_shown_rate_has_the_age_of_the_older_of_its_two() -> None:
     store(age_s=100, USDT="1")
     store(EUR="1.17")
     (course,) = rates.quotes_against_usdt("EUR")
     assert timedelta(seconds=99) < app_now() - course.updated_at < timedelta(seconds=110)
 
 
-def test_the_clock_that_was_moved_makes_rates_stale() -> None:
+def test_moving_the_clock_makes_rates_stale() -> None:
     store(USDT="1")
     execute("UPDATE app_clock SET ahead = interval '1 hour'")
     assert rates.load_market().rates == {}
 
 
-def test_quotes_that_are_read_ahead_are_not_read_by_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quotes_read_ahead_are_not_read_again_by_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     ahead, clock = ReadAhead(), [100.0]
     ahead.allow()
     monkeypatch.setattr("models.db.ahead.AHEAD_S", 3600.0)
@@ -207,7 +207,7 @@ def test_quotes_that_are_read_ahead_are_not_read_by_who_asks(monkeypatch: pytest
     assert board.read().rates == {"ETH": 3002 * 10**RATE_DIGITS}
 
 
-def test_what_was_being_read_when_the_board_forgot_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_under_way_when_the_board_was_cleared_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     board = rates.MarketBoard()
     store(ETH="3000")
     found = rates.load_market
@@ -225,7 +225,7 @@ def test_what_was_being_read_when_the_board_forgot_is_not_believed(monkeypatch: 
     assert board.read().rates == {"ETH": 3001 * 10**RATE_DIGITS}
 
 
-def test_the_second_counts_from_before_quotes_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_freshness_is_counted_from_before_quotes_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
     monkeypatch.setattr("models.rates.rates.time.monotonic", lambda: clock[0])
     board = rates.MarketBoard()
@@ -246,7 +246,7 @@ def test_the_second_counts_from_before_quotes_are_read(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("age_s", "is_outlived"), [(0, False), (290, False), (301, True), (-30, False), (-3_600, True)]
 )
-def test_an_order_outlives_its_quote_also_where_the_clock_was_set_back(age_s: int, *, is_outlived: bool) -> None:
+def test_an_order_outlives_its_quote_even_if_the_clock_is_set_back(age_s: int, *, is_outlived: bool) -> None:
     rates.store_network_fee("USDT", "ethereum", 7)
     made_at = app_now() - timedelta(seconds=age_s)
     assert rates.last_network_fee("USDT", "ethereum", stale_since=made_at) == (7, is_outlived)

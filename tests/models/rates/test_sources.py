@@ -1,4 +1,4 @@
-"""Which source is asked when, and what is kept of its answers."""
+"""Decides which source is asked when, and which of its answers are kept."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -22,11 +22,11 @@ def asked_again_in_s(source: str) -> float:
     return float(row[0])
 
 
-def test_a_source_that_was_never_asked_is_due() -> None:
+def test_a_source_never_asked_is_due() -> None:
     assert sources.lease_due({"b": 20, "a": 20}, lease_s=15) == ["a", "b"]
 
 
-def test_a_source_is_claimed_by_one_worker_until_its_lease_is_over() -> None:
+def test_a_source_is_claimed_by_one_worker_until_its_lease_ends() -> None:
     sources.lease_due({"a": 20}, lease_s=15)
     assert sources.lease_due({"a": 20, "b": 20}, lease_s=15) == ["b"]
     pass_time(16)
@@ -39,7 +39,7 @@ def test_many_workers_claim_each_source_once() -> None:
     assert sorted(each for found in claimed for each in found) == ["a", "b", "c"]  # type: ignore[union-attr]
 
 
-def test_who_claims_does_not_wait_for_who_settles() -> None:
+def test_a_claim_does_not_wait_for_the_worker_that_settles() -> None:
     sources.lease_due({"a": 20}, lease_s=15)
     pass_time(16)
 
@@ -58,7 +58,7 @@ def test_a_good_answer_is_kept_with_all_digits_until_the_next() -> None:
     assert 15 < asked_again_in_s("a") <= 20
 
 
-def test_a_failure_keeps_the_last_answer_and_says_why() -> None:
+def test_a_failure_keeps_the_last_answer_and_its_reason() -> None:
     sources.lease_due({"a": 20}, lease_s=15)
     sources.record_answer("a", {"BTC": Decimal(1)}, every_s=20)
     sources.record_failure("a", "status 429", every_s=20)
@@ -72,7 +72,7 @@ def test_a_failure_keeps_the_last_answer_and_says_why() -> None:
 @pytest.mark.parametrize(
     ("every_s", "expected"), [(20, [30, 60, 60, 60]), (3600, [30, 60, 120, 240, 480, 960, 1920, 3600, 3600])]
 )
-def test_a_source_that_goes_on_failing_is_left_alone_for_longer(every_s: int, expected: list[int]) -> None:
+def test_a_source_that_keeps_failing_is_asked_less_often(every_s: int, expected: list[int]) -> None:
     sources.lease_due({"a": 20}, lease_s=15)
     for pause_s in expected:
         sources.record_failure("a", "status 429", every_s=every_s)

@@ -1,4 +1,4 @@
-"""What adoption makes of money that waited in suspense, and of cheques: rows that hang on a payout follow it."""
+"""Adoption gives an unknown departure its payout, and with it refunds from suspense and cheques."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def adopt(shop: UUID, order_id: str) -> Any:
     return booked
 
 
-def test_a_refund_out_of_suspense_takes_over_the_fee_that_it_was_charged_when_it_left(shop: UUID) -> None:
+def test_a_refund_from_suspense_takes_over_the_fee_charged_at_its_departure(shop: UUID) -> None:
     refund = send_back(short(Chain(), shop))
     found = left(refund.address, refund.to_units - FEE)
     with transaction():
@@ -76,8 +76,8 @@ def test_a_refund_out_of_suspense_takes_over_the_fee_that_it_was_charged_when_it
     )  # fmt: skip
 
 
-def test_a_cheque_is_claimed_to_where_its_transaction_went(shop: UUID) -> None:
-    """Though another claim is under way here: it was taken back in what the database lost."""
+def test_a_cheque_is_claimed_with_the_recipient_of_its_departure(shop: UUID) -> None:
+    """Another claim is under way here: the lost part of the database had ended it."""
     link = linked(shop)
     with transaction():
         claims.begin(link, BOB, "")
@@ -87,7 +87,7 @@ def test_a_cheque_is_claimed_to_where_its_transaction_went(shop: UUID) -> None:
     assert (payout_links.reread(link.id).status, held(shop)[PAYOUT_HELD]) == ("claimed", link.held_units)
 
 
-def test_a_cheque_that_cannot_be_the_one_is_refused(shop: UUID) -> None:
+def test_a_cheque_that_cannot_match_is_refused(shop: UUID) -> None:
     link, larger = linked(shop), linked(shop, amount_units=AMOUNT + USDT)
     left(ANN, AMOUNT)
     with transaction():
@@ -105,13 +105,13 @@ def test_a_cheque_that_cannot_be_the_one_is_refused(shop: UUID) -> None:
     assert rows("SELECT count(*) FROM payouts") == [(0,)]
 
 
-def test_what_mixes_coins_of_ours_with_others_pays_the_order_that_an_operator_names(shop: UUID) -> None:
-    """Those others may be ours as well. Nothing is matched by itself; nothing that it may have paid is given back."""
+def test_a_departure_with_foreign_coins_pays_only_the_payout_that_an_operator_names(shop: UUID) -> None:
+    """The foreign coins may be ours. It matches no payout by itself; a payout that it may have paid is kept."""
     order = payout(shop)
     mixed = left(order.address, order.to_units, is_transfer=False, spends=[["0xcoin", 0]])
     with transaction():
         assert not adoption.adopt(CATALOGUE, mixed.id)
-    assert matching.payers(CATALOGUE, order) == ["0xlost"], "it is not cancelled either"
+    assert matching.payers(CATALOGUE, order) == ["0xlost"], "nor is the payout cancelled"
     with pytest.raises(RecoveryError, match="would be paid again"):
         writeoffs.write_off(CATALOGUE, "ethereum", "USDT", order.to_units, reason="lost", by="operator")
 
@@ -120,7 +120,7 @@ def test_what_mixes_coins_of_ours_with_others_pays_the_order_that_an_operator_na
     assert rows("SELECT status FROM unknown_spends") == [("order",)]
 
 
-def test_what_is_no_transfer_of_ours_pays_no_order(shop: UUID) -> None:
+def test_a_departure_that_is_no_transfer_of_ours_pays_no_payout(shop: UUID) -> None:
     order = payout(shop)
     left(order.address, order.to_units, is_transfer=False)
     with pytest.raises(RecoveryError, match="this is no payout"):

@@ -1,4 +1,4 @@
-"""Write-offs are known for a while: an order that may repeat one waits, and an operator may still book it."""
+"""Write-offs are kept for a time: an order that may repeat one waits, and an operator may still book it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shop(database: str) -> UUID:
 
 
 def write_off(*parts: tuple[str, int], **columns: Any) -> None:
-    """Note an unknown transfer that brought whole USDT to some, and write it off."""
+    """Note an unknown transfer of whole USDT to several recipients, and write it off."""
     told = [Part(to, amount * UNIT).tells() for to, amount in parts]
     new = unknown(
         recipient=parts[0][0] if len(parts) == 1 else "", token_units=sum(amount for _, amount in parts) * UNIT,
@@ -92,7 +92,7 @@ def adopt(shop: UUID, order: PayoutRow, *, place: int | None = None) -> tuple[Pa
         ("UPDATE spend_outputs SET payout_id = (SELECT id FROM payouts)", False),
     ],
 )
-def test_an_order_may_repeat_what_was_written_off_lately(shop: UUID, change: str, *, is_repeat: bool) -> None:
+def test_an_order_may_repeat_a_recent_write_off(shop: UUID, change: str, *, is_repeat: bool) -> None:
     write_off((ANN, 10))
     order = payout(shop, address=ANN)
     execute(change)
@@ -100,7 +100,7 @@ def test_an_order_may_repeat_what_was_written_off_lately(shop: UUID, change: str
     assert matching.written_off(CATALOGUE, after) == ["0xlost"] * is_repeat
 
 
-def test_an_order_that_the_operator_named_at_the_writeoff_waits_for_nothing(shop: UUID) -> None:
+def test_an_order_named_at_the_write_off_does_not_wait(shop: UUID) -> None:
     order = payout(shop, address=ANN)
     with pytest.raises(RecoveryError, match="would be paid again"):
         write_off((ANN, 10))
@@ -109,7 +109,7 @@ def test_an_order_that_the_operator_named_at_the_writeoff_waits_for_nothing(shop
     assert writeoffs.release(CATALOGUE, order.id) == []
 
 
-def test_outputs_that_were_written_off_are_booked_one_by_one(shop: UUID) -> None:
+def test_written_off_outputs_are_booked_one_by_one(shop: UUID) -> None:
     write_off((ANN, 10), (BOB, 10))
     ann, bob = payout(shop, address=ANN), payout(shop, address=BOB)
     with pytest.raises(RecoveryError, match="try again later"):
@@ -127,7 +127,7 @@ def test_outputs_that_were_written_off_are_booked_one_by_one(shop: UUID) -> None
     assert_sound()
 
 
-def test_what_was_written_off_and_is_no_payout_is_booked_as_none(shop: UUID) -> None:
+def test_a_write_off_that_is_no_payout_is_not_booked_as_one(shop: UUID) -> None:
     write_off((ANN, 10), key_ordinal=None)
     include(Moved("exact"))
     order = payout(shop, address=ANN)

@@ -1,4 +1,4 @@
-"""Refunds for tests that need a database: written as their actors write them, ended as the broadcast ends payouts."""
+"""Writes refunds as their actors do, and ends them as the broadcast ends payouts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def refund(of: InvoiceRow, units: int, **columns: Any) -> PayoutRow:
 
 
 def send_back(of: InvoiceRow | WalletRow, *, stray: bool = False, **columns: Any) -> PayoutRow:
-    """Send back what waits in suspense for an invoice or a wallet: all of its own, or all strays; of one coin."""
+    """Send back what an invoice or wallet has in suspense: all of its own coin, all strays, or one coin's."""
     with transaction():
         if isinstance(of, wallets.WalletRow):
             wallets.lock(of.id)
@@ -117,7 +117,7 @@ def accept(of: InvoiceRow, txid: str | None = None) -> InvoiceRow:
 
 
 def signed(refund_: PayoutRow) -> PayoutRow:
-    """Have an approved refund signed, and no more."""
+    """Have an approved refund signed, without sending it."""
     pair = CATALOGUE.pairs[refund_.currency, refund_.network]
     spend(
         purpose="payout",
@@ -137,7 +137,7 @@ def sent(refund_: PayoutRow) -> PayoutRow:
 
 
 def end(refund_: PayoutRow, ending: Ending, *, kept_units: int = 0) -> PayoutRow:
-    """End a refund as the chain or somebody decided; nothing that must always hold may be broken then."""
+    """End a refund as the chain or an operator decided, and check the invariants."""
     if ending != "cancelled" and reread(refund_).status == "approved":
         sent(refund_)
     with transaction():
@@ -156,12 +156,12 @@ def reread(refund_: PayoutRow) -> PayoutRow:
 
 
 def suspense(merchant_id: UUID, currency: str = "USDT") -> int:
-    """Return what waits in a merchant's suspense."""
+    """Return a merchant's balance in suspense."""
     return net_of(Account(merchant_id, SUSPENSE, currency))
 
 
 def fees(units: int = FEE) -> None:
-    """Let every payout of every coin on every network cost so much of its coin."""
+    """Set the network fee of every coin on every network, in that coin."""
     for currency, network in CATALOGUE.pairs:
         execute(
             "INSERT INTO network_fees (currency, network, units, quoted_at) VALUES (%s, %s, %s, app_now())"

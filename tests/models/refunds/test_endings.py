@@ -1,4 +1,4 @@
-"""What a refund takes out of suspense, and what its end gives back: to suspense or, after a reorg, to a debt."""
+"""A refund takes money from suspense; its end returns it to suspense or, after a reorg, repays a debt."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def taken() -> list[UUID | None]:
 # To the end -------------------------------------------------------------------------------------------------
 
 
-def test_a_refund_takes_what_is_in_suspense_and_ends_its_payment_once_it_is_confirmed(shop: UUID, chain: Chain) -> None:
+def test_a_confirmed_refund_from_suspense_ends_its_payment(shop: UUID, chain: Chain) -> None:
     mine = short(chain, shop)
 
     refund = send_back(mine)
@@ -81,7 +81,7 @@ def test_a_refund_takes_what_is_in_suspense_and_ends_its_payment_once_it_is_conf
 
 
 @pytest.mark.parametrize("ending", ["failed", "cancelled"])
-def test_a_refund_that_does_not_leave_gives_all_back_and_reopens_its_payment(
+def test_a_failed_refund_from_suspense_returns_all_and_reopens_its_payment(
     shop: UUID, chain: Chain, ending: str
 ) -> None:
     mine = short(chain, shop, HALF + SPECK)
@@ -96,7 +96,7 @@ def test_a_refund_that_does_not_leave_gives_all_back_and_reopens_its_payment(
     assert accept(mine).status == "paid"
 
 
-def test_specks_of_several_deposits_leave_together_and_come_back_together(shop: UUID, chain: Chain) -> None:
+def test_small_deposits_are_sent_and_returned_together(shop: UUID, chain: Chain) -> None:
     step = 10 ** (CATALOGUE.scale("USDT") - CATALOGUE.assets["USDT"].precision)
     mine = invoice(shop)
     for _ in range(3):
@@ -114,7 +114,7 @@ def test_specks_of_several_deposits_leave_together_and_come_back_together(shop: 
     assert (rounding(), suspense(shop)) == (0, 3 * (USDT + step // 2 + 1))
 
 
-def test_what_a_refund_takes_is_not_accepted_and_what_came_later_is(shop: UUID, chain: Chain) -> None:
+def test_a_refunded_deposit_is_not_accepted_and_a_later_one_is(shop: UUID, chain: Chain) -> None:
     mine = short(chain, shop)
     refund = send_back(mine)
     got = pay_in(chain, mine, USDT)
@@ -130,7 +130,7 @@ def test_what_a_refund_takes_is_not_accepted_and_what_came_later_is(shop: UUID, 
     assert suspense(shop) == 0
 
 
-def test_a_stray_is_sent_back_in_its_own_coin_and_the_last_one_ends_its_payment(shop: UUID, chain: Chain) -> None:
+def test_a_stray_is_sent_back_in_its_coin_and_the_last_one_ends_its_payment(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
     assert expired(chain, mine).is_final is False
@@ -148,7 +148,7 @@ def test_a_stray_is_sent_back_in_its_own_coin_and_the_last_one_ends_its_payment(
     assert (got.status, got.is_final, events(got)) == ("wrong_amount", True, ["invoice.wrong_amount"])
 
 
-def test_a_stray_whose_refund_fails_can_be_accepted(shop: UUID, chain: Chain) -> None:
+def test_a_stray_whose_refund_failed_can_be_accepted(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset", txid="0xstray")
     expired(chain, mine)
@@ -160,7 +160,7 @@ def test_a_stray_whose_refund_fails_can_be_accepted(shop: UUID, chain: Chain) ->
     assert MATURING in held(shop, "DAI")
 
 
-def test_a_stray_on_its_way_back_does_not_stop_the_sale(shop: UUID, chain: Chain) -> None:
+def test_a_stray_being_sent_back_does_not_stop_the_sale(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset")
     settled(mine)
@@ -176,7 +176,7 @@ def test_a_stray_on_its_way_back_does_not_stop_the_sale(shop: UUID, chain: Chain
 
 
 @pytest.mark.parametrize("status", ["pending", "awaiting_cosign", "approved"])
-def test_a_reorg_cancels_a_refund_that_is_not_signed(shop: UUID, chain: Chain, status: PayoutStatus) -> None:
+def test_a_reorg_cancels_an_unsigned_refund_from_suspense(shop: UUID, chain: Chain, status: PayoutStatus) -> None:
     mine = short(chain, shop)
     refund = send_back(mine, status=status)
 
@@ -209,9 +209,7 @@ def refunded(chain: Chain, shop: UUID, status: str) -> tuple[InvoiceRow, PayoutR
 
 
 @pytest.mark.parametrize("status", ["broadcasting", "sent", "confirmed"])
-def test_what_was_sent_back_becomes_a_debt_when_a_reorg_takes_the_deposit(
-    shop: UUID, chain: Chain, status: str
-) -> None:
+def test_a_refund_becomes_a_debt_when_a_reorg_takes_its_deposit(shop: UUID, chain: Chain, status: str) -> None:
     mine, refund = sent_away(chain, shop, status)
 
     assert reread(refund).status == status
@@ -225,7 +223,7 @@ def test_what_was_sent_back_becomes_a_debt_when_a_reorg_takes_the_deposit(
 
 @pytest.mark.parametrize("status", ["broadcasting", "sent", "confirmed"])
 @pytest.mark.parametrize("available", [HALF - 1, HALF, HALF + 1])
-def test_what_was_sent_back_is_taken_from_available_before_it_becomes_a_debt(
+def test_a_refund_of_a_lost_deposit_takes_available_before_it_makes_a_debt(
     shop: UUID, chain: Chain, status: PayoutStatus, available: int
 ) -> None:
     mine, refund = refunded(chain, shop, status)
@@ -246,7 +244,7 @@ def test_what_was_sent_back_is_taken_from_available_before_it_becomes_a_debt(
 
 
 @pytest.mark.parametrize("status", ["sent", "confirmed"])
-def test_a_deposit_that_comes_back_pays_for_its_refund(shop: UUID, chain: Chain, status: str) -> None:
+def test_a_returning_deposit_pays_for_its_refund(shop: UUID, chain: Chain, status: str) -> None:
     mine, refund = sent_away(chain, shop, status)
     txid = rows("SELECT txid FROM deposits")[0][0]
 
@@ -261,7 +259,7 @@ def test_a_deposit_that_comes_back_pays_for_its_refund(shop: UUID, chain: Chain,
     assert (owes(shop), suspense(shop), held(shop), rounding()) == (0, 0, {}, SPECK)
 
 
-def test_a_deposit_that_comes_back_after_its_debt_was_repaid_is_its_merchants(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_returning_after_its_debt_was_repaid_belongs_to_the_merchant(shop: UUID, chain: Chain) -> None:
     mine, _ = sent_away(chain, shop, "confirmed")
     txid = rows("SELECT txid FROM deposits")[0][0]
     paid(chain, invoice(shop))
@@ -273,7 +271,7 @@ def test_a_deposit_that_comes_back_after_its_debt_was_repaid_is_its_merchants(sh
     assert (owes(shop), held(shop)[AVAILABLE]) == (0, HALF)
 
 
-def test_another_deposit_in_its_place_waits_to_be_decided(shop: UUID, chain: Chain) -> None:
+def test_another_deposit_in_its_place_waits_for_a_decision(shop: UUID, chain: Chain) -> None:
     mine, _ = sent_away(chain, shop, "confirmed")
     txid = rows("SELECT txid FROM deposits")[0][0]
 
@@ -284,12 +282,12 @@ def test_another_deposit_in_its_place_waits_to_be_decided(shop: UUID, chain: Cha
 
 
 @pytest.mark.parametrize("is_back", [True, False])
-def test_a_refund_that_fails_after_a_reorg_repays_the_debt_and_not_suspense(
+def test_a_refund_failing_after_a_reorg_repays_the_debt_and_not_suspense(
     shop: UUID, chain: Chain, *, is_back: bool
 ) -> None:
     mine, refund = sent_away(chain, shop, "sent")
     if is_back:
-        # Seen again, and not confirmed yet.
+        # In a block again, but not confirmed.
         chain.pay(mine, HALF + SPECK, txid=rows("SELECT txid FROM deposits")[0][0])
 
     end(refund, "failed")
@@ -301,7 +299,7 @@ def test_a_refund_that_fails_after_a_reorg_repays_the_debt_and_not_suspense(
         assert suspense(shop) == HALF + SPECK
 
 
-def test_a_refund_that_fails_after_its_debt_was_repaid_is_the_merchants(shop: UUID, chain: Chain) -> None:
+def test_a_refund_failing_after_its_debt_was_repaid_belongs_to_the_merchant(shop: UUID, chain: Chain) -> None:
     _, refund = sent_away(chain, shop, "sent")
     paid(chain, invoice(shop))
 
@@ -310,7 +308,7 @@ def test_a_refund_that_fails_after_its_debt_was_repaid_is_the_merchants(shop: UU
     assert (owes(shop), held(shop)[AVAILABLE]) == (0, HALF)
 
 
-def test_the_fee_kept_of_a_refund_is_paid_out_of_what_the_refund_gives_back(shop: UUID, chain: Chain) -> None:
+def test_the_kept_fee_of_a_refund_is_taken_from_its_returned_sum(shop: UUID, chain: Chain) -> None:
     _, refund = sent_away(chain, shop, "sent")
     paid(chain, invoice(shop))
     assert (held(shop).get(AVAILABLE, 0), owes(shop)) == (0, 0)
@@ -320,7 +318,7 @@ def test_the_fee_kept_of_a_refund_is_paid_out_of_what_the_refund_gives_back(shop
     assert (held(shop)[AVAILABLE], owes(shop)) == (HALF - USDT // 20, 0)
 
 
-def test_who_owes_the_fee_kept_of_a_refund_is_noted_as_a_debtor(shop: UUID, chain: Chain) -> None:
+def test_a_merchant_owing_the_kept_fee_of_a_refund_is_noted_as_a_debtor(shop: UUID, chain: Chain) -> None:
     refund = sent(send_back(short(chain, shop)))
 
     end(refund, "failed", kept_units=USDT // 20)
@@ -329,7 +327,7 @@ def test_who_owes_the_fee_kept_of_a_refund_is_noted_as_a_debtor(shop: UUID, chai
     assert debts.due(10) == [(shop, "USDT")]
 
 
-def test_a_reorg_of_one_of_two_deposits_leaves_the_other_its_part(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_of_one_of_two_deposits_keeps_the_others_part(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     pay_in(chain, mine, 2 * USDT)
     chain.mine(10)
@@ -344,7 +342,7 @@ def test_a_reorg_of_one_of_two_deposits_leaves_the_other_its_part(shop: UUID, ch
     assert (owes(shop), suspense(shop)) == (0, 2 * USDT)
 
 
-def test_the_end_of_a_refund_and_a_reorg_at_once_do_not_lose_a_unit(shop: UUID, chain: Chain) -> None:
+def test_a_concurrent_end_of_a_refund_and_reorg_lose_no_unit(shop: UUID, chain: Chain) -> None:
     mine = short(chain, shop)
     refund = sent(send_back(mine))
     chain.fork(3)
@@ -360,8 +358,8 @@ def test_the_end_of_a_refund_and_a_reorg_at_once_do_not_lose_a_unit(shop: UUID, 
     assert (owes(shop), suspense(shop), held(shop)) == (0, 0, {})
 
 
-def test_settling_again_credits_nothing_that_a_refund_took(shop: UUID, chain: Chain) -> None:
-    """The guard of the credit itself: whatever judges the invoice."""
+def test_settling_again_does_not_credit_a_refunded_deposit(shop: UUID, chain: Chain) -> None:
+    """The credit itself checks it, for any caller."""
     mine = short(chain, shop)
     send_back(mine)
     execute("UPDATE invoices SET accepted_units = confirmed_units WHERE id = %s", (mine.id,))
@@ -377,7 +375,7 @@ def test_the_fee_is_the_gateways_once_the_refund_is_confirmed(shop: UUID, chain:
     assert net_of(Account(GATEWAY, "network_fees", "USDT")) == FEE
 
 
-def test_a_deposit_that_is_lost_again_before_it_is_confirmed_changes_no_debt(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_lost_again_before_confirmation_changes_no_debt(shop: UUID, chain: Chain) -> None:
     mine, _ = sent_away(chain, shop, "confirmed")
     txid = rows("SELECT txid FROM deposits")[0][0]
     chain.pay(mine, HALF + SPECK, txid=txid)
@@ -391,10 +389,8 @@ def test_a_deposit_that_is_lost_again_before_it_is_confirmed_changes_no_debt(sho
 
 
 @pytest.mark.parametrize("owner", ["invoice", "wallet"])
-def test_the_end_of_a_refund_waits_for_its_owner_before_it_touches_the_refund(
-    shop: UUID, chain: Chain, owner: str
-) -> None:
-    """Locked the other way round, a reorg and an end would wait for each other."""
+def test_the_end_of_a_refund_locks_the_owner_before_the_refund(shop: UUID, chain: Chain, owner: str) -> None:
+    """In the other order, a reorg and an end would deadlock."""
     of = short(chain, shop) if owner == "invoice" else blocked_wallet(chain, shop)
     refund = sent(send_back(of))
 
@@ -416,7 +412,7 @@ def test_the_end_of_a_refund_waits_for_its_owner_before_it_touches_the_refund(
 
 
 def blocked_wallet(chain: Chain, shop: UUID) -> WalletRow:
-    """A blocked wallet that holds something."""
+    """Make a blocked wallet that holds a deposit."""
     mine = wallet_builders.set_blocked(wallet_builders.wallet(shop), is_blocked=True)
     chain.pay_and_confirm(mine, USDT)
     wallet_builders.settled(mine)

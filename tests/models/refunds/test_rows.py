@@ -1,4 +1,4 @@
-"""Refunds from available never take more than was credited, even when a reorg takes that; and who counts as payer."""
+"""Refunds from available never exceed the credited sum, even after a reorg; finds the payer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STRANGER = "0x90f79bf6eb2c4f870365e785982e1f101e93b906"
 
 
 def release(chain: Chain) -> None:
-    """Make what was credited available."""
+    """Make credits available."""
     chain.mature()
     crediting.release_matured(chain.network, limit=100)
 
@@ -55,14 +55,14 @@ def pay(chain: Chain, mine: InvoiceRow, units: int, sender: str) -> InvoiceRow:
     return settled(mine)
 
 
-def test_whoever_paid_alone_is_the_payer(shop: UUID, chain: Chain) -> None:
+def test_the_only_sender_is_the_payer(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     pay(chain, mine, USDT, SENDER)
 
     assert pay(chain, mine, PRICE - USDT, SENDER).payer_address == checksum_evm(SENDER)
 
 
-def test_nobody_is_the_payer_once_a_stranger_sent_more_than_a_speck(shop: UUID, chain: Chain) -> None:
+def test_a_payment_has_no_payer_once_another_sender_sent_more_than_dust(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     pay(chain, mine, PRICE, SENDER)
     chain.mine(10)
@@ -74,13 +74,13 @@ def test_nobody_is_the_payer_once_a_stranger_sent_more_than_a_speck(shop: UUID, 
     assert settled(mine).payer_address == checksum_evm(SENDER)
 
 
-def test_nobody_is_the_payer_of_what_a_contract_passed_on_unseen(shop: UUID, chain: Chain) -> None:
+def test_a_payment_from_an_unknown_sender_has_no_payer(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
 
     assert pay(chain, mine, PRICE, "").payer_address == ""
 
 
-def test_a_stranger_with_a_stray_does_not_hide_the_payer(shop: UUID, chain: Chain) -> None:
+def test_a_stray_of_another_sender_does_not_hide_the_payer(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     pay(chain, mine, PRICE, SENDER)
 
@@ -89,10 +89,10 @@ def test_a_stranger_with_a_stray_does_not_hide_the_payer(shop: UUID, chain: Chai
     assert settled(mine).payer_address == checksum_evm(SENDER)
 
 
-# What is told -----------------------------------------------------------------------------------------------
+# Shown refunds ----------------------------------------------------------------------------------------------
 
 
-def test_a_payment_tells_how_much_of_it_was_refunded(shop: UUID, chain: Chain) -> None:
+def test_a_payment_shows_its_refunded_part(shop: UUID, chain: Chain) -> None:
     sold(chain, shop, PRICE)
     mine = sold(chain, shop, PRICE)
     assert told(mine) == ("none", 0)
@@ -106,7 +106,7 @@ def test_a_payment_tells_how_much_of_it_was_refunded(shop: UUID, chain: Chain) -
     assert told(mine) == ("partial", 2)
 
 
-def test_what_was_sent_back_out_of_suspense_is_a_refund_too(shop: UUID, chain: Chain) -> None:
+def test_sending_back_from_suspense_counts_as_a_refund(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, USDT + 7)
     expired(chain, mine)
@@ -120,7 +120,7 @@ def test_what_was_sent_back_out_of_suspense_is_a_refund_too(shop: UUID, chain: C
     assert told(mine) == ("none", 1)
 
 
-def test_what_was_sent_is_told_when_a_reorg_took_the_deposit(shop: UUID, chain: Chain) -> None:
+def test_a_sent_refund_is_shown_after_a_reorg_of_its_deposit(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, USDT)
     expired(chain, mine)
@@ -131,7 +131,7 @@ def test_what_was_sent_is_told_when_a_reorg_took_the_deposit(shop: UUID, chain: 
     assert told(mine) == ("full", 1)
 
 
-def test_a_stray_that_was_sent_back_is_listed_and_no_part_of_the_payment(shop: UUID, chain: Chain) -> None:
+def test_a_stray_sent_back_is_listed_but_is_not_part_of_the_payment(shop: UUID, chain: Chain) -> None:
     mine = sold(chain, shop)
     chain.pay_and_confirm(mine, USDT, currency="DAI", stray="asset")
     settled(mine)
@@ -141,7 +141,7 @@ def test_a_stray_that_was_sent_back_is_listed_and_no_part_of_the_payment(shop: U
     assert told(mine) == ("none", 1)
 
 
-def test_of_very_many_refunds_the_newest_are_told(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_of_many_refunds_are_shown(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refund_reads, "SHOWN_MAX", 2)
     mine = sold(chain, shop)
     ids = [refund(mine, USDT).id for _ in range(3)]
@@ -153,9 +153,7 @@ def test_of_very_many_refunds_the_newest_are_told(shop: UUID, chain: Chain, monk
 
 
 @pytest.mark.parametrize("status", ["pending", "awaiting_cosign", "approved"])
-def test_a_reorg_of_the_payment_cancels_its_refund_that_is_not_signed(
-    shop: UUID, chain: Chain, status: PayoutStatus
-) -> None:
+def test_a_reorg_of_a_payment_cancels_its_unsigned_refund(shop: UUID, chain: Chain, status: PayoutStatus) -> None:
     mine = sold(chain, shop)
     refused = refund(mine, 5 * USDT, status=status)
 
@@ -163,12 +161,12 @@ def test_a_reorg_of_the_payment_cancels_its_refund_that_is_not_signed(
 
     assert reread(refused).status == "cancelled"
     assert payout_events(refused)[-1] == "payout.cancelled"
-    # What it held paid for the deposit that is gone.
+    # The returned hold paid for the lost deposit.
     assert (owes(shop), held(shop)) == (0, {})
     assert settled(mine).status == "check"
 
 
-def test_a_reorg_cancels_as_many_refunds_as_are_not_covered_any_more_the_newest_first(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_cancels_uncovered_refunds_newest_first(shop: UUID, chain: Chain) -> None:
     other = sold(chain, shop, 20 * USDT)
     mine = invoice(shop)
     paid(chain, mine, PRICE)
@@ -184,7 +182,7 @@ def test_a_reorg_cancels_as_many_refunds_as_are_not_covered_any_more_the_newest_
     assert refund_reads.of_payment(CATALOGUE, other).part == "none"
 
 
-def test_a_refund_that_was_sent_stays_and_the_payment_is_owed(shop: UUID, chain: Chain) -> None:
+def test_a_sent_refund_of_a_lost_payment_becomes_a_debt(shop: UUID, chain: Chain) -> None:
     mine = sold(chain, shop)
     before = held(shop)[AVAILABLE]
     gone = sent(refund(mine, 5 * USDT))
@@ -198,7 +196,7 @@ def test_a_refund_that_was_sent_stays_and_the_payment_is_owed(shop: UUID, chain:
     assert before < PRICE
 
 
-def test_the_refund_of_a_payment_that_stands_survives_a_reorg_of_another(shop: UUID, chain: Chain) -> None:
+def test_a_refund_survives_a_reorg_of_another_payment(shop: UUID, chain: Chain) -> None:
     mine = sold(chain, shop)
     kept = refund(mine, 5 * USDT)
     paid(chain, invoice(shop))
@@ -220,9 +218,7 @@ def test_a_reorg_of_a_wallets_deposit_cancels_its_refund(shop: UUID, chain: Chai
     assert (held(shop), owes(shop)) == ({}, 0)
 
 
-def test_a_wallets_deposit_whose_refund_was_sent_is_owed_after_a_reorg_until_it_comes_back(
-    shop: UUID, chain: Chain
-) -> None:
+def test_a_sent_refund_of_a_lost_wallet_deposit_is_a_debt_until_it_returns(shop: UUID, chain: Chain) -> None:
     mine = wallet_builders.set_blocked(wallet_builders.wallet(shop), is_blocked=True)
     chain.pay_and_confirm(mine, USDT, txid="0xmine")
     wallet_builders.settled(mine)
@@ -240,11 +236,11 @@ def test_a_wallets_deposit_whose_refund_was_sent_is_owed_after_a_reorg_until_it_
 @pytest.mark.parametrize(
     ("amounts", "shares"), [([10, 20], [10, 20]), ([15, 15], [10, 20]), ([9, 9, 9], [0, 10, 10]), ([7], [0])]
 )
-def test_shares_are_whole_and_add_up(amounts: list[int], shares: list[int]) -> None:
+def test_parts_of_deposits_are_whole_and_add_up(amounts: list[int], shares: list[int]) -> None:
     assert refunds._shares(amounts, 10) == shares
 
 
-def test_cancelling_a_refund_while_a_reorg_takes_its_deposit_books_it_back_once(shop: UUID, chain: Chain) -> None:
+def test_cancelling_a_refund_during_a_reorg_of_its_deposit_books_it_once(shop: UUID, chain: Chain) -> None:
     mine = sold(chain, shop)
     refused = refund(mine, 5 * USDT, status="pending")
     chain.fork(5)

@@ -1,4 +1,4 @@
-"""Spends of families that count nothing: each stands by itself, and may die of age."""
+"""Spends with uncounted claims do not wait for each other, and may expire."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.models.spends.test_rows import SENDER, attempt, read, spend
 from tests.models.spends.test_signing import unknown
 from tests.models.treasury.builders import other_with_slot
 
-# The last block in which what is signed here may stand, the newest of a new chain's.
+# The last block for spends signed here; the newest of a new chain.
 WINDOW: Final = 100
 
 
@@ -56,13 +56,13 @@ def wait() -> None:
     execute("UPDATE app_clock SET ahead = ahead + interval '1 minute'")
 
 
-def test_who_counts_nothing_waits_behind_nobody() -> None:
+def test_an_uncounted_spend_is_stuck_by_its_own_age() -> None:
     rows = [uncounted(), uncounted(), spend(slot=1), spend(slot=2)]
     wait()
     assert [spend_reads.is_stuck(row, patience_s=60) for row in rows] == [True, True, True, False]
 
 
-def test_another_s_inclusion_gives_no_patience_where_nothing_is_counted() -> None:
+def test_another_spends_inclusion_extends_only_counted_claims() -> None:
     free, counted = uncounted(), spend(slot=2)
     wait()
     execute("UPDATE spends SET mined_txid = '0x', mined_at = app_now() WHERE id = %s", (spend(slot=1).id,))
@@ -70,7 +70,7 @@ def test_another_s_inclusion_gives_no_patience_where_nothing_is_counted() -> Non
     assert not spend_reads.is_stuck(counted, patience_s=60)
 
 
-def test_nothing_uncounted_is_a_gap_or_has_a_number() -> None:
+def test_an_uncounted_spend_is_no_gap_and_has_no_number() -> None:
     row = uncounted()
     assert not spend_reads.is_gap("ethereum", SENDER, 0)
     with pytest.raises(LookupError, match="has no number"):
@@ -78,7 +78,7 @@ def test_nothing_uncounted_is_a_gap_or_has_a_number() -> None:
     assert spend(slot=7).counter == 7
 
 
-def test_a_stranger_takes_an_uncounted_claim_with_an_alarm(logs: list[Any]) -> None:
+def test_a_stranger_taking_an_uncounted_claim_raises_an_alarm(logs: list[Any]) -> None:
     after = bury(uncounted(), "stranger")
     assert after is not None
     assert (after.state, after.outputs[0].state) == ("dead", "dead")
@@ -86,7 +86,7 @@ def test_a_stranger_takes_an_uncounted_claim_with_an_alarm(logs: list[Any]) -> N
 
 
 @pytest.mark.parametrize("slot", [None, 3])
-def test_to_expire_is_no_alarm_and_nobody_is_asked_who_it_was(slot: int | None, logs: list[Any]) -> None:
+def test_an_expired_spend_dies_without_an_alarm(slot: int | None, logs: list[Any]) -> None:
     row, chain = uncounted() if slot is None else spend(slot=slot, expires_height=WINDOW), Chain()
     assert bury(row, "expired") is None, "the scan may still find it"
     chain.mine()
@@ -96,7 +96,7 @@ def test_to_expire_is_no_alarm_and_nobody_is_asked_who_it_was(slot: int | None, 
     assert [(entry["event"], entry["log_level"]) for entry in logs] == [("spend.expired", "info")]
 
 
-def test_what_was_told_as_confirmed_does_not_expire_without_an_alarm(logs: list[Any]) -> None:
+def test_a_confirmed_spend_that_expires_raises_an_alarm(logs: list[Any]) -> None:
     row = uncounted()
     Chain().mine()
     execute("UPDATE spends SET state = 'confirmed' WHERE id = %s", (row.id,))
@@ -107,7 +107,7 @@ def test_what_was_told_as_confirmed_does_not_expire_without_an_alarm(logs: list[
     assert [entry["event"] for entry in logs] == ["spend.expired", "spend.ended_expired"]
 
 
-def test_of_a_counted_claim_the_scan_still_has_to_show_who_used_it() -> None:
+def test_a_counted_claim_is_dead_only_once_the_scan_shows_its_user() -> None:
     row = spend(slot=4)
     Chain()
     assert bury(row, "stranger") is None
@@ -117,13 +117,11 @@ def test_of_a_counted_claim_the_scan_still_has_to_show_who_used_it() -> None:
 
 
 @pytest.mark.parametrize("cause", ["expired", "stranger"])
-def test_what_the_scan_saw_is_not_dead_whatever_nodes_say_unless_a_reorg_took_it(
-    cause: tracking.Cause, logs: list[Any]
-) -> None:
+def test_a_spend_seen_by_the_scan_is_not_dead_unless_a_reorg_took_it(cause: tracking.Cause, logs: list[Any]) -> None:
     row, chain = uncounted(), Chain()
     with transaction():
         assert seen.note("ethereum", [row.txid, "0xelse"], height=chain.height, block_hash=chain._hash()) == 1
-        assert seen.note("ethereum", [row.txid], height=chain.height, block_hash=chain._hash()) == 0, "no news"
+        assert seen.note("ethereum", [row.txid], height=chain.height, block_hash=chain._hash()) == 0, "noted before"
         assert seen.note("ethereum", [], height=chain.height, block_hash=chain._hash()) == 0
     chain.mine()
     assert [bury(row, cause) for _ in range(2)] == [None, None]
@@ -131,17 +129,17 @@ def test_what_the_scan_saw_is_not_dead_whatever_nodes_say_unless_a_reorg_took_it
     assert [entry["event"] for entry in logs if entry["log_level"] == "critical"] == [
         "signing.stopped",
         "spend.death_contradicted",
-    ], "once for each stop"
+    ], "one alarm for each stop"
     execute("UPDATE chain_blocks SET hash = '0xother' WHERE height = %s", (WINDOW,))
     assert bury(row, cause) is not None
 
 
-def test_what_was_seen_before_its_row_came_back_is_not_dead_either() -> None:
+def test_a_spend_seen_before_its_row_was_restored_is_not_dead() -> None:
     row, chain = uncounted(), Chain()
     chain.mine()
     with transaction():
         new = unknown("0xother", block_height=chain.height, block_hash=chain._hash())
         assert unknown_spends.note(new)
-    # What an operator adopts becomes an attempt.
+    # A transaction that an operator adopts becomes an attempt.
     execute("UPDATE unknown_spends SET txid = %s", (row.txid,))
     assert bury(row, "expired") is None

@@ -1,4 +1,4 @@
-"""Coins as rows: one holder each, whoever asks at once, and free again when their spend is dead."""
+"""Coins are rows with one holder each, and are free again when their spend is dead."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.models.treasury.builders import spend
 
 @pytest.fixture(autouse=True)
 def _scanned(database: str) -> None:
-    """Scanned up to block 10, with two coins of block 7 and one of block 10."""
+    """Scan up to block 10, with two coins of block 7 and one of block 10."""
     del database
     begin_scan("ethereum", height=10)
     begin_scan("bsc", height=10)
@@ -45,7 +45,7 @@ def a_spend(**columns: object) -> UUID:
     return spend(recipient="0xd", token_units=1, **columns)  # type: ignore[arg-type]
 
 
-def test_free_coins_are_told_with_their_depth_and_key() -> None:
+def test_free_coins_have_their_depth_and_key() -> None:
     execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', 5, '0xours')")
     execute("UPDATE coins SET address = '0xours' WHERE vout = 1")
     execute("UPDATE coins SET depth_min = 2 WHERE txid = '0xb'")
@@ -61,8 +61,8 @@ def test_free_coins_are_told_with_their_depth_and_key() -> None:
     assert free() == [("0xa", 0), ("0xa", 1), ("0xb", 0)]
 
 
-def test_of_more_coins_than_are_asked_for_the_most_valuable_are_told() -> None:
-    """Whoever sends us many small ones keeps nothing from being paid out of the large ones that came later."""
+def test_the_most_valuable_free_coins_are_returned_first() -> None:
+    """Many small coins from a stranger must not keep payouts from using the large ones that came later."""
     execute("UPDATE coins SET units = 9 WHERE txid = '0xb'")
 
     assert [each.txid for each in coins.free("ethereum", "evm", "ETH", limit=2)] == ["0xb", "0xa"]
@@ -78,17 +78,17 @@ def test_a_coin_has_one_holder() -> None:
 
 
 @pytest.mark.parametrize("wanted", [[], [("0xnone", 0)], [("0xa", 0), ("0xa", 2)]])
-def test_what_is_not_there_is_not_held(wanted: list[tuple[str, int]]) -> None:
+def test_a_missing_coin_is_not_held(wanted: list[tuple[str, int]]) -> None:
     assert not hold(a_spend(), *wanted)
     assert len(free()) == 3
 
 
-def test_a_coin_of_another_network_or_for_nobody_is_not_held() -> None:
+def test_a_coin_of_another_network_or_without_a_spend_is_not_held() -> None:
     assert not hold(a_spend(network="bsc"), ("0xa", 0))
     assert not hold(uuid4(), ("0xa", 0))
 
 
-def test_what_is_spent_or_gone_is_not_held() -> None:
+def test_a_spent_or_vanished_coin_is_not_held() -> None:
     with transaction():
         coins.note("ethereum", [], [Spending("0xa", 0, "0xthief")], height=10, block_hash="0x10")
     execute("UPDATE coins SET created_height = NULL, created_hash = NULL WHERE txid = '0xb'")
@@ -98,7 +98,7 @@ def test_what_is_spent_or_gone_is_not_held() -> None:
     assert not hold(a_spend(), ("0xb", 0))
 
 
-def test_of_those_who_want_a_coin_at_once_one_gets_it() -> None:
+def test_one_of_several_concurrent_spends_gets_a_coin() -> None:
     wanting = [a_spend() for _ in range(4)]
     outpoints = [("0xa", 0), ("0xa", 1), ("0xb", 0)]
 
@@ -109,7 +109,7 @@ def test_of_those_who_want_a_coin_at_once_one_gets_it() -> None:
     assert rows("SELECT count(DISTINCT held_by), count(held_by) FROM coins") == [(1, 3)]
 
 
-def test_a_spend_that_rolls_back_holds_nothing() -> None:
+def test_a_rolled_back_spend_holds_no_coin() -> None:
     spend_id = a_spend()
 
     def fail() -> None:
@@ -123,7 +123,7 @@ def test_a_spend_that_rolls_back_holds_nothing() -> None:
 
 
 def test_a_dead_spends_coins_are_free_again() -> None:
-    # They say what a spend of theirs is for.
+    # The import registers the purpose of its spends.
     assert sweeps
     spend_id = a_spend(slot=7)
     other = a_spend()
@@ -155,7 +155,7 @@ def test_noting_twice_changes_nothing() -> None:
     assert rows("SELECT created_height, spent_by_txid FROM coins WHERE txid = '0xa' AND vout = 0") == [(7, "0xone")]
 
 
-def test_ours_are_told_spent_or_not() -> None:
+def test_our_coins_are_recognised_spent_or_not() -> None:
     with transaction():
         coins.note("ethereum", [], [Spending("0xa", 0, "0xone")], height=10, block_hash="0x10")
     assert coins.ours("ethereum", [("0xa", 0), ("0xb", 0), ("0xb", 1)]) == {("0xa", 0), ("0xb", 0)}
@@ -163,15 +163,15 @@ def test_ours_are_told_spent_or_not() -> None:
     assert coins.ours("ethereum", []) == set()
 
 
-def test_a_spend_whose_coin_went_is_buried_once_it_is_known_what_for() -> None:
-    # They say what a spend of theirs is for.
+def test_a_spend_whose_coin_was_taken_is_buried_once_its_taker_is_known() -> None:
+    # The import registers the purpose of its spends.
     assert sweeps
     spend_id = a_spend(slot=None)
     assert hold(spend_id, ("0xa", 0))
     with transaction():
         coins.note("ethereum", [], [Spending("0xa", 0, "0xstranger")], height=10, block_hash="0x10")
     with transaction():
-        assert tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "it may be what paid for this"
+        assert tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "the taker may have paid the same"
 
     row = spends.find(spend_id)
     assert row is not None
@@ -180,14 +180,14 @@ def test_a_spend_whose_coin_went_is_buried_once_it_is_known_what_for() -> None:
     )
     with transaction():
         assert unknown_spends.note(same)
-        assert tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "it paid the same"
+        assert tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "the taker paid the same"
     execute("UPDATE unknown_spends SET token_units = 2")
     with transaction():
         assert tracking.bury(CATALOGUE, spend_id, attempts=1) is not None
 
 
-def test_what_another_spend_of_ours_took_is_lost_at_once() -> None:
-    # They say what a spend of theirs is for.
+def test_a_coin_taken_by_another_of_our_spends_is_lost_at_once() -> None:
+    # The import registers the purpose of its spends.
     assert sweeps
     spend_id = a_spend(slot=None)
     assert hold(spend_id, ("0xa", 0))
@@ -197,21 +197,21 @@ def test_what_another_spend_of_ours_took_is_lost_at_once() -> None:
         assert tracking.bury(CATALOGUE, spend_id, attempts=1) is not None
 
 
-def test_a_spend_does_without_what_a_later_attempt_alone_claims_once_that_is_gone_for_good() -> None:
+def test_a_lost_coin_that_only_a_later_attempt_claims_is_no_longer_needed() -> None:
     spend_id, other = a_spend(slot=None), a_spend(slot=None, txid="0xstranger")
     assert hold(spend_id, ("0xa", 0))
     with transaction():
         assert held_coins.hold(spend_id, [("0xa", 1)], number=1)
     both = [("0xa", 0), ("0xa", 1)]
-    assert held_coins.needing("ethereum", both[1:], depth=1) == [spend_id], "it lies there"
+    assert held_coins.needing("ethereum", both[1:], depth=1) == [spend_id], "the coin is still unspent"
     with transaction():
         coins.note("ethereum", [], [Spending("0xa", 1, "0xstranger")], height=9, block_hash="0x9")
 
     assert held_coins.needing("ethereum", both[1:], depth=3) == [spend_id], "not deep enough"
     assert held_coins.needing("ethereum", both[1:], depth=2) == []
-    assert held_coins.needing("ethereum", both, depth=2) == [spend_id], "the other one is in all attempts"
+    assert held_coins.needing("ethereum", both, depth=2) == [spend_id], "the other coin is in all attempts"
     with transaction():
-        assert held_coins.take_over(spend_id, "ethereum", both) == 0, "it has them"
+        assert held_coins.take_over(spend_id, "ethereum", both) == 0, "the spend holds them"
         assert held_coins.take_over(other, "ethereum", both, number=4) == 1
     assert rows("SELECT vout, held_by, held_number FROM coins WHERE txid = '0xa' ORDER BY vout") == [
         (0, spend_id, 0),

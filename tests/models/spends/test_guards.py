@@ -1,4 +1,4 @@
-"""What the signer asks of the ledger and of its own rows before it signs, one doubt at a time."""
+"""The signer's checks of the ledger and of its own rows before it signs, one at a time."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ def _database(database: str) -> None:
 
 
 def move(of: PayoutRow, reference: str, units: int) -> None:
-    """Hold so much more of the merchant's money; with less than nothing, give it back."""
+    """Hold more of the merchant's money; a negative sum returns it."""
     available = Account(of.merchant_id, AVAILABLE, of.currency)
     with transaction():
         post(reference, [Transfer(available, of.held, units) if units > 0 else Transfer(of.held, available, -units)])
 
 
 def cheque(*, units: int = 11 * USDT) -> PayoutRow:
-    """A payout of a cheque, whose money another one's hold stands beside."""
+    """Return a cheque's payout; another payout's hold has an equal sum."""
     shop = funded()
     beside = payout(shop)
     move(beside, "payout_link:one:hold", units)
     return payout(shop, hold_reference="payout_link:one:hold", status="approved")
 
 
-def test_a_payout_is_held_by_its_own_reference() -> None:
+def test_a_payouts_hold_is_found_by_its_own_reference() -> None:
     assert payout_queue.is_held(payout(funded()))
 
 
-def test_a_cheque_that_was_given_back_holds_no_money_for_its_payout() -> None:
-    """Though as much is held for others."""
+def test_a_returned_cheque_holds_no_money_for_its_payout() -> None:
+    """Although an equal sum is held for others."""
     order = cheque()
     move(order, "payout_link:one:return", -11 * USDT)
     assert not payout_queue.is_held(reread(order))
 
 
 @pytest.mark.parametrize("ending", ["leave", "return"])
-def test_money_that_left_or_came_back_is_held_no_more(ending: str) -> None:
-    """Though as much is held for others."""
+def test_money_that_left_or_returned_is_not_held(ending: str) -> None:
+    """Although an equal sum is held for others."""
     order = cheque()
     move(order, f"payout:{order.id}:{ending}", -1)
     move(order, "test:more", 1)
@@ -60,11 +60,11 @@ def test_money_that_left_or_came_back_is_held_no_more(ending: str) -> None:
 
 
 @pytest.mark.parametrize(("units", "is_held"), [(11 * USDT, True), (11 * USDT - 1, False)])
-def test_a_cheques_hold_has_to_be_the_whole_of_it(units: int, *, is_held: bool) -> None:
+def test_a_cheques_hold_must_cover_it_fully(units: int, *, is_held: bool) -> None:
     assert payout_queue.is_held(cheque(units=units)) is is_held
 
 
-def test_bytes_that_left_the_chain_are_given_to_the_nodes_at_once() -> None:
+def test_bytes_taken_out_of_a_block_are_sent_to_the_nodes_at_once() -> None:
     row = spend()
     spends.note_tried(row.id, 0, error="")
     mined(row)
@@ -74,26 +74,28 @@ def test_bytes_that_left_the_chain_are_given_to_the_nodes_at_once() -> None:
 
 
 @pytest.mark.parametrize("change", ["raw = 'other'", "txid = 'other'", "number = 1", "spend_id = gen_random_uuid()"])
-def test_what_was_signed_stays_what_it_was(change: str) -> None:
-    """It may be on its way; sent again is that and nothing else."""
+def test_a_signed_attempt_is_immutable(change: str) -> None:
+    """It may be on its way: sending it again must send the same bytes."""
     row = spend()
     with pytest.raises(Exception, match="append-only"):
         execute(f"UPDATE spend_attempts SET {change} WHERE spend_id = %s", (row.id,))
 
 
-def test_a_slot_whose_winner_the_chain_lost_is_a_gap_again() -> None:
-    """A stranger took it for good, as it seemed; what waits behind it waits for somebody to use it."""
+def test_the_slot_of_a_dead_spend_is_a_gap_again() -> None:
+    """A stranger seemed to have taken it for good. The spends behind it wait until the slot is used."""
     lost = spend(slot=4)
     spend(slot=5)
     assert not spend_reads.is_gap("ethereum", lost.sender, 4)
     spends.finish(lost, "dead", booked_fee_units=0)
     assert spend_reads.is_gap("ethereum", lost.sender, 4)
     mined(spend(slot=6))
-    assert not spend_reads.is_gap("ethereum", lost.sender, 4), "a later one is in a block, so the chain has used it"
+    assert not spend_reads.is_gap("ethereum", lost.sender, 4), (
+        "a later slot is in a block, so the chain has used this one"
+    )
 
 
-def test_who_locks_a_spend_is_waited_for() -> None:
-    """A verdict over its attempts and another attempt for it must not pass each other."""
+def test_a_locked_spend_is_waited_for() -> None:
+    """A verdict over its attempts and another attempt must not pass each other."""
     row = spend()
     with transaction():
         assert spends.lock(row.id) is not None
@@ -103,7 +105,7 @@ def test_who_locks_a_spend_is_waited_for() -> None:
     assert "could not obtain lock" in str(outcome)
 
 
-def test_what_is_on_its_way_is_neither_put_off_nor_refused() -> None:
+def test_a_payout_on_its_way_is_neither_postponed_nor_refused() -> None:
     order = taken(payout(funded()), "approved", "broadcasting")
     payout_queue.postpone(order.id, seconds=60, reason="test", waiting_for="network")
     assert not payout_queue.refuse(order.id, reason="test")
@@ -112,7 +114,7 @@ def test_what_is_on_its_way_is_neither_put_off_nor_refused() -> None:
     assert rows("SELECT refused_since, wait_reason FROM payouts") == [(None, "")]
 
 
-def test_the_signer_adds_up_what_leaves_by_one_network_within_one_hour() -> None:
+def test_the_signer_sums_spends_of_one_network_within_an_hour() -> None:
     for cents in (300, 400):
         signer_counters.add(uuid7(), merchant_id=uuid7(), network="ethereum", usd_cents=cents)
     assert (signer_counters.spent().hour, signer_counters.spent().day) == (700, 700)

@@ -1,4 +1,4 @@
-"""Which order an unknown transaction paid: by gross sum, recipient, coin and memo, or by nobody's guess."""
+"""Finds the payout that an unknown departure paid, by gross sum, recipient, coin and memo."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shop(database: str) -> UUID:
 
 
 def order(shop: UUID, *, fee: int = FEE, gross: int = GROSS, **others: Any) -> PayoutRow:
-    """Write an order of ether, the network's fee out of its gross sum."""
+    """Write a payout of ether with the network's fee inside its gross sum."""
     payout_id = uuid7()
     told: dict[str, Any] = {
         "id": payout_id, "merchant_id": shop, "order_id": str(payout_id), "kind": "payout", "currency": "ETH",
@@ -47,7 +47,7 @@ def order(shop: UUID, *, fee: int = FEE, gross: int = GROSS, **others: Any) -> P
 
 
 def left(units: int, txid: str = "0xlost", *, slot: int = 3, **part: Any) -> UnknownRow:
-    """Note an unknown transaction of one output."""
+    """Note an unknown departure of one output."""
     new = unknown(txid, slot=slot, recipient=TO, token_units=units, outputs=[Part(TO, units, **part).tells()])
     with transaction():
         assert unknown_spends.note(new)
@@ -77,7 +77,7 @@ def asker(of: UnknownRow, *taken: UUID) -> UUID | None:
         ({"address": "0x" + "52" * 20}, GROSS - 3 * FEE, False),
     ],
 )
-def test_an_order_is_found_by_its_gross_sum(
+def test_a_payout_is_found_by_its_gross_sum(
     shop: UUID, fields: dict[str, Any], units: int, *, is_matched: bool
 ) -> None:
     made = order(shop, **fields)
@@ -89,29 +89,29 @@ def test_an_order_is_found_by_its_gross_sum(
     assert matching.payers(CATALOGUE, made) == ["0xlost"] * is_open
 
 
-def test_the_exact_sum_goes_before_the_gross_one(shop: UUID) -> None:
+def test_an_exact_sum_is_preferred_to_a_gross_one(shop: UUID) -> None:
     order(shop)
     exact = order(shop, gross=GROSS - 2 * FEE, fee=FEE)
     assert asker(left(GROSS - 3 * FEE)) == exact.id
 
 
-def test_memos_tell_orders_apart(shop: UUID) -> None:
+def test_memos_distinguish_payouts(shop: UUID) -> None:
     order(shop, memo="1")
     second = order(shop, memo="2")
     assert asker(left(GROSS - 2 * FEE, memo="2")) == second.id
 
 
-def test_what_two_orders_may_have_asked_for_is_left_to_an_operator(shop: UUID) -> None:
+def test_a_departure_that_two_merchants_payouts_match_is_left_to_an_operator(shop: UUID) -> None:
     first = order(shop)
     other = order(merchant())
     found = left(GROSS - 2 * FEE)
     assert asker(found) is None
     assert asker(found, other.id) == first.id
     order(shop)
-    assert asker(found, other.id) == first.id, "of two that are alike the oldest"
+    assert asker(found, other.id) == first.id, "of two equal payouts the oldest"
 
 
-def test_of_two_sums_that_an_order_may_have_asked_for_none_is_taken(shop: UUID) -> None:
+def test_a_payout_that_matches_two_sums_gets_neither(shop: UUID) -> None:
     made = order(shop)
     first = left(GROSS - 2 * FEE)
     left(GROSS - 2 * FEE, "0xalike", slot=4)
@@ -122,7 +122,7 @@ def test_of_two_sums_that_an_order_may_have_asked_for_none_is_taken(shop: UUID) 
     assert asker(first) is None
 
 
-def test_a_payout_takes_over_the_sums_of_its_transaction(shop: UUID) -> None:
+def test_a_payout_takes_over_the_sums_of_its_departure(shop: UUID) -> None:
     kept, back = order(shop), order(shop, is_fee_on_top=True, funded_from="suspense", kind="stray", amount_units=1)
     for made in (kept, back):
         with transaction():
@@ -131,25 +131,25 @@ def test_a_payout_takes_over_the_sums_of_its_transaction(shop: UUID) -> None:
         assert after.amount_units == (GROSS if made is kept else GROSS - 2 * FEE)
 
 
-def test_a_repeat_may_be_made_as_long_as_its_transaction_waits(shop: UUID) -> None:
-    """Asked before it is written."""
+def test_an_order_may_be_a_repeat_while_a_matching_departure_waits(shop: UUID) -> None:
+    """It is checked before the order is written."""
     new = order(shop)
     execute("UPDATE payouts SET status = 'cancelled'")
     assert not matching.is_repeat(CATALOGUE, new)
     left(GROSS - 9 * FEE)
-    assert not matching.is_repeat(CATALOGUE, new), "at no fee that was charged"
+    assert not matching.is_repeat(CATALOGUE, new), "no charged fee explains the sum"
     found = left(GROSS - 2 * FEE, "0xnear", slot=4)
     assert matching.is_repeat(CATALOGUE, new)
     order(shop)
-    assert not matching.is_repeat(CATALOGUE, new), "another one asks for it"
+    assert not matching.is_repeat(CATALOGUE, new), "another payout matches it"
     execute("UPDATE payouts SET status = 'cancelled'")
     with transaction():
         unknown_spends.name_payout(found, 0, new.id)
-    assert not matching.is_repeat(CATALOGUE, new), "an operator has said whose it is"
+    assert not matching.is_repeat(CATALOGUE, new), "an operator has named its payout"
     assert "0xnear" in matching.payers(CATALOGUE, new)
 
 
-def test_what_is_no_payout_of_an_offered_coin_matches_nothing(shop: UUID) -> None:
+def test_a_departure_that_is_no_payout_of_an_offered_coin_matches_none(shop: UUID) -> None:
     made = order(shop)
     found = left(GROSS - FEE)
     gone = found.but(currency="USDT", contract="0xelsewhere")
@@ -164,11 +164,11 @@ def test_what_is_no_payout_of_an_offered_coin_matches_nothing(shop: UUID) -> Non
     execute("UPDATE unknown_spends SET is_transfer = false")
     assert matching.payers(CATALOGUE, made) == []
     execute("UPDATE unknown_spends SET spends = '[[\"0xcoin\", 0]]'")
-    assert matching.payers(CATALOGUE, made) == ["0xlost"], "coins of others beside ours may be ours too"
+    assert matching.payers(CATALOGUE, made) == ["0xlost"], "foreign coins among ours may be ours too"
     assert matching.ledger_units(CATALOGUE, found.but(currency="BTC"), 1) is None
 
 
-def test_a_named_order_is_paid_at_whatever_fee_but_of_that_sum_at_most(shop: UUID) -> None:
+def test_a_named_payout_is_matched_at_any_fee_up_to_its_sum(shop: UUID) -> None:
     made = order(shop)
     found = left(1)
     assert matching.is_paid_by(made, found, found.parts[0], 1)
@@ -177,7 +177,7 @@ def test_a_named_order_is_paid_at_whatever_fee_but_of_that_sum_at_most(shop: UUI
     assert not matching.is_paid_by(made.but(memo="7"), found, found.parts[0], 1)
 
 
-def test_an_order_that_was_sent_may_have_been_signed_anew_in_what_was_lost(shop: UUID) -> None:
+def test_a_sent_payout_may_have_been_signed_again_in_the_lost_time(shop: UUID) -> None:
     made = order(shop)
     found = left(GROSS - FEE)
 
@@ -185,7 +185,7 @@ def test_an_order_that_was_sent_may_have_been_signed_anew_in_what_was_lost(shop:
         return [each.id for each in matching.rivals(CATALOGUE, found, found.parts[0])]
 
     taken(made, "broadcasting")
-    assert rivals() == [], "it has a slot, which nothing else can have"
+    assert rivals() == [], "its slot is its own"
     execute(
         "INSERT INTO spend_attempts (spend_id, number, network, txid, raw, ceiling_units, terms, expires_at)"
         " SELECT id, 0, network, '0xours', '\\x00', 1, '{}', app_now() FROM spends"
@@ -200,20 +200,20 @@ def test_an_order_that_was_sent_may_have_been_signed_anew_in_what_was_lost(shop:
     assert rivals() == []
 
 
-def test_the_cheques_of_a_sum_are_found(shop: UUID) -> None:
+def test_cheques_of_a_sum_are_found(shop: UUID) -> None:
     found = left(GROSS)
     link = new_link(shop, currency="ETH", amount_units=GROSS)
     link.write()
     assert matching.cheques(CATALOGUE, found, found.parts[0], limit=9) == [link.id]
     assert matching.has_moved(CATALOGUE, network="ethereum", currency="ETH", units=GROSS)
     execute("UPDATE unknown_spends SET token_units = 1")
-    assert matching.has_moved(CATALOGUE, network="ethereum", currency="ETH", units=GROSS), "one output of several"
+    assert matching.has_moved(CATALOGUE, network="ethereum", currency="ETH", units=GROSS), "one of several outputs"
     assert not matching.has_moved(CATALOGUE, network="ethereum", currency="ETH", units=1 + GROSS)
-    assert not matching.has_moved(CATALOGUE, network="ethereum", currency="USDT", units=1), "it has fewer digits"
+    assert not matching.has_moved(CATALOGUE, network="ethereum", currency="USDT", units=1), "USDT has fewer digits"
     assert not matching.has_moved(CATALOGUE, network="bitcoin", currency="ETH", units=GROSS)
 
 
-def test_what_an_older_version_noted_has_no_memo(shop: UUID) -> None:
+def test_a_departure_noted_by_an_older_version_has_no_memo(shop: UUID) -> None:
     del shop
     found = left(GROSS)
     execute("UPDATE unknown_spends SET outputs = jsonb_build_array(outputs -> 0 #- '{memo}')")
@@ -222,7 +222,7 @@ def test_what_an_older_version_noted_has_no_memo(shop: UUID) -> None:
     assert again.parts == found.parts
 
 
-def test_the_coins_of_a_network_that_is_not_signed_for_are_doubted(shop: UUID) -> None:
+def test_coins_of_a_network_that_is_not_signed_for_are_doubted(shop: UUID) -> None:
     """By its stop, and before that by its mark alone."""
     del shop
     served = {"ethereum", "tron", "bitcoin"}

@@ -1,4 +1,4 @@
-"""The version before goes on beside this one: what it writes this one reads, and the other way round."""
+"""The version before runs on while this one runs: each reads the rows that the other writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _database(database: str) -> None:
     del database
 
 
-def test_what_the_older_version_offers_is_read_as_terms() -> None:
+def test_an_offer_of_the_older_version_is_read_as_terms() -> None:
     row = spend()
     execute(
         "INSERT INTO spend_attempts (spend_id, number, network, txid, raw, gas_limit, price_units, tip_units,"
@@ -37,7 +37,7 @@ def test_what_the_older_version_offers_is_read_as_terms() -> None:
     assert (newest.expires_at, newest.expires_height) == (None, None)
 
 
-def test_the_older_version_reads_what_was_offered() -> None:
+def test_the_older_version_reads_an_offer_of_this_one() -> None:
     row = spend()
     attempt(row, 1).but(terms=TERMS).write()
 
@@ -46,7 +46,7 @@ def test_the_older_version_reads_what_was_offered() -> None:
     ]
 
 
-def test_another_family_s_terms_are_no_gas_to_the_older_version() -> None:
+def test_the_older_version_reads_no_gas_from_another_familys_terms() -> None:
     row = spend()
     attempt(row, 1).but(terms={"satoshi_units": 9}, ceiling_units=900, expires_height=70).write()
 
@@ -55,7 +55,7 @@ def test_another_family_s_terms_are_no_gas_to_the_older_version() -> None:
     assert (newest.gas_limit, newest.price_units, newest.tip_units, newest.data_units) == (0, 0, 0, 0)
 
 
-def test_an_unknown_transaction_of_the_older_version_has_terms() -> None:
+def test_an_unknown_departure_of_the_older_version_has_terms() -> None:
     execute(
         "INSERT INTO unknown_spends (id, network, txid, sender, slot, recipient, currency, decimals, token_units,"
         " is_transfer, raw, gas_limit, price_units, tip_units, is_success, chain_fee_units)"
@@ -72,7 +72,7 @@ def test_an_unknown_transaction_of_the_older_version_has_terms() -> None:
 @pytest.mark.parametrize(
     "change", ["ceiling_units = 1", "terms = '{}'", "expires_height = 9", "expires_at = app_now()"]
 )
-def test_what_was_offered_is_signed(change: str) -> None:
+def test_the_signed_terms_are_the_offered_ones(change: str) -> None:
     spend()
     with pytest.raises(Exception, match="spend_attempts"):
         execute(f"UPDATE spend_attempts SET {change}")
@@ -103,7 +103,7 @@ def test_a_spend_of_the_older_version_has_one_output() -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_an_output_follows_what_the_older_version_does_to_its_spend(state: str) -> None:
+def test_an_output_follows_the_older_versions_changes_to_its_spend(state: str) -> None:
     ended = state if state in {"confirmed", "failed", "dead"} else "open"
     assert read(old_spend(state=state)).outputs[0].state == ended
     spend_id = old_spend(slot=4)
@@ -118,7 +118,7 @@ def test_an_output_follows_what_the_older_version_does_to_its_spend(state: str) 
     assert (output.problem, output.lost_units, output.charged_units) == ("less", 3, 2)
 
 
-def test_a_reorg_that_the_older_version_notes_takes_the_effect_off_the_output() -> None:
+def test_a_reorg_noted_by_the_older_version_clears_the_outputs_effect() -> None:
     spend_id = old_spend(state="mined", effect="other", left_units=5, arrived_units=4, problem="less")
     execute(
         "UPDATE spends SET state = 'sent', effect = NULL, left_units = NULL, arrived_units = NULL, problem = ''"
@@ -131,8 +131,8 @@ def test_a_reorg_that_the_older_version_notes_takes_the_effect_off_the_output() 
     )  # fmt: skip
 
 
-def test_what_leaves_the_end_alone_leaves_the_output_s_alone() -> None:
-    """A confirmed spend is taken out of its block, put into another and settled, and stays confirmed."""
+def test_a_change_that_keeps_the_spends_end_keeps_the_outputs() -> None:
+    """A confirmed spend leaves its block, enters another and is settled, and stays confirmed."""
     spend_id = old_spend(state="confirmed", effect="exact")
     execute("UPDATE spends SET effect = NULL WHERE id = %s", (spend_id,))
     execute("UPDATE spends SET effect = 'exact', settled_at = app_now(), lost_units = 1 WHERE id = %s", (spend_id,))
@@ -140,12 +140,12 @@ def test_what_leaves_the_end_alone_leaves_the_output_s_alone() -> None:
     assert (output.state, output.effect, output.lost_units) == ("confirmed", "exact", 1)
 
 
-def test_the_older_version_reads_the_one_output_in_the_spend() -> None:
+def test_the_older_version_reads_a_single_output_in_the_spend() -> None:
     row = spend()
     assert rows("SELECT recipient, payout_id, memo FROM spends WHERE id = %s", (row.id,)) == [("0xr", None, "")]
 
 
-def test_of_several_outputs_the_older_version_reads_none() -> None:
+def test_the_older_version_reads_no_output_of_several() -> None:
     many = Many(Chain())
     assert rows("SELECT recipient, payout_id, memo, token_units FROM spends") == [(None, None, "", 3 * 10**7)]
     alone = many.orders[0]
@@ -154,7 +154,7 @@ def test_of_several_outputs_the_older_version_reads_none() -> None:
     assert rows("SELECT recipient, payout_id FROM spends WHERE state <> 'dead'") == [(alone.address, alone.id)]
 
 
-def test_both_versions_pay_a_payout_once() -> None:
+def test_the_two_versions_pay_a_payout_once() -> None:
     order = taken(payout(funded()), "approved", "broadcasting")
     with pytest.raises(Exception, match="_by_payout"):
         old_spend(purpose="payout", payout_id=order.id, slot=9)

@@ -1,4 +1,4 @@
-"""Spends and what surrounds them as rows: guarded changes, figures, and what the queue says of payouts."""
+"""Spends, attempts and slots as rows: guarded changes, sums, and the queue's view of payouts."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def test_an_output_is_read_to_the_last_unit() -> None:
     )  # fmt: skip
 
 
-def test_a_slot_follows_what_the_chain_has_used_and_never_goes_back() -> None:
+def test_the_next_slot_follows_the_chain_and_never_goes_back() -> None:
     taken = [spends.take_slot("ethereum", SENDER, at_least=at_least) for at_least in (3, 3, 9, 0)]
     assert taken == [3, 4, 9, 10]
     assert spends.take_slot("polygon", SENDER, at_least=0) == 0
 
 
-def test_a_slot_of_a_transaction_that_rolled_back_is_taken_again() -> None:
+def test_a_rolled_back_slot_is_taken_again() -> None:
     def fail() -> None:
         with transaction():
             spends.take_slot("ethereum", SENDER, at_least=3)
@@ -84,7 +84,7 @@ def test_a_slot_of_a_transaction_that_rolled_back_is_taken_again() -> None:
     assert spends.take_slot("ethereum", SENDER, at_least=3) == 3
 
 
-def test_slots_taken_at_once_are_different() -> None:
+def test_slots_taken_concurrently_are_different() -> None:
     def take(_number: int) -> int:
         with transaction():
             return spends.take_slot("ethereum", SENDER, at_least=0)
@@ -92,7 +92,7 @@ def test_slots_taken_at_once_are_different() -> None:
     assert sorted(at_once(6, take)) == list(range(6))  # type: ignore[type-var]
 
 
-def test_one_slot_is_one_spends_unless_that_is_dead() -> None:
+def test_a_slot_belongs_to_one_spend_that_is_not_dead() -> None:
     first = spend(slot=4)
     with pytest.raises(Exception, match="spends_by_slot"):
         spend(slot=4)
@@ -100,10 +100,10 @@ def test_one_slot_is_one_spends_unless_that_is_dead() -> None:
     assert spend(slot=4).slot == 4
 
 
-def test_a_change_starts_from_the_state_that_was_read() -> None:
+def test_a_change_needs_the_state_that_was_read() -> None:
     row = spend()
     assert [spends.mark_sent(row.id), spends.mark_sent(row.id)] == [True, False]
-    assert not spends.finish(row, "failed", booked_fee_units=0), "it was signed when it was read, and is sent"
+    assert not spends.finish(row, "failed", booked_fee_units=0), "it was read as signed and is sent"
     row = read(row.id)
     assert [mined(row), mined(row)] == [True, False]
     row = read(row.id)
@@ -116,7 +116,7 @@ def test_a_change_starts_from_the_state_that_was_read() -> None:
     assert not spends.take_out(row.id)
 
 
-def test_an_attempt_joins_only_what_waits_and_only_as_the_next() -> None:
+def test_an_attempt_is_added_only_to_a_waiting_spend_with_the_next_number() -> None:
     row = spend()
     assert not spends.add_attempt(attempt(row, 2))
     assert spends.add_attempt(attempt(row, 1, price=20))
@@ -126,7 +126,7 @@ def test_an_attempt_joins_only_what_waits_and_only_as_the_next() -> None:
     assert not spends.add_attempt(attempt(row, 2))
 
 
-def test_what_is_signed_and_in_no_block_is_promised_at_its_newest_price() -> None:
+def test_spends_in_no_block_promise_their_sums_at_the_newest_price() -> None:
     spend(units=5)
     bumped = spend(units=6)
     spends.add_attempt(attempt(bumped, 1, price=20))
@@ -142,7 +142,7 @@ def test_what_is_signed_and_in_no_block_is_promised_at_its_newest_price() -> Non
     assert spend_reads.promised("polygon", SENDER, None).gas_units == 0
 
 
-def test_depth_is_counted_in_what_was_scanned_and_nowhere_else() -> None:
+def test_depth_is_counted_in_scanned_blocks_only() -> None:
     begin_scan("ethereum", height=10, block_hash="0xa")
 
     def depth(height: int, block_hash: str) -> int:
@@ -150,11 +150,11 @@ def test_depth_is_counted_in_what_was_scanned_and_nowhere_else() -> None:
 
     assert (depth(10, "0xa"), depth(10, "0xb"), depth(11, "0xb"), depth(9, "0xc")) == (1, 0, 0, 0)
     execute("UPDATE chain_cursors SET height = 300")
-    assert (depth(10, "0xa"), depth(9, "0xc")) == (291, 292), "too old to be kept, and too old to be replaced"
+    assert (depth(10, "0xa"), depth(9, "0xc")) == (291, 292), "pruned blocks are too old to be replaced"
     assert spend_reads.depth("polygon", height=10, block_hash="0xa", settled_blocks=256) == 0
 
 
-def test_a_verdict_of_an_oracle_holds_for_a_day() -> None:
+def test_an_oracles_verdict_holds_for_a_day() -> None:
     assert payout_queue.verdict("ethereum", "0x1") is None
     payout_queue.store_verdict("ethereum", "0x1", is_sanctioned=True)
     assert payout_queue.verdict("ethereum", "0x1") is True
@@ -164,10 +164,10 @@ def test_a_verdict_of_an_oracle_holds_for_a_day() -> None:
     payout_queue.store_verdict("ethereum", "0x1", is_sanctioned=False)
     assert payout_queue.verdict("ethereum", "0x1") is False
     execute("UPDATE app_clock SET ahead = ahead - interval '10 hours'")
-    assert payout_queue.verdict("ethereum", "0x1") is None, "of a time that is still to come"
+    assert payout_queue.verdict("ethereum", "0x1") is None, "a verdict from the future"
 
 
-def test_metrics_tell_what_waits() -> None:
+def test_metrics_count_waiting_spends() -> None:
     spend()
     found = {metric.name: metric for metric in gauges.payout_gauges()}
     assert [(s.labels, s.value) for s in found["sluice_spends_waiting"].samples] == [({"network": "ethereum"}, 1)]

@@ -1,4 +1,4 @@
-"""What ends a stop: nothing but a scan that has caught up, with nothing unknown, as the rows say under the lock."""
+"""A stop ends once the scan has caught up and no unknown departure is left, as checked under its lock."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def unknown(txid: str = "0xlost", **others: object) -> UnknownRow:
 
 @pytest.fixture
 def stopped(database: str) -> Stop:
-    """What the signer read before: all was well then."""
+    """Return a stop as the signer read it, when all was well."""
     del database
     assert signing.watch("ethereum") is None
     with transaction():
@@ -46,7 +46,7 @@ def stopped(database: str) -> Stop:
     return found
 
 
-def test_the_first_ones_who_look_at_once_stop_nothing(database: str) -> None:
+def test_the_first_concurrent_watches_stop_no_network(database: str) -> None:
     del database
     for number in range(5):
         assert at_once(4, lambda _, network=f"network-{number}": signing.watch(network)) == [None] * 4
@@ -57,7 +57,7 @@ def test_a_stop_ends_once(stopped: Stop) -> None:
     assert rows("SELECT next_slot FROM spend_accounts") == [(4,)]
 
 
-def test_what_was_found_since_the_signer_looked_keeps_the_stop(stopped: Stop) -> None:
+def test_a_departure_found_since_the_signers_reading_keeps_the_stop(stopped: Stop) -> None:
     with transaction():
         assert unknown_spends.note(unknown())
     signing.note_caught_up("ethereum")
@@ -66,13 +66,13 @@ def test_what_was_found_since_the_signer_looked_keeps_the_stop(stopped: Stop) ->
     assert signing.resume(stopped, {SENDER: 4})
 
 
-def test_a_scan_that_has_to_catch_up_anew_keeps_the_stop(stopped: Stop) -> None:
+def test_a_scan_that_must_catch_up_again_keeps_the_stop(stopped: Stop) -> None:
     with transaction():
         assert not signing.stop("ethereum", reason="again")
     assert not signing.resume(stopped.but(is_caught_up=True), {SENDER: 4})
 
 
-def test_a_stop_that_came_with_a_backup_begins_anew(stopped: Stop) -> None:
+def test_a_stop_restored_with_a_backup_begins_again(stopped: Stop) -> None:
     execute("UPDATE signing_stops SET stopped_at = stopped_at - interval '1 day'")
     watched = signing.watch("ethereum")
     assert watched is not None
@@ -86,13 +86,13 @@ def test_a_stop_that_came_with_a_backup_begins_anew(stopped: Stop) -> None:
         assert watched.age_s < HOUR_S
         execute("UPDATE signing_stops SET stopped_at = stopped_at - interval '59 minutes'")
     assert watched.age_s < HOUR_S
-    assert signing.read("ethereum").age_s > HOUR_S, "it began anew once"  # type: ignore[union-attr]
+    assert signing.read("ethereum").age_s > HOUR_S, "it began again only once"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
     ("clock_s", "chain_s", "is_over"), [(601, 601, True), (599, 999, False), (999, 599, False)]
 )  # fmt: skip
-def test_what_lives_in_a_window_is_waited_for_by_our_clock_and_by_the_chain_s(
+def test_a_window_must_have_passed_by_the_gateways_clock_and_the_chains(
     database: str,
     clock_s: int,
     chain_s: int,
@@ -102,7 +102,7 @@ def test_what_lives_in_a_window_is_waited_for_by_our_clock_and_by_the_chain_s(
     with transaction():
         assert signing.stop("ethereum", reason="a test")
     signing.note_caught_up("ethereum", window_s=600)
-    assert [each.is_caught_up for each in signing.listing()] == [False], "nothing is scanned yet"
+    assert [each.is_caught_up for each in signing.listing()] == [False], "no block is scanned yet"
 
     now = value("SELECT app_now()")
     block = ChainBlock(
@@ -128,11 +128,11 @@ def test_the_newest_block_of_nodes_that_may_have_gone_back_ends_no_stop(
     del database
     with transaction():
         assert signing.stop("ethereum", reason="a test")
-    # Blocks follow the real clock, ours may be moved.
+    # Blocks follow the real clock, while the gateway's may be moved.
     execute("UPDATE app_clock SET ahead = interval '1 day'")
     execute("UPDATE signing_stops SET stopped_at = app_now() - interval '60 seconds'")
     signing.note_caught_up("ethereum", age_max_s=120, needs_new_block=needs_new_block)
-    assert [each.is_caught_up for each in signing.listing()] == [False], "nothing is scanned yet"
+    assert [each.is_caught_up for each in signing.listing()] == [False], "no block is scanned yet"
     block_time = value("SELECT clock_timestamp()") - timedelta(seconds=block_age_s)
     cursors.start(
         ChainBlock(network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0", block_time=block_time)
@@ -141,7 +141,7 @@ def test_the_newest_block_of_nodes_that_may_have_gone_back_ends_no_stop(
     assert [each.is_caught_up for each in signing.listing()] == [is_over]
 
 
-def test_a_block_that_its_miner_dated_ahead_ends_no_stop_that_is_younger_than_its_receipt(database: str) -> None:
+def test_a_block_dated_ahead_ends_no_stop_younger_than_its_receipt(database: str) -> None:
     del database
     ahead = value("SELECT clock_timestamp()") + timedelta(hours=1)
     block = ChainBlock(network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0", block_time=ahead)
@@ -159,7 +159,7 @@ def test_a_block_that_its_miner_dated_ahead_ends_no_stop_that_is_younger_than_it
     assert [each.is_caught_up for each in signing.listing()] == [True]
 
 
-def test_what_is_unknown_is_read_as_it_was_noted(database: str) -> None:
+def test_an_unknown_departure_is_read_as_noted(database: str) -> None:
     del database
     with transaction():
         assert unknown_spends.note(unknown())
@@ -169,7 +169,7 @@ def test_what_is_unknown_is_read_as_it_was_noted(database: str) -> None:
     assert (found.status, found.spend_id, found.settled_by, found.reason) == ("open", None, "", "")
 
 
-def test_what_is_unknown_is_listed_counted_and_locked_until_it_is_settled(database: str) -> None:
+def test_unknown_departures_are_listed_counted_and_locked_until_settled(database: str) -> None:
     del database
     with transaction():
         assert [unknown_spends.note(unknown(txid)) for txid in ("0xone", "0xtwo", "0xone")] == [True, True, False]
@@ -184,7 +184,7 @@ def test_what_is_unknown_is_listed_counted_and_locked_until_it_is_settled(databa
     assert unknown_spends.waiting() == {"ethereum": 1}
 
 
-def test_a_database_that_does_not_count_who_looks_at_it_is_no_young_one(database: str) -> None:
+def test_a_database_without_counted_looks_has_no_age(database: str) -> None:
     del database
     execute("DELETE FROM database_looks")
     for look in (signing.age, signing.count_look):

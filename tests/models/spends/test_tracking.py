@@ -1,4 +1,4 @@
-"""What a step changes where there is nothing to change, and what keeps a spend from being buried."""
+"""Steps without a change to make, and cases in which a spend is not buried."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def _database(database: str) -> None:
         lambda nobody: tracking.bury(CATALOGUE, nobody, attempts=1),
     ],
 )
-def test_nothing_is_done_for_a_spend_that_is_not_there(step: Callable[[UUID], object]) -> None:
+def test_an_unknown_spend_is_ignored(step: Callable[[UUID], object]) -> None:
     with transaction():
         assert step(uuid7()) is None
 
 
 def test_the_same_transfer_in_its_slot_buries_no_spend() -> None:
-    """It becomes an attempt of the spend: what was to be paid was."""
+    """It becomes an attempt of the spend, since it made the intended payment."""
     row = spend()
     same = unknown(
         sender=SENDER,
@@ -59,7 +59,7 @@ def test_the_same_transfer_in_its_slot_buries_no_spend() -> None:
     assert read(row.id) == row
 
 
-def test_a_spend_of_a_purpose_that_nobody_registered_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spend_of_an_unregistered_purpose_is_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     row = spend()
     monkeypatch.setattr(hooks, "_HOOKS", {})
 

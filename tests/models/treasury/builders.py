@@ -1,4 +1,4 @@
-"""Rows of the gateway's own wallets for tests: a hot wallet, spends as the signer leaves them, top-ups."""
+"""Writes rows of the gateway's own wallets: a hot wallet, spends as the signer leaves them, top-ups."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pin_hot(network: str = "ethereum", address: str = HOT) -> str:
 
 
 def hold(currency: str, network: str, units: int, *, height: int = 0) -> None:
-    """Let the last comparison have found so much in a network's hot wallet, in the ledger's units."""
+    """Write a comparison that found a balance in a network's hot wallet, in the ledger's units."""
     execute(
         "INSERT INTO reconciliations (network, currency, place, height, chain_units, expected_units, is_sound, misses,"
         " address, detail) VALUES (%s, %s, 'hot', %s, %s, %s, true, 0, '', '')"
@@ -49,7 +49,7 @@ def spend(
     mined: tuple[int, str] | None = None,
     **columns: Any,
 ) -> UUID:
-    """Write a spend with one attempt; `mined` puts it, with effect and for a fee of nothing, into a block."""
+    """Write a spend with one attempt; `mined` puts it into a block, with effect and without a fee."""
     height, block_hash = mined or (None, None)
     txid = txid or "0x" + uuid4().hex * 2
     row = {
@@ -106,7 +106,7 @@ def topup_rows(*columns: str) -> list[tuple[Any, ...]]:
 
 
 def other_with_slot(spend_id: UUID) -> None:
-    """Let another transaction of the same key be known to have a spend's slot; call it inside a transaction."""
+    """Note another transaction of the same key in a spend's slot; call it inside a transaction."""
     execute(
         "INSERT INTO unknown_spends (id, network, txid, sender, key_ordinal, slot, recipient, currency, decimals,"
         " token_units, is_transfer, raw, gas_limit, price_units, tip_units, is_success, chain_fee_units, block_height,"

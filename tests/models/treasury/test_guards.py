@@ -1,4 +1,4 @@
-"""The guards of the treasury's rows, each shown by what would go wrong without it."""
+"""Guards of the treasury's rows, each shown by the fault that it prevents."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CUSTODY_ETH = Account(GATEWAY, CUSTODY, "ETH", "ethereum")
 
 
 def seen(chain: Chain, units: int, *, txid: str = "", **fields: Any) -> Topup:
-    """Return a top-up in a chain's newest block; without a txid it is one that only the balance shows."""
+    """Return a top-up in a chain's newest block; without a txid only the balance shows it."""
     plain: dict[str, Any] = {
         "id": uuid7(),
         "network": chain.network.code,
@@ -54,7 +54,7 @@ def seen(chain: Chain, units: int, *, txid: str = "", **fields: Any) -> Topup:
 # Top-ups ----------------------------------------------------------------------------------------------------
 
 
-def test_a_counted_balance_covers_its_own_network_and_coin_up_to_its_block(chain: Chain) -> None:
+def test_a_counted_balance_covers_its_network_and_coin_up_to_its_block(chain: Chain) -> None:
     here = chain.height
     with transaction():
         assert topups.record(seen(chain, 7))
@@ -65,7 +65,7 @@ def test_a_counted_balance_covers_its_own_network_and_coin_up_to_its_block(chain
     assert sorted(topup_rows("txid")) == [("0xbsc",), ("0xlater",), ("0xsame",), ("0xtoken",)]
 
 
-def test_a_known_transfer_gives_no_balance_its_name(chain: Chain) -> None:
+def test_a_known_transfer_does_not_name_a_counted_balance(chain: Chain) -> None:
     known = topup(chain, 7)
     chain.mine()
     with transaction():
@@ -92,11 +92,11 @@ def test_a_live_top_up_is_written_once(chain: Chain) -> None:
     assert topup_rows("units", "round") == [(7, 1)]
 
 
-def test_of_two_workers_one_books_and_one_takes_back(chain: Chain) -> None:
+def test_two_workers_book_a_top_up_once_and_reverse_it_once(chain: Chain) -> None:
     chain.mine()
     topup(chain, 7)
     ((topup_id,),) = topup_rows("id")
-    # What a worker does that read the row before the other one was done.
+    # As a worker that read the row before the other one was done.
     assert [topups._book(topup_id) for _ in range(2)] == [True, False]
     assert net_of(EQUITY_ETH) == 7
     chain.fork(1)
@@ -104,7 +104,7 @@ def test_of_two_workers_one_books_and_one_takes_back(chain: Chain) -> None:
     assert (net_of(EQUITY_ETH), net_of(CUSTODY_ETH)) == (0, 0)
 
 
-def test_only_what_was_booked_is_taken_back(chain: Chain) -> None:
+def test_only_a_booked_top_up_is_reversed(chain: Chain) -> None:
     chain.mine()
     topup(chain, 7)
     topup(chain, 3, origin="cold")
@@ -115,7 +115,7 @@ def test_only_what_was_booked_is_taken_back(chain: Chain) -> None:
     assert_sound()
 
 
-def test_a_network_books_its_own_top_ups_alone() -> None:
+def test_a_network_books_only_its_own_top_ups() -> None:
     ethereum, bsc = Chain(), Chain("bsc")
     topup(bsc, 7)
     bsc.mine(ethereum.network.maturity)
@@ -126,18 +126,18 @@ def test_a_network_books_its_own_top_ups_alone() -> None:
 # Addresses and moves ----------------------------------------------------------------------------------------
 
 
-def test_only_a_cold_address_of_the_network_is_cold() -> None:
+def test_only_a_cold_address_of_the_network_counts_as_cold() -> None:
     pin_hot()
     assert treasury.set_cold("ethereum", COLD)
     assert treasury.is_cold("ethereum", COLD)
     assert not treasury.is_cold("ethereum", HOT)
     assert not treasury.is_cold("bsc", COLD)
-    # Naming or taking out a cold address never touches the hot one.
+    # Setting or removing a cold address never touches the hot one.
     assert treasury.set_cold("ethereum", None)
     assert treasury.address("ethereum", "hot") == HOT
 
 
-def test_own_spends_explain_an_address_on_their_own_network_alone(chain: Chain) -> None:
+def test_own_spends_explain_an_address_only_on_their_network(chain: Chain) -> None:
     block = (chain.height, chain._hash())
     for network in ("ethereum", "bsc"):
         spend(network=network, recipient=DEPOSIT, token_units=1_000, mined=block)
@@ -160,7 +160,7 @@ def test_own_spends_explain_an_address_on_their_own_network_alone(chain: Chain) 
     ],
 )
 @pytest.mark.parametrize("side", ["sender", "recipient"])
-def test_an_address_is_in_motion_while_a_spend_of_its_own_has_no_sure_block(
+def test_an_address_is_in_motion_while_its_spend_has_no_certain_block(
     chain: Chain, side: str, columns: dict[str, Any], *, moving: bool
 ) -> None:
     ends: dict[str, Any] = {"sender": STRANGER, "recipient": STRANGER} | {side: DEPOSIT}
@@ -177,7 +177,7 @@ def test_an_address_is_in_motion_while_a_spend_of_its_own_has_no_sure_block(
 
 
 def two_networks() -> tuple[str, Unswept]:
-    """Pay 10 on ethereum, then 1 of another coin and 2 on another network to the very same address."""
+    """Pay 10 on ethereum, then 1 of another coin and 2 on another network to the same address."""
     chain = Chain()
     made = paid(chain, invoice())
     address = made.address.lower()
@@ -185,13 +185,13 @@ def two_networks() -> tuple[str, Unswept]:
     bsc.pay(made, 2 * USDT, stray="network")
     chain.pay(made, USDT, currency="DAI", stray="asset")
     execute("UPDATE deposits SET status = 'credited'")
-    # Not yet confirmed.
+    # Not confirmed.
     chain.pay(made, 5 * USDT)
     found = next(each for each in sweeps.unswept("ethereum", family="evm", limit=9) if each.currency == "USDT")
     return address, found
 
 
-def test_a_sweep_takes_its_coin_on_its_network_and_what_is_confirmed() -> None:
+def test_a_sweep_takes_confirmed_deposits_of_its_coin_and_network() -> None:
     address, found = two_networks()
     assert found.units == 10 * USDT
     assert [each.units for each in sweeps.unswept_at("ethereum", "USDT", address, height=10**9)] == [10 * USDT]
@@ -202,7 +202,7 @@ def test_a_sweep_takes_its_coin_on_its_network_and_what_is_confirmed() -> None:
         spend(purpose="sweep", sender=address, recipient=HOT, currency="USDT", token_units=1, id=spend_id)
     assert rows("SELECT amount_units FROM deposits WHERE sweep_id = %s", (spend_id,)) == [(10 * USDT,)]
     assert sweeps.unswept_at("ethereum", "USDT", address, height=10**9) == []
-    # What another sweep has is not taken, and given back to nobody.
+    # Deposits of another sweep are neither taken nor returned.
     with transaction():
         assert not sweeps.take("ethereum", found, uuid7())
     with transaction():
@@ -212,12 +212,12 @@ def test_a_sweep_takes_its_coin_on_its_network_and_what_is_confirmed() -> None:
 
 @dataclasses.dataclass
 class _SpendOf:
-    """As much of a spend as giving back looks at."""
+    """The fields of a spend that returning deposits reads."""
 
     id: object
 
 
-def test_what_waits_on_another_network_makes_nobody_busy_or_wanted_here() -> None:
+def test_spends_and_payouts_of_another_network_do_not_count_here() -> None:
     spend(network="bsc", purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=1)
     spend(network="bsc", purpose="cold", recipient=COLD, token_units=1)
     payout(network="bsc")
@@ -227,7 +227,7 @@ def test_what_waits_on_another_network_makes_nobody_busy_or_wanted_here() -> Non
     assert sweeps.wanted_currencies("ethereum") == set()
 
 
-def test_an_address_is_busy_until_its_spend_has_a_block_and_a_coin_until_it_is_sure() -> None:
+def test_an_address_is_busy_until_inclusion_and_a_coin_until_confirmation() -> None:
     block = (7, "0xblock")
     spend(recipient="0xgas", token_units=1)
     spend(purpose="sweep", sender="0xsigned", recipient="0xgas", token_units=1, state="signed")
@@ -251,12 +251,12 @@ def payout(*, network: str = "ethereum", status: str = "approved", reason: str =
 
 
 @pytest.mark.parametrize("status", ["awaiting_cosign", "approved", "broadcasting", "sent"])
-def test_whatever_may_still_leave_stays_in_the_hot_wallet(status: str) -> None:
+def test_payouts_that_may_still_leave_keep_their_sum_in_the_hot_wallet(status: str) -> None:
     payout(status=status)
     assert sweeps.open_payout_units("ethereum") == {"USDT": 1}
 
 
-def test_only_payouts_that_were_put_off_make_small_amounts_welcome() -> None:
+def test_only_postponed_payouts_lower_the_minimum_of_sweeps() -> None:
     payout(reason="")
     payout(status="sent")
     payout(status="cancelled")
@@ -274,7 +274,7 @@ def test_only_payouts_that_were_put_off_make_small_amounts_welcome() -> None:
         ({"currency": "'DAI'"}, False),
     ],
 )
-def test_coin_that_came_wakes_what_was_put_off_for_want_of_it(columns: dict[str, str], *, wakes: bool) -> None:
+def test_arrived_coin_wakes_payouts_that_waited_for_it(columns: dict[str, str], *, wakes: bool) -> None:
     payout()
     changed = "".join(f", {name} = {value}" for name, value in columns.items())
     execute(f"UPDATE payouts SET due_at = app_now() + interval '1 hour'{changed}")
@@ -286,21 +286,21 @@ def test_coin_that_came_wakes_what_was_put_off_for_want_of_it(columns: dict[str,
 
 @dataclasses.dataclass
 class _Swept:
-    """As much of a sweep as waking payouts looks at."""
+    """The fields of a sweep that waking payouts reads."""
 
     network: str = "ethereum"
     currency: str = "USDT"
     is_success: bool = True
 
 
-def test_nothing_is_paid_out_to_an_address_that_was_ever_the_treasurys() -> None:
+def test_former_treasury_addresses_are_refused_as_destinations() -> None:
     pin_hot()
     assert treasury.set_cold("ethereum", COLD)
     assert treasury.set_cold("ethereum", None)
     assert [payout_rules.is_internal("evm", address) for address in (HOT, COLD, STRANGER)] == [True, True, False]
 
 
-def test_gas_is_counted_by_address_within_the_hour_and_only_where_it_went() -> None:
+def test_gas_is_counted_by_recipient_within_the_hour() -> None:
     spend(recipient=DEPOSIT, token_units=1)
     spend(recipient=DEPOSIT, token_units=1, state="dead")
     spend(recipient=STRANGER, token_units=1)
@@ -324,7 +324,7 @@ def test_the_books_are_of_one_network_up_to_one_block(chain: Chain) -> None:
     here = (chain.height, chain._hash())
     spend(purpose="cold", recipient=COLD, token_units=9, mined=here, is_success=False)
     spend(purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=9, mined=here, is_success=False)
-    # Into the block after the scan's, which is no reason to ask anybody about it.
+    # Into the block after the scan's, which is no reason for a comparison.
     execute(
         "INSERT INTO chain_blocks (network, height, hash, parent_hash, block_time)"
         " VALUES ('ethereum', %s, '0xother', '', app_now())",
@@ -339,7 +339,7 @@ def test_the_books_are_of_one_network_up_to_one_block(chain: Chain) -> None:
     assert found.cooled == []
 
 
-def test_what_is_settled_is_counted_once_whatever_block_is_kept(chain: Chain) -> None:
+def test_a_settled_spend_counts_once_even_after_its_block_was_pruned(chain: Chain) -> None:
     pin_hot()
     made = spend(recipient=STRANGER, token_units=7, mined=(chain.height, "0xreplaced"), state="confirmed")
     execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (made,))
@@ -363,7 +363,7 @@ def test_the_books_are_read_at_one_moment(chain: Chain, monkeypatch: pytest.Monk
     assert found.flows == []
 
 
-def test_a_top_up_that_was_reversed_is_in_no_books(chain: Chain) -> None:
+def test_a_reversed_top_up_is_not_in_the_books(chain: Chain) -> None:
     pin_hot()
     topup(chain, 5)
     execute("UPDATE treasury_topups SET status = 'reversed'")
@@ -372,7 +372,7 @@ def test_a_top_up_that_was_reversed_is_in_no_books(chain: Chain) -> None:
     assert found.topup_units == {}
 
 
-def test_a_sweep_on_its_way_to_the_hot_wallet_is_asked_about() -> None:
+def test_a_sweep_to_the_hot_wallet_counts_as_waiting() -> None:
     Chain()
     pin_hot()
     coming = spend(purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=1)
@@ -381,7 +381,7 @@ def test_a_sweep_on_its_way_to_the_hot_wallet_is_asked_about() -> None:
     assert [each.id for each in found.open] == [coming]
 
 
-def test_comparisons_are_told_apart_by_place_and_network() -> None:
+def test_comparisons_are_separate_by_place_and_network() -> None:
     found = Finding(
         currency="ETH", place="deposits", height=12, chain_units=1, expected_units=2, detail="less", address=DEPOSIT
     )
@@ -397,8 +397,8 @@ def test_comparisons_are_told_apart_by_place_and_network() -> None:
     assert reconciliation.short_address("bsc", "ETH") == ""
 
 
-def test_too_little_is_not_counted_on_from_too_much() -> None:
-    # Somebody sends coin by a contract with every block; then one answer of a node is wrong.
+def test_a_deficit_does_not_continue_the_count_of_a_surplus() -> None:
+    # A contract sends coin with every block; then one answer of a node is wrong.
     more = Finding(currency="ETH", place="hot", height=10, chain_units=3, expected_units=2, detail="more")
     less = dataclasses.replace(more, chain_units=1, detail="less")
     findings = [more, more, more, more, less, less, more]
@@ -412,7 +412,7 @@ def test_too_little_is_not_counted_on_from_too_much() -> None:
 # Balances ---------------------------------------------------------------------------------------------------
 
 
-def test_a_balance_is_explained_by_its_own_coin_on_its_own_network() -> None:
+def test_a_balance_is_explained_by_its_coin_and_network() -> None:
     address, _ = two_networks()
 
     def told(height: int = 10**9, **which: bool) -> int:
@@ -426,7 +426,7 @@ def test_a_balance_is_explained_by_its_own_coin_on_its_own_network() -> None:
 
 
 def probed(chain: Chain, like: Deposit, units: int) -> Deposit:
-    """Return a deposit that only the balance shows, in a chain's newest block."""
+    """Return a deposit in a chain's newest block that only the balance shows."""
     return like.but(
         txid="",
         ordinal=probes.ordinal(like.address, chain.height),
@@ -449,7 +449,7 @@ def test_a_counted_balance_covers_its_address_and_coin_up_to_its_block(chain: Ch
         found.but(network="bsc"),
     ):
         assert not probes.covers(strange), strange
-    # A part of it is covered too, and gives nothing a name.
+    # A transfer of a part of it is covered too, and names no transaction.
     assert probes.covers(found.but(amount_units=2))
     assert rows("SELECT txid FROM deposits") == [("",)]
     assert probes.covers(found)

@@ -1,4 +1,4 @@
-"""What can leave a network is what its hot wallet holds, and nobody's queued payout has claimed."""
+"""A network can pay out its hot wallet's balance less the sums of queued payouts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SATOSHI: Final = 10**6
 
 
 def priced(sweep_fee_units: int | None = None) -> Market:
-    """Return quotes that know at most what a sweep costs."""
+    """Return quotes that know at most the cost of a sweep."""
     return Market(rates={}, network_fees={}, sweep_fees={} if sweep_fee_units is None else {METHOD: sweep_fee_units})
 
 
@@ -35,8 +35,8 @@ def room(market: Market | None = None, *, percent: int = 5) -> int:
     return found.get(METHOD, 0)
 
 
-def test_queued_payouts_have_claimed_what_they_take_until_they_are_in_a_block() -> None:
-    assert room() == 0, "what was never compared nor moved is not there"
+def test_queued_payouts_claim_their_sums_until_they_are_in_a_block() -> None:
+    assert room() == 0, "a coin never compared or moved counts as zero"
     hold("USDT", "ethereum", 50 * USDT)
     order = payout(funded())
     for status, height, expected in (
@@ -47,10 +47,10 @@ def test_queued_payouts_have_claimed_what_they_take_until_they_are_in_a_block() 
         assert room() == expected * USDT
     execute("UPDATE payouts SET status = 'approved' WHERE id = %s", (order.id,))
     hold("USDT", "ethereum", 5 * USDT)
-    assert room() == 0, "and never less than nothing"
+    assert room() == 0, "never below zero"
 
 
-def test_what_came_and_left_after_the_last_comparison_counts_once() -> None:
+def test_movements_after_the_last_comparison_count_once() -> None:
     pin_hot()
     hold("USDT", "ethereum", 50 * USDT, height=10)
     for height, units in ((10, 1_000_000), (11, 2_000_000), (12, -500_000)):
@@ -70,18 +70,18 @@ def test_what_came_and_left_after_the_last_comparison_counts_once() -> None:
             )  # fmt: skip
     assert room() == 52_500_000 * 10**12
     execute("UPDATE treasury_topups SET doubted_for = 'amount'")
-    assert room() == 51_500_000 * 10**12, "nor what one provider alone has seen"
+    assert room() == 51_500_000 * 10**12, "a top-up of one provider does not count"
 
 
-def test_deposits_count_that_a_waiting_payout_makes_worth_a_sweep() -> None:
+def test_deposits_worth_a_sweep_count() -> None:
     funded(100 * USDT)
-    assert room() == 0, "without a quote nothing is swept"
+    assert room() == 0, "without a quote no sweep is made"
     assert room(priced(5 * USDT)) == 100 * USDT
-    assert room(priced(5 * USDT + 1)) == 0, "above a twentieth it is too dear"
+    assert room(priced(5 * USDT + 1)) == 0, "above a twentieth a sweep is too expensive"
     assert room(priced(5 * USDT), percent=0) == 0
 
 
-def test_a_sweep_counts_that_no_block_has_and_that_will_bring_what_deposits_brought() -> None:
+def test_a_sweep_in_no_block_counts_with_its_deposits() -> None:
     pin_hot()
     funded(100 * USDT)
     ((address,),) = rows("SELECT address FROM deposits")
@@ -96,13 +96,13 @@ def test_a_sweep_counts_that_no_block_has_and_that_will_bring_what_deposits_brou
         execute("DELETE FROM spend_movements")
         assert room() == expected * USDT, columns
     execute("UPDATE deposits SET status = 'reversed'")
-    assert room() == 0, "its bytes may move nothing"
+    assert room() == 0, "the sweep may move nothing"
     execute("UPDATE deposits SET status = 'credited'")
     execute("UPDATE treasury_addresses SET is_current = false")
-    assert room() == 0, "it goes to a wallet that pays no longer"
+    assert room() == 0, "it goes to a former hot wallet"
 
 
-def test_a_spend_that_a_comparison_has_counts_no_more() -> None:
+def test_a_spend_counted_by_a_comparison_is_not_counted_again() -> None:
     pin_hot()
     hold("USDT", "ethereum", 50 * USDT, height=10)
     coming = spend(purpose="sweep", sender="0xd", recipient=HOT, currency="USDT", token_units=8 * USDT)
@@ -125,7 +125,7 @@ def test_a_spend_that_a_comparison_has_counts_no_more() -> None:
     assert stock.queued_units == 10 * USDT
 
 
-def test_where_money_lies_in_coins_the_free_ones_count_and_signed_payouts_hold_theirs() -> None:
+def test_free_coins_count_and_signed_payouts_hold_theirs() -> None:
     found = liquidity.room(CATALOGUE, priced(), {"bitcoin"}, fee_max_percent=5)
     assert found == {("BTC", "bitcoin"): 0}
     begin_scan("bitcoin", height=200)
@@ -157,7 +157,7 @@ def test_where_money_lies_in_coins_the_free_ones_count_and_signed_payouts_hold_t
     assert (stock.held_units, stock.usable_units, stock.queued_units) == (12 * SATOSHI, 7 * SATOSHI, 2 * SATOSHI)
 
 
-def test_what_queued_payouts_lack_is_missing_on_their_network_alone() -> None:
+def test_a_shortage_of_queued_payouts_is_shown_for_their_network_alone() -> None:
     merchant_id = funded()
     pin_hot()
     hold("USDT", "ethereum", 4 * USDT, height=10)
@@ -165,7 +165,7 @@ def test_what_queued_payouts_lack_is_missing_on_their_network_alone() -> None:
     networks = {"ethereum", "bsc"}
     found = liquidity.missing(CATALOGUE, priced(), networks, fee_max_percent=5)
     assert {method: units for method, units in found.items() if units} == {METHOD: 6 * USDT}
-    assert found["USDT", "bsc"] == 0, "what has enough is told too"
+    assert found["USDT", "bsc"] == 0, "networks without a shortage are shown too"
     spend(purpose="cold", recipient=COLD, currency="USDT", token_units=9 * USDT, mined=(10, "0xa"))
     with transaction():
         topups.record(
@@ -181,12 +181,12 @@ def test_what_queued_payouts_lack_is_missing_on_their_network_alone() -> None:
     assert (mine.usable_units, mine.queued_units, mine.missing_units) == (104 * USDT, 10 * USDT, 0)
     assert liquidity.owed() == {"USDT": 100 * USDT}
     execute("UPDATE payouts SET status = 'sent', block_height = 11 WHERE id = %s", (order.id,))
-    assert liquidity.owed() == {"USDT": 89 * USDT}, "it has left, with its fee"
+    assert liquidity.owed() == {"USDT": 89 * USDT}, "the payout has left, with its fee"
     cheques.funded(merchant_id)
-    assert liquidity.owed() == {"USDT": 89 * USDT}, "a cheque can still be asked for"
+    assert liquidity.owed() == {"USDT": 89 * USDT}, "a cheque can still be claimed"
 
 
-def test_a_lack_is_logged_once_an_hour_whatever_the_clock_does() -> None:
+def test_a_shortage_is_logged_once_an_hour_even_if_the_clock_moves() -> None:
     assert [liquidity.note_missing("USDT", "ethereum") for _ in range(2)] == [True, False]
     assert liquidity.note_missing("USDT", "bsc")
     for shift, expected in (("59 minutes", False), ("2 minutes", True), ("-1 day", True)):

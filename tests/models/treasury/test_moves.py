@@ -1,4 +1,4 @@
-"""What an operator carries from a cold address to another network is in the books once, and is nobody's to sell."""
+"""An operator's move from a cold address to another network is booked once and cannot be sold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TXID: Final = "0x" + "ab" * 32
 
 @pytest.fixture(autouse=True)
 def _cooled(chain: Chain) -> None:
-    """Let ten of a hundred USDT lie in the cold address."""
+    """Move ten of a hundred USDT to the cold address."""
     scales.keep(CATALOGUE.ledger_scales())
     pin_hot()
     assert treasury.set_cold("ethereum", COLD)
@@ -46,12 +46,12 @@ def move(units: int = 4 * USDT, *, from_network: str = "ethereum", to_network: s
 
 
 def held(network: str = "ethereum") -> tuple[int, int]:
-    """Return what a network's custody holds, and what the gateway owns."""
+    """Return a network's custody and the gateway's own balance."""
     custody = ledger.credited([Account(GATEWAY, CUSTODY, "USDT", network)])
     return -custody, ledger.credited([Account(GATEWAY, EQUITY, "USDT")])
 
 
-def test_what_was_carried_off_has_left_custody_and_is_not_owned_twice() -> None:
+def test_a_move_leaves_custody_and_is_not_owned_twice() -> None:
     custody, equity = held()
     assert cold_books.units("ethereum", "USDT", with_pending=True) == 10 * USDT
 
@@ -65,19 +65,19 @@ def test_what_was_carried_off_has_left_custody_and_is_not_owned_twice() -> None:
     assert_sound()
 
 
-def test_it_is_booked_once_however_often_it_is_told_and_by_how_many() -> None:
+def test_a_move_is_booked_once_however_often_and_concurrently() -> None:
     assert sorted(map(repr, at_once(3, lambda _: move()))) == ["False", "False", "True"]
     assert rows("SELECT units FROM treasury_moves") == [(4 * USDT,)]
 
 
 @pytest.mark.parametrize("other", [{"units": 5 * USDT}, {"to_network": "polygon"}])
-def test_the_same_transaction_with_something_else_is_refused(other: dict[str, Any]) -> None:
+def test_a_booked_transaction_with_other_figures_is_refused(other: dict[str, Any]) -> None:
     assert move()
     with pytest.raises(MoveError, match="booked already"):
         move(**other)
 
 
-def test_no_more_leaves_than_the_books_have_in_the_cold_address() -> None:
+def test_a_move_above_the_cold_addresss_books_is_refused() -> None:
     assert move(10 * USDT)
     with pytest.raises(MoveError, match="holds less"):
         move(1, txid="0xother")
@@ -86,14 +86,14 @@ def test_no_more_leaves_than_the_books_have_in_the_cold_address() -> None:
 
 
 def came(chain: Chain, units: int) -> Topup:
-    """Book a top-up of which the chain does not say where it came from."""
+    """Book a top-up of unknown origin."""
     made = topup(chain, units, currency="USDT")
     chain.mature()
     topups.book_matured(chain.network, limit=9)
     return made
 
 
-def test_a_top_up_that_came_from_the_cold_address_is_owned_as_far_as_its_books_lack_it(chain: Chain) -> None:
+def test_a_top_up_from_the_cold_address_is_owned_up_to_its_missing_books(chain: Chain) -> None:
     custody, equity = held()
     back = came(chain, 12 * USDT)
     assert held() == (custody + 12 * USDT, equity + 12 * USDT)
@@ -115,7 +115,7 @@ def test_a_top_up_that_came_from_the_cold_address_is_owned_as_far_as_its_books_l
     assert cold_books.units("ethereum", "USDT", with_pending=True) == 10 * USDT
 
 
-def test_nothing_is_taken_as_returned_while_it_is_unknown_what_lay_there(chain: Chain) -> None:
+def test_a_top_up_is_not_taken_as_returned_while_the_cold_balance_is_unknown(chain: Chain) -> None:
     came_txid = came(chain, 4 * USDT).txid
     [back] = topups.find("ethereum", came_txid)
     waiting = spend(purpose="cold", recipient=COLD, currency="USDT", token_units=1)

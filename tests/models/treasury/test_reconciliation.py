@@ -1,4 +1,4 @@
-"""What the books say for one block: by the chain's places, not by when somebody noted them."""
+"""The books of one block follow the chain's order, not the times of notes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def books() -> reconciliation.Books:
     return found
 
 
-def test_there_are_no_books_without_a_hot_wallet_or_a_scan(database: str) -> None:
+def test_without_a_hot_wallet_or_scan_there_are_no_books(database: str) -> None:
     del database
     assert reconciliation.read_books("ethereum") is None
     pin_hot()
@@ -30,7 +30,7 @@ def test_there_are_no_books_without_a_hot_wallet_or_a_scan(database: str) -> Non
     assert books().hot == HOT
 
 
-def test_what_came_and_went_up_to_the_block_counts(chain: Chain) -> None:
+def test_movements_up_to_the_block_count(chain: Chain) -> None:
     pin_hot()
     topup(chain, 100)
     here = (chain.height, chain._hash())
@@ -66,8 +66,8 @@ def test_a_spend_without_a_block_or_in_a_replaced_one_is_open(chain: Chain) -> N
     assert found.flows == []
 
 
-def test_who_pays_another_s_fee_is_moved_by_that_spend_too(chain: Chain) -> None:
-    """As in families where the sender need not be the one who pays: only the movements tell."""
+def test_an_address_that_pays_the_fee_is_moved_by_that_spend(chain: Chain) -> None:
+    """In some families the payer of the fee may not be the sender: only the movements show it."""
     pin_hot()
     made = spend(purpose="sweep", sender=DEPOSIT, recipient=STRANGER, token_units=1, mined=(chain.height, "0xreplaced"))
     assert (books().open, treasury.is_in_motion("ethereum", [HOT])) == ([], False)
@@ -83,14 +83,14 @@ def test_who_pays_another_s_fee_is_moved_by_that_spend_too(chain: Chain) -> None
     assert books().flows == [Flow("ETH", 18, -3)]
 
 
-def test_what_is_settled_counts_where_its_block_is_no_longer_kept(chain: Chain) -> None:
+def test_a_settled_spend_counts_after_its_block_was_pruned(chain: Chain) -> None:
     pin_hot()
     spent = spend(recipient=STRANGER, token_units=7, mined=(chain.height - 50, "0xold"), state="confirmed")
     execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (spent,))
     assert books().flows == [Flow("ETH", 18, -7)]
 
 
-def test_what_came_back_from_the_cold_address_is_told_apart(chain: Chain) -> None:
+def test_money_back_from_the_cold_address_is_separate(chain: Chain) -> None:
     pin_hot()
     assert treasury.set_cold("ethereum", COLD)
     topup(chain, 3, origin="cold")
@@ -115,7 +115,7 @@ def test_misses_count_at_rising_heights_and_end_with_a_match(database: str) -> N
     assert not reconciliation.was_compared("ethereum", "USDT")
 
 
-def test_a_surplus_of_a_block_that_is_gone_is_not_adopted(chain: Chain) -> None:
+def test_a_surplus_in_a_replaced_block_is_not_adopted(chain: Chain) -> None:
     pin_hot()
     chain.mine()
     cursor = books().cursor

@@ -1,4 +1,4 @@
-"""Balances that wait for the scan are kept whole, one set a network, until they are compared or too old."""
+"""Balances that wait for the scan are kept as one set a network, until compared or too old."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.models.treasury.builders import pin_hot, topup
 
 pytestmark = pytest.mark.usefixtures("database")
 
-# As much as a token's contract can say.
+# The largest balance that a token's contract can return.
 MOST = 2**256 - 1
 
 
@@ -23,14 +23,14 @@ def balances(height: int, *units: int, block_hash: str = "0xblock") -> Balances:
     return Balances(height=height, block_hash=block_hash, witnesses=2, held=held)
 
 
-def test_they_come_back_as_they_were_kept() -> None:
+def test_snapshots_are_read_as_they_were_stored() -> None:
     kept = balances(7, 0, MOST)
     snapshots.keep("ethereum", kept)
     assert snapshots.read("ethereum") == kept
     assert snapshots.read("bsc") is None
 
 
-def test_newer_ones_take_the_place_of_those_that_waited() -> None:
+def test_a_newer_snapshot_replaces_a_waiting_one() -> None:
     snapshots.keep("bsc", balances(1, 1))
     snapshots.keep("ethereum", balances(7, 1, 2, 3))
     snapshots.keep("ethereum", balances(8, 4))
@@ -41,13 +41,13 @@ def test_newer_ones_take_the_place_of_those_that_waited() -> None:
 
 
 @pytest.mark.parametrize(("age_s", "is_kept"), [(snapshots.KEPT_S - 60, True), (snapshots.KEPT_S, False)])
-def test_those_that_the_scan_does_not_reach_are_forgotten(age_s: int, *, is_kept: bool) -> None:
+def test_a_snapshot_that_the_scan_does_not_reach_is_deleted(age_s: int, *, is_kept: bool) -> None:
     snapshots.keep("ethereum", balances(7, 1))
     execute("UPDATE balance_snapshots SET taken_at = taken_at - make_interval(secs => %s)", (age_s,))
     assert (snapshots.read("ethereum") is not None) is is_kept
 
 
-def test_the_books_are_told_for_a_block_that_the_scan_has_passed() -> None:
+def test_books_are_read_for_a_block_that_the_scan_has_passed() -> None:
     chain = Chain()
     pin_hot()
     chain.mine()
@@ -66,7 +66,7 @@ def test_the_books_are_told_for_a_block_that_the_scan_has_passed() -> None:
     assert newest.topup_units == {"ETH": 12}
 
 
-def test_another_block_of_that_height_or_none_yet_is_not_theirs() -> None:
+def test_a_snapshot_of_a_replaced_or_unread_block_has_no_books() -> None:
     chain = Chain()
     chain.mine()
     assert snapshots.scanned_block("ethereum", balances(chain.height, 1, block_hash="0xother")) is None

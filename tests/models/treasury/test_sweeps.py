@@ -1,4 +1,4 @@
-"""Rows of the treasury: walks that go round, sweeps that give back what they could not take, payouts that are woken."""
+"""Walks over addresses, sweeps that return deposits they could not take, and payouts that are woken."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ from tests.models.treasury.builders import COLD, HOT, other_with_slot, pin_hot, 
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(("currency", "fee_units", "cost_units"), [("ETH", 30_000, 21_000), ("USDT", 70_000, 91_000)])
-def test_a_sweep_is_reckoned_with_what_it_takes_and_not_with_what_a_payout_is_charged_for(
-    currency: str, fee_units: int, cost_units: int
-) -> None:
+def test_a_sweep_is_judged_by_its_own_fee_and_not_by_a_payouts(currency: str, fee_units: int, cost_units: int) -> None:
     method = (currency, "ethereum")
     market = Market(rates={}, network_fees={method: fee_units}, sweep_fees={method: cost_units})
     found = Unswept(currency=currency, address="0x1", ordinal=1, units=10**18)
@@ -61,7 +59,7 @@ def take(found: Unswept) -> UUID:
     return spend_id
 
 
-def test_a_walk_goes_round_page_by_page(database: str) -> None:
+def test_a_walk_repeats_page_by_page(database: str) -> None:
     del database
     wanted = sorted(made.address.lower() for made in deposited(Chain(), 5))
 
@@ -72,7 +70,7 @@ def test_a_walk_goes_round_page_by_page(database: str) -> None:
     assert sweeps.walk("ethereum", "reconcile", family="evm", limit=9)[0].units == 10 * USDT
 
 
-def test_what_is_not_confirmed_or_was_swept_is_not_there(chain: Chain) -> None:
+def test_unconfirmed_and_swept_deposits_are_left_out(chain: Chain) -> None:
     (made,) = deposited(chain)
     chain.pay(invoice(), USDT)
     (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
@@ -84,7 +82,7 @@ def test_what_is_not_confirmed_or_was_swept_is_not_there(chain: Chain) -> None:
     assert sweeps.busy_addresses("ethereum") == {found.address, HOT}
 
 
-def test_a_claim_of_anothers_sum_takes_nothing(database: str) -> None:
+def test_a_claim_of_a_wrong_sum_takes_no_deposit(database: str) -> None:
     del database
     (made,) = deposited(Chain())
     (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
@@ -95,7 +93,7 @@ def test_a_claim_of_anothers_sum_takes_nothing(database: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ["failed", "dead"])
-def test_a_sweep_that_came_to_nothing_gives_its_deposits_back(chain: Chain, ending: str) -> None:
+def test_a_failed_or_dead_sweep_returns_its_deposits(chain: Chain, ending: str) -> None:
     (made,) = deposited(chain)
     (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
     spend_id = take(found)
@@ -103,7 +101,7 @@ def test_a_sweep_that_came_to_nothing_gives_its_deposits_back(chain: Chain, endi
 
     if ending == "dead":
         with transaction():
-            assert spend_tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "nobody knows what has its slot"
+            assert spend_tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "no transaction is known in its slot"
             other_with_slot(spend_id)
             assert spend_tracking.bury(CATALOGUE, spend_id, attempts=1) is not None
     else:
@@ -119,8 +117,8 @@ def test_a_sweep_that_came_to_nothing_gives_its_deposits_back(chain: Chain, endi
 
 
 @pytest.mark.parametrize("currency", ["USDT", "ETH"])
-def test_a_failed_sweep_that_moved_its_deposits_after_all_has_them_again(chain: Chain, currency: str) -> None:
-    """What came to the address since then lies there; of coin the fee is missing from what was moved."""
+def test_a_failed_sweep_that_took_effect_after_a_reorg_has_its_deposits_again(chain: Chain, currency: str) -> None:
+    """Later deposits are still at the address. In the network's coin, the fee is missing from the moved sum."""
     (made,) = deposited(chain)
     (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
     spend_id = take(found)
@@ -169,7 +167,7 @@ def include(chain: Chain, spend_id: UUID, *, is_success: bool = True) -> None:
         )
 
 
-def test_a_swept_deposit_changes_no_balance_and_books_its_gas_alone(chain: Chain) -> None:
+def test_a_sweep_changes_no_balance_and_books_only_its_gas(chain: Chain) -> None:
     (made,) = deposited(chain)
     before = held(made.merchant_id)
     (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
@@ -186,7 +184,7 @@ def test_a_swept_deposit_changes_no_balance_and_books_its_gas_alone(chain: Chain
     assert_sound()
 
 
-def test_a_sweep_wakes_the_payouts_that_wait_for_its_coin(chain: Chain) -> None:
+def test_a_sweep_wakes_payouts_that_wait_for_its_coin(chain: Chain) -> None:
     shop = merchant()
     mine = paid(chain, invoice(shop))
     for number, currency in enumerate(("USDT", "DAI")):
@@ -211,7 +209,7 @@ def test_a_sweep_wakes_the_payouts_that_wait_for_its_coin(chain: Chain) -> None:
 # Top-ups ----------------------------------------------------------------------------------------------------
 
 
-def test_a_doubted_top_up_is_not_booked_and_keeps_no_other_from_its_turn(chain: Chain) -> None:
+def test_a_doubted_top_up_is_not_booked_and_delays_no_other(chain: Chain) -> None:
     for units in (5, 7):
         chain.mine()
         topup(chain, units)
@@ -223,7 +221,7 @@ def test_a_doubted_top_up_is_not_booked_and_keeps_no_other_from_its_turn(chain: 
     assert rows("SELECT txid FROM treasury_topups WHERE status = 'booked'") == [(believed,)]
 
 
-def test_a_top_up_that_takes_more_depth_is_booked_later(chain: Chain) -> None:
+def test_a_top_up_with_a_larger_depth_is_booked_later(chain: Chain) -> None:
     chain.mine()
     deep = chain.network.maturity + 3
     execute("UPDATE treasury_topups SET depth_min = %s WHERE id = %s", (deep, topup(chain, 5).id))
@@ -233,7 +231,7 @@ def test_a_top_up_that_takes_more_depth_is_booked_later(chain: Chain) -> None:
     assert topups.book_matured(chain.network, limit=9) == 1
 
 
-def test_a_top_up_is_booked_once_the_chain_calls_its_block_final_as_credits_become_available(chain: Chain) -> None:
+def test_a_top_up_is_booked_once_its_block_is_final(chain: Chain) -> None:
     chain.mine()
     topup(chain, 5)
     height = chain.height
@@ -245,7 +243,7 @@ def test_a_top_up_is_booked_once_the_chain_calls_its_block_final_as_credits_beco
     assert_sound()
 
 
-def test_a_top_up_is_booked_once_at_maturity_and_taken_back_once(chain: Chain) -> None:
+def test_a_top_up_is_booked_at_maturity_and_reversed_once(chain: Chain) -> None:
     chain.mine()
     topup(chain, 5)
     chain.mine(chain.network.maturity - 2)
@@ -264,15 +262,15 @@ def test_a_top_up_is_booked_once_at_maturity_and_taken_back_once(chain: Chain) -
     assert_sound()
 
 
-def test_a_transfer_that_was_counted_as_balance_gets_its_name(chain: Chain) -> None:
+def test_a_transfer_that_was_counted_as_balance_names_it(chain: Chain) -> None:
     known = topup(chain, 5)
     chain.mine()
     with transaction():
         assert topups.record(unnamed(chain, 7))
-        # A part of it is counted too, though that gives nothing a name.
+        # A transfer of a part of it was counted too, though it names no transaction.
         assert not topups.record(at(known, chain.height - 1, txid="0xpart", units=2))
         assert not topups.record(at(known, chain.height - 1, txid="0xlate", units=7))
-        # What comes after it is new.
+        # A later transfer is new.
         assert topups.record(at(known, chain.height + 1, txid="0xnew", units=7))
     assert topup_rows("units", "txid")[1:] == [(7, "0xlate"), (7, "0xnew")]
 
@@ -335,7 +333,7 @@ def test_a_move_is_ours_by_transaction_and_sender(database: str) -> None:
     assert not treasury.is_own_move("ethereum", "0xother", HOT)
 
 
-def test_a_move_is_ours_by_its_mark_where_the_other_side_has_another_id(database: str) -> None:
+def test_a_move_is_ours_by_its_mark_if_the_other_side_has_another_id(database: str) -> None:
     del database
     row = spends.find(spend(recipient="0xdeposit", token_units=1, txid="0xmove"))
     assert row is not None
@@ -348,12 +346,12 @@ def test_a_move_is_ours_by_its_mark_where_the_other_side_has_another_id(database
         assert treasury.is_own_move("ethereum", "message 7", sender) is is_ours
     assert not treasury.is_own_move("bsc", "message 7", None)
     for blank in (HOT, None):
-        assert not treasury.is_own_move("ethereum", "", blank), "no mark is nobody's"
+        assert not treasury.is_own_move("ethereum", "", blank), "a move without a mark is not ours"
     with pytest.raises(Exception, match="spend_attempts"):
         execute("UPDATE spend_attempts SET mark = 'message 8'")
 
 
-def test_what_a_stranger_sent_is_no_payment_before_it_is_read(database: str) -> None:
+def test_a_strangers_transaction_is_not_a_payment_before_it_is_read(database: str) -> None:
     del database
     with transaction():
         strangers.note("ethereum", {"0xlost": HOT}, height=1, block_hash="0x1")
@@ -361,7 +359,7 @@ def test_what_a_stranger_sent_is_no_payment_before_it_is_read(database: str) -> 
     assert not treasury.is_own_move("ethereum", "0xlost", "0xcontract")
 
 
-def test_the_cold_address_may_change_and_be_taken_out_of_use(database: str) -> None:
+def test_the_cold_address_may_be_replaced_and_removed(database: str) -> None:
     del database
     pin_hot()
     assert treasury.set_cold("ethereum", COLD)

@@ -1,4 +1,4 @@
-"""Static wallets for tests that need a database; chains and all else are those of tests.models.builders."""
+"""Makes static wallets for tests that need a database; chains are those of tests.models.builders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def new_wallet(merchant_id: UUID, **columns: Any) -> WalletRow:
 
 
 def wallet(merchant_id: UUID | None = None, **columns: Any) -> WalletRow:
-    """Create such a wallet, of a merchant of its own unless one is given."""
+    """Create a wallet, of a new merchant by default."""
     with transaction():
         made = wallets.create(new_wallet(merchant_id or merchant(), **columns), family="evm", probed=["ethereum"])
     assert made is not None
@@ -41,7 +41,7 @@ def reread(wallet_id: UUID) -> WalletRow:
 
 
 def settled(of: WalletRow) -> bool:
-    """Settle a wallet; nothing that must always hold may be broken then. Returns whether a webhook was queued."""
+    """Settle a wallet and check the invariants; return True if a webhook was queued."""
     is_queued = queues(lambda: wallet_settlement.settle(CATALOGUE, of.id))
     assert_sound()
     return is_queued
@@ -55,7 +55,7 @@ def received(chain: Chain, to: WalletRow, units: int, **more: Any) -> deposits.D
 
 
 def queues(step: Callable[[], object]) -> bool:
-    """Do something and return whether it queued a webhook."""
+    """Run work and return True if it queued a webhook."""
     before = one("SELECT count(*) FROM webhook_deliveries")
     step()
     return one("SELECT count(*) FROM webhook_deliveries") != before
@@ -78,5 +78,5 @@ def deposit_of(of: WalletRow) -> deposits.Deposit:
 
 
 def bodies(of: WalletRow) -> list[str]:
-    """Return what was written to tell of a wallet's deposits."""
+    """Return the webhook bodies of a wallet's deposits."""
     return column("SELECT body FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))

@@ -1,4 +1,4 @@
-"""A wallet is one for its coin, network and order_id, keeps its address, and is found by its merchant alone."""
+"""A wallet is unique by coin, network and order_id, keeps its address, and is found by its merchant alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def owned() -> int:
     return int(value("SELECT count(*) FROM address_owners WHERE owner_kind = 'wallet'"))
 
 
-def test_a_second_one_of_the_same_kind_is_not_written_and_takes_no_address(shop: UUID) -> None:
+def test_a_second_equal_wallet_is_not_written_and_takes_no_address(shop: UUID) -> None:
     first = wallet(shop)
 
     assert not create(new_wallet(shop))
@@ -39,7 +39,7 @@ def test_a_second_one_of_the_same_kind_is_not_written_and_takes_no_address(shop:
     assert owned() == 1
 
 
-def test_many_at_once_make_one(shop: UUID) -> None:
+def test_many_concurrent_creations_make_one_wallet(shop: UUID) -> None:
     outcomes = at_once(12, lambda _: create(new_wallet(shop, order_id="customer-1")))
 
     assert sorted(outcomes) == [False] * 11 + [True]
@@ -54,7 +54,7 @@ def test_another_coin_network_or_order_id_is_another_wallet(shop: UUID, other: d
     assert first.address != second.address
 
 
-def test_its_balance_is_watched_for_what_contracts_pass_on(shop: UUID) -> None:
+def test_a_wallets_balance_is_probed(shop: UUID) -> None:
     mine = wallet(shop)
 
     assert probes.due_wallets("ethereum", limit=10) == [mine.address]
@@ -65,7 +65,7 @@ def test_another_merchant_has_another_wallet(shop: UUID) -> None:
     assert wallet(shop).id != wallet(merchant()).id
 
 
-def test_an_address_is_given_once(shop: UUID) -> None:
+def test_a_wallets_address_is_given_once(shop: UUID) -> None:
     first = new_wallet(shop)
     assert create(first)
 
@@ -73,7 +73,7 @@ def test_an_address_is_given_once(shop: UUID) -> None:
         create(first.but(id=uuid7(), order_id="other"))
 
 
-def test_it_is_found_by_any_spelling_of_its_address(shop: UUID) -> None:
+def test_a_wallet_is_found_by_any_spelling_of_its_address(shop: UUID) -> None:
     mine = wallet(shop)
 
     for text in (mine.address, checksum_evm(mine.address), mine.address.upper()):
@@ -81,13 +81,13 @@ def test_it_is_found_by_any_spelling_of_its_address(shop: UUID) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0x", " ", "%", "' OR true --", "1" * 10**6])
-def test_what_is_no_address_finds_nothing(shop: UUID, text: str) -> None:
+def test_a_malformed_address_finds_no_wallet(shop: UUID, text: str) -> None:
     wallet(shop)
 
     assert wallets.find_by_address(shop, text) is None
 
 
-def test_another_merchants_is_as_absent_as_none(shop: UUID) -> None:
+def test_another_merchants_wallet_is_not_found(shop: UUID) -> None:
     theirs = wallet(merchant())
 
     assert wallets.find(shop, wallet_id=theirs.id) is None
@@ -95,11 +95,11 @@ def test_another_merchants_is_as_absent_as_none(shop: UUID) -> None:
     assert wallets.find_by_order(shop, "USDT", "ethereum", "") is None
 
 
-def test_the_address_of_an_invoice_is_no_wallet(shop: UUID) -> None:
+def test_an_invoices_address_is_not_a_wallet(shop: UUID) -> None:
     assert wallets.find_by_address(shop, invoice(shop).address) is None
 
 
-def test_blocking_and_unblocking_again_changes_nothing(shop: UUID) -> None:
+def test_a_repeated_block_or_unblock_changes_nothing(shop: UUID) -> None:
     mine = wallet(shop)
     assert not mine.is_blocked
 
@@ -112,7 +112,7 @@ def test_blocking_and_unblocking_again_changes_nothing(shop: UUID) -> None:
     assert not set_blocked(mine, is_blocked=False).is_blocked
 
 
-def test_only_unblocking_leaves_credits_due(shop: UUID) -> None:
+def test_only_unblocking_makes_credits_due(shop: UUID) -> None:
     mine = wallet(shop)
 
     assert not set_blocked(mine, is_blocked=False).is_credit_due
@@ -124,7 +124,7 @@ def test_only_unblocking_leaves_credits_due(shop: UUID) -> None:
     assert wallets.credit_due(10) == []
 
 
-def test_a_scan_matches_wallets_and_invoices_in_one_query(shop: UUID) -> None:
+def test_the_scan_matches_wallets_and_invoices_in_one_query(shop: UUID) -> None:
     mine, sale = wallet(shop, network="bsc"), invoice(shop)
 
     assert deposits.match("evm", ["0xnobody", mine.address, sale.address.lower()]) == {

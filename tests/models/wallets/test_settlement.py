@@ -1,4 +1,4 @@
-"""What comes to a wallet is credited and told of once: every coin, amount and network; blocked money is held."""
+"""Credits and announces each deposit of a wallet once, in any coin, amount and network; a blocked one holds it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_deposit_is_credited_less_the_percent_fee_alone(shop: UUID, chain: Cha
     assert deposit_of(mine).fee_fixed_units == 0
 
 
-def test_it_becomes_available_at_the_maturity_depth(shop: UUID, chain: Chain) -> None:
+def test_a_credit_becomes_available_at_the_maturity_depth(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     received(chain, mine, GROSS)
     chain.mature()
@@ -84,7 +84,7 @@ def test_it_becomes_available_at_the_maturity_depth(shop: UUID, chain: Chain) ->
     assert held(shop) == {AVAILABLE: NET}
 
 
-def test_every_deposit_is_told_of_once_with_its_own_coin_and_sum(shop: UUID, chain: Chain) -> None:
+def test_every_deposit_is_announced_once_with_its_coin_and_sum(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop, order_id="customer-1")
     chain.pay(mine, GROSS, txid="0x1")
     chain.pay_and_confirm(mine, 2 * DAI, currency="DAI", txid="0x2")
@@ -111,7 +111,7 @@ def test_every_deposit_is_told_of_once_with_its_own_coin_and_sum(shop: UUID, cha
     assert set(column("SELECT event FROM webhook_deliveries")) == {"wallet.paid"}
 
 
-def test_any_coin_of_the_network_is_credited_in_itself(shop: UUID, chain: Chain) -> None:
+def test_any_coin_of_the_network_is_credited_in_that_coin(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     coins = [pair.currency for pair in CATALOGUE.pairs_on("ethereum")]
     assert len(coins) > 3
@@ -125,7 +125,7 @@ def test_any_coin_of_the_network_is_credited_in_itself(shop: UUID, chain: Chain)
         assert held(shop, coin) == {MATURING: 985 * 10 ** (CATALOGUE.scale(coin) - 3)}, coin
 
 
-def test_the_smallest_amount_is_credited_too(shop: UUID, chain: Chain) -> None:
+def test_the_smallest_amount_is_credited(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     token_unit = USDT // 10**6
     chain.pay(mine, token_unit)
@@ -135,12 +135,12 @@ def test_the_smallest_amount_is_credited_too(shop: UUID, chain: Chain) -> None:
 
     assert statuses(mine) == ["credited", "credited"]
     assert json.loads(bodies(mine)[0])["payment_amount"] == "0.000001"
-    # A unit less its fee is no whole unit any more, and nobody could be paid it.
+    # A unit less its fee is no whole unit, and could never be paid out.
     assert held(shop) == {MATURING: 2 * token_unit}
     assert net_of(Account(GATEWAY, ROUNDING, "USDT")) > 0
 
 
-def test_the_fee_is_the_wallets_own(shop: UUID, chain: Chain) -> None:
+def test_a_wallets_own_fee_is_charged(shop: UUID, chain: Chain) -> None:
     free, dear = wallet(shop, fee_ppm=0), wallet(shop, order_id="dear", fee_ppm=PPM)
     execute("UPDATE merchants SET own_fee_ppm = 500000")
     chain.pay(free, GROSS)
@@ -163,7 +163,7 @@ def test_a_debt_is_repaid_first(shop: UUID, chain: Chain) -> None:
     assert (owes(shop), held(shop)) == (0, {MATURING: NET - owed})
 
 
-def test_without_an_endpoint_it_is_credited_all_the_same(chain: Chain) -> None:
+def test_a_deposit_is_credited_without_an_endpoint(chain: Chain) -> None:
     quiet = merchant()
     mine = wallet(quiet)
     chain.pay_and_confirm(mine, GROSS)
@@ -172,7 +172,7 @@ def test_without_an_endpoint_it_is_credited_all_the_same(chain: Chain) -> None:
     assert held(quiet) == {MATURING: NET}
 
 
-def test_many_settlements_at_once_credit_once(shop: UUID, chain: Chain) -> None:
+def test_concurrent_settlements_credit_once(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     for _ in range(3):
         chain.pay(mine, GROSS)
@@ -184,7 +184,7 @@ def test_many_settlements_at_once_credit_once(shop: UUID, chain: Chain) -> None:
     assert (held(shop), len(bodies(mine))) == ({MATURING: 3 * NET}, 3)
 
 
-def test_wallets_of_one_merchant_in_many_coins_do_not_stand_in_each_others_way(shop: UUID, chain: Chain) -> None:
+def test_wallets_of_one_merchant_in_many_coins_settle_without_deadlocks(shop: UUID, chain: Chain) -> None:
     mine, other = wallet(shop), wallet(shop, order_id="other")
     for owner, coins in ((mine, ("USDT", "DAI", "ETH")), (other, ("ETH", "DAI", "USDT"))):
         for coin in coins:
@@ -197,7 +197,7 @@ def test_wallets_of_one_merchant_in_many_coins_do_not_stand_in_each_others_way(s
     assert len(bodies(mine)) == len(bodies(other)) == 3
 
 
-def test_a_step_is_bounded_and_the_next_goes_on(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_is_bounded_and_the_next_continues(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wallet_settlement, "DEPOSITS_PER_STEP", 2)
     mine = wallet(shop)
     for _ in range(5):
@@ -209,8 +209,8 @@ def test_a_step_is_bounded_and_the_next_goes_on(shop: UUID, chain: Chain, monkey
         assert statuses(mine).count("credited") == done
 
 
-def test_a_step_looks_again_at_what_it_was_given(shop: UUID, chain: Chain) -> None:
-    """Between the list of what is due and the step's locks a reorg may have come."""
+def test_a_step_reads_its_deposits_again_under_the_lock(shop: UUID, chain: Chain) -> None:
+    """A reorg may have come between the list of due deposits and the step's locks."""
     mine, other = wallet(shop), wallet(shop, order_id="other")
     chain.pay(mine, GROSS)
     deposit = deposit_of(mine)
@@ -222,7 +222,7 @@ def test_a_step_looks_again_at_what_it_was_given(shop: UUID, chain: Chain) -> No
     assert statuses(mine) == ["pending"]
 
 
-def test_a_deposit_that_awaits_another_opinion_is_not_credited(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_waiting_for_a_witness_is_not_credited(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     chain.pay(mine, GROSS)
     execute(
@@ -240,7 +240,7 @@ def test_a_deposit_that_awaits_another_opinion_is_not_credited(shop: UUID, chain
     assert held(shop) == {MATURING: NET}
 
 
-def test_nothing_happens_to_what_is_no_wallet(shop: UUID, chain: Chain) -> None:
+def test_an_unknown_wallet_is_ignored(shop: UUID, chain: Chain) -> None:
     sale = invoice(shop)
     chain.pay_and_confirm(sale, PRICE)
 
@@ -252,7 +252,7 @@ def test_nothing_happens_to_what_is_no_wallet(shop: UUID, chain: Chain) -> None:
 # Other networks ---------------------------------------------------------------------------------------------
 
 
-def test_what_comes_over_another_network_is_credited_and_told_of_with_it(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_over_another_network_is_credited_and_announced_with_it(shop: UUID, chain: Chain) -> None:
     mine, bsc = wallet(shop), Chain("bsc")
     bsc.pay_and_confirm(mine, GROSS, txid="0xb5c")
     del chain
@@ -268,7 +268,7 @@ def test_what_comes_over_another_network_is_credited_and_told_of_with_it(shop: U
     assert held(shop) == {AVAILABLE: NET}
 
 
-def test_a_block_holds_what_comes_over_another_network_too(shop: UUID, chain: Chain) -> None:
+def test_a_blocked_wallet_holds_deposits_of_other_networks_too(shop: UUID, chain: Chain) -> None:
     mine, bsc = set_blocked(wallet(shop), is_blocked=True), Chain("bsc")
     bsc.pay_and_confirm(mine, GROSS)
     del chain
@@ -280,7 +280,7 @@ def test_a_block_holds_what_comes_over_another_network_too(shop: UUID, chain: Ch
     assert (statuses(mine), held(shop)) == (["credited"], {MATURING: NET})
 
 
-def test_what_the_version_before_calls_a_stray_counts(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_that_the_version_before_marked_as_stray_counts(shop: UUID, chain: Chain) -> None:
     mine, bsc = wallet(shop), Chain("bsc")
     del chain
 
@@ -303,7 +303,7 @@ def test_a_deposit_waits_for_its_own_network(shop: UUID, chain: Chain) -> None:
 # Blocks -----------------------------------------------------------------------------------------------------
 
 
-def test_a_blocked_wallet_holds_what_confirms(shop: UUID, chain: Chain) -> None:
+def test_a_blocked_wallet_holds_confirmed_deposits(shop: UUID, chain: Chain) -> None:
     mine = set_blocked(wallet(shop), is_blocked=True)
     chain.pay_and_confirm(mine, GROSS)
 
@@ -312,7 +312,7 @@ def test_a_blocked_wallet_holds_what_confirms(shop: UUID, chain: Chain) -> None:
     assert (statuses(mine), held(shop), suspense(shop), told(shop)) == (["confirmed"], {}, GROSS, 0)
 
 
-def test_a_block_stops_what_was_already_on_its_way(shop: UUID, chain: Chain) -> None:
+def test_blocking_holds_deposits_that_are_being_confirmed(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     chain.pay(mine, GROSS)
     set_blocked(mine, is_blocked=True)
@@ -322,7 +322,7 @@ def test_a_block_stops_what_was_already_on_its_way(shop: UUID, chain: Chain) -> 
     assert held(shop) == {}
 
 
-def test_who_settles_waits_for_who_blocks(shop: UUID, chain: Chain) -> None:
+def test_a_settlement_waits_for_a_block_under_way(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     chain.pay_and_confirm(mine, GROSS)
 
@@ -339,7 +339,7 @@ def test_who_settles_waits_for_who_blocks(shop: UUID, chain: Chain) -> None:
     assert (statuses(mine), held(shop)) == (["confirmed"], {})
 
 
-def test_a_block_takes_nothing_back(shop: UUID, chain: Chain) -> None:
+def test_blocking_reverses_no_credit(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     received(chain, mine, GROSS)
 
@@ -349,7 +349,7 @@ def test_a_block_takes_nothing_back(shop: UUID, chain: Chain) -> None:
     assert held(shop) == {MATURING: NET}
 
 
-def test_unblocking_credits_what_was_held_and_tells_of_each(shop: UUID, chain: Chain) -> None:
+def test_unblocking_credits_and_announces_each_held_deposit(shop: UUID, chain: Chain) -> None:
     mine = set_blocked(wallet(shop), is_blocked=True)
     chain.pay(mine, GROSS)
     received(chain, mine, DAI, currency="DAI")
@@ -363,7 +363,7 @@ def test_unblocking_credits_what_was_held_and_tells_of_each(shop: UUID, chain: C
     assert not reread(mine.id).is_credit_due
 
 
-def test_a_deposit_that_is_not_deep_enough_is_not_credited_by_unblocking(shop: UUID, chain: Chain) -> None:
+def test_unblocking_does_not_credit_a_deposit_without_confirmations(shop: UUID, chain: Chain) -> None:
     mine = set_blocked(wallet(shop), is_blocked=True)
     chain.pay(mine, GROSS)
 
@@ -373,7 +373,7 @@ def test_a_deposit_that_is_not_deep_enough_is_not_credited_by_unblocking(shop: U
 
 
 def held_back(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch, *, deposits: int) -> wallets.WalletRow:
-    """Return a blocked wallet whose deposits are confirmed, of which two are credited a step."""
+    """Return a blocked wallet with confirmed deposits, of which two are credited a step."""
     mine = set_blocked(wallet(shop), is_blocked=True)
     for _ in range(deposits):
         chain.pay(mine, GROSS)
@@ -383,7 +383,9 @@ def held_back(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch, *, depo
     return mine
 
 
-def test_much_that_was_held_is_credited_step_by_step(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_held_deposits_are_credited_step_by_step(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine = held_back(shop, chain, monkeypatch, deposits=5)
 
     set_blocked(mine, is_blocked=False)
@@ -396,7 +398,7 @@ def test_much_that_was_held_is_credited_step_by_step(shop: UUID, chain: Chain, m
     assert seen == [2, 4, 5]
 
 
-def test_blocked_again_before_all_was_credited_the_rest_stays_held(
+def test_blocking_again_keeps_the_uncredited_rest_held(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = held_back(shop, chain, monkeypatch, deposits=3)
@@ -409,7 +411,7 @@ def test_blocked_again_before_all_was_credited_the_rest_stays_held(
     assert held(shop) == {MATURING: 2 * NET}
 
 
-def test_unblocked_from_many_sides_at_once_it_is_credited_once(shop: UUID, chain: Chain) -> None:
+def test_concurrent_unblocking_credits_once(shop: UUID, chain: Chain) -> None:
     mine = set_blocked(wallet(shop), is_blocked=True)
     for _ in range(3):
         chain.pay(mine, GROSS)
@@ -422,7 +424,7 @@ def test_unblocked_from_many_sides_at_once_it_is_credited_once(shop: UUID, chain
     assert (held(shop), len(bodies(mine))) == ({MATURING: 3 * NET}, 3)
 
 
-def test_blocks_and_settlements_at_once_leave_every_deposit_held_or_credited(shop: UUID, chain: Chain) -> None:
+def test_concurrent_blocks_and_settlements_leave_every_deposit_held_or_credited(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     for _ in range(6):
         chain.pay(mine, GROSS)
@@ -444,7 +446,7 @@ def test_blocks_and_settlements_at_once_leave_every_deposit_held_or_credited(sho
 # Reorgs -----------------------------------------------------------------------------------------------------
 
 
-def test_a_reorg_takes_a_credit_back(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_reverses_a_credit(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     received(chain, mine, GROSS)
 
@@ -455,7 +457,7 @@ def test_a_reorg_takes_a_credit_back(shop: UUID, chain: Chain) -> None:
     assert len(bodies(mine)) == 1
 
 
-def test_what_was_spent_meanwhile_becomes_debt(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_of_spent_money_makes_a_debt(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     received(chain, mine, GROSS)
     chain.mature()
@@ -467,7 +469,7 @@ def test_what_was_spent_meanwhile_becomes_debt(shop: UUID, chain: Chain) -> None
     assert (owes(shop), statuses(mine)) == (NET, ["reversed"])
 
 
-def test_a_reorg_takes_a_held_deposit_back(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_reverses_a_held_deposit(shop: UUID, chain: Chain) -> None:
     mine = set_blocked(wallet(shop), is_blocked=True)
     received(chain, mine, GROSS)
 
@@ -478,7 +480,7 @@ def test_a_reorg_takes_a_held_deposit_back(shop: UUID, chain: Chain) -> None:
     assert (statuses(mine), held(shop), told(shop)) == (["reversed"], {}, 0)
 
 
-def test_a_reorg_of_another_network_takes_back_what_came_over_it(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_of_another_network_reverses_its_deposits(shop: UUID, chain: Chain) -> None:
     mine, bsc = wallet(shop), Chain("bsc")
     received(chain, mine, GROSS)
     received(bsc, mine, GROSS)
@@ -488,7 +490,7 @@ def test_a_reorg_of_another_network_takes_back_what_came_over_it(shop: UUID, cha
     assert (sorted(statuses(mine)), held(shop)) == (["credited", "reversed"], {MATURING: NET})
 
 
-def test_the_same_deposit_included_again_is_credited_again_and_not_told_of_again(shop: UUID, chain: Chain) -> None:
+def test_a_returning_deposit_is_credited_again_and_not_announced_again(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     first = received(chain, mine, GROSS)
     chain.reorg(chain.network.confirmations)
@@ -501,7 +503,7 @@ def test_the_same_deposit_included_again_is_credited_again_and_not_told_of_again
     assert deposit_of(mine).round == 1
 
 
-def test_the_same_transaction_with_another_sum_is_told_of(shop: UUID, chain: Chain) -> None:
+def test_a_returning_transaction_with_another_sum_is_announced(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     first = received(chain, mine, GROSS)
     chain.reorg(chain.network.confirmations)
@@ -513,7 +515,7 @@ def test_the_same_transaction_with_another_sum_is_told_of(shop: UUID, chain: Cha
     assert held(shop) == {MATURING: 2 * NET}
 
 
-def test_the_same_transaction_to_another_wallet_is_told_of_there(shop: UUID, chain: Chain) -> None:
+def test_a_returning_transaction_to_another_wallet_is_announced_there(shop: UUID, chain: Chain) -> None:
     mine, other = wallet(shop), wallet(shop, order_id="other")
     first = received(chain, mine, GROSS)
     chain.reorg(chain.network.confirmations)
@@ -526,7 +528,7 @@ def test_the_same_transaction_to_another_wallet_is_told_of_there(shop: UUID, cha
     assert held(shop) == {MATURING: NET}
 
 
-def test_a_deposit_that_moved_from_a_wallet_to_an_invoice_is_the_invoices(shop: UUID, chain: Chain) -> None:
+def test_a_returning_transaction_to_an_invoice_belongs_to_the_invoice(shop: UUID, chain: Chain) -> None:
     mine, sale = wallet(shop), invoice(shop)
     first = received(chain, mine, PRICE)
     chain.reorg(chain.network.confirmations)
@@ -539,7 +541,7 @@ def test_a_deposit_that_moved_from_a_wallet_to_an_invoice_is_the_invoices(shop: 
     assert value("SELECT status FROM invoices") == "paid"
 
 
-def test_a_scan_that_died_in_the_middle_of_a_reorg_is_finished_by_the_next(shop: UUID, chain: Chain) -> None:
+def test_a_reorg_left_half_done_is_finished_by_the_next_scan(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     for _ in range(2):
         chain.pay(mine, GROSS)
@@ -574,7 +576,7 @@ def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain, rung: list[str]) -
 # Queries ----------------------------------------------------------------------------------------------------
 
 
-def test_invoices_and_wallets_are_due_apart(shop: UUID, chain: Chain) -> None:
+def test_due_invoices_and_due_wallets_are_separate(shop: UUID, chain: Chain) -> None:
     mine, sale = wallet(shop), invoice(shop)
     chain.mine(1, chain.transfer(mine, GROSS), chain.transfer(sale, GROSS))
     chain.confirm()
@@ -597,7 +599,7 @@ def test_a_page_is_newest_first(shop: UUID, chain: Chain) -> None:
     assert wallet_deposits.page(mine.id, limit=2, offset=5) == []
 
 
-def test_neither_a_sale_nor_its_reorg_touches_a_wallet(shop: UUID, chain: Chain) -> None:
+def test_a_sale_and_its_reorg_do_not_touch_a_wallet(shop: UUID, chain: Chain) -> None:
     mine, sale = wallet(shop), invoice(shop)
     received(chain, mine, GROSS)
 

@@ -33,7 +33,7 @@ class Stored:
 
 @dataclass(frozen=True, kw_only=True)
 class Came:
-    """25.5 USDC."""
+    """A deposit of 25.5 USDC."""
 
     txid: str = "0xab"
     network: str = "ethereum"
@@ -44,7 +44,7 @@ class Came:
     seen_at: datetime = datetime(2026, 11, 20, 9, 30, 15, 123_000, tzinfo=UTC)
 
 
-def test_a_wallet() -> None:
+def test_a_wallet_has_the_fields_of_the_specification() -> None:
     body = wallet_views.wallet(CATALOGUE, Stored())
 
     assert body == {
@@ -59,14 +59,14 @@ def test_a_wallet() -> None:
 
 
 @pytest.mark.parametrize("is_blocked", [True, False])
-def test_what_blocking_answers(is_blocked: bool) -> None:  # noqa: FBT001
+def test_the_response_of_blocking_has_the_fields_of_the_specification(is_blocked: bool) -> None:  # noqa: FBT001
     body = wallet_views.block(CATALOGUE, Stored(is_blocked=is_blocked))
 
     assert body == {"uuid": str(WALLET_ID), "address": SHOWN, "blocked": is_blocked}
     msgspec.convert(body, WalletBlock)
 
 
-def test_info_is_the_wallet_with_its_deposits() -> None:
+def test_info_shows_the_wallet_with_its_deposits() -> None:
     body = wallet_views.info(CATALOGUE, Stored(is_blocked=True), [Came()])
 
     assert body == wallet_views.wallet(CATALOGUE, Stored()) | {
@@ -95,13 +95,13 @@ def test_info_is_the_wallet_with_its_deposits() -> None:
         (Came(shown_status="reversed"), "reversed"),
     ],
 )
-def test_a_deposits_status_says_what_keeps_it(came: Came, status: str) -> None:
+def test_a_deposits_status_shows_what_holds_it(came: Came, status: str) -> None:
     body = wallet_views.info(CATALOGUE, Stored(), [came])
 
     assert msgspec.convert(body, WalletInfo).deposits[0].status == status
 
 
-def test_what_came_over_another_network_names_it_and_nothing_else_does() -> None:
+def test_only_a_deposit_over_another_network_names_it() -> None:
     body = wallet_views.info(CATALOGUE, Stored(), [Came(), Came(network="bsc")])
 
     own, other = body["deposits"]
@@ -132,12 +132,12 @@ def test_amounts_are_in_the_deposits_own_coin() -> None:
 
 
 @pytest.mark.parametrize("text", [SHOWN, "любой текст", "<script>", "x" * 1000])
-def test_any_text_has_a_code(text: str) -> None:
+def test_any_text_has_a_qr_code(text: str) -> None:
     image = wallet_views.qr_image(text)["image"]
 
     assert base64.b64decode(image.removeprefix("data:image/png;base64,")).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("text", ["x" * (TEXT_BYTES_MAX + 1), "ю" * TEXT_BYTES_MAX, "x" * 10**6])
-def test_a_text_that_is_too_long_has_an_empty_image(text: str) -> None:
+def test_a_text_too_long_for_a_code_has_an_empty_image(text: str) -> None:
     assert wallet_views.qr_image(text) == {"image": ""}

@@ -1,4 +1,4 @@
-"""The outbox: written with its event, leased by one at a time, fair between merchants, tried twelve times."""
+"""The outbox is written with its event, leased once at a time, fair to merchants, and tried twelve times."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def emit(merchant_id: UUID, body: str = "{}", *, count: int = 1, url_callback: s
 
 
 def pile_up(merchant_id: UUID, count: int) -> None:
-    """As emit, for backlogs."""
+    """Write webhooks as emit does, for backlogs."""
     execute(
         "INSERT INTO webhook_deliveries (id, merchant_id, event, object_id, body)"
         " SELECT gen_random_uuid(), %s, 'invoice.paid', gen_random_uuid(), '{}' FROM generate_series(1, %s)",
@@ -83,7 +83,7 @@ def row(column: str, delivery_id: str) -> object:
 # Writing -----------------------------------------------------------------------------------------------------
 
 
-def test_a_webhook_is_written_as_it_will_be_sent() -> None:
+def test_a_webhook_is_stored_as_it_will_be_sent() -> None:
     shop = merchant()
     body = '{"type": "payment",  "order_id": "ü\\n"}'
     emit(shop, body)
@@ -92,7 +92,7 @@ def test_a_webhook_is_written_as_it_will_be_sent() -> None:
     assert (delivery.endpoint_url, delivery.request_id) == (URL, "req-1")
 
 
-def test_a_webhook_is_undone_with_its_event() -> None:
+def test_a_webhook_is_rolled_back_with_its_event() -> None:
     shop = merchant()
     with contextlib.suppress(LookupError), transaction():
         outbox.emit(shop, "invoice.paid", uuid7(), "{}")
@@ -106,7 +106,7 @@ def test_a_webhook_outside_a_transaction_is_refused() -> None:
 
 
 @pytest.mark.parametrize("url_callback", [None, "https://other.example/"])
-def test_without_an_endpoint_nothing_is_written_not_even_for_a_callback(url_callback: str | None) -> None:
+def test_without_an_endpoint_no_webhook_is_written_even_for_a_callback(url_callback: str | None) -> None:
     shop = merchant(is_registered=False)
     with transaction():
         outbox.emit(shop, "invoice.paid", uuid7(), "{}", url_callback=url_callback)
@@ -117,7 +117,7 @@ def test_without_an_endpoint_nothing_is_written_not_even_for_a_callback(url_call
 # Endpoints ---------------------------------------------------------------------------------------------------
 
 
-def test_a_new_endpoint_takes_over_what_waits() -> None:
+def test_a_new_endpoint_takes_over_waiting_webhooks() -> None:
     shop = merchant()
     emit(shop)
     emit(shop, url_callback="https://callback.example/")
@@ -133,13 +133,13 @@ def test_a_new_endpoint_takes_over_what_waits() -> None:
         assert outbox.open_secret(delivery.endpoint_id, delivery.secret_box, box=BOX) == replacement.secret
 
 
-def test_every_registration_makes_another_secret_and_one_endpoint_is_in_force() -> None:
+def test_each_registration_makes_another_secret_and_one_endpoint_is_in_force() -> None:
     shop = merchant(is_registered=False)
     assert len({register(shop).secret for _ in range(3)}) == 3
     assert one("SELECT count(*), count(*) FILTER (WHERE replaced_at IS NULL) FROM webhook_endpoints") == (3, 1)
 
 
-def test_replaced_endpoints_multiply_nothing() -> None:
+def test_replacing_endpoints_repeatedly_multiplies_no_webhooks() -> None:
     shop = merchant()
     register(shop)
     emit(shop)
@@ -161,7 +161,7 @@ def test_an_unknown_merchant_gets_no_endpoint() -> None:
         register(uuid7())
 
 
-def test_registrations_at_once_leave_one_endpoint_in_force() -> None:
+def test_concurrent_registrations_leave_one_endpoint_in_force() -> None:
     shop = merchant(is_registered=False)
 
     def again(_number: int) -> None:
@@ -172,7 +172,7 @@ def test_registrations_at_once_leave_one_endpoint_in_force() -> None:
     assert one("SELECT count(*), count(*) FILTER (WHERE replaced_at IS NULL) FROM webhook_endpoints") == (20, 1)
 
 
-def test_a_merchant_whose_endpoint_vanished_is_still_leased() -> None:
+def test_webhooks_of_a_deleted_endpoint_are_still_leased() -> None:
     shop = merchant()
     emit(shop)
     execute("UPDATE webhook_endpoints SET replaced_at = app_now()")
@@ -183,7 +183,7 @@ def test_a_merchant_whose_endpoint_vanished_is_still_leased() -> None:
 # Leases ------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_leased_is_nobody_elses_until_the_lease_ends() -> None:
+def test_a_leased_webhook_is_free_again_when_its_lease_ends() -> None:
     emit(merchant())
     (first,) = leased()
     assert leased() == []
@@ -195,7 +195,7 @@ def test_what_is_leased_is_nobody_elses_until_the_lease_ends() -> None:
     assert second.lease != first.lease
 
 
-def test_an_outcome_counts_only_under_the_lease_it_was_made_with() -> None:
+def test_an_outcome_counts_only_under_its_own_lease() -> None:
     emit(merchant())
     (first,) = leased()
     move_clock(outbox.LEASE_S + 1)
@@ -206,7 +206,7 @@ def test_an_outcome_counts_only_under_the_lease_it_was_made_with() -> None:
     assert record(second) == "delivered"
 
 
-def test_a_delivery_that_is_tried_again_is_due_after_the_clock_was_set_back() -> None:
+def test_a_retry_is_due_after_the_clock_was_set_back() -> None:
     emit(merchant())
     (delivery,) = leased()
     assert record(delivery, error="timeout") == "retrying"
@@ -224,7 +224,7 @@ def test_an_outcome_counts_once() -> None:
     assert row("attempts", delivery.id) == 1
 
 
-def test_what_is_given_back_can_be_leased_at_once_without_counting_as_an_attempt() -> None:
+def test_a_returned_webhook_is_free_at_once_and_counts_no_attempt() -> None:
     emit(merchant())
     (delivery,) = leased()
     outbox.give_back([delivery])
@@ -232,7 +232,7 @@ def test_what_is_given_back_can_be_leased_at_once_without_counting_as_an_attempt
     assert (again.id, again.attempts) == (delivery.id, 0)
 
 
-def test_nobody_gives_back_anothers_lease() -> None:
+def test_another_workers_lease_cannot_be_returned() -> None:
     emit(merchant())
     (first,) = leased()
     move_clock(outbox.LEASE_S + 1)
@@ -241,7 +241,7 @@ def test_nobody_gives_back_anothers_lease() -> None:
     assert row("lease::text", first.id) == second.lease
 
 
-def test_claims_at_once_share_the_deliveries_between_them() -> None:
+def test_concurrent_leases_share_the_webhooks() -> None:
     pile_up(merchant(), 200)
     found: list[str] = []
 
@@ -256,7 +256,7 @@ def test_claims_at_once_share_the_deliveries_between_them() -> None:
 # Fairness ----------------------------------------------------------------------------------------------------
 
 
-def test_a_backlog_does_not_stand_in_front_of_other_merchants() -> None:
+def test_a_backlog_does_not_delay_other_merchants() -> None:
     big, small = merchant(), merchant()
     pile_up(big, 500)
     emit(small)
@@ -264,7 +264,7 @@ def test_a_backlog_does_not_stand_in_front_of_other_merchants() -> None:
     assert sorted(d.merchant_id == str(small) for d in found) == [False] * 4 + [True]
 
 
-def test_a_claim_goes_on_after_the_merchant_where_the_last_one_stopped() -> None:
+def test_a_lease_continues_after_the_last_served_merchant() -> None:
     shops = sorted(merchant() for _ in range(5))
     for shop in shops:
         pile_up(shop, 10)
@@ -276,7 +276,7 @@ def test_a_claim_goes_on_after_the_merchant_where_the_last_one_stopped() -> None
     assert second.reached is None
 
 
-def test_allowances_go_before_the_common_share() -> None:
+def test_allowances_are_served_before_the_common_share() -> None:
     narrow, closed, wide, usual = shops = [merchant() for _ in range(4)]
     for shop in shops:
         pile_up(shop, 20)
@@ -285,7 +285,7 @@ def test_allowances_go_before_the_common_share() -> None:
     assert counts == {narrow: 1, closed: 0, wide: 9, usual: 3}
 
 
-def test_the_oldest_due_come_first() -> None:
+def test_the_oldest_due_webhooks_come_first() -> None:
     shop = merchant()
     for number in range(5):
         emit(shop, str(number))
@@ -293,7 +293,7 @@ def test_the_oldest_due_come_first() -> None:
     assert [d.body for d in leased(3)] == ["0", "1", "2"]
 
 
-def test_a_claim_passes_a_bounded_number_of_merchants(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_passes_a_bounded_number_of_merchants(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "WALK_MAX", 3)
     shops = sorted(merchant() for _ in range(5))
     for shop in shops:
@@ -308,7 +308,7 @@ def test_a_claim_passes_a_bounded_number_of_merchants(monkeypatch: pytest.Monkey
     assert [UUID(d.merchant_id) for d in second.deliveries] == shops[3:]
 
 
-def test_the_cost_of_a_claim_does_not_grow_with_the_backlog() -> None:
+def test_the_cost_of_a_lease_does_not_grow_with_the_backlog() -> None:
     shop = merchant()
     pile_up(shop, 1_000)
     small = _buffers()
@@ -318,7 +318,7 @@ def test_the_cost_of_a_claim_does_not_grow_with_the_backlog() -> None:
 
 
 def _buffers() -> int:
-    """Pages that one claim of ten touches."""
+    """Return the pages that one lease of ten touches."""
     execute("VACUUM webhook_deliveries")
     lines = rows(
         "EXPLAIN (ANALYZE, BUFFERS, FORMAT TEXT) SELECT * FROM lease_webhooks(%s, 30, %s, 10, 256, 10, '{}', '{}')",
@@ -331,7 +331,7 @@ def _buffers() -> int:
 # The schedule ------------------------------------------------------------------------------------------------
 
 
-def test_twelve_failures_on_schedule_and_it_is_dead() -> None:
+def test_a_webhook_is_dead_after_twelve_failures_on_schedule() -> None:
     emit(merchant())
     waits = [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600]
     for number, wait_s in enumerate(waits, start=1):
@@ -348,7 +348,7 @@ def test_twelve_failures_on_schedule_and_it_is_dead() -> None:
     assert row("(attempts, next_attempt_at, last_status_code, last_error)::text", last.id) == '(12,,500,"answered 500")'
 
 
-def test_a_success_ends_it_and_forgets_the_last_error() -> None:
+def test_a_success_ends_it_and_clears_the_last_error() -> None:
     emit(merchant())
     (delivery,) = leased()
     record(delivery, error="timeout", status_code=None)
@@ -361,7 +361,7 @@ def test_a_success_ends_it_and_forgets_the_last_error() -> None:
     assert leased() == []
 
 
-def test_outcomes_are_recorded_many_at_once() -> None:
+def test_many_outcomes_are_recorded_together() -> None:
     pile_up(merchant(), 3)
     one_, two, three = leased()
     statuses = outbox.record_attempts(
@@ -387,10 +387,10 @@ def test_an_empty_outbox_costs_one_statement(monkeypatch: pytest.MonkeyPatch) ->
     assert len(statements) == 1
 
 
-# How much waits ----------------------------------------------------------------------------------------------
+# The backlog -------------------------------------------------------------------------------------------------
 
 
-def test_what_is_due_is_counted_over_all_merchants_and_its_age_is_the_oldest() -> None:
+def test_the_backlog_counts_all_merchants_and_has_the_age_of_its_oldest() -> None:
     first, second, third = merchant(), merchant(), merchant()
     emit(first, count=3)
     emit(second, count=2)
@@ -408,7 +408,7 @@ def test_what_is_due_is_counted_over_all_merchants_and_its_age_is_the_oldest() -
     assert 90 <= backlog.oldest_s < 120
 
 
-def test_an_outbox_in_which_nothing_is_due_has_no_age() -> None:
+def test_an_outbox_without_due_webhooks_has_no_age() -> None:
     assert outbox.read_backlog() == (0, 0.0)
     shop = merchant()
     emit(shop, count=2)
@@ -417,7 +417,7 @@ def test_an_outbox_in_which_nothing_is_due_has_no_age() -> None:
     assert outbox.read_backlog() == (0, 0.0)
 
 
-def test_counting_stops_where_it_is_alarming_enough_but_the_oldest_is_still_found(
+def test_counting_stops_at_the_alarm_level_but_the_oldest_is_still_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(outbox, "BACKLOG_COUNT_MAX", 7)
@@ -433,14 +433,14 @@ def test_counting_stops_where_it_is_alarming_enough_but_the_oldest_is_still_foun
     assert backlog.oldest_s >= 90
 
 
-def test_looking_at_the_backlog_passes_a_bounded_number_of_merchants(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_the_backlog_passes_a_bounded_number_of_merchants(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "BACKLOG_WALK_MAX", 2)
     for _ in range(4):
         emit(merchant())
     assert outbox.read_backlog().due == 2
 
 
-def test_the_cost_of_looking_does_not_grow_with_the_backlog() -> None:
+def test_the_cost_of_reading_the_backlog_does_not_grow_with_it() -> None:
     first, second = merchant(), merchant()
     pile_up(first, 1_000)
     pile_up(second, 1_000)
@@ -458,10 +458,10 @@ def _look_buffers() -> int:
     return sum(int(part.partition("=")[2]) for part in text.split() if part.startswith(("hit=", "read=")))
 
 
-# What a lease notes ------------------------------------------------------------------------------------------
+# Columns of a lease -------------------------------------------------------------------------------------------
 
 
-def test_a_lease_notes_the_endpoint_that_it_goes_to() -> None:
+def test_a_lease_names_the_endpoint_that_it_sends_to() -> None:
     shop = merchant(is_registered=False)
     former = register(shop)
     emit(shop)

@@ -1,4 +1,4 @@
-"""Sending again: the merchant's own delivery, whatever became of it, and nobody else's."""
+"""Sends a merchant's own delivery again, from any status."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def the_delivery() -> uuid.UUID:
 
 @pytest.mark.parametrize("status", ["pending", "retrying", "delivered", "dead"])
 @pytest.mark.parametrize("is_named", [True, False])
-def test_it_starts_over_from_every_status(shop: uuid.UUID, rung: list[str], status: str, *, is_named: bool) -> None:
+def test_a_delivery_starts_over_from_every_status(
+    shop: uuid.UUID, rung: list[str], status: str, *, is_named: bool
+) -> None:
     execute(
         "UPDATE webhook_deliveries SET status = %s, attempts = 7, next_attempt_at = NULL, delivered_at = app_now(),"
         " lease = gen_random_uuid(), leased_until = app_now() + interval '30 s'",
@@ -56,7 +58,7 @@ def test_it_starts_over_from_every_status(shop: uuid.UUID, rung: list[str], stat
     assert len(outbox.lease_due(limit=5, per_merchant=5, allowances={}).deliveries) == 1
 
 
-def test_a_foreign_delivery_is_left_alone(shop: uuid.UUID, rung: list[str]) -> None:
+def test_a_foreign_delivery_is_not_changed(shop: uuid.UUID, rung: list[str]) -> None:
     del shop
     execute("UPDATE webhook_deliveries SET status = 'dead'")
     rung.clear()
@@ -67,7 +69,7 @@ def test_a_foreign_delivery_is_left_alone(shop: uuid.UUID, rung: list[str]) -> N
     assert (one("SELECT status FROM webhook_deliveries"), rung) == (("dead",), [])
 
 
-def test_without_its_body_there_is_nothing_to_send(shop: uuid.UUID) -> None:
+def test_a_delivery_without_its_body_is_not_sent_again(shop: uuid.UUID) -> None:
     execute("UPDATE webhook_deliveries SET status = 'dead', body = ''")
 
     with pytest.raises(WebhookNotFound, match="no longer kept"):

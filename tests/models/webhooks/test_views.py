@@ -1,4 +1,4 @@
-"""Bodies that endpoints are tried with have the shape of the real ones."""
+"""Trial bodies have the shape of real ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVENTS = get_args(Event)
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_a_trial_has_the_fields_that_the_page_documents(event: str) -> None:
+def test_a_trial_has_the_documented_fields(event: str) -> None:
     body = trial(event)
 
     row = re.search(rf"^\| `{body['type']}` \| (type, .*) \|$", PAGE, re.MULTILINE)
@@ -32,6 +32,6 @@ def test_a_trial_of_an_invoices_event_has_its_status() -> None:
     assert {trial(event)["status"]: event for event in EVENTS if event.startswith("invoice.")} == states.INVOICE_EVENTS
 
 
-def test_a_confirmed_payout_is_paid() -> None:
+def test_a_trial_of_a_confirmed_payout_is_paid() -> None:
     assert trial("payout.confirmed")["status"] == "paid"
     assert trial("payout.failed")["status"] == "fail"
