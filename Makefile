@@ -37,6 +37,10 @@ coverage: test ## run the tests, and fail where none reaches a line or branch of
 soak: $(STAMP) ## run the long tests
 	exec $(BIN)/python -m pytest -m soak --timeout 0 $(ARGS)
 
+.PHONY: mutants
+mutants: $(STAMP) ## remove guards one by one, and list those that no test misses (ARGS=models/ledger)
+	$(BIN)/python .ci/mutants.py $(or $(ARGS),models/ledger models/deposits models/spends models/outcomes models/refunds)
+
 .PHONY: bench
 bench: $(STAMP) ## measure against the frozen baselines
 	$(BIN)/python -m bench.rpc $(ARGS)
