@@ -1,1 +1,1 @@
-"""What operators and developers type: the `sluice` command."""
+"""The `sluice` command, for operators and developers."""

@@ -1,4 +1,4 @@
-"""Runs the `sluice` command. Each module of this package adds its commands; this one joins them and ends them."""
+"""Runs the `sluice` command. Each module of this package adds its commands; this one joins them and sets exit codes."""
 
 import json
 import sys
@@ -30,12 +30,12 @@ OPERATION = {
     "treasury": "cli.treasury.commands:app",
     "payouts": "cli.payouts:app",
 }
-# Commands that a group has from another folder.
+# Commands that another folder adds to a group.
 JOINED = {"treasury": "cli.recovery.commands:app"}
-# What these need stands in the development requirements alone.
+# These need packages of the development requirements.
 DEVELOPMENT = {"dev": "cli.dev:dev", "demo": "cli.demo:demo"}
 
-# What an operator can do something about: told in a line, without a traceback.
+# Errors that an operator can mend: printed in a line, without a traceback.
 _EXPECTED = (
     CommandError,
     SettingsError,
@@ -85,7 +85,7 @@ def _everywhere(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 refused or found wrong, 2 used wrongly."""
+    """Run the command line and exit: 0 done, 1 refused or a fault found, 2 wrong usage."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         build()(args=arguments, prog_name="sluice")
@@ -123,7 +123,7 @@ def _add(app: typer.Typer, command: str, found: Callable[..., None] | typer.Type
 
 
 def _add_missing(app: typer.Typer, command: str, package: str) -> None:
-    """Keep the command's name, so that whoever types it learns what is missing."""
+    """Keep the command's name, so that calling it reports the missing package."""
 
     def explain() -> None:
         raise CommandError(f"`sluice {command}` needs {package}, which belongs to requirements-dev.txt (make setup)")

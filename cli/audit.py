@@ -1,6 +1,6 @@
-"""`sluice audit`: proves the books. Run by operators and at the end of every long test; exits 1 when they are wrong.
+"""`sluice audit`: proves the books. Run by operators and at the end of every long test; exits 1 if they are wrong.
 
-It shows the last comparisons with the chain too, which a running gateway makes; one that went wrong for good counts.
+It also shows the last comparisons with the chain, which a running gateway makes; a confirmed difference counts too.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from models.invariants.money_in import Violation
 from models.treasury import reconciliation
 from models.treasury.reconciliation import MISSES_MAX
 
-# However old the ledger, its first checkpoint is made by then.
+# The first checkpoint is made within this time, however long the ledger is.
 ADVANCE_S: Final = 600.0
 
 
@@ -28,7 +28,7 @@ def audit(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Check every invariant of the stored data on one snapshot, and show how the chain compared last."""
+    """Check every invariant of the stored data in one snapshot, and show the last comparisons with the chain."""
     with database() as settings:
         violations = invariants.audit(is_full=full, within_s=ADVANCE_S)
         catalogue = load_catalogue(settings.environment)

@@ -1,4 +1,4 @@
-"""Checks what can be wrong with an installation, one thing after another. Called by cli.doctor."""
+"""Checks an installation for faults, one subject after another. Called by cli.doctor."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -34,20 +34,20 @@ from models.spends import reads as spend_reads
 POSTGRESQL_MIN: Final = 140_000
 REDIS_MIN: Final = (6, 2)
 REDIS_TIMEOUT_S: Final = 3
-# A signature is good for five minutes either way; half a minute of that is already somebody's.
+# A signature is valid for five minutes either way; an offset of half a minute belongs to one party's clock.
 SKEW_WARN_S: Final = 2
-# Of a host's name; what comes before them is the same company's.
+# The last labels of a host's name, which name its company.
 DOMAIN_LABELS: Final = 2
 SKEW_FAIL_S: Final = 30
-# Miners and validators may date a block ahead: by two hours on bitcoin, which is twelve blocks.
+# Miners and validators may date a block ahead: on bitcoin by two hours, which is twelve blocks.
 BLOCKS_AHEAD_MAX: Final = 12
-# A scan at its head has a block that is younger than this, if the chain goes on.
+# A scan at the head has a block younger than this, if the chain makes blocks.
 BLOCK_AGE_GRACE_S: Final = 120
 BLOCKS_OLD_MAX: Final = 60
 
 
 class Verdict(StrEnum):
-    """How much a finding matters: a failure keeps the gateway from working, or from working safely."""
+    """The weight of a finding: a failure keeps the gateway from working, or from working safely."""
 
     OK = "ok"
     WARN = "warn"
@@ -67,7 +67,7 @@ Check = Callable[[Settings], Iterator[Finding]]
 
 
 def check_settings(settings: Settings) -> Iterator[Finding]:
-    """Say what is only fit for development."""
+    """Report settings that are fit for development only."""
     yield Finding("settings", Verdict.OK, f"complete, for {settings.environment}")
     yield from (Finding("settings", Verdict.WARN, warning) for warning in settings.warnings())
 
@@ -113,7 +113,7 @@ def check_tables(settings: Settings) -> Iterator[Finding]:
 
 
 def check_block_times(settings: Settings) -> Iterator[Finding]:
-    """Compare PostgreSQL's clock with the newest blocks: prices, windows and expiry are judged by it."""
+    """Compare PostgreSQL's clock with the newest blocks: prices, windows and expiry depend on it."""
     networks = load_catalogue(settings.environment).networks
     is_production = settings.environment == "production"
     for code, ahead_s, is_behind in rows(
@@ -134,7 +134,7 @@ def check_block_times(settings: Settings) -> Iterator[Finding]:
 
 
 def check_deny_list(settings: Settings) -> Iterator[Finding]:
-    """Read the list as the processes do that do not start with a bad one. Raises DenyListError."""
+    """Read the deny list; the processes that need it do not start with an invalid one. Raises DenyListError."""
     if settings.deny_list is None:
         yield Finding("deny list", Verdict.OK, "none is set")
         return
@@ -142,7 +142,7 @@ def check_deny_list(settings: Settings) -> Iterator[Finding]:
 
 
 def check_redis(settings: Settings) -> Iterator[Finding]:
-    """Check version, the command that consumers wait with, and that nothing is evicted."""
+    """Check the version, the command with which consumers wait, and that nothing is evicted."""
     with redis.Redis.from_url(
         settings.redis_url, socket_timeout=REDIS_TIMEOUT_S, retry=Retry(NoBackoff(), 0), decode_responses=True
     ) as client:
@@ -158,7 +158,7 @@ def check_redis(settings: Settings) -> Iterator[Finding]:
 
 
 def check_providers(settings: Settings) -> Iterator[Finding]:
-    """Ask every provider which chain it serves, and for the methods that the scan leans on."""
+    """Ask every provider for its chain, and for the methods that the scan uses."""
     if not settings.rpc_urls:
         yield Finding("providers", Verdict.WARN, "no <NETWORK>_RPC_URLS: no network is served")
     networks = load_catalogue(settings.environment).networks
@@ -174,7 +174,7 @@ def check_providers(settings: Settings) -> Iterator[Finding]:
 
 
 def check_keystore(settings: Settings) -> Iterator[Finding]:
-    """Open the wallet where this process may see it."""
+    """Open the keystore, if this process may read it."""
     if not (settings.wallet_keystore or settings.wallet_keystore_data or settings.wallet_mnemonic):
         yield Finding("keystore", Verdict.OK, "not visible to this process, as it should be for all but the signer")
         return
@@ -187,7 +187,7 @@ def check_keystore(settings: Settings) -> Iterator[Finding]:
 
 
 def check_running(settings: Settings) -> Iterator[Finding]:
-    """Name what the running gateway lacks, as /readyz does: consumers, ticks, rates, scans, audits, proxies."""
+    """Report the faults of the running gateway, as /readyz does: consumers, ticks, rates, scans, audits, proxies."""
     link = RedisLink(settings.redis_url, client_name="sluice-cli")
     try:
         for name, concern in concerns(settings, Signs(link, settings.redis_namespace)).items():
@@ -200,7 +200,7 @@ def check_running(settings: Settings) -> Iterator[Finding]:
 
 
 def check_signer_rates(settings: Settings) -> Iterator[Finding]:
-    """Name coins whose rate of the signer's own is far from the market's, and say where the rates are old."""
+    """Report coins whose rate from the signer's own source is far from the market's, and rates that are old."""
     lines = [*signer_rates.far_off(settings.signer_rates, load_market().rates)]
     aging = signer_rates.aging(settings.signer_rates, settings.signer_rates_at, app_now().date())
     if aging is not None:
@@ -216,7 +216,7 @@ RIGHTS_SHOWN_MAX: Final = 5
 
 
 def check_rights(role: Role, _settings: Settings) -> Iterator[Finding]:
-    """Say where the user of this DATABASE_URL may do more than that kind of process needs, or less."""
+    """Report rights that the user of this DATABASE_URL has beyond the needs of its kind of process, or lacks."""
     missing = rights.missing_roles()
     if missing:
         yield Finding("roles", Verdict.WARN, f"not made, for want of CREATEROLE: {', '.join(missing)}")
@@ -254,21 +254,21 @@ def _check_pool(settings: Settings) -> Iterator[Finding]:
     networks = load_catalogue(settings.environment).networks
     for family in sorted({networks[code].family for code in settings.rpc_urls} & SEQUENCES.keys()):
         available = level(family)
-        # The signer fills up from the low mark, so a little less is no news; nothing at all stops every sale.
+        # The signer fills the pool from the low mark on, so a little less is normal; an empty pool stops every sale.
         short = Verdict.WARN if available < settings.pool_low else Verdict.OK
         verdict = Verdict.FAIL if available == 0 else short
         yield Finding("address pool", verdict, f"{family}: {available} addresses, low mark {settings.pool_low}")
 
 
 def _judged(network: Network, answer: str | ProviderError) -> tuple[bool, str]:
-    """Return whether a provider can be used, and what it said."""
+    """Return True if a provider can be used, and its answer."""
     if isinstance(answer, ProviderError):
         return False, str(answer)
     return answer == network.chain_identity, f"chain {answer}, expected {network.chain_identity}"
 
 
 def _name_methods(name: str, lacking: Sequence[str] | ProviderError) -> Iterator[Finding]:
-    """Name what a provider cannot be asked; it is used all the same, for what it can."""
+    """Report the methods that a provider lacks; it is used for the others all the same."""
     lines = [f"could not be tried: {lacking}"] if isinstance(lacking, ProviderError) else lacking
     yield from (Finding(name, Verdict.WARN, line) for line in lines)
     if not lines:
@@ -283,7 +283,7 @@ def _judge_providers(network: Network, answers: list[tuple[bool, str]]) -> Itera
 
 
 def _name_one_voice(code: str, urls: Sequence[str]) -> Iterator[Finding]:
-    """Name providers of one domain: two keys of one company count as two, though one lie is told by both."""
+    """Report providers of one domain: two keys of one company count as two, though both would repeat the same lie."""
     hosts = [urlsplit(address).hostname or "" for address in {read_node_url(url).address for url in urls}]
     domains = Counter(".".join(host.split(".")[-DOMAIN_LABELS:]) for host in hosts if not _is_number(host))
     for domain, count in sorted(domains.items()):
@@ -294,7 +294,7 @@ def _name_one_voice(code: str, urls: Sequence[str]) -> Iterator[Finding]:
 
 
 def _is_number(host: str) -> bool:
-    """Return whether a host is an address and no name."""
+    """Return True if a host is an address, not a name."""
     return ":" in host or host.replace(".", "").isdecimal()
 
 

@@ -1,4 +1,4 @@
-"""The smallest client of the API: signs, sends, unwraps. Used by the demonstration; a shop's client looks like it."""
+"""The smallest client of the API: signs, sends, unwraps. The demonstration uses it; a shop's client looks like it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REFUSED_FROM: Final = 400
 
 
 class ApiError(Exception):
-    """The gateway refused; code is the specification's, section Errors."""
+    """A refusal of the gateway; code is the specification's, section Errors."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{status} {code}: {message}")
@@ -33,8 +33,8 @@ class Client:
         self._pool = urllib3.PoolManager(retries=False, timeout=TIMEOUT_S)
 
     def post(self, path: str, body: dict[str, object], *, idempotency_key: str | None = None) -> Any:
-        """Return the result of a signed call. Raises ApiError, and urllib3's HTTPError if nobody answers."""
-        # Serialised once: the bytes that are signed are the bytes that are sent.
+        """Return the result of a signed call. Raises ApiError, and urllib3's HTTPError without an answer."""
+        # Serialised once: the signature covers exactly the bytes that are sent.
         raw = json.dumps(body).encode()
         timestamp = str(int(time.time()))
         headers = {

@@ -1,4 +1,4 @@
-"""`sluice clock advance`: moves every process of a development gateway, and its chains, into the future at once."""
+"""`sluice clock advance`: moves all processes of a development gateway, and its chains, into the future at once."""
 
 import contextlib
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from models.db.base import app_now, execute, transaction
 from models.deposits import cursors
 from models.rates import rates
 
-# A clock that has come further than this is a typing error.
+# A clock that is further ahead than this comes from a typing error.
 ADVANCE_S_MAX = 10 * 366 * 86_400
 
 clock_app = typer.Typer(no_args_is_help=True, help="The gateway's clock (development only).")
@@ -30,12 +30,12 @@ def _group() -> None:
 
 @clock_app.command("advance")
 def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *, as_json: JsonFlag = False) -> None:
-    """Move the clock forward; rates keep their age, signing windows and webhook timestamps the real clock."""
+    """Move the clock forward. Rates keep their age; signing windows and webhook timestamps keep the real clock."""
     with database() as settings:
         if settings.environment == "production":
             raise CommandError("a production gateway's clock is the real one")
         clocks = _clocks(settings)
-        # First see that all are there: a chain left behind would keep its invoices from ever expiring.
+        # First check that all chains answer: one that stays behind would keep its invoices from ever expiring.
         for network, clock in clocks.items():
             with _named(network):
                 clock.check()
@@ -44,7 +44,7 @@ def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *
         with transaction():
             rates.carry_over(seconds)
             execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
-            # No scan was away for that long.
+            # The scans were not down for the time that was skipped.
             cursors.note_looks()
         now = app_now().isoformat()
     chains = [

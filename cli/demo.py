@@ -35,7 +35,7 @@ def demo(
 
 
 def _pay(stack: Stack, console: Console) -> int:
-    """Let the story run beside the supervisor, which must not stop looking after the processes."""
+    """Run the story in a thread, so that the supervisor goes on watching the processes."""
     from cli.embedded.story.story import tell  # noqa: PLC0415
     from cli.embedded.story.story_out import StoryError  # noqa: PLC0415
 
@@ -44,7 +44,7 @@ def _pay(stack: Stack, console: Console) -> int:
     def run() -> None:
         try:
             tell(stack, console)
-        except Exception as error:  # noqa: BLE001  handed over to the thread that decides
+        except Exception as error:  # noqa: BLE001  raised again in the main thread
             failures.append(error)
 
     teller = threading.Thread(target=run, daemon=True)

@@ -1,6 +1,6 @@
-"""`sluice dev`: the whole gateway on this machine, for those who build against it or on it. Registered by cli.__main__.
+"""`sluice dev`: the whole gateway on this machine, for developers of the gateway or its clients. Added by cli.__main__.
 
-What it needs stands in the development requirements and takes a second to import: it is loaded when the command runs.
+Its packages are in the development requirements and take a second to import: they are loaded when the command runs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def dev(
 
 
 def serve(stack: Stack, console: Console) -> int:
-    """Say where everything is, and stay up."""
+    """Print the addresses, and stay up."""
     console.heading("Sluice serves")
     summary(stack, console)
     console.line("\nCtrl-C stops it.")
@@ -56,7 +56,7 @@ def serve(stack: Stack, console: Console) -> int:
 
 
 def summary(stack: Stack, console: Console) -> None:
-    """Print what somebody needs who wants to try the API."""
+    """Print the addresses and keys for trying the API."""
     console.fact("API", stack.base_url)
     console.fact("reference", f"{stack.base_url}/openapi.json")
     console.fact("public id", stack.accounts.merchant.public_id)

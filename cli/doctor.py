@@ -1,4 +1,4 @@
-"""`sluice doctor`: says what is wrong with an installation, line by line. Run by operators; exits 1 on a failure."""
+"""`sluice doctor`: reports the faults of an installation, a line each. Run by operators; exits 1 on a failure."""
 
 import functools
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def doctor(
 
 
 def examine(role: Role) -> Iterator[Finding]:
-    """Run all checks; one that breaks is a finding and keeps none of the others from running."""
+    """Run all checks. A check that breaks is a finding, and the others run all the same."""
     try:
         settings = open_settings(role)
     except SettingsError as error:
@@ -48,6 +48,6 @@ def examine(role: Role) -> Iterator[Finding]:
 def _run(name: str, check: Check, settings: Settings) -> Iterator[Finding]:
     try:
         yield from check(settings)
-    except Exception as error:  # noqa: BLE001 - whatever goes wrong in a check is what the operator wants to know
+    except Exception as error:  # noqa: BLE001 - any error of a check is a finding for the operator
         text = Redactor(secrets_of(settings)).text(f"{type(error).__name__}: {error}".strip())
         yield Finding(name, Verdict.FAIL, " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""`sluice merchant` and `sluice key`: say who may use the gateway. Run by operators; a key's secret is shown once."""
+"""`sluice merchant` and `sluice key`: manage merchants and their keys. Run by operators; a secret is shown once."""
 
 from typing import Annotated, Any, Final
 from uuid import UUID
@@ -19,9 +19,9 @@ from models.merchants.rows import LIST_MAX, KeyKind, Merchant
 from models.outcomes import disowned
 
 FEE_FIXED_MAX_CENTS: Final = 1_000_000
-# What ends a fee of a merchant's own.
+# This value ends a merchant's own fee.
 DEFAULT: Final = "default"
-# What ends security notices.
+# This value ends security notices.
 NONE: Final = "none"
 
 merchant_app = typer.Typer(no_args_is_help=True, help="Merchants and their owners.")
@@ -72,7 +72,7 @@ def set_merchant(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change a merchant's terms. Payouts that wait already, and payments and wallets that are there, keep theirs."""
+    """Change a merchant's terms. Payouts that wait already, and existing payments and wallets, keep theirs."""
     ppm = _own_fee(fee_percent, digits=PPM_DIGITS, highest=PPM)
     cents = _own_fee(fee_fixed_usd, digits=CENT_DIGITS, highest=FEE_FIXED_MAX_CENTS)
     lines = []
@@ -104,7 +104,7 @@ def set_merchant(
 
 @merchant_app.command("unlock")
 def unlock_merchant(merchant_id: UUID, *, as_json: JsonFlag = False) -> None:
-    """End a merchant's IP allowlist, for one that has locked itself out; its keys then sign from anywhere."""
+    """End a merchant's IP allowlist, if it has locked itself out; its keys may then sign from anywhere."""
     with database(), transaction():
         ended = allowlists.end(merchant_id)
         if ended:
@@ -132,7 +132,7 @@ def create_key(
 
 @key_app.command("revoke")
 def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
-    """Revoke an API key for good; its rules, co-signatures, cheques and unsigned payouts end with it."""
+    """Revoke an API key for ever; its rules, co-signatures, cheques and unsigned payouts end with it."""
     with database() as settings:
         was_active, stopped, cheques, kept_cheques, given_back = disowned.revoke(
             load_catalogue(settings.environment), public_id
@@ -152,7 +152,7 @@ def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
 
 
 def _address(text: str | None) -> str | None:
-    """Read the address of an owner; None where it is none."""
+    """Parse an owner's e-mail address; return None for NONE."""
     if text is None or text == NONE:
         return None
     try:
@@ -162,7 +162,7 @@ def _address(text: str | None) -> str | None:
 
 
 def _own_fee(text: str | None, *, digits: int, highest: int) -> int | None:
-    """Read a merchant's own fee in whole units; None where it has none, or none is given."""
+    """Parse a merchant's own fee in whole units; return None for DEFAULT, or without a value."""
     if text in {None, DEFAULT}:
         return None
     units = parse_units(text, digits=digits, error=typer.BadParameter, name="the fee")

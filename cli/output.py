@@ -1,4 +1,4 @@
-"""Prints what every command says, and ends it. Called by all command modules."""
+"""Prints the results of all commands, and declares their error. Called by all command modules."""
 
 import json
 from collections.abc import Iterable
@@ -10,11 +10,11 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document 
 
 
 class CommandError(Exception):
-    """The command cannot do what it was asked; the message is for the operator."""
+    """The command cannot do this; the message is for the operator."""
 
 
 def show(document: Any, lines: Iterable[str], *, as_json: bool) -> None:
-    """Print the document as JSON, or the lines that say the same to a person."""
+    """Print the document as JSON, or the lines that show the same to a person."""
     if as_json:
         print(json.dumps(document, default=str, ensure_ascii=False))
         return

@@ -1,7 +1,7 @@
-"""`sluice payouts`: stops money from leaving, lets it leave again, and ends what only a person can judge.
+"""`sluice payouts`: stops payouts, lets them continue, and ends payouts that need an operator's decision.
 
-Run by operators, in an emergency as a rule. A freeze is a row that the signer reads in the very transaction in which it
-commits a signed payout: what it has not judged when the command returns is not signed while the freeze stands.
+Run by operators, mostly in an emergency. A freeze is a row. The signer reads it in the transaction that stores a signed
+payout, so once the command returns, no further payout is signed until the freeze is lifted.
 """
 
 from enum import StrEnum
@@ -63,7 +63,7 @@ def freeze(
     conversion: ConversionFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Stop payouts from now on: all, a network's, a merchant's, or conversions. Nothing that is held is lost."""
+    """Stop payouts from now on: all, or those of a network, a merchant or a coin, or conversions. No hold is lost."""
     scope, name = _target(everything=everything, network=network, merchant=merchant, coin=coin, conversion=conversion)
     _check_reason(reason)
     with database() as settings:
@@ -83,7 +83,7 @@ def unfreeze(
     conversion: ConversionFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Lift every freeze of exactly that name, the reconciler's too; what waited meanwhile is sent."""
+    """Lift every freeze of exactly this name, the reconciler's too; the signer then sends the payouts that waited."""
     scope, name = _target(everything=everything, network=network, merchant=merchant, coin=coin, conversion=conversion)
     with database():
         with transaction():
@@ -92,7 +92,7 @@ def unfreeze(
                 reconciliation.forget_misses(name)
         left = freezes.listing()
     lines = [f"{_words(scope, name)}: " + ("lifted" if lifted else "was not frozen")]
-    # Whoever lifts one wants to know why nothing moves.
+    # The freezes that still apply explain why payouts do not move.
     lines += [f"still frozen: {_line(each)}" for each in left]
     document = {"scope": scope, "name": name, "frozen": False, "changed": lifted > 0}
     show(document | {"still_frozen": [_document(each) for each in left]}, lines, as_json=as_json)
@@ -100,7 +100,7 @@ def unfreeze(
 
 @app.command("frozen")
 def frozen(*, as_json: JsonFlag = False) -> None:
-    """List what is frozen, by whom and why, oldest first."""
+    """List the freezes with their author and reason, oldest first."""
     with database():
         found = freezes.listing()
     lines = [_line(each) for each in found] or ["nothing is frozen"]
@@ -111,9 +111,9 @@ def frozen(*, as_json: JsonFlag = False) -> None:
 def cancel(
     payout_id: Annotated[UUID, typer.Argument(metavar="ID", help="The payout's uuid.")], *, as_json: JsonFlag = False
 ) -> None:
-    """Cancel a payout for which nothing is signed, of any merchant; what it held is its merchant's again.
+    """Cancel a merchant's payout for which nothing is signed; the held amount returns to the merchant's balance.
 
-    While its network is not signed for, only if nothing that left there can have paid it.
+    While the signer does not sign for the network, only if no transaction that left there can have paid it.
     """
     with database() as settings:
         found = payout_queue.read(payout_id)
@@ -161,8 +161,8 @@ def release(
 
 
 def _cancel_stopped(ctx: Context, found: PayoutRow) -> None:
-    """Cancel a payout of a network that is not signed for. Raises CommandError where something may have paid it."""
-    # Asked first: what is in a block by then, the scan has to have read.
+    """Cancel a payout on a network without signing. Raises CommandError if some transaction may have paid it."""
+    # Check first: the scan must have read all transactions that were in a block by then.
     if found.network in ctx.available and _is_awaited(ctx, ctx.catalogue.networks[found.network]):
         raise CommandError("a transaction that no row knows waits for a block and may pay this; try again later")
     with transaction():
@@ -183,7 +183,7 @@ def _status(payout_id: UUID) -> str:
 
 
 class Outcome(StrEnum):
-    """How an operator may end a payout that moved something else than it was to move."""
+    """The two ends of a payout that moved another amount than was asked."""
 
     PAID = "paid"
     FAILED = "failed"
@@ -191,7 +191,7 @@ class Outcome(StrEnum):
 
 @app.command("unsettled")
 def unsettled(*, as_json: JsonFlag = False) -> None:
-    """List the payouts that moved something else than they were to move: each waits for `settle`."""
+    """List the payouts that moved another amount than was asked: each waits for `settle`."""
     with database() as settings:
         catalogue = load_catalogue(settings.environment)
         found = payout_settlements.listing(catalogue)
@@ -208,9 +208,9 @@ def settle(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """End a payout that moved something else than it was to move. The gateway bears what is missing.
+    """End a payout that moved another amount than was asked. The gateway bears the missing amount.
 
-    Find out first, on the chain and with the recipient, what became of the money. Lifts no freeze.
+    First find out, on the chain and from the recipient, where the money is. Lifts no freeze.
     """
     if reason:
         _check_reason(reason)
@@ -266,7 +266,7 @@ def _amount(catalogue: Catalogue, currency: str, units: int) -> str:
 def _target(
     *, everything: bool, network: str | None, merchant: UUID | None, coin: str | None, conversion: bool
 ) -> tuple[Scope, str]:
-    """Return the one scope that was named, and its name. Raises CommandError."""
+    """Return the one scope that the options name, and the name in it. Raises CommandError."""
     named: dict[Scope, str | None] = {
         "all": "" if everything else None,
         "network": network,
@@ -286,7 +286,10 @@ def _check_reason(reason: str) -> None:
 
 
 def _check_name(settings: Settings, scope: Scope, name: str) -> None:
-    """Refuse a name that would freeze nothing: a slip must not look like a stop. Raises CommandError, IdentityError."""
+    """Refuse a name that would freeze nothing: a typing error must not look like a stop.
+
+    Raises CommandError, IdentityError.
+    """
     catalogue = load_catalogue(settings.environment)
     if scope == "network" and name not in catalogue.networks:
         raise CommandError(f"the catalogue has no network {name!r}")

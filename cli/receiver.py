@@ -1,4 +1,4 @@
-"""Receives a shop's webhooks on loopback, for the demonstration. Verifies by code of its own, not by the gateway's."""
+"""Receives a shop's webhooks on loopback, for the demonstration. Verifies by its own code, not by the gateway's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BODY_BYTES_MAX: Final = 64 * 1024
 
 @dataclass(frozen=True)
 class Delivery:
-    """One webhook as it came."""
+    """One webhook as received."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -33,14 +33,14 @@ class Delivery:
         return json.loads(self.body)
 
     def is_genuine(self, secret: str) -> bool:
-        """Return whether whoever knows the secret sent exactly these bytes (the specification, section Events)."""
+        """Return True if these exact bytes were signed with the secret (the specification, section Events)."""
         signed = self.headers.get("X-Webhook-Timestamp", "").encode() + b"." + self.body
         expected = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
         return hmac.compare_digest(expected.encode(), self.headers.get("X-Webhook-Signature", "").encode())
 
 
 class Receiver:
-    """Listens while its block runs; deliveries wait in a queue."""
+    """Listens inside its `with` block; deliveries wait in a queue."""
 
     def __init__(self) -> None:
         self.deliveries: queue.Queue[Delivery] = queue.Queue()
@@ -50,7 +50,7 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Return where to send webhooks."""
+        """Return the address for webhooks."""
         return f"http://127.0.0.1:{self._server.server_port}{PATH}"
 
     def __enter__(self) -> Self:
@@ -76,6 +76,6 @@ def _handler(deliveries: queue.Queue[Delivery]) -> type[BaseHTTPRequestHandler]:
             deliveries.put(Delivery(dict(self.headers.items()), body))
 
         def log_message(self, *_: object) -> None:
-            """Log nothing: the demonstration tells what came."""
+            """Log nothing: the demonstration shows the deliveries."""
 
     return Handler

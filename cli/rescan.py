@@ -1,4 +1,4 @@
-"""`sluice rescan`: reads blocks of a network again, for a deposit that should be there and is not. Run by operators."""
+"""`sluice rescan`: reads blocks of a network again, for a deposit that is missing. Run by operators."""
 
 from typing import Annotated, Any, Final
 
@@ -21,7 +21,7 @@ def rescan(
     *,
     as_json: JsonFlag = False,
 ) -> None:
-    """Read blocks again and record the deposits that were missed. Running it twice changes nothing more."""
+    """Read blocks again and record missed deposits. A second run changes nothing."""
     with open_network(network) as (ctx, known, chain):
         found = [reread(ctx, known, chain, height) for height in _heights(chain, network, first, last, txid)]
     absent = [block.height for block in found if block.block_hash is None]

@@ -21,7 +21,7 @@ def show_scans(
     *,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show each scan's block, its chain's head, the blocks kept, and why it is halted."""
+    """Show each scan's block, its chain's head, the blocks that are kept, and the reason of a halt."""
     with database() as settings:
         if network is not None and network not in load_catalogue(settings.environment).networks:
             raise CommandError(f"there is no network {network}")
@@ -42,7 +42,7 @@ def rewind(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Move a scan back to a block, and read on from there. Deposits above it are taken back until they are read."""
+    """Move a scan back to a block, and continue from there. Deposits above it are undone until they are read again."""
     with open_network(network) as (ctx, known, chain):
         try:
             done = move_back(ctx, known, chain, height, is_forced=force)

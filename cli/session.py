@@ -1,4 +1,4 @@
-"""Opens the settings, the database and a network of a command. Called by the command modules."""
+"""Opens the settings, the database and a network for a command. Called by the command modules."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from models.merchants import emails
 
 
 def open_settings(role: Role = "cli") -> Settings:
-    """Load the settings and send the log through its redaction. Raises SettingsError."""
+    """Load the settings and set up the log with its redaction. Raises SettingsError."""
     settings = load_settings(role=role)
     log.configure(settings, process="cli")
     return settings
@@ -28,7 +28,7 @@ def open_settings(role: Role = "cli") -> Settings:
 
 @contextmanager
 def database() -> Iterator[Settings]:
-    """Connect to the database of the settings for as long as the command runs."""
+    """Connect to the database while the command runs."""
     settings = open_settings()
     base.connect(settings.database_url, application_name="sluice-cli")
     emails.use(settings)
@@ -40,9 +40,9 @@ def database() -> Iterator[Settings]:
 
 @contextmanager
 def open_network(code: str) -> Iterator[tuple[Context, Network, Reader]]:
-    """Connect to the database and to a network's providers for as long as the command runs.
+    """Connect to the database and to a network's providers while the command runs.
 
-    Raises CommandError if the network has no providers in the settings, and if they fail.
+    Raises CommandError if the settings have no providers for the network, and if the providers fail.
     """
     with database() as settings:
         ctx = process.configure(settings)
@@ -55,7 +55,7 @@ def open_network(code: str) -> Iterator[tuple[Context, Network, Reader]]:
 
 @contextmanager
 def failures_named(code: str) -> Iterator[None]:
-    """Turn a failure of a network's providers into a CommandError that names the network."""
+    """Turn an error of a network's providers into a CommandError that names the network."""
     try:
         yield
     except ProviderError as error:
@@ -64,12 +64,12 @@ def failures_named(code: str) -> Iterator[None]:
 
 @contextmanager
 def bell(settings: Settings) -> Iterator[Callable[..., object]]:
-    """Give the process a broker that rings actors, and take it away again. What is rung raises LinkDownError."""
+    """Give the process a broker that notifies actors, and remove it again. Notifying may raise LinkDownError."""
     broker = make_broker(settings, client_name="sluice-cli")
     try:
         yield broker.ring
     finally:
-        # What models ring afterwards would open the link anew.
+        # A later notification of models would open the link again.
         bells.use(None)
         watermark.use(None)
         broker.link.close()

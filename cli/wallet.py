@@ -1,4 +1,4 @@
-"""`sluice wallet`: makes the keystore that the signer opens; tells what watches its addresses. Run by an operator."""
+"""`sluice wallet`: makes the keystore that the signer opens, and prints descriptors for watching. Run by operators."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def init(
 ) -> None:
     """Write an encrypted keystore and print ADDRESS_PUBLIC_KEY, which the other processes need.
 
-    A new mnemonic is shown once, on the error stream, to be written down: whoever has it has the money.
+    A new mnemonic is shown once, on the error stream. Write it down and keep it secret: it controls all the money.
     """
     try:
         mnemonic = _asked_mnemonic() if import_words else new_mnemonic()
@@ -55,9 +55,9 @@ def descriptor(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Print what a watch-only wallet follows our addresses by: deposit addresses first, then the hot wallet's.
+    """Print the descriptors by which a watch-only wallet follows our addresses: deposits first, then the hot wallet.
 
-    Whoever has it sees all our addresses and what they hold, and can sign for none. It opens the signer's keystore.
+    A descriptor shows all our addresses and their balances, and can sign nothing. The command opens the keystore.
     """
     settings = load_settings(role="signer")
     known = load_catalogue(settings.environment).networks.get(network)
@@ -82,7 +82,7 @@ def _asked_passphrase() -> str:
 
 
 def _write_new(path: Path, data: bytes) -> None:
-    """Write a file that only its owner reads; a keystore that exists may hold somebody's money and stays."""
+    """Write a file that only its owner can read. An existing file is kept: it may be a keystore that holds money."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "wb") as file:
         file.write(data)
         file.flush()

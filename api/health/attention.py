@@ -72,7 +72,7 @@ class Attention:
                 yield from (f"{name}: {text}" for text in concern())
             except Exception as error:  # noqa: BLE001 - a check that fails needs a look itself
                 log.warning("attention.unreadable", check=name, reason=str(error))
-                yield f"{name}: cannot be told now"
+                yield f"{name}: cannot be checked now"
 
 
 def unpriced_coins(settings: Settings) -> list[str]:
@@ -85,7 +85,7 @@ def unpriced_coins(settings: Settings) -> list[str]:
 def _unserved(signs: Signs) -> Iterator[str]:
     idle = [queue for queue in QUEUES if not signs.consumers(queue)]
     if idle:
-        yield f"nobody serves {', '.join(idle)}"
+        yield f"no process serves {', '.join(idle)}"
 
 
 def _silent_scheduler(signs: Signs) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _silent_scheduler(signs: Signs) -> Iterator[str]:
 def _unpriced(settings: Settings) -> Iterator[str]:
     coins = unpriced_coins(settings)
     if coins:
-        yield f"none for {', '.join(coins)}"
+        yield f"no fresh rate for {', '.join(coins)}"
 
 
 def _unscanned(settings: Settings) -> Iterator[str]:

@@ -81,7 +81,7 @@ ENDPOINTS: Final = (
         examples={
             "result": {
                 "status": "ok",
-                "attention": ["queues: nobody serves emails"],
+                "attention": ["queues: no process serves emails"],
                 "audit_passed_at": "2025-11-24T15:00:00.000Z",
             }
         },

@@ -1,4 +1,4 @@
-"""Declares what a family brings to a machine's own stack, and finds it. Used by cli.embedded and cli.clock."""
+"""Declares the parts of a development chain, and finds those of a family. Used by cli.embedded and cli.clock."""
 
 from __future__ import annotations
 
@@ -21,65 +21,65 @@ _MODULES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class NoProgramError(Exception):
-    """A chain's program is not here and could not be fetched; the message says what was tried, and what helps."""
+    """A chain's program is missing and could not be fetched; the message names the attempts and the remedy."""
 
 
 class DevelopmentChain(Program):
-    """One network of a machine's own: it makes its blocks, keeps its state, and the buyer is rich on it."""
+    """The chain of one network on this machine: it makes blocks, keeps its state, and has a rich buyer."""
 
     network: str
     url: str
-    # What the coins' contracts are, by currency; a family without contracts has none.
+    # The addresses of the coins' contracts, by currency; empty for a family without contracts.
     tokens: Mapping[str, str]
 
     @abstractmethod
     def equip(self) -> None:
-        """See that coins and buyer are there. Raises ProviderError."""
+        """Check that coins and buyer are there, and make them if not. Raises ProviderError."""
 
     @abstractmethod
     def pay(self, pair: Pair, *, to: str, units: int) -> str:
-        """Send from the buyer, as any wallet would, and return the transaction's id. Raises ProviderError."""
+        """Send from the buyer like any wallet; return the transaction's id. Raises ProviderError."""
 
     def scatter(self, *, to: str, units: int, count: int) -> str:
-        """Send an address so many coins of so much in one transaction. LookupError where the chain has no coins."""
+        """Send `count` coins of `units` each in one transaction. LookupError if the chain's money is not in coins."""
         raise LookupError(f"{self.network} has no coins: {count} of {units} cannot lie at {to}")
 
     @abstractmethod
     def balance(self, pair: Pair, address: str) -> int:
-        """Return what an address holds of a coin, in the network's token units. Raises ProviderError."""
+        """Return an address's balance of a coin, in the network's token units. Raises ProviderError."""
 
     @abstractmethod
     def stranger(self) -> str:
-        """Return somebody's new address: nobody's key is needed to receive."""
+        """Return a new address whose key is discarded: receiving needs none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where a chain is to run, and for whom."""
+    """The folder, port and secrets with which a chain runs."""
 
     network: Network
-    # The coins that are to exist on it.
+    # The coins that have to exist on it.
     pairs: tuple[Pair, ...]
-    # As Development.find found it.
+    # The result of Development.find.
     program: Path
     folder: Path
     port: int
     leash: Leash
-    # 32 bytes in hex, of which a family makes the key that pays invoices.
+    # 32 bytes in hex, from which a family makes the buyer's key.
     buyer_key: str = field(repr=False)
 
 
 class ChainClock(Protocol):
-    """The clock of one network's chain, moved from another process than the one that runs it."""
+    """The clock of one network's chain, moved by another process than the one that runs it."""
 
     def check(self) -> None:
-        """See that the chain answers. Raises ProviderError."""
+        """Check that the chain answers. Raises ProviderError."""
         ...
 
     def advance(self, target_s: int) -> bool:
-        """Bring the chain to a moment, in Unix seconds, and make a block there; False for a chain that is real.
+        """Move the chain to a time in Unix seconds and make a block there. Return False for a real chain.
 
-        By its newest block and not by a fixed step: a reorg may have taken the blocks that an earlier step moved it by.
+        The step counts from the newest block: a reorg may have removed the blocks of an earlier step.
         Raises ProviderError.
         """
         ...
@@ -87,25 +87,25 @@ class ChainClock(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Development:
-    """All that a family brings to run, pay on and move its chains, as its module exports it."""
+    """All parts with which a family's chains are run, paid on and moved. Its module exports one."""
 
-    # What the chain is called that runs here.
+    # The name of the chain that runs here.
     name: str
-    # From the environment and the folder of what was downloaded before. Raises NoProgramError.
+    # Takes the environment and the folder of earlier downloads. Raises NoProgramError.
     find: Callable[[Mapping[str, str], Path], Path]
     chain: Callable[[Site], DevelopmentChain]
-    # Of a URL, and how many seconds an answer may take.
+    # Takes a URL and the longest wait for an answer, in seconds.
     clock: Callable[[str, float], ChainClock]
 
 
 def is_developed(family: str) -> bool:
-    """Return whether a family has a development chain."""
+    """Return True if a family has a development chain."""
     return family in _MODULES
 
 
 @functools.cache
 def development(family: str) -> Development:
-    """Return what a family brings, imported at first use. LookupError where it has no development chain."""
+    """Return a family's parts, imported at first use. Raises LookupError if it has no development chain."""
     if family not in _MODULES:
         raise LookupError(f"{family} networks have no development chain")
     found: Development = import_module(_MODULES[family]).DEVELOPMENT

@@ -1,4 +1,4 @@
-"""Makes the environment of development: what each process of a stack is told. Called by cli.embedded.stack."""
+"""Makes the environment variables of a development stack's processes. Called by cli.embedded.stack."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def settings_environment(
 def app_environment(
     name: str, *, inherited: Mapping[str, str], settings: Mapping[str, str], leash: Leash, mnemonic: str
 ) -> dict[str, str]:
-    """Return the whole environment of one process: ours wins over what we were started with."""
+    """Return the whole environment of one process: our variables override those that we were started with."""
     own = {
         key: value
         for key, value in inherited.items()
         if not key.startswith(WALLET_PREFIX) and not key.endswith(RPC_SUFFIX)
     }
-    # The commands of the Procfile are those of this very environment, activated or not.
+    # The commands of the Procfile come from this Python environment, activated or not.
     programs = str(Path(sys.executable).parent)
     return {
         **own,
@@ -51,6 +51,6 @@ def app_environment(
         **leash.env,
         "PATH": f"{programs}:{inherited.get('PATH', '/usr/bin:/bin')}",
         "PYTHONUNBUFFERED": "1",
-        # The root secret is in one process's environment and in no other's.
+        # Only one process's environment has the root secret.
         **({"WALLET_MNEMONIC": mnemonic} if name == SIGNER else {}),
     }

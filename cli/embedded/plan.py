@@ -1,4 +1,4 @@
-"""Tells what `sluice dev` and `sluice demo` were asked for, and where a project's things are."""
+"""Reads the options of `sluice dev` and `sluice demo`, and finds a project's files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL: Final = "all"
 
 
 class PlanError(ValueError):
-    """The command line asks for what there is not."""
+    """The command line asks for something that does not exist."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Runs a stack from a command line to an exit code. Called by cli.dev and cli.demo."""
+"""Runs a stack from command line to exit code. Called by cli.dev and cli.demo."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cli.output import CommandError
 
 Job = Callable[[Stack, Console], int]
 
-# When a signal whose exception was lost comes again.
+# A signal whose exception was lost is sent again after this time.
 AGAIN_S: Final = 0.05
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _EXPECTED: Final = (StartError, NoProgramError, ProviderError, ProcfileError, UnsafeFolderError, OSError)
@@ -39,7 +39,7 @@ def run_stack(
 ) -> int:
     """Boot a stack, do the job, stop the stack. Return the job's code, `interrupted` after a signal, 1 on failure.
 
-    Raises CommandError for options that make no sense.
+    Raises CommandError for invalid options.
     """
     try:
         codes = parse_networks(networks)
@@ -95,7 +95,7 @@ def _signals_stop() -> Iterator[None]:
         if lost.exc_type is not Stopped:
             told(lost)
             return
-        # Raised where no exception gets out of: in a destructor, or in what imports call when a lock is dropped.
+        # Raised where Python drops exceptions: in a destructor, or in an import's callback for a released lock.
         timer = threading.Timer(AGAIN_S, os.kill, (os.getpid(), signal.SIGTERM))
         timer.daemon = True
         timers.append(timer)
@@ -105,7 +105,7 @@ def _signals_stop() -> Iterator[None]:
     told, sys.unraisablehook = sys.unraisablehook, again
     before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     for number in STOP_SIGNALS:
-        # Under nohup the end of the terminal is nothing to us.
+        # Under nohup the end of the terminal is ignored.
         if number != signal.SIGHUP or before[number] != signal.SIG_IGN:
             signal.signal(number, stop)
     try:

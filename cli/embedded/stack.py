@@ -1,4 +1,4 @@
-"""Runs the whole gateway on one machine: servers, chains, processes, accounts. Driven by cli.dev and cli.demo."""
+"""Runs the whole gateway on one machine: servers, chains, processes, accounts. Used by cli.dev and cli.demo."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from models.deposits import cursors
 PORT_PREFERRED: Final = 8000
 STEP_S: Final = 0.1
 READY_LIMIT_S: Final = 90.0
-# A process that dies so often before the stack has ever served will not mend itself.
+# A process that dies this often before the stack has ever served will not recover.
 EARLY_DEATHS_MAX: Final = 4
 
 
 class Stack:
-    """Made, booted, stepped, stopped; all in one thread. Whatever it started ends with it, even if it is killed."""
+    """A stack: boot, step, stop, all in one thread. All that it started ends with it, even if it is killed."""
 
     accounts: Accounts
 
@@ -63,11 +63,11 @@ class Stack:
         self.base_url = f"http://{LOOPBACK}:{self.port}"
 
     def boot(self) -> None:
-        """Start everything and return once it serves. Raises StartError."""
+        """Start everything and return once the stack serves. Raises StartError."""
         if self.plan.ready_file is not None:
             self.plan.ready_file.unlink(missing_ok=True)
         networks = [load_catalogue("development").networks[code] for code in self.plan.networks]
-        # A program that cannot be had ends the stack before it has made a database.
+        # If a program is missing, the stack ends before it has made a database.
         programs = self._find_programs({network.family for network in networks})
         self._start_servers()
         self._migrate()
@@ -92,7 +92,7 @@ class Stack:
             time.sleep(STEP_S)
 
     def stop(self) -> None:
-        """End the processes, then the servers, then whatever else carries our mark."""
+        """End the processes, then the servers, then all other processes with our mark."""
         base.close()
         with self._console.step("stopped") as step:
             self._supervisor.stop(self._apps)
@@ -101,12 +101,12 @@ class Stack:
         self.release()
 
     def release(self) -> None:
-        """Kill what still runs and let the folder go."""
+        """Kill the processes that still run, and release the folder."""
         self._leash.release()
         self._folder.close()
 
     def ready(self) -> dict[str, object]:
-        """Return what a program needs to use this stack: the ready file's content."""
+        """Return the ready file's content, with which a program uses this stack."""
         return {
             "base_url": self.base_url,
             "pay_url": self.base_url,
@@ -128,7 +128,7 @@ class Stack:
         return {chain.network: chain.url for chain in self.chains}
 
     def environment(self) -> dict[str, str]:
-        """Return the variables of every process but the signer, which has the wallet besides."""
+        """Return the environment of every process but the signer, which also has the wallet."""
         return settings_environment(
             base_url=self.base_url,
             port=self.port,
@@ -179,7 +179,7 @@ class Stack:
             step.detail = f"{len(applied)} applied, up to {applied[-1]}" if applied else "none pending"
         base.connect(self.database_url, application_name="sluice-dev")
         if self._has_own_database:
-            # Its chains stopped with it and lie in the same folder: nothing left since, and nobody waits for a window.
+            # The chains stopped with the stack, so no payment was missed and no scan has to wait.
             cursors.note_looks()
 
     def _find_programs(self, families: Collection[str]) -> dict[str, Path]:
@@ -228,7 +228,7 @@ class Stack:
             self._supervisor.watch(app, app.launch())
 
     def _settings_of(self, name: str) -> dict[str, str]:
-        """Return what one process is told: as all are, and to log in as one that may do no more than it needs."""
+        """Return the settings of one process: the common ones, and a login with only the rights it needs."""
         told = self.environment()
         return told | {"DATABASE_URL": url_of(name, self._logins)} if self._logins else told
 
@@ -256,5 +256,5 @@ class Stack:
 
     @property
     def logs(self) -> str:
-        """Return where the processes' logs are."""
+        """Return the folder of the processes' logs."""
         return str(self._folder.logs)

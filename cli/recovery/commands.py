@@ -1,6 +1,6 @@
-"""Declares `sluice treasury recover`, `writeoff` and `dismiss`: whose it was that left without a row, or that none did.
+"""Declares `sluice treasury recover`, `writeoff` and `dismiss`: they explain transactions that left without a row.
 
-For after a database lost its last commits; docs/backup.md tells the whole way. cli.__main__ joins them with the
+For use after a database lost its last commits; docs/backup.md has the whole procedure. cli.__main__ joins them with the
 commands of cli.treasury.
 """
 
@@ -53,10 +53,10 @@ def recover(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """List what left our addresses without a row of ours, or book an output of it as the payout of an order.
+    """List transactions that left our addresses without a row, or book an output of one as the payout of an order.
 
-    A repeat of that order returns the payout then. The merchant's balance pays it; what it lacks becomes debt. A cheque
-    is named as payoutlink:ID.
+    A repeat of that order then returns the payout. The merchant's balance pays it; a missing rest becomes debt. A
+    cheque is named as payoutlink:ID.
     """
     with database() as settings:
         ctx = process.configure(settings)
@@ -80,9 +80,9 @@ def writeoff(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Give up for lost what is missing of a coin, against the gateway's equity.
+    """Write off the missing amount of a coin, against the gateway's equity.
 
-    That is all that unknown transactions of the coin moved, and what the hot wallet lacks beside them.
+    It is the sum of the coin's unknown transactions, and of the rest that the hot wallet lacks.
     """
     _check_reason(reason)
     with database() as settings:
@@ -120,7 +120,7 @@ def writeoff(
 
 
 def _warn_of_cheques(ctx: Context, unknown: UnknownRow) -> None:
-    """Name the open cheques of the very sum: a claim that was lost may have been paid so, and would be paid again."""
+    """Name open cheques of exactly this sum: a lost claim may have been paid by it, and would be paid again."""
     found = {
         link_id: None for part in unknown.parts
         for link_id in matching.cheques(ctx.catalogue, unknown, part, limit=CHEQUES_MAX)
@@ -136,9 +136,9 @@ def _check_reason(reason: str) -> None:
 
 
 def _check_missing(ctx: Context, network: Network, currency: str, units: int) -> None:
-    """Refuse to write off more than the chain lacks: a slip would be the next difference. Raises CommandError."""
+    """Refuse to write off more than the chain lacks: the excess would be the next difference. Raises CommandError."""
     hot, _ = compared_now(ctx, network.code, currency)
-    # What unknown transactions moved is in what is missing, and not in what is judged here.
+    # Unknown transactions explain a part of the missing amount; the comparison below does not include that part.
     moved, _ = writeoffs.explained(ctx.catalogue, network.code, currency)
     missing = hot.expected_units - hot.chain_units - moved
     if units > missing:
@@ -188,9 +188,9 @@ def dismiss(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Take back that a transaction took from us, which a node claimed and none can show: it never was.
+    """Cancel a transaction that one node claimed and no node can show: it never existed.
 
-    Only what `recover` lists as shown by no node. Found in a block again, it stops the signing again.
+    Only for transactions that `recover` lists as shown by no node. If one is found in a block, signing stops again.
     """
     _check_reason(reason)
     with database() as settings:
@@ -214,9 +214,9 @@ def dismiss(
 
 @app.command("skip-addresses")
 def skip_addresses(family: str, *, yes: YesFlag = False, as_json: JsonFlag = False) -> None:
-    """Hand out no deposit address again that may have been shown before the database lost its last commits.
+    """Skip all deposit addresses that may have been shown before the database lost its last commits.
 
-    The signer does so by itself, unless the restored database looks the same and Redis has forgotten how far it was.
+    The signer does so by itself, unless the restored database looks the same and Redis has lost its watermark.
     """
     if family not in SERVED_FAMILIES:
         raise CommandError(f"no addresses are made in advance for {family!r}")

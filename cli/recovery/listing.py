@@ -17,7 +17,7 @@ LISTED_MAX: Final = 500
 
 
 def show_departures(ctx: Context, network: Network, *, as_json: bool) -> None:
-    """Show why a network is not signed for, and the transactions without a row."""
+    """Show why the signer does not sign for a network, and the transactions without a row."""
     stopped = signing.read(network.code)
     waits = [] if stopped else [wait.reason for wait in freshness.waits([network.code])]
     reason = stopped.reason if stopped else next(iter(waits), "")
@@ -90,7 +90,7 @@ def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
 
 
 def _payouts_of(ctx: Context, each: UnknownRow) -> list[UUID | None]:
-    """Return which payout each output is, or would be if all were somebody's."""
+    """Return the payout of each output: the recorded one, or the one that it would get by an adoption."""
     spend = None if each.spend_id is None else spends.find(each.spend_id)
     if spend is not None and len(spend.outputs) == len(each.parts):
         return [output.payout_id for output in spend.outputs]

@@ -1,4 +1,4 @@
-"""`sluice treasury`: shows what the gateway's own wallets hold and what would be swept and why, and books a surplus."""
+"""`sluice treasury`: shows the gateway's own wallets and the sweeps that are due, and books a surplus."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
@@ -43,7 +43,7 @@ NetworkOption = Annotated[str | None, typer.Option("--network", help="This netwo
 
 @app.command()
 def status(network: NetworkOption = None, *, as_json: JsonFlag = False) -> None:
-    """Show addresses, the last comparison with the chain, and what lies at deposit addresses."""
+    """Show addresses, the last comparison with the chain, and the balances of deposit addresses."""
     with database() as settings:
         ctx = process.configure(settings)
         found = [_status(ctx, code) for code in _networks(ctx, network)]
@@ -53,7 +53,7 @@ def status(network: NetworkOption = None, *, as_json: JsonFlag = False) -> None:
 
 @app.command()
 def plan(network: NetworkOption = None, *, as_json: JsonFlag = False) -> None:
-    """Show each coin at each deposit address with what a sweep would cost, and whether it is worth it now."""
+    """Show each coin at each deposit address, the cost of a sweep, and whether it is worth it now."""
     with database() as settings:
         ctx = process.configure(settings)
         _show_plan(_plan(ctx, network), joins=_joins(ctx, network), as_json=as_json)
@@ -66,7 +66,7 @@ def sweep(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be swept, and do nothing.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Have the signer sweep now what is worth it; it does so by itself every few seconds too."""
+    """Have the signer make the sweeps that are worth it now; it also does so by itself every few seconds."""
     with database() as settings:
         ctx = process.configure(settings)
         planned = [each for each in _plan(ctx, network) if each["verdict"] == "sweep"]
@@ -88,9 +88,9 @@ def adopt(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Book what the hot wallet holds of a coin beyond the books as the operator's own. Lifts no freeze.
+    """Book a surplus of a coin in the hot wallet as the operator's own. Lifts no freeze.
 
-    Look first where it came from: a deposit that the scan overlooked is found by `sluice rescan`.
+    First find its source: `sluice rescan` finds a deposit that the scan overlooked.
     """
     with database() as settings:
         ctx = process.configure(settings)
@@ -146,7 +146,7 @@ def _heap(ctx: Context, network: Network, heap: Heap) -> dict[str, Any]:
 
 
 def comparison(catalogue: Catalogue, kept: Reconciliation) -> dict[str, Any]:
-    """Return a comparison as it is shown."""
+    """Return a comparison in the form in which commands show it."""
     return {
         "network": kept.network,
         "currency": kept.currency,
@@ -180,7 +180,7 @@ def _status_lines(found: dict[str, Any]) -> list[str]:
 
 
 def comparison_line(compared: dict[str, Any]) -> str:
-    """Return a comparison in a line for a person."""
+    """Return a comparison as a line of text."""
     verdict = "ok" if compared["ok"] else f"DIFFERS from {compared['expected']} ({compared['misses']} times)"
     return (
         f"  {compared['network']} {compared['place']}: {compared['chain']} {compared['currency']}"
@@ -211,7 +211,7 @@ def _planned(ctx: Context, network: str, each: Planned) -> dict[str, Any]:
 
 
 def _joins(ctx: Context, network: str | None) -> list[dict[str, Any]]:
-    """Return, of networks whose money lies in coins, how many are free and whether the signer would join some."""
+    """Return how many coins are free on each network with coins, and whether the signer would join some."""
     known = [ctx.catalogue.networks[code] for code in _networks(ctx, network)]
     return [
         {"network": each.code, **_heap(ctx, each, heap), "verdict": "join" if heap.coins > COINS_FEW else "few"}

@@ -1,4 +1,4 @@
-"""Compares the hot wallet with the books for an operator who waits. Called by cli.treasury."""
+"""Compares the hot wallet with the books at once, for an operator's command. Called by cli.treasury."""
 
 from time import sleep
 from typing import Final
@@ -14,12 +14,12 @@ from models.treasury import reconciliation, snapshots
 from models.treasury.reconciliation import Books, Finding
 from models.treasury.snapshots import Balances
 
-# A block of which the chain told balances is waited for so long.
+# The longest wait until the scan reaches the block of the chain's balances.
 SCAN_WAIT_S: Final = 60
 
 
 def compared_now(ctx: Context, network: str, currency: str) -> tuple[Finding, Cursor]:
-    """Compare the hot wallet's balance of a coin with the books, and say at which block. Raises CommandError."""
+    """Compare the hot wallet's balance of a coin with the books; return result and block. Raises CommandError."""
     known = ctx.catalogue.networks.get(network)
     books = None if known is None else reconciliation.read_books(network)
     if known is None or books is None or network not in ctx.available:
@@ -33,7 +33,7 @@ def compared_now(ctx: Context, network: str, currency: str) -> tuple[Finding, Cu
 
 
 def _compared(ctx: Context, network: Network, books: Books) -> tuple[list[Finding] | None, Books]:
-    """Compare at the books' block, or at a newer one as soon as it is scanned, and return its books. ProviderError."""
+    """Compare at the books' block, or at a newer one once it is scanned; return that block's books. ProviderError."""
     chain, settings = registry.reader(network, ctx.settings), ctx.settings
     with chain.budget(seconds=settings.rpc_step_s, requests=settings.rpc_step_requests):
         balances = taken(ctx, network, chain, books)
@@ -47,7 +47,7 @@ def _compared(ctx: Context, network: Network, books: Books) -> tuple[list[Findin
 
 
 def _books_of(network: str, balances: Balances) -> Books | None:
-    """Return the books of a block that the scan is about to reach; None if it does not."""
+    """Return the books of a block that the scan will soon reach; None if it does not."""
     for _ in range(SCAN_WAIT_S):
         block = snapshots.scanned_block(network, balances)
         if block is not None:

@@ -1,4 +1,4 @@
-"""Declares `sluice treasury liquidity`: what is owed of each coin, and what each network has of it.
+"""Declares `sluice treasury liquidity`: the sum owed of each coin, and each network's stock of it.
 
 Added to the group by cli.treasury.commands.
 """
@@ -18,7 +18,7 @@ from models.treasury.liquidity import Stock
 
 
 def liquidity(*, as_json: JsonFlag = False) -> None:
-    """Show by coin what is owed and held, and by network what payouts queue for and what they lack."""
+    """Show the sums owed and held by coin, and the sums that payouts wait for and lack by network."""
     with database() as settings:
         ctx = process.configure(settings)
         stocks = treasury_liquidity.stocks(
@@ -59,7 +59,7 @@ def _coin(ctx: Context, currency: str, owed_units: int, stocks: list[Stock]) -> 
 
 
 def _is_any(coin: dict[str, Any]) -> bool:
-    """Return whether a coin has a figure to show to a person."""
+    """Return True if a coin has any figure to show."""
     figures = [coin["owed"], coin["held"], *(each[name] for each in coin["networks"] for name in ("cold", "queued"))]
     return any(figure != "0" for figure in figures)
 

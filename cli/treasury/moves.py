@@ -1,4 +1,4 @@
-"""Declares `sluice treasury move` and `returned`: what an operator carried from a cold address, and to where."""
+"""Declares `sluice treasury move` and `returned`: they book coin that an operator moved from a cold address."""
 
 from typing import Annotated, Final
 
@@ -30,9 +30,9 @@ def move(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Book what you carried from a cold address to another network, whatever arrives there as a top-up.
+    """Book coin that you moved from a cold address to another network; its arrival is booked as a top-up.
 
-    The difference of both is what the way cost. Run it once the coin has left; running it again changes nothing.
+    The difference of both sums is the cost of the move. Run it once the coin has left; a second run changes nothing.
     """
     _check_txid(txid, name="--txid")
     with database() as settings:
@@ -82,9 +82,9 @@ def returned(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Book a top-up as come back from the cold address, where the scan could not tell where it came from.
+    """Book a top-up as returned from the cold address, if the scan could not find its source.
 
-    As far as the books have it there it was never the gateway's own; what is beyond that stays so.
+    The part up to the books' balance of the cold address counts as returned; the rest stays the gateway's own.
     """
     _check_txid(txid, name="TXID")
     with database() as settings:

@@ -1,4 +1,4 @@
-"""Declares `sluice treasury unowned` and `keep`: what came to addresses of nobody, and what became of it.
+"""Declares `sluice treasury unowned` and `keep`: payments to addresses without an owner, and their outcome.
 
 Added to the group by cli.treasury.commands.
 """
@@ -27,7 +27,7 @@ def unowned(
     *,
     as_json: JsonFlag = False,
 ) -> None:
-    """List payments to addresses that were given out to nobody, oldest first."""
+    """List payments to addresses that were given to no merchant and no payment, oldest first."""
     with database() as settings:
         ctx = process.configure(settings)
         code = None if network is None else known_network(ctx, network).code
@@ -44,7 +44,7 @@ def keep(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a payment to nobody's address the gateway's own, once its payer has got what is due to him."""
+    """Book a payment to an address without an owner as the gateway's own, once its payer has been paid back."""
     with database() as settings:
         ctx = process.configure(settings)
         known = known_network(ctx, network)

@@ -1,4 +1,4 @@
-"""Reads what operators write, and writes amounts for them. Used by the commands of `sluice treasury`."""
+"""Parses the arguments of operators and formats amounts. Used by the commands of `sluice treasury`."""
 
 import getpass
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def known_network(ctx: Context, code: str) -> Network:
 
 
 def operator() -> str:
-    """Return who runs the command."""
+    """Return the name of the user who runs the command."""
     try:
         return f"operator {getpass.getuser()}"
     except (KeyError, OSError):
@@ -34,9 +34,9 @@ def operator() -> str:
 
 
 def one_transfer(listed: Sequence[Topup], txid: str, *, output: str | None, missing: str) -> Topup:
-    """Return the transfer of a transaction that an operator means; output is needed where there are several.
+    """Return the transfer of a transaction that an operator names. Needs `output` if there are several.
 
-    Raises CommandError; missing: its text where there is none.
+    Raises CommandError; missing: its text if there is no transfer.
     """
     meant = [each for each in listed if output in {None, each.ordinal}]
     if not meant:
@@ -58,6 +58,6 @@ def units_of(ctx: Context, currency: str, amount: str) -> int:
 
 
 def amount_of(catalogue: Catalogue, currency: str, units: int) -> str:
-    """Return an amount of the ledger's units as it is shown; it may be below zero."""
+    """Return an amount of ledger units as text; it may be negative."""
     scale = catalogue.scale(currency)
     return f"-{format_coin(-units, scale)}" if units < 0 else format_coin(units, scale)

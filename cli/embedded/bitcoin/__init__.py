@@ -1,1 +1,1 @@
-"""Bitcoin's development chain: regtest, by a real node or by one of our own on its consensus engine."""
+"""Bitcoin's development chain: regtest, by bitcoind or by our own node with Core's consensus engine."""

@@ -1,6 +1,6 @@
-"""Pays with bitcoin as a wallet of one key would, and makes addresses of strangers. Used by cli.embedded.bitcoin.chain.
+"""Pays bitcoin like a wallet with one key, and makes addresses of strangers. Used by cli.embedded.bitcoin.chain.
 
-What it has, the node finds out by its script: no wallet of a node's is needed.
+The node finds the buyer's coins by their script: no wallet of a node is needed.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from chains.net.json_rpc import JsonRpc, RpcError
 
 CHAIN: Final = "regtest"
 KEY_HASH_BYTES: Final = 20
-# Far more than what a node asks for, and little beside what the buyer has.
+# Far more than a node requires, and little compared with the buyer's balance.
 FEE_UNITS: Final = 2_000
-# Below it what is left would be dust.
+# A smaller rest would be dust.
 CHANGE_UNITS_MIN: Final = 1_000
 REWARD_DEPTH: Final = 100
-# It may be replaced by one that offers more.
+# Marks a transaction as replaceable by one with a higher fee.
 REPLACEABLE: Final = 0xFFFFFFFD
 ALL_SIGNED: Final = b"\x01"
 PLACES: Final = 8
-# Coins that are tried, one after the other, for one payment.
+# The number of coins that are tried, one after the other, for one payment.
 CHOICES_MAX: Final = 3
-# RPC_VERIFY_REJECTED: here, that the mempool has a transaction that spends the coin.
+# RPC_VERIFY_REJECTED: here, the mempool has a transaction that spends the coin.
 REJECTED: Final = -26
 
 
 class Unspent(msgspec.Struct):
-    """A coin, as a node finds it; the amount is in whole coins."""
+    """A coin, as a node returns it; the amount is in whole coins."""
 
     txid: str
     vout: int
@@ -46,7 +46,7 @@ class Unspent(msgspec.Struct):
 
     @property
     def units(self) -> int:
-        """Return what it is worth in base units."""
+        """Return the coin's amount in base units."""
         return int(self.amount.scaleb(PLACES))
 
 
@@ -55,7 +55,7 @@ class _Found(msgspec.Struct):
 
 
 class Buyer:
-    """One key, of 32 bytes in hex, and its address on regtest."""
+    """One key, 32 bytes in hex, and its address on regtest."""
 
     def __init__(self, key: str) -> None:
         self._key = ec.PrivateKey(bytes.fromhex(key.removeprefix("0x")))
@@ -65,7 +65,7 @@ class Buyer:
     def pay(self, rpc: JsonRpc, outputs: Sequence[tuple[str, int]]) -> str:
         """Send to addresses, and return the transaction's id. Raises ProviderError.
 
-        Another process with the same key may spend the coin after this one has chosen it: then another coin is taken.
+        If another process with the same key spends the chosen coin first, the buyer takes another coin.
         """
         needed = sum(units for _, units in outputs) + FEE_UNITS + CHANGE_UNITS_MIN
         for left in reversed(range(CHOICES_MAX)):
@@ -78,7 +78,7 @@ class Buyer:
         raise AssertionError("the last choice is returned or raised")
 
     def signed(self, coin: Unspent, outputs: Sequence[tuple[str, int]]) -> bytes:
-        """Return the bytes that pay so out of a coin, and give the rest back to the buyer."""
+        """Return a signed transaction that pays the outputs from a coin, with the change to the buyer."""
         rest = coin.units - FEE_UNITS - sum(units for _, units in outputs)
         paid = [(script_of(address, CHAIN), units) for address, units in outputs]
         tx = Transaction(
@@ -91,7 +91,7 @@ class Buyer:
         return bytes(tx.serialize())
 
     def _coin(self, rpc: JsonRpc, units: int) -> Unspent:
-        """Return the smallest coin of so much that nothing spends yet."""
+        """Return the smallest unspent coin of at least this amount."""
         fitting = [
             coin
             for coin in unspents(rpc, self.address)
@@ -109,5 +109,5 @@ def unspents(rpc: JsonRpc, address: str) -> list[Unspent]:
 
 
 def new_address() -> str:
-    """Return somebody's address: nobody's key is needed to receive."""
+    """Return a new address whose key is discarded: receiving needs none."""
     return str(address_of(KEY_HASH + secrets.token_bytes(KEY_HASH_BYTES), CHAIN))

@@ -1,7 +1,7 @@
-"""Runs a bitcoin chain on which a block comes every second and the buyer is rich, and the hot wallet has coins.
+"""Runs a bitcoin chain with a block every second, a rich buyer, and coins for the hot wallet.
 
-Made by cli.embedded.bitcoin.family. The coins come by a transaction that the scan sees, and are booked as the gateway's
-own.
+Made by cli.embedded.bitcoin.family. The hot wallet's coins come by a transaction that the scan sees, and are booked as
+the gateway's own.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from models.deposits import cursors
 from models.treasury import own_addresses as treasury
 
 BLOCK_EVERY_S: Final = 1.0
-# A node writes what it knows when it is asked for the whole of it, and else once in an hour.
+# A node writes its chain to disk when its whole state is asked for, and else once in an hour.
 KEEP_EVERY_S: Final = 10.0
-# A reward pays nobody for a hundred blocks: of these, fifty are ripe.
+# A reward can be spent after a hundred blocks: of these, fifty are ripe.
 BLOCKS_FIRST: Final = 150
 HOT_COINS: Final = (2 * 10**8,) * 5
 TIMEOUT_S: Final = 10.0
-# The clock was moved ahead by more than blocks can be.
+# A clock that is further ahead than this was moved; blocks cannot be.
 AHEAD_S: Final = 60
 
 
 class BitcoinChain(DevelopmentChain):
-    """Mines by its own clock, to the buyer."""
+    """A bitcoin chain that mines by its own clock, to the buyer."""
 
     def __init__(self, node: BitcoinNode, *, buyer_key: str) -> None:
         super().__init__(node.name)
@@ -52,7 +52,7 @@ class BitcoinChain(DevelopmentChain):
         return self._node.is_ready()
 
     def tick(self) -> None:
-        """Make the next block when it is due, and after a restart see that there is coin."""
+        """Make the next block if it is due, and after a restart check that the coins are there."""
         with contextlib.suppress(ProviderError, StoreUnavailableError):
             if not self._equipped:
                 self.equip()
@@ -63,7 +63,7 @@ class BitcoinChain(DevelopmentChain):
                 self._is_hot_funded = self._fund_hot()
 
     def equip(self) -> None:
-        """Make the buyer rich unless he is. Raises ProviderError."""
+        """Give the buyer coins if it has none yet. Raises ProviderError."""
         rpc = self._rpc()
         if not unspents(rpc, self._buyer.address):
             rpc.call("generatetoaddress", [BLOCKS_FIRST, self._buyer.address], list[str])
@@ -74,7 +74,7 @@ class BitcoinChain(DevelopmentChain):
         return self._buyer.pay(self._rpc(), [(to, units)])
 
     def scatter(self, *, to: str, units: int, count: int) -> str:
-        """Send an address so many coins of the buyer's."""
+        """Send `count` coins of `units` each from the buyer to one address."""
         return self._buyer.pay(self._rpc(), [(to, units)] * count)
 
     def balance(self, pair: Pair, address: str) -> int:  # noqa: ARG002  there is one coin
@@ -91,7 +91,7 @@ class BitcoinChain(DevelopmentChain):
     def _mine(self) -> None:
         rpc = self._rpc()
         if (newest_s := newest_time(rpc)) > time.time() + AHEAD_S:
-            # A clock that was moved stands: the chain's goes on from its newest block.
+            # A clock that was moved stops there: the chain's time goes on from its newest block.
             rpc.call_or_none("setmocktime", [newest_s + int(BLOCK_EVERY_S)], object)
         rpc.call("generatetoaddress", [1, self._buyer.address], list[str])
         if time.monotonic() >= self._next_keep:

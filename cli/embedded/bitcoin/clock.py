@@ -21,17 +21,17 @@ class _Header(msgspec.Struct):
 
 
 class BitcoinClock:
-    """One node, as cli.embedded.chains.ChainClock."""
+    """The clock of one node; implements cli.embedded.chains.ChainClock."""
 
     def __init__(self, url: str, timeout_s: float) -> None:
         self._node = JsonRpc(url, timeout_s=timeout_s)
 
     def check(self) -> None:
-        """See that it answers."""
+        """Check that the node answers."""
         self._node.call("getblockcount", [], int)
 
     def advance(self, target_s: int) -> bool:
-        """Bring it to a moment and mine a block there; False for a chain that is real."""
+        """Move the node to a time and mine a block there. Return False for a real chain."""
         try:
             if self._node.call("getblockchaininfo", [], _Info).chain != REGTEST:
                 return False
@@ -43,6 +43,6 @@ class BitcoinClock:
 
 
 def newest_time(node: JsonRpc) -> int:
-    """Return when the newest block was made, as it says. Raises ProviderError."""
+    """Return the time that the newest block states. Raises ProviderError."""
     newest = node.call("getbestblockhash", [], str)
     return node.call("getblockheader", [newest], _Header).time

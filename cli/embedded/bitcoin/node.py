@@ -1,7 +1,7 @@
-"""Runs a bitcoin node of one machine, on regtest. Made by family and the tests.
+"""Runs a bitcoin node on this machine, on regtest. Made by family and the tests.
 
-It knows no peers and no wallet, and makes a block when it is told to. User and password stand in its own file, which
-other accounts cannot read, and in no list of processes.
+It has no peers and no wallet, and makes a block only on request. User and password are in its own file, which other
+accounts cannot read, and in no list of processes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ rpcallowip={host}
 
 
 class BitcoinNode(Program):
-    """One chain. start() returns when it answers."""
+    """One chain. start() returns once it answers."""
 
     def __init__(self, program: Path, folder: Path, *, network: str, port: int, leash: Leash) -> None:
         super().__init__(f"chain:{network}")
@@ -49,7 +49,7 @@ class BitcoinNode(Program):
         self.url = f"http://{USER}:{self._password()}@{LOOPBACK}:{port}"
 
     def is_ready(self) -> bool:
-        """Return whether it answers: while it loads its blocks it refuses."""
+        """Return True if the node answers; while it loads its blocks it refuses."""
         try:
             JsonRpc(self.url, timeout_s=ANSWER_LIMIT_S).call("getblockcount", [], int)
         except ProviderError:
@@ -57,7 +57,7 @@ class BitcoinNode(Program):
         return True
 
     def _password(self) -> str:
-        """Return what it was given at its first start."""
+        """Return the password that was made at its first start."""
         path = self._folder / "password"
         if not path.exists():
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ class BitcoinNode(Program):
     def _spawn(self) -> Child:
         settings = SETTINGS.format(user=USER, password=self._password(), port=self._port, host=LOOPBACK)
         _write_private(self._folder / "bitcoin.conf", settings)
-        # Our own one is no program of the system but a part of this one.
+        # Our own node is a module of this package, not a program of the system.
         starts = [sys.executable, "-P"] if self._program.suffix == ".py" else []
         argv = [*starts, str(self._program), f"-datadir={self._folder}"]
         env = {**self._leash.env, "HOME": str(self._folder)}

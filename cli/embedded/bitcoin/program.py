@@ -1,4 +1,4 @@
-"""Finds the node's program: bitcoind, or our own beside it, which needs nothing but a wheel. Called by family."""
+"""Finds the node's program: bitcoind, or else our own node, which needs only a wheel. Called by family."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ADVICE: Final = "put bitcoind on PATH or its path into BITCOIND, or install what
 
 
 class NoBitcoinNodeError(NoProgramError):
-    """There is neither a bitcoind nor what our own node is made of; the message says what helps."""
+    """Neither bitcoind nor our own node's wheel is installed; the message names the remedy."""
 
 
 def find_node(env: Mapping[str, str], _cache: Path) -> Path:

@@ -1,1 +1,1 @@
-"""Contracts of development chains, written once for every chain that runs such code, and where their variables lie."""
+"""Contracts of development chains, for every chain with such code, and the storage slots of their variables."""

@@ -1,6 +1,6 @@
-"""Reads the compiled contracts, and tells what to write into a token's storage. Used by development chains and tests.
+"""Reads the compiled contracts, and computes a token's storage. Used by development chains and tests.
 
-The token is our own (token.vy); it has no constructor, so name, symbol, decimals and balances are written beside it.
+The token is our own (token.vy). It has no constructor, so name, symbol, decimals and balances are written directly.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def contracts() -> Mapping[str, Contract]:
 
 
 def token_storage(code: str, *, symbol: str, decimals: int, balances: Mapping[bytes, int]) -> dict[int, bytes]:
-    """Return the words of a token's storage by their slots; balances are told by the holders' 20 bytes."""
+    """Return the words of a token's storage by their slots; balances are keyed by the holders' 20 bytes."""
     slots = contracts()[code]["slots"]
     return {
         slots["totalSupply"]: _word(sum(balances.values())),
@@ -45,7 +45,7 @@ def token_storage(code: str, *, symbol: str, decimals: int, balances: Mapping[by
 
 
 def mapping_slot(slot: int, key: bytes) -> int:
-    """Vyper hashes a mapping's slot before its key; Solidity does the reverse."""
+    """Return the slot of a mapping's key. Vyper hashes the slot before the key; Solidity does the reverse."""
     return int.from_bytes(sha3.keccak_256(_word(slot) + key.rjust(WORD_BYTES, b"\0")).digest(), "big")
 
 
@@ -54,5 +54,5 @@ def _word(number: int) -> bytes:
 
 
 def _text_slots(slot: int, text: str) -> dict[int, bytes]:
-    """Vyper keeps a short string as its length in one slot and its bytes, left-aligned, in the next."""
+    """Return the slots of a short string: Vyper stores its length, and its left-aligned bytes in the next slot."""
     return {slot: _word(len(text)), slot + 1: text.encode("ascii").ljust(WORD_BYTES, b"\0")}

@@ -1,1 +1,1 @@
-"""Development chains of the EVM family: anvil, test tokens, and who pays with them."""
+"""Development chains of the EVM family: anvil, test tokens, and the buyer that pays with them."""

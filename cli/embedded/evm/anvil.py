@@ -1,7 +1,7 @@
-"""Runs an EVM chain of one machine: anvil with state that survives SIGKILL. Made by family and the tests.
+"""Runs an EVM chain on this machine: anvil with state that survives SIGKILL. Made by family and the tests.
 
-anvil writes its whole state into one file every second, and truncates the file first: killed in that moment it would
-leave nothing. So it writes through a link, which tick() moves between two files: one of them is always whole.
+anvil writes its whole state into one file every second, and truncates the file first: a kill at that moment would leave
+nothing. So it writes through a link, which tick() moves between two files: one of them is always whole.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from cli.embedded.supervise.program import Program
 
 # The safe block is one such epoch behind the head, the finalized one two.
 SLOTS_IN_AN_EPOCH: Final = 2
-# A chain that has run for hours is tens of megabytes; it is then written less often.
+# After some hours a chain has tens of megabytes of state; it is then written less often.
 BYTES_PER_INTERVAL_SECOND: Final = 16 * 1024 * 1024
 ANSWER_LIMIT_S: Final = 2.0
 
 
 class Anvil(Program):
-    """One chain. start() returns when it answers. Without block_time_s it makes a block for each transaction."""
+    """One chain. start() returns once it answers. Without block_time_s it makes a block for each transaction."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Anvil(Program):
         self.network = network
         self.url = f"http://{LOOPBACK}:{port}"
         self._argv = [str(program), "--host", LOOPBACK, "--port", str(port), "--chain-id", str(chain_id)]
-        # No accounts: the keys of anvil's own are known to everybody.
+        # No accounts: the keys of anvil's own accounts are public.
         self._argv += ["--accounts", "0", "--slots-in-an-epoch", str(SLOTS_IN_AN_EPOCH), "--silent"]
         self._argv += [] if block_time_s is None else ["--block-time", str(block_time_s)]
         self._folder = folder
@@ -52,7 +52,7 @@ class Anvil(Program):
         self._leash = leash
 
     def is_ready(self) -> bool:
-        """Return whether it answers."""
+        """Return True if the node answers."""
         try:
             JsonRpc(self.url, timeout_s=ANSWER_LIMIT_S).call("eth_chainId", [], str)
         except ProviderError:
@@ -60,7 +60,7 @@ class Anvil(Program):
         return True
 
     def tick(self) -> None:
-        """Let the next state go to the other file, once this one has been written. Called several times a second."""
+        """Point the link at the other file once this one is written. Called several times a second."""
         target = self._states[0] if self._link.readlink() == Path(self._states[0].name) else self._states[1]
         try:
             written_ns = target.stat().st_mtime_ns

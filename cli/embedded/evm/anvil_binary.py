@@ -22,7 +22,7 @@ ADVICE: Final = "put anvil on PATH or its path into ANVIL, or start once where n
 
 @dataclass(frozen=True)
 class Package:
-    """The npm package of one platform, which holds the program itself; sha256 is the program's, where we know it."""
+    """The npm package with the program for one platform; sha256 is the program's, if we know it."""
 
     name: str
     sha256: str | None
@@ -37,11 +37,11 @@ PACKAGES: Final[Mapping[str, Package]] = {
 
 
 class NoAnvilError(NoProgramError):
-    """There is no anvil here and none could be fetched; the message says what was tried, and what helps."""
+    """anvil is missing and could not be fetched; the message names the attempts and the remedy."""
 
 
 def find_anvil(env: Mapping[str, str], cache: Path) -> Path:
-    """Return the program from ANVIL, PATH, the cache or npm, the machine's or a fetched one. Raises NoAnvilError."""
+    """Return the program from ANVIL, PATH, the cache, or npm (installed or fetched). Raises NoAnvilError."""
     if named := env.get("ANVIL"):
         if not Path(named).is_file():
             raise NoAnvilError(f"ANVIL names {named}, where there is no file")
@@ -52,12 +52,12 @@ def find_anvil(env: Mapping[str, str], cache: Path) -> Path:
 
 
 def cached_anvil(env: Mapping[str, str], cache: Path) -> Path:
-    """Return the program from the cache folder, fetching it at the first time. Raises NoAnvilError."""
+    """Return the program from the cache folder, after fetching it at first use. Raises NoAnvilError."""
     program = cache / f"anvil-{VERSION}" / "anvil"
     if program.exists():
         return program
     cache.mkdir(parents=True, exist_ok=True)
-    # Two test workers that come here together fetch it once.
+    # Two test workers that come here at once fetch it once.
     with (cache / ".anvil.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not program.exists():

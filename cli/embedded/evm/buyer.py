@@ -1,4 +1,4 @@
-"""Makes EVM addresses: the buyer's, of a key, and those of strangers. Used by cli.embedded.evm.chain."""
+"""Makes EVM addresses: the buyer's from its key, and those of strangers. Used by cli.embedded.evm.chain."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def address_of(key: str) -> str:
 
 
 def new_address() -> str:
-    """Return somebody's address: nobody's key is needed to receive."""
+    """Return a new address whose key is discarded: receiving needs none."""
     return checksum_evm("0x" + secrets.token_hex(ADDRESS_BYTES))

@@ -1,4 +1,4 @@
-"""Starts an EVM chain on which the catalogue's tokens exist and the buyer is rich, and the hot wallet has gas.
+"""Starts an EVM chain with the catalogue's tokens, a rich buyer, and gas for the hot wallet.
 
 Made by cli.embedded.evm.family. The gas comes by a transaction that the scan sees, and is booked as the gateway's own.
 """
@@ -33,7 +33,7 @@ BALANCE_SELECTOR: Final = "0x70a08231"
 
 
 class EvmChain(DevelopmentChain):
-    """Installs tokens and funds once per node, and again if a kill lost the node's last state dump."""
+    """An EVM chain. It installs tokens and funds once per node, and again if a kill lost the node's last state."""
 
     def __init__(self, node: Anvil, *, pairs: Sequence[Pair], buyer_key: str) -> None:
         super().__init__(node.name)
@@ -51,7 +51,7 @@ class EvmChain(DevelopmentChain):
         return self._node.is_ready()
 
     def tick(self) -> None:
-        """Look after the node, and after a restart see that tokens and coin are there."""
+        """Look after the node, and after a restart check that tokens and coin are there."""
         self._node.tick()
         if not self._equipped:
             with contextlib.suppress(ProviderError):
@@ -65,7 +65,7 @@ class EvmChain(DevelopmentChain):
         rpc = self._rpc()
         if int(rpc.call("eth_getBalance", [self._buyer, "latest"], str), 16) == 0:
             install_tokens(self.url, self._pairs, self._buyer, COINS)
-            # Last, because it is what says that all is there.
+            # Last: its presence shows that everything is there.
             rpc.call_or_none("anvil_setBalance", [self._buyer, hex(COINS * WEI)], object)
         self._equipped = True
 

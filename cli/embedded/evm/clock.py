@@ -10,17 +10,17 @@ from chains.net.json_rpc import JsonRpc, RpcError
 
 
 class EvmClock:
-    """One node, as cli.embedded.chains.ChainClock."""
+    """The clock of one node; implements cli.embedded.chains.ChainClock."""
 
     def __init__(self, url: str, timeout_s: float) -> None:
         self._node = JsonRpc(url, timeout_s=timeout_s)
 
     def check(self) -> None:
-        """See that it answers."""
+        """Check that the node answers."""
         self._node.call("eth_chainId", [], str)
 
     def advance(self, target_s: int) -> bool:
-        """Bring it to a moment and mine a block there; False for a node that takes no such orders."""
+        """Move the node to a time and mine a block there. Return False for a node without that method."""
         try:
             newest = self._node.call("eth_getBlockByNumber", ["latest", False], dict[str, Any])
             if "timestamp" not in newest:

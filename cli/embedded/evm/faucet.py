@@ -1,6 +1,6 @@
-"""Gives a development chain's coin to an address by a real transaction, as an operator would. Used by chain.
+"""Sends a development chain's coin to an address by a real transaction, as an operator would. Used by chain.
 
-The sender is an account of its own: the buyer's count of transactions is the buyer's.
+The sender has an account of its own, so that the buyer's nonce is not disturbed.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from chains.base import ProviderError
 from chains.net.json_rpc import JsonRpc
 
 TIMEOUT_S: Final = 10.0
-# What a transfer costs at any price of a development chain.
+# The fee of a transfer at any price of a development chain.
 FEES_WEI: Final = 10**18
 SENDER: Final = "0x" + "fa" * 20
 
 
 def give(url: str, to: str, wei: int) -> None:
-    """Send so much to an address. Raises ProviderError."""
+    """Send this amount to an address. Raises ProviderError."""
     rpc = JsonRpc(url, timeout_s=TIMEOUT_S)
     rpc.call_or_none("anvil_impersonateAccount", [SENDER], object)
     rpc.call_or_none("anvil_setBalance", [SENDER, hex(wei + FEES_WEI)], object)

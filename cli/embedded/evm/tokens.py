@@ -1,6 +1,6 @@
-"""Puts test tokens where the catalogue's contracts stand on the real networks. Called by the stack and by tests.
+"""Puts test tokens at the addresses that the catalogue's contracts have on real networks. Called by stack and tests.
 
-Needs a node that speaks anvil's dialect.
+Needs a node with anvil's own methods.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,9 +14,9 @@ RPC_TIMEOUT_S: Final = 10.0
 
 
 def install_tokens(rpc_url: str, pairs: Iterable[Pair], holder: str, coins: int) -> dict[str, str]:
-    """Install every token among the pairs and give the holder that many whole coins of each.
+    """Install every token among the pairs, and give the holder this number of whole coins of each.
 
-    Returns the contracts by currency. Running it again resets the tokens' code and the holder's balance, no more.
+    Returns the contracts by currency. A second run only resets the tokens' code and the holder's balance.
     """
     node = JsonRpc(rpc_url, timeout_s=RPC_TIMEOUT_S)
     tokens = {pair.currency: pair for pair in pairs if pair.contract is not None}
@@ -26,7 +26,7 @@ def install_tokens(rpc_url: str, pairs: Iterable[Pair], holder: str, coins: int)
 
 
 def install_token(node: JsonRpc, pair: Pair, *, balances: Mapping[str, int], code: str = PLAIN) -> None:
-    """Install one token, of a hostile kind if need be, with these balances in token units."""
+    """Install one token with these balances in token units; `code` may be a hostile one."""
     if pair.contract is None:
         raise ValueError(f"{pair.currency} on {pair.network} has no contract")
     install_code(node, pair.contract, code)

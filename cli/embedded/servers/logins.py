@@ -1,4 +1,4 @@
-"""Makes a login for each kind of process of a stack, which may do no more than it needs. Used by cli.embedded.stack."""
+"""Makes a database login for each kind of process, with only the rights it needs. Used by cli.embedded.stack."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psycopg2 import sql
 
 from models.db.grants import READ_ONLY, SIGNER, WEB, WORKERS
 
-# By line of the Procfile; every other line is a worker's. A scheduler asks for an address, and never connects.
+# By line of the Procfile; every other line is a worker's. The scheduler needs an address, and never connects.
 _ROLES: Final = {"web": WEB, "signer": SIGNER, "scheduler": READ_ONLY}
 
 

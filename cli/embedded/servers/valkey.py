@@ -1,4 +1,4 @@
-"""Runs a Redis-compatible server out of a wheel, on loopback, which loses nothing when it is killed.
+"""Runs a Redis-compatible server from a wheel, on loopback; it loses nothing if it is killed.
 
 Started by cli.dev and by the tests' fixtures.
 """
@@ -18,8 +18,8 @@ from cli.embedded.supervise.ports import LOOPBACK
 from cli.embedded.supervise.process import Child
 from cli.embedded.supervise.program import Program
 
-# Appended commands reach the kernel before they are answered: a killed server has lost nothing, a power cut one second.
-# A title of its own would be written over its environment, and so over the mark by which a leash finds it.
+# Commands reach the kernel before they are answered: a kill loses nothing, a power cut loses one second.
+# A process title would be written over its environment, and so over the mark by which a leash finds it.
 _CONFIG: Final = """\
 bind {host}
 port {port}
@@ -35,7 +35,7 @@ set-proc-title no
 
 
 class Valkey(Program):
-    """One server. start() returns when it answers."""
+    """One server. start() returns once it answers."""
 
     def __init__(self, folder: Path, *, port: int, password: str, leash: Leash, durable: bool = True) -> None:
         super().__init__("redis")
@@ -48,7 +48,7 @@ class Valkey(Program):
         )
 
     def is_ready(self) -> bool:
-        """Return whether it answers and has read its data."""
+        """Return True if it answers and has read its data."""
         with contextlib.closing(redis.Redis.from_url(self.url, socket_timeout=1)) as client:
             try:
                 return bool(client.ping())
@@ -58,7 +58,7 @@ class Valkey(Program):
     def _spawn(self) -> Child:
         self._folder.mkdir(parents=True, exist_ok=True)
         config = self._folder / "valkey.conf"
-        write_text(config, self._config)  # a file, since a command line shows the password to everybody
+        write_text(config, self._config)  # a file, since everybody can read a command line
         return Child(
             self.name,
             [str(get_binary_path()), str(config)],

@@ -1,1 +1,1 @@
-"""What a development chain holds, and the story that the demonstration tells."""
+"""The accounts of a development stack, and the story of the demonstration."""

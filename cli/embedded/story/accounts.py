@@ -1,4 +1,4 @@
-"""Makes a development stack's merchants and their API keys, the same at every start. Called by cli.embedded.stack."""
+"""Makes a development stack's merchants and API keys, the same at every start. Called by cli.embedded.stack."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE_NAME: Final = "accounts.json"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ApiKey:
-    """What a merchant's program needs to sign."""
+    """An API key with its secret."""
 
     public_id: str
     secret: str
@@ -24,7 +24,7 @@ class ApiKey:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Accounts:
-    """The shop, a second key of the same shop that approves, and somebody else's shop."""
+    """The shop, a second key of the same shop for approvals, and another merchant's shop."""
 
     merchant: ApiKey
     approver: ApiKey
@@ -36,7 +36,7 @@ class Accounts:
 
 
 def ensure_accounts(folder: Path, secret_keys: str) -> Accounts:
-    """Return the folder's accounts, new ones where this database does not know them. Needs models.db.base connected."""
+    """Return the folder's accounts, or new ones if the database does not have them. Needs models.db.base connected."""
     path = folder / FILE_NAME
     box = SecretBox(secret_keys)
     kept = read_json(path, default=None)

@@ -1,4 +1,4 @@
-"""Shows a person a start: one line for each step as it ends, with what it took. Used by cli.dev and cli.demo."""
+"""Shows the progress of a start: a line for each step when it ends, with its duration. Used by cli.dev and cli.demo."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ TITLE_WIDTH: Final = 12
 
 
 class Step:
-    """A step under way; what it sets as `detail` is shown when it ends."""
+    """A running step; its `detail` is shown when it ends."""
 
     detail = ""
 
 
 class Console:
-    """Prints to standard output, in colour if somebody looks at it."""
+    """Prints to standard output, in colour on a terminal."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._coloured = sys.stdout.isatty() and not env.get("NO_COLOR")
@@ -40,16 +40,16 @@ class Console:
         self._print(f"    {name:<{TITLE_WIDTH}} {value}")
 
     def warn(self, text: str) -> None:
-        """Print something that went wrong and was dealt with."""
+        """Print a fault that was handled."""
         self._print(f"  {self._paint('warn', '!')} {text}")
 
     def fail(self, text: str) -> None:
-        """Print why there is no more to come."""
+        """Print the reason for the end."""
         self._print(f"  {self._paint('bad', '✗')} {text}")
 
     @contextlib.contextmanager
     def step(self, title: str) -> Iterator[Step]:
-        """Time a step and print it when it has succeeded; one that raises prints nothing."""
+        """Time a step and print it once it has succeeded; one that raises prints nothing."""
         begun = time.monotonic()
         step = Step()
         yield step

@@ -18,7 +18,7 @@ KEY_BYTES: Final = 32
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Identity:
-    """Who this stack is. The buyer pays invoices; every chain gives it coin and tokens, at an address of its own."""
+    """The stack's secrets. The buyer pays invoices; every chain gives it coin and tokens, at an address of its own."""
 
     redis_password: str
     secret_keys: str
@@ -28,12 +28,12 @@ class Identity:
 
 
 def load_identity(folder: Path) -> Identity:
-    """Return the folder's identity, making it at the first time."""
+    """Return the folder's identity, made at the first start."""
     path = folder / FILE_NAME
     kept = read_json(path, default=None)
     if kept is not None:
         names = [part.name for part in fields(Identity)]
-        # Older versions kept more of it.
+        # Older versions stored more fields.
         return Identity(**{name: kept[name] for name in names})
     identity = _new_identity()
     write_json(path, asdict(identity))
@@ -41,7 +41,7 @@ def load_identity(folder: Path) -> Identity:
 
 
 def _new_identity() -> Identity:
-    from chains.keys import Keys, new_mnemonic  # noqa: PLC0415  derivation is loaded at the first start alone
+    from chains.keys import Keys, new_mnemonic  # noqa: PLC0415  derivation is loaded at the first start only
 
     mnemonic = new_mnemonic()
     buyer = ec.generate_private_key(ec.SECP256K1())

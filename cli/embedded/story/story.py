@@ -1,6 +1,6 @@
-"""Tells the demonstration's story: an invoice, a real payment, a signed webhook, a payout, a cheque, the books.
+"""Plays the demonstration: an invoice, a real payment, a signed webhook, a payout, a cheque, the books.
 
-Told by cli.demo; what leaves is in cli.embedded.story.story_out.
+Called by cli.demo; payouts and cheques are in cli.embedded.story.story_out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PRICE: Final = "25.00"
 CURRENCY: Final = "USD"
-# What the buyer pays in, where the network has it.
+# The coins that the buyer prefers, if the network has them.
 PREFERRED: Final = ("USDT", "USDC")
 PAID: Final = "paid"
 PAID_LIMIT_S: Final = 60.0
@@ -40,7 +40,7 @@ POLL_S: Final = 0.2
 
 
 def tell(stack: Stack, console: Console) -> None:
-    """Play it through, printing every scene. Raises StoryError."""
+    """Play all scenes, and print each. Raises StoryError."""
     console.heading("A payment")
     try:
         with Receiver() as receiver:
@@ -102,7 +102,7 @@ def _pair_on(network: str) -> Pair:
 
 
 def _pay(chain: DevelopmentChain, pair: Pair, invoice: dict[str, Any]) -> str:
-    """Send exactly what is asked, as any wallet would."""
+    """Send exactly the invoice's amount, as any wallet would."""
     amount = Decimal(invoice["payer_amount"]).scaleb(pair.decimals)
     if amount != int(amount):
         raise StoryError(f"{invoice['payer_amount']} {pair.currency} is finer than the token")
@@ -127,7 +127,7 @@ def _await_webhook(receiver: Receiver, secret: str, invoice: dict[str, Any]) -> 
             delivery = receiver.deliveries.get(timeout=left_s)
             if not delivery.is_genuine(secret):
                 raise StoryError("a webhook came whose signature does not hold")
-            # An earlier run's webhooks may still be on their way.
+            # Webhooks of an earlier run may still arrive.
             if delivery.payload()["uuid"] == invoice["uuid"]:
                 return f"{delivery.event} received, signature verified"
     raise StoryError(f"no webhook within {WEBHOOK_LIMIT_S:.0f} s")

@@ -1,6 +1,6 @@
-"""Tells the end of the demonstration: what lay scattered is gathered, and the chain holds what the books say.
+"""Plays the end of the demonstration: deposits are swept, and the chain's balances agree with the books.
 
-Told by cli.embedded.story.story.
+Called by cli.embedded.story.story.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from models.treasury.rows import Reconciliation
 if TYPE_CHECKING:
     from cli.embedded.stack import Stack
 
-# More than are left alone, and each worth more than what it costs to spend.
+# More coins than the signer leaves apart, each worth more than the fee of spending it.
 SMALL_COINS: Final = 60
 SMALL_COIN_UNITS: Final = 20_000
 AUDIT_S: Final = 60.0
@@ -40,7 +40,7 @@ WHERE t.id > %s ORDER BY t.id LIMIT 200
 
 
 def gather(console: Console, chain: DevelopmentChain, *, since: UUID) -> None:
-    """Show that deposits are swept, or that many small coins become one. since: younger than all spends before."""
+    """Show that deposits are swept, or small coins joined. since: an id younger than all earlier spends."""
     network = load_catalogue("development").networks[chain.network]
     if traits_of(network).has_sweeps:
         console.heading("A sweep")
@@ -69,14 +69,14 @@ def _gathered(network: str, purpose: str, since: UUID) -> str:
 
 
 def compare(console: Console, stack: Stack, network: str) -> None:
-    """Show that the chain holds what the books say, and that every invariant holds."""
+    """Show that the chain's balances agree with the books, and that every invariant holds."""
     console.heading("The books")
     catalogue, begun = load_catalogue("development"), base.app_now()
     settings = load_settings(stack.environment(), role="cli")
     with console.step("on chain") as step, bell(settings) as ring:
 
         def sound() -> list[Reconciliation] | None:
-            # The scheduler rings for it every half minute: too long for somebody who looks on.
+            # The scheduler notifies the reconciler every half minute, which is long to watch.
             ring("reconcile", network)
             return _sound(network, begun)
 
@@ -90,7 +90,7 @@ def compare(console: Console, stack: Stack, network: str) -> None:
 
 
 def _sound(network: str, begun: datetime) -> list[Reconciliation] | None:
-    """Return the network's comparisons, all of them made since then and without a difference."""
+    """Return the network's comparisons if all were made since then and found no difference; else None."""
     found = reconciliation.listing(network)
     return found if found and all(each.is_sound and each.checked_at >= begun for each in found) else None
 
@@ -100,12 +100,12 @@ def _held(catalogue: Catalogue, each: Reconciliation) -> str:
 
 
 def last_booking() -> int:
-    """Return the newest line of the ledger; 0 where there is none."""
+    """Return the id of the ledger's newest line; 0 if it is empty."""
     return int(base.value("SELECT COALESCE(max(id), 0) FROM ledger_transfers"))
 
 
 def show_ledger(console: Console, after: int) -> None:
-    """Show what was booked since a line of the ledger: what looks the same is one line that says how often."""
+    """Show the bookings after a line of the ledger; equal ones share a line with their number."""
     catalogue = load_catalogue("development")
     console.heading("The ledger")
     for (debit, credit, units, currency), same in groupby(base.rows(_LEDGER, (after,)), key=lambda row: row[:4]):

@@ -1,6 +1,6 @@
-"""Tells the other half of the demonstration: a payout, and a cheque that its recipient claims.
+"""Plays the payouts of the demonstration: a payout, and a cheque that its recipient claims.
 
-Told by cli.embedded.story.story.
+Called by cli.embedded.story.story.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cli.embedded.chains import DevelopmentChain
 from cli.embedded.story.console import Console
 from core.catalogue.catalogue import Pair, load_catalogue
 
-# Of what the buyer paid, since coins differ in worth: what leaves, and what a cheque is made of.
+# Shares of the buyer's payment, since coins differ in worth: for the payout, and for the cheque.
 PAYOUT_SHARE: Final = Decimal("0.2")
 CHEQUE_SHARE: Final = Decimal("0.14")
 LEFT: Final = "paid"
@@ -25,11 +25,11 @@ POLL_S: Final = 0.2
 
 
 class StoryError(Exception):
-    """Something did not happen as it should; the message says what."""
+    """A step of the story failed; the message names it."""
 
 
 def pay_out(client: Client, console: Console, chain: DevelopmentChain, pair: Pair, paid: Decimal) -> None:
-    """Send a part of what was paid as a payout, and show it on the chain."""
+    """Send a part of the payment as a payout, and show it on the chain."""
     console.heading("A payout")
     recipient, amount = chain.stranger(), _share(pair, paid, PAYOUT_SHARE)
     needed = Decimal(amount) + Decimal(_share(pair, paid, CHEQUE_SHARE))
@@ -50,7 +50,7 @@ def pay_out(client: Client, console: Console, chain: DevelopmentChain, pair: Pai
 
 
 def give_cheque(client: Client, console: Console, chain: DevelopmentChain, pair: Pair, paid: Decimal) -> str:
-    """Make a cheque, claim it as its recipient would, show it on the chain; return the address of its page."""
+    """Make a cheque, claim it like its recipient, show it on the chain; return the address of its page."""
     console.heading("A cheque")
     recipient, amount = chain.stranger(), _share(pair, paid, CHEQUE_SHARE)
     with console.step("cheque") as step:
@@ -90,7 +90,7 @@ def _final(client: Client, payout_id: str) -> Any:
 
 
 def _share(pair: Pair, paid: Decimal, share: Decimal) -> str:
-    """Return a part of what was paid, as finely as the coin is counted."""
+    """Return a share of the payment, in the precision of the coin."""
     digits = load_catalogue("development").digits(pair.currency)
     part = (paid * share).quantize(Decimal(1).scaleb(-digits), rounding=ROUND_DOWN)
     return f"{part.normalize():f}"
@@ -106,7 +106,7 @@ def _await_available(client: Client, pair: Pair, needed: Decimal) -> str:
 
 
 def until(what: Callable[[], Any], problem: str) -> Any:
-    """Return what is there as soon as it is. Raises StoryError with the problem after LIMIT_S."""
+    """Return the first value that is not None. Raises StoryError with the problem after LIMIT_S."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         try:

@@ -1,1 +1,1 @@
-"""Processes and what keeps them: started, watched, restarted, ended."""
+"""Starts, watches, restarts and ends processes."""

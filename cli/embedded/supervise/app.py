@@ -1,4 +1,4 @@
-"""Runs one process type of the Procfile. Made by cli.embedded.stack, kept running by the supervisor beside it."""
+"""Runs one process type of the Procfile. Made by cli.embedded.stack, kept running by the supervisor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cli.embedded.supervise.program import Program
 class App(Program):
     """Runs the command with that environment, in the project's folder."""
 
-    # gunicorn and the workers take 25 s at most to finish what they are doing.
+    # gunicorn and the workers may take 25 s to finish their work.
     stop_limit_s = 28.0
     shows_workers = True
 

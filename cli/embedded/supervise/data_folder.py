@@ -1,4 +1,4 @@
-"""Holds the folder of one stack, for one supervisor at a time. Opened by cli.embedded.stack."""
+"""Locks the folder of one stack for one supervisor at a time. Opened by cli.embedded.stack."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from cli.embedded.supervise.process import StartError
 
-# How long a killed stack's watchdog may need to stop what it left.
+# The time that a killed stack's watchdog may need to stop the remaining processes.
 TAKEOVER_LIMIT_S: Final = 15.0
 PAUSE_S: Final = 0.05
 
@@ -19,7 +19,7 @@ class DataFolder:
     """Holds the folder's lock until the process ends, or the watchdog that inherits `lock_fd`, whichever is later."""
 
     def __init__(self, path: Path) -> None:
-        # Others may pass through, PostgreSQL's account among them, but not look around; each secret has its own mode.
+        # Other users may pass through, like PostgreSQL's account, but not list it; each secret has its own mode.
         path.mkdir(parents=True, exist_ok=True)
         self.path = path.resolve()
         self.logs = self.path / "log"
@@ -29,7 +29,7 @@ class DataFolder:
         self._take()
 
     def close(self) -> None:
-        """Let another supervisor have it."""
+        """Release the folder for another supervisor."""
         os.close(self.lock_fd)
 
     def _take(self) -> None:

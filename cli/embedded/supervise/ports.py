@@ -1,4 +1,4 @@
-"""Finds a port for a server of a stack: a free one, then the same at every start. Used by cli.dev and tests."""
+"""Finds a port for a server of a stack: first a free one, then the same at every start. Used by cli.dev and tests."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Final
 from cli.embedded.supervise.files import read_json, write_json
 
 LOOPBACK: Final = "127.0.0.1"
-# Below what systems give to outgoing connections.
+# Below the ports that systems give to outgoing connections.
 _SERVERS: Final = range(20_000, 32_768)
-# What this process chose last: a server takes a moment to listen, and whoever chooses meanwhile has to see that.
+# The last claims of this process: a server takes a moment to listen, and another process must not choose its port.
 _claims: Final[deque[socket.socket]] = deque(maxlen=64)
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens now.
+    """Return a port that no process listens on now.
 
-    Nor is any outgoing connection, nor another process that asks here, given it before a server has it.
+    Until a server has it, neither an outgoing connection nor another caller of this function gets it.
     """
     while not (is_free(port := secrets.choice(_SERVERS)) and _claim(port)):
         pass
@@ -30,9 +30,9 @@ def free_port() -> int:
 
 
 def _claim(port: int) -> bool:
-    """Claim a port from all processes of this machine that ask as we do; False if another one has.
+    """Claim a port among the processes of this machine that use this function; False if another process has claimed it.
 
-    An abstract socket is its name, and ends with its process. Where there is none (they are Linux's) nobody claims.
+    An abstract socket is only a name, and ends with its process. They exist on Linux; elsewhere nothing is claimed.
     """
     claim = socket.socket(socket.AF_UNIX)
     try:
@@ -48,13 +48,13 @@ def _claim(port: int) -> bool:
 
 @atexit.register
 def _let_go() -> None:
-    """Let go of what this process claimed: what ends with it unclosed is a warning each, in the output of tests."""
+    """Close this process's claims: each unclosed one would be a warning in the output of tests."""
     for claim in _claims:
         claim.close()
 
 
 def is_free(port: int) -> bool:
-    """Return whether a server could listen on the port: addresses in TIME_WAIT do not count, as servers reuse them."""
+    """Return True if a server could listen on the port. Addresses in TIME_WAIT are free, since servers reuse them."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -72,7 +72,7 @@ class KeptPorts:
         self._ports: dict[str, int] = read_json(path, default={})
 
     def take(self, name: str, *, wanted: int = 0) -> int:
-        """Return the wanted port, else the kept one if it is still free, else a free one, and keep it."""
+        """Return the wanted port, else the stored one if it is still free, else a free one, and store it."""
         kept = self._ports.get(name, 0)
         port = wanted or (kept if kept and is_free(kept) else self._unused())
         self._ports[name] = port

@@ -20,7 +20,7 @@ LOG_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 class StartError(Exception):
-    """A program did not come up; the message says why, with the end of its log."""
+    """A program did not start; the message has the reason and the end of its log."""
 
 
 class Child:
@@ -63,14 +63,14 @@ class Child:
         A program's end is its group's: workers whose master died would hold its port and its messages.
         """
         if self._process.returncode is None:
-            # Not reaped yet, the zombie keeps its number, so that no stranger can be hit under it.
+            # WNOWAIT leaves a zombie, which keeps its pid, so that no other process can be killed under it.
             if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 return None
             self.kill_group()
         return int(self._process.returncode)
 
     def wait_until(self, ready: Callable[[], bool], *, limit_s: float = START_LIMIT_S) -> None:
-        """Return once ready() is true. Raises StartError when the program ends first, or time does."""
+        """Return once ready() is true. Raises StartError if the program ends first, or time runs out."""
         deadline = time.monotonic() + limit_s
         while not ready():
             if (code := self.exit_code()) is not None:
@@ -84,7 +84,7 @@ class Child:
         return self._log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
 
     def ask_to_end(self, number: signal.Signals) -> None:
-        """Send the program the signal at which it ends. Somebody may have stopped it: then it goes on, to hear it."""
+        """Send the program its end signal. If it was stopped, continue it, so that it receives the signal."""
         if self._process.returncode is None:
             self._asked_at = self._asked_at or time.monotonic()
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -92,9 +92,9 @@ class Child:
                 os.killpg(self.pid, signal.SIGCONT)
 
     def stop(self, number: signal.Signals, *, limit_s: float) -> bool:
-        """Ask it to end and wait; after limit_s kill its whole group. Return whether it ended by itself.
+        """Ask the program to end and wait; after limit_s kill its whole group. Return True if it ended by itself.
 
-        The time counts from when it was asked first: of many that are asked together, all have the same time.
+        The time counts from the first request, so that programs which are asked together share the same time.
         """
         self.ask_to_end(number)
         deadline = (self._asked_at or time.monotonic()) + limit_s
@@ -114,6 +114,6 @@ class Child:
 
 
 def _open_log(path: Path) -> IO[bytes]:
-    """Append, but start anew when the file has grown large: these logs belong to development."""
+    """Append to the log, or truncate it if it has grown large: these logs belong to development."""
     large = path.exists() and path.stat().st_size > LOG_BYTES_MAX
     return path.open("wb" if large else "ab")

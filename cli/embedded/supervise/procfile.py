@@ -1,4 +1,4 @@
-"""Reads the Procfile, so that development runs exactly the processes of production. Called by cli.embedded.stack."""
+"""Reads the Procfile, so that development runs exactly production's processes. Called by cli.embedded.stack."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-# Runs once at a deploy, before the others; development migrates by itself.
+# Runs once at a deploy, before the other processes; development migrates by itself.
 RELEASE: Final = "release"
 _LINE: Final = re.compile(r"([a-z][a-z0-9_-]*):\s*(\S.*)")
 

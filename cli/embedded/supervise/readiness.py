@@ -1,4 +1,4 @@
-"""Tells when a stack serves: what must have happened before an invoice can be made. Asked by cli.embedded.stack."""
+"""Checks if a stack serves: the conditions for making an invoice. Called by cli.embedded.stack."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _pool = urllib3.PoolManager(retries=False, timeout=TIMEOUT_S)
 
 
 def conditions(base_url: str, networks: Sequence[str]) -> Mapping[str, Callable[[], bool]]:
-    """Return what to wait for, by the name of the process that brings it about. Needs models.db.base connected."""
+    """Return the conditions, by the name of the process that fulfils them. Needs models.db.base connected."""
     known = load_catalogue("development").networks
     families = {known[network].family for network in networks}
     return {
         "web": lambda: _status("GET", f"{base_url}/readyz") == HTTP_OK,
-        # No invoice has this id: asking to pay it takes the whole way through the queue and back, and changes nothing.
+        # No invoice has this id: choosing a coin for it passes through the queue and back, and changes nothing.
         "invoices": lambda: _status("POST", f"{base_url}/v1/pay/{NIL}/select") == HTTP_NOT_FOUND,
         "maintenance": lambda: bool(load_market().rates),
         "signer": lambda: all(level(family) > 0 for family in families),
@@ -36,7 +36,7 @@ def conditions(base_url: str, networks: Sequence[str]) -> Mapping[str, Callable[
 
 
 def holds(condition: Callable[[], bool]) -> bool:
-    """Return whether a condition holds; what cannot be reached does not hold yet."""
+    """Return True if a condition holds; False too while its server cannot be reached."""
     try:
         return condition()
     except (urllib3.exceptions.HTTPError, StoreUnavailableError):

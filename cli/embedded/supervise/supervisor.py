@@ -1,4 +1,4 @@
-"""Keeps the stack's programs running and says which they are. Driven step by step by cli.embedded.stack."""
+"""Keeps the stack's programs running and lists their pids. Called step by step by cli.embedded.stack."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cli.embedded.supervise.program import Program
 
 BACKOFF_FIRST_S: Final = 0.2
 BACKOFF_MAX_S: Final = 5.0
-# Who ran this long before it died is not failing at its start.
+# A program that ran this long before it died does not fail at its start.
 STEADY_S: Final = 10.0
 
 
@@ -31,7 +31,7 @@ class _Watched:
 
 
 class Supervisor:
-    """Starts again what dies, and keeps a file of who runs. All in the caller's thread, by step()."""
+    """Restarts programs that died, and keeps a file of pids. All in the caller's thread, by step()."""
 
     def __init__(self, pids_file: Path, *, say: Callable[[str], None]) -> None:
         self._watched: dict[str, _Watched] = {}
@@ -44,7 +44,7 @@ class Supervisor:
         self._watched[program.name] = _Watched(program, child, time.monotonic())
 
     def step(self) -> None:
-        """Look after everybody once. Called several times a second."""
+        """Look after each program once. Called several times a second."""
         for watched in self._watched.values():
             if watched.child is None:
                 self._maybe_start(watched)
@@ -64,14 +64,14 @@ class Supervisor:
         return "" if child is None else child.log_tail()
 
     def pids(self) -> dict[str, list[int]]:
-        """Return who runs now, the program itself first and then its workers; nobody while it is being restarted.
+        """Return the running pids by name, the program first and then its workers; none while it is being restarted.
 
-        A server stands for itself alone: its own processes are its own matter.
+        A server is listed without its own child processes.
         """
         return {name: self._pids_of(watched) for name, watched in self._watched.items()}
 
     def stop(self, names: list[str]) -> None:
-        """Tell all of these to end at once, then wait for each. They are no longer watched."""
+        """Ask all of these to end at once, then wait for each. They are no longer watched."""
         leaving = [self._watched.pop(name) for name in names if name in self._watched]
         for watched in leaving:
             if watched.child is not None:
@@ -116,7 +116,7 @@ class Supervisor:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Return the children of a process, and theirs. Whoever ends meanwhile is left out."""
+    """Return the children of a process and theirs, without those that end meanwhile."""
     children: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-"""PostgreSQL refuses to run as root: an account for it, and folders that this account can reach.
+"""Provides an account and folders for PostgreSQL, which refuses to run as root.
 
-Used by cli.embedded.servers.postgres. For a user other than root everything here is the identity.
+Used by cli.embedded.servers.postgres. For a user other than root nothing here changes anything.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from cli.embedded.supervise.files import write_text
 
 ACCOUNT: Final = "nobody"
 PREFIX: Final = "sluice-"
-# The file of a stand-in that names the folder it stands for.
+# The file in a substitute folder that names the folder it replaces.
 ORIGIN: Final = "origin"
-_PERSISTENT: Final = Path("/var/tmp")  # noqa: S108  what is put there is checked to be ours
+_PERSISTENT: Final = Path("/var/tmp")  # noqa: S108  its folders are checked to be our own
 
 
 class UnsafeFolderError(Exception):
-    """Somebody else made the folder that we were about to trust."""
+    """Another user made the folder that we were about to trust."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """Whom a server runs as."""
+    """The account of a server."""
 
     uid: int
     gid: int
 
 
 def server_account() -> Account | None:
-    """Return the account for servers that refuse root, None if we are not root."""
+    """Return the account for servers that refuse root; None if we are not root."""
     if os.geteuid() != 0:
         return None
     entry = pwd.getpwnam(ACCOUNT)
@@ -45,13 +45,13 @@ def server_account() -> Account | None:
 
 
 def is_reachable(path: Path) -> bool:
-    """Return whether every user may pass through all existing folders down to path."""
+    """Return True if every user may pass through all existing folders of a path."""
     folders = (path, *path.parents)
     return all(folder.stat().st_mode & stat.S_IXOTH for folder in folders if folder.exists())
 
 
 def reachable_folder(path: Path, account: Account | None) -> Path:
-    """Return path, or its stand-in under the system's folder where the account could not reach it."""
+    """Return the path, or a substitute in the system's temporary folder if the account cannot reach it."""
     path = path.resolve()
     if account is None or is_reachable(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def reachable_folder(path: Path, account: Account | None) -> Path:
 
 
 def reachable_copy(source: Path, beside: tuple[Path, ...], account: Account | None) -> Path:
-    """Return source, or a copy of it (with the folders beside it) that the account can reach."""
+    """Return source, or a copy of it and the folders next to it in a place that the account can reach."""
     if account is None or is_reachable(source):
         return source
     home = reachable_folder(source, account)
@@ -73,7 +73,7 @@ def reachable_copy(source: Path, beside: tuple[Path, ...], account: Account | No
         draft = Path(tempfile.mkdtemp(dir=home))
         for folder in (source, *beside):
             shutil.copytree(folder, draft / folder.name, symlinks=True)
-        for folder in (*beside, source):  # source last: its presence says that all is there
+        for folder in (*beside, source):  # source last: its presence shows that the copy is whole
             shutil.rmtree(home / folder.name, ignore_errors=True)
             (draft / folder.name).rename(home / folder.name)
         draft.rmdir()
@@ -89,7 +89,7 @@ def _own_folder(path: Path) -> Path:
 
 
 def _sweep(root: Path) -> None:
-    """Remove the stand-ins of folders that exist no more: nobody else would ever find them."""
+    """Remove the substitutes of folders that no longer exist; no other program would."""
     for origin in root.glob(f"{PREFIX}*/{ORIGIN}"):
         found = origin.lstat()
         ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()

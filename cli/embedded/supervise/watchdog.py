@@ -14,14 +14,14 @@ import time
 from pathlib import Path
 from typing import Final
 
-# A fast shutdown by SIGINT spares PostgreSQL a recovery; who has not ended after that is killed.
+# An interrupt lets PostgreSQL shut down without a later recovery; a process that has not ended by then is killed.
 GRACE_S: Final = 2.0
 LIMIT_S: Final = 30.0
 PAUSE_S: Final = 0.05
 
 
 def carriers(mark: bytes) -> list[int]:
-    """Return the processes that were started with the mark."""
+    """Return the pids of the processes that were started with the mark."""
     found = []
     for entry in Path("/proc").iterdir():
         # Processes of other users cannot be read, and any process may end while we look at it.
@@ -32,7 +32,7 @@ def carriers(mark: bytes) -> list[int]:
 
 
 def stop_all(mark: bytes) -> None:
-    """Interrupt, then kill, until nobody carries the mark."""
+    """Interrupt all processes with the mark, then kill them, until none is left."""
     begun = time.monotonic()
     told: set[int] = set()
     while (pids := carriers(mark)) and time.monotonic() - begun < LIMIT_S:
@@ -47,7 +47,7 @@ def stop_all(mark: bytes) -> None:
 
 
 def main() -> None:
-    """Wait for the end of standard input, however long that takes, then stop the carriers."""
+    """Wait for the end of standard input, however long that takes, then stop the processes with the mark."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     while os.read(0, 4096):

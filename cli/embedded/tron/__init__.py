@@ -1,1 +1,1 @@
-"""Development chains of the TRON family: a simulator of a node, its test token, and who pays with it."""
+"""Development chains of the TRON family: a simulated node, its test token, and the buyer that pays with it."""

@@ -1,6 +1,6 @@
-"""Changes a simulated world by no transaction, as only a development chain can be changed. Called by simulator.
+"""Changes a simulated world without a transaction, which only a development chain can. Called by simulator.
 
-An act is a name with JSON values, so that the journal can do it again. Addresses are in base58.
+An act is a name with JSON values, so that the journal can repeat it. Addresses are in base58.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cli.embedded.tron.world import Contract, Permission, World
 
 
 def give_coin(world: World, now_ms: int, *, address: str, units: int) -> None:
-    """Let an address have more TRX, of nobody's."""
+    """Add TRX to an address, from nowhere."""
     world.activate(raw_of(address), now_ms)
     world.add({raw_of(address): units})
 
@@ -30,7 +30,7 @@ def put_token(
     balances: Mapping[str, int],
     penalty_pct: int = 0,
 ) -> None:
-    """Put a token's contract where the real one is, of a hostile kind if need be."""
+    """Put a token's contract at the real one's address; it may be a hostile one."""
     held = {raw_of(holder): units for holder, units in balances.items()}
     put_code(world, now_ms, address=address, code=code, penalty_pct=penalty_pct)
     words = token_storage(code, symbol=symbol, decimals=decimals, balances=held)
@@ -49,24 +49,24 @@ def put_code(world: World, now_ms: int, *, address: str, code: str, penalty_pct:
 def set_permission(
     world: World, _now_ms: int, *, address: str, threshold: int, keys: Sequence[str], which: str = "owner"
 ) -> None:
-    """Let other keys command an account, as whoever has stolen one would."""
+    """Give other keys control of an account, as a thief of its key would."""
     permission = Permission(threshold=threshold, weights={raw_of(key): 1 for key in keys})
     world.change(raw_of(address), **{which: permission})
 
 
 def stake(world: World, _now_ms: int, *, address: str, energy: int) -> None:
-    """Give an account energy for each day."""
+    """Give an account this energy for each day."""
     world.change(raw_of(address), energy_limit=energy)
 
 
 def give_asset(world: World, _now_ms: int, *, address: str, asset: str, units: int) -> None:
-    """Let an account have a TRC-10 token."""
+    """Give an account a TRC-10 token."""
     held = world.accounts[raw_of(address)].assets
     world.change(raw_of(address), assets={**held, asset: held.get(asset, 0) + units})
 
 
 def set_price(world: World, _now_ms: int, *, energy_price: int) -> None:
-    """Let energy cost so many sun from now on."""
+    """Set the price of energy, in sun."""
     world.energy_price = energy_price
 
 

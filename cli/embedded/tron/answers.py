@@ -1,4 +1,4 @@
-"""Finds who answers a path of a node's HTTP interface, and of a development chain's own. Called by server."""
+"""Routes the paths of a node's HTTP interface, and a development chain's own ones, to functions. Called by server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cli.embedded.tron.wire import MalformedError
 
 Answer = Callable[[View, Json], Any]
 
-# Those that a solid node has as well.
+# The paths that a solidity node has as well.
 _BOTH: Final[Mapping[str, Answer]] = {
     "getnowblock": queries.now_block,
     "getblockbynum": queries.block_by_number,
@@ -55,7 +55,7 @@ def _reorg(simulator: Simulator, asked: Json) -> object:
 
 
 def _advance(simulator: Simulator, asked: Json) -> object:
-    """Bring the chain to a moment and make a block there."""
+    """Move the chain's clock to a time and make a block there."""
     behind_ms = int(asked["to_s"]) * 1000 - simulator.now_ms()
     simulator.advance(max(0, -(-behind_ms // 1000)))
     return {"height": simulator.mine()}
@@ -71,7 +71,7 @@ def _act(simulator: Simulator, asked: Json) -> object:
     return {}
 
 
-# What no real node has.
+# Methods that no real node has.
 CONTROLS: Final[Mapping[str, Callable[[Simulator, Json], object]]] = MappingProxyType(
     {
         "development/mine": _mine,
@@ -84,7 +84,7 @@ CONTROLS: Final[Mapping[str, Callable[[Simulator, Json], object]]] = MappingProx
 
 
 def answer(simulator: Simulator, path: str, asked: Json) -> object:
-    """Return what a node answers; None for a path that it does not have."""
+    """Return a node's answer; None for a path that it does not have."""
     if path not in PATHS and path not in CONTROLS:
         return None
     try:
@@ -96,5 +96,5 @@ def answer(simulator: Simulator, path: str, asked: Json) -> object:
             view = View(simulator=simulator, is_solid=is_solid, is_visible=is_visible)
             return view.tell(find(view, asked))
     except (MalformedError, LookupError, ValueError, TypeError) as error:
-        # As java-tron tells every error of a question, with status 200.
+        # java-tron reports every error of a query like this, with status 200.
         return {"Error": f"class {type(error).__name__} : {error}"}

@@ -1,4 +1,4 @@
-"""Makes the simulator's blocks, and their ids out of their headers. Called by simulator."""
+"""Makes the simulator's blocks, and their ids from their headers. Called by simulator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_PARENT: Final = "0" * 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Included:
-    """A transaction in a block, with what it did."""
+    """A transaction in a block, with its effect."""
 
     signed: Signed
     txid: str
@@ -26,7 +26,7 @@ class Included:
 
 @dataclass(slots=True, kw_only=True)
 class Block:
-    """A block. world is what holds after it; None once nobody can go back there."""
+    """A block. world is the state after it; None once the chain can no longer go back there."""
 
     height: int
     id: str
@@ -39,7 +39,7 @@ class Block:
 
 
 def make_block(parent: Block, *, time_ms: int, fork: int, included: tuple[Included, ...], world: World) -> Block:
-    """Return the block after another. fork: how often the chain went back, so that no two blocks are alike."""
+    """Return the next block. fork: the number of reorgs so far, so that no two blocks are equal."""
     witness = hashlib.sha256(f"witness {fork}".encode()).digest()[:20]
     height, root = parent.height + 1, _merkle_root([one.signed.whole for one in included])
     header = (
@@ -64,7 +64,7 @@ def make_block(parent: Block, *, time_ms: int, fork: int, included: tuple[Includ
 
 
 def genesis(identity: str, world: World) -> Block:
-    """Return the first block, whose id is what the chain is known by."""
+    """Return the first block, whose id identifies the chain."""
     return Block(
         height=0, id=identity, parent=NO_PARENT, root=NO_PARENT, time_ms=0, witness=bytes(20), included=(), world=world
     )

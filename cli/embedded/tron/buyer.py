@@ -1,4 +1,4 @@
-"""Pays from a key of its own, as any wallet does: builds, signs and sends by bytes. Used by cli.embedded.tron.chain."""
+"""Pays from a key like any wallet: builds, signs and sends transactions as bytes. Used by cli.embedded.tron.chain."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Taken(msgspec.Struct):
 
 
 class Buyer:
-    """Whoever has a key in hex."""
+    """A wallet of one key in hex."""
 
     def __init__(self, key: str) -> None:
         self._key = PrivateKey(bytes.fromhex(key.removeprefix("0x")))
@@ -55,7 +55,7 @@ class Buyer:
         return self._send(node, wire.call(self._raw, wire.raw_of(pair.contract), data), fee_limit=FEE_LIMIT)
 
     def sign(self, raw: bytes) -> bytes:
-        """Return the whole transaction of what is signed of it."""
+        """Return the signed transaction of these raw bytes."""
         digest = bytes.fromhex(wire.read_raw(raw).txid)
         return wire.field(1, raw) + wire.field(2, self._key.sign_msg_hash(digest).to_bytes())
 
@@ -72,11 +72,11 @@ class Buyer:
 
 
 def calldata(signature: str, *words: bytes | int) -> bytes:
-    """Return a call whose arguments are all one word: addresses by their bytes, and numbers."""
+    """Return the data of a call whose arguments are single words: addresses in bytes, and numbers."""
     encoded = (word if isinstance(word, bytes) else word.to_bytes(WORD_BYTES, "big") for word in words)
     return keccak256(signature.encode())[:4] + b"".join(word.rjust(WORD_BYTES, b"\0") for word in encoded)
 
 
 def new_address() -> str:
-    """Return somebody's address: nobody's key is needed to receive."""
+    """Return a new address whose key is discarded: receiving needs none."""
     return wire.shown(secrets.token_bytes(wire.ADDRESS_BYTES))

@@ -1,4 +1,4 @@
-"""Answers what a node is asked of calls that change nothing, and builds and takes transactions. Called by answers."""
+"""Runs calls that change nothing, and builds and accepts transactions. Called by answers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cli.embedded.tron.shapes import Json, hexed, log_json, permission_json, sig
 from cli.embedded.tron.wire import MalformedError, call, field, raw_data, read_raw, read_transaction, transfer
 from core.addresses.evm import keccak256
 
-# More does a node not give to a question.
+# A node gives a query no more energy than this.
 ENERGY_MAX: Final = 100_000_000
 LIFE_MS: Final = 60_000
 FEE_LIMIT: Final = 1_000_000_000
 
 
 def constant_call(view: View, asked: Json) -> Json:
-    """Run a call and tell what it would do."""
+    """Run a call without keeping its effects, and return them."""
     run = _run(view, asked)
     if run is None:
         return _error("CONTRACT_VALIDATE_ERROR", "Contract validate error : Smart contract is not exist.")
@@ -41,7 +41,7 @@ def constant_call(view: View, asked: Json) -> Json:
 
 
 def estimate(view: View, asked: Json) -> Json:
-    """Return how much energy a call takes at least."""
+    """Return the least energy that a call needs."""
     run = _run(view, asked)
     if run is None:
         return _error("CONTRACT_VALIDATE_ERROR", "Contract validate error : Smart contract is not exist.")
@@ -65,7 +65,7 @@ def build_transfer(view: View, asked: Json) -> Json:
 
 
 def broadcast_hex(view: View, asked: Json) -> Json:
-    """Take a transaction as bytes, and show what they were read as: as text, as is what was wrong with them."""
+    """Accept a transaction in bytes, and return it decoded, as text, like the reason of a refusal."""
     whole = _unhexed(asked.get("transaction"))
     told = _broadcast(view, whole)
     message = bytes.fromhex(told.get("message", "")).decode()
@@ -74,12 +74,12 @@ def broadcast_hex(view: View, asked: Json) -> Json:
 
 
 def broadcast_transaction(view: View, asked: Json) -> Json:
-    """Take a transaction in JSON, of which what counts is its bytes."""
+    """Accept a transaction in JSON; only its bytes count."""
     return _broadcast(view, _whole(asked))
 
 
 def sign_weight(view: View, asked: Json) -> Json:
-    """Tell who has signed a transaction, and whether that is enough."""
+    """Return the signers of a transaction, and whether their weight is enough."""
     signed = read_transaction(_whole(asked))
     told: Json = {"transaction": {"result": {"result": True}, "transaction": signed_json(signed)}}
     account = view.world.accounts.get(signed.owner)
@@ -127,7 +127,7 @@ def _run(view: View, asked: Json) -> Run | None:
 
 
 def _data(asked: Json) -> bytes:
-    """Return what a contract is called with: whole, or as a function's signature and its arguments."""
+    """Return the data of a call: given whole, or as a function's signature and its arguments."""
     if not asked.get("function_selector"):
         return _unhexed(asked.get("data", ""))
     return keccak256(str(asked["function_selector"]).encode())[:4] + _unhexed(asked.get("parameter", ""))

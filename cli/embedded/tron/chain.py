@@ -1,4 +1,4 @@
-"""Starts a TRON chain on which the catalogue's token exists and the buyer is rich, and the hot wallet has TRX.
+"""Starts a TRON chain with the catalogue's token, a rich buyer, and TRX for the hot wallet.
 
 Made by cli.embedded.tron.family. The TRX comes by a transaction that the scan sees, and is booked as the gateway's own.
 """
@@ -28,7 +28,7 @@ COINS: Final = 1_000_000
 HOT_COINS: Final = 10_000
 SUN: Final = 10**6
 TIMEOUT_S: Final = 10.0
-# So busy is the real one that a transfer takes four times the energy that its code asks for.
+# The real contract is so busy that a transfer takes over four times the energy of its code.
 BUSY_PCT: Final = 340
 NOBODY: Final = shown(bytes(20))
 
@@ -42,7 +42,7 @@ class _Told(msgspec.Struct):
 
 
 class TronChain(DevelopmentChain):
-    """Installs the token and funds once; the chain's file keeps them."""
+    """A TRON chain. It installs the token and funds once; the chain's file keeps them."""
 
     def __init__(self, node: TronNode, *, pairs: Sequence[Pair], buyer_key: str) -> None:
         super().__init__(node.name)
@@ -59,7 +59,7 @@ class TronChain(DevelopmentChain):
         return self._node.is_ready()
 
     def tick(self) -> None:
-        """See that the hot wallet has TRX, once the signer has named it."""
+        """Give the hot wallet TRX, once the signer has named it."""
         if not self._is_hot_funded:
             with contextlib.suppress(ProviderError, StoreUnavailableError):
                 self._is_hot_funded = self._fund_hot()
@@ -75,7 +75,7 @@ class TronChain(DevelopmentChain):
                     "token", address=pair.contract, code=PLAIN, symbol=pair.currency, decimals=pair.decimals,
                     balances=balances, penalty_pct=BUSY_PCT,
                 )  # fmt: skip
-        # Last, because it is what says that all is there.
+        # Last: its presence shows that everything is there.
         self._act("coin", address=self._buyer.address, units=COINS * SUN)
 
     def pay(self, pair: Pair, *, to: str, units: int) -> str:

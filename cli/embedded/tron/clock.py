@@ -17,17 +17,17 @@ class _Info(msgspec.Struct):
 
 
 class TronClock:
-    """One node, as cli.embedded.chains.ChainClock."""
+    """The clock of one node; implements cli.embedded.chains.ChainClock."""
 
     def __init__(self, url: str, timeout_s: float) -> None:
         self._node = RestNode(url, timeout_s=timeout_s)
 
     def check(self) -> None:
-        """See that it answers."""
+        """Check that the node answers."""
         self._node.ask("wallet/getnowblock", {}, dict[str, object])
 
     def advance(self, target_s: int) -> bool:
-        """Bring it to a moment and make a block there; False for a node that takes no such orders."""
+        """Move the node to a time and make a block there. Return False for a node without that method."""
         if self._node.ask("wallet/getnodeinfo", {}, _Info).config.version != VERSION:
             return False
         self._node.ask("development/advance", {"to_s": target_s}, dict[str, object])

@@ -16,7 +16,7 @@ ENGINE: Final = "eth"
 
 
 def _find(_env: Mapping[str, str], _cache: Path) -> Path:
-    """Return the simulator, which is our own and needs what executes contracts."""
+    """Return the path of our own simulator, which needs a library that runs contracts."""
     if find_spec(ENGINE) is None:
         raise NoProgramError("there is nothing to execute contracts with: install requirements-dev.txt")
     return Path(__file__).with_name("server.py")

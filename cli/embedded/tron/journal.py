@@ -1,6 +1,7 @@
-"""Keeps what happened to a simulated chain, a line each, so that a killed one goes on where it was. Used by simulator.
+"""Records the history of a simulated chain, a line each, so that a killed chain continues. Used by simulator.
 
-A line is whole in the file before anybody is answered. What the kill cut off was never told, and is dropped.
+A line is whole in the file before the caller gets an answer. A line that a kill cut off was never answered, and is
+dropped.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ Act = dict[str, Any]
 
 
 class Journal:
-    """One file; without one nothing is kept, for chains that live in a test's process."""
+    """One file; without a path nothing is kept, for chains inside a test's process."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
 
     def read(self) -> Iterator[Act]:
-        """Return all acts in their order, and take away what was cut off at the end."""
+        """Return all acts in their order, and remove a cut-off one from the end."""
         if self._path is None or not self._path.exists():
             return
         whole, _, _ = self._path.read_bytes().rpartition(b"\n")

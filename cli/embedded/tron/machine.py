@@ -1,6 +1,6 @@
-"""Runs contracts for the simulator, by py-evm, and keeps coins and storage; every state is known by its root for good.
+"""Runs contracts for the simulator with py-evm, and keeps coins and storage; each state's root names it for ever.
 
-Called by rules and queries. What it calls gas is energy here, without the fees that Ethereum adds to a transaction.
+Called by rules and queries. py-evm's gas is energy here, without the fees that Ethereum adds to a transaction.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PERCENT: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """When something is executed."""
+    """The height and time of an execution."""
 
     height: int
     time_ms: int
@@ -36,7 +36,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Internal:
-    """What a contract passed on while it ran."""
+    """A transfer that a contract made while it ran."""
 
     caller: bytes
     to: bytes
@@ -46,7 +46,7 @@ class Internal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """What a contract told the world."""
+    """An event that a contract emitted."""
 
     address: bytes
     topics: tuple[bytes, ...]
@@ -55,11 +55,11 @@ class Log:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a call did."""
+    """The effect of a call."""
 
     result: str
     output: bytes
-    # With what a busy contract is charged on top, which is told apart as well.
+    # Includes the penalty of a busy contract, which is also given separately.
     energy: int
     penalty: int
     logs: tuple[Log, ...]
@@ -68,19 +68,19 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What is to run."""
+    """A call to run."""
 
     sender: bytes
     to: bytes
     units: int
     data: bytes
     energy_max: int
-    # So much more energy a busy contract takes, in percent.
+    # The additional energy of a busy contract, in percent.
     penalty_pct: int
 
 
 class Machine:
-    """All states that there ever were."""
+    """All states of a chain."""
 
     def __init__(self) -> None:
         self._db = AtomicDB()
@@ -94,14 +94,14 @@ class Machine:
         return bytes(self._state(root).get_code(address))
 
     def add(self, root: bytes, changes: Mapping[bytes, int]) -> bytes:
-        """Change what addresses hold by so much, and return the state after it."""
+        """Add these amounts to the balances of addresses, and return the new state's root."""
         state = self._state(root)
         for address, units in changes.items():
             state.set_balance(address, state.get_balance(address) + units)
         return _kept(state)
 
     def write(self, root: bytes, address: bytes, code: bytes, words: Mapping[int, bytes]) -> bytes:
-        """Put code and storage at an address, and return the state after it."""
+        """Put code and storage at an address, and return the new state's root."""
         state = self._state(root)
         if code:
             state.set_code(address, code)
@@ -110,7 +110,7 @@ class Machine:
         return _kept(state)
 
     def execute(self, root: bytes, call: Call, moment: Moment) -> tuple[Run, bytes]:
-        """Run a contract, and return what it did and the state after it."""
+        """Run a contract, and return its effect and the new state's root."""
         state = self._state(root, moment)
         factor = PERCENT + call.penalty_pct
         message = Message(
@@ -137,7 +137,7 @@ class Machine:
         return run, _kept(state)
 
     def _state(self, root: bytes, moment: Moment | None = None) -> ParisState:
-        """Return a state to be read or changed; what is warm in it ends with it."""
+        """Return a state to read or change; its cache of warm storage is dropped with it."""
         context = ExecutionContext(
             coinbase=NOBODY,
             timestamp=0 if moment is None else moment.time_ms // 1000,
@@ -153,7 +153,7 @@ class Machine:
 
 
 def internal_hash(txid: str, number: int) -> str:
-    """Return what an internal transaction is known by."""
+    """Return the id of an internal transaction."""
     return hashlib.sha256(f"{txid} {number}".encode()).hexdigest()
 
 
@@ -176,7 +176,7 @@ def _logs(done: Any) -> tuple[Log, ...]:
 
 
 def _internals(done: Any, *, is_rejected: bool) -> Iterator[Internal]:
-    """Tell what was called from within, in its order; who is undone takes along whatever it has called."""
+    """Yield the internal calls in their order; a call that is reverted reverts those inside it."""
     for child in done.children:
         fails = is_rejected or not child.is_success
         message = child.msg

@@ -1,4 +1,4 @@
-"""Runs a simulated TRON chain as a process, kept in a file that survives SIGKILL. Made by family and tests."""
+"""Runs a simulated TRON chain as a process; its file survives SIGKILL. Made by family and tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cli.embedded.supervise.process import Child
 from cli.embedded.supervise.program import Program
 from core.catalogue.catalogue import Network
 
-# A development chain confirms sooner than the main one, and what is solid comes as much sooner.
+# A development chain confirms in fewer blocks than the main chain, so its blocks are also solid sooner.
 SOLIDITY_LAG: Final = 1
 BLOCK_TIME_S: Final = 1.0
 ANSWER_LIMIT_S: Final = 2.0
@@ -23,7 +23,7 @@ FILE_NAME: Final = "chain.jsonl"
 
 
 class TronNode(Program):
-    """One chain. start() returns when it answers. Without block_time_s it makes blocks when told to."""
+    """One chain. start() returns once it answers. Without block_time_s it makes blocks on request."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class TronNode(Program):
         self._leash = leash
 
     def is_ready(self) -> bool:
-        """Return whether it answers."""
+        """Return True if the node answers."""
         try:
             RestNode(self.url, timeout_s=ANSWER_LIMIT_S).ask("wallet/getnowblock", {}, dict[str, object])
         except ProviderError:

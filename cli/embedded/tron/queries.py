@@ -1,6 +1,6 @@
-"""Answers what a node is asked of blocks, transactions and accounts. Called by answers.
+"""Answers queries about blocks, transactions and accounts. Called by answers.
 
-A view is the chain as the node shows it: up to its newest block, or up to the newest that is solid.
+A view is the chain as a node shows it: up to its newest block, or up to the newest solid block.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BLOCKS_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a question sees."""
+    """The part of the chain that a query sees."""
 
     simulator: Simulator
     is_solid: bool
@@ -34,28 +34,28 @@ class View:
 
     @property
     def height(self) -> int:
-        """Return the newest height that it shows."""
+        """Return the height of its newest block."""
         return self.simulator.solid_height() if self.is_solid else self.simulator.head.height
 
     @property
     def block(self) -> Block:
-        """Return the newest block that it shows."""
+        """Return its newest block."""
         return self.simulator.blocks[self.height]
 
     @property
     def world(self) -> World:
-        """Return what holds after it."""
+        """Return the state after its newest block."""
         return self.simulator.world_at(self.height)
 
     def address(self, asked: Json, name: str) -> bytes:
-        """Return an address of a question. Raises MalformedError where it is written in the other form."""
+        """Return an address of a query. Raises MalformedError if it is written in the other form."""
         text = str(asked.get(name, ""))
         if not self.is_visible:
             text = base58.encode_checked(_unhexed(text))
         return raw_of(text)
 
     def tell(self, answer: Any) -> Any:
-        """Return an answer in the form that was asked for."""
+        """Return an answer with addresses in the query's form."""
         return visible(answer) if self.is_visible else answer
 
 
@@ -65,13 +65,13 @@ def now_block(view: View, _asked: Json) -> Json:
 
 
 def block_by_number(view: View, asked: Json) -> Json:
-    """Return a block, nothing for one that is not there yet."""
+    """Return a block, nothing if it does not exist yet."""
     height = int(asked["num"])
     return block_json(view.simulator.blocks[height]) if 0 <= height <= view.height else {}
 
 
 def block_by(view: View, asked: Json) -> Json:
-    """Return a block by its id or number, the newest unless one is named; with its transactions where asked for."""
+    """Return a block by its id or number, else the newest; with its transactions if the query asks for them."""
     named = str(asked.get("id_or_num", view.height))
     if named.isdecimal() and len(named) < 64:  # noqa: PLR2004  the digits of an id
         told = block_by_number(view, {"num": named})
@@ -83,13 +83,13 @@ def block_by(view: View, asked: Json) -> Json:
 
 
 def block_range(view: View, asked: Json) -> Json:
-    """Return the blocks from a height up to before another."""
+    """Return the blocks from one height up to, and without, another."""
     first, end = int(asked["startNum"]), min(int(asked["endNum"]), view.height + 1)
     return {"block": [block_json(block) for block in view.simulator.blocks[first : min(end, first + BLOCKS_MAX)]]}
 
 
 def infos_by_number(view: View, asked: Json) -> list[Json]:
-    """Return what the transactions of a block did."""
+    """Return the effects of a block's transactions."""
     height = int(asked["num"])
     if not 0 <= height <= view.height:
         return []
@@ -106,7 +106,7 @@ def transaction(view: View, asked: Json) -> Json:
 
 
 def transaction_info(view: View, asked: Json) -> Json:
-    """Return what a transaction did."""
+    """Return the effect of a transaction."""
     place = view.simulator.places.get(str(asked["value"]))
     if place is None or place[0] > view.height:
         return {}
@@ -115,7 +115,7 @@ def transaction_info(view: View, asked: Json) -> Json:
 
 
 def node_info(view: View, _asked: Json) -> Json:
-    """Return where the chain stands."""
+    """Return the newest and the solid block."""
     simulator = view.simulator
     solid = simulator.blocks[simulator.solid_height()]
     return {
@@ -128,7 +128,7 @@ def node_info(view: View, _asked: Json) -> Json:
 
 
 def account(view: View, asked: Json) -> Json:
-    """Return an account, nothing for one that was never activated."""
+    """Return an account, nothing if it was never activated."""
     address = view.address(asked, "address")
     world = view.world
     found = world.accounts.get(address)
@@ -138,7 +138,7 @@ def account(view: View, asked: Json) -> Json:
 
 
 def account_resource(view: View, asked: Json) -> Json:
-    """Return what an account may use without paying."""
+    """Return the resources that an account may use without paying."""
     found = view.world.accounts.get(view.address(asked, "address"))
     if found is None:
         return {}
@@ -155,7 +155,7 @@ def account_resource(view: View, asked: Json) -> Json:
 
 
 def chain_parameters(view: View, _asked: Json) -> Json:
-    """Return the prices, and what else the chain decides by vote."""
+    """Return the prices, and the other parameters that the chain sets by vote."""
     values = {
         "getTransactionFee": NET_PRICE,
         "getCreateAccountFee": CREATE_NET_FEE,

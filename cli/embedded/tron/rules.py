@@ -1,6 +1,6 @@
-"""Says what a transaction does to the world, what it costs, and which are refused. Called by simulator.
+"""Applies transactions to the world: their effects, their costs, their refusals. Called by simulator.
 
-The codes and messages are those of TRON's nodes, by which clients know what became of what they sent.
+Codes and messages are those of TRON's nodes; clients learn from them the outcome of a transaction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cli.embedded.tron.world import FREE_NET, Account, Permission, World
 NET_PRICE: Final = 1_000
 CREATE_NET_FEE: Final = 100_000
 CREATE_FEE: Final = 1_000_000
-# A result is stored beside each transaction, and takes room in its block.
+# A result is stored with each transaction, and takes room in its block.
 RESULT_BYTES: Final = 64
 EXPIRATION_MAX_MS: Final = 86_400_000
 FEE_LIMIT_MAX: Final = 15_000_000_000
@@ -29,7 +29,7 @@ FAILURES: Final = {REVERT: "REVERT opcode executed", OUT_OF_ENERGY: "Not enough 
 
 
 class RefusedError(Exception):
-    """A node does not take this transaction; it tells a code and why."""
+    """A node's refusal of a transaction, with a code and a reason."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -38,26 +38,26 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Info:
-    """What a transaction did, as its block tells it. Fees are in sun."""
+    """The effect of a transaction, as its block shows it. Fees are in sun."""
 
     result: str = SUCCESS
     net_usage: int = 0
     net_fee: int = 0
-    # What creating an account costs besides.
+    # The fee for creating an account, in addition.
     system_fee: int = 0
     energy_staked: int = 0
     energy_fee: int = 0
-    # Of a call.
+    # For calls only.
     run: Run | None = None
 
     @property
     def fee(self) -> int:
-        """Return all that was burnt."""
+        """Return the sum of all fees."""
         return self.net_fee + self.system_fee + self.energy_fee
 
 
 def check_form(signed: Signed, block_ids: Sequence[str], head_ms: int) -> None:
-    """See that it refers to a block of this chain and lives; block_ids are all there are. Raises RefusedError."""
+    """Check that it refers to a block of this chain and has not expired; block_ids: all blocks. Raises RefusedError."""
     number = int.from_bytes(signed.ref_bytes, "big")
     newest = len(block_ids) - 1
     height = newest - (newest - number) % 65_536
@@ -70,7 +70,7 @@ def check_form(signed: Signed, block_ids: Sequence[str], head_ms: int) -> None:
 
 
 def check_signatures(signed: Signed, world: World) -> None:
-    """See that the owner's permission is fulfilled. Raises RefusedError."""
+    """Check that the signatures fulfil the owner's permission. Raises RefusedError."""
     account = world.accounts.get(signed.owner)
     if account is None:
         _invalid("no OwnerAccount." if signed.kind == TRANSFER else "account does not exist")
@@ -83,17 +83,17 @@ def check_signatures(signed: Signed, world: World) -> None:
 
 
 def permission_of(signed: Signed, account: Account) -> Permission:
-    """Return the permission that a transaction calls on."""
+    """Return the permission that a transaction uses."""
     return account.active if signed.permission_id else account.owner
 
 
 def signers_of(signed: Signed) -> list[bytes]:
-    """Return who signed, as 20 bytes each. Raises RefusedError."""
+    """Return the signers, as 20 bytes each. Raises RefusedError."""
     return [_signer(signature, bytes.fromhex(signed.txid)) for signature in signed.signatures]
 
 
 def apply(world: World, signed: Signed, moment: Moment) -> Info:
-    """Do what it says, and return what that was. Raises RefusedError; the world is then not to be used any more."""
+    """Apply a transaction, and return its effect. Raises RefusedError; the world must then be discarded."""
     if signed.owner not in world.accounts:
         _invalid("no OwnerAccount.")
     if signed.kind == TRANSFER:
@@ -166,7 +166,7 @@ def _apply_call(world: World, signed: Signed, moment: Moment, net: _Net) -> Info
 
 
 def _take_net(world: World, signed: Signed, moment: Moment, *, is_new: bool = False) -> _Net:
-    """Pay for the room in a block: out of what is free each day if that is enough for all of it, else with TRX."""
+    """Pay for the bytes in a block: from the day's free bytes if they are enough for all, else with TRX."""
     size = len(signed.whole) + RESULT_BYTES
     used = world.accounts[signed.owner].net
     if not is_new and used.left(moment.time_ms) + size <= FREE_NET:

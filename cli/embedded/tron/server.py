@@ -20,7 +20,7 @@ BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
 class Server(ThreadingHTTPServer):
-    """One chain at one port."""
+    """The HTTP server of one chain."""
 
     daemon_threads = True
 
@@ -31,7 +31,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one connection."""
+    """The requests of one connection."""
 
     protocol_version = "HTTP/1.1"
     # Head and body are two writes: each answer would wait 40 ms for the client's kernel.
@@ -39,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_POST(self) -> None:
-        """Answer a question whose parameters are in the body."""
+        """Answer a request with its parameters in the body."""
         length = int(self.headers.get("Content-Length") or 0)
         if length > BODY_BYTES_MAX:
             self.send_error(413)
@@ -52,11 +52,11 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(asked if isinstance(asked, dict) else {})
 
     def do_GET(self) -> None:
-        """Answer a question whose parameters are in its address."""
+        """Answer a request with its parameters in the address."""
         self._answer(dict(parse_qsl(urlsplit(self.path).query)))
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  named so where it is inherited
-        """Say nothing of each request."""
+        """Log nothing."""
 
     def _answer(self, asked: dict[str, Any]) -> None:
         told = answer(self.server.simulator, urlsplit(self.path).path.strip("/"), asked)
@@ -88,10 +88,10 @@ def main(
     block_time_s: Annotated[float, typer.Option()] = 0.0,
     solidity_lag: Annotated[int, typer.Option()] = SOLIDITY_LAG,
 ) -> None:
-    """Serve a chain that is kept in a file; without a block time it makes blocks when told to."""
+    """Serve a chain that is kept in a file; without a block time it makes blocks on request."""
     simulator = Simulator(identity, solidity_lag=solidity_lag, path=path)
     if simulator.head.height == 0:
-        # The first block has no time, by which transactions could live.
+        # The first block has no time, from which transactions could expire.
         simulator.mine()
     if block_time_s:
         threading.Thread(target=_tick, args=(simulator, block_time_s), daemon=True).start()

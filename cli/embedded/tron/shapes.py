@@ -1,4 +1,4 @@
-"""Shows what the simulator knows as TRON's nodes write it: what is zero or empty is left out. Used by answers."""
+"""Shows the simulator's objects in the JSON of TRON's nodes, without zero and empty fields. Used by answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPERATIONS: Final = "7fff1fc0033efb0f" + "0" * 48
 
 
 def hexed(address: bytes) -> str:
-    """Return an address as nodes write it unless asked for base58."""
+    """Return an address in hex, a node's form unless the caller asks for base58."""
     return (PREFIX + address).hex()
 
 
@@ -42,12 +42,12 @@ def block_json(block: Block) -> Json:
 
 
 def included_json(one: Included) -> Json:
-    """Return a transaction as its block tells it."""
+    """Return a transaction as its block shows it."""
     return {"ret": [{"contractRet": one.info.result}], **signed_json(one.signed)}
 
 
 def signed_json(signed: Signed) -> Json:
-    """Return a transaction as it was signed."""
+    """Return a transaction in its signed form."""
     contract: Json = {
         "parameter": {"value": _value_json(signed), "type_url": f"{URL}{signed.kind}"},
         "type": signed.kind,
@@ -67,7 +67,7 @@ def signed_json(signed: Signed) -> Json:
 
 
 def info_json(block: Block, one: Included) -> Json:
-    """Return what a transaction did."""
+    """Return the effect of a transaction."""
     info, run = one.info, one.info.run
     told: Json = {
         "id": one.txid,
@@ -99,7 +99,7 @@ def info_json(block: Block, one: Included) -> Json:
 
 
 def log_json(log: Log) -> Json:
-    """Return a log, whose contract has no prefix."""
+    """Return a log; its contract's address has no prefix."""
     return _without_zeros(
         {"address": log.address.hex(), "topics": [topic.hex() for topic in log.topics], "data": log.data.hex()}
     )
@@ -126,13 +126,13 @@ def account_json(address: bytes, account: Account, *, balance: int, is_contract:
 
 
 def permission_json(permission: Permission) -> Json:
-    """Return who may sign."""
+    """Return the keys that may sign."""
     keys = [{"address": hexed(key), "weight": weight} for key, weight in permission.weights.items()]
     return {"threshold": permission.threshold, "keys": keys}
 
 
 def visible(told: Any) -> Any:
-    """Return the same with its addresses in base58."""
+    """Return the same object with its addresses in base58."""
     if isinstance(told, list):
         return [visible(one) for one in told]
     if not isinstance(told, dict):
@@ -141,7 +141,7 @@ def visible(told: Any) -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """Return an address in base58; that of a log, which has no prefix, stays as it is."""
+    """Return an address in base58; a log's address, which has no prefix, stays in hex."""
     is_address = isinstance(value, str) and len(value) == 2 * ADDRESS_BYTES + 2
     return shown(bytes.fromhex(value)[1:]) if is_address else visible(value)
 

@@ -1,6 +1,6 @@
-"""Is a TRON chain in one process: its blocks, what waits for one, and going back. Served over HTTP by server.
+"""Simulates a TRON chain in one process: blocks, waiting transactions, reorgs. Served over HTTP by server.
 
-Every method may be called from any thread. docs/decisions/0057 says what of a real node it is true to.
+Every method may be called from any thread. docs/decisions/0057 lists the behaviours that match a real node.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cli.embedded.tron.wire import Signed, read_transaction
 from cli.embedded.tron.world import World
 
 SOLIDITY_LAG: Final = 19
-# Worlds are kept for so many of the last blocks: no further back does the chain go.
+# States are kept for this many of the last blocks, which limits the depth of a reorg.
 WORLDS_MAX: Final = 400
 
 
@@ -34,7 +34,7 @@ class Simulator:
         self._genesis = genesis(identity, World(machine=self._machine))
         self.blocks = [self._genesis]
         self.ids = [identity]
-        # Where each transaction stands, (height, place).
+        # The place of each transaction: (height, index).
         self.places: dict[str, tuple[int, int]] = {}
         self._pool: dict[str, Signed] = {}
         self._forks = 0
@@ -51,12 +51,12 @@ class Simulator:
 
     @property
     def world(self) -> World:
-        """Return what holds after the newest block."""
+        """Return the state after the newest block."""
         return self.world_at(len(self.blocks) - 1)
 
     @property
     def waiting(self) -> int:
-        """Return how many transactions are in no block."""
+        """Return the number of transactions that are not in a block."""
         return len(self._pool)
 
     def solid_height(self) -> int:
@@ -68,14 +68,14 @@ class Simulator:
         return int(time.time() * 1000) + self._ahead_ms
 
     def world_at(self, height: int) -> World:
-        """Return what held after a block. Raises LookupError where that is long forgotten."""
+        """Return the state after a block. Raises LookupError if it is no longer kept."""
         world = self.blocks[height].world
         if world is None:
             raise LookupError("the state of that block is not kept")
         return world
 
     def broadcast(self, whole: bytes) -> str:
-        """Take a transaction and return its id. Raises RefusedError, MalformedError."""
+        """Accept a transaction and return its id. Raises RefusedError, MalformedError."""
         signed = read_transaction(whole)
         with self.lock:
             if signed.txid in self._pool or signed.txid in self.places:
@@ -89,7 +89,7 @@ class Simulator:
         return signed.txid
 
     def mine(self, count: int = 1) -> int:
-        """Make blocks, the first of which holds what waits; return the newest height."""
+        """Make blocks, the first with all waiting transactions; return the newest height."""
         with self.lock:
             for _ in range(count):
                 moment = self._next_moment()
@@ -101,9 +101,9 @@ class Simulator:
             return self.head.height
 
     def reorg(self, depth: int, again: Sequence[tuple[str, int]] = (), *, keeps: bool = False) -> None:
-        """Replace the last blocks by as many; again: bytes in hex and the offset of the new block that holds them.
+        """Replace the last blocks. again: transactions in hex, each with the offset of the new block that includes it.
 
-        keeps: whatever else they held waits for a block again. Raises LookupError beyond what worlds are kept of.
+        keeps: the other transactions of the old blocks wait again. Raises LookupError if the old state is not kept.
         """
         with self.lock:
             gone = [one.signed for block in self.blocks[-depth:] for one in block.included]
@@ -116,7 +116,7 @@ class Simulator:
                 self.mine()
 
     def forget_waiting(self) -> None:
-        """Drop whatever is in no block."""
+        """Drop all transactions that are not in a block."""
         with self.lock:
             self._pool.clear()
             self._forget_pending()
@@ -128,7 +128,7 @@ class Simulator:
             self._journal.write({"act": "clock", "ahead_ms": self._ahead_ms})
 
     def act(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Change the newest block's world by no transaction. Raises LookupError for an act that there is not."""
+        """Change the newest block's state without a transaction. Raises LookupError for an unknown act."""
         with self.lock:
             now_ms = self.now_ms()
             ACTS[name](self.world, now_ms, **arguments)
@@ -136,14 +136,14 @@ class Simulator:
             self._forget_pending()
 
     def _clock_ms(self) -> int:
-        """Return the time that transactions live by: the newest block's, where there is any but the first."""
+        """Return the time that decides on expiry: the newest block's, or now if there is only the first."""
         return self.head.time_ms or self.now_ms()
 
     def _next_moment(self) -> Moment:
         return Moment(height=self.head.height + 1, time_ms=max(self.now_ms(), self.head.time_ms + 1))
 
     def _append(self, moment: Moment, waiting: Sequence[Signed]) -> list[Included]:
-        """Make a block of what holds in it; what does not any more is dropped, as nodes drop it."""
+        """Make a block of the transactions that are valid in it; invalid ones are dropped, as nodes do."""
         world, taken = self.world, []
         for signed in waiting:
             changed = world.copy()
@@ -175,7 +175,7 @@ class Simulator:
         self._forks += 1
 
     def _forget_pending(self) -> None:
-        """Begin anew with what would hold if a block came now."""
+        """Compute the pending state from the newest block and the waiting transactions."""
         self._pending = self.world.copy()
         for signed in list(self._pool.values()):
             tried = self._pending.copy()

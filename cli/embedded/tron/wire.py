@@ -1,6 +1,6 @@
 """Reads and writes TRON's transactions as bytes: protocol buffers, without the library that the gateway signs with.
 
-Used by the whole simulator, and by the buyer. What two readings agree on is what the bytes say.
+Used by the whole simulator, and by the buyer. A second implementation shows errors that one alone would hide.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from core.addresses import base58
 
-# What the simulator calls itself: it takes orders that no other node takes.
+# The simulator's version string: it marks a node that takes a development chain's commands.
 VERSION: Final = "development"
 PREFIX: Final = b"\x41"
 ADDRESS_BYTES: Final = 20
@@ -23,7 +23,7 @@ TRIGGER: Final = "TriggerSmartContract"
 KINDS: Final[Mapping[int, str]] = {1: TRANSFER, 2: ASSET, 31: TRIGGER}
 URL: Final = "type.googleapis.com/protocol."
 VARINT: Final = 0
-# Numbers are written in portions of seven bits, the lowest first; all but the last are marked.
+# Numbers are written in groups of seven bits, the lowest first; all but the last are marked.
 PORTION: Final = 0x7F
 MORE: Final = 0x80
 BYTES: Final = 2
@@ -33,12 +33,12 @@ Fields = dict[int, list[Value]]
 
 
 class MalformedError(ValueError):
-    """Bytes, or a text, are not what they should be."""
+    """Bytes or a text that cannot be decoded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signed:
-    """A transaction as it was received. Addresses are their 20 bytes."""
+    """A transaction as received. Addresses are 20 bytes."""
 
     raw: bytes
     signatures: tuple[bytes, ...]
@@ -51,25 +51,25 @@ class Signed:
     fee_limit: int
     owner: bytes
     to: bytes
-    # Sun, or units of an asset; of a call what goes with it.
+    # Sun, or units of an asset; for a call, the coin sent with it.
     units: int
-    # Of a call.
+    # For calls only.
     data: bytes
     asset: str
 
     @property
     def txid(self) -> str:
-        """Return the hash of what was signed."""
+        """Return the hash of the signed bytes."""
         return hashlib.sha256(self.raw).hexdigest()
 
     @property
     def whole(self) -> bytes:
-        """Return it with its signatures."""
+        """Return the transaction with its signatures."""
         return field(1, self.raw) + b"".join(field(2, signature) for signature in self.signatures)
 
 
 def field(number: int, value: Value) -> bytes:
-    """Return one field; what is zero or empty is left out, as everybody leaves it out."""
+    """Return one field; a zero or empty one is left out, as all implementations do."""
     if not value:
         return b""
     if isinstance(value, int):
@@ -102,7 +102,7 @@ def read_transaction(whole: bytes) -> Signed:
 
 
 def read_raw(raw: bytes, signatures: tuple[bytes, ...] = ()) -> Signed:
-    """Return a transaction of what is signed of it. Raises MalformedError."""
+    """Return a transaction from its signed part. Raises MalformedError."""
     parts = fields(raw)
     contract = fields(_bytes(parts, 11))
     kind = KINDS.get(_number(contract, 1))
@@ -135,7 +135,7 @@ def transfer(owner: bytes, to: bytes, units: int) -> bytes:
 
 
 def asset_transfer(owner: bytes, to: bytes, units: int, *, asset: str) -> bytes:
-    """Return a contract that moves a TRC-10 token, which bears whatever name its issuer liked."""
+    """Return a contract that moves a TRC-10 token; its issuer chose the name freely."""
     return _contract(2, field(1, asset.encode()) + field(2, PREFIX + owner) + field(3, PREFIX + to) + field(4, units))
 
 
@@ -145,7 +145,7 @@ def call(owner: bytes, contract: bytes, data: bytes, *, units: int = 0) -> bytes
 
 
 def raw_data(contract: bytes, *, block_id: str, now_ms: int, expiration_ms: int, fee_limit: int = 0) -> bytes:
-    """Return what is signed, which refers to a block."""
+    """Return the signed part of a transaction, which refers to a block."""
     return (
         field(1, bytes.fromhex(block_id[12:16]))
         + field(4, bytes.fromhex(block_id[16:32]))

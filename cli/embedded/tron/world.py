@@ -1,4 +1,4 @@
-"""Holds what the simulator knows of accounts after a block. Changed by rules and acts, read by queries."""
+"""Holds the simulator's accounts after a block. Changed by rules and acts, read by queries."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ ENERGY_PRICE: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """Whose signatures move an account's coins."""
+    """The keys whose signatures move an account's coins."""
 
     threshold: int
-    # By 20 bytes.
+    # By the key's address, 20 bytes.
     weights: Mapping[bytes, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What was used of something that comes back within a day."""
+    """The used part of a resource that returns within a day."""
 
     units: int = 0
     at_ms: int = 0
 
     def left(self, now_ms: int) -> int:
-        """Return what of it is not yet back."""
+        """Return the part that has not yet returned."""
         return self.units * max(0, DAY_MS - (now_ms - self.at_ms)) // DAY_MS
 
     def more(self, units: int, now_ms: int) -> Usage:
-        """Return it with more used."""
+        """Return the usage with this many more units."""
         return Usage(units=self.left(now_ms) + units, at_ms=now_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """One that was activated."""
+    """An activated account."""
 
     created_ms: int
     owner: Permission
     active: Permission
     net: Usage = Usage()
-    # What staking gives it each day.
+    # The energy for each day, from staking.
     energy_limit: int = 0
     energy: Usage = Usage()
     # TRC-10 tokens, by name.
@@ -58,13 +58,13 @@ class Contract:
     """A smart contract."""
 
     name: str
-    # So much more energy it takes, in percent, for it is busy.
+    # The additional energy of a busy contract, in percent.
     penalty_pct: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
 class World:
-    """Everything after a block. Coins and storage are the machine's, by their root."""
+    """The state after a block. Coins and storage are in the machine, under their root."""
 
     machine: Machine
     root: bytes = EMPTY
@@ -73,7 +73,7 @@ class World:
     energy_price: int = ENERGY_PRICE
 
     def copy(self) -> World:
-        """Return another that changes alone."""
+        """Return an independent copy."""
         return replace(self, accounts=dict(self.accounts), contracts=dict(self.contracts))
 
     def balance(self, address: bytes) -> int:
@@ -81,15 +81,15 @@ class World:
         return self.machine.balance(self.root, address)
 
     def add(self, changes: Mapping[bytes, int]) -> None:
-        """Change what addresses hold by so much."""
+        """Add these amounts to the balances of addresses."""
         self.root = self.machine.add(self.root, changes)
 
     def change(self, address: bytes, **values: object) -> None:
-        """Change what is known of an account."""
+        """Change fields of an account."""
         self.accounts[address] = replace(self.accounts[address], **values)  # type: ignore[arg-type]
 
     def activate(self, address: bytes, now_ms: int) -> None:
-        """See that an account is there, which its own key commands."""
+        """Make an account, controlled by its own key, unless it exists."""
         if address not in self.accounts:
             own = Permission(threshold=1, weights={address: 1})
             self.accounts[address] = Account(created_ms=now_ms, owner=own, active=own)

@@ -47,7 +47,7 @@ def test_a_queue_without_a_consumer_is_named(client: Client, queues: FakeQueues)
     healthy()
     queues.signs.unserved = {"signer", "emails"}
 
-    assert named(client) == {"queues": "nobody serves emails, signer"}
+    assert named(client) == {"queues": "no process serves emails, signer"}
 
 
 @pytest.mark.parametrize(("age_s", "text"), [(None, "does not tick"), (31.0, "last ticked 31 s ago")])
@@ -65,7 +65,7 @@ def test_coins_without_a_rate_are_named(client: Client) -> None:
     base.execute("DELETE FROM rates WHERE currency = 'ETH'")
     base.execute("UPDATE rates SET quoted_at = app_now() - interval '301 s' WHERE currency = 'BNB'")
 
-    assert named(client) == {"rates": "none for BNB, ETH"}
+    assert named(client) == {"rates": "no fresh rate for BNB, ETH"}
 
 
 def test_missing_trusted_proxies_are_named_where_something_in_front_takes_off_https(
@@ -112,7 +112,7 @@ def test_what_cannot_be_looked_at_is_named_and_hides_no_other(client: Client, qu
 
     queues.signs.consumers = unreadable  # type: ignore[method-assign]
 
-    assert named(client) == {"queues": "cannot be told now", "scheduler": "last ticked 99 s ago"}
+    assert named(client) == {"queues": "cannot be checked now", "scheduler": "last ticked 99 s ago"}
 
 
 def test_asking_often_costs_nothing() -> None:

@@ -1,1 +1,1 @@
-"""A bitcoin node for machines without one: regtest alone, on the consensus engine that Bitcoin Core is made of."""
+"""A bitcoin node for machines without one: regtest only, on Bitcoin Core's consensus engine."""

@@ -1,4 +1,4 @@
-"""Makes and reads blocks: headers, rewards, and the work that regtest asks for. Used by state."""
+"""Makes and reads blocks: headers, rewards, and regtest's proof of work. Used by state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from chains.bitcoin.transactions import (
 from chains.bitcoin.transactions import read as read_tx
 
 HEADER: Final = struct.Struct("<i32s32sIII")
-# The easiest target: every second attempt is good.
+# The easiest target: every second nonce meets it.
 BITS: Final = 0x207FFFFF
 TARGET: Final = 0x7FFFFF << 232
 VERSION: Final = 0x20000000
@@ -42,7 +42,7 @@ GENESIS: Final = bytes.fromhex(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What stands at the head of a block; hashes are as they travel."""
+    """The header of a block; hashes are in the byte order of the wire."""
 
     version: int
     previous: bytes
@@ -58,13 +58,13 @@ class Header:
 
     @property
     def hash(self) -> str:
-        """Return the block's hash as it is shown."""
+        """Return the block's hash in its usual hex form."""
         return id_text(double_sha256(self.raw))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A block with all that it holds."""
+    """A block with all its transactions."""
 
     header: Header
     txs: tuple[Tx, ...]
@@ -76,7 +76,7 @@ class Block:
 
 
 def read_block(raw: bytes) -> Block:
-    """Return the block of some bytes that this module has written."""
+    """Return the block in bytes that this module has written."""
     version, previous, root, time, bits, nonce = HEADER.unpack_from(raw)
     header = Header(version=version, previous=previous, merkle_root=root, time=time, bits=bits, nonce=nonce)
     count, at = read_compact(raw, HEADER.size)
@@ -89,7 +89,7 @@ def read_block(raw: bytes) -> Block:
 
 
 def _end_of_tx(raw: bytes, at: int) -> int:
-    """Return where the transaction ends that begins here."""
+    """Return the end of the transaction that begins here."""
     has_witness = raw[at + 4 : at + 6] == b"\0\1"
     inputs, at = read_compact(raw, at + (6 if has_witness else 4))
     for _ in range(inputs):
@@ -110,7 +110,7 @@ def _end_of_tx(raw: bytes, at: int) -> int:
 def make_block(
     *, previous: str, height: int, time: int, paid: Sequence[TxOutput], txs: Sequence[Tx], mark: bytes
 ) -> Block:
-    """Make a block whose reward is paid so, worked out. mark: what tells its reward from others of that height."""
+    """Make a block whose reward goes to `paid`, with its work. mark: makes the reward unique at its height."""
     coinbase = _coinbase(height, paid, mark, witness_root([tx.raw for tx in txs]))
     held = (coinbase, *txs)
     header = Header(
@@ -121,24 +121,24 @@ def make_block(
 
 
 def worked(header: Header) -> Header:
-    """Return the header with the first nonce that is enough."""
+    """Return the header with the first nonce that meets the target."""
     while int.from_bytes(double_sha256(header.raw), "little") > TARGET:
         header = replace(header, nonce=header.nonce + 1)
     return header
 
 
 def subsidy_units(height: int) -> int:
-    """Return what a block brings besides its fees."""
+    """Return the part of a block's reward without its fees."""
     return SUBSIDY_UNITS >> height // HALVING_BLOCKS
 
 
 def witness_root(raws: Sequence[bytes]) -> bytes:
-    """Return what a block's reward commits to (BIP-141)."""
+    """Return the witness commitment of a block's reward (BIP-141)."""
     return double_sha256(_merkle([bytes(32), *map(double_sha256, raws)]) + RESERVED)
 
 
 def merkle_root(raws: Sequence[bytes]) -> bytes:
-    """Return the root of the ids of such transactions."""
+    """Return the merkle root of these transactions' ids."""
     return _merkle([double_sha256(raw) for raw in raws])
 
 

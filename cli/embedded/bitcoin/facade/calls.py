@@ -1,4 +1,4 @@
-"""Answers what gateways, wallets and tests call: a table of methods. Asked by server, which holds the lock."""
+"""Answers the calls of gateways, wallets and tests, by a table of methods. Used by server, which holds the lock."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cli.embedded.bitcoin.facade.state import State
 VERSION: Final = 290_000
 BLOCKS_MAX: Final = 1_000
 TXID_CHARS: Final = 64
-# Above which a sender is protected from himself, in coins for a thousand virtual bytes.
+# A higher fee rate is refused as a sender's mistake; in coins for a thousand virtual bytes.
 CAP: Final = "0.10"
 NOT_WAITING: Final = (
     "No such mempool transaction. Use -txindex or provide a block hash to enable blockchain transaction queries"
@@ -137,7 +137,7 @@ def _transaction(state: State, txid: str, verbosity: int = 0, block_hash: str | 
         )
     if not int(verbosity):
         return found.raw.hex()
-    # A fee is told from the second degree on, as in a block.
+    # The fee is shown from verbosity 2 on, as in a block.
     told = shown.in_block(entry, found, int(verbosity)) if block_hash else shown.transaction(found)
     return told | more
 

@@ -1,8 +1,8 @@
-"""Asks the consensus engine of Bitcoin Core, out of a wheel, about blocks and scripts. Used by state and pool.
+"""Validates blocks and scripts with Bitcoin Core's consensus engine, from a wheel. Used by state and pool.
 
-It writes what it knows when it is closed, so that it is opened anew now and then. What a kill takes of that is in
-state's file, as everything is: a folder that cannot be read is thrown away. A chain that is new is kept in memory:
-its start is quicker so, and most stay short.
+The engine writes its state to disk only when it is closed, so it is closed and opened again from time to time. A kill
+may lose some of that state; state's own file has everything, and an unreadable folder is discarded. A new chain is kept
+in memory, which starts faster, and most chains stay short.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import pbk
 from chains.bitcoin.transactions import Tx, TxOutput
 
 FLAGS: Final = sum(pbk.ScriptVerificationFlags)
-# After a kill, so many blocks at most are shown to it again.
+# After a kill, at most this many blocks have to be given to the engine again.
 UNWRITTEN_MAX: Final = 200
 
 
 class Engine:
-    """A chain of regtest with nobody else on it."""
+    """A regtest chain without peers."""
 
     def __init__(self, folder: Path, *, is_new: bool) -> None:
         self._folder = folder
-        # Whoever ended while the folder was opened may have been ended by what is in it.
+        # If the process died while opening the folder, its contents may be what killed it.
         self._mark = folder / "opening"
         self._in_memory = is_new
         if is_new or self._mark.exists() or not (folder / "chainstate").is_dir():
@@ -37,7 +37,7 @@ class Engine:
 
     @property
     def tip(self) -> str:
-        """Return the hash of the block that it stands on."""
+        """Return the hash of the newest block of its chain."""
         return str(self._chain.block_tree_entries[self._chain.height].block_hash)
 
     def stands_on(self, block_hash: str) -> bool:
@@ -46,10 +46,10 @@ class Engine:
         return entry is not None and entry in self._chain.block_tree_entries
 
     def takes(self, raw: bytes, block_hash: str) -> bool:
-        """Give it a block; return whether it stands on it now, or has no reason to yet.
+        """Give the engine a block. Return True if it is now the tip, or if it is no higher than the old tip.
 
-        It says yes to a block that it then refuses, so that only its tip tells. One no higher than its tip waits there.
-        Each time it looks through all that it has: what it stands on is better not given again.
+        The engine also accepts a block that it then refuses, so only its tip is proof. A block that is no higher than
+        the tip waits there. Each call searches the whole chain: do not give a block of the chain again.
         """
         before = self._chain.height
         self._unwritten += 1
@@ -61,9 +61,9 @@ class Engine:
         return self.tip == block_hash or (entry is not None and entry.height <= before)
 
     def keep(self) -> bool:
-        """Write what it knows if there is much that it has not written; return whether it still knows it.
+        """Write the engine's state to disk if much is unwritten. Return False if the state was lost.
 
-        Where it does not, whoever asks gives it everything again.
+        The caller then gives it all blocks again.
         """
         if self._unwritten < UNWRITTEN_MAX:
             return True
@@ -74,14 +74,14 @@ class Engine:
         return self._try_to_open()
 
     def close(self) -> None:
-        """Let go of the folder; what it knows is written there."""
-        # The chain is a part of what holds it.
+        """Close the folder; the engine writes its state there."""
+        # The chain belongs to the manager.
         with contextlib.suppress(AttributeError):
             del self._chain
             del self._manager
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Discard all blocks."""
         self.close()
         self._in_memory = False
         self._begin()
@@ -118,7 +118,7 @@ class Engine:
 
 
 def may_spend(tx: Tx, spent: Sequence[TxOutput]) -> bool:
-    """Return whether the transaction shows the right to spend such outputs, of its inputs in their order."""
+    """Return True if the transaction's scripts may spend these outputs, in the order of its inputs."""
     whole = pbk.Transaction(tx.raw)
     outputs = [pbk.TransactionOutput(pbk.ScriptPubkey(output.script), output.units) for output in spent]
     known = pbk.script.PrecomputedTransactionData(whole, outputs)

@@ -1,4 +1,4 @@
-"""Declares how this node refuses: by the codes and in the words that its callers know. Raised all over the facade."""
+"""Declares this node's refusals, with the codes and texts that callers know from Core. Raised all over the facade."""
 
 from __future__ import annotations
 

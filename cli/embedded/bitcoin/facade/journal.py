@@ -1,4 +1,4 @@
-"""Keeps on file what changed the chain, in its order, so that it outlives a kill. Used by state."""
+"""Keeps the changes of the chain in a file, in their order, so that they survive a kill. Used by state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIZE_BYTES: Final = 4
 
 
 class Journal:
-    """A file that grows. What follows a kind is bytes, which it knows nothing of."""
+    """A file of records, each a kind and bytes whose meaning it does not know."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -22,15 +22,15 @@ class Journal:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing has happened yet."""
+        """Return True if nothing was written yet."""
         return self._path.stat().st_size == 0
 
     def write(self, kind: bytes, content: bytes) -> None:
-        """Add what happened."""
+        """Append a record."""
         self._file.write(kind + len(content).to_bytes(SIZE_BYTES, "little") + content)
 
     def read(self) -> Iterator[tuple[bytes, bytes]]:
-        """Return what was written, up to where a kill cut it off; the rest is taken off the file."""
+        """Return all whole records; a last one that a kill cut off is removed from the file."""
         whole = self._path.read_bytes()
         at, head = 0, 1 + SIZE_BYTES
         while at + head <= len(whole):
@@ -43,5 +43,5 @@ class Journal:
             os.truncate(self._path, at)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()

@@ -1,7 +1,7 @@
-"""Keeps what waits for a block, and judges what may: a subset of what Bitcoin Core asks for. Used by state.
+"""Keeps the mempool and judges new transactions: a subset of Bitcoin Core's rules. Used by state.
 
-Whoever spends what another one spends that waits has to pay more than it, and more than all that falls with it (BIP-125
-without its signal, as nodes do now).
+A transaction that spends the same coin as a waiting one has to offer a higher fee rate, and more than the fees of all
+transactions that it replaces (BIP-125 without its signal, as nodes do now).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KILO: Final = 1_000
 WEIGHT_MAX: Final = 400_000
 CHAIN_MAX: Final = 25
 REPLACED_MAX: Final = 100
-# Bytes that it takes to spend an output, by whether that is done with a witness.
+# Bytes that spending an output takes, with and without a witness.
 SPENDING_BYTES: Final = {True: 67, False: 148}
 WITNESS_BYTES: Final = range(4, 43)
 WITNESS_VERSIONS: Final = frozenset({0, *range(0x51, 0x61)})
@@ -31,7 +31,7 @@ CHAIN: Final = "regtest"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A transaction that waits."""
+    """A transaction in the mempool."""
 
     tx: Tx
     txid: str
@@ -42,12 +42,12 @@ class Waiting:
 
     @property
     def rate(self) -> float:
-        """Return what it offers for a virtual byte."""
+        """Return the fee rate, by virtual byte."""
         return self.fee_units / self.vsize
 
 
 class Pool:
-    """What waits, each after all that it spends of."""
+    """The mempool, each transaction after all that it spends from."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -55,37 +55,37 @@ class Pool:
         self._spends: dict[Outpoint, str] = {}
 
     def spender(self, outpoint: Outpoint) -> str | None:
-        """Return who spends a coin among what waits."""
+        """Return the waiting transaction that spends a coin."""
         return self._spends.get(outpoint)
 
     def coin(self, outpoint: Outpoint) -> Unspent | None:
-        """Return a coin that something which waits would make."""
+        """Return a coin that a waiting transaction would make."""
         found = self.waiting.get(outpoint[0])
         if found is None or outpoint[1] >= len(found.tx.outputs):
             return None
         return Unspent(output=found.tx.outputs[outpoint[1]], height=None)
 
     def parents(self, tx: Tx) -> set[str]:
-        """Return what waits of which a transaction spends."""
+        """Return the waiting transactions that a transaction spends from."""
         return {one.txid for one in tx.inputs if one.txid in self.waiting}
 
     def children(self, txid: str) -> set[str]:
-        """Return what spends of something that waits."""
+        """Return the transactions that spend outputs of a waiting one."""
         outputs = range(len(self.waiting[txid].tx.outputs))
         return {found for vout in outputs if (found := self._spends.get((txid, vout))) is not None}
 
     def ancestors(self, tx: Tx) -> set[str]:
-        """Return all that has to be included before a transaction."""
+        """Return all transactions that must be included before this one."""
         return _all(self.parents(tx), lambda txid: self.parents(self.waiting[txid].tx))
 
     def descendants(self, txids: Iterable[str]) -> set[str]:
-        """Return these, and all that falls with them."""
+        """Return these transactions, and all that spend from them, directly or not."""
         return _all(set(txids), self.children)
 
     def judge(self, tx: Tx, *, now: int, is_again: bool = False) -> tuple[Waiting, set[str]]:
-        """Return how it would wait, and what would have to go for it; RefusedError for what may not wait.
+        """Return the entry of a new transaction, and the ids that it replaces. Raises RefusedError.
 
-        is_again: it was taken before, so only what consensus asks for is asked.
+        is_again: it was accepted before, so only the rules of consensus are checked.
         """
         txid = tx.txid
         if any((txid, vout) in self._view.coins for vout in range(len(tx.outputs))):
@@ -106,21 +106,21 @@ class Pool:
         return new, self._replaced(new, clashing)
 
     def add(self, new: Waiting, replaced: Iterable[str] = ()) -> None:
-        """Take a judged transaction in."""
+        """Add a judged transaction."""
         for txid in replaced:
             self._drop(txid)
         self.waiting[new.txid] = new
         self._spends |= {one.outpoint: new.txid for one in new.tx.inputs}
 
     def clear(self) -> list[Waiting]:
-        """Let go of everything, and return it in its order."""
+        """Remove all transactions, and return them in their order."""
         found = list(self.waiting.values())
         self.waiting.clear()
         self._spends.clear()
         return found
 
     def include(self, txs: Iterable[Tx]) -> None:
-        """Let go of what a block holds, and of what it made impossible."""
+        """Remove the transactions of a block, and those that the block made invalid."""
         for tx in txs:
             self._drop(tx.txid)
             clashing = {found for one in tx.inputs if (found := self._spends.get(one.outpoint)) is not None}
@@ -128,7 +128,7 @@ class Pool:
                 self._drop(txid)
 
     def best(self, weight_max: int) -> list[Waiting]:
-        """Return what a miner takes: what pays best with all that it stands upon, each after those."""
+        """Return a miner's choice: the packages with the highest fee rates, each transaction after its ancestors."""
         taken: dict[str, Waiting] = {}
         left, weight = set(self.waiting), 0
         while left:
@@ -151,7 +151,7 @@ class Pool:
         return {outpoint: coin for outpoint, coin in found.items() if coin is not None}
 
     def _check_family(self, tx: Tx, clashing: set[str]) -> None:
-        """Refuse what makes too long a chain of those that wait, or stands upon what it takes the place of."""
+        """Refuse a transaction with too many unconfirmed relatives, or one that spends from what it replaces."""
         ancestors = self.ancestors(tx)
         if clashing & ancestors:
             raise RefusedError(REJECTED, f"bad-txns-spends-conflicting-tx, {tx.txid} spends conflicting transaction")
@@ -194,13 +194,13 @@ class Pool:
 
 
 def check_cap(new: Waiting, cap_rate: int) -> None:
-    """Refuse what offers more than whoever sent it wants to, for a thousand virtual bytes; 0 is no cap."""
+    """Refuse a fee rate above the sender's own limit, for a thousand virtual bytes; 0 is no limit."""
     if cap_rate and new.fee_units > _fee(cap_rate, new.vsize):
         raise RefusedError(VERIFY_ERROR, "Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)")
 
 
 def _check_form(tx: Tx) -> None:
-    """Refuse what nobody passes on."""
+    """Refuse a transaction that nodes would not relay."""
     if tx.version not in {1, 2, 3}:
         raise RefusedError(REJECTED, "version")
     if tx.weight > WEIGHT_MAX:
@@ -225,7 +225,7 @@ def _fee(rate: int, size: int) -> int:
 
 
 def _all(found: set[str], further: Callable[[str], set[str]]) -> set[str]:
-    """Return these and whatever is reached from them."""
+    """Return these ids and all that are reached from them."""
     edge = set(found)
     while edge:
         edge = {more for txid in edge for more in further(txid)} - found

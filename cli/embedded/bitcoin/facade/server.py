@@ -1,6 +1,6 @@
-"""Serves the calls over HTTP, as Bitcoin Core does: one or many at once, for whoever knows the password. Run by start.
+"""Serves the calls over HTTP as Bitcoin Core does, single or in batches, for clients with the password. Run by start.
 
-A refusal of a call in the older form is an error of HTTP too; in JSON-RPC 2.0 it is an answer like any other.
+In the older form a refused call is an HTTP error too; in JSON-RPC 2.0 it is an ordinary answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 class Server(ThreadingHTTPServer):
-    """One node's door."""
+    """The HTTP server of one node."""
 
     daemon_threads = True
 
@@ -38,7 +38,7 @@ class Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
-    # Headers and body are two writes, and the second would wait for the first to be acknowledged.
+    # Headers and body are two writes; the second would wait until the first is acknowledged.
     disable_nagle_algorithm: ClassVar[bool] = True
 
     def do_POST(self) -> None:
@@ -60,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(status, _encode(reply))
 
     def log_message(self, *_: object) -> None:
-        """Write no line for each call."""
+        """Log nothing."""
 
     def _say(self, status: HTTPStatus, body: bytes) -> None:
         self.send_response(status)
@@ -71,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _reply(state: State, asked: Any) -> tuple[HTTPStatus, Mapping[str, object]]:
-    """Return an answer, and how HTTP calls it."""
+    """Return the answer to a request, and its HTTP status."""
     if not isinstance(asked, dict) or not isinstance(asked.get("method"), str):
         return HTTPStatus.BAD_REQUEST, _failed({}, RefusedError(INVALID_REQUEST, "Invalid Request object"))
     try:

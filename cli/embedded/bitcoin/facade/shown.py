@@ -17,12 +17,12 @@ Shown = dict[str, Any]
 
 
 def coins(units: int) -> Decimal:
-    """Return an amount as it is shown, in whole coins."""
+    """Return an amount in whole coins, as Core shows it."""
     return Decimal(units).scaleb(PLACES)
 
 
 def header(view: View, entry: Entry) -> Shown:
-    """Return what getblockheader tells."""
+    """Return the answer of getblockheader."""
     told = entry.block.header
     is_on = view.is_on_chain(entry)
     shown = {
@@ -40,7 +40,7 @@ def header(view: View, entry: Entry) -> Shown:
 
 
 def block(view: View, entry: Entry, verbosity: int) -> Shown:
-    """Return what getblock tells, from verbosity 1 on."""
+    """Return the answer of getblock, for verbosity 1 and above."""
     raw = entry.block.raw
     shown = header(view, entry) | {"size": len(raw), "weight": 4 * len(raw) - 3 * _witnesses(entry)}
     if verbosity < SHOWS_TXS:
@@ -49,7 +49,7 @@ def block(view: View, entry: Entry, verbosity: int) -> Shown:
 
 
 def transaction(tx: Tx) -> Shown:
-    """Return what a transaction says of itself."""
+    """Return the fields of a transaction that are known without its block."""
     raw = tx.raw
     return {
         "txid": tx.txid, "hash": wtxid(tx), "version": tx.version, "size": len(raw), "vsize": tx.vsize,
@@ -64,7 +64,7 @@ def output(one: TxOutput, number: int) -> Shown:
 
 
 def script(raw: bytes) -> Shown:
-    """Return whom a coin is for."""
+    """Return a script with its type and address."""
     address = address_of(raw, CHAIN)
     kind = KINDS.get(len(raw) - 2, "nonstandard") if raw[:1] == b"\0" else "nonstandard"
     shown = {"asm": "", "hex": raw.hex(), "type": kind if address else "nonstandard"}
@@ -72,7 +72,7 @@ def script(raw: bytes) -> Shown:
 
 
 def waiting(pool: Pool, one: Waiting) -> Shown:
-    """Return what getmempoolentry tells."""
+    """Return the answer of getmempoolentry."""
     above = [pool.waiting[txid] for txid in pool.ancestors(one.tx)] + [one]
     below = [pool.waiting[txid] for txid in pool.descendants({one.txid})]
     fees = {
@@ -90,7 +90,7 @@ def waiting(pool: Pool, one: Waiting) -> Shown:
 
 
 def in_block(entry: Entry, tx: Tx, verbosity: int) -> Shown:
-    """Return what a transaction says of itself and, from verbosity 2 on, what it paid; from 3 on, what it spent."""
+    """Return a block's transaction; verbosity 2 adds its fee, 3 the coins that it spent."""
     shown = transaction(tx)
     if not tx.is_coinbase and verbosity >= SHOWS_TXS:
         shown["fee"] = coins(entry.applied.fees_units.get(shown["txid"], 0))

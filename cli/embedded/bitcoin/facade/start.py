@@ -1,6 +1,6 @@
-"""Starts the node, as the program that bitcoind else is: `python start.py -datadir=FOLDER`. Run by BitcoinNode.
+"""Starts our node in the place of bitcoind: `python start.py -datadir=FOLDER`. Run by BitcoinNode.
 
-It reads the same file of settings, and ends at SIGTERM at once: whatever it knows is written already.
+It reads the same settings file, and ends at SIGTERM at once: its state is already written.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cli.embedded.bitcoin.facade.state import State
 
 
 def main(argv: list[str]) -> None:
-    """Serve until the end. ValueError for other arguments than a folder."""
+    """Serve until the end. ValueError for arguments other than a folder."""
     name, _, folder = argv[0].partition("=")
     if name != "-datadir" or len(argv) > 1:
         raise ValueError("usage: start.py -datadir=FOLDER")

@@ -1,8 +1,8 @@
-"""Holds what the node knows: chain, pool, clock, and the file by which all of it outlives a kill. Asked by calls.
+"""Holds the node's chain, mempool and clock, and the file in which they survive a kill. Used by calls.
 
-Whatever changes the chain is in the file before it counts, and is played again at the next start. The engine judges
-each block, and keeps a folder, which holds for what the file tells or is thrown away. It takes no block of the future,
-so that it is shown the same block at its own time where the clock was moved.
+Each change of the chain is written to the file before it counts, and is repeated at the next start. The engine
+validates each block; its folder agrees with the file or is discarded. The engine refuses blocks of the future, so if
+the clock was moved, it is given the same block with a time of its own.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from cli.embedded.bitcoin.facade.pool import Pool
 from cli.embedded.bitcoin.facade.view import Entry, View
 
 TIME_BYTES: Final = 4
-# Of a block, what is left for others beside its reward.
+# The weight of a block without its header and reward.
 WEIGHT_MAX: Final = 3_990_000
 MARK_BYTES: Final = 8
 
 
 class State:
-    """One node. Hold `lock` while asking it anything."""
+    """One node. Hold `lock` for every call."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ class State:
             self._play()
 
     def close(self) -> None:
-        """Let go of the files, in which everything is."""
+        """Close the files; they have the whole state."""
         self._journal.close()
         self._engine.close()
 
@@ -79,7 +79,7 @@ class State:
         return self.view.entries[self.view.chain[height]]
 
     def mine(self, script: bytes, txs: Sequence[Tx] | None = None) -> str:
-        """Make the next block, of what waits or of these, and return its hash. Raises RefusedError."""
+        """Make the next block from the mempool, or from these transactions; return its hash. Raises RefusedError."""
         chosen = [waiting.tx for waiting in self.pool.best(WEIGHT_MAX)] if txs is None else list(txs)
         tip = self.view.tip
         fees = self.view.apply(chosen, tip.height + 1, is_proved=txs is None).fees_units
@@ -92,24 +92,24 @@ class State:
         return self.view.tip.hash
 
     def submit(self, block: Block) -> None:
-        """Take a block that somebody else made upon the tip. Raises RefusedError."""
+        """Add a block made elsewhere on the tip. Raises RefusedError."""
         if block.header.previous != id_bytes(self.view.tip.hash):
             raise RefusedError(VERIFY_ERROR, "inconclusive")
         self.view.apply(block.txs, self.view.height + 1, is_proved=False)
         self._stand_on(block)
 
     def invalidate(self, block_hash: str) -> None:
-        """Leave a block and all that stands on it, as if it were wrong."""
+        """Leave a block and all its descendants, as if it were invalid."""
         self._journal.write(INVALID, id_bytes(self.entry(block_hash).hash))
         self._mark(block_hash, is_invalid=True)
 
     def reconsider(self, block_hash: str) -> None:
-        """Take a block for right again, with all that it stands on and that stands on it."""
+        """Mark a block as valid again, with its ancestors and descendants."""
         self._journal.write(VALID, id_bytes(self.entry(block_hash).hash))
         self._mark(block_hash, is_invalid=False)
 
     def _stand_on(self, block: Block) -> None:
-        """Let a new block be the tip; RefusedError where the engine takes it for wrong."""
+        """Make a new block the tip. Raises RefusedError if the engine refuses it."""
         entry = self._entry_of(block, min(block.header.time, int(time.time())))
         self._judge(entry)
         is_shifted = entry.engine_time < block.header.time
@@ -131,7 +131,7 @@ class State:
         )  # fmt: skip
 
     def _show(self, entry: Entry) -> bool:
-        """Show the engine a block in the form in which it knows it, and return whether it takes it."""
+        """Give the engine a block in the engine's own form. Return True if it accepts it."""
         if self._engine.stands_on(entry.engine_hash):
             return True
         header = _shown(entry.block.header, self.view.entries[entry.previous].engine_hash, entry.engine_time)
@@ -143,7 +143,7 @@ class State:
         self.pool.include(entry.block.txs)
 
     def _keep(self) -> None:
-        """Let the engine write what it knows now and then; it is shown everything again where that is lost."""
+        """Have the engine write its state from time to time; if it was lost, give it all blocks again."""
         if not self._engine.keep():
             for entry in self.view.entries.values():
                 self._show(entry)
@@ -151,7 +151,7 @@ class State:
     def _mark(self, block_hash: str, *, is_invalid: bool) -> None:
         origin = self.entry(block_hash)
         marked = {origin.hash}
-        # A block is known later than what it stands on.
+        # Entries are in the order of their arrival: a block comes after its parent.
         for entry in self.view.entries.values():
             if entry.previous in marked:
                 marked.add(entry.hash)
@@ -163,12 +163,12 @@ class State:
         self._go_to(self._best())
 
     def _best(self) -> Entry:
-        """Return the highest block that is not wrong; of several the one that we are on, else the first that came."""
+        """Return the highest valid block; of several the present tip, else the one that came first."""
         good = [entry for entry in self.view.entries.values() if not entry.is_invalid]
         return max(good, key=lambda entry: (entry.height, self.view.is_on_chain(entry)))
 
     def _go_to(self, target: Entry) -> None:
-        """Move the chain to another tip; what comes out of blocks waits again, where it still can."""
+        """Move the chain to another tip. Transactions of blocks that it leaves wait again, if they still can."""
         path = [target]
         while not self.view.is_on_chain(path[-1]):
             path.append(self.view.entries[path[-1].previous])
@@ -185,7 +185,7 @@ class State:
 
     def _play(self) -> None:
         for kind, content in self._journal.read():
-            # What was refused when it was written is refused again.
+            # A change that was refused when it was written is refused again.
             with contextlib.suppress(RefusedError):
                 if kind in {INVALID, VALID}:
                     self._mark(id_text(content), is_invalid=kind == INVALID)
@@ -195,7 +195,7 @@ class State:
                     self._connect(entry)
 
     def _told(self, kind: bytes, content: bytes) -> Entry:
-        """Return the block that was written so, or raise RefusedError where it does not stand upon the tip."""
+        """Return the block of a journal record. Raises RefusedError if its parent is not the tip."""
         at = int.from_bytes(content[:TIME_BYTES], "little")
         block = read_block(content[TIME_BYTES:] if kind == SHIFTED else content)
         if block.header.previous != id_bytes(self.view.tip.hash):
@@ -203,19 +203,19 @@ class State:
         return self._entry_of(block, at if kind == SHIFTED else min(block.header.time, int(time.time())))
 
     def _is_engine_here(self) -> bool:
-        """Return whether the engine stands on a block of ours. If not, it was shown what the file does not tell."""
+        """Return True if the engine's tip is a block of this chain; else it has seen blocks that the file lacks."""
         newest = self._engine.tip
         return any(entry.engine_hash == newest for entry in reversed(self.view.entries.values()))
 
 
 def _nothing() -> View:
-    """Return the chain of one block that everybody begins with."""
+    """Return a chain of the genesis block alone."""
     genesis = read_block(GENESIS)
     origin, at = genesis.header.hash, genesis.header.time
     return View(Entry(block=genesis, hash=origin, height=0, previous="", engine_hash=origin, engine_time=at))
 
 
 def _shown(header: Header, previous: str, time: int) -> Header:
-    """Return a header as the engine is shown it: upon what it knows the block before by, at a time."""
+    """Return the engine's form of a header: on the engine's own previous block, at a time of its own."""
     moved = replace(header, previous=id_bytes(previous), time=time)
     return header if moved == header else worked(moved)

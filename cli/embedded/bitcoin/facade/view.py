@@ -1,4 +1,4 @@
-"""Keeps the chain that this node stands on: its blocks, and the coins that are unspent at its tip. Used by state."""
+"""Keeps this node's chain: its blocks, and the unspent coins at its tip. Used by state."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ COINBASE_DEPTH: Final = 100
 MEDIAN_BLOCKS: Final = 11
 LOCK_TIMES: Final = 500_000_000
 FINAL: Final = 0xFFFFFFFF
-# Nobody can spend what begins with it.
+# An output with this script can never be spent.
 RETURN: Final = b"\x6a"
 Outpoint = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unspent:
-    """A coin, and the block that made it; a height of None is the pool's."""
+    """A coin, and the height of its block; None for a coin of the mempool."""
 
     output: TxOutput
     height: int | None
@@ -31,7 +31,7 @@ class Unspent:
 
 @dataclass(slots=True, kw_only=True)
 class Applied:
-    """What a block does: the coins that it leaves, those that it spent, and what each transaction paid."""
+    """The effect of a block: the coins that it made, those that it spent, and the fee of each transaction."""
 
     made: dict[Outpoint, Unspent] = field(default_factory=dict)
     spent: dict[Outpoint, Unspent] = field(default_factory=dict)
@@ -40,22 +40,22 @@ class Applied:
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """A block that is known, and where it stands."""
+    """A known block, with its place in the tree."""
 
     block: Block
     hash: str
     height: int
     previous: str
-    # What the engine knows it by, and at which time.
+    # The engine's hash and time of this block.
     engine_hash: str
     engine_time: int
     is_invalid: bool = False
-    # What it did when it came to stand on the chain.
+    # Its effect when it joined the chain.
     applied: Applied = field(default_factory=Applied)
 
 
 class View:
-    """All blocks by hash, and the chain of one of them."""
+    """All blocks by hash, and one chain of them."""
 
     def __init__(self, genesis: Entry) -> None:
         self.entries = {genesis.hash: genesis}
@@ -73,11 +73,11 @@ class View:
         return self.entries[self.chain[-1]]
 
     def is_on_chain(self, entry: Entry) -> bool:
-        """Return whether a block is one of the chain's."""
+        """Return True if a block is on the chain."""
         return entry.height <= self.height and self.chain[entry.height] == entry.hash
 
     def median_time(self, entry: Entry, *, engine: bool = False) -> int:
-        """Return the time that the next block has to be later than."""
+        """Return the time that the next block has to exceed."""
         times: list[int] = []
         while len(times) < MEDIAN_BLOCKS:
             times.append(entry.engine_time if engine else entry.block.header.time)
@@ -87,7 +87,7 @@ class View:
         return sorted(times)[len(times) // 2]
 
     def spendable(self, tx: Tx, coins: dict[Outpoint, Unspent], *, height: int, is_proved: bool = False) -> int:
-        """Return what a transaction pays for its inclusion at a height, or raise RefusedError."""
+        """Return the fee of a transaction if it is valid at a height, or raise RefusedError."""
         spent = [coins.get(one.outpoint) for one in tx.inputs]
         found = [coin for coin in spent if coin is not None]
         if len(found) < len(spent) or len({one.outpoint for one in tx.inputs}) < len(spent):
@@ -108,7 +108,7 @@ class View:
         return arriving - leaving
 
     def apply(self, txs: Sequence[Tx], height: int, *, is_proved: bool) -> Applied:
-        """Return what would come of transactions in a block of a height, in their order, or raise RefusedError."""
+        """Return the effect of these transactions in a block at a height, in their order, or raise RefusedError."""
         found = Applied()
         for tx in txs:
             txid = tx.txid
@@ -124,7 +124,7 @@ class View:
         return found
 
     def connect(self, entry: Entry, *, is_proved: bool) -> None:
-        """Put a block upon the tip; RefusedError where it does not stand there, and nothing is changed then."""
+        """Put a block on the tip. Raises RefusedError, and changes nothing, if a transaction is invalid there."""
         entry.applied = self.apply(entry.block.txs, entry.height, is_proved=is_proved)
         for outpoint in entry.applied.spent:
             self.coins.pop(outpoint, None)
@@ -133,7 +133,7 @@ class View:
         self.chain.append(entry.hash)
 
     def disconnect(self) -> Entry:
-        """Take the tip off, and return it."""
+        """Remove the tip, and return it."""
         entry = self.entries[self.chain.pop()]
         for tx in reversed(entry.block.txs):
             txid = tx.txid
@@ -145,7 +145,7 @@ class View:
         return entry
 
     def _coins_of(self, tx: Tx, before: Applied) -> dict[Outpoint, Unspent]:
-        """Return what a transaction spends that is there after what stands before it in its block."""
+        """Return the coins that a transaction spends, as they are after the earlier transactions of its block."""
         found = {}
         for outpoint in (one.outpoint for one in tx.inputs):
             coin = None if outpoint in before.spent else before.made.get(outpoint) or self.coins.get(outpoint)
