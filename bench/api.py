@@ -1,7 +1,7 @@
-"""POST /v1/payment against its frozen baselines, in one interleaved run: `python -m bench.api [--quick]`.
+"""Measures POST /v1/payment against its frozen baselines, in one interleaved run: `python -m bench.api [--quick]`.
 
-Prints each ratio with its goal and whether it is met, and what a request costs by process. Absolute figures drift with
-the machine; the ratios of one run hold.
+Prints each ratio with its goal and whether it is met, and the processor time of a request by process. Absolute figures
+drift with the machine; the ratios of one run hold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IDLE_EVERY_S: Final = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """How long everything takes."""
+    """The duration of each part."""
 
     rounds_min: int
     seconds: float
@@ -36,14 +36,14 @@ QUICK: Final = Extent(rounds_min=3, seconds=1.0, idle_requests=3, addresses=110_
 
 
 def run_rounds(targets: list[Target], baselines: Baselines, extent: Extent) -> dict[str, dict[str, list[Any]]]:
-    """Run the targets in turns: loaded, with one client, and the statement alone."""
+    """Run the targets in turns: under load, with one client, and the statement alone."""
     found: dict[str, dict[str, list[Any]]] = {t.name: {"loaded": [], "single": []} for t in targets}
     found["raw"] = {"rate": []}
     for target in targets:
         target.pour(clients=CLIENTS, seconds=extent.seconds / 2)
 
     def turn(number: int) -> list[float]:
-        # Every other round backwards, so that none always runs after the same other.
+        # Every other round backwards, so that no target always runs after the same other one.
         for target in targets if number % 2 == 0 else reversed(targets):
             found[target.name]["loaded"].append(target.pour(clients=CLIENTS, seconds=extent.seconds))
             found[target.name]["single"].append(target.pour(clients=1, seconds=extent.seconds / 2))

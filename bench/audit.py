@@ -1,7 +1,7 @@
-"""How long an audit takes when the ledger is long: `python -m bench.audit`, with `--quick` for a short ledger.
+"""Measures an audit of a long ledger: `python -m bench.audit`, with `--quick` for a short one.
 
-Rows are generated in a PostgreSQL of its own that forgets them: sales of many merchants, each booked as five transfers.
-The first checkpoint, an audit that begins at it, and a full one are timed apart.
+Rows are generated in a temporary PostgreSQL: sales of many merchants, each booked as five transfers. The first
+checkpoint, an audit that begins at it, and a full audit are timed separately.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROWS: Final = 10_000_000
 ROWS_QUICK: Final = 200_000
 MERCHANTS: Final = 2_000
 GOAL_S: Final = 5.0
-# Rows that came since the checkpoint: far more than a minute brings.
+# Rows since the checkpoint: far more than a minute brings.
 TAIL: Final = 50_000
 
 _ACCOUNTS: Final = """
@@ -61,7 +61,7 @@ _BALANCES: Final = """
         WHERE a.kind IN ('maturing', 'available') GROUP BY a.id
     ON CONFLICT (account_id) DO UPDATE SET units = EXCLUDED.units
 """
-# With `--sales`: the invoices and deposits that those transfers are of.
+# With `--sales`: the invoices and deposits of those transfers.
 _SHOPS: Final = """
     WITH owner AS (INSERT INTO owners (id, name) VALUES (gen_random_uuid(), 'bench') RETURNING id)
     INSERT INTO merchants (id, owner_id, name) SELECT DISTINCT a.holder, owner.id, 'bench' FROM accounts a, owner
@@ -92,7 +92,7 @@ _OBJECTS: Final = (
     " SELECT invoice_id, 'ethereum', address, 'native', 'USDT', 1000, address, 'invoice', invoice_id,"
     " merchant_id, 'credited', sale, '', now(), now(), 984, 15, 1 FROM sales",
 )
-# Without them the custody is one top-up's.
+# Without sales, custody comes from one top-up.
 _TOPUP: Final = """
     INSERT INTO treasury_topups (id, network, txid, ordinal, currency, units, block_height, block_hash, status)
         SELECT gen_random_uuid(), 'ethereum', '', 'bench', 'USDT', sum(units), 1, '', 'booked' FROM ledger_transfers
@@ -102,8 +102,8 @@ _TOPUP: Final = """
 
 
 def fill(first: int, last: int, *, with_sales: bool) -> None:
-    """Book sales first to last, and what the books say after them."""
-    # Identifiers begin with the time: what came before the checkpoint is old, what came since is young.
+    """Book sales first to last, and the balances after them."""
+    # Identifiers begin with the time: rows before the checkpoint are old, rows after it are young.
     age = "ffffffff" if first > 1 else "00000000"
     portion = {"first": first, "last": last, "shops": MERCHANTS, "age": age}
     base.execute(_SALES, portion)
@@ -127,14 +127,14 @@ def timed(what: str, step: Callable[[], object]) -> float:
 
 
 def sound(*, is_full: bool) -> None:
-    """Audit, and fail where something is wrong."""
+    """Audit, and fail on a violation."""
     found = invariants.audit(is_full=is_full, within_s=600)
     if found:
         raise SystemExit(f"not sound: {found}")
 
 
 def measure(database_url: str, count: int, *, with_sales: bool) -> bool:
-    """Fill a database, time the audits, and return whether the goal is met."""
+    """Fill a database and time the audits. Return True if the goal is met."""
     migrate(database_url)
     base.connect(database_url, statement_timeout_ms=0)
     base.execute(_ACCOUNTS, {"shops": MERCHANTS})
@@ -151,7 +151,7 @@ def measure(database_url: str, count: int, *, with_sales: bool) -> bool:
 
 
 def main() -> None:
-    """Run it in a server of its own."""
+    """Measure in a temporary server."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{ROWS_QUICK:,} rows")
     parser.add_argument("--rows", type=int, default=ROWS, help="how many")

@@ -1,8 +1,8 @@
-"""A batch of thousands of payments, and hundreds of cheques: `python -m bench.batch`, `--quick` for a fifth of them.
+"""Measures batches of thousands of payments, and hundreds of cheques: `python -m bench.batch`, `--quick` for a fifth.
 
-Times how long a batch takes to be accepted and to be done, alone and with clients beside it who create payments one by
-one; what those lose by it; how long a call for many cheques takes; and how long another merchant's batch and payment
-take while ten merchants have as many open items as the gateway takes. All as the Procfile runs it, over HTTP.
+Times how long a batch takes to be accepted and to be done, alone and while clients create payments one by one; how much
+those clients lose; how long one call for many cheques takes; and how long another merchant's batch and payment take
+while ten merchants have as many open items as the gateway accepts. All processes run by the Procfile, over HTTP.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ ANSWER_LIMIT_S: Final = 30.0
 DONE_LIMIT_S: Final = 300.0
 POLL_S: Final = 0.05
 CONFLICT: Final = 409
-# Shorter than a batch, so that all of it is beside one.
+# Shorter than a batch, so that the batch lasts for the whole load.
 LOAD_S: Final = 3.0
-# Enough for ten pairs: two batches each, and what the clients create in two loads.
+# Enough for ten pairs: two batches each, and the payments of the clients in two loads.
 ADDRESSES: Final = 250_000
-# Of the ledger's units; each cheque is of a few coins.
+# In ledger units; each cheque is of a few coins.
 FUNDS: Final = 10**30
-# Merchants who fill the gateway with batches, and how often another one sends a batch of one item, and a payment.
+# The number of merchants that fill the gateway, and how often another one sends a batch of one item, and a payment.
 CROWD: Final = 10
 SAMPLES: Final = 10
 PAYMENT: Final = {"amount": "125.50", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
@@ -52,11 +52,11 @@ CHEQUE: Final = {"amount": "25", "currency": "USDT", "network": "ethereum"}
 
 
 class Refused(Exception):  # noqa: N818
-    """The gateway takes no more batches now."""
+    """The gateway accepts no more batches now."""
 
 
 def call(target: Target, path: str, body: dict[str, Any]) -> tuple[dict[str, Any], float]:
-    """Send one signed request, and return what it answers and how many milliseconds that took."""
+    """Send one signed request; return the answer and its time in milliseconds."""
     text, stamp = json.dumps(body).encode(), str(int(time.time()))
     signed = f"{stamp}\nPOST\n{path}\n".encode() + text
     headers = {
@@ -80,7 +80,7 @@ def call(target: Target, path: str, body: dict[str, Any]) -> tuple[dict[str, Any
 
 
 def run_batch(target: Target, count: int, label: str) -> tuple[float, float]:
-    """Have a batch of payments made; return milliseconds until it was accepted and seconds until it was done."""
+    """Make a batch of payments; return milliseconds until it was accepted and seconds until it was done."""
     began = time.perf_counter()
     payments = [PAYMENT | {"order_id": f"{label}-{number}"} for number in range(count)]
     made, accepted_ms = call(target, "/v1/payment/batch", {"payments": payments})
@@ -94,7 +94,7 @@ def run_batch(target: Target, count: int, label: str) -> tuple[float, float]:
 
 
 def run_crowd(target: Target, count: int, label: str) -> tuple[float, float, float]:
-    """Do so while clients create payments; return the same, and what the clients lose of their rate."""
+    """Make a batch while clients create payments; return the same, and the clients' loss of rate."""
     alone = target.pour(clients=CLIENTS, seconds=LOAD_S)
     meter = Meter(target.programs)
     load = start_load(target.plan(clients=CLIENTS, seconds=LOAD_S))
@@ -104,8 +104,8 @@ def run_crowd(target: Target, count: int, label: str) -> tuple[float, float, flo
 
 
 def run_cheques(target: Target, count: int, label: str) -> float:
-    """Have cheques made by one call; return how many seconds that takes."""
-    # A name of its own each: the same text within the same second would be answered as the same call.
+    """Make cheques by one call; return its seconds."""
+    # A reference of its own for each call: an equal text within the same second would count as the same call.
     links = [CHEQUE | {"reference": f"{label}-{number}"} for number in range(count)]
     made, took_ms = call(target, "/v1/payout/link/batch", {"links": links})
     assert all(item["success"] for item in made["items"]), made["items"][0]
@@ -113,7 +113,7 @@ def run_cheques(target: Target, count: int, label: str) -> float:
 
 
 def fill(target: Target, count: int) -> int:
-    """Have merchants send batches until none more is taken; return how many items are open then."""
+    """Have merchants send batches until no more are accepted; return the number of open items."""
     for number in range(CROWD):
         sender = as_merchant(target, f"Crowd {number}")
         with contextlib.suppress(Refused):
@@ -127,13 +127,13 @@ def fill(target: Target, count: int) -> int:
 
 
 def as_merchant(target: Target, name: str) -> Target:
-    """Return the target as another merchant calls it."""
+    """Return the target with another merchant's key."""
     key = create_merchant(name)
     return dataclasses.replace(target, public_id=key.public_id, secret=key.secret)
 
 
 def run_beside_crowd(target: Target) -> tuple[float, float]:
-    """Return the longest that another merchant's batch of one item took, and its single payment, in seconds."""
+    """Return the longest time of another merchant's batch of one item, and of its single payment, in seconds."""
     other = as_merchant(target, "Small shop")
     batches, payments = [], []
     for number in range(SAMPLES):
@@ -143,7 +143,7 @@ def run_beside_crowd(target: Target) -> tuple[float, float]:
 
 
 def fund(merchant_id: UUID) -> None:
-    """Give the merchant coins, and tell what a payout costs."""
+    """Give the merchant coins, and set the fee of a payout."""
     store_network_fee("USDT", "ethereum", 10**18)
     with transaction():
         gift = Transfer(Account(GATEWAY, EQUITY, "USDT"), Account(merchant_id, AVAILABLE, "USDT"), FUNDS)
@@ -151,7 +151,7 @@ def fund(merchant_id: UUID) -> None:
 
 
 def measure_crowd(target: Target, count: int) -> list[Figure]:
-    """Measure what another merchant's batch and payment take beside as many open items as the gateway takes."""
+    """Measure another merchant's batch and payment while as many items are open as the gateway accepts."""
     items = fill(target, count)
     batch_s, payment_s = run_beside_crowd(target)
     return [
@@ -161,7 +161,7 @@ def measure_crowd(target: Target, count: int) -> list[Figure]:
 
 
 def measure(target: Target, *, payments: int, cheques: int) -> list[Figure]:
-    """Measure all, one after the other."""
+    """Measure all parts, one after the other."""
     crowds: list[tuple[float, float, float]] = []
     alone: list[tuple[float, float]] = []
     calls: list[float] = []
@@ -189,7 +189,7 @@ def measure(target: Target, *, payments: int, cheques: int) -> list[Figure]:
 
 
 def main() -> None:
-    """Run it with servers of its own."""
+    """Measure with temporary servers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a fifth of the items")
     part = 5 if parser.parse_args().quick else 1

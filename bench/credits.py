@@ -1,7 +1,7 @@
-"""What sharing costs a credit: `python -m bench.credits`, with `--quick` for fewer.
+"""Measures the cost of shares for a credit: `python -m bench.credits`, with `--quick` for fewer.
 
-Deposits that wait in suspense are credited one by one, each in a transaction, in turns of a merchant without rules, one
-with a rule and one with ten, in a PostgreSQL of their own.
+Deposits in suspense are credited one by one, each in a transaction: in turns for a merchant without rules, one with a
+rule and one with ten, in a temporary PostgreSQL.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CREDITS, CREDITS_QUICK = 400, 100
 
 
 class Shop:
-    """A merchant with so many rules, whose deposits come over one address."""
+    """A merchant with this number of rules, whose deposits arrive at one address."""
 
     def __init__(self, rules: int) -> None:
         self.id = merchants.create_merchant("Shop").id
@@ -45,7 +45,7 @@ class Shop:
                 splits.add(self.id, recipient, percent_ppm=PERCENT_PPM, title="")
 
     def deposit(self) -> Deposit:
-        """Write a deposit that is confirmed, and in suspense."""
+        """Write a deposit that is confirmed and in suspense."""
         deposit_id = uuid7()
         now = base.app_now()
         found = Deposit(
@@ -61,7 +61,7 @@ class Shop:
 
 
 def credit_ms(catalogue: Catalogue, deposit: Deposit, merchant_id: UUID) -> float:
-    """Credit a deposit and return how long that took, its COMMIT included."""
+    """Credit a deposit and return the milliseconds, with its COMMIT."""
     began = time.perf_counter()
     with transaction():
         crediting.credit(catalogue, deposit, merchant_id, fee_ppm=FEE_PPM, fee_fixed_due_units=0)
@@ -69,7 +69,7 @@ def credit_ms(catalogue: Catalogue, deposit: Deposit, merchant_id: UUID) -> floa
 
 
 def measure(database_url: str, count: int) -> Figure:
-    """Return what ten rules cost, by the median of so many credits of each kind in turns."""
+    """Return the cost of ten rules: the medians of this many credits of each kind, in turns."""
     migrate(database_url)
     base.connect(database_url)
     catalogue = load_catalogue("development")
@@ -92,7 +92,7 @@ def measure(database_url: str, count: int) -> Figure:
 
 
 def main() -> None:
-    """Run it in a server of its own."""
+    """Measure in a temporary server."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{CREDITS_QUICK} credits of each kind in a pair")
     options = parser.parse_args()

@@ -1,7 +1,7 @@
-"""What a gateway costs while nobody calls it: `python -m bench.idle`, with `--quick` for a shorter look.
+"""Measures a gateway without requests: `python -m bench.idle`, with `--quick` for a shorter time.
 
-Starts every process of the Procfile with servers and a chain of their own, lets them settle, and prints over a minute
-the processor time, the memory (shared pages divided among their users) and the connections to PostgreSQL and Redis.
+Starts every process of the Procfile with its own servers and chain, lets them settle, and prints for one minute the
+processor time, the memory (shared pages divided among their users) and the connections to PostgreSQL and Redis.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ QUICK_SHARE: Final = 3
 GOAL_MS_A_SECOND: Final = 38.0
 GOAL_MB: Final = 600.0
 GOAL_CONNECTIONS: Final = 40
-# The stack's own connection is none of the gateway's.
+# Without the stack's own connection, which the gateway does not have.
 _SESSIONS: Final = """
     SELECT application_name, extract(epoch FROM now() - state_change)::int,
         left(regexp_replace(query, '\\s+', ' ', 'g'), 60)
@@ -49,7 +49,7 @@ _PSS: Final = re.compile(r"^Pss:\s+(\d+) kB$", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """One process of the Procfile with its children: milliseconds of processor a second, and megabytes."""
+    """One process of the Procfile with its children: milliseconds of processor time a second, and megabytes."""
 
     cpu_ms: float
     memory_mb: float
@@ -74,13 +74,13 @@ def running(folder: Path) -> dict[str, list[int]]:
 
 
 def usages(before: Mapping[str, float], after: Mapping[str, float], mb: Mapping[str, float], s: float) -> list[Usage]:
-    """Return what each process used between two readings that lie `s` seconds apart."""
+    """Return each process's usage between two readings, `s` seconds apart."""
     return [Usage(cpu_ms=(after[name] - before[name]) / s, memory_mb=mb[name]) for name in before]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Connection:
-    """A connection to one of the stores: the process that holds it, how long it has been quiet, its last command."""
+    """A connection to one of the stores: its process, how long it has been quiet, and its last command."""
 
     process: str
     store: Literal["PostgreSQL", "Redis"]
@@ -101,7 +101,7 @@ def connections(database_url: str, redis_url: str) -> list[Connection]:
 
 
 def main() -> None:
-    """Boot a stack, watch it and print."""
+    """Boot a stack, measure it and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="watch a third of the time")
     share = QUICK_SHARE if parser.parse_args().quick else 1
@@ -112,7 +112,7 @@ def main() -> None:
 @contextlib.contextmanager
 def _stack() -> Iterator[Stack]:
     folder = Path(tempfile.mkdtemp(prefix="sluice-bench-"))
-    # Not under a private home: PostgreSQL's own account has to reach it.
+    # Not in a private home: PostgreSQL's own account has to reach it.
     folder.chmod(0o711)
     plan = Plan(data=folder, networks=("ethereum",), port=0)
     stack = Stack(plan, inherited={"PATH": os.environ["PATH"]}, console=Console({}))

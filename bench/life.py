@@ -1,8 +1,8 @@
-"""The whole life of an unpaid invoice, beside a frozen eager one: `python -m bench.life`, with `--quick` for fewer.
+"""Measures the life of an unpaid invoice against a frozen eager baseline: `python -m bench.life`, `--quick` for fewer.
 
-Invoices are created and looked at through the API, and end by the clock: the maintenance worker ends them by the page,
-events and webhooks included. The eager way quotes copies of them three times and ends each by itself. Between the two
-many open invoices are put into the database, to measure what they cost at rest and what creation costs among them.
+Invoices are created and read through the API, and expire by the clock: the maintenance worker ends them by the page,
+with events and webhooks. The eager way quotes copies of them three times and ends each one alone. In between, many open
+invoices are put into the database, to measure their cost at rest and the cost of creation among them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BLOCK_S: Final = 1.0
 ENDS_LIMIT_S: Final = 600.0
 POLL_S: Final = 0.1
 TICKING: Final = ("maintenance", "scheduler")
-# Their time is over once the clock has been advanced by so much; the others' is not.
+# After the clock has advanced by this much, some invoices are due; the others are not.
 ADVANCE_S: Final = 7_200
 FILL_LIMIT_MS: Final = 1_800_000
 
@@ -48,7 +48,7 @@ GOAL_CREATION: Final = 0.9
 GOAL_EXPIRY_MS: Final = 0.8
 GOAL_EXPIRIES: Final = 1_500
 
-# Their quotes run out one after the other within a quarter of an hour, as those of a steady trade do.
+# Their quotes expire one after the other within a quarter of an hour, as in steady trade.
 _OPEN: Final = """
     WITH new AS (INSERT INTO invoices (id, merchant_id, order_id, status, is_multi, price_currency, price_units,
             pay_currency, network, payer_units, generation, address, fee_ppm, fee_fixed_usd_cents, fee_fixed_units,
@@ -73,14 +73,14 @@ _DUE_COUNT: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """How much of everything."""
+    """The number of invoices and the time of each part."""
 
     seconds: float
     settle_s: float
     rest_s: float
     eager: int
     open: int
-    # Of these, how many expire in the end.
+    # The part of the open invoices that expires in the end.
     soon: int
     addresses: int
 
@@ -93,7 +93,7 @@ QUICK: Final = Extent(seconds=1.0, settle_s=6.0, rest_s=8.0, eager=300, open=10_
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """Processor milliseconds an invoice by program, cores at rest, and rates a second."""
+    """Milliseconds of processor time for an invoice by program, cores at rest, and rates by the second."""
 
     create: Cpu
     among: Cpu
@@ -113,7 +113,10 @@ class Found:
 
     @property
     def creation(self) -> float:
-        """Return how many are created among open ones for one among none, by processor: the rates are minutes apart."""
+        """Return the ratio of creation among open invoices to creation among none, by processor time.
+
+        The two rates are minutes apart.
+        """
         return total(self.create) / total(self.among)
 
     @property
@@ -122,18 +125,18 @@ class Found:
 
 
 def total(cpu_ms: Cpu) -> float:
-    """Return what all programs took but the benchmark's own client."""
+    """Return the sum of all programs without the benchmark's own client."""
     return sum(ms for name, ms in cpu_ms.items() if name != "client")
 
 
 def open_invoices(merchant: UUID, count: int, *, soon: int) -> None:
-    """Put open invoices straight into the database; so many of them expire first."""
+    """Insert open invoices into the database; `soon` of them expire first."""
     with base.transaction(), base.long_statements(FILL_LIMIT_MS):
         base.execute(_OPEN, {"merchant": merchant, "count": count, "soon": soon})
 
 
 def run_eagerly(url: str, count: int, postgres: Mapping[str, int]) -> Cpu:
-    """Quote and end copies of open invoices in the eager way; return milliseconds an invoice."""
+    """Quote and end copies of open invoices in the eager way; return milliseconds for an invoice."""
     with contextlib.closing(eager.Eager(url, count)) as copies:
         steps = [(eager.RATES_RUN_OUT, copies.quote)] * eager.QUOTES_A_LIFE + [(eager.TIME_RUNS_OUT, copies.end)]
         found = [_metered(copies, due, step, postgres) for due, step in steps]
@@ -148,14 +151,14 @@ def _metered(copies: eager.Eager, due: str, step: Callable[[], None], postgres: 
 
 
 def cores(programs: Mapping[str, int], seconds: float) -> Cpu:
-    """Return how many cores programs use while nothing is asked of them."""
+    """Return the number of cores that programs use without requests."""
     meter, began = Meter(programs), time.monotonic()
     time.sleep(seconds)
     return meter.per_request(round(1_000 * (time.monotonic() - began)))
 
 
 def end_by_clock(programs: Mapping[str, int]) -> tuple[Cpu, int, float]:
-    """Advance the clock, and wait until what is due has ended; return milliseconds an invoice, how many, seconds."""
+    """Advance the clock and wait until all due invoices have ended; return milliseconds for each, number, seconds."""
     count = base.value(_DUE_COUNT, (ADVANCE_S,))
     meter, began = Meter(programs), time.monotonic()
     base.execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (ADVANCE_S,))
@@ -173,12 +176,12 @@ def _move_scan() -> None:
 
 def _move_scan_apart() -> None:
     _move_scan()
-    # The connection is the thread's, which ends.
+    # The connection belongs to the thread, which ends.
     base.close()
 
 
 def measure(site: Site, extent: Extent) -> Found:
-    """Run all parts, in the order in which none disturbs the next."""
+    """Run all parts, in an order in which none disturbs the next."""
     product = Product(site, addresses=extent.addresses)
     merchant = base.value("SELECT id FROM merchants")
     with base.transaction():
@@ -215,7 +218,7 @@ def _at_rest(url: str, ticking: Mapping[str, int], extent: Extent) -> Cpu:
 
 
 def _tidy(url: str) -> None:
-    """Do now what PostgreSQL would do later about rows that were just written: it is no cost of their rest."""
+    """Vacuum now, as PostgreSQL would do later for new rows, so that it does not count as their cost at rest."""
     session = psycopg2.connect(url)
     session.autocommit = True
     with contextlib.closing(session), session.cursor() as cursor:
@@ -242,7 +245,7 @@ def _median_cpu(rounds: list[Round]) -> Cpu:
 
 
 def figures(found: Found, count: int) -> Iterator[Figure]:
-    """Return what was found beside its goals."""
+    """Yield the results with their goals."""
     empty, at_rest = 1_000 * total(found.cores_empty), 1_000 * total(found.cores_open)
     yield Figure(name="a life, ms of processor", ratio=found.life_ms, goal=GOAL_LIFE_MS, better="at most",
                  detail=f"the eager way {found.eager_ms:.2f} ms")  # fmt: skip
@@ -259,7 +262,7 @@ def figures(found: Found, count: int) -> Iterator[Figure]:
 
 
 def main() -> None:
-    """Run it with servers of its own."""
+    """Measure with temporary servers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK.open:,} open invoices, and less exact")
     extent = QUICK if parser.parse_args().quick else FULL

@@ -1,7 +1,7 @@
-"""Payment links against what they stand beside, in one interleaved run: `python -m bench.links [--quick]`.
+"""Measures payment links against payments, in one interleaved run: `python -m bench.links [--quick]`.
 
-Checkouts against POST /v1/payment, and a link as buyers read it against a payment as its buyer reads it, by the same
-processes; then a page of a link that has sold a million times.
+Checkouts against POST /v1/payment, and a buyer's read of a link against one of a payment, by the same processes; then a
+page of a link with a million sales.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from core.payment_links.schemas import PAYMENTS_OFFSET_MAX
 from models.db import base
 
 CLIENTS: Final = 16
-# Each takes some of the checkouts, so that none is full.
+# Each has some of the checkouts, so that none reaches its limit.
 LINKS: Final = 1_000
 PAGE: Final = 200
 PAGES_READ: Final = 15
@@ -30,7 +30,7 @@ IN_USDT: Final = '{"currency":"USDT","network":"ethereum"}'
 LINK_START: Final = '{"state":0,"result":{"link_id":"'
 LINK: Final = {"amount_mode": "fixed", "amount_fixed": "125.50", "currency": "USD", "title": "Bench"}
 
-# What was sold long ago, as rows alone: nothing but lists looks at them.
+# Old sales, as rows alone: only lists read them.
 _SOLD: Final = """
     INSERT INTO invoices (id, merchant_id, status, is_final, is_multi, price_currency, price_units, fee_ppm,
         fee_fixed_usd_cents, created_at, updated_at, expires_at, rate_expires_at, link_id)
@@ -43,7 +43,7 @@ _SOLD: Final = """
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """How long everything takes."""
+    """The duration of each part."""
 
     seconds: float
     addresses: int
@@ -93,7 +93,7 @@ def ratios(found: dict[str, list[Round]]) -> list[Figure]:
 
 
 def read_pages(target: Target, link_id: str, sold: int) -> list[Figure]:
-    """Fill a link, and read its first page and the last that may be read."""
+    """Fill a link, and read its first page and the last page that may be read."""
     with base.transaction(), base.long_statements(FILL_LIMIT_MS):
         base.execute(_SOLD, (sold, link_id))
         base.execute("ANALYZE invoices")
@@ -108,7 +108,7 @@ def read_pages(target: Target, link_id: str, sold: int) -> list[Figure]:
 
 
 def main() -> None:
-    """Run it with servers of its own."""
+    """Measure with temporary servers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="under a minute, and less exact")
     extent = QUICK if parser.parse_args().quick else FULL

@@ -1,4 +1,4 @@
-"""The queue as a call, against dramatiq's own: `python -m bench.rpc [--quick]`. No HTTP, no database: an echo."""
+"""Measures a call through the queue against dramatiq's own: `python -m bench.rpc [--quick]`. An echo, without HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.measuring.report import Figure, show
 TARGETS: Final = {"product": "bench.measuring.echo", "stock": "bench.baselines.stock_echo"}
 CLIENTS: Final = 16
 IDLE_PAUSE_S: Final = 2.0
-# Figures of the lab that this queue was designed in, as ratios to stock.
+# Ratios to stock, from the experiments in which this queue was designed.
 GOALS: Final = {"one": 0.2, "many": 2.0, "idle": 0.05}
 
 

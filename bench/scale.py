@@ -1,8 +1,8 @@
-"""How many rows each query reads when the tables are large: `python -m bench.scale`, with `--quick` for small ones.
+"""Counts the rows that each query reads in large tables: `python -m bench.scale`, with `--quick` for small ones.
 
-A gateway of a million invoices, deposits and payouts is made by large/scale.sql in a PostgreSQL of its own.
-Then every list, look-up, due-scan, gauge, retention step and invariant runs as the product runs it, and PostgreSQL
-tells what each statement read (auto_explain, nested statements included). Fails where one reads more than it may.
+large/scale.sql makes a gateway of a million invoices, deposits and payouts in a temporary PostgreSQL. Then every list,
+look-up, due-scan, gauge, retention step and invariant runs as in the product, and PostgreSQL reports the rows that each
+statement read (auto_explain, with nested statements). Fails if one reads more than it may.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from models.invariants import checkpoint
 ROWS: Final = 1_000_000
 ROWS_QUICK: Final = 100_000
 SHOPS: Final = 2_000
-# Rows that may be read for each that is given back.
+# Rows that may be read for each row that is returned.
 READ_MAX: Final = 20
-# And besides: what stays small is read as a whole, such as the 512 blocks kept for reorgs, a row of each merchant, and
-# what is open.
+# And in addition: small tables are read whole, such as the 512 blocks kept for reorgs, a row for each merchant, and
+# open rows.
 SMALL: Final = 1_000 + SHOPS
 
 _FILL: Final = Path(__file__).with_name("large") / "scale.sql"
@@ -46,14 +46,14 @@ _EXPLAIN: Final = {
     "auto_explain.log_timing": "off",
     "auto_explain.log_format": "json",
     "auto_explain.log_nested_statements": "on",
-    # To the session itself.
+    # Sent to the session itself.
     "auto_explain.log_level": "notice",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a statement read, and what it gave back or wrote."""
+    """The rows that a statement read, and those that it returned or wrote."""
 
     text: str
     read: int
@@ -62,7 +62,7 @@ class Reading:
 
 
 class Plans:
-    """Collects the notices in which PostgreSQL tells how it ran a statement; stands in for a connection's list."""
+    """Collects PostgreSQL's notices about its plans; takes the place of a connection's list."""
 
     def __init__(self) -> None:
         self.readings: list[Reading] = []
@@ -83,7 +83,7 @@ class Plans:
 
 
 def rows_read(plan: dict[str, Any]) -> int:
-    """Return how many rows of tables a plan looked at, those that it left out included."""
+    """Return how many table rows a plan read, with those that it filtered out."""
     own = 0
     if "Relation Name" in plan and plan["Node Type"] != "ModifyTable":
         kept = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck")
@@ -92,7 +92,7 @@ def rows_read(plan: dict[str, Any]) -> int:
 
 
 def rows_given(plan: dict[str, Any]) -> int:
-    """Return how many rows a statement gave back or, where it returns none, wrote."""
+    """Return how many rows a statement returned or, without a result, wrote."""
     if plan["Node Type"] == "ModifyTable":
         plan = next((part for part in plan.get("Plans", ()) if part["Parent Relationship"] == "Outer"), plan)
     given: float = plan["Actual Rows"] * plan["Actual Loops"]
@@ -100,7 +100,7 @@ def rows_given(plan: dict[str, Any]) -> int:
 
 
 def fill(url: str, count: int) -> None:
-    """Make the large tables. Their indexes are made after them, which is faster."""
+    """Make the large tables. Their indexes are made afterwards, which is faster."""
     session = psycopg2.connect(url)
     session.autocommit = True
     with contextlib.closing(session), session.cursor() as cursor:
@@ -117,7 +117,7 @@ def fill(url: str, count: int) -> None:
 
 
 def watched(step: Step) -> list[Reading]:
-    """Run a step, and return what its statements read."""
+    """Run a step, and return the rows that its statements read."""
     plans = Plans()
     base.one("SELECT 1")
     base.db.connection().notices = plans
@@ -132,7 +132,7 @@ def allowed(step: Step, reading: Reading) -> int:
 
 
 def measure(count: int) -> Iterator[str]:
-    """Run all steps, print what each read, and yield the names of those that read too much."""
+    """Run all steps, print the rows of each, and yield the names of those that read too many."""
     print(f"\n{'':<56}{'read':>10}{'given':>8}{'ms':>9}")
     for step in steps(count, SHOPS):
         readings = watched(step)
@@ -149,19 +149,19 @@ def measure(count: int) -> Iterator[str]:
 
 
 def run(url: str, count: int) -> list[str]:
-    """Fill a database and measure; return what reads too much."""
+    """Fill a database and measure; return the names of queries that read too many rows."""
     began = time.perf_counter()
     migrate(url)
     fill(url, count)
     base.connect(url, statement_timeout_ms=0)
-    # An audit begins where the last one ended.
+    # An audit begins at the last checkpoint.
     checkpoint.advance(within_s=600)
     print(f"{count:,} invoices made in {time.perf_counter() - began:.0f} s")
     return list(measure(count))
 
 
 def main() -> None:
-    """Run it in a server of its own."""
+    """Measure in a temporary server."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{ROWS_QUICK:,} invoices")
     count = ROWS_QUICK if parser.parse_args().quick else ROWS

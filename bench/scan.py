@@ -43,7 +43,7 @@ GAS: Final = "0x186a0"
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How much is measured."""
+    """The size of a measurement."""
 
     blocks: int
     watched: int
@@ -52,7 +52,7 @@ class Size:
 
 FULL: Final = Size(blocks=60, watched=5_000_000, matches=400)
 QUICK: Final = Size(blocks=12, watched=500_000, matches=150)
-# A full block of bitcoin has so many times the recipients.
+# A full block of bitcoin has this many times the recipients.
 SHARE_OF_MATCHES: Final = 10
 
 
@@ -92,7 +92,7 @@ MEASURES: Final[Mapping[str, Callable[[Size], None]]] = MappingProxyType(
 
 @contextlib.contextmanager
 def chain(site: Site) -> Iterator[Anvil]:
-    """Start a chain that mines when told to."""
+    """Start a chain that mines on request."""
     number = int(load_catalogue("development").networks[NETWORK].chain_identity)
     node = Anvil(
         find_anvil(os.environ, ROOT / ".sluice" / "cache"),
@@ -129,7 +129,7 @@ def measure_blocks(node: Anvil, size: Size) -> None:
         adapter, at = EvmReader(network, pairs, providers), first - 1
         while at < last:
             at = adapter.scan(at, last + 1_000, nobody)[-1].block.height
-        # Those beyond are empty and cost next to nothing.
+        # Blocks beyond are empty and cost next to nothing.
         return size.blocks
 
     print(f"blocks of {TRANSACTIONS} transactions, {TOKEN_TRANSFERS} of them token transfers, on anvil:")
@@ -142,7 +142,7 @@ def measure_blocks(node: Anvil, size: Size) -> None:
 
 
 def make_blocks(node: Anvil, providers: RpcProviders, count: int) -> int:
-    """Mine blocks of the size of a main network's; returns the height of the first."""
+    """Mine blocks of a main network's size; return the height of the first."""
     pairs = load_catalogue("development").pairs_on(NETWORK)
     contracts = install_tokens(node.url, pairs, SENDER, 1_000_000)
 
@@ -168,7 +168,7 @@ def make_blocks(node: Anvil, providers: RpcProviders, count: int) -> int:
                 transaction |= {"to": f"0x{to}", "value": "0x1"}
             ask("eth_sendTransaction", transaction)
         ask("evm_mine")
-    # Further blocks, so that the measured ones are a history to catch up with.
+    # Further blocks, so that the measured ones are a history to catch up on.
     ask("anvil_mine", hex(64))
     return first
 

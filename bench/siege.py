@@ -1,7 +1,7 @@
-"""Sells while strangers besiege the web process: `python -m bench.siege`, `--quick` for a third of the time.
+"""Measures sales while attackers besiege the web process: `python -m bench.siege`, `--quick` for a third of the time.
 
-Forty clients ask for long answers and read none, twenty sources keep half requests open, and another merchant's batches
-are worked off. One shop sells all the while, and a third merchant sends batches of one payment.
+Forty clients request long answers and read none, twenty sources keep incomplete requests open, and another merchant's
+batches are worked off. Meanwhile one shop sells, and a third merchant sends batches of one payment.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from cli.embedded.supervise.procfile import read_procfile
 ADDRESSES: Final = 110_000
 SECONDS: Final = 30.0
 SILENT_CLIENTS: Final = 40
-# Answers that a silent client asks for on one connection, of some 100 kB each: more than its socket takes.
+# Answers that a silent client requests on one connection, of some 100 kB each: more than its socket takes.
 ASKED: Final = 50
 HALF_SOURCES: Final = 20
 HALVES_EACH: Final = 40
 SALE_EVERY_S: Final = 0.1
 SMALL_BATCH_EVERY_S: Final = 2.0
-# Every attacker's address; a sale's is 127.0.0.1.
+# The addresses of attackers; sales come from 127.0.0.1.
 SOURCE: Final = "127.0.9.{}"
 ASKS: Final = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 HALF: Final = (
@@ -44,7 +44,7 @@ Attack = Callable[[threading.Event], None]
 
 
 def be_silent(target: Target, number: int, ended: threading.Event) -> None:
-    """Ask for long answers and read none, again whenever the connection ends."""
+    """Request long answers and read none, and reconnect whenever the connection ends."""
     while not ended.is_set():
         with contextlib.suppress(OSError), _from(target, number) as client:
             client.settimeout(0.5)
@@ -54,7 +54,7 @@ def be_silent(target: Target, number: int, ended: threading.Event) -> None:
 
 
 def send_halves(target: Target, number: int, ended: threading.Event) -> None:
-    """Keep half requests open, and open as many again whenever the gateway ends them."""
+    """Keep incomplete requests open, and open new ones whenever the gateway ends them."""
     while not ended.is_set():
         with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
             clients = [stack.enter_context(_from(target, SILENT_CLIENTS + number)) for _ in range(HALVES_EACH)]
@@ -66,7 +66,7 @@ def send_halves(target: Target, number: int, ended: threading.Event) -> None:
 
 
 def send_batches(target: Target, count: int, ended: threading.Event) -> None:
-    """Have as many batches open as the gateway accepts."""
+    """Keep as many batches open as the gateway accepts."""
     for number in itertools.count():
         if ended.is_set():
             return
@@ -97,7 +97,7 @@ def besieged(*attacks: Attack) -> Iterator[None]:
 
 
 def sell(target: Target, other: Target, *, seconds: float, label: str) -> tuple[list[float], list[float]]:
-    """Sell one payment at a time, and now and then send another merchant's batch of one; return each one's seconds."""
+    """Sell one payment at a time, and sometimes send another merchant's batch of one; return each one's seconds."""
     sales: list[float] = []
     batches: list[float] = []
     until, batch_at = time.monotonic() + seconds, 0.0
@@ -114,7 +114,7 @@ def sell(target: Target, other: Target, *, seconds: float, label: str) -> tuple[
 
 
 def measure(target: Target, *, seconds: float) -> list[Figure]:
-    """Sell in peace, then besieged."""
+    """Measure sales without attackers, then with them."""
     bulk, small = as_merchant(target, "Bulk"), as_merchant(target, "Small shop")
     peace, small_peace = sell(target, small, seconds=seconds / 3, label="peace")
     attacks: list[Attack] = [partial(be_silent, target, number) for number in range(SILENT_CLIENTS)]
@@ -133,7 +133,7 @@ def measure(target: Target, *, seconds: float) -> list[Figure]:
 
 
 def main() -> None:
-    """Run it with servers of its own."""
+    """Measure with temporary servers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a third of the time")
     seconds = SECONDS / 3 if parser.parse_args().quick else SECONDS

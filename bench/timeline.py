@@ -1,6 +1,6 @@
-"""How long the timeline of a payment takes that has a thousand events or more: `python -m bench.timeline`.
+"""Measures the timeline of a payment with a thousand events or more: `python -m bench.timeline`.
 
-In a PostgreSQL of its own: the work of POST /v1/payment/timeline behind its signature, from the look-up to the JSON.
+In a temporary PostgreSQL: the work of POST /v1/payment/timeline behind its signature, from the look-up to the JSON.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from models.merchants import rows as merchants
 GOAL_MS: Final = 20.0
 ROUNDS: Final = 60
 QUICK_ROUNDS: Final = 15
-# Invoices of others, with a deposit and a booking each, so that no table is small.
+# Other invoices, with a deposit and a booking each, so that no table is small.
 OTHERS: Final = 20_000
 
-# How many of each a payment has. Three events tell of a credited deposit.
+# The rows of a payment by kind. A credited deposit makes three events.
 SALE: Final = {"credited": 305, "quotes": 40, "deliveries": 40, "reorgs": 5, "refunds": 4}
 CROWD: Final = {"credited": 100, "pending": 20_000, "quotes": 40, "deliveries": 40, "reorgs": 5, "refunds": 4}
 
@@ -78,7 +78,7 @@ INSERT INTO payouts (id, merchant_id, order_id, kind, hold_reference, invoice_id
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The median of some readings, the fastest, and how many events there were."""
+    """The median of some readings, the fastest, and the number of events."""
 
     ms: float
     fastest_ms: float
@@ -86,7 +86,7 @@ class Measured:
 
 
 def write(merchant: UUID, *, credited: int, pending: int = 0, **rest: int) -> UUID:
-    """Write a payment with so many deposits and the rest, and return its id."""
+    """Write a payment with these numbers of rows, and return its id."""
     invoice_id = uuid7()
     base.execute(_INVOICE, {"merchant": merchant, "ids": [invoice_id]})
     for status, count in (("credited", credited), ("pending", pending)):
@@ -97,7 +97,7 @@ def write(merchant: UUID, *, credited: int, pending: int = 0, **rest: int) -> UU
 
 
 def measure(merchant: UUID, invoice_id: UUID, rounds: int) -> Measured:
-    """Read a payment's timeline so often, as the endpoint does."""
+    """Read a payment's timeline this many times, as the endpoint does."""
     catalogue = load_catalogue("development")
     taken, items = [], []
     for _ in range(rounds):

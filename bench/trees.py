@@ -1,7 +1,7 @@
-"""Runs benchmarks in two checkouts by turns, and compares figure by figure: `python -m bench.trees OTHER BENCH...`.
+"""Runs benchmarks in two checkouts by turns and compares their figures: `python -m bench.trees OTHER BENCH...`.
 
-OTHER is the path of another checkout with its environment (`make setup`). Runs that follow each other share the
-machine's state of the hour, so that their ratio means more than two figures of different days.
+OTHER is the path of another checkout with its environment (`make setup`). Consecutive runs meet the same load of the
+machine, so their ratio means more than two figures of different days.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Measures deliveries: `python -m bench.webhooks`, one or two minutes; `--quick`, less than half of that.
 
-The outbox is filled, then the webhooks worker of the Procfile is rung and delivers all of it to a receiver on this
-machine: leased, signed, sent, recorded. A bare aiohttp client posts as many bodies to the same receiver, in turns with
-it. The clock of the one stops when the last delivery is recorded, that of the other with its last answer.
+The outbox is filled. Then the webhooks worker of the Procfile is notified, and delivers all of it to a receiver on this
+machine: lease, sign, send, record. In turns with it, a bare aiohttp client posts as many bodies to the same receiver.
+The worker's time ends when the last delivery is recorded, the client's with its last answer.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ WARM_UP: Final = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """What one round of one side found."""
+    """The result of one round of one side."""
 
     rate: float
-    # Milliseconds of processor per delivery, by program.
+    # Milliseconds of processor time for a delivery, by program.
     cpu_ms: Mapping[str, float]
 
 
@@ -71,7 +71,7 @@ class Product:
             "DATABASE_URL": database_url,
             "REDIS_URL": site.valkey.url,
             "SECRET_KEYS": DEVELOPMENT_SECRET_KEYS,
-            # Every worker wants one; delivering verifies no address.
+            # Every worker requires a key; delivering verifies no address.
             "ADDRESS_PUBLIC_KEY": base64.b64encode(
                 Ed25519PrivateKey.generate().public_key().public_bytes_raw()
             ).decode(),
@@ -87,7 +87,7 @@ class Product:
         }
 
     def deliver(self, count: int) -> Round:
-        """Fill the outbox, ring, and wait until everything is recorded."""
+        """Fill the outbox, notify the worker, and wait until everything is recorded."""
         base.execute("TRUNCATE webhook_deliveries")
         base.execute(
             "INSERT INTO webhook_deliveries (id, merchant_id, event, object_id, body)"
@@ -120,12 +120,12 @@ def _shop(url: str) -> object:
 
 
 def _is_empty() -> bool:
-    """Whether nothing waits. One probe of an index: looking must not cost what is measured."""
+    """Return True if no delivery waits. One probe of an index: the check must not cost much itself."""
     return base.one("SELECT 1 FROM webhook_deliveries WHERE status IN ('pending', 'retrying') LIMIT 1") is None
 
 
 def post_bare(url: str, count: int) -> Round:
-    """Have the bare client post as many."""
+    """Post as many bodies with the bare client."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.baselines.webhook_client"],
         input=json.dumps({"url": url, "body": BODY, "count": count}),
@@ -165,9 +165,9 @@ def posts_at(url: str) -> int:
 
 
 def measure(product: Product, url: str, count: int, *, number: int = 0) -> tuple[Round, Round]:
-    """Run both once. Every body must have arrived, whoever says that it did."""
+    """Run both sides once. The receiver must have all bodies, whatever the sender reports."""
     before = posts_at(url)
-    # Who goes first alternates: the second finds the machine warmer.
+    # The sides take turns to begin: the second one finds the machine warmer.
     if number % 2:
         bare, ours = post_bare(url, count), product.deliver(count)
     else:
@@ -177,7 +177,7 @@ def measure(product: Product, url: str, count: int, *, number: int = 0) -> tuple
 
 
 def report(found: list[tuple[Round, Round]]) -> None:
-    """Print the ratio, its goal, and what a delivery costs."""
+    """Print the ratio, its goal, and the processor time of a delivery."""
     ratios = [ours.rate / bare.rate for ours, bare in found]
     ratio = median(ratios)
     print(f"webhook deliveries/s        {median(ours.rate for ours, _ in found):>8,.0f}")

@@ -1,1 +1,1 @@
-"""Frozen: what the product is measured against. See ../README.md; nothing here is ever touched again."""
+"""Frozen baselines for the product's benchmarks. See ../README.md; their code never changes."""

@@ -199,7 +199,7 @@ class Eager:
         self.session.commit()
 
     def quote(self) -> None:
-        """Quote all anew, by pages."""
+        """Quote all of them again, by pages."""
         while due := self._column(DUE, (PAGE,)):
             for invoice_id in due:
                 self._quote(invoice_id)

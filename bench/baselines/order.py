@@ -1,4 +1,4 @@
-"""What the baselines share: a signature checked, an order read, its price, picture and answer. Frozen."""
+"""Declares the common parts of the baselines: signature, order, price, picture and answer. Frozen."""
 
 from __future__ import annotations
 

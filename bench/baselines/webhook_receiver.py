@@ -1,6 +1,6 @@
 """A receiver that does as little as HTTP allows: every POST gets 200 and an empty body. Run by bench.webhooks.
 
-Prints its port. GET tells how many posts came.
+Prints its port. GET returns the number of posts.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Measures how chains are read and matched, a family a file. Called by bench.scan."""
+"""Measures reading and matching blocks, a family a file. Called by bench.scan."""

@@ -1,7 +1,7 @@
-"""Measures how long a full block of bitcoin takes to be proved and matched. Called by bench.scan --network bitcoin.
+"""Measures proving and matching a full block of bitcoin. Called by bench.scan --network bitcoin.
 
-The block is made here, of 4,000 payments with two inputs and three outputs each, all of which pay keys' hashes: the
-kind that takes longest, since each of its addresses is written. It comes as nodes give it, in hexadecimal digits.
+The block is made here, of 4,000 payments with two inputs and three outputs each. All pay key hashes, which takes
+longest, since each address has to be encoded. The block is in hexadecimal digits, as nodes return it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUNDS: Final = 15
 
 
 def measure_blocks(rounds: int = ROUNDS) -> float:
-    """Print what one block takes of this program's processor time, and return it in milliseconds."""
+    """Print the processor time of one block in this program, and return it in milliseconds."""
     txs = payments(random.Random(20261123))  # noqa: S311
     raw = block(txs)
     text, wanted = raw.hex(), id_text(double_sha256(raw[:80]))
@@ -70,7 +70,7 @@ def payment(chance: random.Random) -> Tx:
 
 
 def block(txs: list[Tx]) -> bytes:
-    """Return a block with its work done, as far as it goes on a chain of development."""
+    """Return a block with its proof of work, as regtest requires it."""
     root = merkle_root([double_sha256(tx.base) for tx in txs])
     head = struct.pack("<i", 4) + bytes(32) + root + struct.pack("<II", 1_700_000_000, EASY)
     heads = (head + struct.pack("<I", nonce) for nonce in range(1000))

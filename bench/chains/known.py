@@ -1,4 +1,4 @@
-"""Says what of a block is ours where no database is asked, as chains.base.Ours. Used by what measures reading."""
+"""Names our addresses and coins without a database; implements chains.base.Ours. Used to measure reading."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 
 class Known:
-    """What is ours is told at once; without any, nobody's is."""
+    """A fixed set of addresses and coins that are ours; empty by default."""
 
     def __init__(self, addresses: Collection[str] = (), coins: Collection[tuple[str, int]] = ()) -> None:
         self._addresses, self._coins = set(addresses), set(coins)

@@ -1,7 +1,7 @@
-"""Measures matching a block's recipients, and coins, among few and among millions that are ours. Called by bench.scan.
+"""Measures matching a block's recipients and coins with thousands and with millions of our own. Called by bench.scan.
 
-The gateway's own queries are put to pools of two sizes, loaded with COPY and asked in turn, so that both meet the same
-moods of the machine. Told are the time on the clock and the processor's, ours and that of the database's process.
+The gateway's own queries run against pools of two sizes, loaded with COPY and used in turns, so that both meet the same
+load of the machine. Printed are the time on the clock and of the processor, in this program and in the database.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from models.spends import coins
 
 FEW: Final = 1_000
 RATIO_GOAL: Final = 1.5
-# So many of a block's recipients are ours, and as many of the coins that it spends, if any.
+# This many of a block's recipients are ours, and of the coins that it spends, if it has coins.
 OURS_IN_A_BLOCK: Final = 2
-# One in so many addresses holds a coin, of those chains that have some.
+# One in this number of addresses holds a coin, on chains with coins.
 ADDRESSES_A_COIN: Final = 10
 COPY_PORTION: Final = 200_000
 MERCHANT: Final = "00000000-0000-4000-8000-000000000001"
@@ -42,14 +42,14 @@ Coin = tuple[str, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """How much of a network's block is matched, and how its addresses are written."""
+    """The number of a network's block's addresses and coins, and the form of its addresses."""
 
     network: str
     family: str
     currency: str
     addresses: int
     coins: int
-    # Writes the addresses of numbers of 160 bits.
+    # Returns the addresses of numbers of 160 bits.
     written: Callable[[Iterable[int]], Sequence[str]]
 
 
@@ -63,7 +63,7 @@ def _bitcoin(numbers: Iterable[int]) -> Sequence[str]:
 
 BLOCKS: Final[Mapping[str, Block]] = MappingProxyType({
     "ethereum": Block(network="ethereum", family="evm", currency="USDT", addresses=400, coins=0, written=_evm),
-    # As bench.chains.bitcoin makes a full one.
+    # The size of a full block of bench.chains.bitcoin.
     "bitcoin": Block(
         network="bitcoin", family="bitcoin", currency="BTC", addresses=12_000, coins=8_000, written=_bitcoin
     ),
@@ -79,7 +79,7 @@ class Took:
 
 
 def measure_matching(site: Site, block: Block, *, watched: int, matches: int, reading_ms: float = 0) -> None:
-    """Interleave rounds against a small and a large pool. reading_ms: what a block takes before anybody is asked."""
+    """Interleave rounds against a small and a large pool. reading_ms: the time to read a block, before any query."""
     sizes = (FEW, watched)
     urls = {size: pool(site, block, size) for size in sizes}
     samples: dict[int, list[Took]] = {size: [] for size in sizes}
@@ -90,7 +90,7 @@ def measure_matching(site: Site, block: Block, *, watched: int, matches: int, re
             samples[size].append(took[size])
         return [median(took[watched].wall_ms) / median(took[FEW].wall_ms), took[watched].cpu_ms / took[FEW].cpu_ms]
 
-    # The first only warms up.
+    # The first pair only warms up.
     pair(-1)
     for found in samples.values():
         found.clear()
@@ -124,7 +124,7 @@ def tell_ratio(name: str, took: Mapping[int, float]) -> None:
 
 
 def pool(site: Site, block: Block, watched: int) -> str:
-    """Create a gateway's database whose pool holds so many addresses, all of one invoice; returns its address."""
+    """Create a database whose pool has this many addresses, all of one invoice; return its URL."""
     url = site.create_database(f"watched_{watched}")
     migrate(url)
     with contextlib.closing(psycopg2.connect(url)) as session, session, session.cursor() as cursor:
@@ -137,7 +137,7 @@ def pool(site: Site, block: Block, watched: int) -> str:
             " now(), now(), now(), now())",
             (INVOICE, MERCHANT, block.currency, block.network),
         )
-        # Checking five million references one by one would take longer than everything that is measured here.
+        # Checking five million references would take longer than all measurements here.
         cursor.execute("SET session_replication_role = replica")
         for first in range(0, watched, COPY_PORTION):
             ordinals = range(first, min(first + COPY_PORTION, watched))
@@ -151,7 +151,7 @@ def pool(site: Site, block: Block, watched: int) -> str:
 
 
 def portions(block: Block, ordinals: range) -> Iterable[tuple[str, str, Iterable[str]]]:
-    """Return tables, columns and lines for some addresses, in the tables' order."""
+    """Yield tables, columns and lines for some addresses, in the tables' order."""
     written = block.written(map(scattered, ordinals))
     named = tuple(zip(ordinals, written, strict=True))
     yield "pool_addresses", "(family, ordinal, address)", (f"{block.family}\t{n}\t{address}\n" for n, address in named)
@@ -173,7 +173,7 @@ def portions(block: Block, ordinals: range) -> Iterable[tuple[str, str, Iterable
 
 
 def scattered(number: int) -> int:
-    """Return the number of an address: scattered as hashes are, so that neighbours share no page of the index."""
+    """Return the number of an address, scattered like hashes, so that neighbours share no page of the index."""
     return (number * 0x9E3779B97F4A7C15F39CC0605CEDC8341082276B + 0x1234567) % 2**160
 
 
@@ -185,12 +185,12 @@ def txid(number: int) -> str:
 
 
 def match_round(url: str, block: Block, watched: int, matches: int, *, seed: int) -> Took:
-    """Match so many blocks, as the scan does."""
+    """Match this many blocks, as the scan does."""
     chance = random.Random(seed)  # noqa: S311
     first, *blocks = [block_of(chance, block, watched) for _ in range(1 + matches)]
     base.connect(url, application_name="bench-scan")
     try:
-        # A gateway keeps its sessions: a new one's first look at each page is not what is measured.
+        # A gateway keeps its sessions: a new session's first read of each page is not part of the measurement.
         match_one(block, *first)
         backend = int(base.value("SELECT pg_backend_pid()"))
         before = time.process_time_ns() + backend_ns(backend)
@@ -201,7 +201,7 @@ def match_round(url: str, block: Block, watched: int, matches: int, *, seed: int
 
 
 def backend_ns(pid: int) -> int:
-    """Return what a process has run for."""
+    """Return a process's running time."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
 
 

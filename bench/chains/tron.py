@@ -1,7 +1,7 @@
-"""Measures what a block of TRON takes to be proved and matched, and how fast one catches up. Called by bench.scan.
+"""Measures proving and matching a block of TRON, and the speed of catching up. Called by bench.scan.
 
-Blocks of 300 transactions, half of them transfers of a token to addresses that are new, are made on the development
-chain and read over HTTP by the adapter that the gateway uses. Time is this program's on the processor.
+Blocks of 300 transactions, half of them token transfers to new addresses, are made on the development chain and read
+over HTTP by the gateway's adapter. Times are this program's processor time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BUYER_KEY: Final = "b1" * 32
 
 
 def measure_blocks(count: int) -> None:
-    """Print what blocks take of this program's processor time, and how many are read in a second."""
+    """Print the processor time of a block in this program, and the number of blocks read in a second."""
     catalogue = load_catalogue("development")
     network, pairs = catalogue.networks[NETWORK], catalogue.pairs_on(NETWORK)
     with chain() as node:
@@ -53,7 +53,7 @@ def measure_blocks(count: int) -> None:
             (found,) = reader.scan(height - 1, first + count, known)
             return len(found.transfers)
 
-        # The first loads libraries and opens the connection.
+        # The first block loads libraries and opens the connection.
         assert paid_in(first) == OURS_IN_A_BLOCK
         for height in range(first + 1, first + count):
             wall_s, cpu_s, paid = timed(partial(paid_in, height))
@@ -70,7 +70,7 @@ def measure_blocks(count: int) -> None:
 
 @contextlib.contextmanager
 def chain() -> Iterator[TronNode]:
-    """Start a chain that mines when told to."""
+    """Start a chain that mines on request."""
     network = load_catalogue("development").networks[NETWORK]
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sluice-bench-")))
@@ -84,7 +84,7 @@ def chain() -> Iterator[TronNode]:
 
 
 def make_blocks(node: TronNode, count: int) -> tuple[int, list[str]]:
-    """Fill blocks; returns the height of the first, and who is ours, two of each block."""
+    """Fill blocks; return the height of the first, and our addresses, two of each block."""
     rest, buyer = RestNode(node.url, timeout_s=60), Buyer(BUYER_KEY)
     token = next(pair for pair in load_catalogue("development").pairs_on(NETWORK) if pair.contract is not None)
     _act(rest, "coin", address=buyer.address, units=RICHES)
@@ -94,7 +94,7 @@ def make_blocks(node: TronNode, count: int) -> tuple[int, list[str]]:
     chance, ours = random.Random(20261124), []  # noqa: S311
     for _ in range(count):
         recipients = [chance.randbytes(wire.ADDRESS_BYTES) for _ in range(TRANSACTIONS)]
-        # One is paid TRX and one the token.
+        # One receives TRX and one the token.
         ours += [wire.shown(recipients[place]) for place in (0, TRANSACTIONS - 1)]
         newest = read.newest(rest.ask("wallet/getblock", {}, read.Header))
         for place, to in enumerate(recipients):

@@ -1,1 +1,1 @@
-"""Fills a database as a large gateway does, and names what is asked of it. Used by bench.scale."""
+"""Fills a database like a large gateway's, and lists its queries. Used by bench.scale."""

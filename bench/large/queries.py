@@ -1,4 +1,4 @@
-"""Names the queries that a large gateway has to answer, each by the function that sends it. Run by bench.scale."""
+"""Lists the queries of a large gateway, each by the function that sends it. Run by bench.scale."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ T = TypeVar("T")
 PAGE: Final = 50
 NETWORK: Final = "ethereum"
 HOT: Final = "0xhot"
-# As many as one ring works off.
+# As many rows as a worker handles after one notification.
 PORTION: Final = 500
 NEVER_NARROWED: Final = "exempt: an audit takes money as a whole"
 OFFSET: Final = "exempt: the API counts the rows passed over, and so does PostgreSQL"
@@ -81,35 +81,35 @@ EXEMPT: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A query or a few, by what sends them."""
+    """One or a few queries, with the function that sends them."""
 
     name: str
     run: Callable[[], object]
-    # Rows that it is about and does not give back: what it counts, adds up or finds in order.
+    # Rows that it reads without returning them: to count, add up or sort them.
     adds_up: int = 0
-    # Why it may read more than the rest; '' if it may not.
+    # The reason why it may read more than the rest; '' if it may not.
     exempt: str = ""
 
 
 def steps(count: int, shops: int) -> Iterator[Step]:
-    """Return all, for a database with so many invoices and merchants, the first of which has half of everything."""
+    """Yield all steps for a database with this many invoices and merchants; the first merchant has half of all rows."""
     big, small = (_merchant(number) for number in (1, 2))
     for name, merchant_id in (("the biggest merchant's", big), ("a small merchant's", small)):
         for step in _lists(merchant_id):
             yield Step(name=f"{step[0]}, {name}", run=step[1])
     yield from _named(_deep_offsets(big))
     yield from _named(_infos(big, small))
-    # The audit's sums of all accounts, and what came since.
+    # The audit's sums of all accounts, and the rows after them.
     yield Step(name="what the gateway owns of a coin", run=partial(conversion.owned_units, "USDT"), adds_up=4 * shops)
     yield from _named(_due())
-    # Each ordinal, each slot is looked at once.
+    # Each ordinal and each slot is read once.
     yield Step(name="addresses to reclaim", run=partial(reservations.reclaim, "evm"), adds_up=reservations.RECLAIM_STEP)
     unexplained = partial(slots.unexplained, NETWORK, HOT, count - 3_000, limit=10)
     yield Step(name="slots that no row explains", run=unexplained, adds_up=slots.SLOTS_MAX)
     # A page of rules, with the balances and keys of each.
     yield Step(name="balances to withdraw", run=_reached, adds_up=withdrawal_walk.PAGE)
     yield from _named(_for_the_signer())
-    # What is open is counted; there are some thousands.
+    # Open rows are counted; there are some thousands.
     yield from _named(_gauges(), adds_up=6_000)
     yield from _named(_retention())
     yield from _invariants(count, shops)
@@ -125,7 +125,7 @@ def _merchant(number: int) -> UUID:
 
 
 def _lists(merchant_id: UUID) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield a page of each list by each filter, what is rare and what is not there among them, and a deep page."""
+    """Yield a page of each list by each filter, also of rare and missing values, and a deep page."""
     middle = [
         base.value(f"SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY created_at) FROM {table}")
         for table in ("invoices", "payouts")
@@ -165,17 +165,17 @@ def _deep_offsets(merchant_id: UUID) -> Iterator[tuple[str, Callable[[], object]
 
 
 def _room(link_id: UUID) -> None:
-    """Have a checkout judged that creates nothing."""
+    """Judge a checkout without creating anything."""
     base.rows("SELECT outcome FROM check_out('[]', %s::uuid[], %s::uuid[], 200)", ([NIL], [link_id]))
 
 
 def _span(moment: Any) -> dict[str, str]:
-    """Return an hour of the time that most rows are of."""
+    """Return an hour in which most rows were made."""
     return {"date_from": moment.isoformat(), "date_to": moment.replace(minute=59, second=59).isoformat()}
 
 
 def _deep(table: str, merchant_id: UUID) -> str:
-    """Return the cursor of a page behind nearly all."""
+    """Return the cursor of a page after nearly all rows."""
     last = base.value(f"SELECT id FROM {table} WHERE merchant_id = %s ORDER BY id OFFSET 10 LIMIT 1", (merchant_id,))
     return encode_cursor(last)
 
@@ -330,7 +330,7 @@ def _retention() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def _invariants(count: int, shops: int) -> Iterator[Step]:
-    """Yield each as the audit of every minute asks it: of what is young or open, and of all accounts."""
+    """Yield each invariant as the minutely audit queries it: young and open rows, and all accounts."""
     since, new = audit_scope.young_since(), audit_scope.new_since(60.0)
     looked_at = count // 60 + 8 * shops + 10_000
     for name, (_, query) in money_in.INVARIANTS.items():
@@ -341,7 +341,7 @@ def _invariants(count: int, shops: int) -> Iterator[Step]:
 
 
 def _must_hold(name: str, query: str) -> None:
-    """Ask for what breaks an invariant. Once it has found enough of that it reads no further, and proves nothing."""
+    """Query the violations of an invariant. Fails if there are any, since the query would then stop early."""
     broken = base.rows(query)
     if broken:
         raise SystemExit(f"{name}: {broken}")

@@ -1,1 +1,1 @@
-"""Runs what is measured, takes its times, and prints them with their goals. Used by every benchmark."""
+"""Runs the programs to measure, times them, and prints figures with their goals. Used by every benchmark."""

@@ -1,4 +1,4 @@
-"""The product's queue with an actor that returns what it gets, and neither database nor ledger. Used by bench.rpc.
+"""The product's queue with an actor that returns its payload, without database and ledger. Used by bench.rpc.
 
 The worker is `dramatiq bench.measuring.echo`; `call(payload)` is its client.
 """

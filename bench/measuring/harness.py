@@ -1,7 +1,7 @@
-"""The machine that everything is measured on: servers, services, one client process, rounds. Used by bench.api and rpc.
+"""Provides servers, services, a client process and rounds for all benchmarks. Used by bench.api and rpc.
 
-Servers are the embedded ones of development with everything durable. All listen on loopback alone, and all end with
-this process, whatever way it ends.
+Servers are the embedded ones of development, with full durability. All listen on loopback only, and all end with this
+process, however it ends.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ NS_IN_MS: Final = 1_000_000
 
 
 class Site:
-    """PostgreSQL and a Redis-compatible server in a folder of their own, and the services started beside them."""
+    """PostgreSQL and a Redis-compatible server in a temporary folder, and the services started with them."""
 
     def __enter__(self) -> Self:
         self._stack = contextlib.ExitStack()
         self.leash = Leash()
         self._stack.callback(self.leash.release)
-        # Not under a private home: PostgreSQL's own account has to reach it.
+        # Not in a private home: PostgreSQL's own account has to reach it.
         self.folder = Path(tempfile.mkdtemp(prefix="sluice-bench-"))
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self.folder.chmod(0o711)
@@ -66,7 +66,7 @@ class Site:
         return self.postgres.database_url(name)
 
     def repeat(self, every_s: float, step: Callable[..., None], *how: object) -> None:
-        """Take a step now, and then so often until the site ends."""
+        """Do a step now, and again at this interval until the site ends."""
         step(*how)
         ended = threading.Event()
 
@@ -93,19 +93,19 @@ class Site:
 
 
 def inherited() -> dict[str, str]:
-    """Return the environment of a program: what any program needs, and none of this machine's gateway settings."""
+    """Return a program's usual environment without this machine's gateway settings."""
     kept = {name: value for name, value in os.environ.items() if name in {"HOME", "LANG", "TMPDIR", "TERM"}}
     return {**kept, "PATH": f"{PROGRAMS}:{os.environ.get('PATH', '/usr/bin:/bin')}", "PYTHONUNBUFFERED": "1"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """What one round of one target found."""
+    """The result of one round of one target."""
 
     count: int
     elapsed_s: float
     latencies_ms: tuple[float, ...]
-    # Milliseconds of processor per request, by program.
+    # Milliseconds of processor time for a request, by program.
     cpu_ms: Mapping[str, float]
 
     @property
@@ -118,7 +118,7 @@ class Round:
 
 
 class Meter:
-    """Reads the processor time of some programs before and after."""
+    """Reads the processor time of some programs before and after a round."""
 
     def __init__(self, programs: Mapping[str, int]) -> None:
         self._programs = programs
@@ -139,14 +139,14 @@ class Target:
     port: int
     public_id: str
     secret: str
-    # Its own programs and the servers it shares, by what they are called in the report.
+    # Its own programs and the shared servers, by their names in the report.
     programs: Mapping[str, int]
 
     def plan(self, **how: object) -> dict[str, object]:
         return {"label": self.name, "port": self.port, "public_id": self.public_id, "secret": self.secret, **how}
 
     def pour(self, *, clients: int, seconds: float, **how: object) -> Round:
-        """Keep so many clients busy for so long; how: what else the plan says."""
+        """Keep this number of clients busy for this time; how: further entries of the plan."""
         meter = Meter(self.programs)
         found = finish(start_load(self.plan(clients=clients, seconds=seconds, **how)))
         return read_round(found, meter)
@@ -165,7 +165,7 @@ def start_load(plan: Mapping[str, object]) -> subprocess.Popen[str]:
 
 
 def run_json(argv: Sequence[str], env: Mapping[str, str], *, limit_s: float = 60.0) -> dict[str, Any]:
-    """Run a program of ours and return what it printed."""
+    """Run a Python program and return its output, read as JSON."""
     done = subprocess.run(
         [sys.executable, *argv],
         env={**inherited(), **env},
@@ -179,7 +179,7 @@ def run_json(argv: Sequence[str], env: Mapping[str, str], *, limit_s: float = 60
 
 
 def finish(process: subprocess.Popen[str], *, limit_s: float = 300.0) -> dict[str, Any]:
-    """Wait for a client process and return what it found."""
+    """Wait for a client process and return its result."""
     try:
         output, _ = process.communicate(timeout=limit_s)
     except BaseException:
@@ -193,7 +193,7 @@ def finish(process: subprocess.Popen[str], *, limit_s: float = 300.0) -> dict[st
 
 
 def read_round(found: Mapping[str, Any], meter: Meter) -> Round:
-    """Put together what a client found and what it cost."""
+    """Combine a client's result with the processor time that it took."""
     latencies_ms = tuple(latency / NS_IN_MS for latency in found["latencies_ns"])
     count = len(latencies_ms)
     return Round(

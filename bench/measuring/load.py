@@ -1,7 +1,7 @@
 """A lean HTTP client in a process of its own: a closed loop over kept connections, in one thread.
 
-`harness` starts it, hands it a plan as JSON on stdin and reads what it found as JSON from stdout. Requests are
-built and signed before the clock starts, so that its share of the processor is small.
+`harness` starts it, writes a plan as JSON to its stdin and reads the result as JSON from its stdout. Requests are built
+and signed before the clock starts, so that the client's share of the processor is small.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any, Final
 PATH: Final = "/v1/payment"
 ANSWER_START: Final = b'{"state":0,"result":{"uuid":"'
 ANSWER_LIMIT_S: Final = 15.0
-# Twice what any server here has ever answered; what is built and not sent costs only time before the start.
+# Twice the highest rate of any server here; an unused request costs only time before the start.
 REQUESTS_PER_S: Final = 3_000
 
 
 @dataclass(kw_only=True)
 class Client:
-    """One connection with one request under way."""
+    """One connection with one running request."""
 
     sock: socket.socket
     buffer: bytes = b""
@@ -36,7 +36,7 @@ class Client:
 
 @dataclass(kw_only=True)
 class Load:
-    """Requests to send and what came of them."""
+    """The requests to send, and their answers' times."""
 
     requests: list[bytes]
     answer_start: bytes = ANSWER_START
@@ -51,7 +51,7 @@ class Load:
         client.sock.send(request)
 
     def receive(self, client: Client) -> bool:
-        """Take what has come; True once it is a whole answer."""
+        """Receive bytes; return True once the answer is whole."""
         client.buffer += client.sock.recv(65_536)
         if not is_whole(client.buffer, self.answer_start):
             return False
@@ -63,7 +63,7 @@ class Load:
 
 
 def is_whole(answer: bytes, start: bytes) -> bool:
-    """Whether all of an answer is there. It has to be 200 and begin as it is to; anything else ends the benchmark."""
+    """Return True if an answer is whole. It must be a 200 with the expected start; any other ends the benchmark."""
     head, blank, body = answer.partition(b"\r\n\r\n")
     if not blank:
         if not answer:
@@ -80,7 +80,7 @@ def is_whole(answer: bytes, start: bytes) -> bool:
 
 
 def build(plan: dict[str, Any], number: int) -> bytes:
-    """Return one request: the next of those that the plan names, or a signed one for an order of its own."""
+    """Return one request: the plan's next one, or a signed one for an order of its own."""
     if "public" in plan:
         return build_public(*plan["public"][number % len(plan["public"])])
     name = f"{plan['label']}-{os.getpid()}-{number}"
@@ -98,7 +98,7 @@ def build(plan: dict[str, Any], number: int) -> bytes:
 
 
 def build_public(method: str, path: str, text: str) -> bytes:
-    """Return a request that nobody signs."""
+    """Return a request without a signature."""
     body = text.encode()
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -114,7 +114,7 @@ def connect(port: int) -> socket.socket:
 
 
 def pour(plan: dict[str, Any], load: Load) -> float:
-    """Keep every client busy for the plan's seconds; returns how long it took until the last answer."""
+    """Keep every client busy for the plan's seconds; return the time until the last answer."""
     clients = {sock.fileno(): Client(sock=sock) for sock in (connect(plan["port"]) for _ in range(plan["clients"]))}
     poller = select.epoll()
     started = time.perf_counter()
@@ -139,7 +139,7 @@ def pour(plan: dict[str, Any], load: Load) -> float:
 
 
 def drip(plan: dict[str, Any], load: Load) -> float:
-    """Send one request in so many seconds over one connection."""
+    """Send a request every few seconds, as the plan says, over one connection."""
     client = Client(sock=connect(plan["port"]))
     started = time.perf_counter()
     for number in range(len(load.requests)):

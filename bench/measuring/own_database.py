@@ -1,4 +1,4 @@
-"""A PostgreSQL of a benchmark's own, which forgets everything with it. Used by those that need no Redis."""
+"""Starts a temporary PostgreSQL for a benchmark that needs no Redis."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from models.db import base
 
 @contextlib.contextmanager
 def own_database() -> Iterator[str]:
-    """Start a server that waits for no disk, and yield its address; it ends with the caller, whatever happens."""
+    """Start a server that does not sync to disk, and yield its URL; it ends with the caller."""
     with contextlib.ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="sluice-bench-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        # Not under a private home: PostgreSQL's own account has to reach it.
+        # Not in a private home: PostgreSQL's own account has to reach it.
         folder.chmod(0o711)
         leash = Leash()
         stack.callback(leash.release)

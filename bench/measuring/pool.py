@@ -1,7 +1,7 @@
-"""Whether the address pool stays as fast after many claims, also while somebody holds an old snapshot.
+"""Measures if the address pool stays fast after many claims, and while a transaction holds an old snapshot.
 
-A pool of which many addresses were claimed is measured against a fresh one, in turns: a rate of some seconds ago says
-more about the machine then than about the pool.
+An old pool, of which many addresses were claimed, is measured against a fresh one, in turns: rates of different moments
+differ more by the machine than by the pool.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from models.db import base, migrate
 
 SAMPLE: Final = 2_000
 APART: Final = 100_000
-# Claims of a new session before its rate is taken: it has plans to make.
+# Claims of a new session before its rate is measured, since it has to make plans.
 WARM: Final = 500
-# A page of the product's own: so many claims get their owner in one statement.
+# The number of claims that get their owner in one statement, as in the product.
 TOGETHER: Final = 64
 
 
 class Pool:
-    """A database of its own with addresses to claim."""
+    """A database with addresses to claim."""
 
     def __init__(self, site: Site, name: str, *, addresses: int) -> None:
         signer = Ed25519PrivateKey.generate()
@@ -58,7 +58,7 @@ class Pool:
 
 
 def claim_ratios(site: Site, *, quick: bool) -> list[Figure]:
-    """Claim and assign addresses of a pool that is no longer new and of one that is; compare the rates."""
+    """Claim and assign addresses of an old pool and of a fresh one; compare the rates."""
     sample, apart = (SAMPLE // 2, APART // 10) if quick else (SAMPLE, APART)
     measured = 2 * PAIRS_MAX * (sample + WARM)
     fresh = Pool(site, "fresh_pool", addresses=measured)
@@ -77,7 +77,7 @@ def claim_ratios(site: Site, *, quick: bool) -> list[Figure]:
 
 
 def _compared(aged: Pool, fresh: Pool, sample: int) -> tuple[float, float]:
-    """Return the median of the ratios, and the aged pool's rate."""
+    """Return the median of the ratios, and the old pool's rate."""
     pairs: list[tuple[float, float]] = []
 
     def turn(number: int) -> list[float]:

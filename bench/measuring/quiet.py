@@ -1,4 +1,4 @@
-"""Says how busy others kept the machine while something was measured, and repeats a pair until its ratio holds."""
+"""Reports other programs' use of the machine during a measurement, and repeats a pair until its ratio is stable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from bench.measuring.cpu import TICK_MS, tree_cpu_ms
 
 PAIRS_MAX: Final = 10
-# So many medians in a row have to be so near to each other, each of one pair more than the one before it.
+# This many medians in a row, each over one pair more than the last, have to be close to each other.
 MEDIANS: Final = 3
 HOLDS_WITHIN: Final = 0.05
 # Fields of the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. Guests are in user.
@@ -21,7 +21,7 @@ _IDLE, _STEAL, _FIELDS = (3, 4), 7, slice(1, 9)
 
 @contextlib.contextmanager
 def beside() -> Iterator[None]:
-    """Print at the end what else ran meanwhile: a figure of a busy machine is worth less than one of a quiet one."""
+    """Print at the end the load of other programs: a figure of a busy machine is worth less than one of a quiet one."""
     times, own_ms = machine_ticks(), tree_cpu_ms(os.getpid())
     yield
     passed = [after - before for before, after in zip(times, machine_ticks(), strict=True)]
@@ -30,19 +30,19 @@ def beside() -> Iterator[None]:
 
 
 def machine_ticks(stat: str = "/proc/stat") -> list[int]:
-    """Return the processor time of all since the machine's start, by kind."""
+    """Return the processor time of the whole machine since its start, by kind."""
     return [int(field) for field in Path(stat).read_text().split()[_FIELDS]]
 
 
 def shares(passed: Sequence[int], own: float) -> tuple[float, float]:
-    """Return what of all processor time other programs used, and what the host withheld."""
+    """Return the share of the processor that other programs used, and the share that the host withheld."""
     whole = max(1, sum(passed))
     others = whole - passed[_STEAL] - sum(passed[kind] for kind in _IDLE) - own
     return max(0.0, others / whole), passed[_STEAL] / whole
 
 
 def until_it_holds(pair: Callable[[int], Sequence[float]], *, at_least: int = MEDIANS) -> None:
-    """Measure a pair, which returns its ratios, until the median of each stays where it is, ten times at most."""
+    """Measure a pair, which returns its ratios, until the median of each is stable, at most ten times."""
     found: list[Sequence[float]] = []
     while len(found) < PAIRS_MAX and (len(found) < at_least or not holds(found)):
         found.append(pair(len(found)))
@@ -51,7 +51,7 @@ def until_it_holds(pair: Callable[[int], Sequence[float]], *, at_least: int = ME
 
 
 def holds(found: Sequence[Sequence[float]]) -> bool:
-    """Return whether the last pairs moved no ratio's median by more than that."""
+    """Return True if the last pairs moved no ratio's median by more than the limit."""
     return len(found) >= MEDIANS and all(map(_is_steady, zip(*found, strict=True)))
 
 

@@ -12,7 +12,7 @@ from bench.measuring.harness import Round
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A ratio of one interleaved run, and what it should be."""
+    """A ratio of one interleaved run, with its goal."""
 
     name: str
     ratio: float
@@ -37,7 +37,7 @@ def show(title: str, figures: list[Figure]) -> None:
 
 
 def median_cpu(found: Mapping[str, Sequence[Round]]) -> dict[str, dict[str, float]]:
-    """Return what a request costs by program, the median of each target's rounds."""
+    """Return the processor time of a request by program: the median of each target's rounds."""
     return {
         name: {program: median(each.cpu_ms[program] for each in rounds) for program in rounds[0].cpu_ms}
         for name, rounds in found.items()

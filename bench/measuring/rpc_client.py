@@ -1,7 +1,7 @@
-"""One round of calls through a queue, in a process of its own: `-m bench.measuring.rpc_client MODULE CLIENTS S PAUSE`.
+"""Makes one round of calls through a queue: `-m bench.measuring.rpc_client MODULE CLIENTS S PAUSE`.
 
-MODULE has call(payload). S is for how long, PAUSE the time between calls, in seconds. Prints latencies in ns and
-the time taken.
+MODULE has call(payload). S is the duration and PAUSE the time between calls, in seconds. Prints latencies in ns and the
+time taken.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sets up what is measured: the product as its Procfile runs it, and the frozen baselines. Called by bench.api."""
+"""Sets up the targets: the product by its Procfile, and the frozen baselines. Called by bench.api."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from models.merchants.rows import IssuedKey
 
 FAMILY: Final = "evm"
 ADDRESS_BYTES: Final = 20
-# What a dollar's worth of coin costs.
+# Rates of coins in dollars.
 RATES: Final = (("USD", "1"), ("USDT", "0.9995"), ("ETH", "3100"))
-# The product takes no price of the future: its prices are made new. The baselines, which are frozen, take one.
+# The product accepts no rate of the future, so its rates are refreshed. The frozen baselines accept one.
 FRESH: Final = timedelta(hours=1)
 REFRESH_S: Final = 60.0
 BASELINE_KEY: Final = ("pk_baseline", "sk_baseline")
@@ -56,7 +56,7 @@ class Product:
 
     @property
     def public_key(self) -> str:
-        """The key that the pool is signed with, in base64."""
+        """Return the key that the pool is signed with, in base64."""
         return base64.b64encode(self._signer.public_key().public_bytes_raw()).decode()
 
     def environment(self) -> dict[str, str]:
@@ -69,7 +69,7 @@ class Product:
             "PORT": str(self.port),
             "SECRET_KEYS": DEVELOPMENT_SECRET_KEYS,
             "ADDRESS_PUBLIC_KEY": self.public_key,
-            # Creating an invoice asks no node.
+            # Creating an invoice queries no node.
             "ETHEREUM_RPC_URLS": "http://127.0.0.1:1",
         }
 
@@ -92,7 +92,7 @@ class Product:
 
 
 class Baselines:
-    """The frozen ones, each with a database of its own."""
+    """The frozen baselines, each with a database of its own."""
 
     def __init__(self, site: Site, *, addresses: int) -> None:
         self._site = site
@@ -104,7 +104,7 @@ class Baselines:
                 cursor.execute(schema)
                 _seed_baseline(cursor, addresses)
             store_rates(self.urls[name])
-            # Only the pool: a table that was analysed while empty is planned for as if it stayed so.
+            # Only the pool: PostgreSQL would plan for a table that was analysed while empty as if it stayed empty.
             tidy(self.urls[name], "pool_addresses")
 
     def start_direct(self) -> Target:
@@ -145,7 +145,7 @@ def server_programs(site: Site) -> dict[str, int]:
 
 
 def await_http(child: Child, port: int) -> None:
-    """Return once the child answers, whatever it says."""
+    """Return once the child gives any answer."""
 
     def answers() -> bool:
         try:
@@ -160,7 +160,7 @@ def await_http(child: Child, port: int) -> None:
 
 
 def fill_pool(signer: Ed25519PrivateKey, addresses: int) -> None:
-    """Fill the product's pool with made-up addresses, signed as its signer would."""
+    """Fill the product's pool with random addresses, signed as its signer would."""
     chunks = -(-addresses // CHUNK)
     made = [["0x" + secrets.token_hex(ADDRESS_BYTES) for _ in range(CHUNK)] for _ in range(chunks)]
     signatures = [signer.sign(address_pool.chunk_message(FAMILY, number, chunk)) for number, chunk in enumerate(made)]
@@ -177,7 +177,7 @@ def fill_pool(signer: Ed25519PrivateKey, addresses: int) -> None:
 
 
 def store_rates(url: str) -> None:
-    """Write rates that stay fresh for the whole run where a price of the future is taken."""
+    """Write rates that stay fresh for the whole run, for targets that accept a time in the future."""
     with _session(url) as cursor:
         psycopg2.extras.execute_values(
             cursor,
@@ -187,14 +187,14 @@ def store_rates(url: str) -> None:
 
 
 def refresh_rates(url: str) -> None:
-    """Make the product's rates and network fees new, as its own asking would."""
+    """Refresh the product's rates and network fees, as its own worker would."""
     with _session(url) as cursor:
         cursor.execute("UPDATE rates SET quoted_at = now(), agreed_at = now()")
         cursor.execute("UPDATE network_fees SET quoted_at = now()")
 
 
 def begin_scan(url: str) -> None:
-    """Write where the scan of the network began: before that it is not offered."""
+    """Write the first block of the network's scan; without one the network is not offered."""
     with _session(url) as cursor:
         cursor.execute(
             "INSERT INTO chain_cursors (network, height, hash, block_time, head_height, started_height)"
@@ -222,7 +222,7 @@ def _seed_baseline(cursor: psycopg2.extensions.cursor, addresses: int) -> None:
 def tidy(url: str, *tables: str) -> None:
     """Vacuum and analyse tables, or all.
 
-    Otherwise an autovacuum worker does it within some round, and its processor time counts as that round's.
+    Otherwise an autovacuum worker does so during some round, and its processor time counts as that round's.
     """
     with _session(url) as cursor:
         cursor.execute(f"VACUUM (ANALYZE) {', '.join(tables)}")
