@@ -1,4 +1,4 @@
-"""Calls as actors get them, once a process of ours is known to have sent them: who asks, and a body as JSON."""
+"""Runs calls as actors get them after their stamp was checked: a caller and a body as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.settings.settings import load_settings
 
 
 def configure(database: str, **env: str) -> None:
-    """Give the actors a gateway with providers for ethereum and bsc."""
+    """Configure the actors with providers for ethereum and bsc."""
     given = {
         "ENVIRONMENT": "development",
         "DATABASE_URL": database,
@@ -26,12 +26,12 @@ def configure(database: str, **env: str) -> None:
 
 
 def performer(actor: Callable[..., CallReply]) -> Callable[[CallInfo, bytes], CallReply]:
-    """Return what the queue runs: the actor behind the reading of its body."""
+    """Return the function that the queue runs: the actor behind the reading of its body."""
     bind: Any = REGISTRY[actor.__name__].bind
     perform: Callable[[CallInfo, bytes], CallReply] = bind.args[0]
     return perform
 
 
 def ask(actor: Callable[..., CallReply], call: CallInfo, body: object) -> Any:
-    """Have an actor do something and return its answer."""
+    """Run an actor and return its response."""
     return msgspec.json.decode(performer(actor)(call, msgspec.json.encode(body)).body)

@@ -1,4 +1,4 @@
-"""The queue that actors are reached by."""
+"""Provides the queue that reaches the actors."""
 
 from __future__ import annotations
 

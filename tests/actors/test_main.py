@@ -17,7 +17,7 @@ from tests.actors.queue.workers import NAMESPACE, eventually
 
 pytestmark = pytest.mark.fresh_database
 ROOT: Final = Path(__file__).parents[2]
-# What signs, and what the modules of other queues load.
+# Modules that sign, and those that modules of other queues load.
 SIGNING: Final = ("chains.keys", "actors.addresses.fill", "embit", "eth_account", "coincurve")
 
 
@@ -40,7 +40,7 @@ def command(queue: str) -> list[str]:
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)
-def test_a_worker_works_off_its_queue_and_ends_when_it_is_told(
+def test_a_worker_works_off_its_queue_and_ends_by_a_signal(
     environment: dict[str, str], broker: SluiceBroker, number: signal.Signals
 ) -> None:
     broker.ring("prune")
@@ -64,7 +64,9 @@ def test_a_worker_works_off_its_queue_and_ends_when_it_is_told(
     ("queue", "without", "why"),
     [("invoicse", "", "invoicse"), ("maintenance", "DATABASE_URL", "DATABASE_URL")],
 )
-def test_a_worker_that_cannot_start_says_why(environment: dict[str, str], queue: str, without: str, why: str) -> None:
+def test_a_worker_that_cannot_start_names_the_reason(
+    environment: dict[str, str], queue: str, without: str, why: str
+) -> None:
     environment.pop(without, None)
     done = subprocess.run(
         command(queue), cwd=ROOT, env=environment, capture_output=True, text=True, timeout=90, check=False
@@ -75,7 +77,7 @@ def test_a_worker_that_cannot_start_says_why(environment: dict[str, str], queue:
 
 
 @pytest.mark.parametrize("queue", ["invoices", "payouts", "bulk", "batches", "webhooks", "maintenance"])
-def test_a_worker_that_signs_nothing_loads_nothing_that_signs(environment: dict[str, str], queue: str) -> None:
+def test_a_worker_that_does_not_sign_loads_no_signing_module(environment: dict[str, str], queue: str) -> None:
     assert told(environment, queue, f"[name for name in {SIGNING!r} if name in sys.modules]") == "[]"
 
 
@@ -84,20 +86,22 @@ def test_a_worker_fills_its_stash_of_addresses_ahead(environment: dict[str, str]
 
 
 @pytest.mark.parametrize(("queue", "reads_ahead"), [("invoices", True), ("payouts", True), ("webhooks", False)])
-def test_a_worker_that_is_waited_for_reads_ahead(environment: dict[str, str], queue: str, *, reads_ahead: bool) -> None:
+def test_a_worker_with_waiting_callers_reads_ahead(
+    environment: dict[str, str], queue: str, *, reads_ahead: bool
+) -> None:
     assert told(environment, queue, "[ahead.note(print), ahead._thread is not None][1]") == str(reads_ahead)
 
 
-def test_a_worker_without_messages_has_no_connection_to_postgresql(environment: dict[str, str]) -> None:
+def test_an_idle_worker_has_no_connection_to_postgresql(environment: dict[str, str]) -> None:
     assert told(environment, "webhooks", "(base.db.is_closed(), len(base._unused._held))") == "(True, 0)"
 
 
-def test_collections_of_a_worker_pass_by_what_it_loaded(environment: dict[str, str]) -> None:
+def test_garbage_collections_of_a_worker_skip_loaded_modules(environment: dict[str, str]) -> None:
     assert told(environment, "webhooks", "len(gc.get_objects()) < gc.get_freeze_count()") == "True"
 
 
 def told(environment: dict[str, str], queue: str, asked: str) -> str:
-    """Return what an expression gives in a process that did what a worker does before its first message."""
+    """Return an expression's value in a process that has started like a worker."""
     script = (
         f"import gc, sys, threading; sys.argv = ['dramatiq', 'actors.main', '-Q', {queue!r}]; import actors.main;"
         f"from models.db import base; from models.db.ahead import ahead; print({asked})"

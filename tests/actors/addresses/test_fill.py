@@ -1,4 +1,4 @@
-"""The signer's job, filling the pool, and the maintenance job beside it."""
+"""The signer fills the address pool, and maintenance returns lost reservations."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ ETHEREUM = load_catalogue("development").networks["ethereum"]
 
 @pytest.fixture(autouse=True)
 def signer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # The process keeps one: its pace is that of an earlier test's database.
+    # The process keeps its pace, which an earlier test's database set.
     monkeypatch.setattr(address_pool, "_demand", address_pool._Demand())
     configure(KEYS.pool_public_key)
     yield
@@ -54,14 +54,14 @@ def test_an_empty_pool_is_filled_to_the_high_mark() -> None:
     assert 200 <= level("evm") < 200 + CHUNK
 
 
-def test_the_addresses_are_the_wallets_in_order() -> None:
+def test_the_pool_has_the_wallets_addresses_in_order() -> None:
     fill_address_pool("evm")
     stash = AddressStash(KEYS.pool_public_key)
 
     assert [stash.take("evm") for _ in range(70)] == list(enumerate(KEYS.deposit_addresses(ETHEREUM, range(70))))
 
 
-def test_a_pool_above_the_low_mark_is_left_alone() -> None:
+def test_a_pool_above_the_low_mark_is_not_filled() -> None:
     fill_address_pool("evm")
     before = next_chunk("evm")
     reserve("evm", level("evm") - 100)
@@ -80,7 +80,7 @@ def test_a_pool_below_the_low_mark_is_filled_again() -> None:
     assert 200 <= level("evm") < 200 + CHUNK
 
 
-def test_a_pool_is_filled_further_the_faster_it_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pool_emptied_faster_is_filled_further(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(address_pool, "monotonic", lambda: clock[0])
     fill_address_pool("evm")
@@ -89,7 +89,7 @@ def test_a_pool_is_filled_further_the_faster_it_is_emptied(monkeypatch: pytest.M
 
     fill_address_pool("evm")
 
-    # 150 a second: what ten seconds take, after five of which it is filled again.
+    # At 150 a second: the addresses of ten seconds, refilled after five.
     assert 1500 <= level("evm") < 1500 + CHUNK
     reserve("evm", level("evm") - 749)
     clock[0] += 1000
@@ -101,10 +101,10 @@ def test_a_pool_is_filled_further_the_faster_it_is_emptied(monkeypatch: pytest.M
     reserve("evm", level("evm") - 100)
     clock[0] += 1_000_000
     fill_address_pool("evm")
-    assert level("evm") == 100, "what was taken long ago counts no more"
+    assert level("evm") == 100, "addresses taken long ago do not count"
 
 
-def test_filling_twice_at_once_leaves_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_concurrent_fillings_leave_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     # Another signer writes the second chunk while this one derives it.
     def interrupted(family: str, chunk: int, addresses: tuple[str, ...], signature: bytes) -> bool:
         if chunk == 1:
@@ -118,7 +118,7 @@ def test_filling_twice_at_once_leaves_one_pool(monkeypatch: pytest.MonkeyPatch) 
     assert one("SELECT count(*) FROM pool_addresses") == (2 * CHUNK,)
 
 
-def test_a_signer_whose_wallet_is_another_touches_nothing() -> None:
+def test_a_signer_with_another_wallet_writes_nothing() -> None:
     configure(Keys("test " * 11 + "junk").pool_public_key)
 
     with structlog.testing.capture_logs() as logs:
@@ -128,7 +128,7 @@ def test_a_signer_whose_wallet_is_another_touches_nothing() -> None:
     assert [entry["log_level"] for entry in logs] == ["critical"]
 
 
-def test_a_signer_may_not_know_the_public_key() -> None:
+def test_a_signer_works_without_the_public_key() -> None:
     configure("")
 
     fill_address_pool("evm")
@@ -147,7 +147,7 @@ def test_no_secret_is_logged_or_stored() -> None:
     assert "abandon" not in stored[0]
 
 
-def test_the_wallet_is_opened_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wallet_is_opened_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[object] = []
     monkeypatch.setattr(held_keys, "load_keys", lambda settings: opened.append(settings) or KEYS)  # type: ignore[func-returns-value]
     for _ in range(3):
@@ -160,11 +160,11 @@ def test_filling_is_fast_enough_for_a_new_gateway() -> None:
     started = time.process_time()
     fill_pool(ETHEREUM, KEYS, low=1, high=1_000)
 
-    # Some 10,000 addresses a second were measured; a tenth of it would still do.
+    # About 10,000 addresses a second were measured; a tenth of that would be enough.
     assert time.process_time() - started < 1.0
 
 
-def test_lost_claims_come_back() -> None:
+def test_lost_reservations_are_returned() -> None:
     fill_address_pool("evm")
     reserve("evm", 5)
     reclaim_addresses()

@@ -1,4 +1,4 @@
-"""A gateway with rates and fees, whose workers begin their round anew; its books are sound after every test."""
+"""A gateway with rates and fees, whose workers begin a new round; its books are sound after every test."""
 
 from __future__ import annotations
 

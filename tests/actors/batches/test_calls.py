@@ -1,4 +1,4 @@
-"""Taking batches and doing their items: each once, each as its own endpoint would, and in order where that is asked."""
+"""Creates batches and does their items: each once, as its own endpoint would, and in order if requested."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def payment_of(shop: UUID, **order: Any) -> InvoiceRow:
     return found
 
 
-# Taking -------------------------------------------------------------------------------------------------------------
+# Creation ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_batch_is_taken_whole_and_its_work_is_asked_for(shop: UUID, rung: list[str]) -> None:
+def test_a_batch_is_stored_whole_and_its_actor_is_notified(shop: UUID, rung: list[str]) -> None:
     batch_id = take(shop, [PAYMENT | {"order_id": "a"}, 5, {"order_id": 7}], on_error="stop", principal="pk_me")
 
     assert rows("SELECT id, kind, on_error, status, count, created_by, request_id FROM batches") == [
@@ -83,7 +83,7 @@ def test_a_batch_is_taken_whole_and_its_work_is_asked_for(shop: UUID, rung: list
     assert rung == ["run_batches"]
 
 
-def test_the_most_items_there_may_be_are_taken(shop: UUID) -> None:
+def test_a_batch_may_have_the_maximum_number_of_items(shop: UUID) -> None:
     batch_id = take(shop, [AGNOSTIC] * 5_000)
 
     assert one("SELECT count(*), min(position), max(position) FROM batch_items WHERE batch_id = %s", (batch_id,)) == (
@@ -91,7 +91,7 @@ def test_the_most_items_there_may_be_are_taken(shop: UUID) -> None:
     )  # fmt: skip
 
 
-def test_the_same_key_gives_the_same_batch(shop: UUID) -> None:
+def test_the_same_key_returns_the_same_batch(shop: UUID) -> None:
     batch_id = take(shop, [AGNOSTIC], call=info(shop, "k"))
 
     with pytest.raises(ReplayedError) as again:
@@ -101,7 +101,7 @@ def test_the_same_key_gives_the_same_batch(shop: UUID) -> None:
     assert count("batches") == 1
 
 
-def test_a_gateway_without_batches_takes_none_but_ends_those_it_took(database: str, shop: UUID) -> None:
+def test_a_gateway_with_batches_disabled_refuses_new_ones_but_ends_old_ones(database: str, shop: UUID) -> None:
     before = take(shop, [AGNOSTIC], call=info(shop, "k"))
     configure(database, BATCHES_ENABLED="false")
 
@@ -118,7 +118,7 @@ def test_a_gateway_without_batches_takes_none_but_ends_those_it_took(database: s
 # Payments -----------------------------------------------------------------------------------------------------------
 
 
-def test_payments_are_created_as_one_by_one(shop: UUID) -> None:
+def test_batch_payments_equal_single_ones(shop: UUID) -> None:
     batch_id = take(shop, [PAYMENT | {"order_id": "a"}, AGNOSTIC])
 
     run_all()
@@ -132,7 +132,7 @@ def test_payments_are_created_as_one_by_one(shop: UUID) -> None:
     assert count("calls") == 1, "an item leaves no call behind"
 
 
-def test_an_order_id_that_has_its_payment_gives_that_one(shop: UUID) -> None:
+def test_an_order_id_with_a_payment_returns_it(shop: UUID) -> None:
     batch_id = take(shop, [PAYMENT | {"order_id": "a"}] * 3)
 
     run_all()
@@ -141,7 +141,7 @@ def test_an_order_id_that_has_its_payment_gives_that_one(shop: UUID) -> None:
     assert count("invoices") == 1
 
 
-def test_what_exists_is_given_even_where_it_could_not_be_created_now(shop: UUID) -> None:
+def test_an_existing_payment_is_returned_even_if_it_could_not_be_created_now(shop: UUID) -> None:
     take(shop, [PAYMENT | {"order_id": "a"}])
     run_all()
     again = take(shop, [PAYMENT | {"order_id": "a", "amount": "0.01"}])
@@ -151,7 +151,7 @@ def test_what_exists_is_given_even_where_it_could_not_be_created_now(shop: UUID)
     assert statuses(again) == ["success"]
 
 
-def test_an_expired_payment_is_revived_where_that_is_asked(shop: UUID) -> None:
+def test_an_expired_payment_is_revived_if_requested(shop: UUID) -> None:
     expired, live = (payment_of(shop, order_id=order) for order in ("a", "b"))
     execute("UPDATE invoices SET status = 'expired', is_final = true WHERE id = %s", (expired.id,))
     batch_id = take(shop, [PAYMENT | {"order_id": order, "is_refresh": True} for order in ("a", "b", "c")])
@@ -163,7 +163,7 @@ def test_an_expired_payment_is_revived_where_that_is_asked(shop: UUID) -> None:
     assert {item["payment_status"] for item in found} == {"check"}
 
 
-def test_a_malformed_item_fails_by_itself_with_its_own_error(shop: UUID) -> None:
+def test_a_malformed_item_fails_alone_with_its_own_error(shop: UUID) -> None:
     broken = {
         "request.bad_field": [None, 5, "text", [], PAYMENT | {"order_id": "\ud800"}, PAYMENT | {"theme": "blue"}],
         "payment.bad_amount": [{}, PAYMENT | {"amount": 10**40}, PAYMENT | {"amount": "1e3"}],
@@ -193,19 +193,19 @@ def test_a_batch_leaves_addresses_for_single_payments(database: str, shop: UUID)
     assert statuses(batch_id) == ["success", "success"]
 
 
-def test_addresses_that_were_not_needed_go_back(shop: UUID) -> None:
+def test_unused_addresses_return_to_the_pool(shop: UUID) -> None:
     take(shop, [PAYMENT | {"order_id": "a"}] * 40)
 
     run_all()
 
-    # One has an owner, and at most a stash of them is with the process.
+    # One has an owner, and the process holds at most a stash of them.
     assert level("evm") >= FREE_ADDRESSES - 1 - STASH
 
 
 # Payouts and refunds ------------------------------------------------------------------------------------------------
 
 
-def test_payouts_hold_their_money_and_are_sent(shop: UUID, key: str, rung: list[str]) -> None:
+def test_batch_payouts_hold_their_money_and_notify_the_signer(shop: UUID, key: str, rung: list[str]) -> None:
     batch_id = take(shop, payouts_of(1, 2), kind="payout", principal=key)
 
     run_all()
@@ -218,7 +218,7 @@ def test_payouts_hold_their_money_and_are_sent(shop: UUID, key: str, rung: list[
     assert [bell for bell in rung if bell != "run_batches"] == ["deliver_webhooks", "broadcast:ethereum"] * 2
 
 
-def test_payouts_fail_one_by_one(shop: UUID, key: str) -> None:
+def test_batch_payouts_fail_one_by_one(shop: UUID, key: str) -> None:
     first = payouts_of(1)[0]
     orders = [
         first,
@@ -252,7 +252,7 @@ def test_refunds_are_made_once(shop: UUID, key: str) -> None:
     assert rows("SELECT count(*) FROM payouts WHERE invoice_id = %s", (payment.id,)) == [(1,)]
 
 
-def test_an_item_finds_nothing_of_another_merchants(shop: UUID, key: str) -> None:
+def test_an_item_finds_no_object_of_another_merchant(shop: UUID, key: str) -> None:
     other = merchant()
     theirs = paid(Chain(), payment_of(other, order_id="theirs"))
     take(shop, [AGNOSTIC | {"order_id": "mine"}])
@@ -266,7 +266,7 @@ def test_an_item_finds_nothing_of_another_merchants(shop: UUID, key: str) -> Non
     assert items_of(same)[0].result["uuid"] != str(theirs.id)
 
 
-def test_a_revoked_key_moves_no_money_any_more(shop: UUID, key: str) -> None:
+def test_a_revoked_keys_batch_moves_no_money(shop: UUID, key: str) -> None:
     ids = [
         take(shop, payouts_of(1), kind="payout", principal=key),
         take(shop, [{"order_id": "a"}], kind="refund", principal=key),
@@ -283,7 +283,7 @@ def test_a_revoked_key_moves_no_money_any_more(shop: UUID, key: str) -> None:
 # In order -----------------------------------------------------------------------------------------------------------
 
 
-def test_after_the_first_failure_the_rest_is_skipped(shop: UUID, key: str) -> None:
+def test_in_order_the_first_failure_skips_the_rest(shop: UUID, key: str) -> None:
     orders = [*payouts_of(1, 2), PAYOUT, *payouts_of(*range(3, 30))]
     batch_id = take(shop, orders, kind="payout", on_error="stop", principal=key)
 
@@ -300,13 +300,13 @@ def test_several_workers_keep_the_order(shop: UUID) -> None:
     assert at_once(4, lambda _: work_on()) == [None] * 4
 
     assert statuses(batch_id) == ["success"] * 40
-    # Identifiers grow with time.
+    # Ids grow with time.
     made = [item.result["uuid"] for item in items_of(batch_id)]
     assert made == sorted(made)
     assert count("invoices") == 40
 
 
-def test_nothing_overtakes_an_item_that_is_put_off(shop: UUID) -> None:
+def test_a_postponed_item_is_not_overtaken_in_order(shop: UUID) -> None:
     ordered = take(shop, [PAYMENT, AGNOSTIC], on_error="stop")
     other = take(shop, [AGNOSTIC])
     execute("DELETE FROM rates WHERE currency = 'USDT'")
@@ -321,10 +321,10 @@ def test_nothing_overtakes_an_item_that_is_put_off(shop: UUID) -> None:
     assert statuses(ordered) == ["success", "success"]
 
 
-# What passes, and what does not -------------------------------------------------------------------------------------
+# Temporary and lasting failures -----------------------------------------------------------------------------------
 
 
-def test_what_the_gateway_cannot_do_just_now_is_tried_again_but_not_for_ever(shop: UUID) -> None:
+def test_a_temporary_failure_is_retried_a_bounded_number_of_times(shop: UUID) -> None:
     execute("DELETE FROM rates WHERE currency = 'USDT'")
     batch_id = take(shop, [PAYMENT, AGNOSTIC])
 
@@ -339,7 +339,7 @@ def test_what_the_gateway_cannot_do_just_now_is_tried_again_but_not_for_ever(sho
     assert status_of(batch_id) == "completed"
 
 
-def test_a_bug_fails_its_item_alone_and_says_nothing_of_itself(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_fails_its_item_alone_and_shows_no_details(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     batch_id = take(shop, [{"amount": "1"}, AGNOSTIC])
     read = batch_orders.read_payment
 

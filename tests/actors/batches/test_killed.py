@@ -1,4 +1,4 @@
-"""Real worker processes on real queues: a batch outlives every one of them that is killed in the middle of it."""
+"""A batch survives real worker processes that are killed in the middle of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Start = Callable[[], "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def start(redis_url: str, database: str) -> Iterator[Start]:
-    """Starts workers that serve the queue of batches; none outlives its test."""
+    """Start workers that serve the queue of batches, and end them with the test."""
     configure(database)
     charge()
     trade(USD="1", USDT="1", ETH="2000")
@@ -51,7 +51,7 @@ def start(redis_url: str, database: str) -> Iterator[Start]:
     with contextlib.ExitStack() as workers:
 
         def run() -> subprocess.Popen[bytes]:
-            # A group of its own, which is killed as a whole.
+            # A process group of its own, which is killed as a whole.
             worker = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
             workers.callback(kill, worker)
             return worker
@@ -72,7 +72,7 @@ def done() -> int:
 
 
 @pytest.mark.parametrize("on_error", ["continue", "stop"])
-def test_a_batch_outlives_its_workers(start: Start, broker: SluiceBroker, on_error: str) -> None:
+def test_a_batch_survives_its_killed_workers(start: Start, broker: SluiceBroker, on_error: str) -> None:
     bells.use(broker.ring)
     shop = merchant()
     endpoint(shop)
@@ -82,7 +82,7 @@ def test_a_batch_outlives_its_workers(start: Start, broker: SluiceBroker, on_err
     payments = take(shop, [AGNOSTIC] * SIZE, on_error=on_error)
 
     def reached(least: int) -> bool:
-        # As the scheduler does: a ring that a dead worker took with it is not answered any more.
+        # As the scheduler does: the notification of a dead worker is lost.
         broker.ring("run_batches")
         return done() >= least
 

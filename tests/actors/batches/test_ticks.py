@@ -1,4 +1,4 @@
-"""Workers that do batches side by side, die in the middle, or are in each other's way: every item is done once."""
+"""Concurrent workers that die or block each other do every item of a batch once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("gateway")
 
 
 class KilledError(BaseException):
-    """Ends a worker in the middle, as SIGKILL does: nothing that it would do afterwards is done."""
+    """Ends a worker in the middle like SIGKILL: no code of it runs afterwards."""
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def payouts_of(amount: int) -> list[dict[str, Any]]:
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException, *, at: Callable[[Leased], bool]) -> None:
-    """Make a step on some items raise after it was done."""
+    """Make a step raise on some items after it was done."""
     step = getattr(batch_items, name)
 
     def stumble(item: Leased, *args: Any, **options: Any) -> Any:
@@ -69,23 +69,23 @@ def run_and_die() -> None:
         batch_runs.run_batches()
 
 
-# Side by side -------------------------------------------------------------------------------------------------------
+# Concurrent workers -------------------------------------------------------------------------------------------------
 
 
-def test_several_workers_do_every_item_once(shop: UUID) -> None:
+def test_concurrent_workers_do_every_item_once(shop: UUID) -> None:
     payments = take(shop, [AGNOSTIC] * 60)
     payouts = take(shop, payouts_of(40), kind="payout", principal=key_of(shop))
 
     assert at_once(4, lambda _: work_on()) == [None] * 4
 
     assert set(statuses(payments) + statuses(payouts)) == {"success"}
-    # Without an order_id, a payment that was made twice would be two.
+    # Without an order_id, a payment that was made twice would show as two.
     assert (count("invoices"), count("payouts")) == (60, 40)
     assert held(shop)["payout_held"] == 40 * (USDT + FEE)
     assert {status_of(payments), status_of(payouts)} == {"completed"}
 
 
-def test_counts_are_exact_at_the_end(shop: UUID) -> None:
+def test_final_counts_are_exact(shop: UUID) -> None:
     batch_id = take(shop, [AGNOSTIC, 5, AGNOSTIC, {}])
 
     at_once(3, lambda _: work_on())
@@ -96,7 +96,7 @@ def test_counts_are_exact_at_the_end(shop: UUID) -> None:
     assert found.completed_at is not None
 
 
-def test_a_ring_with_work_rings_before_it_and_after_it(
+def test_a_tick_with_work_notifies_before_and_after_it(
     shop: UUID, rung: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take(shop, [AGNOSTIC])
@@ -110,14 +110,14 @@ def test_a_ring_with_work_rings_before_it_and_after_it(
     assert (told, rung) == ([1], ["run_batches"] * 2)
     rung.clear()
     batch_runs.run_batches()
-    assert rung == [], "a worker without work rings nobody"
+    assert rung == [], "a worker without work sends no notification"
 
 
-def test_nobodys_thousands_stand_before_somebodys_one(shop: UUID) -> None:
+def test_a_merchants_thousands_do_not_delay_anothers_item(shop: UUID) -> None:
     crowd = take(shop, [AGNOSTIC] * 500)
     others = [take(merchant(), [AGNOSTIC]) for _ in range(40)]
 
-    # 41 merchants, 16 items a ring: three rings are a round.
+    # 41 merchants, 16 items a tick: three ticks are a round.
     for _ in range(3):
         batch_runs.run_batches()
 
@@ -125,7 +125,7 @@ def test_nobodys_thousands_stand_before_somebodys_one(shop: UUID) -> None:
     assert 0 < statuses(crowd).count("success") <= 3 * batch_runs.ITEMS_A_RING
 
 
-def test_a_merchants_later_batch_is_done_while_its_first_one_waits(shop: UUID) -> None:
+def test_a_merchants_later_batch_is_done_while_the_first_waits(shop: UUID) -> None:
     ordered = [take(shop, [AGNOSTIC, AGNOSTIC], on_error="stop") for _ in range(stored.BATCHES_A_TURN + 1)]
     execute("UPDATE batch_items SET due_at = app_now() + interval '1 hour' WHERE position = 0")
     later = take(shop, [AGNOSTIC])
@@ -136,11 +136,11 @@ def test_a_merchants_later_batch_is_done_while_its_first_one_waits(shop: UUID) -
     assert statuses(later) == ["success"]
 
 
-# Dying --------------------------------------------------------------------------------------------------------------
+# Dying workers ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("on_error", ["continue", "stop"])
-def test_a_worker_that_dies_before_its_commit_leaves_nothing(
+def test_a_worker_that_dies_before_its_commit_leaves_no_effect(
     shop: UUID, on_error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch_id = take(shop, payouts_of(4), kind="payout", on_error=on_error, principal=key_of(shop))
@@ -151,7 +151,7 @@ def test_a_worker_that_dies_before_its_commit_leaves_nothing(
     assert statuses(batch_id) == ["success", "success", "pending", "pending"]
     assert held(shop)["payout_held"] == 2 * (USDT + FEE)
     run_all()
-    assert statuses(batch_id)[2] == "pending", "its lease has not ended"
+    assert statuses(batch_id)[2] == "pending", "the lease has not ended"
     pass_by()
     run_all()
 
@@ -159,7 +159,7 @@ def test_a_worker_that_dies_before_its_commit_leaves_nothing(
     assert held(shop)["payout_held"] == 4 * (USDT + FEE)
 
 
-def test_what_was_committed_is_not_done_again(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_committed_item_is_not_done_again(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     batch_id = take(shop, [AGNOSTIC] * 3)
     with monkeypatch.context() as patched:
         patched.setattr(batch_runs.Run, "do", kill_after_commit(batch_runs.Run.do))
@@ -183,7 +183,7 @@ def kill_after_commit(do: Callable[..., None]) -> Callable[..., None]:
     return done
 
 
-def test_what_was_made_is_sent_even_if_the_worker_fails_afterwards(
+def test_a_created_payouts_notification_is_sent_even_if_the_worker_fails_later(
     shop: UUID, rung: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take(shop, payouts_of(2), kind="payout", principal=key_of(shop))
@@ -195,7 +195,7 @@ def test_what_was_made_is_sent_even_if_the_worker_fails_afterwards(
     assert "broadcast:ethereum" in rung
 
 
-def test_an_item_that_kills_its_workers_is_given_up_and_no_other(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_item_that_kills_its_workers_is_given_up_alone(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     batch_id = take(shop, [AGNOSTIC] * 4)
     failing(monkeypatch, "lock", KilledError(), at=lambda item: item.position == 1 and item.body != "")
     side_by_side = batch_items.lock_together
@@ -211,7 +211,7 @@ def test_an_item_that_kills_its_workers_is_given_up_and_no_other(shop: UUID, mon
     assert status_of(batch_id) == "completed"
 
 
-def test_an_item_that_is_put_off_often_is_not_taken_for_a_killer(shop: UUID) -> None:
+def test_an_often_postponed_item_does_not_count_as_a_killer(shop: UUID) -> None:
     execute("DELETE FROM rates")
     batch_runs.context().market.forget()
     batch_id = take(shop, [AGNOSTIC])
@@ -226,7 +226,7 @@ def test_an_item_that_is_put_off_often_is_not_taken_for_a_killer(shop: UUID) -> 
     assert statuses(batch_id) == ["success"]
 
 
-def test_the_next_round_completes_what_a_dead_worker_did_not(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_round_completes_a_dead_workers_batch(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     batch_id = take(shop, [AGNOSTIC])
     with monkeypatch.context() as patched:
         patched.setattr(stored, "complete", raising(KilledError()))
@@ -245,13 +245,11 @@ def raising(error: BaseException) -> Callable[..., None]:
     return stumble
 
 
-# In each other's way ------------------------------------------------------------------------------------------------
+# Blocked workers ----------------------------------------------------------------------------------------------------
 
 
-def test_a_worker_whose_lease_ended_can_neither_finish_nor_fail_its_item(
-    shop: UUID, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While the first one plans its item, its lease ends, and a second one does all there is."""
+def test_a_worker_whose_lease_ended_cannot_end_its_item(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the first worker plans its item, its lease ends, and a second worker does all items."""
     batch_id = take(shop, [AGNOSTIC, {}])
     begin = batch_items.begin
     seconds = count_up()
@@ -270,7 +268,7 @@ def test_a_worker_whose_lease_ended_can_neither_finish_nor_fail_its_item(
     assert count("invoices") == 1
 
 
-def test_an_item_whose_money_is_held_up_waits_and_its_worker_does_not(
+def test_an_item_whose_money_is_locked_waits_without_blocking_its_worker(
     shop: UUID, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocked = take(shop, payouts_of(8), kind="payout", principal=key_of(shop))
@@ -285,7 +283,7 @@ def test_an_item_whose_money_is_held_up_waits_and_its_worker_does_not(
         batch_runs.run_batches()
 
         assert (set(statuses(blocked)), statuses(other)) == ({"pending"}, ["success"])
-        # The first of it met the lock, the rest was not tried; and the other merchant's.
+        # The first item met the lock, the others were not tried; and the other merchant's was done.
         assert tried.count(0) == 2
         assert set(tried) == {0}
     pass_by()
@@ -293,7 +291,7 @@ def test_an_item_whose_money_is_held_up_waits_and_its_worker_does_not(
     assert statuses(blocked) == ["success"] * 8
 
 
-def test_in_order_no_worker_takes_an_item_before_another_has_ended_the_one_before(shop: UUID) -> None:
+def test_in_order_an_item_waits_for_the_end_of_the_one_before(shop: UUID) -> None:
     take(shop, [AGNOSTIC] * 3, on_error="stop")
     with transaction():
         turn = stored.lease_turn(limit=16, after=NIL)
@@ -311,7 +309,7 @@ def test_in_order_no_worker_takes_an_item_before_another_has_ended_the_one_befor
     assert [item.position for item in again.items] == [0, 1, 2]
 
 
-def test_a_failure_is_not_recorded_over_what_another_made(shop: UUID) -> None:
+def test_a_failure_does_not_overwrite_another_workers_result(shop: UUID) -> None:
     batch_id = take(shop, [AGNOSTIC])
     with transaction():
         (mine,) = stored.lease_turn(limit=1, after=NIL).items

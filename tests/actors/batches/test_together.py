@@ -1,4 +1,4 @@
-"""Payments of a batch that are created side by side: each item as if it had been done alone, and fewer statements."""
+"""Creates a batch's payments together, with the results of single creation and fewer statements."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BELOW_MINIMUM = PAYMENT | {"amount": "0.01"}
 
 
 class KilledError(BaseException):
-    """Ends a worker in the middle, as SIGKILL does."""
+    """Ends a worker in the middle, like SIGKILL."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def shop() -> UUID:
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Note the positions of items that were done alone."""
+    """Record the positions of items that were done alone."""
     done: list[int] = []
     end = batch_runs.Run._end
 
@@ -59,7 +59,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def instead(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, happens: Callable[[], object]) -> None:
-    """Have something happen once, right before a step is taken."""
+    """Run work once, right before a step."""
     step = getattr(owner, name)
     due = [happens]
 
@@ -78,7 +78,7 @@ def fail(error: BaseException) -> Callable[[], object]:
     return stumble
 
 
-def test_what_is_plainly_new_is_created_in_one_go(shop: UUID, alone: list[int]) -> None:
+def test_new_payments_are_created_by_one_statement(shop: UUID, alone: list[int]) -> None:
     batch_id = take(shop, [PAYMENT | {"order_id": f"o-{number}"} for number in range(5)] + [AGNOSTIC] * 3)
 
     run_all()
@@ -88,10 +88,10 @@ def test_what_is_plainly_new_is_created_in_one_go(shop: UUID, alone: list[int]) 
     assert [result["order_id"] for result in results] == [f"o-{number}" for number in range(5)] + [""] * 3
     assert len({result["uuid"] for result in results}) == count("invoices") == 8
     assert len({result["address"] for result in results[:5]} - {""}) == 5
-    assert count("calls") == 1, "the batch's own: nobody asks for a call of an item"
+    assert count("calls") == 1, "only the batch's call: items have none"
 
 
-def test_what_is_not_plainly_new_is_done_alone_and_after_the_others(shop: UUID, alone: list[int]) -> None:
+def test_other_payments_are_done_alone_after_the_new_ones(shop: UUID, alone: list[int]) -> None:
     first = PAYMENT | {"order_id": "a"}
     batch_id = take(shop, [first, BELOW_MINIMUM, 5, AGNOSTIC, first, first | {"is_refresh": True}])
 
@@ -116,7 +116,7 @@ def test_what_is_not_plainly_new_is_done_alone_and_after_the_others(shop: UUID, 
     [([AGNOSTIC] * 3, {"on_error": "stop"}), ([AGNOSTIC], {})],
     ids=["in order", "one"],
 )
-def test_in_order_and_by_itself_each_is_done_alone(
+def test_ordered_and_single_items_are_done_alone(
     shop: UUID, alone: list[int], items: list[Any], more: dict[str, Any]
 ) -> None:
     batch_id = take(shop, items, **more)
@@ -126,7 +126,7 @@ def test_in_order_and_by_itself_each_is_done_alone(
     assert (statuses(batch_id), alone) == (["success"] * len(items), list(range(len(items))))
 
 
-def test_what_fails_side_by_side_is_done_alone_and_its_addresses_go_back(
+def test_items_that_fail_together_are_done_alone_and_return_their_addresses(
     shop: UUID, alone: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch_id = take(shop, [PAYMENT] * 2)
@@ -147,9 +147,7 @@ def test_what_fails_side_by_side_is_done_alone_and_its_addresses_go_back(
     assert count(f"address_owners WHERE ordinal = ANY(ARRAY{given_back})") == 0
 
 
-def test_terms_that_change_in_between_are_read_again(
-    shop: UUID, alone: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_terms_changed_meanwhile_are_read_again(shop: UUID, alone: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     batch_id = take(shop, [AGNOSTIC] * 2)
     change = "UPDATE merchants SET own_fee_ppm = 0, terms_version = terms_version + 1"
     instead(monkeypatch, batch_items, "lock_together", lambda: execute(change))
@@ -160,7 +158,7 @@ def test_terms_that_change_in_between_are_read_again(
     assert count("invoices WHERE fee_ppm = 0") == 2
 
 
-def test_an_item_that_another_worker_has_by_now_is_not_done(
+def test_an_item_taken_by_another_worker_is_not_done(
     shop: UUID, alone: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch_id = take(shop, [AGNOSTIC] * 3)
@@ -173,7 +171,7 @@ def test_an_item_that_another_worker_has_by_now_is_not_done(
     assert (count("invoices"), alone) == (2, [1])
 
 
-def test_what_was_begun_before_is_done_alone(shop: UUID, alone: list[int]) -> None:
+def test_an_item_that_was_begun_before_is_done_alone(shop: UUID, alone: list[int]) -> None:
     take(shop, [AGNOSTIC] * 3)
     execute("UPDATE batch_items SET begun = 1 WHERE position = 1")
 
@@ -183,7 +181,7 @@ def test_what_was_begun_before_is_done_alone(shop: UUID, alone: list[int]) -> No
 
 
 @pytest.mark.parametrize("step", ["lock_together", "succeed_together"])
-def test_a_worker_that_dies_in_between_leaves_nothing(
+def test_a_worker_that_dies_in_between_leaves_no_effect(
     shop: UUID, alone: list[int], monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     batch_id = take(shop, [PAYMENT] * 3)
@@ -198,7 +196,7 @@ def test_a_worker_that_dies_in_between_leaves_nothing(
     assert (statuses(batch_id), alone, count("invoices")) == (["success"] * 3, [0, 1, 2], 3)
 
 
-def test_a_store_that_is_gone_ends_the_ring(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_store_ends_the_tick(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     batch_id = take(shop, [AGNOSTIC] * 2)
     instead(monkeypatch, batch_items, "lock_together", fail(StoreUnavailableError("gone")))
 
@@ -222,7 +220,7 @@ def test_items_are_locked_in_the_transaction_of_their_effect() -> None:
         batch_items.lock_together([])
 
 
-def test_a_thread_rests_after_it_created_side_by_side_and_not_without_end(
+def test_a_thread_pauses_for_a_bounded_time_after_creating_together(
     shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rested: list[float] = []

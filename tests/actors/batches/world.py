@@ -1,4 +1,4 @@
-"""Batches for tests: taken as the API takes them, done as a worker does them."""
+"""Creates batches as the API does, and does them as a worker does."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from tests.models.queue.builders import info
 PAYMENT: Final = {"amount": "10", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
 AGNOSTIC: Final = {"amount": "10", "currency": "USD"}
 PAYOUT: Final = {"amount": "1", "currency": "USDT", "network": "ethereum", "address": RECIPIENT}
-# Where a test has addresses: two chunks of them.
+# For tests with addresses: two chunks of them.
 FREE_ADDRESSES: Final = 128
-# More rings than any batch of a test needs.
+# More ticks than any batch of a test needs.
 RINGS_MAX: Final = 200
 
 _SCHEMAS: Final[dict[BatchKind, tuple[str, type[CreateBatch], Any]]] = {
@@ -45,7 +45,7 @@ _SCHEMAS: Final[dict[BatchKind, tuple[str, type[CreateBatch], Any]]] = {
 
 
 class Item(NamedTuple):
-    """An item as it stands."""
+    """The stored state of an item."""
 
     status: str
     result: Any
@@ -54,7 +54,7 @@ class Item(NamedTuple):
 
 
 def configure(database: str, **env: str) -> None:
-    """A gateway with providers for ethereum and bsc."""
+    """Configure a gateway with providers for ethereum and bsc."""
     # Small enough for the pools of tests.
     asking.configure(database, **{"ADDRESS_PUBLIC_KEY": PUBLIC_KEY, "POOL_LOW": "2"} | env)
     begin_scans()
@@ -74,7 +74,7 @@ def take(
     principal: str = "pk_nobody",
     call: CallInfo | None = None,
 ) -> UUID:
-    """Have a batch taken and return its id."""
+    """Create a batch and return its id."""
     name, schema, actor = _SCHEMAS[kind]
     body = read_request(schema, {name: list(items), "on_error": on_error}, own_hosts=frozenset())
     asked = replace(call or info(merchant_id), principal_id=principal)
@@ -84,7 +84,7 @@ def take(
 
 
 def run_all() -> None:
-    """Ring until a ring changes nothing: there is nothing left to do now."""
+    """Run ticks until one changes nothing."""
     before = None
     for _ in range(RINGS_MAX):
         batch_runs.run_batches()
@@ -96,7 +96,7 @@ def run_all() -> None:
 
 
 def work_on(limit_s: float = 60.0) -> None:
-    """Ring, as one of several workers, until every batch is completed."""
+    """Run ticks, as one of several workers, until every batch is completed."""
     until = time.monotonic() + limit_s
     while one("SELECT 1 FROM batches WHERE status <> 'completed'"):
         assert time.monotonic() < until, "the batches do not come to an end"
@@ -104,7 +104,7 @@ def work_on(limit_s: float = 60.0) -> None:
 
 
 def pass_by(seconds: int = LEASE_S + 1) -> None:
-    """Let time pass: by default, until leases have ended."""
+    """Move the clock: by default, until leases have ended."""
     execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
     context.context().market.forget()
 
@@ -119,7 +119,7 @@ def items_of(batch_id: UUID) -> list[Item]:
 
 
 def statuses(batch_id: UUID) -> list[str]:
-    """Return what became of each item: success, pending, or the code of its error."""
+    """Return each item's status: success, pending, or the code of its error."""
     return [item.code or item.status for item in items_of(batch_id)]
 
 

@@ -1,7 +1,7 @@
-"""Quotes without clockwork, in random histories: every look shows what a tick of every second would have made.
+"""Compares shown quotes with those of a tick every second, in random histories.
 
-Payments come to blocks and to the pools, grow doubtful, are lost, found late and taken by reorgs; a merchant takes
-strays and short payments for paid, and refreshes what expired. HISTORIES plays that many under make soak.
+Payments enter blocks and pools, grow doubtful, are lost, found late and reversed by reorgs. A merchant accepts strays
+and short payments, and refreshes expired invoices. HISTORIES sets the number under make soak.
 """
 
 from __future__ import annotations
@@ -79,19 +79,19 @@ class RandomRates:
 
 
 class Ticked(EagerInvoice):
-    """An invoice by ticks, as what came to it is read from the database."""
+    """An invoice by ticks, whose payments are read from the database."""
 
-    # Of deposits (units, when they were seen); of sightings that are soon their units.
+    # Deposits as (units, when they were seen); the units of sightings that are soon included.
     deposits: tuple[tuple[int, datetime], ...] = ()
     soon: tuple[int, ...] = ()
-    # The expiries after which it was revived, each with the number of the quote that began then.
+    # The expiries that a revival followed, each with the number of the quote that began then.
     revivals: tuple[tuple[datetime, int], ...] = ()
     is_open = True
 
     def judged(self) -> Generation:
         """Return the first quote that deposits held before the next was made, else the newest."""
         for quote, after in pairwise(self.generations):
-            # A payment of after the former expiry is judged by the revival that ended the quotes of before.
+            # A payment after the former expiry is judged by the revival, which ended the earlier quotes.
             end = min((at for at, number in self.revivals if number >= after.number), default=after.valid_from)
             units = sum(units for units, seen_at in self.deposits if seen_at < after.valid_from and seen_at <= end)
             if units * HOLDING_PART >= quote.quote.payer_units:
@@ -99,7 +99,7 @@ class Ticked(EagerInvoice):
         return self.generations[-1]
 
     def held_units(self) -> int:
-        """Return what holds the newest quote: deposits, and sightings that are soon."""
+        """Return the units that hold the newest quote: deposits, and sightings that are soon included."""
         return sum(units for units, _ in self.deposits) + sum(self.soon)
 
     def tick(self, now: datetime) -> None:
@@ -111,7 +111,7 @@ class Ticked(EagerInvoice):
 
 
 class Story:
-    """An invoice in the database, and the same by ticks."""
+    """An invoice in the database, and the same one by ticks."""
 
     def __init__(self, seed: int, shop: UUID, chain: Chain) -> None:
         self._chance = chance = random.Random(seed)  # noqa: S311 - no secret
@@ -131,7 +131,7 @@ class Story:
         )  # fmt: skip
 
     def play(self, steps: int) -> None:
-        """Let random things happen at random moments, and compare before each of them."""
+        """Make random events at random times, and compare before each of them."""
         for _ in range(steps):
             self._pass_time()
             self.compare()
@@ -142,12 +142,12 @@ class Story:
     def _pass_time(self) -> None:
         pass_time(self._chance.choice([1, 30, 300, 900, 1_000]))
         if app_now().microsecond > 500_000:
-            # No second may begin between what ticks do and what is done.
+            # No second may begin between the ticks and the event.
             pass_time(0.6)
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Let the ticks of all seconds until now have been."""
+        """Run the ticks of all seconds until now."""
         # At and after the expiry a tick does nothing.
         now = min(app_now(), self.eager.expires_at)
         while (after := self._ticked + timedelta(seconds=1)) <= now:
@@ -155,7 +155,7 @@ class Story:
             self._ticked = after
 
     def compare(self) -> None:
-        """Compare what a look shows with what the ticks made."""
+        """Compare the shown quote with the ticks' one."""
         found = shown(self.mine)
         row = found.invoice
         if row.status != "check" or app_now() >= row.expires_at:
@@ -167,7 +167,7 @@ class Story:
         assert found.is_unpriced == (newest.unpriced_at is not None and not is_held)
 
     def _read(self) -> None:
-        """Let the ticks know what came, and the moment at which something let go."""
+        """Read deposits and sightings into the ticks, and the time at which a payment released its quote."""
         invoice_id = self.mine.id
         self.eager.deposits = tuple(
             rows(
@@ -214,7 +214,7 @@ class Story:
         settlement.settle(CATALOGUE, self.mine.id)
 
     def _find_late(self) -> None:
-        """Find a deposit in a block of before."""
+        """Record a deposit in an earlier block."""
         passed_s = (min(app_now(), self.mine.expires_at) - self.mine.created_at).total_seconds()
         at = self.mine.created_at + timedelta(seconds=self._chance.randint(0, int(passed_s)))
         self._chain.find_late(self.mine, self._chance.choice([USDT // 50, 2 * USDT]), at=at)
@@ -228,7 +228,7 @@ class Story:
             reversals.reverse_of_invoice(CATALOGUE, self._chance.choice(found), self.mine.id)
 
     def _look_at_the_pools(self) -> None:
-        """See a payment, or one again that is soon or is not; or find that one is doubted or lost."""
+        """Read the pools: a payment is new, or again soon or not soon, or doubted, or lost."""
         chance, told = self._chance, self._waiting
         if not told or chance.random() < 0.4:
             told.append(f"0xpool{len(told)}")
@@ -267,7 +267,7 @@ class Story:
         self._chain.mine()
 
     def _resolve(self) -> None:
-        """Take a stray, or a payment that is short, for what was asked."""
+        """Accept a stray, or a short payment."""
         if self._is_in_time() and self._chance.random() < 0.5:
             stray = self._chain.pay(
                 self.mine, 3 * USDT, at=max(self._chain.time, app_now()), currency="USDC", stray="asset"
@@ -312,7 +312,7 @@ class Story:
         self.eager.generations.append(replace(first, valid_from=begin, changed_at=begin))
 
     def _compare_written(self, row: InvoiceRow) -> None:
-        """Compare the quotes of an ended invoice with those that the ticks made."""
+        """Compare the written quotes of an ended invoice with the ticks' ones."""
         if row.status != "expired":
             return
         found = rows("SELECT generation, payer_units FROM quotes WHERE invoice_id = %s ORDER BY 1", (row.id,))
@@ -335,11 +335,11 @@ ACTIONS: Final = (
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_each_look_shows_what_ticks_would_have_made(seed: int, shop: UUID, chain: Chain) -> None:
+def test_each_shown_quote_equals_the_ticks_one(seed: int, shop: UUID, chain: Chain) -> None:
     Story(seed, shop, chain).play(14)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(100, 100 + int(os.environ.get("HISTORIES", HISTORIES))))
-def test_so_it_is_in_many_histories(seed: int, shop: UUID, chain: Chain) -> None:
+def test_shown_quotes_equal_the_ticks_ones_in_many_histories(seed: int, shop: UUID, chain: Chain) -> None:
     Story(seed, shop, chain).play(50)

@@ -1,6 +1,6 @@
-"""A webhook sent again is the same webhook: its id and body stay, its attempts start over. E-mails go to whom they may.
+"""A webhook sent again keeps its id and body and restarts its attempts. E-mails go only to permitted addresses.
 
-What e-mails say, and that they are counted, is tested with models.invoices.receipts.
+Their texts and caps are tested with models.invoices.receipts.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def test_a_delivered_webhook_is_queued_again_with_its_id(merchant_id: UUID) -> N
     ]
 
 
-def test_a_webhook_that_was_never_written_is_written_now(merchant_id: UUID) -> None:
+def test_a_webhook_that_was_never_written_is_written(merchant_id: UUID) -> None:
     invoice = add_invoice(merchant_id, status="expired", is_final=True)
     assert resend(merchant_id, invoice) == []
 
@@ -81,13 +81,13 @@ def test_a_webhook_that_was_never_written_is_written_now(merchant_id: UUID) -> N
     assert json.loads(body)["uuid"] == str(invoice)
 
 
-def test_a_payment_without_an_event_has_nothing_to_send(merchant_id: UUID) -> None:
+def test_a_payment_without_an_event_has_no_webhook_to_send(merchant_id: UUID) -> None:
     register(merchant_id)
 
     assert resend(merchant_id, add_invoice(merchant_id)) == []
 
 
-def test_a_foreign_payment_is_absent(merchant_id: UUID) -> None:
+def test_another_merchants_payment_is_not_found(merchant_id: UUID) -> None:
     with pytest.raises(PaymentNotFound):
         resend(merchant_id, add_invoice(add_merchant("Other"), status="paid", is_final=True))
 
@@ -106,7 +106,7 @@ def send_email(merchant_id: UUID, **body: Any) -> Any:
 
 
 @pytest.mark.parametrize("email", [None, "bob@mail.example"])
-def test_an_email_goes_to_who_is_named_or_else_to_the_payer(post_office: UUID, email: str | None) -> None:
+def test_an_email_goes_to_the_named_address_or_the_payer(post_office: UUID, email: str | None) -> None:
     invoice = add_invoice(post_office, payer_email="ann@mail.example", order_id="order-7")
 
     answer = send_email(post_office, order_id="order-7", email=email)
@@ -116,7 +116,7 @@ def test_an_email_goes_to_who_is_named_or_else_to_the_payer(post_office: UUID, e
     assert rows("SELECT kind, object_id, recipient, status FROM emails") == [("payment", invoice, recipient, "pending")]
 
 
-def test_the_same_call_delivered_twice_writes_one_email(post_office: UUID) -> None:
+def test_a_call_delivered_twice_writes_one_email(post_office: UUID) -> None:
     invoice = add_invoice(post_office, payer_email="ann@mail.example")
     call = info(post_office)
     body = {"uuid": str(invoice)}
@@ -128,7 +128,7 @@ def test_the_same_call_delivered_twice_writes_one_email(post_office: UUID) -> No
     assert rows("SELECT count(*) FROM emails") == [(1,)]
 
 
-def test_the_email_of_a_payment_is_asked_for_by_its_merchant_alone(post_office: UUID) -> None:
+def test_only_the_merchant_requests_a_payments_email(post_office: UUID) -> None:
     theirs = add_invoice(add_merchant("Other"), payer_email="ann@mail.example")
 
     with pytest.raises(PaymentNotFound):
@@ -146,7 +146,7 @@ def test_without_a_mail_server_no_email_is_written(merchant_id: UUID) -> None:
     assert rows("SELECT count(*) FROM emails") == [(0,)]
 
 
-def test_five_an_hour_are_exact_when_all_ask_at_once(post_office: UUID) -> None:
+def test_five_emails_an_hour_is_exact_under_concurrent_calls(post_office: UUID) -> None:
     body = {"uuid": str(add_invoice(post_office, payer_email="ann@mail.example"))}
 
     answers = at_once(9, lambda _: ask(payment_upkeep.send_payment_email, info(post_office), body))

@@ -1,4 +1,4 @@
-"""Quotes that cannot be renewed: they are extended once, then nobody says a price. Ends that hold up no others."""
+"""A quote that cannot be renewed is extended once, and then there is no price. Endings delay no others."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pass_time(chain: Chain, **span: int) -> None:
 
 
 def oracle(*, is_alive: bool) -> None:
-    """Let the rates be known from now on, or not."""
+    """Make rates known from now on, or unknown."""
     price = 1 if is_alive else None
     keep_rates(USD=price, USDT=price)
 
@@ -58,7 +58,7 @@ def one_moment() -> Any:
     return found[0]
 
 
-def test_a_quote_whose_oracle_died_is_extended_once_and_then_nobody_says_a_price(shop: UUID, chain: Chain) -> None:
+def test_without_rates_a_quote_is_extended_once_and_then_has_no_price(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     oracle(is_alive=False)
     pass_time(chain, minutes=16)
@@ -71,7 +71,7 @@ def test_a_quote_whose_oracle_died_is_extended_once_and_then_nobody_says_a_price
     assert seen(mine).generation == 1
 
 
-def test_when_the_oracle_is_back_there_is_a_price_again(shop: UUID, chain: Chain) -> None:
+def test_a_price_returns_with_the_rates(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop, lifetime_s=7200)
     oracle(is_alive=False)
     pass_time(chain, minutes=32)
@@ -88,14 +88,14 @@ def test_when_the_oracle_is_back_there_is_a_price_again(shop: UUID, chain: Chain
 
 
 def unpriced(shop: UUID, chain: Chain) -> InvoiceRow:
-    """Return an invoice whose quote was extended and has run out, while there are no rates."""
+    """Return an invoice whose extended quote has expired while there are no rates."""
     mine = invoice(shop)
     oracle(is_alive=False)
     pass_time(chain, minutes=32)
     return mine
 
 
-def test_who_pays_while_there_is_no_price_is_judged_by_the_last_one(shop: UUID, chain: Chain) -> None:
+def test_a_payment_without_a_price_is_judged_by_the_last_quote(shop: UUID, chain: Chain) -> None:
     mine = unpriced(shop, chain)
     chain.pay(mine, 4 * USDT)
     settled(mine)
@@ -105,7 +105,7 @@ def test_who_pays_while_there_is_no_price_is_judged_by_the_last_one(shop: UUID, 
     assert settled(mine).status == "paid"
 
 
-def test_a_speck_leaves_the_price_unsaid(shop: UUID, chain: Chain) -> None:
+def test_a_small_deposit_does_not_bring_the_price_back(shop: UUID, chain: Chain) -> None:
     mine = unpriced(shop, chain)
     chain.pay(mine, 1)
     settled(mine)
@@ -113,7 +113,7 @@ def test_a_speck_leaves_the_price_unsaid(shop: UUID, chain: Chain) -> None:
     assert shown(mine)[:2] == ("", "")
 
 
-def test_one_that_cannot_be_ended_holds_up_no_other(
+def test_an_invoice_whose_ending_fails_delays_no_other(
     monkeypatch: pytest.MonkeyPatch, shop: UUID, chain: Chain, rung: list[str]
 ) -> None:
     mine = [invoice(shop) for _ in range(3)]
@@ -136,7 +136,7 @@ def test_one_that_cannot_be_ended_holds_up_no_other(
 
 
 @pytest.mark.parametrize("is_paid", [False, True])
-def test_a_full_page_rings_for_the_next(
+def test_a_full_page_notifies_the_next_tick(
     monkeypatch: pytest.MonkeyPatch,
     shop: UUID,
     chain: Chain,
@@ -157,7 +157,7 @@ def test_a_full_page_rings_for_the_next(
     assert rung.count("settle_due_invoices") == 1
 
 
-def test_without_a_database_the_step_fails_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_database_the_tick_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> int:
         raise StoreUnavailableError
 

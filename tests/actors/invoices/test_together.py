@@ -1,4 +1,4 @@
-"""Invoices that are asked for side by side: those that are plainly new are created together, and nobody is misled."""
+"""Invoices of concurrent calls are created together if they are clearly new, with correct answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GOOD = {"amount": "100", "currency": "USD", "to_currency": "USDT", "network": "e
 
 @pytest.fixture(autouse=True)
 def _gateway(database: str) -> None:
-    """A gateway with a provider for ethereum, rates and a full pool."""
+    """Configure a gateway with a provider for ethereum, rates and a full pool."""
     configure(database, ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
     begin_scans()
     add_chunk(0)
@@ -37,7 +37,7 @@ def _gateway(database: str) -> None:
 
 
 def together(*asked: tuple[CallInfo, dict[str, Any]]) -> list[dict[str, Any] | None]:
-    """Ask as the queue does; return the answers, None for those that are to be run alone."""
+    """Run calls as the queue does; return the answers, None for those to be run alone."""
     replies = _create_together([(call, msgspec.convert(body, CreatePayment)) for call, body in asked])
     return [None if reply is None else _answer(reply) for reply in replies]
 
@@ -49,11 +49,11 @@ def _answer(reply: CallReply) -> dict[str, Any]:
 
 
 def free_addresses() -> int:
-    """Count the addresses that went back to the pool."""
+    """Count the addresses that returned to the pool."""
     return int(value("SELECT count(*) FROM address_returns WHERE taken_at IS NULL"))
 
 
-def test_each_of_sixteen_gets_its_own_invoice_as_if_it_had_been_alone(shop: UUID) -> None:
+def test_sixteen_calls_together_equal_sixteen_alone(shop: UUID) -> None:
     calls = [info(shop, f"k-{number}") for number in range(15)] + [info(merchant())]
 
     made = together(*[(call, GOOD | {"order_id": f"o-{number}"}) for number, call in enumerate(calls)])
@@ -65,7 +65,7 @@ def test_each_of_sixteen_gets_its_own_invoice_as_if_it_had_been_alone(shop: UUID
     assert len({answer["address"] for answer in answers}) == 16
     assert free_addresses() == 0
     assert set(column("SELECT request_id FROM invoices")) == {info(shop).request_id}
-    # A repetition gets the answer that was given.
+    # A repeated call gets the first answer.
     assert ask(create_invoice, calls[3], GOOD | {"order_id": "o-3"}) == answers[3]
 
 
@@ -79,14 +79,14 @@ def test_each_of_sixteen_gets_its_own_invoice_as_if_it_had_been_alone(shop: UUID
         pytest.param(GOOD | {"order_id": "o-1", "is_refresh": True}, id="may revive another"),
     ],
 )
-def test_one_that_cannot_be_created_like_this_is_left_to_itself(shop: UUID, bad: dict[str, Any]) -> None:
+def test_a_call_that_cannot_be_created_together_is_left_to_run_alone(shop: UUID, bad: dict[str, Any]) -> None:
     made = together((info(shop), GOOD), (info(shop), bad), (info(shop), GOOD))
 
     assert [answer is None for answer in made] == [False, True, False]
     assert value("SELECT count(*) FROM invoices") == 2
 
 
-def test_two_of_one_order_are_one_invoice(shop: UUID) -> None:
+def test_two_calls_of_one_order_id_make_one_invoice(shop: UUID) -> None:
     order, calls = GOOD | {"order_id": "o-1"}, [info(shop), info(shop), info(merchant())]
 
     made = together(*[(call, order) for call in calls])
@@ -96,8 +96,8 @@ def test_two_of_one_order_are_one_invoice(shop: UUID) -> None:
     assert value("SELECT count(*) FROM invoices") == 2
 
 
-def test_terms_that_changed_meanwhile_are_those_of_the_invoice(shop: UUID) -> None:
-    """They are read once a process, and looked at again by the statement."""
+def test_an_invoice_is_created_with_terms_that_changed_meanwhile(shop: UUID) -> None:
+    """A process reads them once, and the statement checks their version."""
     together((info(shop), GOOD))
     execute("UPDATE merchants SET own_fee_ppm = 77, terms_version = terms_version + 1 WHERE id = %s", (shop,))
     mine, other = info(shop), info(merchant())
@@ -110,7 +110,7 @@ def test_terms_that_changed_meanwhile_are_those_of_the_invoice(shop: UUID) -> No
     assert column("SELECT fee_ppm FROM invoices WHERE merchant_id = %s ORDER BY created_at, id", (shop,))[-1] == 77
 
 
-def test_when_no_address_is_left_those_that_got_one_are_created(shop: UUID) -> None:
+def test_calls_that_got_the_last_addresses_are_created(shop: UUID) -> None:
     execute("SELECT setval('address_claims_evm', 61)")
     calls = [info(shop) for _ in range(4)]
 
@@ -119,7 +119,7 @@ def test_when_no_address_is_left_those_that_got_one_are_created(shop: UUID) -> N
     assert [answer is None for answer in made] == [False, False, True, True]
 
 
-def test_none_that_can_be_created_is_no_statement(shop: UUID) -> None:
+def test_a_gathering_without_creatable_calls_sends_no_statement(shop: UUID) -> None:
     call = info(shop)
 
     assert together((call, GOOD | {"amount": "0.01"})) == [None]

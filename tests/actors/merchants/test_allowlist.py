@@ -1,4 +1,4 @@
-"""Setting the addresses that a merchant's keys may sign from."""
+"""Sets the addresses that a merchant's keys may sign from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ask(merchant_id: UUID, ips: list[str] | None, source: str | None = HERE) -> 
     return asking.ask(set_allowlist, info(merchant_id), {"ips": ips, "source": source})
 
 
-def test_a_list_is_set_read_replaced_and_ended(shop: UUID) -> None:
+def test_a_list_is_set_read_replaced_and_removed(shop: UUID) -> None:
     assert ask(shop, None) == {"ips": []}
     assert ask(shop, [HERE + "/32", "2001:DB8::/32"]) == {"ips": [HERE, "2001:db8::/32"]}
     assert ask(shop, None, source=None) == {"ips": [HERE, "2001:db8::/32"]}
@@ -35,7 +35,7 @@ def test_a_list_is_set_read_replaced_and_ended(shop: UUID) -> None:
 
 
 @pytest.mark.parametrize("source", ["198.51.100.1", "2001:db8::1", None])
-def test_a_list_without_who_sets_it_is_refused_and_changes_nothing(shop: UUID, source: str | None) -> None:
+def test_a_list_that_locks_out_its_caller_is_refused_and_changes_nothing(shop: UUID, source: str | None) -> None:
     ask(shop, [HERE])
 
     with pytest.raises(AllowlistLocksYouOut):
@@ -50,7 +50,7 @@ def test_a_bad_entry_changes_nothing(shop: UUID) -> None:
     assert ask(shop, None) == {"ips": []}
 
 
-def test_a_list_is_its_merchants_alone_and_is_found_with_each_of_its_keys(shop: UUID) -> None:
+def test_a_list_belongs_to_its_merchant_and_is_read_with_each_of_its_keys(shop: UUID) -> None:
     box = SecretBox(DEVELOPMENT_SECRET_KEYS)
     mine = [merchants.create_key(shop, "unified", "", box).public_id for _ in range(2)]
     other = merchants.create_key(merchant(), "unified", "", box).public_id

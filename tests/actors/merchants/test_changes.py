@@ -1,4 +1,4 @@
-"""An owner is sent one line for each real change, with a topic of its coin or recipient, also when several race."""
+"""An owner gets one line for each real change, with its coin or recipient as topic, even if several race."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def topics() -> list[str]:
     return [change.topic for change in noticed()]
 
 
-def test_several_keys_that_set_the_same_at_once_make_one_change(shop: UUID) -> None:
+def test_several_keys_that_set_the_same_value_at_once_make_one_change(shop: UUID) -> None:
     set_rule(shop)
     changes: list[Any] = [
         lambda _: set_rule(shop, {"currency": "USDT", "enabled": False}),
@@ -57,7 +57,7 @@ def test_several_keys_that_set_the_same_at_once_make_one_change(shop: UUID) -> N
         assert len(noticed()) == number
 
 
-def test_each_coin_and_each_recipient_is_a_topic(shop: UUID) -> None:
+def test_each_coin_and_recipient_is_a_topic(shop: UUID) -> None:
     set_rule(shop)
     set_rule(shop, ETHER)
     recipients = [merchant(), merchant()]
@@ -70,7 +70,7 @@ def test_each_coin_and_each_recipient_is_a_topic(shop: UUID) -> None:
     assert topics() == ["withdrawals USDT", "withdrawals ETH", first, second, second]
 
 
-def test_another_key_that_names_the_same_address_again_is_a_change(shop: UUID) -> None:
+def test_the_same_address_named_by_another_key_is_a_change(shop: UUID) -> None:
     set_rule(shop)
     set_rule(shop)
     assert [change.by for change in noticed()] == ["pk_creator"]
@@ -81,7 +81,7 @@ def test_another_key_that_names_the_same_address_again_is_a_change(shop: UUID) -
     assert noticed()[0].text == noticed()[1].text
 
 
-def test_a_rule_that_waits_is_no_change_when_its_principal_sends_it_again(shop: UUID) -> None:
+def test_a_waiting_rule_repeated_by_its_principal_is_not_a_change(shop: UUID) -> None:
     merchants.set_cosign(shop, is_required=True)
     body = {"recipient_merchant_id": str(merchant()), "percent": 1}
     for principal in ("pk_first", "pk_first", "pk_second"):
@@ -93,7 +93,7 @@ def test_a_rule_that_waits_is_no_change_when_its_principal_sends_it_again(shop: 
     ]
 
 
-def test_what_kept_a_rule_back_is_forgotten_when_it_is_set_again(shop: UUID) -> None:
+def test_the_reason_that_stopped_a_rule_is_cleared_when_it_is_set_again(shop: UUID) -> None:
     set_rule(shop)
     execute("UPDATE withdrawal_rules SET failures = 3, wait_reason = 'x', due_at = app_now() + interval '1 day'")
 

@@ -1,4 +1,4 @@
-"""Terms are in force from the answer that confirms them, in every process, whatever it has cached."""
+"""Terms are in force from the response that confirms them, in every process, despite caches."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ RATES = {"USD": 1, "USDT": 1, "ETH": 3000, "BNB": 900}
 
 @pytest.fixture(autouse=True)
 def _gateway(database: str) -> None:
-    """A gateway with providers for ethereum and bsc, rates and a full pool."""
+    """Configure a gateway with providers for ethereum and bsc, rates and a full pool."""
     configure(database, ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
     begin_scans()
     for chunk in range(3):
@@ -61,7 +61,7 @@ def _gateway(database: str) -> None:
 
 
 class Process:
-    """What a process of the gateway knows by itself: its cached terms. One at a time runs."""
+    """A process of the gateway with its own cached terms. One runs at a time."""
 
     def __init__(self) -> None:
         self.terms = TermsCache(STANDARD)
@@ -100,7 +100,7 @@ def accuracy_of(shop: UUID, **body: object) -> int:
 # Read and change --------------------------------------------------------------------------------------------
 
 
-def test_accepted_methods_are_read_set_and_given_up(shop: UUID) -> None:
+def test_accepted_methods_are_read_set_and_removed(shop: UUID) -> None:
     assert ask(set_accepted, shop, {}) == {"accepted": []}
     assert accept(shop, ETHEREUM, BSC, {"currency": "BTC"}, BSC) == {
         "accepted": [{"currency": "BTC", "network": "bitcoin"}, BSC, ETHEREUM]
@@ -121,7 +121,7 @@ def test_discounts_are_read_by_name_and_returned_whole_when_changed(shop: UUID) 
     assert discount(shop, 0, BSC) == ask(set_discount, shop, {}) == {"items": [ether]}
 
 
-def test_a_coin_without_a_network_stands_for_all_its_networks(shop: UUID) -> None:
+def test_a_coin_without_a_network_means_all_its_networks(shop: UUID) -> None:
     items = discount(shop, 3, {"currency": "USDT"})["items"]
 
     assert {item["network"] for item in items} == set(context.context().catalogue.networks_of("USDT"))
@@ -155,7 +155,7 @@ def test_the_tolerance_is_read_and_changed_in_parts(shop: UUID) -> None:
         (set_accuracy, {"enabled": True, "accuracy_percent": 1.00001}, AccuracyBadPercent),
     ],
 )
-def test_what_is_refused_leaves_nothing(
+def test_a_refused_change_leaves_no_trace(
     shop: UUID, actor: Callable[..., CallReply], body: object, error: type[DomainError]
 ) -> None:
     before = load_terms(shop, STANDARD)
@@ -166,7 +166,7 @@ def test_what_is_refused_leaves_nothing(
     assert one("SELECT count(*) FROM calls") == (0,)
 
 
-def test_reading_counts_as_no_change(shop: UUID) -> None:
+def test_a_read_does_not_count_as_a_change(shop: UUID) -> None:
     for actor in (set_accepted, set_discount, set_accuracy):
         ask(actor, shop, {})
 
@@ -186,7 +186,7 @@ def test_a_call_takes_effect_once_or_never(shop: UUID) -> None:
     assert load_terms(shop, STANDARD).version == 2
 
 
-def test_terms_are_their_merchants_alone(shop: UUID) -> None:
+def test_terms_of_merchants_are_independent(shop: UUID) -> None:
     other = merchant()
     discount(other, 50, ETHEREUM)
     accept(other, BSC)
@@ -201,7 +201,7 @@ def test_terms_are_their_merchants_alone(shop: UUID) -> None:
 # In force at once, in every process --------------------------------------------------------------------------
 
 
-def test_a_discount_is_in_force_at_once_here_and_elsewhere(shop: UUID) -> None:
+def test_a_discount_is_in_force_at_once_in_every_process(shop: UUID) -> None:
     here, elsewhere = Process(), Process()
     for percent in (0, 10, -10, 2.5, 0, 99):
         here.run(set_discount, shop, ETHEREUM | {"discount_percent": percent})
@@ -212,7 +212,7 @@ def test_a_discount_is_in_force_at_once_here_and_elsewhere(shop: UUID) -> None:
     assert elsewhere.terms.read(shop).version == load_terms(shop, STANDARD).version
 
 
-def test_what_is_accepted_is_in_force_at_once_here_and_elsewhere(shop: UUID) -> None:
+def test_accepted_methods_are_in_force_at_once_in_every_process(shop: UUID) -> None:
     here, elsewhere = Process(), Process()
     for _ in range(2):
         for accepted, refused in ((ETHEREUM, BSC), (BSC, ETHEREUM)):
@@ -224,8 +224,8 @@ def test_what_is_accepted_is_in_force_at_once_here_and_elsewhere(shop: UUID) -> 
                     process.run(create_invoice, shop, price("10", network=refused["network"]))
 
 
-def test_old_terms_refuse_nothing(shop: UUID) -> None:
-    """What forbids is looked at again too: nobody checks the version of an invoice that is not written."""
+def test_stale_terms_refuse_no_invoice(shop: UUID) -> None:
+    """A refusal reads the terms again, since no statement checks the version of an unwritten invoice."""
     here, elsewhere = Process(), Process()
     here.run(set_discount, shop, ETHEREUM | {"discount_percent": 99})
     with pytest.raises(PaymentBelowMinimum):
@@ -254,8 +254,8 @@ def test_a_tolerance_is_in_force_at_once_and_frozen_at_creation(shop: UUID) -> N
     assert [made.accuracy_ppm for made in found if made] == [0, 15_000, 0]
 
 
-def test_creating_and_changing_at_once_never_mixes_terms(shop: UUID) -> None:
-    """The discount and the tolerance change together, by one; an invoice has both of one moment or neither."""
+def test_concurrent_creations_and_changes_never_mix_terms(shop: UUID) -> None:
+    """Discount and tolerance change together, by one; an invoice has both of one version or neither."""
 
     def work(number: int) -> Any:
         if number == 0:
@@ -271,7 +271,7 @@ def test_creating_and_changing_at_once_never_mixes_terms(shop: UUID) -> None:
                     execute("INSERT INTO discounts VALUES (%s, 'USDT', 'ethereum', %s)", (shop, 10_000 + step))
         else:
             for _ in range(20):
-                # Whose terms changed at every attempt is asked to wait.
+                # A merchant whose terms changed at every attempt is asked to wait.
                 with contextlib.suppress(GatewayBusy):
                     ask(create_invoice, shop, price("100"))
 

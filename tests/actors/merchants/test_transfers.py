@@ -1,4 +1,4 @@
-"""Transfers as calls: amounts, repeats by order_id and by key, and who may not move money away."""
+"""Transfers as calls: amounts, repetition by order_id and by key, and refusals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def made() -> int:
     return value("SELECT count(*) FROM personal_transfers")
 
 
-def test_a_transfer_is_answered_as_the_specification_says(shop: UUID) -> None:
+def test_the_response_has_the_fields_of_the_specification(shop: UUID) -> None:
     assert transfer(shop, amount="5.25") == {
         "currency": "USDT",
         "amount": "5.25",
@@ -66,7 +66,7 @@ def test_a_transfer_is_answered_as_the_specification_says(shop: UUID) -> None:
     assert rows("SELECT DISTINCT created_by FROM personal_transfers") == [("pk_creator",)]
 
 
-def test_a_repeat_of_an_order_id_moves_nothing_and_gets_the_first_answer(shop: UUID) -> None:
+def test_a_repeated_order_id_moves_nothing_and_gets_the_first_response(shop: UUID) -> None:
     first = transfer(shop, order_id="t-1")
     transfer(shop, order_id="t-2", amount="7")
 
@@ -79,21 +79,21 @@ def test_a_repeat_of_an_order_id_moves_nothing_and_gets_the_first_answer(shop: U
     assert held(shop) == {AVAILABLE: 88 * USDT}
 
 
-def test_a_repeat_is_answered_although_the_merchant_is_frozen_now(shop: UUID) -> None:
+def test_a_repetition_is_answered_while_the_merchant_is_frozen(shop: UUID) -> None:
     first = transfer(shop, order_id="t-1")
     freezes.freeze("all", reason="r", frozen_by="operator")
 
     assert transfer(shop, order_id="t-1") == first
 
 
-def test_of_an_order_id_sent_many_times_at_once_one_moves_money(shop: UUID) -> None:
+def test_one_of_many_concurrent_calls_with_an_order_id_moves_money(shop: UUID) -> None:
     answers = at_once(8, lambda number: transfer(shop, order_id="t-1", amount=str(number + 1)))
 
     assert all(answer == answers[0] for answer in answers), answers
     assert made() == 1
 
 
-def test_a_key_gets_the_first_answer_and_no_other_request(shop: UUID) -> None:
+def test_a_key_returns_the_first_response_and_refuses_another_request(shop: UUID) -> None:
     first = transfer(shop, info(shop, "key"))
     with pytest.raises(ReplayedError) as replay:
         transfer(shop, info(shop, "key"))
@@ -117,7 +117,7 @@ def test_a_key_gets_the_first_answer_and_no_other_request(shop: UUID) -> None:
         ({"currency": "BTC", "amount": "0.00000001"}, PersonalInsufficient),
     ],
 )
-def test_what_cannot_be_moved_is_refused_and_burns_no_order_id(
+def test_an_invalid_transfer_is_refused_and_uses_up_no_order_id(
     shop: UUID, body: dict[str, Any], error: type[DomainError]
 ) -> None:
     with pytest.raises(error):
@@ -127,7 +127,7 @@ def test_what_cannot_be_moved_is_refused_and_burns_no_order_id(
     assert transfer(shop, info(shop, "key", b"other"), order_id="t-1")["amount"] == "5"
 
 
-def test_a_frozen_merchant_and_one_who_owes_move_nothing_away(shop: UUID) -> None:
+def test_a_frozen_merchant_and_a_debtor_move_no_money_away(shop: UUID) -> None:
     custody, debt = Account(GATEWAY, CUSTODY, "USDT", "ethereum"), Account(shop, DEBT, "USDT")
     freezes.freeze("merchant", str(shop), reason="r", frozen_by="operator")
     with pytest.raises(PayoutFrozen):
@@ -139,23 +139,23 @@ def test_a_frozen_merchant_and_one_who_owes_move_nothing_away(shop: UUID) -> Non
         transfer(shop)
     with transaction():
         post("repaid", [Transfer(custody, debt, 1)])
-    # Whatever a network's trouble is: no network takes part in it.
+    # A network's freeze does not matter: no network takes part in a transfer.
     freezes.freeze("network", "ethereum", reason="r", frozen_by="operator")
 
     assert transfer(shop)["personal_balance"] == "5"
 
 
-def test_a_call_without_a_merchant_is_a_bug(shop: UUID) -> None:
+def test_a_call_without_a_merchant_raises(shop: UUID) -> None:
     with pytest.raises(ValueError, match="has a merchant"):
         transfer(shop, info(None))
 
 
-def test_a_call_without_a_principal_is_a_bug(shop: UUID) -> None:
+def test_a_call_without_a_principal_raises(shop: UUID) -> None:
     with pytest.raises(ValueError, match="has a principal"):
         transfer(shop, replace(info(shop), principal_id=None))
 
 
-def test_nothing_leaves_a_balance_that_a_restore_may_have_brought_back(shop: UUID) -> None:
+def test_a_balance_that_a_restore_may_have_brought_back_is_not_moved(shop: UUID) -> None:
     assert signing.watch("ethereum") is None
     transfer(shop)
     execute("UPDATE database_marks SET timeline = '00000000' WHERE network = 'ethereum'")

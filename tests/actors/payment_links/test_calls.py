@@ -1,4 +1,4 @@
-"""What a link may ask for, as its merchant makes it."""
+"""Limits of a link's price when a merchant creates it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def _gateway(database: str) -> None:
     fill(database)
 
 
-def test_a_price_that_no_buyer_could_pay_is_refused_at_once(shop: UUID) -> None:
+def test_a_price_that_no_method_can_carry_is_refused(shop: UUID) -> None:
     assert link(shop, amount_fixed=HIGHEST)
     with pytest.raises(PaylinkBadAmount, match="limit of this gateway"):
         link(shop, amount_fixed=ABOVE)
 
 
-def test_a_least_sum_that_no_buyer_could_pay_is_refused_and_a_most_is_not(shop: UUID) -> None:
+def test_an_impossible_minimum_is_refused_and_an_impossible_maximum_is_not(shop: UUID) -> None:
     assert link(shop, amount_min=HIGHEST, **RANGE)
     assert link(shop, amount_mode="open", amount_min=HIGHEST)
     with pytest.raises(PaylinkBadMin, match="limit of this gateway"):
         link(shop, amount_min=ABOVE, **RANGE)
 
 
-def test_without_a_rate_the_limit_is_left_to_the_checkout(shop: UUID) -> None:
+def test_without_a_rate_the_checkout_checks_the_limit(shop: UUID) -> None:
     execute("DELETE FROM rates")
 
     assert link(shop, amount_fixed=ABOVE)

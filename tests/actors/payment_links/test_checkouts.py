@@ -1,4 +1,4 @@
-"""Checkouts side by side and at the same moment as other things: the cap holds, and nobody gets what is off."""
+"""Concurrent checkouts keep the cap, and no buyer checks out a disabled link."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def check_out(link_id: UUID, call: CallInfo | None = None, **fields: Any) -> Any
 
 
 def together(*asked: tuple[CallInfo, dict[str, Any]]) -> list[dict[str, Any] | None]:
-    """Ask as the queue does; return the answers, None for those that are to be run alone."""
+    """Run calls as the queue does; return the answers, None for those to be run alone."""
     replies = _check_out_together([(call, msgspec.convert(body, CheckOut)) for call, body in asked])
     return [None if reply is None else msgspec.json.decode(reply.body) for reply in replies]
 
 
-def test_several_are_created_by_one_statement_as_each_is_alone(shop: UUID) -> None:
+def test_several_checkouts_by_one_statement_equal_single_ones(shop: UUID) -> None:
     first, other = link(shop), link(merchant(), amount_mode="open")
     asked = [order(first, **IN_USDT), order(first), order(other, amount="7.5", **IN_USDT), order(other, amount="1")]
     mine = [buyers_call() for _ in asked]
@@ -76,7 +76,7 @@ def test_several_are_created_by_one_statement_as_each_is_alone(shop: UUID) -> No
     assert [answer and answer["amount"] for answer in made] == ["10.00", "10.00", "7.50", "1.00"]
     assert "accepted" in alone[1]
     assert (sold(first), sold(other)) == (4, 4)
-    # A repetition gets the answer that was given.
+    # A repeated call gets the first answer.
     with pytest.raises(ReplayedError) as again:
         check_out(first, mine[0], **IN_USDT)
     assert msgspec.json.decode(again.value.response or "") == made[0]
@@ -92,7 +92,7 @@ def test_several_are_created_by_one_statement_as_each_is_alone(shop: UUID) -> No
         ({"pinned_currency": "USDT", "pinned_network": "bsc"}, {"currency": "ETH"}),
     ],
 )
-def test_one_that_is_refused_is_left_to_itself(shop: UUID, fields: dict[str, str], asked: dict[str, str]) -> None:
+def test_a_refused_checkout_is_left_to_run_alone(shop: UUID, fields: dict[str, str], asked: dict[str, str]) -> None:
     good, bad = link(shop), link(shop, **fields)
 
     made = together((buyers_call(), order(good)), (buyers_call(), order(bad, **asked)), (buyers_call(), order(uuid7())))
@@ -101,7 +101,7 @@ def test_one_that_is_refused_is_left_to_itself(shop: UUID, fields: dict[str, str
     assert sold(bad) == 0
 
 
-def test_nobody_gets_what_is_off_or_over_though_the_worker_knows_it(shop: UUID) -> None:
+def test_a_disabled_or_ended_link_is_refused_even_if_cached(shop: UUID) -> None:
     off, over = link(shop), link(shop, expires_in=60)
     for one in (off, over):
         check_out(one)
@@ -118,7 +118,7 @@ def test_nobody_gets_what_is_off_or_over_though_the_worker_knows_it(shop: UUID) 
         check_out(uuid7())
 
 
-def test_a_gathering_sells_as_much_as_there_is_room_for(shop: UUID, database: str) -> None:
+def test_a_gathering_sells_up_to_the_cap(shop: UUID, database: str) -> None:
     open_gateway(database, PAYMENT_LINK_UNPAID_MAX="3")
     crowded, other = link(shop), link(shop)
     check_out(crowded)
@@ -134,7 +134,9 @@ def test_a_gathering_sells_as_much_as_there_is_room_for(shop: UUID, database: st
 
 
 @pytest.mark.parametrize(("status", "waits"), [("select", True), ("check", True), ("paid", False), ("expired", False)])
-def test_what_is_counted_is_what_waits_for_its_buyer(shop: UUID, database: str, status: str, *, waits: bool) -> None:
+def test_the_cap_counts_payments_that_wait_for_their_buyers(
+    shop: UUID, database: str, status: str, *, waits: bool
+) -> None:
     open_gateway(database, PAYMENT_LINK_UNPAID_MAX="1")
     one = link(shop)
     check_out(one)
@@ -148,7 +150,7 @@ def test_what_is_counted_is_what_waits_for_its_buyer(shop: UUID, database: str, 
 
 
 def crowd(shop: UUID, database: str, *sources: str) -> UUID:
-    """Return a link that these sources have filled, in their order, each payment a second older than the next."""
+    """Return a link that these sources filled, in their order, each payment a second older than the next."""
     open_gateway(database, PAYMENT_LINK_UNPAID_MAX=str(len(sources)))
     one = link(shop)
     for source in sources:
@@ -158,7 +160,7 @@ def crowd(shop: UUID, database: str, *sources: str) -> UUID:
 
 
 def open_ones(link_id: UUID) -> list[int]:
-    """Return which payments of a link still wait for their buyers, numbered from 0 in the order of their creation."""
+    """Return the waiting payments of a link by number, from 0 in order of creation."""
     found = column("SELECT expires_at > app_now() FROM invoices WHERE link_id = %s ORDER BY created_at, id", (link_id,))
     return [number for number, is_open in enumerate(found) if is_open]
 
@@ -171,10 +173,10 @@ def is_full(link_id: UUID, source: str) -> bool:
     return False
 
 
-def test_few_sources_keep_no_link_full(shop: UUID, database: str) -> None:
+def test_a_few_sources_cannot_keep_a_link_full(shop: UUID, database: str) -> None:
     one = crowd(shop, database, "buyer", "a", "a", "a", "b", "b")
     assert not is_full(one, "new")
-    assert open_ones(one) == [0, 2, 3, 4, 5, 6], "the oldest of the source that has most gives way"
+    assert open_ones(one) == [0, 2, 3, 4, 5, 6], "the oldest payment of the largest source gives way"
     assert not is_full(one, "newer")
     assert open_ones(one) == [0, 3, 4, 5, 6, 7]
     assert is_full(one, "new"), "it would have as many as the largest"
@@ -184,7 +186,7 @@ def test_few_sources_keep_no_link_full(shop: UUID, database: str) -> None:
     assert together((buyers_call(), order(one))) == [None]
 
 
-def test_many_sources_keep_a_link_full_for_a_quarter_of_an_hour(shop: UUID, database: str) -> None:
+def test_many_sources_can_keep_a_link_full_for_a_quarter_of_an_hour(shop: UUID, database: str) -> None:
     one = crowd(shop, database, "a", "b", "c")
     execute("UPDATE invoices SET created_at = created_at - interval '890 seconds'")
     assert is_full(one, "new")
@@ -196,7 +198,7 @@ def test_many_sources_keep_a_link_full_for_a_quarter_of_an_hour(shop: UUID, data
     assert is_full(one, "new"), "it has more than the one whose payment is old enough"
 
 
-def test_what_an_earlier_version_sold_is_one_source(shop: UUID, database: str) -> None:
+def test_payments_of_an_earlier_version_count_as_one_source(shop: UUID, database: str) -> None:
     one = crowd(shop, database, "a", "b", "c")
     execute("UPDATE invoices SET link_source = NULL")
     assert not is_full(one, "new")
@@ -208,7 +210,7 @@ def oldest() -> UUID:
 
 
 def sighted(currency: str, units: str, stray_reason: str) -> str:
-    """Return a statement that sights a transaction in no block yet; its arguments are SQL of an invoice i."""
+    """Return a statement that sights a transaction in no block; its arguments are SQL of an invoice i."""
     return (
         "INSERT INTO sightings (network, txid, ordinal, currency, units, address, owner_kind, owner_id, merchant_id,"
         f" stray_reason, spends, is_soon) SELECT network, id::text, '0', {currency}, {units}, address, 'invoice', id,"
@@ -226,7 +228,7 @@ def sighted(currency: str, units: str, stray_reason: str) -> str:
         sighted("'USDC'", "1", "'asset'"),
     ],
 )
-def test_a_payment_that_has_money_or_may_have_gives_no_way(shop: UUID, database: str, touch: str) -> None:
+def test_a_payment_with_money_or_a_sighting_does_not_give_way(shop: UUID, database: str, touch: str) -> None:
     one = crowd(shop, database, "a", "a")
     execute(touch.format(oldest()))
     assert not is_full(one, "new")
@@ -245,7 +247,7 @@ def test_a_payment_that_has_money_or_may_have_gives_no_way(shop: UUID, database:
         sighted("'USDC'", "1", "'dust'"),
     ],
 )
-def test_a_payment_of_little_gives_way_after_those_without_money(shop: UUID, database: str, touch: str) -> None:
+def test_a_payment_with_little_money_gives_way_after_those_without(shop: UUID, database: str, touch: str) -> None:
     one = crowd(shop, database, "a", "a", "a")
     execute(touch.format(oldest()))
     assert not is_full(one, "new")
@@ -260,7 +262,7 @@ def test_a_payment_of_little_gives_way_after_those_without_money(shop: UUID, dat
     execute("UPDATE invoices SET detected_units = 0, confirmed_units = 0, is_growth_due = NULL")
 
 
-def test_money_that_comes_while_room_is_made_keeps_its_payment(
+def test_money_that_arrives_while_room_is_made_keeps_its_payment(
     shop: UUID, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = crowd(shop, database, "a", "a", "a")
@@ -276,18 +278,18 @@ def test_money_that_comes_while_room_is_made_keeps_its_payment(
     execute("UPDATE invoices SET detected_units = 0")
 
 
-def test_what_gave_way_ends_like_all_that_nobody_paid(shop: UUID, database: str) -> None:
+def test_a_payment_that_gave_way_ends_like_any_unpaid_one(shop: UUID, database: str) -> None:
     one = crowd(shop, database, "a", "a", "a")
     assert not is_full(one, "new")
     assert rows("SELECT status, count(*) FROM invoices GROUP BY status") == [("check", 4)], (
-        "the scan has yet to pass it"
+        "the scan has not passed its end"
     )
     execute("UPDATE chain_cursors SET block_time = app_now() + interval '1 second'")
     assert end_unpaid(CATALOGUE, limit=10) == 1
     assert column("SELECT status FROM invoices ORDER BY created_at, id") == ["expired", "check", "check", "check"]
 
 
-def test_a_crowd_that_makes_room_at_once_sells_no_more_than_the_cap(shop: UUID, database: str) -> None:
+def test_concurrent_checkouts_that_make_room_sell_up_to_the_cap(shop: UUID, database: str) -> None:
     one = crowd(shop, database, *["a"] * 12)
 
     found = at_once(8, lambda number: is_full(one, f"new-{number}"))
@@ -296,7 +298,7 @@ def test_a_crowd_that_makes_room_at_once_sells_no_more_than_the_cap(shop: UUID, 
     assert sold(one) == 12 + found.count(False)
 
 
-def test_buyers_addresses_are_kept_as_digests_of_their_link(shop: UUID) -> None:
+def test_buyers_addresses_are_stored_as_digests_for_their_link(shop: UUID) -> None:
     first, second = link(shop), link(shop)
     for one, source in ((first, "192.0.2.7"), (first, "192.0.2.7"), (second, "192.0.2.7"), (first, "192.0.2.8")):
         check_out(one, source=source)
@@ -307,7 +309,7 @@ def test_buyers_addresses_are_kept_as_digests_of_their_link(shop: UUID) -> None:
     assert all(len(each) == 32 for each in (same, other_link, other))
 
 
-def test_of_a_hundred_at_once_as_many_are_sold_as_may_be(shop: UUID, database: str) -> None:
+def test_a_hundred_concurrent_checkouts_sell_up_to_the_cap(shop: UUID, database: str) -> None:
     open_gateway(database, PAYMENT_LINK_UNPAID_MAX="37")
     one = link(shop)
 
@@ -337,7 +339,7 @@ def _outcome(link_id: UUID) -> Any:
     ],
 )
 @pytest.mark.parametrize("alone", [True, False])
-def test_a_checkout_waits_for_who_ends_the_link_at_the_same_moment(shop: UUID, ends: str, *, alone: bool) -> None:
+def test_a_checkout_waits_for_the_end_of_its_link(shop: UUID, ends: str, *, alone: bool) -> None:
     one = link(shop)
     check_out(one)
     answers: list[Any] = []
@@ -361,14 +363,14 @@ def test_a_checkout_waits_for_who_ends_the_link_at_the_same_moment(shop: UUID, e
     assert sold(one) == 1
 
 
-def test_links_are_locked_in_the_order_of_their_ids_whatever_order_they_are_asked_and_kept_in(shop: UUID) -> None:
+def test_links_are_locked_in_the_order_of_their_ids(shop: UUID) -> None:
     first, second = link(shop), link(shop)
     # Moved behind the second.
     execute("UPDATE payment_links SET title = 'moved' WHERE id = %s", (first,))
     made: list[Any] = []
 
     def buy() -> None:
-        # As a planner reads a small table: from its beginning.
+        # As the planner reads a small table: from its beginning.
         execute("SET enable_indexscan = off; SET enable_bitmapscan = off")
         made.extend(together((buyers_call(), order(second)), (buyers_call(), order(first))))
         close()
@@ -379,13 +381,13 @@ def test_links_are_locked_in_the_order_of_their_ids_whatever_order_they_are_aske
         buyer = threading.Thread(target=buy)
         buyer.start()
         wait_until_somebody_waits()
-        assert value(lock, (second,)), "who waits for the first holds the second"
+        assert value(lock, (second,)), "the session that waits for the first holds the second"
     buyer.join()
 
     assert None not in made
 
 
-def test_who_ends_a_link_waits_for_the_checkout_at_the_same_moment(shop: UUID) -> None:
+def test_ending_a_link_waits_for_its_checkout(shop: UUID) -> None:
     one = link(shop)
 
     def toggle() -> None:
@@ -405,7 +407,7 @@ def test_who_ends_a_link_waits_for_the_checkout_at_the_same_moment(shop: UUID) -
 
 
 @pytest.mark.parametrize("asked", [{}, {"currency": "DOGE"}])
-def test_a_call_that_was_given_up_takes_no_effect_and_is_not_answered(shop: UUID, asked: dict[str, str]) -> None:
+def test_an_abandoned_call_takes_no_effect_and_gets_no_answer(shop: UUID, asked: dict[str, str]) -> None:
     one, call = link(shop), buyers_call()
     assert calls.abandon(call) is None
 
@@ -415,7 +417,7 @@ def test_a_call_that_was_given_up_takes_no_effect_and_is_not_answered(shop: UUID
     assert sold(one) == 0
 
 
-def test_a_call_that_comes_again_is_answered_as_it_was_though_it_could_not_be_made_now(shop: UUID) -> None:
+def test_a_redelivered_call_gets_its_answer_even_if_it_would_be_refused_now(shop: UUID) -> None:
     one, call = link(shop), buyers_call()
     first = check_out(one, call, **IN_USDT)
     switch(shop, one, active=False)
@@ -427,7 +429,7 @@ def test_a_call_that_comes_again_is_answered_as_it_was_though_it_could_not_be_ma
         context.context().market.forget()
 
 
-def test_terms_that_changed_meanwhile_are_those_of_the_payment(shop: UUID) -> None:
+def test_a_payment_is_created_with_terms_that_changed_meanwhile(shop: UUID) -> None:
     one = link(shop)
     check_out(one, **IN_USDT)
     execute("UPDATE merchants SET own_fee_ppm = 77, terms_version = terms_version + 1 WHERE id = %s", (shop,))
@@ -439,7 +441,7 @@ def test_terms_that_changed_meanwhile_are_those_of_the_payment(shop: UUID) -> No
     assert free_addresses() == 2
 
 
-def test_terms_that_changed_meanwhile_refuse_and_allow(shop: UUID) -> None:
+def test_terms_that_changed_meanwhile_refuse_or_allow(shop: UUID) -> None:
     one = link(shop)
     check_out(one, **IN_USDT)
     accept = "INSERT INTO accepted_methods (merchant_id, currency, network) VALUES (%s, 'ETH', 'ethereum')"
@@ -452,7 +454,7 @@ def test_terms_that_changed_meanwhile_refuse_and_allow(shop: UUID) -> None:
     assert check_out(one, **IN_USDT)["payer_currency"] == "USDT"
 
 
-def test_terms_that_never_stand_still_are_told_as_busy(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terms_that_keep_changing_make_the_call_busy(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     one = link(shop)
     stale = context.context().terms.refresh(shop)
     execute("UPDATE merchants SET terms_version = terms_version + 1 WHERE id = %s", (shop,))
@@ -466,8 +468,8 @@ def test_terms_that_never_stand_still_are_told_as_busy(shop: UUID, monkeypatch: 
 # The pool -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_last_addresses_are_for_signed_calls(shop: UUID, database: str) -> None:
-    """A payment that is chosen on its page counts as the link's, too."""
+def test_the_last_addresses_are_reserved_for_signed_calls(shop: UUID, database: str) -> None:
+    """A payment whose method is chosen on its page counts as the link's, too."""
     one = link(shop)
     agnostic = check_out(one)
     signed = value("SELECT gen_random_uuid()::text")
@@ -490,7 +492,7 @@ def test_the_last_addresses_are_for_signed_calls(shop: UUID, database: str) -> N
     assert ask(select_method, buyers_call(), {"invoice_id": agnostic["uuid"], **IN_USDT})["address"]
 
 
-def test_where_no_link_is_wanted_none_is_checked_out(shop: UUID, database: str) -> None:
+def test_with_links_disabled_no_checkout_is_made(shop: UUID, database: str) -> None:
     one = link(shop)
     open_gateway(database, PAYMENT_LINKS_ENABLED="0")
 

@@ -1,4 +1,4 @@
-"""A gateway in which links are checked out: rates, two networks, a pool of addresses, and links in the database."""
+"""A gateway for checkouts: rates, two networks, a pool of addresses, and links in the database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_USDT: Final = {"currency": "USDT", "network": "ethereum"}
 
 
 def open_gateway(database: str, **env: str) -> None:
-    """Give the actors a gateway with rates and 128 addresses, of which one is kept for signed calls."""
+    """Configure the actors with rates and 128 addresses, one of them reserved for signed calls."""
     configure(database, **{"ADDRESS_PUBLIC_KEY": PUBLIC_KEY, "POOL_LOW": "2"} | env)
 
 
@@ -36,19 +36,19 @@ def fill(database: str) -> None:
 
 
 def link(merchant_id: UUID, **fields: Any) -> UUID:
-    """Return the id of a new link, of 10 USD unless told otherwise."""
+    """Return the id of a new link, of 10 USD by default."""
     asked = {"amount_mode": "fixed", "currency": "USD", "amount_fixed": "10"} | fields
     body = read_request(CreatePaymentLink, asked, own_hosts=frozenset())
     return UUID(ask(create_payment_link, info(merchant_id), body)["link_id"])
 
 
 def switch(merchant_id: UUID, link_id: UUID, *, active: bool) -> None:
-    """Switch a link as its merchant does."""
+    """Enable or disable a link as its merchant does."""
     ask(toggle_payment_link, info(merchant_id), {"link_id": str(link_id), "active": active})
 
 
 def buyers_call() -> CallInfo:
-    """Return a call of somebody without a key."""
+    """Return a call without a key, as a buyer's is."""
     return info(None)
 
 
@@ -58,5 +58,5 @@ def sold(link_id: UUID) -> int:
 
 
 def free_addresses() -> int:
-    """Count the addresses that went back to the pool."""
+    """Count the addresses that returned to the pool."""
     return int(value("SELECT count(*) FROM address_returns WHERE taken_at IS NULL"))

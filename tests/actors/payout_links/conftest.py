@@ -1,4 +1,4 @@
-"""A gateway that serves cheques, and a merchant who can pay."""
+"""Provides a gateway that serves cheques, and a merchant with funds."""
 
 from __future__ import annotations
 

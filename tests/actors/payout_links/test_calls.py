@@ -1,4 +1,4 @@
-"""Creating and cancelling cheques: each takes effect once, and no answer that is stored holds a token."""
+"""Creating and cancelling cheques: each takes effect once, and no stored response holds a token."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def mature(shop: UUID, units: int) -> None:
         post("mature", [Transfer(Account(shop, MATURING, "USDT"), Account(shop, AVAILABLE, "USDT"), units)])
 
 
-# Create -----------------------------------------------------------------------------------------------------
+# Creation -------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_has_its_fields_its_token_and_its_page(shop: UUID) -> None:
+def test_a_link_is_answered_with_its_fields_token_and_page(shop: UUID) -> None:
     answer = create(
         shop, reference="w-1", title="Prize", note="Well done", email="ann@mail.example", expires_in_hours=24
     )
@@ -86,7 +86,7 @@ def test_a_link_has_its_fields_its_token_and_its_page(shop: UUID) -> None:
     )
 
 
-def test_what_is_stored_holds_the_hash_of_the_token_and_never_the_token(shop: UUID) -> None:
+def test_only_the_hash_of_the_token_is_stored(shop: UUID) -> None:
     token = create(shop, email="ann@mail.example")["claim_token"]
 
     assert [bytes(row[0]) for row in rows("SELECT token_hash FROM payout_links")] == [token_hash(token)]
@@ -103,7 +103,7 @@ def test_the_fee_is_fixed_at_creation(shop: UUID) -> None:
 @pytest.mark.parametrize(
     ("hours", "lifetime_h"), [(None, 1), (0, 1), (-5, 1), (1, 1), (720, 720), (721, 720), (10**30, 720)]
 )
-def test_the_lifetime_is_clamped(shop: UUID, hours: int | None, lifetime_h: int) -> None:
+def test_the_lifetime_is_clamped_to_its_bounds(shop: UUID, hours: int | None, lifetime_h: int) -> None:
     create(shop, expires_in_hours=hours)
 
     assert one("SELECT extract(epoch FROM expires_at - created_at)::int FROM payout_links") == (lifetime_h * 3600,)
@@ -124,7 +124,7 @@ def test_the_lifetime_is_clamped(shop: UUID, hours: int | None, lifetime_h: int)
         ({"amount": "98.9"}, PayoutlinkInsufficientFunds),
     ],
 )
-def test_what_cannot_be_created_holds_nothing(shop: UUID, fields: dict[str, Any], error: type[DomainError]) -> None:
+def test_a_refused_link_holds_no_money(shop: UUID, fields: dict[str, Any], error: type[DomainError]) -> None:
     with pytest.raises(error):
         create(shop, **fields)
 
@@ -138,7 +138,7 @@ def test_the_whole_balance_less_the_fee_can_be_given(shop: UUID) -> None:
     assert held(shop) == {"payout_held": 100 * USDT}
 
 
-def test_what_is_maturing_is_told_apart(shop: UUID) -> None:
+def test_maturing_funds_have_their_own_error(shop: UUID) -> None:
     fund(shop, 10 * USDT, kind=MATURING)
 
     with pytest.raises(PayoutlinkFundsMaturing):
@@ -150,7 +150,7 @@ def test_what_is_maturing_is_told_apart(shop: UUID) -> None:
     assert create(shop, amount="100")["status"] == "funded"
 
 
-def test_without_a_fresh_network_fee_nothing_is_created(shop: UUID) -> None:
+def test_without_a_fresh_network_fee_no_link_is_created(shop: UUID) -> None:
     execute("DELETE FROM network_fees")
     context.context().market.forget()
 
@@ -158,14 +158,14 @@ def test_without_a_fresh_network_fee_nothing_is_created(shop: UUID) -> None:
         create(shop)
 
 
-def test_what_stops_the_signing_alone_stops_no_link_neither_alone_nor_in_a_batch(shop: UUID) -> None:
+def test_a_stop_of_signing_stops_no_link_alone_or_in_a_batch(shop: UUID) -> None:
     freezes.freeze("network", "ethereum", reason="test", frozen_by=freezes.RECOVERY)
 
     assert create(shop)["status"] == "funded"
     assert [item["success"] for item in create_batch(shop, LINK)["items"]] == [True]
 
 
-def test_a_frozen_merchant_creates_nothing(shop: UUID) -> None:
+def test_a_frozen_merchant_creates_no_link(shop: UUID) -> None:
     freezes.freeze("merchant", str(shop), reason="test", frozen_by="test")
 
     with pytest.raises(PayoutFrozen):
@@ -173,7 +173,7 @@ def test_a_frozen_merchant_creates_nothing(shop: UUID) -> None:
     assert links() == 0
 
 
-def test_links_can_be_switched_off(shop: UUID, database: str) -> None:
+def test_links_can_be_disabled(shop: UUID, database: str) -> None:
     link_id = create(shop)["link_id"]
     configure(database, PAYOUT_LINKS_ENABLED="0")
 
@@ -187,7 +187,7 @@ def test_links_can_be_switched_off(shop: UUID, database: str) -> None:
 # Repetitions ------------------------------------------------------------------------------------------------
 
 
-def test_a_reference_is_used_once_even_by_the_very_same_request(shop: UUID) -> None:
+def test_a_reference_is_used_once_even_by_an_equal_request(shop: UUID) -> None:
     create(shop, info(shop, "\nsignature"), reference="w-1")
 
     with pytest.raises(PayoutlinkDuplicateReference):
@@ -195,13 +195,13 @@ def test_a_reference_is_used_once_even_by_the_very_same_request(shop: UUID) -> N
     assert links() == 1
 
 
-def test_twenty_at_once_with_one_reference_make_one_link(shop: UUID) -> None:
+def test_twenty_concurrent_calls_with_one_reference_make_one_link(shop: UUID) -> None:
     answers = at_once(20, lambda _: create(shop, amount="1", reference="w-1"))
 
     assert sorted(type(answer).__name__ for answer in answers) == ["PayoutlinkDuplicateReference"] * 19 + ["dict"]
 
 
-def test_a_redelivered_call_gets_its_answer_token_and_all(shop: UUID) -> None:
+def test_a_redelivered_call_gets_its_response_with_the_token(shop: UUID) -> None:
     call = info(shop)
     first = create(shop, call)
 
@@ -212,9 +212,7 @@ def test_a_redelivered_call_gets_its_answer_token_and_all(shop: UUID) -> None:
     assert links() == 1
 
 
-def test_the_very_same_request_gets_the_first_answer_also_after_the_keys_were_rotated(
-    shop: UUID, database: str
-) -> None:
+def test_an_identical_request_gets_the_first_response_even_after_a_rotation_of_keys(shop: UUID, database: str) -> None:
     first = create(shop, info(shop, "\nsignature"))
     configure(database, SECRET_KEYS=ROTATED)
 
@@ -225,7 +223,7 @@ def test_the_very_same_request_gets_the_first_answer_also_after_the_keys_were_ro
     assert links() == 2
 
 
-def test_a_merchant_never_spends_more_than_it_has_on_links(shop: UUID) -> None:
+def test_concurrent_links_never_exceed_the_balance(shop: UUID) -> None:
     answers = at_once(20, lambda _: create(shop))
 
     assert [type(answer).__name__ for answer in answers].count("dict") == 3
@@ -235,7 +233,7 @@ def test_a_merchant_never_spends_more_than_it_has_on_links(shop: UUID) -> None:
 # Batches ----------------------------------------------------------------------------------------------------
 
 
-def test_a_batch_answers_item_by_item_and_a_bad_one_fails_alone(shop: UUID) -> None:
+def test_a_batch_is_answered_item_by_item_and_a_bad_item_fails_alone(shop: UUID) -> None:
     answer = create_batch(shop, LINK, LINK | {"amount": "0"}, 7, {}, LINK | {"amount": "90"}, LINK | {"title": "B"})
 
     items = answer["items"]
@@ -256,7 +254,7 @@ def test_a_reference_used_twice_in_a_batch_fails_the_second_time(shop: UUID) -> 
     assert links() == 1
 
 
-def test_a_reference_goes_to_the_first_of_a_batch_that_can_be_paid_for(shop: UUID) -> None:
+def test_a_reference_goes_to_the_first_affordable_item_of_a_batch(shop: UUID) -> None:
     same = LINK | {"reference": "same"}
 
     items = create_batch(shop, same | {"amount": "99"}, same, same | {"amount": "1"}, LINK)["items"]
@@ -269,8 +267,8 @@ def test_a_reference_goes_to_the_first_of_a_batch_that_can_be_paid_for(shop: UUI
     assert rows("SELECT position, reference FROM payout_links ORDER BY position") == [(1, "same"), (3, None)]
 
 
-def test_a_batch_is_refused_item_by_item_as_if_each_came_alone(shop: UUID) -> None:
-    """The errors come in the order of a single link's: reference, freeze, funds."""
+def test_items_of_a_batch_are_refused_like_single_links(shop: UUID) -> None:
+    """The checks run in the order of a single link's: reference, freeze, funds."""
     charge(network="bsc")
     bsc = LINK | {"network": "bsc"}
     fund(shop, 10 * USDT, kind=MATURING)
@@ -299,18 +297,18 @@ def test_a_batch_is_refused_item_by_item_as_if_each_came_alone(shop: UUID) -> No
     mature(shop, 10 * USDT)
 
 
-def test_what_is_left_of_the_balance_goes_to_those_behind(shop: UUID) -> None:
+def test_the_rest_of_the_balance_goes_to_later_items(shop: UUID) -> None:
     items = create_batch(shop, *[LINK | {"amount": amount} for amount in ("40", "60", "50", "5", "0.6")])["items"]
 
     assert [item["success"] for item in items] == [True, False, True, True, False]
     assert held(shop) == {"available": 5 * USDT - 3 * FEE, "payout_held": 95 * USDT + 3 * FEE}
-    # Each is held under a reference of its own.
+    # Each is held under its own reference.
     assert rows("SELECT reference FROM ledger_transfers WHERE reference LIKE 'payout_link:%' ORDER BY 1") == rows(
         "SELECT 'payout_link:' || id || ':hold' FROM payout_links ORDER BY 1"
     )
 
 
-def test_a_batch_writes_the_emails_of_those_that_were_made(shop: UUID, database: str) -> None:
+def test_a_batch_writes_the_emails_of_its_created_links(shop: UUID, database: str) -> None:
     configure(database, SMTP_URL="smtp://127.0.0.1:1")
     mailed = [LINK | {"amount": amount, "email": f"{amount}@mail.example"} for amount in ("1", "1000", "2")]
 
@@ -322,7 +320,7 @@ def test_a_batch_writes_the_emails_of_those_that_were_made(shop: UUID, database:
     )
 
 
-def test_a_batch_that_was_cut_off_leaves_nothing_funded_and_its_repetition_makes_it_whole(
+def test_an_interrupted_batch_leaves_no_link_and_its_repetition_creates_all(
     shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cut_off(*_: Any) -> None:
@@ -340,7 +338,7 @@ def test_a_batch_that_was_cut_off_leaves_nothing_funded_and_its_repetition_makes
     assert (links(), held(shop)["payout_held"]) == (3, 3 * HELD)
 
 
-def test_a_repeated_batch_makes_nothing_even_of_what_failed_the_first_time(shop: UUID) -> None:
+def test_a_repeated_batch_creates_nothing_even_of_failed_items(shop: UUID) -> None:
     items = [LINK | {"amount": "90"}, LINK]
     first = create_batch(shop, LINK, *items, call=info(shop, "\nsignature"))
     fund(shop, 1000 * USDT)
@@ -353,7 +351,7 @@ def test_a_repeated_batch_makes_nothing_even_of_what_failed_the_first_time(shop:
     assert links() == 2
 
 
-def test_a_batch_whose_caller_was_told_503_leaves_nothing_funded(shop: UUID) -> None:
+def test_a_batch_whose_caller_got_503_leaves_no_link_funded(shop: UUID) -> None:
     call = info(shop)
     give_up(call)
 
@@ -363,7 +361,7 @@ def test_a_batch_whose_caller_was_told_503_leaves_nothing_funded(shop: UUID) -> 
     assert (links(), held(shop)) == (0, {"available": 100 * USDT})
 
 
-def test_who_gives_up_while_a_batch_is_written_gets_its_answer(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_that_gives_up_during_the_write_gets_the_response(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     call, fund_all, told = info(shop), payout_link_batches.fund, []
 
     def meanwhile(*args: Any) -> Any:
@@ -378,7 +376,7 @@ def test_who_gives_up_while_a_batch_is_written_gets_its_answer(shop: UUID, monke
     answer = create_batch(shop, *[LINK] * 3, call=call)
     threads[0].join()
 
-    # He waited for the batch, and it was first: what he is told is what happened.
+    # The caller's tombstone waited for the batch, which was first: the response is the batch's.
     assert [item["link_id"] for item in json.loads(told[0])["items"]] == [item["link_id"] for item in answer["items"]]
     assert links() == 3
 
@@ -390,7 +388,7 @@ def in_thread(step: Any) -> Any:
         close()
 
 
-def test_a_merchant_has_one_long_call_at_a_time_and_others_are_not_kept(shop: UUID) -> None:
+def test_a_merchant_has_one_long_call_at_a_time_and_delays_no_others(shop: UUID) -> None:
     other, held_up, release = rich_merchant(), threading.Event(), threading.Event()
 
     def hold(_: int) -> None:
@@ -406,7 +404,7 @@ def test_a_merchant_has_one_long_call_at_a_time_and_others_are_not_kept(shop: UU
         with pytest.raises(GatewayBusy):
             create_batch(shop, LINK)
         assert create_batch(other, LINK)["items"][0]["success"]
-        assert create(shop)["status"] == "funded", "what is short is not kept waiting"
+        assert create(shop)["status"] == "funded", "a short call does not wait"
     finally:
         release.set()
         holder.join()
@@ -414,7 +412,7 @@ def test_a_merchant_has_one_long_call_at_a_time_and_others_are_not_kept(shop: UU
     assert create_batch(shop, LINK)["items"][0]["success"]
 
 
-def test_a_batch_that_comes_twice_is_not_refused_for_its_own_first_delivery(shop: UUID) -> None:
+def test_a_redelivered_batch_is_not_refused_for_its_first_delivery(shop: UUID) -> None:
     call = info(shop)
     answers = at_once(4, lambda _: create_batch(shop, *[LINK] * 3, call=call))
 
@@ -422,7 +420,7 @@ def test_a_batch_that_comes_twice_is_not_refused_for_its_own_first_delivery(shop
     assert sorted(type(answer).__name__ for answer in answers) == ["ReplayedError"] * 3 + ["dict"]
 
 
-def test_a_batch_and_single_links_at_once_with_the_same_references_make_each_once(shop: UUID) -> None:
+def test_a_batch_and_concurrent_single_links_make_each_reference_once(shop: UUID) -> None:
     fund(shop, 10_000 * USDT)
     names = [f"w-{number}" for number in range(40)]
 
@@ -466,10 +464,10 @@ def test_the_same_batch_twice_at_once_makes_its_links_once(shop: UUID) -> None:
         assert isinstance(answer, dict | ReplayedError | IdempotencyInProgress), answer
 
 
-# Cancel -----------------------------------------------------------------------------------------------------
+# Cancellation ---------------------------------------------------------------------------------------------------
 
 
-def test_cancelling_answers_the_record_without_its_token(shop: UUID) -> None:
+def test_cancelling_returns_the_record_without_its_token(shop: UUID) -> None:
     answer = cancel(shop, create(shop)["link_id"])
 
     assert answer["status"] == "cancelled"
@@ -477,7 +475,7 @@ def test_cancelling_answers_the_record_without_its_token(shop: UUID) -> None:
     assert held(shop) == {"available": 100 * USDT}
 
 
-def test_anothers_link_is_as_absent_as_none(shop: UUID) -> None:
+def test_another_merchants_link_is_not_found(shop: UUID) -> None:
     link_id = create(shop)["link_id"]
 
     with pytest.raises(PayoutlinkNotFound):
@@ -487,9 +485,7 @@ def test_anothers_link_is_as_absent_as_none(shop: UUID) -> None:
 # E-mail -----------------------------------------------------------------------------------------------------
 
 
-def test_an_email_is_written_only_where_there_is_a_server_and_a_recipient(
-    shop: UUID, database: str, rung: list[str]
-) -> None:
+def test_an_email_is_written_only_with_a_server_and_a_recipient(shop: UUID, database: str, rung: list[str]) -> None:
     create(shop, email="ann@mail.example")
     configure(database, SMTP_URL="smtp://127.0.0.1:1")
     create(shop)
@@ -502,8 +498,8 @@ def test_an_email_is_written_only_where_there_is_a_server_and_a_recipient(
 
 
 @pytest.mark.parametrize("is_batch", [False, True])
-def test_an_email_waits_for_its_turn_before_any_balance_is_locked(shop: UUID, database: str, *, is_batch: bool) -> None:
-    """Settlement writes a receipt and credits then: the other way round each would wait for the other."""
+def test_an_email_takes_its_turn_before_any_balance_is_locked(shop: UUID, database: str, *, is_batch: bool) -> None:
+    """Settlement writes a receipt first and credits then; in the other order the two would deadlock."""
     configure(database, SMTP_URL="smtp://127.0.0.1:1")
 
     def make() -> None:
@@ -525,7 +521,7 @@ def test_an_email_waits_for_its_turn_before_any_balance_is_locked(shop: UUID, da
     assert (links(), value("SELECT count(*) FROM emails")) == (1, 1)
 
 
-def test_a_link_that_fails_sends_no_email(shop: UUID, database: str) -> None:
+def test_a_failed_link_sends_no_email(shop: UUID, database: str) -> None:
     configure(database, SMTP_URL="smtp://127.0.0.1:1")
 
     with pytest.raises(PayoutlinkInsufficientFunds):
@@ -533,7 +529,7 @@ def test_a_link_that_fails_sends_no_email(shop: UUID, database: str) -> None:
     assert one("SELECT count(*) FROM emails") == (0,)
 
 
-def test_a_cheque_above_the_signers_limit_is_not_made(shop: UUID, database: str) -> None:
+def test_a_cheque_above_the_signers_limit_is_refused(shop: UUID, database: str) -> None:
     configure(database, SIGNER_PAYOUT_MAX_USD="24")
     trade(USDT="1")
     with pytest.raises(PayoutlinkBadAmount, match="24 USD"):

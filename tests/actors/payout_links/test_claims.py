@@ -1,4 +1,4 @@
-"""Claiming cheques: one payout for one address, whatever is repeated, refused or cut off."""
+"""Claims a cheque: one payout to one address, however often repeated, refused or interrupted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def count(table: str) -> int:
     return value(f"SELECT count(*) FROM {table}")
 
 
-def test_a_claim_makes_the_payout_and_wakes_who_sends_it(shop: UUID, link: dict[str, Any], rung: list[str]) -> None:
+def test_a_claim_creates_the_payout_and_notifies_the_signer(shop: UUID, link: dict[str, Any], rung: list[str]) -> None:
     endpoint(shop)
     answer = claim(link["claim_token"])
 
@@ -66,7 +66,7 @@ def test_a_claim_makes_the_payout_and_wakes_who_sends_it(shop: UUID, link: dict[
     assert held(shop)["payout_held"] == 25 * USDT + FEE
 
 
-def test_the_same_address_in_any_spelling_gets_the_same_payout(link: dict[str, Any]) -> None:
+def test_the_same_address_in_any_spelling_returns_the_same_payout(link: dict[str, Any]) -> None:
     first = claim(link["claim_token"])
 
     assert claim(link["claim_token"], ANN.lower()) == first
@@ -75,7 +75,7 @@ def test_the_same_address_in_any_spelling_gets_the_same_payout(link: dict[str, A
     assert count("payouts") == 1
 
 
-def test_the_same_address_gets_its_payout_even_where_no_new_claim_would_be_taken(
+def test_a_repeated_claim_returns_its_payout_even_if_new_claims_are_refused(
     shop: UUID, link: dict[str, Any], database: str, tmp_path: Path
 ) -> None:
     first = claim(link["claim_token"])
@@ -87,7 +87,7 @@ def test_the_same_address_gets_its_payout_even_where_no_new_claim_would_be_taken
     assert claim(link["claim_token"]) == first
 
 
-def test_a_redelivered_claim_gets_its_answer(link: dict[str, Any]) -> None:
+def test_a_redelivered_claim_gets_its_response(link: dict[str, Any]) -> None:
     call = info(None)
     claim(link["claim_token"], call=call)
 
@@ -107,7 +107,7 @@ def test_a_redelivered_claim_gets_its_answer(link: dict[str, Any]) -> None:
         (TREASURY, PayoutlinkDestinationInternal),
     ],
 )
-def test_an_address_that_nothing_may_go_to_leaves_the_link_funded(
+def test_an_impossible_destination_leaves_the_link_funded(
     link: dict[str, Any], to: str, error: type[DomainError]
 ) -> None:
     execute("INSERT INTO treasury_addresses (network, role, address) VALUES ('ethereum', 'hot', %s)", (TREASURY,))
@@ -118,7 +118,7 @@ def test_an_address_that_nothing_may_go_to_leaves_the_link_funded(
     assert claim(link["claim_token"])["status"] == "claimed"
 
 
-def test_a_deposit_address_of_ours_is_no_destination(link: dict[str, Any]) -> None:
+def test_our_own_deposit_address_is_refused(link: dict[str, Any]) -> None:
     _, pooled = address()
 
     with pytest.raises(PayoutlinkDestinationInternal):
@@ -136,7 +136,7 @@ def test_a_denied_address_leaves_the_link_funded(link: dict[str, Any], database:
     assert claim(link["claim_token"])["status"] == "claimed"
 
 
-def test_an_amount_that_bitcoin_does_not_carry_to_an_address_leaves_the_link_funded(shop: UUID, database: str) -> None:
+def test_a_dust_amount_for_bitcoin_leaves_the_link_funded(shop: UUID, database: str) -> None:
     configure(database, BITCOIN_RPC_URLS="http://127.0.0.1:1")
     charge("BTC", "bitcoin", 400)
     trade(BTC="50000")
@@ -149,7 +149,7 @@ def test_an_amount_that_bitcoin_does_not_carry_to_an_address_leaves_the_link_fun
     assert claim(small["claim_token"], "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080")["status"] == "claimed"
 
 
-def test_a_memo_is_refused_where_none_is_carried(link: dict[str, Any]) -> None:
+def test_a_memo_is_refused_on_a_network_without_memos(link: dict[str, Any]) -> None:
     with pytest.raises(PayoutMemoUnsupported):
         claim(link["claim_token"], memo="hello")
     assert status(link) == "funded"
@@ -172,8 +172,8 @@ def test_a_frozen_link_stays_funded_and_can_be_claimed_after_the_freeze(shop: UU
     assert claim(link["claim_token"])["status"] == "claimed"
 
 
-def test_a_claim_waits_for_an_unexplained_transfer_of_its_sum(shop: UUID, link: dict[str, Any]) -> None:
-    """In no block, as a reorg took it, it stops no signing; but it may be this cheque's."""
+def test_a_claim_waits_for_an_unknown_departure_of_its_sum(shop: UUID, link: dict[str, Any]) -> None:
+    """A reorg took it out of its block, so that it stops no signing; but it may have paid this cheque."""
     new = unknown(currency="USDT", contract="0xtoken", decimals=6, token_units=25 * 10**6, slot=None)
     with transaction():
         unknown_spends.note(new)
@@ -187,7 +187,7 @@ def test_a_claim_waits_for_an_unexplained_transfer_of_its_sum(shop: UUID, link: 
     assert rows("SELECT status FROM payouts WHERE merchant_id = %s", (shop,)) == [("approved",)]
 
 
-def test_what_is_over_or_cancelled_is_gone(shop: UUID, link: dict[str, Any]) -> None:
+def test_an_expired_or_cancelled_link_is_gone(shop: UUID, link: dict[str, Any]) -> None:
     other = create(shop)
     cancel(shop, other["link_id"])
     with pytest.raises(PayoutlinkCancelled):
@@ -200,7 +200,7 @@ def test_what_is_over_or_cancelled_is_gone(shop: UUID, link: dict[str, Any]) -> 
     assert status(link) == "funded"
 
 
-def test_a_claim_that_stopped_between_its_steps_goes_on_with_its_address_alone(
+def test_an_interrupted_claim_continues_only_with_its_own_address(
     link: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any) -> Any:
@@ -222,7 +222,7 @@ def test_a_claim_that_stopped_between_its_steps_goes_on_with_its_address_alone(
     assert claim(link["claim_token"])["status"] == "claimed"
 
 
-def test_a_claim_that_nobody_waits_for_does_not_begin(link: dict[str, Any]) -> None:
+def test_an_abandoned_claim_does_not_begin(link: dict[str, Any]) -> None:
     call = info(None)
     give_up(call)
 
@@ -231,7 +231,7 @@ def test_a_claim_that_nobody_waits_for_does_not_begin(link: dict[str, Any]) -> N
     assert status(link) == "funded"
 
 
-def test_thirty_claims_at_once_make_one_payout_for_one_address(shop: UUID, link: dict[str, Any]) -> None:
+def test_thirty_concurrent_claims_make_one_payout_to_one_address(shop: UUID, link: dict[str, Any]) -> None:
     answers = at_once(30, lambda number: claim(link["claim_token"], (ANN, BOB)[number % 2]))
 
     won = [answer for answer in answers if isinstance(answer, dict)]

@@ -1,4 +1,4 @@
-"""What only time does to cheques: expiry, and an end to claims that stopped halfway."""
+"""Expires cheques, and ends claims that stopped halfway."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def status(link: PayoutLinkRow) -> str:
     return payout_links.reread(link.id).status
 
 
-def test_what_is_due_expires_and_what_is_not_stays(shop: UUID, rung: list[str]) -> None:
+def test_only_due_links_expire(shop: UUID, rung: list[str]) -> None:
     due, young, taken = funded(shop), funded(shop, lifetime_h=9), claimed(funded(shop))
     rung.clear()
     advance(2)
@@ -38,7 +38,7 @@ def test_what_is_due_expires_and_what_is_not_stays(shop: UUID, rung: list[str]) 
     assert rung == []
 
 
-def test_more_than_a_page_rings_again(shop: UUID, monkeypatch: pytest.MonkeyPatch, rung: list[str]) -> None:
+def test_more_than_a_page_notifies_the_next_tick(shop: UUID, monkeypatch: pytest.MonkeyPatch, rung: list[str]) -> None:
     monkeypatch.setattr(payout_link_clock, "DUE_PER_STEP", 2)
     for _ in range(3):
         funded(shop, amount_units=USDT)
@@ -52,7 +52,7 @@ def test_more_than_a_page_rings_again(shop: UUID, monkeypatch: pytest.MonkeyPatc
     assert held(shop) == {"available": 100 * USDT}
 
 
-def test_a_broken_row_holds_up_no_other(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_row_delays_no_other(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     broken, sound = funded(shop), funded(shop)
     advance(2)
     expire = payout_links.expire
@@ -68,7 +68,7 @@ def test_a_broken_row_holds_up_no_other(shop: UUID, monkeypatch: pytest.MonkeyPa
     assert (status(broken), status(sound)) == ("funded", "expired")
 
 
-def test_a_freeze_that_outlasts_a_link_leaves_it_claimable(shop: UUID) -> None:
+def test_a_link_can_be_claimed_after_a_freeze_that_outlasts_it(shop: UUID) -> None:
     link = funded(shop)
     freezes.freeze("all", reason="test", frozen_by="test")
     for _ in range(3):
@@ -82,7 +82,7 @@ def test_a_freeze_that_outlasts_a_link_leaves_it_claimable(shop: UUID) -> None:
     assert claimed(link).status == "claimed"
 
 
-def test_after_a_freeze_a_link_expires_in_the_end(shop: UUID) -> None:
+def test_a_link_expires_some_time_after_its_freeze(shop: UUID) -> None:
     link = funded(shop)
     freezes.freeze("all", reason="test", frozen_by="test")
     advance(2)
@@ -95,7 +95,7 @@ def test_after_a_freeze_a_link_expires_in_the_end(shop: UUID) -> None:
     assert status(link) == "expired"
 
 
-def test_a_claim_that_is_stuck_is_finished(shop: UUID, rung: list[str]) -> None:
+def test_a_stuck_claim_is_finished(shop: UUID, rung: list[str]) -> None:
     endpoint(shop)
     stuck, young = funded(shop), funded(shop)
     claiming(stuck)
@@ -109,9 +109,7 @@ def test_a_claim_that_is_stuck_is_finished(shop: UUID, rung: list[str]) -> None:
     assert one("SELECT address, order_id FROM payouts") == (ANN, f"payoutlink:{stuck.id}")
 
 
-def test_a_stuck_claim_to_an_address_that_was_denied_meanwhile_is_taken_back(
-    shop: UUID, database: str, tmp_path: Path
-) -> None:
+def test_a_stuck_claim_to_a_newly_denied_address_is_reversed(shop: UUID, database: str, tmp_path: Path) -> None:
     link = funded(shop, lifetime_h=9)
     claiming(link)
     (tmp_path / "denied").write_text(ANN, encoding="utf-8")
@@ -124,8 +122,8 @@ def test_a_stuck_claim_to_an_address_that_was_denied_meanwhile_is_taken_back(
     assert claimed(link, BOB).claim_address == BOB
 
 
-def test_a_stuck_claim_waits_while_the_database_may_lack_another_one(shop: UUID) -> None:
-    """In what was lost it may have been taken back, and its link claimed and paid elsewhere."""
+def test_a_stuck_claim_waits_while_the_database_may_lack_another_claim(shop: UUID) -> None:
+    """In the lost time it may have been reversed, and its link claimed and paid elsewhere."""
     link = funded(shop, lifetime_h=9)
     claiming(link)
     advance(0.26)
@@ -140,7 +138,7 @@ def test_a_stuck_claim_waits_while_the_database_may_lack_another_one(shop: UUID)
     assert status(link) == "claimed"
 
 
-def test_a_stuck_claim_that_cannot_be_finished_is_taken_back(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stuck_claim_that_cannot_be_finished_is_reversed(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     link = funded(shop, lifetime_h=9)
     claiming(link)
     advance(0.26)
@@ -155,7 +153,7 @@ def test_a_stuck_claim_that_cannot_be_finished_is_taken_back(shop: UUID, monkeyp
     assert held(shop)["payout_held"] == HELD
 
 
-def test_reaping_twice_is_reaping_once(shop: UUID) -> None:
+def test_the_reaper_may_run_twice(shop: UUID) -> None:
     link = funded(shop)
     claiming(link)
     advance(0.26)

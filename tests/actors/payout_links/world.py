@@ -1,4 +1,4 @@
-"""A gateway for the tests of cheques: its context, its calls, and what the API would add to their answers."""
+"""A gateway for tests of cheques: its context, its calls, and what the API adds to their responses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.models.payouts.builders import charge
 from tests.models.queue.builders import info
 
 PAY_URL: Final = "https://pay.example"
-# Keys among which the development key is, and is not.
+# With and without the development key.
 ROTATED: Final = (
     "new:bmV3LW5ldy1uZXctbmV3LW5ldy1uZXctbmV3LW5ldy0=,development:c2x1aWNlLWRldmVsb3BtZW50LW9ubHkta2V5LTAwMDA="
 )
@@ -35,13 +35,13 @@ BOB: Final = "0x8617E340B3D01FA5F11F306F4090FD50E238070D"
 
 
 def configure(database: str, **env: str) -> None:
-    """Give the actors a gateway that serves ethereum and bsc, where a payout of USDT costs 1.2."""
+    """Configure the actors for ethereum and bsc, where a payout of USDT costs 1.2."""
     asking.configure(database, **{"PAY_URL": PAY_URL} | env)
     charge()
 
 
 def shown(answer: bytes) -> dict[str, Any]:
-    """Return what the API makes of an answer."""
+    """Return the API's form of a response."""
     settings = context.context().settings
     return with_tokens(msgspec.json.decode(answer), ClaimTokens(settings.secret_keys), settings.pay_url)
 
@@ -68,12 +68,12 @@ def claim(token: str, address: str = ANN, *, memo: str = "", call: CallInfo | No
 
 
 def replayed(error: ReplayedError) -> dict[str, Any]:
-    """Return what is answered to a repetition."""
+    """Return the response to a repetition."""
     answer = answering._again(error)
     assert answer.kind == "done"
     return shown(answer.body)
 
 
 def give_up(call: CallInfo) -> None:
-    """Be the caller who waits no longer."""
+    """End a caller's wait."""
     assert calls.abandon(call) is None

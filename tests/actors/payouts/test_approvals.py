@@ -1,4 +1,4 @@
-"""Approving and cancelling as calls: who signed decides, each takes effect once, and the broadcast is told."""
+"""Approves and cancels as calls: the signing key decides, each takes effect once, and the signer is notified."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cancel(of: PayoutRow) -> dict[str, Any]:
     return msgspec.to_builtins(msgspec.convert(answer, Payout))  # type: ignore[no-any-return]
 
 
-def test_an_approved_payout_is_answered_whole_and_goes_to_the_broadcast(shop: UUID, rung: list[str]) -> None:
+def test_an_approved_payout_is_returned_whole_and_notifies_the_signer(shop: UUID, rung: list[str]) -> None:
     order = payout(shop)
     rung.clear()
 
@@ -54,7 +54,7 @@ def test_an_approved_payout_is_answered_whole_and_goes_to_the_broadcast(shop: UU
     assert rung == ["deliver_webhooks", "broadcast:ethereum"]
 
 
-def test_the_first_of_two_approvals_sends_nothing(shop: UUID, rung: list[str]) -> None:
+def test_the_first_of_two_approvals_notifies_no_signer(shop: UUID, rung: list[str]) -> None:
     require_cosign(shop)
     order = payout(shop)
     rung.clear()
@@ -66,7 +66,7 @@ def test_the_first_of_two_approvals_sends_nothing(shop: UUID, rung: list[str]) -
     assert rung[1:] == ["deliver_webhooks", "broadcast:ethereum"]
 
 
-def test_the_signer_of_the_call_is_the_approver(shop: UUID, rung: list[str]) -> None:
+def test_the_key_that_signed_the_call_is_the_approver(shop: UUID, rung: list[str]) -> None:
     order = payout(shop)
     rung.clear()
 
@@ -78,7 +78,7 @@ def test_the_signer_of_the_call_is_the_approver(shop: UUID, rung: list[str]) -> 
     assert approvers(order) == {"pk_second"}
 
 
-def test_a_cancelled_payout_is_answered_and_its_money_is_back(shop: UUID, rung: list[str]) -> None:
+def test_a_cancelled_payout_is_returned_and_its_money_is_back(shop: UUID, rung: list[str]) -> None:
     order = payout(shop)
     rung.clear()
 
@@ -91,7 +91,7 @@ def test_a_cancelled_payout_is_answered_and_its_money_is_back(shop: UUID, rung: 
         cancel(order)
 
 
-def test_a_call_that_comes_twice_takes_effect_once(shop: UUID) -> None:
+def test_a_redelivered_call_takes_effect_once(shop: UUID) -> None:
     order, call = payout(shop), info(shop, principal="pk_second")
     require_cosign(shop)
     approve(order, call=call)
@@ -113,7 +113,7 @@ def test_another_merchants_payout_is_not_found(shop: UUID, call: Callable[..., C
     assert reread(order).status == "pending"
 
 
-def test_the_list_of_the_settings_is_asked(shop: UUID, database: str, tmp_path: Path) -> None:
+def test_the_deny_list_of_the_settings_is_checked(shop: UUID, database: str, tmp_path: Path) -> None:
     order = payout(shop)
     (tmp_path / "deny").write_text(DESTINATION)
     context.configure(make_settings(database_url=database, deny_list=tmp_path / "deny"))

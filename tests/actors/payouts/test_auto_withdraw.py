@@ -1,4 +1,4 @@
-"""A merchant says what is sent to him by itself: one rule a coin, checked as a payout's order is."""
+"""A merchant sets one withdrawal rule a coin, checked like the order of a payout."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rule(merchant_id: UUID) -> WithdrawalRule:
     return found
 
 
-def test_a_rule_is_set_told_and_kept(shop: UUID) -> None:
+def test_a_rule_is_set_returned_and_stored(shop: UUID) -> None:
     assert set_rule(shop, {}) == []
 
     assert set_rule(shop) == [RULE | ON]
@@ -64,7 +64,7 @@ def test_a_rule_is_set_told_and_kept(shop: UUID) -> None:
 @pytest.mark.parametrize(
     "change", [{"address": ELSEWHERE}, {"threshold": "7.5"}, {"enabled": False}, {"enabled": True, "threshold": "9"}]
 )
-def test_what_is_left_out_stays_as_it_was(shop: UUID, change: dict[str, Any]) -> None:
+def test_omitted_fields_keep_their_values(shop: UUID, change: dict[str, Any]) -> None:
     set_rule(shop)
 
     assert set_rule(shop, {"currency": "USDT"} | change) == [
@@ -72,7 +72,7 @@ def test_what_is_left_out_stays_as_it_was(shop: UUID, change: dict[str, Any]) ->
     ]
 
 
-def test_each_coin_has_a_rule_of_its_own_and_may_be_asked_for_alone(shop: UUID) -> None:
+def test_each_coin_has_its_own_rule_which_can_be_read_alone(shop: UUID) -> None:
     set_rule(shop)
     ether = {"currency": "ETH", "network": "ethereum", "address": ELSEWHERE, "threshold": "1"} | OFF
 
@@ -81,7 +81,7 @@ def test_each_coin_has_a_rule_of_its_own_and_may_be_asked_for_alone(shop: UUID) 
     assert set_rule(shop, {"currency": "DAI"}) == []
 
 
-def test_another_network_makes_a_new_rule_in_place_of_the_old_one(shop: UUID) -> None:
+def test_another_network_replaces_the_coins_rule(shop: UUID) -> None:
     set_rule(shop, RULE | {"enabled": False})
     moved = RULE | {"network": "bsc"}
     for missing, error in (("address", AutowithdrawBadAddress), ("threshold", AutowithdrawBadThreshold)):
@@ -99,7 +99,7 @@ def coin_of_one_network() -> tuple[str, str]:
     )
 
 
-def test_the_network_of_a_coin_that_has_one_is_filled_in(shop: UUID) -> None:
+def test_the_only_network_of_a_coin_is_filled_in(shop: UUID) -> None:
     currency, network = coin_of_one_network()
     body = {"currency": currency, "address": RECIPIENT, "threshold": "1000"}
 
@@ -125,14 +125,14 @@ def test_the_network_of_a_coin_that_has_one_is_filled_in(shop: UUID) -> None:
         ({"threshold": "50.0000001"}, AutowithdrawBadThreshold),
     ],
 )
-def test_what_no_rule_can_be_is_refused(shop: UUID, change: dict[str, Any], error: type[DomainError]) -> None:
+def test_an_impossible_rule_is_refused(shop: UUID, change: dict[str, Any], error: type[DomainError]) -> None:
     with pytest.raises(error):
         set_rule(shop, RULE | change)
 
     assert withdrawals.listing(shop) == []
 
 
-def test_a_threshold_that_would_not_arrive_is_refused(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_threshold_below_the_fee_is_refused(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addresses, "smallest_units", lambda _network, _address: 50_000_000)
     set_rule(shop)
     charge()
@@ -148,19 +148,19 @@ def test_a_change_without_a_coin_is_refused(shop: UUID) -> None:
         set_rule(shop, {"enabled": False})
 
 
-def test_rules_of_no_coin_are_refused(shop: UUID) -> None:
+def test_rules_of_an_unknown_coin_are_refused(shop: UUID) -> None:
     with pytest.raises(AutowithdrawUnknownCurrency):
         set_rule(shop, {"currency": "NONE"})
 
 
-def test_nothing_is_sent_to_ourselves(shop: UUID) -> None:
+def test_our_own_address_is_refused(shop: UUID) -> None:
     add_chunk(0)
 
     with pytest.raises(AutowithdrawBadAddress):
         set_rule(shop, RULE | {"address": addresses_of(0)[3]})
 
 
-def test_a_blocked_address_is_refused_also_where_it_only_stays(shop: UUID, database: str, tmp_path: Path) -> None:
+def test_a_blocked_address_is_refused_even_if_unchanged(shop: UUID, database: str, tmp_path: Path) -> None:
     set_rule(shop)
     deny_list = tmp_path / "deny"
     deny_list.write_text(RECIPIENT)
@@ -172,7 +172,7 @@ def test_a_blocked_address_is_refused_also_where_it_only_stays(shop: UUID, datab
     assert set_rule(shop, {"currency": "USDT", "enabled": False}) == [RULE | OFF]
 
 
-def test_a_rule_can_be_switched_off_when_its_network_is_gone(shop: UUID, database: str) -> None:
+def test_a_rule_can_be_disabled_after_its_network_is_gone(shop: UUID, database: str) -> None:
     set_rule(shop)
     configure(database, ETHEREUM_RPC_URLS="")
 
@@ -181,7 +181,7 @@ def test_a_rule_can_be_switched_off_when_its_network_is_gone(shop: UUID, databas
     assert set_rule(shop, {"currency": "USDT", "enabled": False}) == [RULE | OFF]
 
 
-def test_whoever_names_the_address_answers_for_it(shop: UUID) -> None:
+def test_the_key_that_names_the_address_is_responsible_for_it(shop: UUID) -> None:
     set_rule(shop)
 
     set_rule(shop, {"currency": "USDT", "threshold": "60", "enabled": True}, by="pk_second")
@@ -190,7 +190,7 @@ def test_whoever_names_the_address_answers_for_it(shop: UUID) -> None:
     assert rule(shop).set_by == "pk_second"
 
 
-def test_a_revoked_keys_address_is_to_be_named_again(shop: UUID) -> None:
+def test_a_revoked_keys_address_must_be_named_again(shop: UUID) -> None:
     add_key(shop)
     set_rule(shop)
     execute("UPDATE api_keys SET revoked_at = app_now()")
@@ -202,7 +202,7 @@ def test_a_revoked_keys_address_is_to_be_named_again(shop: UUID) -> None:
     assert set_rule(shop, RULE, by="pk_second") == [RULE | ON]
 
 
-def test_a_merchant_has_its_own_rules_alone(shop: UUID) -> None:
+def test_rules_of_merchants_are_independent(shop: UUID) -> None:
     set_rule(shop)
     other = merchant()
 
@@ -212,10 +212,10 @@ def test_a_merchant_has_its_own_rules_alone(shop: UUID) -> None:
     assert set_rule(shop, {}) == [RULE | ON]
 
 
-def test_a_rule_of_a_co_signing_merchant_waits_until_another_principal_sends_it_too(shop: UUID) -> None:
+def test_a_rule_of_a_co_signing_merchant_waits_for_another_principal(shop: UUID) -> None:
     set_rule(shop)
     merchants.set_cosign(shop, is_required=True)
-    assert set_rule(shop) == [RULE | ON], "who set it is no second voice, and changes nothing"
+    assert set_rule(shop) == [RULE | ON], "its creator does not co-sign it"
     assert rule(shop).cosigned_by == ""
     set_rule(shop, by="pk_second")
     assert rule(shop).cosigned_by == "pk_second", "a rule of one principal becomes one of two"
@@ -227,19 +227,21 @@ def test_a_rule_of_a_co_signing_merchant_waits_until_another_principal_sends_it_
             set_rule(shop, {"currency": "USDT"} | change)
     assert set_rule(shop, changed) == [changed | waits]
     assert set_rule(shop, changed) == [changed | waits]
-    assert set_rule(shop, {"currency": "USDT", "address": ELSEWHERE}, by="pk_second") == [changed | waits], "not all"
+    assert set_rule(shop, {"currency": "USDT", "address": ELSEWHERE}, by="pk_second") == [changed | waits], (
+        "not the whole rule"
+    )
     other = changed | {"threshold": "60"}
-    assert set_rule(shop, other, by="pk_second") == [other | waits], "another rule is no co-signature"
+    assert set_rule(shop, other, by="pk_second") == [other | waits], "another rule does not co-sign it"
 
     assert set_rule(shop, other) == [other | ON]
     assert (rule(shop).set_by, rule(shop).cosigned_by) == ("pk_second", KEY)
     assert set_rule(shop, {"currency": "USDT", "enabled": False}) == [other | OFF]
-    assert set_rule(shop, other | {"enabled": True}) == [other | waits], "what one ended, two begin"
+    assert set_rule(shop, other | {"enabled": True}) == [other | waits], "one principal disables it, two enable it"
     add_key(shop, is_revoked=True)
-    assert set_rule(shop, other, by="pk_second") == [other | waits], "a revoked key is no first voice"
+    assert set_rule(shop, other, by="pk_second") == [other | waits], "a revoked key does not count"
 
 
-def test_a_rule_ends_with_the_key_that_co_signed_it(shop: UUID) -> None:
+def test_a_rule_ends_with_the_revocation_of_its_co_signing_key(shop: UUID) -> None:
     merchants.set_cosign(shop, is_required=True)
     set_rule(shop)
     assert set_rule(shop, by="pk_lost") == [RULE | ON]
@@ -255,7 +257,7 @@ def test_a_rule_ends_with_the_key_that_co_signed_it(shop: UUID) -> None:
     assert withdrawals.named_by("pk_lost") == []
 
 
-def test_a_second_voice_need_not_name_a_coin_s_only_network(shop: UUID) -> None:
+def test_a_co_signature_may_omit_a_coins_only_network(shop: UUID) -> None:
     merchants.set_cosign(shop, is_required=True)
     currency, network = coin_of_one_network()
     body = {"currency": currency, "address": RECIPIENT, "threshold": "1000"}
@@ -265,13 +267,13 @@ def test_a_second_voice_need_not_name_a_coin_s_only_network(shop: UUID) -> None:
     assert set_rule(shop, body, by="pk_second") == [shown | ON]
 
 
-def test_a_second_voice_names_the_network_as_well(shop: UUID) -> None:
+def test_a_co_signature_names_the_network_of_a_coin_with_several(shop: UUID) -> None:
     merchants.set_cosign(shop, is_required=True)
     set_rule(shop)
     waits = RULE | {"enabled": True, "status": "awaiting_cosign"}
 
     for left_out in ("network", "address", "threshold"):
         body = {name: text for name, text in RULE.items() if name != left_out}
-        assert set_rule(shop, body, by="pk_second") == [waits], "it has not named all"
+        assert set_rule(shop, body, by="pk_second") == [waits], "the network is missing"
 
     assert set_rule(shop, by="pk_second") == [RULE | ON]

@@ -1,4 +1,4 @@
-"""Payouts are made once for each order_id, out of money that is there; many at once, each by itself."""
+"""Creates payouts once an order_id, from available money; those of a mass call each by itself."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _orders = count_up(1)
 
 @pytest.fixture(autouse=True)
 def _gateway(database: str) -> Iterator[None]:
-    """A gateway with providers for ethereum and bsc that knows what a transfer of USDT costs."""
+    """Configure a gateway with providers for ethereum and bsc and a fee for USDT."""
     configure(database)
     charge()
     trade(USDT="1", ETH="2000")
@@ -85,7 +85,7 @@ def shop() -> UUID:
 
 
 def order(**fields: Any) -> dict[str, Any]:
-    """Return a body that sends 25 USDT under an order_id of its own."""
+    """Return a body that sends 25 USDT under its own order_id."""
     return {
         "order_id": f"payout-{next(_orders)}",
         "amount": "25",
@@ -157,7 +157,7 @@ def test_a_payout_holds_amount_and_fee_and_is_approved_at_once(shop: UUID, rung:
     ("setting", "asked", "on_top"),
     [(True, None, True), (True, False, False), (False, None, False), (False, True, True)],
 )
-def test_who_bears_the_fee(shop: UUID, setting: bool, asked: bool | None, on_top: bool) -> None:  # noqa: FBT001
+def test_the_fee_is_paid_on_top_or_from_the_amount(shop: UUID, setting: bool, asked: bool | None, on_top: bool) -> None:  # noqa: FBT001
     ask(set_payout_fees, info(shop), {"is_subtract": setting})
 
     row = stored(create(shop, order() | ({} if asked is None else {"is_subtract": asked})))
@@ -168,13 +168,13 @@ def test_who_bears_the_fee(shop: UUID, setting: bool, asked: bool | None, on_top
     assert row.is_fee_on_top is on_top
 
 
-def test_the_fee_setting_is_told_and_kept(shop: UUID) -> None:
+def test_the_fee_setting_is_returned_and_stored(shop: UUID) -> None:
     assert ask(set_payout_fees, info(shop), {}) == {"is_subtract": True}
     assert ask(set_payout_fees, info(shop), {"is_subtract": False}) == {"is_subtract": False}
     assert ask(set_payout_fees, info(shop), {}) == {"is_subtract": False}
 
 
-def test_a_repeated_order_returns_its_payout_whatever_else_it_says(shop: UUID) -> None:
+def test_a_repeated_order_id_returns_its_payout_whatever_else_changed(shop: UUID) -> None:
     first = create(shop, order(order_id="once"))
 
     for changed in ({"amount": "1"}, {"currency": "NONE"}, {"address": "nonsense"}, {"network": "bsc"}, {"memo": "x"}):
@@ -183,7 +183,7 @@ def test_a_repeated_order_returns_its_payout_whatever_else_it_says(shop: UUID) -
     assert held(shop)[PAYOUT_HELD] == 25 * USDT + FEE
 
 
-def test_an_order_stays_burned_when_its_payout_failed(shop: UUID) -> None:
+def test_an_order_id_stays_used_after_its_payout_failed(shop: UUID) -> None:
     first = create(shop, order(order_id="once"))
     with transaction():
         payout_endings.end(context.context().catalogue, UUID(first["uuid"]), "failed", error="reverted")
@@ -194,7 +194,7 @@ def test_an_order_stays_burned_when_its_payout_failed(shop: UUID) -> None:
     assert held(shop) == {AVAILABLE: 100 * USDT}
 
 
-def test_a_refused_order_is_free_to_try_again(shop: UUID) -> None:
+def test_a_refused_order_id_may_be_used_again(shop: UUID) -> None:
     call = info(shop, key="k")
     with pytest.raises(PayoutInsufficientFunds):
         create(shop, order(order_id="again", amount="100"), call)
@@ -203,14 +203,14 @@ def test_a_refused_order_is_free_to_try_again(shop: UUID) -> None:
     assert create(shop, order(order_id="again"), info(shop, key="k", fingerprint=b"other"))["status"] == "process"
 
 
-def test_of_many_at_once_with_one_order_all_get_the_same_payout(shop: UUID) -> None:
+def test_concurrent_calls_with_one_order_id_get_the_same_payout(shop: UUID) -> None:
     answers = at_once(4, lambda _: create(shop, order(order_id="race")))
 
     assert len({cast("dict[str, Any]", answer)["uuid"] for answer in answers}) == 1
     assert held(shop)[PAYOUT_HELD] == 25 * USDT + FEE
 
 
-def test_no_two_payouts_spend_the_same_money(shop: UUID) -> None:
+def test_two_payouts_never_spend_the_same_money(shop: UUID) -> None:
     answers = at_once(6, lambda number: create(shop, order(order_id=f"race-{number}")))
 
     assert sum(isinstance(answer, dict) for answer in answers) == 3
@@ -218,7 +218,7 @@ def test_no_two_payouts_spend_the_same_money(shop: UUID) -> None:
     assert held(shop) == {AVAILABLE: 100 * USDT - 3 * (25 * USDT + FEE), PAYOUT_HELD: 3 * (25 * USDT + FEE)}
 
 
-def test_the_last_guard_against_a_second_payout_is_the_index(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_is_the_last_guard_against_a_second_payout(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     create(shop, order(order_id="once"))
     monkeypatch.setattr(payouts, "find_by_order", lambda *_: None)
 
@@ -227,7 +227,7 @@ def test_the_last_guard_against_a_second_payout_is_the_index(shop: UUID, monkeyp
     assert held(shop)[PAYOUT_HELD] == 25 * USDT + FEE
 
 
-def test_a_call_is_answered_again_and_its_key_holds_for_its_body_alone(shop: UUID) -> None:
+def test_a_redelivered_call_is_answered_and_its_key_is_bound_to_its_body(shop: UUID) -> None:
     body, call = order(from_currency="USDT", currency="ETH"), info(shop, key="k")
     charge("ETH", units=10**15)
     stock(10**18, currency="ETH")
@@ -242,7 +242,7 @@ def test_a_call_is_answered_again_and_its_key_holds_for_its_body_alone(shop: UUI
         create(shop, body, info(shop, key="k", fingerprint=b"other"))
 
 
-def test_where_a_merchant_requires_cosigning_a_payout_waits_for_it(shop: UUID, rung: list[str]) -> None:
+def test_a_payout_of_a_co_signing_merchant_waits(shop: UUID, rung: list[str]) -> None:
     execute("UPDATE merchants SET is_cosign_required = true")
 
     made = create(shop)
@@ -271,7 +271,7 @@ def test_where_a_merchant_requires_cosigning_a_payout_waits_for_it(shop: UUID, r
         ({"network": "bsc"}, PayoutFeeUnavailable),
     ],
 )
-def test_what_is_refused(shop: UUID, changed: dict[str, Any], error: type[DomainError]) -> None:
+def test_an_invalid_payout_is_refused(shop: UUID, changed: dict[str, Any], error: type[DomainError]) -> None:
     with pytest.raises(error):
         create(shop, order() | changed)
     assert held(shop) == {AVAILABLE: 100 * USDT}
@@ -285,9 +285,7 @@ def test_what_is_refused(shop: UUID, changed: dict[str, Any], error: type[Domain
         ("bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080", 294),
     ],
 )
-def test_less_than_bitcoin_carries_to_a_kind_of_address_is_refused(
-    shop: UUID, database: str, to: str, least: int
-) -> None:
+def test_a_dust_amount_for_a_kind_of_bitcoin_address_is_refused(shop: UUID, database: str, to: str, least: int) -> None:
     configure(database, BITCOIN_RPC_URLS="http://127.0.0.1:1")
     charge("BTC", "bitcoin", 400)
     trade(BTC="50000")
@@ -306,21 +304,21 @@ def test_less_than_bitcoin_carries_to_a_kind_of_address_is_refused(
     assert stored(taken).to_units == least
 
 
-def test_the_least_that_a_fee_leaves_is_sent(shop: UUID) -> None:
+def test_the_smallest_payout_that_covers_its_fee_is_sent(shop: UUID) -> None:
     row = stored(create(shop, order(amount="1.200001", is_subtract=False)))
 
     assert row.to_units == 10**12
 
 
 @pytest.mark.parametrize("age_s", [301, 3000])
-def test_a_stale_fee_is_none(shop: UUID, age_s: int) -> None:
+def test_a_stale_fee_counts_as_unknown(shop: UUID, age_s: int) -> None:
     execute("UPDATE network_fees SET quoted_at = app_now() - make_interval(secs => %s)", (age_s,))
 
     with pytest.raises(PayoutFeeUnavailable):
         create(shop)
 
 
-def test_money_that_matures_is_told_apart_from_money_that_is_missing(shop: UUID) -> None:
+def test_maturing_funds_and_missing_funds_have_different_errors(shop: UUID) -> None:
     body = order(amount="140")
     with pytest.raises(PayoutInsufficientFunds):
         create(shop, body)
@@ -335,14 +333,14 @@ def test_money_that_matures_is_told_apart_from_money_that_is_missing(shop: UUID)
     assert create(shop, body)["status"] == "process"
 
 
-def test_nothing_leaves_to_an_address_of_this_gateway(shop: UUID) -> None:
+def test_our_own_addresses_are_refused(shop: UUID) -> None:
     execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', 1, %s)", (RECIPIENT.lower(),))
 
     with pytest.raises(PayoutDestinationInternal):
         create(shop)
 
 
-def test_nothing_leaves_to_an_address_on_the_deny_list(shop: UUID, database: str, tmp_path: Path) -> None:
+def test_addresses_on_the_deny_list_are_refused(shop: UUID, database: str, tmp_path: Path) -> None:
     listed = tmp_path / "deny"
     listed.write_text(f"{RECIPIENT.lower()}  # whoever that is\n")
     configure(database, DENY_LIST=str(listed))
@@ -352,7 +350,7 @@ def test_nothing_leaves_to_an_address_on_the_deny_list(shop: UUID, database: str
     assert held(shop) == {AVAILABLE: 100 * USDT}
 
 
-def test_frozen_payouts_are_refused_and_existing_ones_still_told(shop: UUID) -> None:
+def test_a_freeze_refuses_new_payouts_and_still_shows_existing_ones(shop: UUID) -> None:
     first = create(shop, order(order_id="before"))
     freezes.freeze("network", "ethereum", reason="test", frozen_by="test")
 
@@ -363,7 +361,7 @@ def test_frozen_payouts_are_refused_and_existing_ones_still_told(shop: UUID) -> 
     assert create(shop)["status"] == "process"
 
 
-def test_who_owes_a_coin_pays_none_of_it_out(shop: UUID) -> None:
+def test_a_debtor_of_a_coin_pays_none_of_it_out(shop: UUID) -> None:
     charge("ETH", units=10**15)
     stock(10**18, currency="ETH")
     with transaction():
@@ -371,12 +369,12 @@ def test_who_owes_a_coin_pays_none_of_it_out(shop: UUID) -> None:
 
     with pytest.raises(PayoutFrozen):
         create(shop)
-    # Nor does it go by way of another coin.
+    # Nor by a conversion into another coin.
     with pytest.raises(PayoutFrozen):
         create(shop, order(currency="ETH", amount="0.01", from_currency="USDT"))
 
 
-def test_a_balance_that_a_restore_brought_back_is_not_converted_but_for_the_repeat_of_what_left(shop: UUID) -> None:
+def test_a_balance_that_a_restore_brought_back_is_converted_only_for_a_repeated_payout(shop: UUID) -> None:
     charge("ETH", units=10**15)
     stock(10**18, currency="ETH")
     assert signing.watch("ethereum") is None
@@ -390,7 +388,7 @@ def test_a_balance_that_a_restore_brought_back_is_not_converted_but_for_the_repe
     assert rows("SELECT status FROM payouts") == [("approved",)]
 
 
-def test_a_conversion_is_part_of_its_payout_or_does_not_happen(shop: UUID) -> None:
+def test_a_conversion_commits_or_rolls_back_with_its_payout(shop: UUID) -> None:
     charge("ETH", units=10**15)
     stock(10**18, currency="ETH")
     body = order(currency="ETH", from_currency="USDT")
@@ -399,7 +397,7 @@ def test_a_conversion_is_part_of_its_payout_or_does_not_happen(shop: UUID) -> No
         create(shop, body | {"amount": "0.05"})
     made = create(shop, body | {"amount": "0.01", "order_id": "converted"})
 
-    # 0.011 ETH at 2000 USD, half a percent dearer: 22 / 0.995.
+    # 0.011 ETH at 2000 USD, half a percent more expensive: 22 / 0.995.
     assert made["convert"] == {
         "from_currency": "USDT",
         "to_currency": "ETH",
@@ -411,8 +409,8 @@ def test_a_conversion_is_part_of_its_payout_or_does_not_happen(shop: UUID) -> No
     assert conversion.owned_units("ETH") == 10**18 - 11 * 10**15
 
 
-def test_conversions_keep_a_reserve_of_the_coin_that_gas_is_paid_with(shop: UUID, database: str) -> None:
-    """Twenty transfers at the cap of 300 gwei: 0.42 ETH; the catalogue's dearest coin takes 70 000 gas."""
+def test_conversions_keep_a_reserve_of_the_coin_for_gas(shop: UUID, database: str) -> None:
+    """Twenty transfers at the cap of 300 gwei: 0.42 ETH; the catalogue's most expensive coin takes 70 000 gas."""
     charge("ETH", units=10**15)
     fund(shop, 2_000 * USDT)
     stock(42 * 10**16 + 11 * 10**15 - 1, currency="ETH")
@@ -429,16 +427,16 @@ def test_conversions_keep_a_reserve_of_the_coin_that_gas_is_paid_with(shop: UUID
     create(shop, body | {"order_id": "another"})
 
 
-def test_every_served_network_that_takes_a_coin_for_gas_has_its_reserve(database: str) -> None:
+def test_every_served_network_with_a_coin_for_gas_has_a_reserve(database: str) -> None:
     configure(database, BASE_RPC_URLS="http://127.0.0.1:1", ETHEREUM_GAS_CAP_GWEI="10")
     reserves = [gas_reserves.reserve_units(context.context(), coin) for coin in ("ETH", "BNB", "POL", "USDT")]
     assert reserves == [20 * 70_000 * (10 + 20) * 10**9, 20 * 70_000 * 20 * 10**9, 0, 0]
 
 
-# Many -------------------------------------------------------------------------------------------------------
+# Mass calls -------------------------------------------------------------------------------------------------
 
 
-def test_each_of_many_stands_by_itself_in_the_order_of_the_call(shop: UUID, rung: list[str]) -> None:
+def test_items_of_a_mass_call_succeed_or_fail_alone_in_the_calls_order(shop: UUID, rung: list[str]) -> None:
     good, poor, last = order(), order(amount="90"), order(source="manual")
 
     items = mass(shop, good, {"order_id": "bare"}, poor, 7, None, [], {"order_id": ["x"]}, last, source="manual")
@@ -455,20 +453,20 @@ def test_each_of_many_stands_by_itself_in_the_order_of_the_call(shop: UUID, rung
     assert rung == ["deliver_webhooks", "broadcast:ethereum"]
 
 
-def test_the_calls_source_is_only_for_those_that_name_none(shop: UUID) -> None:
+def test_the_calls_source_applies_only_to_items_without_one(shop: UUID) -> None:
     items = mass(shop, order(source="api"), order(), source="manual")
 
     assert [stored(item).source for item in items] == ["api", "manual"]
 
 
-def test_a_payout_that_no_text_can_carry_fails_alone(shop: UUID) -> None:
+def test_an_item_with_unstorable_text_fails_alone(shop: UUID) -> None:
     items = mass(shop, order(order_id="\ud800"), order(memo="\udfff"), order(order_id="x" * 300), order())
 
     assert [item["success"] for item in items] == [False, False, False, True]
     assert [item["order_id"] for item in items][:3:2] == ["?", "x" * 255]
 
 
-def test_an_order_twice_in_one_call_is_one_payout(shop: UUID) -> None:
+def test_an_order_id_twice_in_one_call_makes_one_payout(shop: UUID) -> None:
     first, second, third = mass(shop, order(order_id="once"), order(order_id="once", amount="1"), order())
 
     assert first == second
@@ -476,7 +474,7 @@ def test_an_order_twice_in_one_call_is_one_payout(shop: UUID) -> None:
     assert count("payouts") == 2
 
 
-def test_a_mass_call_with_a_key_is_stored_refusals_and_all(shop: UUID) -> None:
+def test_a_mass_call_with_a_key_is_stored_with_its_refusals(shop: UUID) -> None:
     items = [order(), order(amount="0")]
     first = mass(shop, *items, call=info(shop, key="k"))
 
@@ -488,7 +486,7 @@ def test_a_mass_call_with_a_key_is_stored_refusals_and_all(shop: UUID) -> None:
     assert count("payouts") == 1
 
 
-def test_a_mass_call_keeps_its_key_from_others_while_it_works(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mass_calls_key_is_locked_while_it_works(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     refused: list[Exception | Any] = []
     create_one = payout_orders.create
 
@@ -510,7 +508,7 @@ def test_a_mass_call_keeps_its_key_from_others_while_it_works(shop: UUID, monkey
     assert count("payouts") == 1
 
 
-def test_a_merchant_has_one_mass_call_at_a_time_and_others_are_not_kept(
+def test_a_merchant_has_one_mass_call_at_a_time_and_delays_no_others(
     shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other, create_one = merchant(), payout_orders.create
@@ -534,7 +532,7 @@ def test_a_merchant_has_one_mass_call_at_a_time_and_others_are_not_kept(
     assert count("payouts") == 3
 
 
-def test_a_mass_call_that_is_delivered_again_makes_nothing_twice(shop: UUID) -> None:
+def test_a_redelivered_mass_call_makes_no_payout_twice(shop: UUID) -> None:
     call, items = info(shop), [order(), order()]
     first = mass(shop, *items, call=call)
 
@@ -545,7 +543,7 @@ def test_a_mass_call_that_is_delivered_again_makes_nothing_twice(shop: UUID) -> 
     assert count("payouts") == 2
 
 
-def test_a_mass_call_that_died_leaves_nothing_and_its_repetition_makes_it_whole(
+def test_an_interrupted_mass_call_leaves_no_payout_and_its_repetition_makes_all(
     shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items, call = [order(), order(), order()], info(shop, key="k")
@@ -569,7 +567,7 @@ def test_a_mass_call_that_died_leaves_nothing_and_its_repetition_makes_it_whole(
     assert {item["uuid"] for item in again} == {str(found) for (found,) in rows("SELECT id FROM payouts")}
 
 
-def test_a_mass_call_whose_caller_was_told_503_leaves_nothing_funded(shop: UUID) -> None:
+def test_a_mass_call_whose_caller_got_503_leaves_no_payout_funded(shop: UUID) -> None:
     call = info(shop)
     assert calls.abandon(call) is None
 
@@ -580,7 +578,7 @@ def test_a_mass_call_whose_caller_was_told_503_leaves_nothing_funded(shop: UUID)
     assert held(shop) == {AVAILABLE: 100 * USDT}
 
 
-def test_a_deadlock_begins_the_whole_call_anew_and_fails_no_item(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deadlock_restarts_the_whole_call_and_fails_no_item(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     create_one, tries = payout_orders.create, count_up(1)
 
     def victim(*args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -596,7 +594,7 @@ def test_a_deadlock_begins_the_whole_call_anew_and_fails_no_item(shop: UUID, mon
 
 
 def raised(code: str) -> str:
-    """Return a statement that fails as PostgreSQL says by a code."""
+    """Return a statement that fails with a code of PostgreSQL."""
     return f"DO $$ BEGIN RAISE EXCEPTION 'failed' USING ERRCODE = '{code}'; END $$"
 
 
@@ -608,7 +606,7 @@ def raised(code: str) -> str:
         (raised(QUERY_CANCELED), GatewayBusy),
     ],
 )
-def test_one_that_breaks_does_not_break_the_others(
+def test_an_item_with_a_database_error_fails_alone(
     shop: UUID, monkeypatch: pytest.MonkeyPatch, broken: str, refusal: type[DomainError]
 ) -> None:
     create_one = payout_orders.create
@@ -625,7 +623,7 @@ def test_one_that_breaks_does_not_break_the_others(
     assert items[1]["message"] == refusal().message
 
 
-def test_an_error_without_a_code_is_no_matter_of_one_item(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_without_a_code_fails_the_whole_call(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     def cut(*_args: Any, **_others: Any) -> None:
         raise psycopg2.DatabaseError("SSL SYSCALL error: EOF detected")
 
@@ -639,8 +637,8 @@ def test_an_error_without_a_code_is_no_matter_of_one_item(shop: UUID, monkeypatc
 # The signer's limit -----------------------------------------------------------------------------------------
 
 
-def test_above_the_signers_limit_nothing_is_created(shop: UUID, database: str) -> None:
-    """The signer would never sign it: its money would be held for good."""
+def test_a_payout_above_the_signers_limit_is_refused(shop: UUID, database: str) -> None:
+    """The signer would never sign it, and its money would be held for good."""
     configure(database, SIGNER_PAYOUT_MAX_USD="25")
     trade(USDT="1.01")
     with pytest.raises(PayoutBadAmount, match="25 USD"):
@@ -657,7 +655,7 @@ def stored_units(shop: UUID) -> int:
     return int(value("SELECT sum(held_units) FROM payouts WHERE merchant_id = %s", (shop,)))
 
 
-def test_a_coin_without_a_rate_is_not_refused_for_its_size(shop: UUID, database: str) -> None:
+def test_a_coin_without_a_rate_is_not_refused_by_the_limit(shop: UUID, database: str) -> None:
     configure(database, SIGNER_PAYOUT_MAX_USD="0")
     execute("DELETE FROM rates")
     assert create(shop)["status"] == "process"

@@ -1,4 +1,4 @@
-"""What cannot leave does not stay: it is refused, cancelled by whoever may, or repays its merchant's debt."""
+"""A payout that cannot be sent is refused, cancelled, or repays its merchant's debt."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def cancel(of: PayoutRow, *, by: str | None = None) -> PayoutRow:
 # Cancelling ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_approved_payout_is_cancelled_while_nothing_is_signed(world: SpendWorld) -> None:
+def test_an_approved_unsigned_payout_is_cancelled(world: SpendWorld) -> None:
     order = world.order()
     endpoint(order.merchant_id)
 
@@ -75,7 +75,7 @@ def test_an_approved_payout_is_cancelled_while_nothing_is_signed(world: SpendWor
     assert (world.count("spends"), world.paid(order)) == (0, 0)
 
 
-def test_what_is_signed_is_not_cancelled(world: SpendWorld) -> None:
+def test_a_signed_payout_is_not_cancelled(world: SpendWorld) -> None:
     order = world.order()
     world.chain.sendings = ["deaf"]
     world.step()
@@ -91,7 +91,7 @@ def test_what_is_signed_is_not_cancelled(world: SpendWorld) -> None:
 
 
 def test_an_approved_payout_with_a_live_spend_is_not_cancelled(world: SpendWorld) -> None:
-    """However its row came to say approved: what is signed may still take effect."""
+    """However its row became approved: the signed bytes may still take effect."""
     order = world.order()
     world.step()
     execute("UPDATE payouts SET status = 'approved' WHERE id = %s", (order.id,))
@@ -100,7 +100,7 @@ def test_an_approved_payout_with_a_live_spend_is_not_cancelled(world: SpendWorld
     execute("UPDATE payouts SET status = 'sent' WHERE id = %s", (order.id,))
 
 
-def test_a_payout_whose_slot_a_stranger_used_is_kept_while_its_network_is_frozen(world: SpendWorld) -> None:
+def test_a_payout_whose_slot_a_stranger_used_is_not_cancelled_while_frozen(world: SpendWorld) -> None:
     order = world.order()
     world.step()
     world.chain.forget()
@@ -111,14 +111,14 @@ def test_a_payout_whose_slot_a_stranger_used_is_kept_while_its_network_is_frozen
     world.step(2)
     assert world.payout(order).status == "approved"
 
-    # What used the slot may be this very payout, in rows that were lost.
+    # The transaction in its slot may be this payout, from lost rows.
     with pytest.raises(PayoutFrozen):
         cancel(order)
 
 
 @pytest.mark.parametrize("by", [None, "operator"])
 @pytest.mark.parametrize("scope", ["all", "network", "merchant", "coin"])
-def test_what_a_freeze_kept_from_being_signed_is_cancelled_once_it_is_lifted(
+def test_a_payout_that_a_freeze_kept_unsigned_is_cancelled_after_the_freeze(
     world: SpendWorld, scope: Scope, by: str | None
 ) -> None:
     order = world.order()
@@ -141,10 +141,10 @@ def test_what_a_freeze_kept_from_being_signed_is_cancelled_once_it_is_lifted(
 
 
 @pytest.mark.parametrize("by", [None, "operator"])
-def test_what_the_signer_has_stopped_is_lifted_by_what_explains_it_and_by_nobodys_word(
+def test_a_stop_by_the_signer_ends_by_explaining_its_cause_and_not_by_an_operators_lift(
     world: SpendWorld, by: str | None
 ) -> None:
-    """It stays frozen whatever an operator lifts; then its payouts are cancelled like all others."""
+    """The network stays frozen whatever an operator lifts; afterwards its payouts are cancelled like all others."""
     world.chain.stranger(world.hot)
     world.mine()
     order = world.order()
@@ -160,8 +160,8 @@ def test_what_the_signer_has_stopped_is_lifted_by_what_explains_it_and_by_nobody
     assert (world.held(order), world.paid(order)) == (0, 0)
 
 
-def test_a_payout_whose_slot_was_lost_under_a_freeze_is_cancelled_when_both_are_over(world: SpendWorld) -> None:
-    """What used the slot is explained, and the merchant's freeze is lifted."""
+def test_a_payout_whose_slot_was_lost_during_a_freeze_is_cancelled_after_both(world: SpendWorld) -> None:
+    """The transaction in its slot is explained, and the merchant's freeze is lifted."""
     order = world.order()
     world.step()
     world.chain.forget()
@@ -185,7 +185,7 @@ def test_a_payout_whose_slot_was_lost_under_a_freeze_is_cancelled_when_both_are_
 
 
 @pytest.mark.parametrize(("label", "ends"), [("spending.quoted", "cancelled"), ("spending.committed", "sent")])
-def test_of_the_cancel_and_the_signers_claim_one_wins(world: SpendWorld, label: str, ends: str) -> None:
+def test_of_a_cancellation_and_the_signers_claim_one_wins(world: SpendWorld, label: str, ends: str) -> None:
     order = world.order()
     outcome: list[str] = []
 
@@ -204,7 +204,7 @@ def test_of_the_cancel_and_the_signers_claim_one_wins(world: SpendWorld, label: 
     assert world.count("spends") == (ends == "sent")
 
 
-def test_cancels_and_steps_at_once_pay_or_give_back_but_never_both(world: SpendWorld) -> None:
+def test_concurrent_cancellations_and_steps_pay_or_return_but_never_both(world: SpendWorld) -> None:
     orders = [world.order() for _ in range(6)]
 
     def act(number: int) -> Any:
@@ -218,7 +218,7 @@ def test_cancels_and_steps_at_once_pay_or_give_back_but_never_both(world: SpendW
         assert rows("SELECT count(*) FROM spends WHERE payout_id = %s", (order.id,)) == [(now.status != "cancelled",)]
 
 
-def test_a_refusal_after_a_cancel_changes_nothing(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_after_a_cancellation_changes_nothing(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     order = world.order()
     world.chain.refused.add(order.address)
     monkeypatch.setattr(payout_queue, "refuse", lambda *_a, **_k: cancel(order).status == "cancelled")
@@ -230,7 +230,7 @@ def test_a_refusal_after_a_cancel_changes_nothing(world: SpendWorld, monkeypatch
 
 
 @pytest.mark.usefixtures("_gateway")
-def test_a_claimed_cheque_whose_payout_is_cancelled_stays_claimed_and_its_money_returns() -> None:
+def test_a_claimed_cheque_stays_claimed_when_its_payout_is_cancelled_and_returned() -> None:
     shop = funded()
     link = claimed(cheque(shop, amount_units=10 * USDT, fee_units=USDT))
     ((order,),) = rows("SELECT id FROM payouts")
@@ -257,12 +257,12 @@ def ordered(shop: UUID, **columns: Any) -> PayoutRow:
 
 
 def lose(chain: Chain) -> None:
-    """Take the last deposit that was credited and became available."""
+    """Reverse the last deposit whose credit became available."""
     chain.reorg(chain.network.confirmations + chain.network.maturity - 1)
 
 
-def test_a_debt_cancels_the_newest_payouts_that_it_needs_and_is_repaid(shop_and_chain: tuple[UUID, Chain]) -> None:
-    """All that came is gone, and two payouts are not signed."""
+def test_a_debt_cancels_as_many_of_the_newest_payouts_as_it_needs(shop_and_chain: tuple[UUID, Chain]) -> None:
+    """All deposits are lost, and two payouts are unsigned."""
     shop, chain = shop_and_chain
     gone = taken(ordered(shop, to=49 * USDT), "approved", "broadcasting", "sent")
     kept, stays = ordered(shop, status="approved"), taken(ordered(shop), "approved", "broadcasting", "sent")
@@ -281,7 +281,7 @@ def test_a_debt_cancels_the_newest_payouts_that_it_needs_and_is_repaid(shop_and_
     assert column("SELECT merchant_id FROM debtors") == [shop]
 
 
-def test_a_debt_cancels_no_more_than_it_needs(shop_and_chain: tuple[UUID, Chain]) -> None:
+def test_a_debt_cancels_no_more_payouts_than_it_needs(shop_and_chain: tuple[UUID, Chain]) -> None:
     shop, chain = shop_and_chain
     mine = wallet(shop, fee_ppm=0, order_id="second")
     chain.pay_and_confirm(mine, 10 * USDT)
@@ -302,7 +302,7 @@ def test_a_debt_cancels_no_more_than_it_needs(shop_and_chain: tuple[UUID, Chain]
 
 
 @pytest.mark.parametrize("scope", ["network", "all"])
-def test_a_payout_that_a_freeze_keeps_does_not_keep_the_others_from_repaying_a_debt(
+def test_a_payout_kept_by_a_freeze_does_not_stop_others_from_repaying_a_debt(
     shop_and_chain: tuple[UUID, Chain], scope: Scope
 ) -> None:
     shop, chain = shop_and_chain
@@ -317,7 +317,7 @@ def test_a_payout_that_a_freeze_keeps_does_not_keep_the_others_from_repaying_a_d
     assert [reread(each).status for each in (older, waiting, kept)] == [status, "cancelled", "approved"]
 
 
-def test_another_coins_and_another_merchants_payouts_repay_nothing(shop_and_chain: tuple[UUID, Chain]) -> None:
+def test_payouts_of_other_coins_and_merchants_repay_nothing(shop_and_chain: tuple[UUID, Chain]) -> None:
     shop, chain = shop_and_chain
     taken(ordered(shop, to=98 * USDT), "approved", "broadcasting", "sent")
     lose(chain)
@@ -330,7 +330,7 @@ def test_another_coins_and_another_merchants_payouts_repay_nothing(shop_and_chai
     assert (reread(other).status, reread(coin).status, owes(shop)) == ("approved", "approved", 99 * USDT)
 
 
-def test_a_refund_out_of_suspense_repays_no_debt(shop_and_chain: tuple[UUID, Chain]) -> None:
+def test_a_refund_from_suspense_repays_no_debt(shop_and_chain: tuple[UUID, Chain]) -> None:
     shop, chain = shop_and_chain
     taken(ordered(shop, to=98 * USDT), "approved", "broadcasting", "sent")
     lose(chain)
@@ -345,7 +345,7 @@ def test_a_refund_out_of_suspense_repays_no_debt(shop_and_chain: tuple[UUID, Cha
     assert (reread(back).status, owes(shop)) == ("approved", 99 * USDT)
 
 
-def test_many_who_repay_one_debt_cancel_no_more_than_it_needs(shop_and_chain: tuple[UUID, Chain]) -> None:
+def test_concurrent_repayments_of_a_debt_cancel_no_more_than_it_needs(shop_and_chain: tuple[UUID, Chain]) -> None:
     shop, chain = shop_and_chain
     orders = [ordered(shop, to=9 * USDT, status="approved") for _ in range(10)]
     debtors_before = rows("SELECT * FROM debtors")
@@ -361,7 +361,7 @@ def test_many_who_repay_one_debt_cancel_no_more_than_it_needs(shop_and_chain: tu
 
 
 def owing(shop: UUID, units: int) -> Debtor:
-    """Let a merchant owe so much, as a reversal does."""
+    """Make a merchant owe a sum, as a reversal does."""
     with transaction():
         ledger.lock_debt(shop, "USDT")
         owe(shop, units)
@@ -376,13 +376,13 @@ def owe(shop: UUID, units: int) -> None:
 
 @pytest.fixture
 def _tampered(database: str) -> None:
-    """Debts come from nowhere here, so that the books are not sound in the end."""
+    """Leave debts without an origin, so that the books are not sound in the end."""
     context.configure(make_settings(database_url=database))
 
 
 @pytest.mark.usefixtures("_tampered")
-def test_while_one_repays_a_debt_another_cancels_nothing_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both found the debt; the second would choose the payout after the one that has just repaid it."""
+def test_while_one_worker_repays_a_debt_another_cancels_nothing_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both workers found the debt; the second would choose the payout after the one that just repaid it."""
     shop = funded(100 * USDT)
     older, newest = (ordered(shop, to=9 * USDT, status="approved") for _ in range(2))
     debtor, choose = owing(shop, 5 * USDT), debt_repayment._newest
@@ -403,7 +403,7 @@ def test_while_one_repays_a_debt_another_cancels_nothing_for_it(monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("_tampered")
-def test_an_undecided_payout_that_may_have_been_paid_keeps_no_other_from_repaying_a_debt() -> None:
+def test_an_undecided_payout_that_may_have_been_paid_does_not_stop_others_from_repaying_a_debt() -> None:
     shop = funded(100 * USDT)
     other, kept = ordered(shop, to=9 * USDT, network="bsc"), ordered(shop, to=9 * USDT)
     debtor = owing(shop, 5 * USDT)
@@ -415,7 +415,7 @@ def test_an_undecided_payout_that_may_have_been_paid_keeps_no_other_from_repayin
 
 
 @pytest.mark.usefixtures("_tampered")
-def test_whoever_comes_second_leaves_a_debtor_alone_until_the_first_is_done() -> None:
+def test_a_second_worker_skips_a_debtor_until_the_first_is_done() -> None:
     shop = funded(100 * USDT)
     order = ordered(shop, to=9 * USDT, status="approved")
     debtor = owing(shop, 5 * USDT)
@@ -428,7 +428,7 @@ def test_whoever_comes_second_leaves_a_debtor_alone_until_the_first_is_done() ->
 
 
 @pytest.mark.usefixtures("_tampered")
-def test_a_debtor_is_not_forgotten_while_another_debt_of_his_arises() -> None:
+def test_a_debtor_with_a_new_debt_is_not_removed() -> None:
     shop = funded(100 * USDT)
     debtor = owing(shop, 0)
     with ThreadPoolExecutor(1) as pool:
@@ -443,7 +443,7 @@ def test_a_debtor_is_not_forgotten_while_another_debt_of_his_arises() -> None:
 
 
 @pytest.mark.usefixtures("_tampered")
-def test_a_debt_that_arises_while_its_debtor_is_forgotten_notes_him_anew() -> None:
+def test_a_debt_that_arises_while_its_debtor_is_removed_notes_it_again() -> None:
     shop = funded(100 * USDT)
     debtor = owing(shop, 0)
     with ThreadPoolExecutor(1) as pool:
@@ -458,8 +458,8 @@ def test_a_debt_that_arises_while_its_debtor_is_forgotten_notes_him_anew() -> No
 
 
 @pytest.mark.usefixtures("_tampered")
-def test_whoever_notes_a_debt_never_waits_for_whoever_repays_one() -> None:
-    """He holds the debt, for which the other waits: each would wait for the other."""
+def test_noting_a_debt_never_waits_for_a_repayment() -> None:
+    """The session that notes it holds the debt, for which the repayment waits: the two would deadlock."""
     execute("SET deadlock_timeout = '100ms'")
     shop = funded(100 * USDT)
     order = ordered(shop, to=9 * USDT, status="approved")
@@ -476,7 +476,7 @@ def test_whoever_notes_a_debt_never_waits_for_whoever_repays_one() -> None:
 
 
 @pytest.mark.usefixtures("_tampered")
-def test_debtors_whose_repayment_breaks_keep_nobody_from_his_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debtors_whose_repayment_fails_delay_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(debts, "DEBTORS_PER_STEP", 2)
     chain = Chain()
     broken = {owing(funded(chain=chain), 5 * USDT).merchant_id for _ in range(2)}
@@ -496,10 +496,10 @@ def test_debtors_whose_repayment_breaks_keep_nobody_from_his_turn(monkeypatch: p
     assert (reread(order).status, owes(shop)) == ("cancelled", 0)
 
 
-# Before any node is asked -------------------------------------------------------------------------------------------
+# Before a question to a node ----------------------------------------------------------------------------------------
 
 
-def test_limits_and_debt_are_looked_at_before_a_quote(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_and_debts_are_checked_before_a_quote(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = SpendWorld(database, monkeypatch, SIGNER_PAYOUT_MAX_USD="9", SIGNER_HOURLY_USD="9")
     _large, owing = world.order(), world.order(units=5 * USDT)
     debt = Account(owing.merchant_id, DEBT, "USDT")

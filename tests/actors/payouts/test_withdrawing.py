@@ -1,4 +1,4 @@
-"""What is available leaves by itself once it has come to the threshold: all of it, one payout of a coin at a time."""
+"""Sends available money by withdrawal rules once it reaches the threshold, one payout of a coin at a time."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _gateway(database: str) -> Iterator[None]:
 
 @pytest.fixture
 def shop() -> UUID:
-    """A merchant with 100 USDT, which are to be sent."""
+    """A merchant with 100 USDT to be withdrawn."""
     merchant_id = rich_shop()
     set_rule(merchant_id)
     return merchant_id
@@ -72,7 +72,7 @@ def waits(merchant_id: UUID) -> str:
     return rule.wait_reason
 
 
-def test_all_that_is_available_leaves_less_the_fee(shop: UUID, rung: list[str]) -> None:
+def test_all_available_money_is_sent_less_the_fee(shop: UUID, rung: list[str]) -> None:
     withdraw_balances()
 
     [sent] = made(shop)
@@ -86,7 +86,7 @@ def test_all_that_is_available_leaves_less_the_fee(shop: UUID, rung: list[str]) 
     assert "broadcast:ethereum" in rung
 
 
-def test_what_is_finer_than_the_coin_stays(shop: UUID) -> None:
+def test_units_finer_than_the_coin_remain(shop: UUID) -> None:
     fund(shop, 7)
 
     withdraw_balances()
@@ -94,7 +94,7 @@ def test_what_is_finer_than_the_coin_stays(shop: UUID) -> None:
     assert held(shop) == {PAYOUT_HELD: 100 * USDT, AVAILABLE: 7}
 
 
-def test_less_than_the_threshold_waits_for_more(shop: UUID) -> None:
+def test_a_balance_below_the_threshold_waits(shop: UUID) -> None:
     set_rule(shop, {"currency": "USDT", "threshold": "100.000001"})
     withdraw_balances()
     assert made(shop) == []
@@ -105,10 +105,10 @@ def test_less_than_the_threshold_waits_for_more(shop: UUID) -> None:
     assert [row.amount_units for row in made(shop)] == [100 * USDT + USDT // 10**6]
 
 
-def test_one_payout_of_a_coin_is_open_at_a_time(shop: UUID) -> None:
+def test_a_coin_has_one_open_withdrawal_at_a_time(shop: UUID) -> None:
     withdraw_balances()
     fund(shop, 70 * USDT)
-    # Not even where the rule is another one meanwhile.
+    # Not even after the rule has changed.
     set_rule(shop, RULE | {"network": "bsc", "threshold": "60"})
     withdraw_balances()
     assert len(made(shop)) == 1
@@ -121,7 +121,7 @@ def test_one_payout_of_a_coin_is_open_at_a_time(shop: UUID) -> None:
     ]  # fmt: skip
 
 
-def test_the_database_itself_allows_no_second_open_one(shop: UUID) -> None:
+def test_the_database_refuses_a_second_open_withdrawal(shop: UUID) -> None:
     withdraw_balances()
     fund(shop, 70 * USDT)
 
@@ -134,14 +134,14 @@ def test_the_database_itself_allows_no_second_open_one(shop: UUID) -> None:
     "change",
     ["order_id = 'mine'", "source = 'api'", "is_fee_on_top = true", "funded_from = 'suspense'"],
 )
-def test_nothing_else_passes_for_a_rules_payout(shop: UUID, change: str) -> None:
+def test_no_other_payout_counts_as_a_rules_payout(shop: UUID, change: str) -> None:
     withdraw_balances()
 
     with pytest.raises(psycopg2.errors.CheckViolation, match="payouts_made_by_a_rule"):
         execute(f"UPDATE payouts SET {change} WHERE merchant_id = %s", (shop,))
 
 
-def test_many_at_once_make_one(shop: UUID) -> None:
+def test_concurrent_ticks_make_one_withdrawal(shop: UUID) -> None:
     others = [rich_shop() for _ in range(3)]
     for other in others:
         set_rule(other)
@@ -161,7 +161,7 @@ def test_many_at_once_make_one(shop: UUID) -> None:
 
 
 @pytest.mark.parametrize("change", [{"enabled": False}, {"threshold": "101"}])
-def test_a_rule_that_is_changed_meanwhile_makes_nothing(shop: UUID, change: dict[str, object]) -> None:
+def test_a_rule_changed_meanwhile_makes_no_withdrawal(shop: UUID, change: dict[str, object]) -> None:
     set_rule(shop, {"currency": "USDT"} | change)
 
     assert not withdrawing.withdraw(context.context(), Key(shop, "USDT"))
@@ -170,7 +170,7 @@ def test_a_rule_that_is_changed_meanwhile_makes_nothing(shop: UUID, change: dict
     assert made(shop) == []
 
 
-def test_a_rule_switched_off_leaves_its_open_payout_alone(shop: UUID) -> None:
+def test_disabling_a_rule_keeps_its_open_withdrawal(shop: UUID) -> None:
     withdraw_balances()
     set_rule(shop, {"currency": "USDT", "enabled": False})
 
@@ -181,7 +181,7 @@ def test_a_rule_switched_off_leaves_its_open_payout_alone(shop: UUID) -> None:
     assert [row.status for row in made(shop)] == ["confirmed"]
 
 
-def test_a_revoked_key_sends_nothing(shop: UUID) -> None:
+def test_a_revoked_keys_rule_makes_no_withdrawal(shop: UUID) -> None:
     add_key(shop)
     execute("UPDATE api_keys SET revoked_at = app_now()")
     withdraw_balances()
@@ -195,7 +195,7 @@ def test_a_revoked_key_sends_nothing(shop: UUID) -> None:
 
 
 @pytest.mark.parametrize("status", ["awaiting_cosign", "approved"])
-def test_what_a_revoked_key_s_rule_has_open_is_given_back_with_the_key(shop: UUID, status: str) -> None:
+def test_a_revoked_keys_open_withdrawal_is_returned(shop: UUID, status: str) -> None:
     add_key(shop)
     if status == "awaiting_cosign":
         require_cosign(shop)
@@ -210,7 +210,7 @@ def test_what_a_revoked_key_s_rule_has_open_is_given_back_with_the_key(shop: UUI
     assert held(shop) == {AVAILABLE: 100 * USDT}
     assert disowned.cancel_all(CATALOGUE, KEY) == 0
 
-    # The rule that another key names has the coin to itself.
+    # The rule named by another key has the coin to itself.
     set_rule(shop, by="pk_second")
     if status == "awaiting_cosign":
         withdraw_balances()
@@ -220,7 +220,7 @@ def test_what_a_revoked_key_s_rule_has_open_is_given_back_with_the_key(shop: UUI
     assert [row.status for row in made(shop)] == ["cancelled", "approved"], "two principals have signed the rule"
 
 
-def test_a_rule_that_a_revoked_key_co_signed_sends_nothing_and_its_payout_is_given_back(shop: UUID) -> None:
+def test_a_rule_co_signed_by_a_revoked_key_makes_none_and_its_withdrawal_is_returned(shop: UUID) -> None:
     require_cosign(shop)
     set_rule(shop, by="pk_lost")
     withdraw_balances()
@@ -306,7 +306,7 @@ HINDRANCES = {
 
 
 @pytest.mark.parametrize("hinder", HINDRANCES, ids=lambda each: each.__name__)
-def test_what_keeps_a_payout_back_is_said_once_and_looked_at_rarely(shop: UUID, hinder: Callable[[UUID], None]) -> None:
+def test_the_reason_of_a_wait_is_logged_once_and_checked_rarely(shop: UUID, hinder: Callable[[UUID], None]) -> None:
     hinder(shop)
     context.context().market.forget()
     with capture_logs() as logs:
@@ -321,7 +321,7 @@ def test_what_keeps_a_payout_back_is_said_once_and_looked_at_rarely(shop: UUID, 
     assert held(shop)[AVAILABLE] == 100 * USDT
 
 
-def test_what_the_network_would_not_carry_waits(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_amount_that_the_network_cannot_carry_waits(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addresses, "smallest_units", lambda _network, _address: 99_000_000)
 
     withdraw_balances()
@@ -329,7 +329,7 @@ def test_what_the_network_would_not_carry_waits(shop: UUID, monkeypatch: pytest.
     assert (made(shop), waits(shop)) == ([], "payout.amount_below_fee")
 
 
-def test_what_waits_is_not_looked_at_before_its_time_and_goes_on_by_itself(shop: UUID) -> None:
+def test_a_waiting_rule_is_checked_at_its_time_and_then_continues(shop: UUID) -> None:
     freeze_all(shop)
     withdraw_balances()
     freezes.unfreeze("all")
@@ -345,7 +345,7 @@ def test_what_waits_is_not_looked_at_before_its_time_and_goes_on_by_itself(shop:
     assert (len(made(shop)), waits(shop)) == (1, "")
 
 
-def test_an_address_that_is_blocked_later_gets_nothing(shop: UUID, database: str, tmp_path: Path) -> None:
+def test_a_newly_blocked_address_gets_no_withdrawal(shop: UUID, database: str, tmp_path: Path) -> None:
     deny_list = tmp_path / "deny"
     deny_list.write_text(RECIPIENT.lower())
     configure(database, DENY_LIST=str(deny_list))
@@ -355,7 +355,7 @@ def test_an_address_that_is_blocked_later_gets_nothing(shop: UUID, database: str
     assert (made(shop), waits(shop)) == ([], "compliance.address_blocked")
 
 
-def test_a_network_that_is_served_no_more_makes_it_wait(shop: UUID, database: str) -> None:
+def test_a_rule_on_an_unserved_network_waits(shop: UUID, database: str) -> None:
     configure(database, ETHEREUM_RPC_URLS="")
 
     withdraw_balances()
@@ -363,14 +363,14 @@ def test_a_network_that_is_served_no_more_makes_it_wait(shop: UUID, database: st
     assert (made(shop), waits(shop)) == ([], "autowithdraw.unknown_currency")
 
 
-def test_more_than_the_signer_lets_go_at_once_leaves_in_parts(shop: UUID, database: str) -> None:
+def test_a_balance_above_the_signers_limit_is_sent_in_parts(shop: UUID, database: str) -> None:
     configure(database, SIGNER_PAYOUT_MAX_USD="60")
     trade(USDT="1.5")
     context.context().market.forget()
 
     withdraw_balances()
 
-    # 90 percent of 40 arrive: the rate may rise until it is signed.
+    # 90 percent of 40 are delivered: the rate may rise until it is signed.
     assert [row.to_units for row in made(shop)] == [36 * USDT]
     assert held(shop) == {AVAILABLE: 64 * USDT - FEE, PAYOUT_HELD: 36 * USDT + FEE}
     pay(shop)
@@ -378,7 +378,7 @@ def test_more_than_the_signer_lets_go_at_once_leaves_in_parts(shop: UUID, databa
     assert [row.to_units for row in made(shop)] == [36 * USDT, 36 * USDT]
 
 
-def test_where_the_signer_lets_less_go_than_the_smallest_payout_it_waits(shop: UUID, database: str) -> None:
+def test_a_rule_waits_if_the_signers_limit_is_below_the_smallest_payout(shop: UUID, database: str) -> None:
     configure(database, SIGNER_PAYOUT_MAX_USD="0")
     charge(units=USDT // 10**6)
 
@@ -387,7 +387,7 @@ def test_where_the_signer_lets_less_go_than_the_smallest_payout_it_waits(shop: U
     assert (made(shop), waits(shop)) == ([], "payout.bad_amount")
 
 
-def test_a_rule_that_is_switched_off_waits_for_nothing(shop: UUID) -> None:
+def test_a_disabled_rule_shows_no_wait(shop: UUID) -> None:
     freeze_all(shop)
     withdraw_balances()
 
@@ -396,14 +396,14 @@ def test_a_rule_that_is_switched_off_waits_for_nothing(shop: UUID) -> None:
     assert withdrawal_walk.waiting() == []
 
 
-def test_a_network_that_holds_less_sends_what_it_has_and_the_rest_later(shop: UUID) -> None:
+def test_a_network_with_less_coin_sends_its_balance_and_the_rest_later(shop: UUID) -> None:
     hold("USDT", "ethereum", 60 * USDT)
     withdraw_balances()
     [first] = made(shop)
     assert (first.held_units, held(shop)[AVAILABLE]) == (60 * USDT, 40 * USDT)
 
 
-def test_a_network_without_the_coin_keeps_the_balance_free_and_says_so(shop: UUID) -> None:
+def test_a_network_without_the_coin_leaves_the_balance_free_and_reports_it(shop: UUID) -> None:
     hold("USDT", "ethereum", 0)
     with capture_logs() as logs:
         withdraw_balances()
@@ -417,7 +417,7 @@ def test_a_network_without_the_coin_keeps_the_balance_free_and_says_so(shop: UUI
     assert [payout.held_units for payout in made(shop)] == [100 * USDT]
 
 
-def test_with_cosigning_it_waits_for_another_principal(shop: UUID) -> None:
+def test_with_co_signing_a_withdrawal_waits_for_another_principal(shop: UUID) -> None:
     require_cosign(shop)
     withdraw_balances()
     [waiting] = made(shop)
@@ -433,7 +433,7 @@ def test_with_cosigning_it_waits_for_another_principal(shop: UUID) -> None:
 
 
 @pytest.mark.parametrize("ending", ["failed", "cancelled"])
-def test_what_ended_unpaid_is_made_anew_ever_more_rarely(shop: UUID, ending: payout_endings.Ending) -> None:
+def test_failed_withdrawals_are_repeated_at_growing_intervals(shop: UUID, ending: payout_endings.Ending) -> None:
     pauses_s = [withdrawal_walk.AGAIN_AFTER_S, 2 * withdrawal_walk.AGAIN_AFTER_S, 4 * withdrawal_walk.AGAIN_AFTER_S]
     for number, pause_s in enumerate(pauses_s, start=1):
         withdraw_balances()
@@ -450,7 +450,7 @@ def test_what_ended_unpaid_is_made_anew_ever_more_rarely(shop: UUID, ending: pay
         context.context().market.forget()
 
 
-def test_a_paid_one_and_a_new_word_of_the_merchant_end_the_pauses(shop: UUID) -> None:
+def test_a_paid_withdrawal_or_a_changed_rule_ends_the_pauses(shop: UUID) -> None:
     for _ in range(2):
         withdraw_balances()
         pay(shop, "failed")
@@ -468,7 +468,7 @@ def test_a_paid_one_and_a_new_word_of_the_merchant_end_the_pauses(shop: UUID) ->
     assert (rule.failures, rule.payout_id) == (0, made(shop)[-1].id)
 
 
-def test_the_pause_has_an_end(shop: UUID) -> None:
+def test_the_pause_is_bounded(shop: UUID) -> None:
     withdraw_balances()
     pay(shop, "failed")
     execute("UPDATE withdrawal_rules SET failures = 1000")
@@ -483,7 +483,7 @@ def test_the_pause_has_an_end(shop: UUID) -> None:
     assert len(made(shop)) == 2
 
 
-def test_the_merchant_may_take_it_back(shop: UUID) -> None:
+def test_the_merchant_may_cancel_a_withdrawal(shop: UUID) -> None:
     withdraw_balances()
 
     answer = ask(cancel_payout, info(shop, principal=KEY), {"order_id": made(shop)[0].order_id})
@@ -493,7 +493,7 @@ def test_the_merchant_may_take_it_back(shop: UUID) -> None:
     assert len(made(shop)) == 1
 
 
-def test_a_broken_rule_holds_up_no_other_and_is_not_tried_at_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_rule_delays_no_other_and_is_retried_later(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     other = rich_shop()
     set_rule(other)
     order = withdrawing._order
@@ -516,7 +516,7 @@ def test_a_broken_rule_holds_up_no_other_and_is_not_tried_at_once(shop: UUID, mo
 # The walk -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_walk_goes_round_page_by_page(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_walk_repeats_page_by_page(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     del database
     monkeypatch.setattr(withdrawal_walk, "PAGE", 2)
     shops = sorted(rich_shop(units) for units in (100 * USDT, USDT, 100 * USDT, 100 * USDT, USDT))
@@ -534,7 +534,7 @@ def test_the_walk_goes_round_page_by_page(database: str, monkeypatch: pytest.Mon
     assert len(made(shops[1])) == 1
 
 
-def test_more_than_a_step_does_is_gone_on_with_at_once(
+def test_more_rules_than_a_step_takes_continue_at_once(
     database: str, monkeypatch: pytest.MonkeyPatch, rung: list[str]
 ) -> None:
     del database
@@ -561,7 +561,7 @@ def test_one_process_walks_at_a_time(shop: UUID) -> None:
     assert len(made(shop)) == 1
 
 
-def test_an_empty_gateway_walks_nowhere(database: str) -> None:
+def test_the_walk_of_an_empty_gateway_ends(database: str) -> None:
     del database
     merchant()
 

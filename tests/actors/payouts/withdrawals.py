@@ -1,4 +1,4 @@
-"""A merchant's rule for its USDT, and what it made, for tests of automatic withdrawals."""
+"""Sets a merchant's rule for USDT and reads its withdrawals, for tests."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ RULE: Final = {"currency": "USDT", "network": "ethereum", "address": RECIPIENT, 
 
 
 def set_rule(merchant_id: UUID, body: dict[str, Any] | None = None, *, by: str = KEY) -> list[dict[str, Any]]:
-    """Set a merchant's rule as a key does; return all rules as they are answered."""
+    """Set a merchant's rule as a key does; return all rules as in the response."""
     answer = ask(set_auto_withdraw, info(merchant_id, principal=by), RULE if body is None else body)
     rules: list[dict[str, Any]] = answer["items"]
     return rules
 
 
 def made(merchant_id: UUID) -> list[PayoutRow]:
-    """Return what a merchant's rules made, oldest first."""
+    """Return the payouts of a merchant's rules, oldest first."""
     return PayoutRow.read("p.merchant_id = %s AND p.kind = 'autowithdraw' ORDER BY p.id", (merchant_id,))
 
 
 def add_key(merchant_id: UUID, public_id: str = KEY, *, is_revoked: bool = False) -> None:
-    """Write a key of that name, whose secret opens nowhere."""
+    """Write a key of that name, whose secret no key opens."""
     execute(
         "INSERT INTO api_keys (id, public_id, merchant_id, kind, label, secret_box, revoked_at)"
         " VALUES (%s, %s, %s, 'unified', '', 'kid:none', CASE WHEN %s THEN app_now() END)",

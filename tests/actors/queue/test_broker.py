@@ -24,7 +24,7 @@ QUEUE_KEY = f"{NAMESPACE}:{QUEUE}"
 
 @pytest.fixture
 def seen(broker: SluiceBroker) -> list[object]:
-    """What the actor `work` was given."""
+    """Return the arguments that the actor `work` got."""
     given: list[object] = []
     declare(broker, given.append)
     return given
@@ -49,14 +49,14 @@ def put_raw(server: redis.Redis, data: bytes, redis_id: str = "raw") -> None:
 
 @pytest.fixture
 def no_restart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A queue's thread that fell over is not started again: dramatiq would after three seconds."""
+    """Keep a queue's failed thread from being restarted: dramatiq would do so after three seconds."""
     monkeypatch.setattr("dramatiq.worker.CONSUMER_RESTART_DELAY_SECS", 120)
 
 
 # Plain work ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_message_is_worked_on_and_leaves_nothing_behind(
+def test_a_message_is_worked_on_and_leaves_nothing_in_redis(
     broker: SluiceBroker, server: redis.Redis, seen: list[object]
 ) -> None:
     with working(broker):
@@ -70,7 +70,7 @@ def test_a_message_is_worked_on_and_leaves_nothing_behind(
 def test_an_idle_worker_takes_a_message_at_once(
     broker: SluiceBroker, seen: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes with the very fetch that was waiting when it was sent, and ends that wait."""
+    """The message arrives with the fetch that was waiting when it was sent, and ends that wait."""
     fetch, brought = broker.fetch, [(0.0, 0.0)]
 
     def noted(queue_name: str, count: int, wait_s: float, *, maintain: bool) -> list[bytes | None]:
@@ -81,7 +81,7 @@ def test_an_idle_worker_takes_a_message_at_once(
         return found
 
     def waited_for() -> bool:
-        # A wait may just have ended when the message is sent; the next may not.
+        # A wait may just have ended when the message is sent, but not twice in a row.
         time.sleep(0.3)
         sent_at, before = time.monotonic(), len(seen)
         broker.enqueue(message("a"))
@@ -103,7 +103,7 @@ def test_messages_are_worked_on_in_order(broker: SluiceBroker, seen: list[object
     assert seen == list(range(20))
 
 
-def test_no_more_is_fetched_than_there_are_threads_for(broker: SluiceBroker, server: redis.Redis) -> None:
+def test_a_worker_fetches_no_more_messages_than_it_has_threads(broker: SluiceBroker, server: redis.Redis) -> None:
     done = threading.Event()
     declare(broker, lambda: done.wait(60) and None, queue="chain")
     for _ in range(10):
@@ -118,7 +118,9 @@ def test_no_more_is_fetched_than_there_are_threads_for(broker: SluiceBroker, ser
     assert waiting == 8
 
 
-def test_a_stock_producer_is_understood(broker: SluiceBroker, redis_url: str, seen: list[object]) -> None:
+def test_messages_of_a_stock_dramatiq_producer_are_read(
+    broker: SluiceBroker, redis_url: str, seen: list[object]
+) -> None:
     stock = RedisBroker(url=redis_url, namespace=NAMESPACE)
     stock.enqueue(message("stock"))
     stock.client.close()
@@ -127,7 +129,7 @@ def test_a_stock_producer_is_understood(broker: SluiceBroker, redis_url: str, se
         eventually(lambda: seen == ["stock"])
 
 
-def test_a_stock_worker_understands_us(broker: SluiceBroker, redis_url: str) -> None:
+def test_a_stock_dramatiq_worker_reads_our_messages(broker: SluiceBroker, redis_url: str) -> None:
     stock = RedisBroker(url=redis_url, namespace=NAMESPACE, middleware=[])
     given: list[object] = []
     dramatiq.actor(actor_name="work", queue_name=QUEUE, broker=stock)(given.append)
@@ -138,9 +140,10 @@ def test_a_stock_worker_understands_us(broker: SluiceBroker, redis_url: str) -> 
     stock.client.close()
 
 
-def test_the_backlog_tells_number_and_age(broker: SluiceBroker) -> None:
+def test_the_backlog_has_a_number_and_an_age(broker: SluiceBroker) -> None:
     assert (broker.backlog(QUEUE).waiting, broker.backlog(QUEUE).oldest_ms) == (0, 0)
-    # By the broker's own clock, as calls and rings are: what is asked of Redis lags behind it by the way back.
+    # By the broker's own clock, as calls and notifications are; a query of Redis lags behind it by the reply's way
+    # back.
     broker.enqueue(message("a").copy(message_timestamp=broker.link.now_ms()))
     broker.enqueue(message("b"))
     time.sleep(0.05)
@@ -154,7 +157,7 @@ def test_the_backlog_tells_number_and_age(broker: SluiceBroker) -> None:
 # Failing actors and bad messages ------------------------------------------------------------------------------------
 
 
-def test_an_exception_in_an_actor_costs_its_message_only(
+def test_an_exception_in_an_actor_loses_only_its_message(
     broker: SluiceBroker, server: redis.Redis, seen: list[object]
 ) -> None:
     def fail() -> None:
@@ -187,14 +190,14 @@ def test_a_rejected_message_becomes_a_dead_letter(
     assert broker.do_qsize(QUEUE) == 0
 
 
-def test_arguments_that_an_actor_lacks_cost_its_message_only(broker: SluiceBroker, seen: list[object]) -> None:
+def test_arguments_unknown_to_an_actor_lose_only_their_message(broker: SluiceBroker, seen: list[object]) -> None:
     with working(broker, threads=1):
         broker.enqueue(message("too", "many"))
         broker.enqueue(message("after"))
         eventually(lambda: seen == ["after"] and broker.do_qsize(QUEUE) == 0)
 
 
-def test_an_unknown_actor_of_a_newer_version_is_passed_on_until_that_version_takes_it(
+def test_an_unknown_actors_message_is_passed_on_until_a_newer_version_takes_it(
     broker: SluiceBroker, redis_url: str, seen: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(consumer, "PASS_ON_DELAY_MS", 50)
@@ -211,7 +214,7 @@ def test_an_unknown_actor_of_a_newer_version_is_passed_on_until_that_version_tak
     assert seen == []
 
 
-def test_an_actor_that_nobody_knows_becomes_a_dead_letter(
+def test_a_message_that_no_version_takes_becomes_a_dead_letter(
     broker: SluiceBroker, server: redis.Redis, seen: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(consumer, "PASS_ON_DELAY_MS", 10)
@@ -242,7 +245,7 @@ def test_an_actor_that_nobody_knows_becomes_a_dead_letter(
     ],
     ids=lambda data: repr(data[:12]),
 )
-def test_a_poisonous_message_becomes_a_dead_letter_and_work_goes_on(
+def test_a_malformed_message_becomes_a_dead_letter_and_work_continues(
     broker: SluiceBroker, server: redis.Redis, seen: list[object], data: bytes
 ) -> None:
     put_raw(server, data)
@@ -254,7 +257,7 @@ def test_a_poisonous_message_becomes_a_dead_letter_and_work_goes_on(
     assert not held(server)
 
 
-def test_a_message_whose_text_was_flushed_is_let_go(
+def test_a_message_whose_text_was_flushed_is_dropped(
     broker: SluiceBroker, server: redis.Redis, seen: list[object]
 ) -> None:
     server.rpush(QUEUE_KEY, "without-text")
@@ -271,10 +274,8 @@ def test_fields_of_a_newer_version_are_ignored(broker: SluiceBroker, server: red
         eventually(lambda: seen == ["a"])
 
 
-def test_a_message_delivered_twice_is_worked_on_twice(
-    broker: SluiceBroker, server: redis.Redis, seen: list[object]
-) -> None:
-    """The queue promises nothing else: every actor is safe when run twice."""
+def test_a_message_delivered_twice_runs_twice(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
+    """The queue promises no more: every actor is safe to run twice."""
     data = message("a", redis_message_id="raw").encode()
     gate = threading.Event()
     declare(broker, lambda: gate.wait(60) and None, name="hold")
@@ -291,7 +292,7 @@ def test_a_message_delivered_twice_is_worked_on_twice(
 # Delays -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_delayed_message_comes_when_it_is_due(broker: SluiceBroker) -> None:
+def test_a_delayed_message_runs_when_it_is_due(broker: SluiceBroker) -> None:
     came_at: list[float] = []
     declare(broker, lambda: came_at.append(time.time()), name="clock")
     with working(broker):
@@ -305,7 +306,7 @@ def test_a_delayed_message_comes_when_it_is_due(broker: SluiceBroker) -> None:
 
 
 @pytest.mark.usefixtures("seen")
-def test_a_consumer_that_holds_a_delayed_message_looks_at_it_soon(broker: SluiceBroker) -> None:
+def test_a_consumer_with_a_delayed_message_checks_it_soon(broker: SluiceBroker) -> None:
     waits = broker.consume(f"{QUEUE}.DQ", prefetch=10, timeout=6_000)
     broker.enqueue(message("later"), delay=600_000)
     held_message = next(waits)
@@ -318,7 +319,7 @@ def test_a_consumer_that_holds_a_delayed_message_looks_at_it_soon(broker: Sluice
     waits.close()
 
 
-def test_delayed_messages_go_back_at_shutdown(
+def test_delayed_messages_are_returned_at_shutdown(
     broker: SluiceBroker, redis_url: str, server: redis.Redis, seen: list[object]
 ) -> None:
     broker.enqueue(message("later"), delay=600_000)
@@ -337,7 +338,7 @@ def test_delayed_messages_go_back_at_shutdown(
 def test_a_delayed_message_survives_an_outage_at_the_moment_it_is_due(
     broker: SluiceBroker, seen: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """dramatiq forgets what a consumer held back when the queue fails it; ours takes it back from Redis."""
+    """dramatiq loses a consumer's delayed messages when the queue fails it; this broker takes them back from Redis."""
     monkeypatch.setattr("dramatiq.worker.CONSUMER_RESTART_DELAY_SECS", 0.05)
     enqueue, failed = broker.do_enqueue, threading.Event()
 
@@ -359,7 +360,7 @@ def test_a_delayed_message_survives_an_outage_at_the_moment_it_is_due(
 # Shutdown -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_fetched_and_not_begun_goes_back_at_shutdown(
+def test_fetched_messages_that_were_not_begun_are_returned_at_shutdown(
     broker: SluiceBroker, server: redis.Redis, seen: list[object]
 ) -> None:
     begun, gate = threading.Event(), threading.Event()
@@ -387,7 +388,7 @@ def test_what_was_fetched_and_not_begun_goes_back_at_shutdown(
     assert server.hlen(f"{QUEUE_KEY}.msgs") == 6
 
 
-def test_what_a_consumer_fetched_and_did_not_hand_out_goes_back(
+def test_messages_that_a_consumer_did_not_hand_out_are_returned(
     broker: SluiceBroker, server: redis.Redis, seen: list[object]
 ) -> None:
     for number in range(3):
@@ -419,13 +420,11 @@ def test_shutdown_does_not_wait_for_redis(broker: SluiceBroker, valkey: Valkey, 
     assert seen == []
 
 
-# Redis gone, back, flushed, refusing --------------------------------------------------------------------------------
+# Redis away, restarted, flushed, refusing -------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("no_restart")
-def test_work_goes_on_after_redis_was_restarted_with_nothing_left(
-    broker: SluiceBroker, valkey: Valkey, seen: list[object]
-) -> None:
+def test_work_continues_after_redis_restarted_empty(broker: SluiceBroker, valkey: Valkey, seen: list[object]) -> None:
     with working(broker):
         broker.enqueue(message("before"))
         eventually(lambda: seen == ["before"])
@@ -445,10 +444,10 @@ def _enqueued(broker: SluiceBroker, sent: Message[None]) -> bool:
 
 
 @pytest.mark.parametrize("settled", ["ack", "nack"])
-def test_what_was_settled_while_redis_was_away_is_settled_when_it_is_back(
+def test_messages_acknowledged_while_redis_was_away_are_acknowledged_later(
     broker: SluiceBroker, server: redis.Redis, seen: list[object], monkeypatch: pytest.MonkeyPatch, settled: str
 ) -> None:
-    """And the worker goes on at once: dramatiq would hold its thread until Redis hears of it."""
+    """The worker continues at once: dramatiq would block its thread until Redis answers."""
     settle, cuts = broker.settle, [1]
 
     def cut_once(command: str, queue_name: str, redis_id: str) -> None:
@@ -471,7 +470,7 @@ def test_what_was_settled_while_redis_was_away_is_settled_when_it_is_back(
     assert dead_letters(server) == (1 if settled == "nack" else 0)
 
 
-def test_a_worker_whose_threads_are_all_at_work_leaves_redis_alone(
+def test_a_worker_whose_threads_are_all_busy_does_not_query_redis(
     broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate, fetches = threading.Event(), [0]
@@ -498,7 +497,7 @@ def test_a_worker_whose_threads_are_all_at_work_leaves_redis_alone(
 
 @pytest.mark.usefixtures("no_restart")
 @pytest.mark.parametrize("forget", ["flushall", "script_flush"])
-def test_work_goes_on_after_redis_forgot(
+def test_work_continues_after_a_flush(
     broker: SluiceBroker, server: redis.Redis, seen: list[object], forget: str
 ) -> None:
     with working(broker):
@@ -510,7 +509,7 @@ def test_work_goes_on_after_redis_forgot(
         eventually(lambda: broker.do_qsize(QUEUE) == 0)
 
 
-def test_a_flush_while_an_actor_works_harms_nobody(
+def test_a_flush_while_an_actor_works_does_no_harm(
     broker: SluiceBroker, server: redis.Redis, seen: list[object]
 ) -> None:
     begun, gate = threading.Event(), threading.Event()
@@ -530,7 +529,9 @@ def test_a_flush_while_an_actor_works_harms_nobody(
 
 
 @pytest.mark.usefixtures("no_restart")
-def test_work_goes_on_after_redis_was_read_only(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
+def test_work_continues_after_redis_was_read_only(
+    broker: SluiceBroker, server: redis.Redis, seen: list[object]
+) -> None:
     with working(broker):
         server.replicaof("127.0.0.1", 1)
         try:
@@ -544,7 +545,7 @@ def test_work_goes_on_after_redis_was_read_only(broker: SluiceBroker, server: re
 
 
 @pytest.mark.usefixtures("no_restart")
-def test_work_goes_on_after_redis_was_full(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
+def test_work_continues_after_redis_was_full(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
     with working(broker):
         server.config_set("maxmemory", 1)
         try:
@@ -561,13 +562,13 @@ def test_work_goes_on_after_redis_was_full(broker: SluiceBroker, server: redis.R
 
 
 def _fetch_and_die(redis_url: str, timeout_ms: int) -> None:
-    """Take a message and never be heard of again."""
+    """Take a message and fall silent."""
     dead = make_broker(redis_url, heartbeat_timeout_ms=timeout_ms)
     assert next(dead.consume(QUEUE, prefetch=1, timeout=50)) is not None
     dead.link.close()
 
 
-def test_what_a_dead_worker_held_is_taken_back_within_seconds(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dead_workers_messages_are_taken_back_within_seconds(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumer, "MAINTENANCE_S", 0.2)
     given: list[object] = []
     patient, impatient = (make_broker(redis_url, heartbeat_timeout_ms=timeout_ms) for timeout_ms in (600_000, 500))
@@ -577,7 +578,7 @@ def test_what_a_dead_worker_held_is_taken_back_within_seconds(redis_url: str, mo
     _fetch_and_die(redis_url, 500)
     with working(patient):
         time.sleep(0.5)
-    assert given == [], "its time was not up"
+    assert given == [], "the worker did not count as dead"
 
     with working(impatient):
         eventually(lambda: given == ["a"])
@@ -585,7 +586,7 @@ def test_what_a_dead_worker_held_is_taken_back_within_seconds(redis_url: str, mo
         broker.link.close()
 
 
-def test_a_worker_whose_clock_runs_ahead_takes_nothing_from_the_living(
+def test_a_worker_whose_clock_runs_ahead_takes_no_messages_of_live_ones(
     redis_url: str, server: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(consumer, "MAINTENANCE_S", 0.0)
@@ -604,7 +605,7 @@ def test_a_worker_whose_clock_runs_ahead_takes_nothing_from_the_living(
 # Threads ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_worker_leaves_no_connection_behind(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
+def test_a_stopped_worker_leaves_no_connection(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
     before = len(server.client_list())
     with working(broker, threads=3):
         broker.enqueue(message("a"))
@@ -615,7 +616,7 @@ def test_a_worker_leaves_no_connection_behind(broker: SluiceBroker, server: redi
 
 
 @pytest.mark.usefixtures("database")
-def test_a_thread_leaves_its_connection_to_postgresql_to_others(broker: SluiceBroker) -> None:
+def test_a_thread_returns_its_connection_to_postgresql(broker: SluiceBroker) -> None:
     base.close()
     backends: list[int] = []
     declare(broker, lambda: backends.append(base.value("SELECT pg_backend_pid()")))
@@ -625,7 +626,7 @@ def test_a_thread_leaves_its_connection_to_postgresql_to_others(broker: SluiceBr
         assert [base.value("SELECT pg_backend_pid()")] == backends
 
 
-def test_lines_of_an_actor_carry_its_name_and_the_request(broker: SluiceBroker) -> None:
+def test_log_lines_of_an_actor_carry_its_name_and_request(broker: SluiceBroker) -> None:
     bound: list[dict[str, Any]] = []
     declare(broker, lambda **_: bound.append(get_contextvars()))
     sent = message()

@@ -68,7 +68,7 @@ def state(info: CallInfo) -> str | None:
 
 
 def send_again(broker: SluiceBroker, info: CallInfo, *, wait_s: float = 60.0) -> None:
-    """Deliver a call's message once more, as a redelivery does."""
+    """Deliver a call's message again."""
     now_ms = broker.link.now_ms()
     message = calls._envelope("work", QUEUE, info, b"{}", now_ms=now_ms, wait_s=wait_s, stamps=broker.stamps)
     broker.do_enqueue(QUEUE, message.message_id, encode(message))
@@ -81,7 +81,7 @@ def worked_off(broker: SluiceBroker) -> bool:
 # Answers ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_call_is_answered_with_what_was_committed(broker: SluiceBroker, caller: Caller) -> None:
+def test_a_call_is_answered_with_the_committed_response(broker: SluiceBroker, caller: Caller) -> None:
     declare_call(broker, take_effect)
     info = call_info()
     with working(broker):
@@ -101,7 +101,7 @@ def test_a_call_leaves_nothing_in_redis(broker: SluiceBroker, caller: Caller, se
     assert {key.decode() for key in server.keys("*")} <= {f"{NAMESPACE}:__heartbeats__"}
 
 
-def test_a_refusal_comes_back_as_it_was_raised_and_nothing_is_kept(broker: SluiceBroker, caller: Caller) -> None:
+def test_a_refusal_is_raised_for_the_caller_and_not_stored(broker: SluiceBroker, caller: Caller) -> None:
     declare_call(broker, take_effect_and_refuse)
     info = call_info("key")
     with working(broker), pytest.raises(PaymentBadAmount, match="no such amount"):
@@ -111,7 +111,7 @@ def test_a_refusal_comes_back_as_it_was_raised_and_nothing_is_kept(broker: Sluic
     assert state(info) is None
 
 
-def test_a_limit_that_an_actor_counts_comes_back_with_its_wait(broker: SluiceBroker, caller: Caller) -> None:
+def test_an_actors_rate_limit_is_raised_with_its_delay(broker: SluiceBroker, caller: Caller) -> None:
     def refuse(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info):
             raise TooManyRequestsError(retry_after_s=len(payload))
@@ -136,9 +136,9 @@ def test_a_refusal_frees_its_key(broker: SluiceBroker, caller: Caller) -> None:
     assert reply == CallReply(body=FIRST)
 
 
-def test_a_refusal_that_this_version_does_not_know_is_busy(broker: SluiceBroker, caller: Caller) -> None:
+def test_a_refusal_unknown_to_this_version_is_busy(broker: SluiceBroker, caller: Caller) -> None:
     class FromTheFuture(GatewayBusy, code="payment.from_the_future", status=400):
-        """New."""
+        """An error of a newer version."""
 
     def refuse(_info: CallInfo, _payload: bytes) -> CallReply:
         raise FromTheFuture
@@ -154,9 +154,7 @@ def test_a_refusal_that_this_version_does_not_know_is_busy(broker: SluiceBroker,
     assert caught.value.code == "gateway.busy"
 
 
-def test_an_answer_that_cannot_be_read_is_decided_by_the_row(
-    broker: SluiceBroker, caller: Caller, server: redis.Redis
-) -> None:
+def test_a_malformed_answer_is_decided_by_the_row(broker: SluiceBroker, caller: Caller, server: redis.Redis) -> None:
     info = call_info()
     server.lpush(f"{NAMESPACE}:answer:{info.call_id}", b"\xc1 not an answer")
 
@@ -184,7 +182,7 @@ def test_arguments_of_a_newer_version_are_ignored(
         assert ask(caller).body == FIRST
 
 
-def test_a_call_that_cannot_be_read_does_not_stop_the_worker(broker: SluiceBroker, caller: Caller) -> None:
+def test_a_malformed_call_does_not_stop_the_worker(broker: SluiceBroker, caller: Caller) -> None:
     declare_call(broker, take_effect)
     arguments = {"call_id": "no uuid"}
     arguments[STAMP] = broker.stamps.stamp_call(QUEUE, "work", arguments)
@@ -195,7 +193,7 @@ def test_a_call_that_cannot_be_read_does_not_stop_the_worker(broker: SluiceBroke
         assert ask(caller).body == FIRST
 
 
-def test_a_longer_wait_may_be_asked_for(broker: SluiceBroker, redis_url: str) -> None:
+def test_a_caller_may_wait_longer(broker: SluiceBroker, redis_url: str) -> None:
     def slow(info: CallInfo, payload: bytes) -> CallReply:
         time.sleep(0.5)
         return take_effect(info, payload)
@@ -209,7 +207,7 @@ def test_a_longer_wait_may_be_asked_for(broker: SluiceBroker, redis_url: str) ->
 # Keys ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_repetition_with_its_key_gets_the_first_answer(broker: SluiceBroker, caller: Caller) -> None:
+def test_a_repetition_with_its_key_gets_the_first_response(broker: SluiceBroker, caller: Caller) -> None:
     declare_call(broker, take_effect)
     with working(broker):
         first = ask(caller, call_info("key"))
@@ -219,7 +217,7 @@ def test_a_repetition_with_its_key_gets_the_first_answer(broker: SluiceBroker, c
     assert effects() == 1
 
 
-def test_the_very_same_request_is_known_under_whatever_key(broker: SluiceBroker, caller: Caller) -> None:
+def test_an_identical_request_is_recognised_under_any_key(broker: SluiceBroker, caller: Caller) -> None:
     declare_call(broker, take_effect)
     first, second = replace(call_info("key"), signature_key="one"), replace(call_info("key"), signature_key="two")
     with working(broker):
@@ -256,7 +254,7 @@ def test_a_key_in_use_is_refused_at_once(
     assert effects() == 0
 
 
-def test_a_hundred_at_once_with_one_key_take_effect_once(broker: SluiceBroker, redis_url: str) -> None:
+def test_a_hundred_concurrent_calls_with_one_key_take_effect_once(broker: SluiceBroker, redis_url: str) -> None:
     declare_call(broker, take_effect)
     caller = Caller(broker, make_settings(redis_url, call_slots=40, web_threads=60))
 
@@ -280,7 +278,7 @@ def test_a_hundred_at_once_with_one_key_take_effect_once(broker: SluiceBroker, r
 # The truth of 503 ---------------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_nobody_took_in_time_never_takes_effect(broker: SluiceBroker, caller: Caller) -> None:
+def test_a_call_not_taken_in_time_never_takes_effect(broker: SluiceBroker, caller: Caller) -> None:
     declare_call(broker, take_effect)
     with pytest.raises(GatewayBusy):
         ask(caller, wait_s=WAIT_S)
@@ -290,8 +288,8 @@ def test_a_call_that_nobody_took_in_time_never_takes_effect(broker: SluiceBroker
     assert effects() == 0
 
 
-def test_the_tombstone_decides_whatever_the_clock_says(broker: SluiceBroker, caller: Caller) -> None:
-    """Given a message that by every clock is still waited for, and a caller who was told otherwise."""
+def test_the_tombstone_decides_whatever_the_clock_shows(broker: SluiceBroker, caller: Caller) -> None:
+    """Given a message within its time by every clock, and a caller that already got a refusal."""
     declare_call(broker, take_effect)
     info = call_info()
     with pytest.raises(GatewayBusy):
@@ -304,7 +302,7 @@ def test_the_tombstone_decides_whatever_the_clock_says(broker: SluiceBroker, cal
     assert state(info) == "abandoned"
 
 
-def test_the_clock_refuses_where_no_tombstone_could_be_written(broker: SluiceBroker) -> None:
+def test_the_clock_refuses_a_call_if_no_tombstone_could_be_written(broker: SluiceBroker) -> None:
     declare_call(broker, take_effect)
     with working(broker):
         send_again(broker, call_info(), wait_s=-1)
@@ -351,10 +349,8 @@ def test_a_commit_just_before_the_wait_ends_is_answered(
     assert effects() == 1
 
 
-def test_a_transaction_that_takes_longer_than_its_call_lives_never_takes_effect(
-    broker: SluiceBroker, caller: Caller
-) -> None:
-    """Given many short statements, as of thousands of small deposits, that end after the caller was told."""
+def test_a_transaction_that_outlasts_its_call_never_takes_effect(broker: SluiceBroker, caller: Caller) -> None:
+    """Given many short statements, as for thousands of small deposits, that end after the caller got a refusal."""
     told = threading.Event()
 
     def slow(info: CallInfo, payload: bytes) -> CallReply:
@@ -376,7 +372,7 @@ def test_a_transaction_that_takes_longer_than_its_call_lives_never_takes_effect(
     assert state(info) == "abandoned"
 
 
-def test_a_bug_in_an_actor_is_busy_at_once_and_takes_no_effect(broker: SluiceBroker, caller: Caller) -> None:
+def test_a_bug_in_an_actor_is_busy_at_once_and_has_no_effect(broker: SluiceBroker, caller: Caller) -> None:
     def fail(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info):
             execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
@@ -393,7 +389,7 @@ def test_a_bug_in_an_actor_is_busy_at_once_and_takes_no_effect(broker: SluiceBro
     assert state(info) == "abandoned"
 
 
-def test_a_bug_after_the_commit_is_answered_with_what_was_committed(broker: SluiceBroker, caller: Caller) -> None:
+def test_a_bug_after_the_commit_is_answered_with_the_committed_response(broker: SluiceBroker, caller: Caller) -> None:
     def fail(info: CallInfo, payload: bytes) -> CallReply:
         take_effect(info, payload)
         raise ZeroDivisionError
@@ -421,7 +417,7 @@ def test_a_duplicate_delivery_takes_effect_once_and_is_answered_again(
     assert effects() == 1
 
 
-def test_two_deliveries_at_once_take_effect_once(broker: SluiceBroker, caller: Caller) -> None:
+def test_two_concurrent_deliveries_take_effect_once(broker: SluiceBroker, caller: Caller) -> None:
     def slow(info: CallInfo, payload: bytes) -> CallReply:
         time.sleep(0.1)
         return take_effect(info, payload)
@@ -435,7 +431,7 @@ def test_two_deliveries_at_once_take_effect_once(broker: SluiceBroker, caller: C
     assert effects() == 1
 
 
-def test_a_full_house_is_busy_at_once_and_sends_nothing(broker: SluiceBroker, redis_url: str) -> None:
+def test_without_a_free_slot_a_call_is_busy_at_once_and_not_sent(broker: SluiceBroker, redis_url: str) -> None:
     caller, info = Caller(broker, make_settings(redis_url, call_wait_s=25, call_slots=1)), call_info()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ask, caller, info, wait_s=90)
@@ -454,7 +450,7 @@ def test_a_full_house_is_busy_at_once_and_sends_nothing(broker: SluiceBroker, re
     assert broker.backlog(QUEUE).waiting == 1
 
 
-def test_calls_that_wait_for_strangers_leave_most_slots_to_others(broker: SluiceBroker, redis_url: str) -> None:
+def test_calls_that_wait_long_leave_most_slots_to_others(broker: SluiceBroker, redis_url: str) -> None:
     caller = Caller(broker, make_settings(redis_url, call_wait_s=0.2, call_slots=calls.LONG_SHARE))
     info = call_info()
     with ThreadPoolExecutor(1) as pool:
@@ -492,7 +488,7 @@ def test_calls_of_one_merchant_leave_slots_to_others(broker: SluiceBroker, redis
         assert broker.backlog(QUEUE).waiting == 1, "a buyer's call was sent"
 
 
-def test_slots_are_free_again_after_every_outcome(broker: SluiceBroker, redis_url: str) -> None:
+def test_a_slot_is_free_again_after_every_outcome(broker: SluiceBroker, redis_url: str) -> None:
     declare_call(broker, take_effect_and_refuse)
     caller = Caller(broker, make_settings(redis_url, call_slots=1))
     with pytest.raises(GatewayBusy):
@@ -506,7 +502,7 @@ def test_slots_are_free_again_after_every_outcome(broker: SluiceBroker, redis_ur
 # Redis away, flushed ------------------------------------------------------------------------------------------------
 
 
-def test_redis_away_is_busy_and_leaves_a_tombstone(broker: SluiceBroker, caller: Caller, valkey: Valkey) -> None:
+def test_without_redis_a_call_is_busy_and_has_a_tombstone(broker: SluiceBroker, caller: Caller, valkey: Valkey) -> None:
     info = call_info("key")
     valkey.stop()
     try:
@@ -519,7 +515,7 @@ def test_redis_away_is_busy_and_leaves_a_tombstone(broker: SluiceBroker, caller:
     assert broker.backlog(QUEUE).waiting == 0
 
 
-def test_redis_cut_during_the_wait_ends_it(broker: SluiceBroker, caller: Caller, valkey: Valkey) -> None:
+def test_losing_redis_ends_the_wait(broker: SluiceBroker, caller: Caller, valkey: Valkey) -> None:
     info = call_info()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ask, caller, info)
@@ -538,7 +534,7 @@ def test_redis_cut_during_the_wait_ends_it(broker: SluiceBroker, caller: Caller,
     assert state(info) == "abandoned"
 
 
-def test_an_enqueue_that_failed_after_it_got_in_is_decided_by_the_row(
+def test_an_enqueue_that_failed_after_it_took_effect_is_decided_by_the_row(
     broker: SluiceBroker, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declare_call(broker, take_effect)
@@ -556,7 +552,7 @@ def test_an_enqueue_that_failed_after_it_got_in_is_decided_by_the_row(
         assert ask(caller).body == FIRST
 
 
-def test_a_flush_between_sending_and_fetching_is_busy_and_true(
+def test_a_flush_before_the_fetch_is_busy_without_effect(
     broker: SluiceBroker, caller: Caller, server: redis.Redis
 ) -> None:
     declare_call(broker, take_effect)
@@ -574,7 +570,7 @@ def test_a_flush_between_sending_and_fetching_is_busy_and_true(
     assert state(info) == "abandoned"
 
 
-def test_a_flush_while_the_actor_works_does_not_lose_the_answer(
+def test_a_flush_while_the_actor_works_loses_no_answer(
     broker: SluiceBroker, caller: Caller, server: redis.Redis
 ) -> None:
     def flushing(info: CallInfo, payload: bytes) -> CallReply:
@@ -586,7 +582,7 @@ def test_a_flush_while_the_actor_works_does_not_lose_the_answer(
         assert ask(caller).body == FIRST
 
 
-def test_an_answer_that_did_not_get_through_is_found_in_the_row(
+def test_a_lost_answer_is_found_in_the_row(
     broker: SluiceBroker, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declare_call(broker, take_effect)
@@ -600,7 +596,7 @@ def test_an_answer_that_did_not_get_through_is_found_in_the_row(
 
 
 @pytest.mark.parametrize(("key", "error"), [("key", IdempotencyUnavailable), (None, GatewayBusy)])
-def test_postgresql_away_is_said_and_the_call_is_taken_out_of_the_queue(
+def test_without_postgresql_a_call_is_unavailable_and_leaves_the_queue(
     broker: SluiceBroker,
     caller: Caller,
     database: str,
@@ -620,7 +616,7 @@ def test_postgresql_away_is_said_and_the_call_is_taken_out_of_the_queue(
     assert effects() == 0
 
 
-def test_postgresql_away_for_the_actor_is_busy_at_once(broker: SluiceBroker, caller: Caller) -> None:
+def test_without_postgresql_for_the_actor_a_call_is_busy_at_once(broker: SluiceBroker, caller: Caller) -> None:
     def cut_off(_info: CallInfo, _payload: bytes) -> CallReply:
         raise base.StoreUnavailableError("gone")
 
@@ -634,7 +630,9 @@ def test_postgresql_away_for_the_actor_is_busy_at_once(broker: SluiceBroker, cal
     assert state(info) == "abandoned"
 
 
-def test_a_connection_cut_at_commit_is_answered_with_what_was_committed(broker: SluiceBroker, caller: Caller) -> None:
+def test_a_connection_cut_at_commit_is_answered_with_the_committed_response(
+    broker: SluiceBroker, caller: Caller
+) -> None:
     def cut_at_commit(info: CallInfo, payload: bytes) -> CallReply:
         take_effect(info, payload)
         raise base.StoreUnavailableError("the connection ended during COMMIT")
@@ -644,9 +642,7 @@ def test_a_connection_cut_at_commit_is_answered_with_what_was_committed(broker: 
         assert ask(caller).body == FIRST
 
 
-def test_a_session_that_the_server_ends_mid_step_keeps_nothing(
-    broker: SluiceBroker, caller: Caller, database: str
-) -> None:
+def test_a_session_ended_within_a_step_commits_nothing(broker: SluiceBroker, caller: Caller, database: str) -> None:
     def cut(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
             execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
@@ -668,7 +664,7 @@ def test_a_session_that_the_server_ends_mid_step_keeps_nothing(
     assert after.body == FIRST
 
 
-def test_a_lock_that_is_not_had_in_time_is_busy_and_keeps_nothing(
+def test_a_lock_not_obtained_in_time_is_busy_and_commits_nothing(
     broker: SluiceBroker, caller: Caller, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_rows, "STEP_TIMEOUT_MS", 200)
@@ -687,7 +683,7 @@ def test_a_lock_that_is_not_had_in_time_is_busy_and_keeps_nothing(
     assert effects() == 0
 
 
-def test_a_slow_statement_is_busy_and_keeps_nothing(
+def test_a_slow_statement_is_busy_and_commits_nothing(
     broker: SluiceBroker, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_rows, "STEP_TIMEOUT_MS", 200)
@@ -735,7 +731,7 @@ def _tell(info: CallInfo, _payload: bytes) -> CallReply:
         return record.store({"secret": "whsec_hidden"})
 
 
-def test_a_secret_answer_is_sealed_on_its_way_and_stored_nowhere(
+def test_a_secret_answer_is_sealed_in_transit_and_never_stored(
     broker: SluiceBroker, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declare_call(broker, _tell, is_secret=True)
@@ -754,9 +750,7 @@ def test_a_secret_answer_is_sealed_on_its_way_and_stored_nowhere(
     )
 
 
-def test_a_secret_answer_that_is_lost_is_busy(
-    broker: SluiceBroker, caller: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_secret_answer_is_busy(broker: SluiceBroker, caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     declare_call(broker, _tell, is_secret=True)
     monkeypatch.setattr(broker, "answer", lambda *_, **__: None)
     with working(broker), pytest.raises(GatewayBusy):
@@ -775,7 +769,7 @@ def test_a_secret_answer_of_another_call_does_not_open(
         ask(caller, info)
 
 
-def test_a_secret_call_delivered_twice_does_not_tell_twice(broker: SluiceBroker, caller: Caller) -> None:
+def test_a_secret_call_delivered_twice_is_answered_once(broker: SluiceBroker, caller: Caller) -> None:
     declare_call(broker, _tell, is_secret=True)
     info = call_info()
     with working(broker):
@@ -787,7 +781,7 @@ def test_a_secret_call_delivered_twice_does_not_tell_twice(broker: SluiceBroker,
 # Recorded steps -----------------------------------------------------------------------------------------------------
 
 
-def test_a_discarded_step_leaves_nothing_and_is_no_error() -> None:
+def test_a_discarded_step_commits_nothing_and_raises_nothing() -> None:
     info = call_info("key")
     with recorded(info) as record:
         execute("INSERT INTO testing.effects (name) VALUES ('x')")
@@ -797,7 +791,7 @@ def test_a_discarded_step_leaves_nothing_and_is_no_error() -> None:
     assert state(info) is None
 
 
-def test_a_step_that_stores_no_answer_is_a_bug(database: str) -> None:
+def test_a_step_without_a_stored_response_raises(database: str) -> None:
     del database
     info = call_info()
     with pytest.raises(RuntimeError, match="stores no answer"), recorded(info):
@@ -806,7 +800,7 @@ def test_a_step_that_stores_no_answer_is_a_bug(database: str) -> None:
     assert state(info) is None
 
 
-def test_the_decorator_leaves_a_plain_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_decorator_returns_a_plain_function(monkeypatch: pytest.MonkeyPatch) -> None:
     entered: list[Any] = []
     monkeypatch.setattr(answering, "register", entered.append)
 

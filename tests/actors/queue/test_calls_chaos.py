@@ -1,4 +1,4 @@
-"""Many calls at once while workers are killed and stopped and Redis is flushed: every answer stays true."""
+"""Makes many calls while workers are killed and stopped and Redis is flushed: every answer is true."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_answer_is_true(redis_url: str, database: str, duration_s: float) 
         thread.start()
     try:
         time.sleep(duration_s)
-        # A busy machine may not even have started a worker by now.
+        # On a busy machine no worker may have started.
         wait_for(lambda: set(answers.copy().values()) == {True, False})
     finally:
         stopping.set()
@@ -81,7 +81,7 @@ def keep_flushing(redis_url: str, stopping: threading.Event) -> None:
 
 
 def keep_harming(start: Callable[[], WorkerProcess], stopping: threading.Event, seed: int) -> None:
-    """Keep a worker running, and stop it for longer than a call waits, or kill it, time and again."""
+    """Keep a worker running, and time and again kill it or stop it for longer than a call waits."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     while not stopping.is_set():
         worker = start()

@@ -37,13 +37,13 @@ from tests.actors.queue.workers import (
 
 pytestmark = [pytest.mark.fresh_database, pytest.mark.usefixtures("effects_table")]
 ROOT: Final = Path(__file__).parents[3]
-# Longer than any test: a wait is ended when its worker is where the test wants it.
+# Longer than any test: the test ends the wait when its worker is at the right place.
 WAIT_S: Final = 90.0
 FIRST: Final = b'{"number":1}'
 
 
 class WorkerProcess:
-    """A worker that says where it pauses."""
+    """A worker that prints where it pauses."""
 
     def __init__(self, redis_url: str, database_url: str, pause_at: str) -> None:
         self._process = subprocess.Popen(
@@ -95,7 +95,7 @@ def start(broker: SluiceBroker, redis_url: str, database: str) -> Iterator[Calla
 
 
 class Waiting:
-    """A call under way on a thread of its own."""
+    """A call under way on its own thread."""
 
     def __init__(self, broker: SluiceBroker, info: CallInfo, *, wait_s: float = WAIT_S) -> None:
         self._pool = ThreadPoolExecutor(1)
@@ -106,7 +106,7 @@ class Waiting:
         self._reply = self._pool.submit(caller.call, "work", queue=QUEUE, info=info, payload=b"{}", wait_s=wait_s)
 
     def result(self, *, is_over: bool = False) -> CallReply:
-        """Wait for the answer, or end the caller's wait as its own end does."""
+        """Wait for the answer, or end the caller's wait."""
         if is_over:
             give_up(self._broker, self._info)
         try:
@@ -122,7 +122,7 @@ def state(info: CallInfo) -> str | None:
     return found[0] if found else None
 
 
-def test_a_worker_killed_before_its_commit_is_busy_and_true(
+def test_a_call_of_a_worker_killed_before_its_commit_is_busy_without_effect(
     broker: SluiceBroker, start: Callable[..., WorkerProcess]
 ) -> None:
     info = call_info("key")
@@ -154,7 +154,7 @@ def test_a_retry_after_a_killed_worker_takes_effect_once(
     assert effects() == 1
 
 
-def test_a_worker_killed_after_its_commit_is_answered_for(
+def test_a_call_of_a_worker_killed_after_its_commit_is_answered(
     broker: SluiceBroker, start: Callable[..., WorkerProcess]
 ) -> None:
     info = call_info("key")
@@ -167,7 +167,7 @@ def test_a_worker_killed_after_its_commit_is_answered_for(
     assert effects() == 1
 
 
-def test_what_a_killed_worker_held_is_not_done_again_when_it_is_redelivered(
+def test_a_killed_workers_committed_call_is_not_done_again_when_redelivered(
     broker: SluiceBroker, redis_url: str, start: Callable[..., WorkerProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("actors.queue.consumer.MAINTENANCE_S", 0.1)
@@ -187,10 +187,10 @@ def test_what_a_killed_worker_held_is_not_done_again_when_it_is_redelivered(
 
 
 @pytest.mark.parametrize("point", ["before_begin", "before_commit"])
-def test_a_worker_stopped_in_its_step_or_before_past_the_wait_does_nothing_when_it_goes_on(
+def test_a_worker_stopped_before_its_commit_until_after_the_wait_has_no_effect(
     broker: SluiceBroker, start: Callable[..., WorkerProcess], point: str
 ) -> None:
-    """An open transaction is ended by the server, and with it the lock that the tombstone waits for."""
+    """The server ends an open transaction, and with it the lock that the tombstone waits for."""
     info = call_info("key")
     worker = start(point)
     waiting = Waiting(broker, info)
@@ -206,7 +206,7 @@ def test_a_worker_stopped_in_its_step_or_before_past_the_wait_does_nothing_when_
     assert state(info) == "abandoned"
 
 
-def test_a_worker_stopped_after_its_commit_is_answered_for(
+def test_a_call_of_a_worker_stopped_after_its_commit_is_answered(
     broker: SluiceBroker, start: Callable[..., WorkerProcess]
 ) -> None:
     worker = start("after_commit")
@@ -224,7 +224,7 @@ def test_a_worker_stopped_after_its_commit_is_answered_for(
 @pytest.mark.parametrize(
     ("point", "taken"), [("before_statement", 0), ("after_statement", GATHER_MAX), ("before_answers", GATHER_MAX)]
 )
-def test_a_worker_killed_in_a_gathering_leaves_all_or_none_and_each_caller_is_told_which(
+def test_a_worker_killed_in_a_gathering_commits_all_or_none_and_every_caller_knows(
     broker: SluiceBroker,
     redis_url: str,
     start: Callable[..., WorkerProcess],
@@ -246,7 +246,7 @@ def test_a_worker_killed_in_a_gathering_leaves_all_or_none_and_each_caller_is_to
             busy += 1
     assert (GATHER_MAX - busy, effects()) == (taken, taken)
 
-    # What it held is given to another, which changes nothing of what the callers were told.
+    # Another worker gets the killed one's calls, and the callers' outcomes stay true.
     impatient = make_broker(redis_url, heartbeat_timeout_ms=300)
     declare_call(impatient, take_effect, together=take_effect_together)
     with working(impatient):

@@ -1,4 +1,4 @@
-"""A process lives on in Redis while all its threads are busy, and its messages are not given to others."""
+"""A process stays alive in Redis while all its threads are busy, and keeps its messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from actors.queue.gathering import PullingQueue
 from tests.actors.queue.workers import NAMESPACE, QUEUE, declare, eventually, make_broker, working
 
 HEARTBEATS = f"{NAMESPACE}:__heartbeats__"
-# One whose threads fetch for themselves, and one that has a thread for fetching.
+# A broker whose threads fetch by themselves, and one with a thread for fetching.
 QUEUES = (QUEUE, "maintenance")
 
 
@@ -27,7 +27,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def other(redis_url: str) -> Iterator[SluiceBroker]:
-    """The broker of another process."""
+    """Return the broker of another process."""
     made = make_broker(redis_url)
     yield made
     made.link.close()
@@ -47,18 +47,18 @@ class Work:
     def __call__(self) -> None:
         self.runs += 1
         self.begun.release()
-        # Longer than a test waits for a sign of life: settling gives one, too.
+        # Longer than a test waits for a heartbeat, since an acknowledgement is one, too.
         self.release.wait(300)
 
 
 def age_ms(broker: SluiceBroker, server: redis.Redis) -> float:
-    """Return how long ago the process of this broker gave a sign of life to other workers."""
+    """Return the age of this broker's last heartbeat."""
     beat_ms = server.zscore(HEARTBEATS, broker.broker_id)
     return broker.link.now_ms() - (beat_ms or 0.0)
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-def test_messages_of_a_process_whose_threads_are_all_busy_are_not_given_to_others(
+def test_messages_of_a_process_with_busy_threads_are_not_given_to_others(
     broker: SluiceBroker, other: SluiceBroker, server: redis.Redis, queue: str
 ) -> None:
     work = Work(broker, queue)
@@ -68,7 +68,7 @@ def test_messages_of_a_process_whose_threads_are_all_busy_are_not_given_to_other
             broker.get_actor("work").send()
         for _ in range(2):
             assert work.begun.acquire(timeout=60)
-        # As after a minute without a sign of life.
+        # As after a minute without a heartbeat.
         server.zadd(HEARTBEATS, {broker.broker_id: 0})
         eventually(lambda: age_ms(broker, server) < 30_000)
         assert next(other.consume(queue, prefetch=1, timeout=50)) is None
@@ -78,7 +78,7 @@ def test_messages_of_a_process_whose_threads_are_all_busy_are_not_given_to_other
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-def test_a_process_whose_threads_are_all_busy_serves_its_queue_still(
+def test_a_process_with_busy_threads_still_serves_its_queue(
     broker: SluiceBroker, other: SluiceBroker, queue: str
 ) -> None:
     work = Work(broker, queue)
@@ -90,7 +90,7 @@ def test_a_process_whose_threads_are_all_busy_serves_its_queue_still(
         work.release.set()
 
 
-def test_a_process_lives_on_while_its_threads_finish_at_a_stop(
+def test_a_process_sends_heartbeats_while_its_threads_finish_at_a_stop(
     broker: SluiceBroker, other: SluiceBroker, server: redis.Redis
 ) -> None:
     work = Work(broker, "maintenance")
@@ -106,7 +106,7 @@ def test_a_process_lives_on_while_its_threads_finish_at_a_stop(
     assert work.runs == 1
 
 
-def test_a_process_that_holds_all_the_delayed_messages_it_may_lives_on(
+def test_a_process_with_its_maximum_of_delayed_messages_sends_heartbeats(
     broker: SluiceBroker, server: redis.Redis
 ) -> None:
     declare(broker, lambda: None)
@@ -121,7 +121,7 @@ def test_a_process_that_holds_all_the_delayed_messages_it_may_lives_on(
     full.close()
 
 
-def test_nothing_waits_in_redis_for_delayed_messages(broker: SluiceBroker) -> None:
+def test_no_connection_waits_in_redis_for_delayed_messages(broker: SluiceBroker) -> None:
     began = time.monotonic()
 
     assert next(broker.consume("maintenance.DQ", prefetch=1, timeout=120_000)) is None
@@ -129,7 +129,7 @@ def test_nothing_waits_in_redis_for_delayed_messages(broker: SluiceBroker) -> No
     assert time.monotonic() - began < 60
 
 
-def test_a_message_that_comes_while_a_process_stops_is_left_to_others(broker: SluiceBroker) -> None:
+def test_a_message_that_arrives_while_a_process_stops_is_left_to_others(broker: SluiceBroker) -> None:
     declare(broker, lambda: None, queue="maintenance")
     waiting = broker.consume("maintenance", prefetch=1, timeout=50)
     broker.stop_waiting()

@@ -1,4 +1,4 @@
-"""Redis is open to a stranger: what he writes there is neither done nor answered, and what he moves changes nothing."""
+"""A stranger who writes to Redis gets no call done or answered, and no moved message has an effect."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def ask(caller: Caller, info: CallInfo | None = None) -> CallReply:
 def captured(
     broker: SluiceBroker, info: CallInfo | None = None, *, queue: str = QUEUE, actor: str = "work"
 ) -> Envelope:
-    """A call as a process of ours sends it, and as a stranger reads it in Redis."""
+    """Return a call as our processes send it and as a stranger reads it in Redis."""
     made = calls._envelope(
         actor, queue, info or call_info(), b"{}", now_ms=broker.link.now_ms(), wait_s=600, stamps=broker.stamps
     )
@@ -72,7 +72,7 @@ def put(broker: SluiceBroker, message: Envelope) -> None:
 
 
 def assert_refused(broker: SluiceBroker, server: redis.Redis, message: Envelope, event: str = "call.forged") -> None:
-    """Nothing is done, nothing is answered, somebody is told, and the worker goes on."""
+    """Check that the call has no effect and no answer, that an error is logged and that the worker continues."""
     with capture_logs() as lines, working(broker, threads=1):
         put(broker, message)
         eventually(lambda: broker.do_qsize(message.queue_name) == 0)
@@ -84,7 +84,7 @@ def assert_refused(broker: SluiceBroker, server: redis.Redis, message: Envelope,
 # Calls --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_captured_call_is_done_so_that_the_refusals_below_say_something(broker: SluiceBroker) -> None:
+def test_a_captured_call_works_so_that_the_refusals_below_mean_something(broker: SluiceBroker) -> None:
     declare_call(broker, take_effect)
     with working(broker):
         put(broker, captured(broker))
@@ -96,7 +96,7 @@ def test_a_captured_call_is_done_so_that_the_refusals_below_say_something(broker
     [None, 7, "", "development:", "development:" + "0" * 64, "stranger:" + "0" * 64],
     ids=["none", "no text", "empty", "no mac", "made up", "unknown key"],
 )
-def test_a_call_that_a_stranger_wrote_is_neither_done_nor_answered(
+def test_a_call_without_a_valid_stamp_is_neither_done_nor_answered(
     broker: SluiceBroker, server: redis.Redis, stamp: Any
 ) -> None:
     declare_call(broker, take_effect)
@@ -122,14 +122,12 @@ CHANGES: Final[dict[str, Any]] = {
 }
 
 
-def test_every_argument_is_tampered_with_below(broker: SluiceBroker) -> None:
+def test_the_tests_below_change_every_argument(broker: SluiceBroker) -> None:
     assert CHANGES.keys() - {"added"} == captured(broker).kwargs.keys() - {STAMP}
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_call_of_which_one_argument_was_changed_is_refused(
-    broker: SluiceBroker, server: redis.Redis, name: str
-) -> None:
+def test_a_call_with_a_changed_argument_is_refused(broker: SluiceBroker, server: redis.Redis, name: str) -> None:
     declare_call(broker, take_effect)
     message = captured(broker)
     change = message.kwargs["until_ms"] + 1 if name == "until_ms" else CHANGES[name]
@@ -140,7 +138,7 @@ def test_a_call_of_which_one_argument_was_changed_is_refused(
 
 
 @pytest.mark.parametrize("name", ["merchant_id", "principal_id", "request_id", "idem_key", "signature_key"])
-def test_a_call_that_lost_an_argument_is_refused(broker: SluiceBroker, server: redis.Redis, name: str) -> None:
+def test_a_call_without_one_of_its_arguments_is_refused(broker: SluiceBroker, server: redis.Redis, name: str) -> None:
     declare_call(broker, take_effect)
     message = captured(broker)
     del message.kwargs[name]
@@ -148,7 +146,7 @@ def test_a_call_that_lost_an_argument_is_refused(broker: SluiceBroker, server: r
     assert_refused(broker, server, message)
 
 
-def test_a_call_to_one_actor_is_not_done_by_another(broker: SluiceBroker, server: redis.Redis) -> None:
+def test_a_call_to_one_actor_is_refused_by_another(broker: SluiceBroker, server: redis.Redis) -> None:
     declare_call(broker, take_effect, name="approve")
     message = captured(broker, actor="cancel")
     message.actor_name = "approve"
@@ -156,7 +154,7 @@ def test_a_call_to_one_actor_is_not_done_by_another(broker: SluiceBroker, server
     assert_refused(broker, server, message)
 
 
-def test_a_call_is_not_done_by_the_actor_of_another_queue(broker: SluiceBroker, server: redis.Redis) -> None:
+def test_a_call_is_refused_by_the_actor_of_another_queue(broker: SluiceBroker, server: redis.Redis) -> None:
     declare_call(broker, take_effect)
     message = captured(broker, queue="payouts")
     message.queue_name = QUEUE
@@ -164,7 +162,7 @@ def test_a_call_is_not_done_by_the_actor_of_another_queue(broker: SluiceBroker, 
     assert_refused(broker, server, message)
 
 
-def test_a_call_in_another_queue_than_its_actor_s_is_left_out(broker: SluiceBroker, server: redis.Redis) -> None:
+def test_a_call_in_another_queue_than_its_actors_is_skipped(broker: SluiceBroker, server: redis.Redis) -> None:
     declare_call(broker, take_effect)
     declare(broker, lambda: None, name="other", queue="payouts")
     message = captured(broker)
@@ -174,7 +172,7 @@ def test_a_call_in_another_queue_than_its_actor_s_is_left_out(broker: SluiceBrok
 
 
 @pytest.mark.parametrize("days", [-2, 2])
-def test_a_call_kept_until_its_row_was_pruned_is_not_done_again_whatever_redis_gives_for_the_time(
+def test_a_call_kept_until_its_row_was_pruned_is_refused_whatever_redis_reports_as_time(
     broker: SluiceBroker, server: redis.Redis, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
     declare_call(broker, take_effect)
@@ -184,7 +182,7 @@ def test_a_call_kept_until_its_row_was_pruned_is_not_done_again_whatever_redis_g
     assert_refused(broker, server, captured(broker), "call.of_another_day")
 
 
-def test_a_call_seen_again_takes_effect_once(broker: SluiceBroker, caller: Caller, server: redis.Redis) -> None:
+def test_a_replayed_call_takes_effect_once(broker: SluiceBroker, caller: Caller, server: redis.Redis) -> None:
     declare_call(broker, take_effect)
     message = captured(broker, info := call_info())
     with working(broker):
@@ -199,7 +197,7 @@ def test_a_call_seen_again_takes_effect_once(broker: SluiceBroker, caller: Calle
 
 
 def answered(broker: SluiceBroker, server: redis.Redis, info: CallInfo) -> bytes:
-    """The answer to a call as a stranger reads it in Redis."""
+    """Return the answer to a call as a stranger reads it in Redis."""
     put(broker, captured(broker, info))
     with working(broker):
         found = server.blpop([answer_key(NAMESPACE, info.call_id)], timeout=60)
@@ -212,7 +210,7 @@ def lay(server: redis.Redis, info: CallInfo, answer: bytes) -> None:
 
 
 @pytest.mark.usefixtures("broker")
-def test_a_forged_answer_with_a_thief_s_address_is_not_shown(caller: Caller, server: redis.Redis) -> None:
+def test_a_forged_answer_with_another_address_is_not_shown(caller: Caller, server: redis.Redis) -> None:
     info = call_info()
     lay(server, info, msgspec.msgpack.encode(Answer(kind="done", body=THIEF)))
 
@@ -221,7 +219,7 @@ def test_a_forged_answer_with_a_thief_s_address_is_not_shown(caller: Caller, ser
     assert [line["event"] for line in lines] == ["call.answer_forged"]
 
 
-def test_after_a_forged_answer_what_was_committed_is_returned(
+def test_after_a_forged_answer_the_committed_response_is_returned(
     broker: SluiceBroker, caller: Caller, server: redis.Redis
 ) -> None:
     declare_call(broker, take_effect)
@@ -232,7 +230,7 @@ def test_after_a_forged_answer_what_was_committed_is_returned(
     assert ask(caller, info).body == FIRST
 
 
-def test_an_answer_does_not_serve_another_call(broker: SluiceBroker, caller: Caller, server: redis.Redis) -> None:
+def test_an_answer_is_refused_for_another_call(broker: SluiceBroker, caller: Caller, server: redis.Redis) -> None:
     declare_call(broker, take_effect)
     first, second = call_info(), call_info()
     lay(server, second, answered(broker, server, first))
@@ -242,7 +240,7 @@ def test_an_answer_does_not_serve_another_call(broker: SluiceBroker, caller: Cal
 
 
 @pytest.mark.parametrize(("queue", "actor"), [("payouts", "work"), (QUEUE, "other")])
-def test_an_answer_does_not_serve_another_actor_s_call(
+def test_an_answer_is_refused_for_another_actors_call(
     broker: SluiceBroker, caller: Caller, server: redis.Redis, queue: str, actor: str
 ) -> None:
     info = call_info()
@@ -263,12 +261,12 @@ TAMPERED: Final[dict[str, Any]] = {
 }
 
 
-def test_every_field_of_an_answer_is_tampered_with_below() -> None:
+def test_the_tests_below_change_every_field_of_an_answer() -> None:
     assert tuple(TAMPERED) == Answer.__struct_fields__
 
 
 @pytest.mark.parametrize("name", TAMPERED)
-def test_an_answer_of_which_one_field_was_changed_is_not_believed(
+def test_an_answer_with_a_changed_field_is_refused(
     broker: SluiceBroker, caller: Caller, server: redis.Redis, name: str
 ) -> None:
     declare_call(broker, take_effect)
@@ -284,7 +282,7 @@ def test_an_answer_of_which_one_field_was_changed_is_not_believed(
     "junk",
     [b"", b"\xc1", b"\x92\xa1x", b"\x91" * 100_000, msgspec.msgpack.encode(("x", b"y", "z")), b"\x92\xa1x\xc4\x00"],
 )
-def test_junk_for_an_answer_is_decided_by_the_row(
+def test_a_malformed_answer_in_redis_is_decided_by_the_row(
     broker: SluiceBroker, caller: Caller, server: redis.Redis, junk: bytes
 ) -> None:
     declare_call(broker, take_effect)
@@ -295,7 +293,7 @@ def test_junk_for_an_answer_is_decided_by_the_row(
     assert ask(caller, info).body == FIRST
 
 
-def test_something_that_redis_never_says_is_decided_by_the_row(
+def test_an_impossible_reply_of_redis_is_decided_by_the_row(
     broker: SluiceBroker, caller: Caller, server: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declare_call(broker, take_effect)
@@ -322,7 +320,7 @@ def test_something_that_redis_never_says_is_decided_by_the_row(
     ids=["add/worker", "add/web", "turn/worker", "turn/web", "drop/worker", "drop/web"],
 )
 @pytest.mark.usefixtures("broker")
-def test_while_keys_rotate_processes_of_both_sides_understand_each_other(redis_url: str, web: str, worker: str) -> None:
+def test_processes_of_both_sides_understand_each_other_during_a_rotation(redis_url: str, web: str, worker: str) -> None:
     works = make_broker(redis_url, secret_keys=worker)
     asks = make_broker(redis_url, secret_keys=web)
     declare_call(works, take_effect)
@@ -334,7 +332,7 @@ def test_while_keys_rotate_processes_of_both_sides_understand_each_other(redis_u
     assert reply.body == FIRST
 
 
-def test_a_worker_with_keys_of_its_own_does_nothing(redis_url: str, broker: SluiceBroker) -> None:
+def test_a_worker_with_other_keys_does_nothing(redis_url: str, broker: SluiceBroker) -> None:
     stranger = make_broker(redis_url, secret_keys=NEW_KEY)
     declare_call(stranger, take_effect)
     with working(stranger), pytest.raises(GatewayBusy):
@@ -344,8 +342,8 @@ def test_a_worker_with_keys_of_its_own_does_nothing(redis_url: str, broker: Slui
     assert effects() == 0
 
 
-def test_a_call_is_of_the_actor_and_the_queue_that_it_is_registered_with(broker: SluiceBroker) -> None:
-    """What declare_call does for these tests is what the decorator does."""
+def test_a_call_belongs_to_its_registered_actor_and_queue(broker: SluiceBroker) -> None:
+    """declare_call registers an actor for these tests as the decorator does."""
     answer = answering._answering(take_effect, broker, queue="payouts", name="approve", is_secret=False)
     arguments = captured(broker, queue="payouts", actor="approve").kwargs
     answer(**arguments)
@@ -356,7 +354,7 @@ def test_a_call_is_of_the_actor_and_the_queue_that_it_is_registered_with(broker:
     assert [line["event"] for line in lines] == ["call.forged"]
 
 
-# Bells --------------------------------------------------------------------------------------------------------------
+# Notifications ------------------------------------------------------------------------------------------------------
 
 
 ARGUMENTS: Final[list[list[Any]]] = [
@@ -373,7 +371,7 @@ ARGUMENTS: Final[list[list[Any]]] = [
 
 
 def rows_written() -> dict[str, int]:
-    """How many rows each table has, but for what whoever looks notes: the database's marks and our own addresses."""
+    """Return each table's number of rows, except those of looks: the database's marks and our own addresses."""
     tables = rows(
         "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
         " AND tablename NOT IN ('database_looks', 'database_marks', 'treasury_addresses')"
@@ -387,8 +385,8 @@ def rows_written() -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", sorted(name for name, row in DOORBELLS.items() if row.for_each))
-def test_a_forged_bell_does_no_harm(broker: SluiceBroker, database: str, name: str) -> None:
-    """Bells carry no stamp: they say "look whether something is due", and of what nothing is due nothing happens."""
+def test_a_forged_notification_does_no_harm(broker: SluiceBroker, database: str, name: str) -> None:
+    """A notification has no stamp: it asks an actor to look for due rows, and without any nothing happens."""
     row = DOORBELLS[name]
     context.configure(make_settings(database_url=database))
     for module in modules_for({row.queue}):
@@ -418,6 +416,6 @@ def bell(queue: str, actor: str, args: list[Any], kwargs: dict[str, Any], number
     )
 
 
-def test_bells_carry_a_network_or_a_family_and_no_more() -> None:
-    """So that whoever rings has a look taken that would be taken anyhow."""
+def test_a_notification_carries_only_a_network_or_a_family() -> None:
+    """So a forged one only causes a look that would be taken anyway."""
     assert {row.for_each for row in DOORBELLS.values()} == {None, "networks", "families"}

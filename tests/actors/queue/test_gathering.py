@@ -1,4 +1,4 @@
-"""Calls that wait side by side are answered together where they can be, and alone where not."""
+"""Calls that wait side by side are answered together if possible, and otherwise alone."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class House:
         self.broker = broker
         self.together: list[list[bytes]] = []
         self.alone: list[bytes] = []
-        # What happens before an actor begins.
+        # Hooks that run before an actor begins.
         self.before_together: Callable[[Asked], None] = lambda _: None
         self.before_alone: Callable[[bytes], None] = lambda _: None
         self._caller = Caller(broker, make_settings(redis_url, call_wait_s=WAIT_S, call_slots=40, web_threads=60))
@@ -72,7 +72,7 @@ class House:
         return take_effect(info, payload)
 
     def ask(self, *payloads: bytes, infos: Sequence[CallInfo] = ()) -> list[Future[CallReply]]:
-        """Make calls that wait side by side, in this order; nobody works yet."""
+        """Make calls that wait in this order, before a worker runs."""
         asked = []
         for number, payload in enumerate(payloads):
             info = infos[number] if infos else call_info()
@@ -82,7 +82,7 @@ class House:
         return asked
 
     def ask_at_work(self, payload: bytes) -> Future[CallReply]:
-        """Make a call that may be worked on at once."""
+        """Make a call while a worker may run."""
         return self._pool.submit(self._call, call_info(), payload)
 
     def _call(self, info: CallInfo, payload: bytes) -> CallReply:
@@ -114,7 +114,7 @@ def worked_off(broker: SluiceBroker) -> bool:
 # Together -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_waits_is_answered_together_in_order_and_up_to_the_most(house: House) -> None:
+def test_waiting_calls_are_answered_together_in_order_up_to_the_maximum(house: House) -> None:
     payloads = [f"{number}".encode() for number in range(GATHER_MAX + 4)]
     asked = house.ask(*payloads)
     with working(house.broker):
@@ -133,7 +133,7 @@ def test_a_call_that_waits_by_itself_is_run_alone(house: House) -> None:
     assert (house.together, house.alone) == ([], [b"only"])
 
 
-def test_nothing_is_left_in_redis(house: House, server: redis.Redis) -> None:
+def test_a_gathering_leaves_nothing_in_redis(house: House, server: redis.Redis) -> None:
     asked = house.ask(b"a", b"alone b", b"c")
     with working(house.broker):
         answers(asked)
@@ -142,7 +142,7 @@ def test_nothing_is_left_in_redis(house: House, server: redis.Redis) -> None:
     assert {key.decode() for key in server.keys("*")} <= {"test:__heartbeats__"}
 
 
-def test_other_actors_of_the_queue_are_not_gathered_with_them(house: House) -> None:
+def test_calls_of_other_actors_of_the_queue_are_not_gathered(house: House) -> None:
     seen: list[object] = []
     declare(house.broker, seen.append, name="other")
     asked = house.ask(b"a")
@@ -158,7 +158,7 @@ def test_other_actors_of_the_queue_are_not_gathered_with_them(house: House) -> N
 # Neighbours ---------------------------------------------------------------------------------------------------------
 
 
-def test_one_that_is_left_is_run_alone_and_its_neighbours_are_not(house: House) -> None:
+def test_a_left_over_call_runs_alone_and_its_neighbours_do_not(house: House) -> None:
     def refuse(_: bytes) -> None:
         raise PaymentBadAmount("no such amount")
 
@@ -172,7 +172,7 @@ def test_one_that_is_left_is_run_alone_and_its_neighbours_are_not(house: House) 
     assert (house.alone, effects()) == ([b"alone b"], 2)
 
 
-def test_who_waits_for_one_that_is_left_keeps_no_neighbour_waiting(house: House) -> None:
+def test_a_left_over_call_that_waits_delays_no_neighbour(house: House) -> None:
     release = threading.Event()
     house.before_alone = lambda payload: (payload == b"alone slow" and release.wait(60)) and None
     asked = house.ask(b"a", b"alone slow", b"alone quick", b"c")
@@ -186,7 +186,7 @@ def test_who_waits_for_one_that_is_left_keeps_no_neighbour_waiting(house: House)
     assert effects() == 4
 
 
-def test_when_the_step_fails_each_is_run_alone(house: House) -> None:
+def test_after_a_failed_step_each_call_runs_alone(house: House) -> None:
     def fail(_: Asked) -> None:
         raise ValueError("as planned")
 
@@ -198,7 +198,7 @@ def test_when_the_step_fails_each_is_run_alone(house: House) -> None:
     assert (sorted(house.alone), effects()) == ([b"a", b"b", b"c"], 3)
 
 
-def test_what_a_cut_step_had_committed_is_answered_and_not_done_again(house: House) -> None:
+def test_calls_that_an_interrupted_step_had_committed_are_answered_and_not_repeated(house: House) -> None:
     def commit_and_die(asked: Asked) -> None:
         take_effect_together(asked)
         raise base.StoreUnavailableError("cut at COMMIT")
@@ -211,7 +211,7 @@ def test_what_a_cut_step_had_committed_is_answered_and_not_done_again(house: Hou
     assert effects() == 2
 
 
-def test_a_key_is_answered_once_and_replayed_to_its_neighbour(house: House) -> None:
+def test_one_of_two_calls_with_a_key_runs_and_the_other_is_replayed(house: House) -> None:
     asked = house.ask(b"a", b"a", b"b", infos=[call_info("k"), call_info("k"), call_info()])
     with working(house.broker):
         replies = [one.result(timeout=90) for one in asked]
@@ -220,7 +220,7 @@ def test_a_key_is_answered_once_and_replayed_to_its_neighbour(house: House) -> N
     assert (house.together, effects()) == ([[b"a", b"b"]], 2)
 
 
-def test_a_call_that_is_known_by_its_signature_as_well_is_run_alone(house: House) -> None:
+def test_a_call_that_is_also_recognised_by_its_signature_runs_alone(house: House) -> None:
     signed = replace(call_info("k"), signature_key="signature")
     asked = house.ask(b"a", b"signed", b"b", infos=[call_info(), signed, call_info()])
     with working(house.broker):
@@ -241,7 +241,7 @@ def test_a_call_delivered_twice_into_a_gathering_takes_effect_once(house: House)
     assert (house.together, effects()) == ([[b"a", b"b"]], 2)
 
 
-def test_one_whose_caller_gave_up_takes_no_effect_and_its_neighbours_do(house: House) -> None:
+def test_an_abandoned_call_has_no_effect_and_its_neighbours_do(house: House) -> None:
     given_up = call_info()
     asked = house.ask(b"a", b"gone", b"b", infos=[call_info(), given_up, call_info()])
     give_up(house.broker, given_up)
@@ -254,7 +254,7 @@ def test_one_whose_caller_gave_up_takes_no_effect_and_its_neighbours_do(house: H
     assert effects() == 2
 
 
-def test_one_that_comes_too_late_takes_no_effect_and_its_neighbours_do(house: House) -> None:
+def test_a_late_call_has_no_effect_and_its_neighbours_do(house: House) -> None:
     asked = house.ask(b"a")
     _send(house.broker, call_info(), b"late", wait_s=-1)
     asked += house.ask(b"b")
@@ -265,9 +265,7 @@ def test_one_that_comes_too_late_takes_no_effect_and_its_neighbours_do(house: Ho
     assert (house.together, house.alone, effects()) == ([[b"a", b"b"]], [], 2)
 
 
-def test_one_that_no_process_of_ours_sent_is_nothing_and_its_neighbours_are_answered(
-    house: House, redis_url: str
-) -> None:
+def test_a_forged_call_has_no_effect_and_its_neighbours_are_answered(house: House, redis_url: str) -> None:
     stranger = make_broker(redis_url, secret_keys=f"other:{base64.b64encode(bytes(32)).decode()}")
     asked = house.ask(b"a")
     _send(stranger, call_info(), b"forged")
@@ -281,7 +279,7 @@ def test_one_that_no_process_of_ours_sent_is_nothing_and_its_neighbours_are_answ
 
 
 @pytest.mark.parametrize("value", [None, [], {"messages": [], "settled": []}, "x"])
-def test_nothing_that_comes_from_redis_looks_like_a_gathering(house: House, value: object) -> None:
+def test_no_message_from_redis_can_pose_as_a_gathering(house: House, value: object) -> None:
     house.broker.enqueue(Message(queue_name=QUEUE, actor_name="work", args=(), kwargs={"gathering": value}, options={}))
     with working(house.broker):
         eventually(lambda: worked_off(house.broker))
@@ -293,7 +291,7 @@ def test_nothing_that_comes_from_redis_looks_like_a_gathering(house: House, valu
 def _send(
     broker: SluiceBroker, info: CallInfo, payload: bytes, *, wait_s: float = WAIT_S, redis_id: str | None = None
 ) -> None:
-    """Put a call into the queue that nobody waits for."""
+    """Put a call without a waiting caller into the queue."""
     message = callers._envelope(
         "work", QUEUE, info, payload, now_ms=broker.link.now_ms(), wait_s=wait_s, stamps=broker.stamps
     )
@@ -305,9 +303,7 @@ def _send(
 # Turns --------------------------------------------------------------------------------------------------------------
 
 
-def test_what_comes_while_a_gathering_is_under_way_is_the_next_one(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calls_that_arrive_during_a_gathering_form_the_next(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gatherings, "PATIENCE_S", 60.0)
     is_begun, release = threading.Event(), threading.Event()
 
@@ -326,7 +322,7 @@ def test_what_comes_while_a_gathering_is_under_way_is_the_next_one(
     assert (house.alone, house.together) == ([b"first"], [[b"a", b"b", b"c"]])
 
 
-def test_a_gathering_that_takes_long_is_not_waited_for(house: House) -> None:
+def test_a_slow_gathering_is_not_waited_for(house: House) -> None:
     release = threading.Event()
     house.before_together = lambda asked: (asked[0][1] == b"slow" and release.wait(60)) and None
     slow = house.ask(b"slow", b"slow too")
@@ -338,7 +334,7 @@ def test_a_gathering_that_takes_long_is_not_waited_for(house: House) -> None:
         answers(slow)
 
 
-def test_what_is_not_gathered_is_worked_on_by_all_threads_at_once(broker: SluiceBroker) -> None:
+def test_other_messages_are_worked_on_by_all_threads(broker: SluiceBroker) -> None:
     together = threading.Barrier(3)
     declare(broker, lambda: together.wait(60) and None)
     for _ in range(3):
@@ -349,7 +345,7 @@ def test_what_is_not_gathered_is_worked_on_by_all_threads_at_once(broker: Sluice
     assert not together.broken
 
 
-def test_a_worker_of_several_queues_works_as_any_does(house: House) -> None:
+def test_a_worker_of_several_queues_gathers_too(house: House) -> None:
     declare(house.broker, lambda: None, name="elsewhere", queue="maintenance")
     asked = house.ask(b"a", b"b")
     with working(house.broker) as worker:
@@ -359,8 +355,8 @@ def test_a_worker_of_several_queues_works_as_any_does(house: House) -> None:
     assert (house.together, sorted(house.alone)) == ([], [b"a", b"b"])
 
 
-def test_what_a_stopped_worker_had_left_is_done_by_the_next(house: House, redis_url: str) -> None:
-    """Its thread ends after the gathering; what that left unanswered goes back."""
+def test_calls_left_by_a_stopped_worker_are_done_by_the_next(house: House, redis_url: str) -> None:
+    """Its thread ends after the gathering, and returns the unanswered calls."""
     is_begun, go_on = threading.Event(), threading.Event()
 
     def hold(_: Asked) -> None:
@@ -401,7 +397,7 @@ def test_a_flush_while_a_gathering_is_under_way_loses_no_answer(house: House, se
     assert effects() == 3
 
 
-def test_only_what_is_not_secret_may_be_declared_to_be_answered_together() -> None:
+def test_an_actor_with_a_secret_answer_cannot_be_gathered() -> None:
     def together(_: Any) -> list[CallReply | None]:
         return []
 

@@ -1,4 +1,4 @@
-"""Few threads work while little is to be done, and all of them when there is much."""
+"""Few threads run while there is little work, and all of them when there is much."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.actors.queue.workers import declare, eventually, working
 THREADS: Final = 4
 
 
-def test_messages_one_after_another_are_worked_on_by_one_thread(broker: SluiceBroker) -> None:
+def test_successive_messages_are_worked_on_by_one_thread(broker: SluiceBroker) -> None:
     workers: list[int] = []
     declare(broker, lambda: workers.append(threading.get_ident()), queue="maintenance")
     with working(broker, threads=THREADS, timeout_ms=2_000) as worker:
@@ -31,7 +31,7 @@ def test_messages_one_after_another_are_worked_on_by_one_thread(broker: SluiceBr
     assert len(set(workers)) == 1
 
 
-def test_messages_at_once_are_worked_on_by_all_threads(broker: SluiceBroker) -> None:
+def test_simultaneous_messages_are_worked_on_by_all_threads(broker: SluiceBroker) -> None:
     together = threading.Barrier(THREADS)
     passed: list[int] = []
 
@@ -45,26 +45,26 @@ def test_messages_at_once_are_worked_on_by_all_threads(broker: SluiceBroker) -> 
         eventually(lambda: len(passed) == THREADS)
 
 
-def test_a_thread_that_does_not_wait_finds_nothing() -> None:
+def test_a_thread_that_does_not_wait_gets_no_message() -> None:
     with pytest.raises(Empty):
         FewestThreadsQueue().get(block=False)
 
 
-def test_threads_wait_without_looking_around_until_the_worker_stops(broker: SluiceBroker) -> None:
+def test_threads_wait_without_polling_until_the_worker_stops(broker: SluiceBroker) -> None:
     declare(broker, lambda: None, queue="maintenance")
     with working(broker, threads=THREADS, timeout_ms=1) as worker:
         waiting = worker.work_queue
         assert isinstance(waiting, FewestThreadsQueue)
         eventually(lambda: len(waiting._waiting) == THREADS)
         turns = dict(waiting._waiting)
-        # Longer than dramatiq's timeout, after which each thread would wait again.
+        # Longer than dramatiq's timeout, after which each thread would poll again.
         time.sleep(0.02)
         assert waiting._waiting == turns
 
     assert not any(thread.is_alive() for thread in worker.workers)
 
 
-def test_a_message_that_comes_while_a_worker_stops_is_left_to_others() -> None:
+def test_a_message_that_arrives_while_a_worker_stops_is_left_to_others() -> None:
     waiting = FewestThreadsQueue()
     waiting.stop()
     waiting.put("message")
@@ -75,7 +75,7 @@ def test_a_message_that_comes_while_a_worker_stops_is_left_to_others() -> None:
     assert waiting.get(block=False) == "message"
 
 
-def test_no_message_is_lost_between_threads_that_come_and_go() -> None:
+def test_no_message_is_lost_between_starting_and_ending_threads() -> None:
     waiting, sent, taken = FewestThreadsQueue(), 2_000, []
 
     def take() -> None:

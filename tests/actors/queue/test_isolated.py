@@ -1,4 +1,4 @@
-"""One broken row holds up no other; a lost store is everybody's trouble."""
+"""A broken row delays no other; a lost store ends the whole step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Shop:
     catalogue = None
 
 
-def test_who_comes_after_a_broken_row_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_after_a_broken_one_are_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     broken, sound = uuid4(), uuid4()
     settled: list[UUID] = []
 
@@ -43,6 +43,6 @@ def test_a_lost_store_ends_the_step() -> None:
         isolated(uuid4(), step)
 
 
-def test_a_failed_step_answers_nothing() -> None:
+def test_a_failed_step_returns_none() -> None:
     assert isolated(uuid4(), divmod, 1, 0) is None
     assert isolated(uuid4(), int, 3) == 3

@@ -49,19 +49,19 @@ def assert_given_up_while_redis_hangs(valkey: Valkey, link: RedisLink) -> None:
         os.kill(valkey.pid, signal.SIGCONT)
 
 
-def test_a_wait_ends_although_redis_hangs(valkey: Valkey, link: RedisLink) -> None:
+def test_a_wait_ends_even_if_redis_hangs(valkey: Valkey, link: RedisLink) -> None:
     link.run([("PING",)])
     assert_given_up_while_redis_hangs(valkey, link)
 
 
-def test_a_long_wait_makes_those_after_it_no_longer(valkey: Valkey, link: RedisLink) -> None:
+def test_a_long_wait_does_not_lengthen_later_ones(valkey: Valkey, link: RedisLink) -> None:
     link.run([("RPUSH", "something", "x"), ("BLPOP", "something", 60)], wait_s=60)
     assert_given_up_while_redis_hangs(valkey, link)
 
 
 @contextlib.contextmanager
 def falling_silent(folder: Path, *, is_tls: bool) -> Iterator[RedisLink]:
-    """Listen as a server that answers BLPOP late and everything else at once, until a SET, at which it no longer reads.
+    """Run a server that answers BLPOP late and all else at once, and stops reading at a SET.
 
     Yields a link to it.
     """
@@ -93,7 +93,7 @@ def falling_silent(folder: Path, *, is_tls: bool) -> Iterator[RedisLink]:
 
 @pytest.mark.parametrize("size", [1, 50_000_000], ids=["read", "write"])
 @pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "tls"])
-def test_a_server_that_falls_silent_is_not_waited_for(tmp_path: Path, size: int, *, is_tls: bool) -> None:
+def test_a_silent_server_is_not_waited_for(tmp_path: Path, size: int, *, is_tls: bool) -> None:
     with falling_silent(tmp_path, is_tls=is_tls) as link:
         assert link.run([("PING",), ("BLPOP", "a", 1)], wait_s=2) == [b"OK", b"OK"]
         started = time.monotonic()
@@ -102,7 +102,7 @@ def test_a_server_that_falls_silent_is_not_waited_for(tmp_path: Path, size: int,
         assert time.monotonic() - started < 30
 
 
-def test_a_refusal_raises_without_waiting_for_what_follows(link: RedisLink) -> None:
+def test_a_refusal_raises_without_waiting_for_later_answers(link: RedisLink) -> None:
     link.run([("SET", "text", "x")])
     started = time.monotonic()
 
@@ -111,7 +111,7 @@ def test_a_refusal_raises_without_waiting_for_what_follows(link: RedisLink) -> N
     assert time.monotonic() - started < 30
 
 
-def test_after_a_refusal_the_next_answers_are_its_own(link: RedisLink) -> None:
+def test_commands_after_a_refusal_get_their_own_answers(link: RedisLink) -> None:
     link.run([("SET", "text", "x")])
     with pytest.raises(LinkDownError):
         link.run([("RPUSH", "text", "y"), ("GET", "text")])
@@ -119,9 +119,7 @@ def test_after_a_refusal_the_next_answers_are_its_own(link: RedisLink) -> None:
     assert link.run([("ECHO", "mine")]) == [b"mine"]
 
 
-def test_an_interrupted_read_does_not_leave_its_answer_to_the_next(
-    link: RedisLink, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_read_leaves_no_answer_to_the_next(link: RedisLink, monkeypatch: pytest.MonkeyPatch) -> None:
     class ShutdownSignal(BaseException):
         pass
 
@@ -151,7 +149,7 @@ def client_id(link: RedisLink) -> int:
 
 
 def crowd(link: RedisLink, redis_url: str, *, threads: int) -> set[int]:
-    """Have threads wait in Redis at the same time; return the ids of their connections."""
+    """Make threads wait in Redis at the same time; return the ids of their connections."""
     ids: list[int] = []
 
     def wait() -> None:
@@ -173,11 +171,11 @@ def open_named(redis_url: str, name: str) -> int:
         return [row["name"] for row in other.client_list()].count(name)
 
 
-def test_threads_that_speak_at_once_have_connections_of_their_own(link: RedisLink, redis_url: str) -> None:
+def test_concurrent_threads_have_their_own_connections(link: RedisLink, redis_url: str) -> None:
     assert len(crowd(link, redis_url, threads=3)) == 3
 
 
-def test_threads_that_speak_one_after_another_share_a_connection(link: RedisLink) -> None:
+def test_successive_threads_share_a_connection(link: RedisLink) -> None:
     ids = {client_id(link)}
     other = threading.Thread(target=lambda: ids.add(client_id(link)))
     other.start()
@@ -186,7 +184,7 @@ def test_threads_that_speak_one_after_another_share_a_connection(link: RedisLink
     assert ids == {client_id(link)}
 
 
-def test_what_a_crowd_left_unused_is_closed_and_the_connection_in_use_is_kept(
+def test_unused_connections_of_a_crowd_are_closed_and_the_used_one_is_kept(
     link: RedisLink, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crowd(link, redis_url, threads=3)
@@ -200,7 +198,7 @@ def test_what_a_crowd_left_unused_is_closed_and_the_connection_in_use_is_kept(
     eventually(lambda: open_named(redis_url, "tested") == 1)
 
 
-def test_a_close_ends_all_unused_connections(link: RedisLink, redis_url: str) -> None:
+def test_close_ends_all_unused_connections(link: RedisLink, redis_url: str) -> None:
     crowd(link, redis_url, threads=3)
 
     link.close()
@@ -208,7 +206,7 @@ def test_a_close_ends_all_unused_connections(link: RedisLink, redis_url: str) ->
     eventually(lambda: open_named(redis_url, "tested") == 0)
 
 
-def test_any_number_of_connections_may_be_made_one_after_the_other(link: RedisLink) -> None:
+def test_any_number_of_connections_may_be_made_in_succession(link: RedisLink) -> None:
     for _ in range(120):
         link.run([("PING",)])
         link.close()
@@ -222,7 +220,7 @@ def test_a_forked_child_opens_its_own_connection(link: RedisLink) -> None:
     assert client_id(link) != mine
 
 
-def test_a_connection_closed_while_idle_is_noticed_before_it_is_used(
+def test_a_connection_closed_while_idle_is_replaced_before_use(
     valkey: Valkey, link: RedisLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redis_link, "IDLE_CHECK_S", 0.0)
@@ -233,7 +231,7 @@ def test_a_connection_closed_while_idle_is_noticed_before_it_is_used(
     assert link.run([("PING",)]) == [b"PONG"]
 
 
-def test_nothing_is_repeated_after_a_connection_is_cut(valkey: Valkey, link: RedisLink) -> None:
+def test_a_command_is_not_repeated_after_a_cut_connection(valkey: Valkey, link: RedisLink) -> None:
     link.run([("PING",)])
     valkey.stop()
     valkey.start()
@@ -243,7 +241,7 @@ def test_nothing_is_repeated_after_a_connection_is_cut(valkey: Valkey, link: Red
     assert link.run([("PING",)]) == [b"PONG"]
 
 
-def test_a_cut_fails_one_exchange_however_many_connections_it_ended(
+def test_a_restart_fails_one_exchange_however_many_connections_it_ended(
     valkey: Valkey, link: RedisLink, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redis_link, "IDLE_CHECK_S", 3_600.0)
@@ -256,7 +254,7 @@ def test_a_cut_fails_one_exchange_however_many_connections_it_ended(
     assert link.run([("PING",)]) == [b"PONG"]
 
 
-def test_parameters_of_the_url_bring_no_retry_and_no_timeout(redis_url: str) -> None:
+def test_url_parameters_set_no_retry_and_no_timeout(redis_url: str) -> None:
     link = RedisLink(f"{redis_url}?socket_timeout=0.01&retry_on_timeout=1&decode_responses=1")
 
     assert link.run([("BLPOP", "nothing", 0.2)], wait_s=0.2) == [None]
@@ -264,7 +262,7 @@ def test_parameters_of_the_url_bring_no_retry_and_no_timeout(redis_url: str) -> 
     link.close()
 
 
-def test_a_server_that_still_loads_counts_as_away() -> None:
+def test_a_loading_server_counts_as_away() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 
@@ -283,19 +281,19 @@ def test_a_server_that_still_loads_counts_as_away() -> None:
         loading.join()
 
 
-def test_a_server_that_is_not_there_counts_as_away() -> None:
+def test_an_absent_server_counts_as_away() -> None:
     with pytest.raises(LinkDownError):
         RedisLink("redis://127.0.0.1:1/0").run([("PING",)])
 
 
-def test_the_error_of_a_server_that_is_away_holds_no_password() -> None:
+def test_the_error_of_an_absent_server_hides_the_password() -> None:
     with pytest.raises(LinkDownError) as caught:
         RedisLink("redis://user:hidden-word@127.0.0.1:1/0").run([("PING",)])
 
     assert "hidden-word" not in str(caught.value)
 
 
-def test_the_clock_is_that_of_redis(link: RedisLink) -> None:
+def test_the_link_uses_the_clock_of_redis(link: RedisLink) -> None:
     link._clock_offset_s = 3600.0
 
     seconds, microseconds = link.run([("TIME",)])[0]

@@ -17,7 +17,7 @@ from models.db import bells
 from models.db.base import transaction
 from tests.actors.queue.workers import NAMESPACE, declare, eventually, make_settings, working
 
-# Any row without arguments, and any row with one.
+# A row without arguments, and a row with one.
 PLAIN = "settle_due_invoices"
 PER_NETWORK = "poll_network"
 PLAIN_QUEUE = DOORBELLS[PLAIN].queue
@@ -31,10 +31,10 @@ def waiting(broker: SluiceBroker, queue: str = PLAIN_QUEUE) -> int:
     return broker.backlog(queue).waiting
 
 
-# Ringing ------------------------------------------------------------------------------------------------------------
+# Notifications ------------------------------------------------------------------------------------------------------
 
 
-def test_a_ring_runs_the_actor_once(broker: SluiceBroker) -> None:
+def test_a_notification_runs_the_actor_once(broker: SluiceBroker) -> None:
     runs: list[int] = []
     declare_doorbell(broker, lambda: runs.append(1))
     with working(broker):
@@ -44,7 +44,7 @@ def test_a_ring_runs_the_actor_once(broker: SluiceBroker) -> None:
     assert runs == [1]
 
 
-def test_rings_that_wait_are_one(broker: SluiceBroker) -> None:
+def test_waiting_notifications_are_one(broker: SluiceBroker) -> None:
     runs: list[int] = []
     declare_doorbell(broker, lambda: runs.append(1))
 
@@ -52,8 +52,8 @@ def test_rings_that_wait_are_one(broker: SluiceBroker) -> None:
     assert waiting(broker) == 1
 
 
-def test_a_ring_during_the_run_is_not_swallowed(broker: SluiceBroker) -> None:
-    """What came after the actor looked would else wait for the next tick."""
+def test_a_notification_during_the_run_is_kept(broker: SluiceBroker) -> None:
+    """Otherwise rows that came after the actor looked would wait for the next tick."""
     runs, begun, gate = [], threading.Event(), threading.Event()
 
     def slow() -> None:
@@ -70,7 +70,7 @@ def test_a_ring_during_the_run_is_not_swallowed(broker: SluiceBroker) -> None:
         eventually(lambda: len(runs) == 2)
 
 
-def test_rings_with_different_arguments_are_different(broker: SluiceBroker) -> None:
+def test_notifications_with_different_arguments_are_separate(broker: SluiceBroker) -> None:
     given: list[str] = []
     declare_doorbell(broker, given.append, name=PER_NETWORK)
     with working(broker, threads=1):
@@ -79,10 +79,10 @@ def test_rings_with_different_arguments_are_different(broker: SluiceBroker) -> N
         eventually(lambda: given == ["ethereum", "polygon"])
 
 
-def test_a_ring_that_was_lost_is_repeated_when_patience_ends(
+def test_a_lost_notification_is_repeated_when_its_patience_ends(
     broker: SluiceBroker, server: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Given a worker that was killed with the message in its hands."""
+    """Given a worker that was killed with the message."""
     monkeypatch.setattr("actors.queue.schedule.PATIENCE_INTERVALS", 0)
     monkeypatch.setattr("actors.queue.schedule.PATIENCE_MIN_MS", 200)
     broker.ring(PLAIN)
@@ -93,7 +93,7 @@ def test_a_ring_that_was_lost_is_repeated_when_patience_ends(
     assert broker.ring(PLAIN)
 
 
-def test_rings_do_not_pile_up_while_no_worker_runs(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notifications_do_not_pile_up_without_a_worker(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("actors.queue.schedule.PATIENCE_INTERVALS", 0)
     monkeypatch.setattr("actors.queue.schedule.PATIENCE_MIN_MS", 0)
     monkeypatch.setattr(broker_module, "WAITING_MAX", 10)
@@ -108,7 +108,7 @@ def test_rings_do_not_pile_up_while_no_worker_runs(broker: SluiceBroker, monkeyp
     assert runs == [1]
 
 
-def test_a_flush_swallows_no_later_ring(broker: SluiceBroker, server: redis.Redis) -> None:
+def test_a_flush_suppresses_no_later_notification(broker: SluiceBroker, server: redis.Redis) -> None:
     broker.ring(PLAIN)
     server.flushall()
 
@@ -116,15 +116,17 @@ def test_a_flush_swallows_no_later_ring(broker: SluiceBroker, server: redis.Redi
     assert waiting(broker) == 1
 
 
-def test_a_ring_outlives_a_step_of_redis_s_clock(broker: SluiceBroker, server: redis.Redis) -> None:
-    """A mark from the future must not silence a doorbell."""
+def test_a_notification_survives_a_step_of_redis_clock(broker: SluiceBroker, server: redis.Redis) -> None:
+    """A mark from the future must not silence an actor."""
     broker.ring(PLAIN)
     server.set(f"{NAMESPACE}:bell:{PLAIN}", int((time.time() + 3_600) * 1000))
 
     assert broker.ring(PLAIN)
 
 
-def test_a_ring_that_cannot_be_checked_is_answered(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notification_that_cannot_be_checked_is_delivered(
+    broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs: list[int] = []
     answer = doorbells._answering(lambda: runs.append(1), broker)
 
@@ -148,7 +150,7 @@ def test_arguments_of_a_newer_version_are_ignored(broker: SluiceBroker) -> None:
     assert given == ["ethereum"]
 
 
-def test_an_actor_that_fails_is_run_again_by_the_next_ring(broker: SluiceBroker) -> None:
+def test_a_failed_actor_runs_again_at_the_next_notification(broker: SluiceBroker) -> None:
     runs: list[int] = []
 
     def fail_once() -> None:
@@ -164,7 +166,7 @@ def test_an_actor_that_fails_is_run_again_by_the_next_ring(broker: SluiceBroker)
         eventually(lambda: len(runs) == 2)
 
 
-# ring(), as actors use it -------------------------------------------------------------------------------------------
+# `ring()`, as actors use it -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -174,7 +176,7 @@ def process_broker(broker: SluiceBroker) -> SluiceBroker:
 
 
 @pytest.mark.usefixtures("database")
-def test_an_actor_rings_after_its_commit(process_broker: SluiceBroker) -> None:
+def test_an_actor_notifies_after_its_commit(process_broker: SluiceBroker) -> None:
     with transaction():
         ring(PLAIN)
         assert waiting(process_broker) == 0
@@ -183,7 +185,7 @@ def test_an_actor_rings_after_its_commit(process_broker: SluiceBroker) -> None:
 
 
 @pytest.mark.usefixtures("database", "process_broker")
-def test_ringing_without_redis_is_no_error(valkey: Valkey) -> None:
+def test_notifying_without_redis_raises_nothing(valkey: Valkey) -> None:
     valkey.stop()
     try:
         ring(PLAIN)
@@ -191,7 +193,7 @@ def test_ringing_without_redis_is_no_error(valkey: Valkey) -> None:
         valkey.start()
 
 
-def test_ringing_what_is_no_doorbell_is_refused() -> None:
+def test_notifying_an_unknown_actor_is_refused() -> None:
     with pytest.raises(ValueError, match="no doorbell"):
         ring("deliver_webhoks")
 
@@ -199,7 +201,7 @@ def test_ringing_what_is_no_doorbell_is_refused() -> None:
 @pytest.mark.parametrize(
     ("queue", "arguments"), [("chain", None), (PLAIN_QUEUE, "networks"), ("nowhere", None)], ids=str
 )
-def test_a_doorbell_that_its_row_does_not_know_is_refused(queue: str, arguments: str | None) -> None:
+def test_an_actor_that_differs_from_its_row_is_refused(queue: str, arguments: str | None) -> None:
     def settle_due_invoices() -> None: ...
 
     with pytest.raises(ValueError, match="no row"):
@@ -217,13 +219,13 @@ def test_every_network_with_providers_is_polled_at_the_pace_of_its_blocks() -> N
     assert all(100 <= every_ms <= 5_000 for every_ms in polls.values())
 
 
-def test_no_doorbell_rings_more_often_than_the_settings_allow() -> None:
+def test_no_actor_is_notified_more_often_than_the_settings_allow() -> None:
     settings = make_settings(tick_interval_ms=60_000)
 
     assert {r.every_ms for r in rings(settings) if r.doorbell.is_paced_by_blocks} == {60_000}
 
 
-def test_a_family_is_rung_once_however_many_networks_it_has() -> None:
+def test_a_family_is_notified_once_for_all_its_networks() -> None:
     filled = [ring.args for ring in rings(make_settings()) if ring.doorbell.actor == "fill_address_pool"]
 
     assert filled == [("evm",)]

@@ -1,4 +1,4 @@
-"""What one merchant has under way is bounded, and its crowd waits or is refused without harm to the others."""
+"""Bounds one merchant's calls under way; its others wait or are refused without delaying other merchants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.actors.queue.workers import eventually
 MINE, OTHER = uuid7(), uuid7()
 
 
-def test_a_merchant_has_its_share_and_nobody_else_s() -> None:
+def test_a_merchants_bound_does_not_affect_others() -> None:
     shares = Shares(2)
     with shares.taken(MINE), shares.taken(MINE):
         with pytest.raises(GatewayBusy), shares.taken(MINE):
@@ -31,7 +31,7 @@ def test_a_merchant_has_its_share_and_nobody_else_s() -> None:
     assert not shares._under_way
 
 
-def test_few_of_a_merchant_s_others_wait_for_their_turn() -> None:
+def test_a_few_of_a_merchants_calls_wait_for_their_turn() -> None:
     shares, ends, turns = Shares(1, waiting_max=1, patience_s=60), threading.Event(), []
 
     def take(number: int) -> None:
@@ -51,7 +51,7 @@ def test_few_of_a_merchant_s_others_wait_for_their_turn() -> None:
     assert not shares._waiting
 
 
-def test_whoever_waited_long_enough_is_refused() -> None:
+def test_a_call_that_waited_too_long_is_refused() -> None:
     shares = Shares(1, waiting_max=1, patience_s=0.01)
     with shares.taken(MINE), pytest.raises(GatewayBusy), shares.taken(MINE):
         pytest.fail("it has one already")

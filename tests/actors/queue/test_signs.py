@@ -1,4 +1,4 @@
-"""Who serves a queue says so, and who rings; both are forgotten when they fall silent."""
+"""Workers and schedulers report that they run; a silent one no longer counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_worker_serves_its_queues_from_its_start_to_its_end(broker: SluiceBrok
     assert watcher.consumers(QUEUE) == 0
 
 
-def test_who_falls_silent_counts_no_more(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_processes_do_not_count(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     broker.link.run(broker.signs.serving(QUEUE, "dead"))
     broker.signs.tick()
     assert broker.signs.consumers(QUEUE) == 1
@@ -42,13 +42,13 @@ def test_who_falls_silent_counts_no_more(broker: SluiceBroker, monkeypatch: pyte
     assert age_s > SILENCE_MAX_S
 
 
-def test_signs_are_given_well_before_a_process_counts_as_gone() -> None:
+def test_heartbeats_come_well_before_a_process_counts_as_gone() -> None:
     assert BEAT_S < SILENCE_MAX_S / 2
     assert BEAT_S * 1000 < HEARTBEAT_TIMEOUT_MS / 2
     assert EVERY_S < SILENCE_MAX_S / 2
 
 
-def test_signs_come_back_after_a_flush(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heartbeats_return_after_a_flush(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delayed, "BEAT_S", 0.02)
     declare(broker, lambda: None)
     with working(broker):
@@ -57,7 +57,7 @@ def test_signs_come_back_after_a_flush(broker: SluiceBroker, monkeypatch: pytest
         eventually(lambda: broker.signs.consumers(QUEUE) == 1)
 
 
-def test_a_scheduler_ticks_when_its_rings_go_out_and_not_otherwise(
+def test_a_scheduler_reports_a_tick_only_when_its_notifications_are_sent(
     broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (job, *_) = jobs(make_settings())
@@ -76,6 +76,6 @@ def test_a_scheduler_ticks_when_its_rings_go_out_and_not_otherwise(
     assert age_s < 30
 
 
-def test_without_redis_nobody_knows() -> None:
+def test_without_redis_the_count_raises() -> None:
     with pytest.raises(LinkDownError):
         Signs(make_broker("redis://127.0.0.1:1/0").link, NAMESPACE).consumers(QUEUE)

@@ -1,4 +1,4 @@
-"""The note of how often the signer looked after the database: who is believed about it, and what follows."""
+"""Notes in Redis how far the signer has seen the database come, and acts when the database went back."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def looks() -> int:
     return int(rows("SELECT looks FROM database_looks")[0][0])
 
 
-def test_a_database_that_is_written_is_counted_and_nothing_stops(mark: Watermark, redis_url: str) -> None:
+def test_a_written_database_is_counted_and_nothing_stops(mark: Watermark, redis_url: str) -> None:
     for _ in range(3):
         watermark.look()
         execute("UPDATE app_clock SET ahead = ahead")
@@ -58,8 +58,8 @@ def test_a_database_that_is_written_is_counted_and_nothing_stops(mark: Watermark
         assert database in (server.get(KEY) or b"").decode()
 
 
-def test_an_idle_database_is_counted_once_and_again_where_redis_forgot(mark: Watermark, redis_url: str) -> None:
-    execute("CHECKPOINT")  # what PostgreSQL writes by itself is written
+def test_an_idle_database_is_counted_once_and_again_after_redis_lost_the_note(mark: Watermark, redis_url: str) -> None:
+    execute("CHECKPOINT")  # PostgreSQL has written all that it writes by itself
     for _ in range(20):
         watermark.look()
     assert looks() < 5
@@ -70,7 +70,7 @@ def test_an_idle_database_is_counted_once_and_again_where_redis_forgot(mark: Wat
 
 
 @pytest.mark.usefixtures("mark")
-def test_two_signers_that_look_in_turn_deceive_nobody(redis_url: str, mark: Watermark) -> None:
+def test_two_signers_that_look_in_turn_raise_no_alarm(redis_url: str, mark: Watermark) -> None:
     link = RedisLink(redis_url)
     other = Watermark(link, "test", DEVELOPMENT_SECRET_KEYS)
     for each in (mark, other, mark, other):
@@ -84,7 +84,7 @@ def test_two_signers_that_look_in_turn_deceive_nobody(redis_url: str, mark: Wate
 def test_an_older_state_stops_every_network_and_skips_addresses_once(mark: Watermark) -> None:
     before = reservations.skip_ahead("evm")
     mark.note(signing.age().database, FAR)
-    # However much the older state has written by itself since.
+    # However much the older database has written by itself since.
     execute("UPDATE app_clock SET ahead = ahead")
     assert not watermark.is_current()
     watermark.look()
@@ -97,7 +97,7 @@ def test_an_older_state_stops_every_network_and_skips_addresses_once(mark: Water
     assert rows("SELECT last_value FROM address_claims_evm") == [(ordinal,)]
 
 
-def test_a_stop_that_came_back_with_an_old_state_has_to_catch_up_once_more(mark: Watermark) -> None:
+def test_a_stop_restored_with_an_older_state_has_to_catch_up_again(mark: Watermark) -> None:
     signing.stop("ethereum", reason="a test")
     signing.note_caught_up("ethereum")
     execute("UPDATE signing_stops SET stopped_at = stopped_at - interval '1 day'")
@@ -106,16 +106,14 @@ def test_a_stop_that_came_back_with_an_old_state_has_to_catch_up_once_more(mark:
     assert [(stop.is_caught_up, stop.age_s < 60) for stop in signing.listing()] == [(False, True)]
 
 
-def test_a_database_that_never_had_a_pool_skips_what_the_lost_one_may_have_shown(mark: Watermark) -> None:
+def test_a_database_without_a_pool_skips_addresses_that_the_lost_one_may_have_shown(mark: Watermark) -> None:
     execute("DELETE FROM database_marks")
     mark.note(signing.age().database, FAR)
     watermark.look()
     assert rows("SELECT last_value FROM address_claims_evm")[0][0] >= reservations.SKIPPED - 1
 
 
-def test_addresses_are_skipped_before_anybody_may_hand_one_out(
-    mark: Watermark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_addresses_are_skipped_before_one_can_be_given_out(mark: Watermark, monkeypatch: pytest.MonkeyPatch) -> None:
     mark.note(signing.age().database, FAR)
 
     def die(*_: object) -> None:
@@ -130,7 +128,7 @@ def test_addresses_are_skipped_before_anybody_may_hand_one_out(
 
 @pytest.mark.usefixtures("mark")
 @pytest.mark.parametrize("forged", [b"", b"x", b'kid:00 ["a", 1]', b"\xff\xfe \xff"])
-def test_what_somebody_else_wrote_stops_nothing(redis_url: str, forged: bytes) -> None:
+def test_a_forged_note_stops_nothing(redis_url: str, forged: bytes) -> None:
     with redis.Redis.from_url(redis_url) as server:
         server.set(KEY, forged)
     watermark.look()
@@ -138,7 +136,7 @@ def test_what_somebody_else_wrote_stops_nothing(redis_url: str, forged: bytes) -
 
 
 @pytest.mark.usefixtures("mark")
-def test_a_note_with_another_count_under_its_stamp_is_nobodys(redis_url: str) -> None:
+def test_a_note_with_a_changed_count_does_not_count(redis_url: str) -> None:
     watermark.look()
     with redis.Redis.from_url(redis_url) as server:
         stamp = (server.get(KEY) or b"").split(b" ")[0]
@@ -146,12 +144,12 @@ def test_a_note_with_another_count_under_its_stamp_is_nobodys(redis_url: str) ->
     assert watermark.is_current()
 
 
-def test_another_databases_note_says_nothing_of_this_one(mark: Watermark) -> None:
+def test_another_databases_note_does_not_count(mark: Watermark) -> None:
     mark.note("another:00000001", FAR)
     assert watermark.is_current()
 
 
-def test_without_redis_nothing_is_noticed_and_nothing_stands_still(database: str) -> None:
+def test_without_redis_nothing_is_noticed_and_nothing_stops(database: str) -> None:
     del database
     link = RedisLink("redis://127.0.0.1:1/0")
     watermark.use(Watermark(link, "test", DEVELOPMENT_SECRET_KEYS))
@@ -163,7 +161,7 @@ def test_without_redis_nothing_is_noticed_and_nothing_stands_still(database: str
 
 
 @pytest.mark.usefixtures("mark")
-def test_addresses_are_skipped_once_for_each_time_that_the_chain_knew_more() -> None:
+def test_addresses_are_skipped_once_for_each_stop_by_the_chain() -> None:
     signing.stop("ethereum", reason="the next slot is beyond")
     first = signing.renew_pool("evm")
     assert first is not None
@@ -179,7 +177,7 @@ def world(mark: Watermark, database_url: str, anvil: Callable[..., Anvil]) -> It
 
 
 @pytest.mark.parametrize("step", ["broadcast", "treasury", "pool"])
-def test_the_signer_looks_before_it_does_anything(world: RecoveryWorld, mark: Watermark, step: str) -> None:
+def test_the_signer_looks_before_each_step(world: RecoveryWorld, mark: Watermark, step: str) -> None:
     steps: dict[str, Callable[[], Any]] = {
         "broadcast": world.sign, "treasury": world.keep, "pool": lambda: address_pool.fill_address_pool("evm"),
     }  # fmt: skip
@@ -196,7 +194,7 @@ def test_the_signer_looks_before_it_does_anything(world: RecoveryWorld, mark: Wa
 
 
 def test_addresses_are_skipped_before_a_stop_by_the_chains_count_can_end(world: RecoveryWorld) -> None:
-    """Redis forgot the note, or went back too: the copy is told by the chain alone, and forgets an address."""
+    """Redis lost the note, or went back too: only the chain reveals the copy, which lacks an address."""
     backup = world.copy()
     to = world.recipient()
     world.pay_out("lost", to)
@@ -211,7 +209,7 @@ def test_addresses_are_skipped_before_a_stop_by_the_chains_count_can_end(world: 
 
 
 @pytest.mark.usefixtures("mark")
-def test_a_pool_without_a_mark_is_skipped_too_where_the_chain_knows_more() -> None:
+def test_a_pool_without_a_mark_is_skipped_too_if_the_chain_reveals_it() -> None:
     execute("DELETE FROM database_marks")
     signing.stop("ethereum", reason="the next slot is beyond")
     assert signing.renew_pool("evm") is not None

@@ -1,4 +1,4 @@
-"""A worker runs in one process and ends by signals; the whole of it is started in tests/actors/test_main.py."""
+"""Runs a worker in one process and ends it by signals; tests/actors/test_main.py starts the whole program."""
 
 import signal
 import subprocess
@@ -10,19 +10,19 @@ import pytest
 from actors.queue.working import KILLED, threads_of
 
 
-def test_the_threads_are_those_of_the_command_line() -> None:
+def test_the_number_of_threads_is_that_of_the_command_line() -> None:
     assert threads_of(["-Q", "chain", "signer", "-t", "4"]) == 4
 
 
 @pytest.mark.parametrize("line", ["-Q chain", "-Q chain -t 0", "-Q chain -t many", "-Q chain -t 4 -p 2"])
-def test_a_wrong_command_line_ends_with_its_usage(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_command_line_prints_the_usage(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         threads_of(line.split())
 
     assert "usage: python -m actors.main" in capsys.readouterr().err
 
 
-def test_a_second_signal_ends_a_worker_that_is_not_done() -> None:
+def test_a_second_signal_ends_a_busy_worker() -> None:
     script = """
         import threading
         from dramatiq.brokers.stub import StubBroker

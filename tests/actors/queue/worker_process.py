@@ -1,6 +1,6 @@
-"""A worker in a process of its own, to be killed and stopped: `python -m tests.actors.queue.worker_process`.
+"""Runs a worker in its own process, to be killed and stopped: `python -m tests.actors.queue.worker_process`.
 
-Its actor `work` prints where it is, and waits there for a line, at the places that PAUSE_AT names.
+At the places that PAUSE_AT names, its actor `work` prints where it is and waits for a line.
 """
 
 from __future__ import annotations

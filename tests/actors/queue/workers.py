@@ -29,7 +29,7 @@ FINGERPRINT: Final = b"\x01" * 32
 
 
 def make_broker(redis_url: str, **options: Any) -> SluiceBroker:
-    """As actors.queue.broker.make_broker, but not the process's."""
+    """Make a broker as actors.queue.broker.make_broker does, but not the process's own."""
     dramatiq.set_encoder(WireEncoder())
     return SluiceBroker(url=redis_url, namespace=NAMESPACE, **({"secret_keys": DEVELOPMENT_SECRET_KEYS} | options))
 
@@ -59,7 +59,7 @@ def declare_call(
 
 @contextlib.contextmanager
 def working(broker: SluiceBroker, *, threads: int = 2, timeout_ms: int = 50) -> Iterator[Worker]:
-    """A worker in this process."""
+    """Run a worker in this process."""
     worker = Worker(broker, worker_threads=threads, worker_timeout=timeout_ms)
     worker.start()
     try:
@@ -80,7 +80,7 @@ def call_info(idem_key: str | None = None, *, fingerprint: bytes = FINGERPRINT) 
 
 
 def give_up(broker: SluiceBroker, info: CallInfo) -> None:
-    """End a caller's wait as its own end does: without an answer that decides."""
+    """End a caller's wait without an answer that decides."""
     body = broker.stamps.pack(QUEUE, "work", info.call_id, UNDECIDED)
     broker.link.run([("LPUSH", answer_key(NAMESPACE, info.call_id), body)])
 
@@ -89,7 +89,7 @@ def give_up(broker: SluiceBroker, info: CallInfo) -> None:
 
 
 def create_effects() -> None:
-    """Make the table of effects, where the database is none of those that have it and are emptied."""
+    """Create the table of effects, unless the database is one of those that have it and are emptied."""
     if one("SELECT to_regclass('testing.effects')") == (None,):
         execute("CREATE SCHEMA IF NOT EXISTS testing")
         execute(EFFECTS)
@@ -102,7 +102,7 @@ def effects() -> int:
 
 
 def take_effect(info: CallInfo, payload: bytes) -> CallReply:
-    """A call actor: one effect a call."""
+    """Act as a call actor with one effect a call."""
     with recorded(info) as record:
         execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
         return record.store({"number": effects()})
@@ -115,7 +115,7 @@ def take_effect_and_refuse(info: CallInfo, payload: bytes) -> CallReply:
 
 
 def take_effect_together(asked: Sequence[tuple[CallInfo, bytes]]) -> list[CallReply | None]:
-    """Answer several calls in one transaction, an effect each; one whose body begins with "alone" is left."""
+    """Answer several calls in one transaction, one effect each; leave over those whose body begins with "alone"."""
     plain = [(info, payload) for info, payload in asked if not payload.startswith(b"alone")]
     with transaction():
         for info, payload in plain:

@@ -1,4 +1,4 @@
-"""Network fees are quoted coin by coin."""
+"""Quotes network fees coin by coin."""
 
 import contextlib
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from models.db.base import column, execute
 
 @dataclass
 class Chain:
-    """A reader that knows what a transfer costs, and nothing else."""
+    """A reader that knows only the cost of a transfer."""
 
     coins: tuple[str, ...] = ("ETH", "USDT", "USDC", "DAI")
 
@@ -32,7 +32,7 @@ class Chain:
 @pytest.mark.parametrize(
     ("gone", "left"), [("DAI", ["ETH", "USDC", "USDT"]), ("ETH", ["ETH"])], ids=["a token", "the coin of the gas"]
 )
-def test_a_coin_without_a_rate_keeps_no_other_from_being_quoted(
+def test_a_coin_without_a_rate_does_not_stop_other_quotes(
     database: str, monkeypatch: pytest.MonkeyPatch, gone: str, left: list[str]
 ) -> None:
     stores = {"DATABASE_URL": database, "REDIS_URL": "redis://127.0.0.1:1/0"}

@@ -1,4 +1,4 @@
-"""The rates' whole way, from sources that are played on loopback to the price of an invoice."""
+"""Takes rates from simulated sources on loopback to the price of an invoice."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,7 +27,7 @@ from models.rates.rates import last_rates, load_market
 from tests.core.rates.builders import TERMS
 from tests.peers.rate_server import DOLLARS, Failure, RateServer
 
-# Of what answers at once, even on a busy machine, and still short for what never answers.
+# Enough for a prompt answer on a busy machine, and still short for a source that never answers.
 BUDGET_S = 2.0
 ROUND_S = 21
 MARKETS = [name for name, source in load_sources().items() if source.kind == "market"]
@@ -56,7 +56,7 @@ def pass_time(seconds: int) -> None:
 
 
 def rounds(count: int) -> None:
-    """Let the scheduler ring as it does, for so many rounds of the markets."""
+    """Run a number of rounds of the markets, as the scheduler notifies them."""
     for _ in range(count):
         rates.refresh_rates()
         pass_time(ROUND_S)
@@ -67,7 +67,7 @@ def rate(currency: str) -> Decimal:
 
 
 def invoice(price_currency: str = "EUR", *, units: int = 10_000, currency: str = "USDT") -> Quote:
-    """Price an invoice of 100.00 by the rates of now."""
+    """Price an invoice of 100.00 at present rates."""
     return quote(
         load_catalogue("production"),
         load_market(),
@@ -90,13 +90,13 @@ def test_every_currency_gets_the_rate_that_its_sources_agree_on(sources: RateSer
     assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,coingecko,kraken",)
 
 
-def test_an_invoice_is_priced_by_the_real_price_of_its_stablecoin(sources: RateServer) -> None:
+def test_an_invoice_is_priced_by_the_market_price_of_its_stablecoin(sources: RateServer) -> None:
     sources.dollars["USDT"] = Decimal("0.92")
     rates.refresh_rates()
     assert invoice().payer_units == 125 * 10**18
 
 
-def test_a_source_is_asked_no_more_often_than_it_likes(sources: RateServer) -> None:
+def test_a_source_is_asked_no_more_often_than_it_permits(sources: RateServer) -> None:
     for _ in range(12):
         rates.refresh_rates()
         pass_time(5)
@@ -125,7 +125,7 @@ def test_no_transaction_is_open_while_sources_are_asked(sources: RateServer, mon
     assert sources.asked
 
 
-def test_a_source_that_is_switched_off_is_not_asked_and_what_it_said_is_forgotten(sources: RateServer) -> None:
+def test_a_disabled_source_is_not_asked_and_its_prices_are_deleted(sources: RateServer) -> None:
     rates.refresh_rates()
     settings = context.context().settings
     configure(settings.database_url, RATES_SOURCE="live", **{**sources.env, "RATES_KRAKEN_URL": "off"})
@@ -151,7 +151,7 @@ def test_a_source_that_is_switched_off_is_not_asked_and_what_it_said_is_forgotte
     ],
     ids=["429", "html", "timeout", "garbage", "deep", "endless", "cut", "redirect"],
 )
-def test_one_source_that_fails_stops_no_other(
+def test_one_failing_source_stops_no_other(
     sources: RateServer, failure: Failure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rates, "ask_all", partial(ask_all, budget_s=BUDGET_S))
@@ -165,7 +165,7 @@ def test_one_source_that_fails_stops_no_other(
     assert rate_sources.all_sources()["kraken"].problem == told["problem"]
 
 
-def test_recovery_is_told(sources: RateServer) -> None:
+def test_a_recovery_is_logged(sources: RateServer) -> None:
     sources.silence("kraken")
     rounds(3)
     sources.recover()
@@ -177,7 +177,7 @@ def test_recovery_is_told(sources: RateServer) -> None:
     assert rate_sources.all_sources()["kraken"].failures == 0
 
 
-def test_a_round_that_was_missed_does_not_matter(sources: RateServer) -> None:
+def test_a_missed_round_does_not_matter(sources: RateServer) -> None:
     rates.refresh_rates()
     sources.silence("kraken")
     rounds(2)
@@ -185,7 +185,7 @@ def test_a_round_that_was_missed_does_not_matter(sources: RateServer) -> None:
 
 
 @pytest.mark.parametrize("name", [*MARKETS, "erapi", "ecb"])
-def test_no_single_source_is_needed_for_any_currency(sources: RateServer, name: str) -> None:
+def test_no_currency_depends_on_a_single_source(sources: RateServer, name: str) -> None:
     sources.silence(name)
     rates.refresh_rates()
     assert last_rates().keys() == {"USD", *DOLLARS}
@@ -199,7 +199,7 @@ def test_two_markets_that_quote_in_dollars_suffice(sources: RateServer, names: t
     assert "USDT" in last_rates()
 
 
-def test_one_market_alone_makes_no_coin_a_rate(sources: RateServer) -> None:
+def test_one_market_alone_makes_no_rate_for_a_coin(sources: RateServer) -> None:
     sources.silence("coinbase", "binance", "coingecko", "bitfinex")
     rates.refresh_rates()
     assert last_rates().keys() & load_catalogue("production").assets.keys() == set()
@@ -213,7 +213,7 @@ def test_one_market_alone_makes_no_coin_a_rate(sources: RateServer) -> None:
 
 @pytest.mark.parametrize("liar", MARKETS)
 @pytest.mark.parametrize("lie", [Decimal("0.01"), Decimal(190_000), Decimal(97_500)])
-def test_one_market_that_lies_is_outvoted_and_told(sources: RateServer, liar: str, lie: Decimal) -> None:
+def test_one_lying_market_is_outvoted_and_reported(sources: RateServer, liar: str, lie: Decimal) -> None:
     sources.lies[liar] = {"BTC": lie}
     with capture_logs() as lines:
         rates.refresh_rates()
@@ -222,7 +222,7 @@ def test_one_market_that_lies_is_outvoted_and_told(sources: RateServer, liar: st
     assert (told["source"], told["currencies"]) == (liar, ["BTC"])
 
 
-def test_a_lie_about_tether_moves_neither_tether_nor_what_is_quoted_in_it(sources: RateServer) -> None:
+def test_a_lie_about_tether_moves_neither_tether_nor_prices_in_tether(sources: RateServer) -> None:
     sources.lies["kraken"] = {"USDT": Decimal(2)}
     rates.refresh_rates()
     assert abs(rate("USDT") - Decimal("0.9995")) < Decimal("1e-9")
@@ -230,14 +230,14 @@ def test_a_lie_about_tether_moves_neither_tether_nor_what_is_quoted_in_it(source
 
 
 @pytest.mark.parametrize("text", ['"0"', '"-95000"', '"NaN"', '"1e400"', "1e400", "null", '"sNaN"', '"Infinity"'])
-def test_an_absurd_price_costs_a_market_its_voice_on_that_coin_only(sources: RateServer, text: str) -> None:
+def test_an_absurd_price_excludes_a_market_for_that_coin_only(sources: RateServer, text: str) -> None:
     sources.lies["kraken"] = {"BTC": text}
     rates.refresh_rates()
     assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,coingecko",)
     assert one("SELECT source FROM rates WHERE currency = 'ETH'") == ("binance,bitfinex,coinbase,coingecko,kraken",)
 
 
-def test_markets_that_disagree_hold_the_last_rate_until_it_is_stale(sources: RateServer) -> None:
+def test_without_agreement_the_last_rate_is_kept_until_it_is_stale(sources: RateServer) -> None:
     rates.refresh_rates()
     sources.lies = {"kraken": {"ETH": Decimal(4_000)}, "coinbase": {"ETH": Decimal(4_000)}, "bitfinex": {"ETH": None}}
     with capture_logs() as lines:
@@ -258,7 +258,7 @@ def test_markets_that_disagree_hold_the_last_rate_until_it_is_stale(sources: Rat
     assert invoice(currency="USDT")
 
 
-def test_a_lone_table_that_leaps_is_not_believed(sources: RateServer) -> None:
+def test_a_leap_of_the_only_table_is_refused(sources: RateServer) -> None:
     sources.silence("coinbase", "kraken", "ecb")
     rates.refresh_rates()
     sources.lies["erapi"] = {"NGN": Decimal("0.0069")}
@@ -268,7 +268,7 @@ def test_a_lone_table_that_leaps_is_not_believed(sources: RateServer) -> None:
     assert rate("USD") == 1
 
 
-def test_a_coin_that_a_market_does_not_know_has_the_rate_of_the_others(sources: RateServer) -> None:
+def test_a_coin_missing_at_one_market_gets_the_rate_of_the_others(sources: RateServer) -> None:
     for market in ("coinbase", "binance"):
         sources.lies[market] = {"TON": None}
     rates.refresh_rates()
@@ -278,7 +278,7 @@ def test_a_coin_that_a_market_does_not_know_has_the_rate_of_the_others(sources: 
 # --- coins are renamed and delisted
 
 
-def test_a_symbol_that_a_market_does_not_know_is_left_out_and_the_rest_count(sources: RateServer) -> None:
+def test_a_symbol_unknown_to_a_market_is_left_out_and_the_rest_count(sources: RateServer) -> None:
     sources.delisted = {"DAIUSD", "TRXUSD", "TRXUSDT"}
     with capture_logs() as lines:
         rates.refresh_rates()
@@ -292,17 +292,17 @@ def test_a_symbol_that_a_market_does_not_know_is_left_out_and_the_rest_count(sou
     asked = sources.asked["kraken"]
     pass_time(ROUND_S)
     rates.refresh_rates()
-    assert sources.asked["kraken"] == asked + 1, "a known refusal is left out of the question"
+    assert sources.asked["kraken"] == asked + 1, "a symbol refused before is left out"
 
     sources.delisted = {"DAIUSD"}
     pass_time(rates.UNKNOWN_S)
     rates.refresh_rates()
-    assert sources.asked["kraken"] == asked + 4, "each is tried again by itself"
+    assert sources.asked["kraken"] == asked + 4, "each symbol is tried again by itself"
     assert "kraken" in (one("SELECT source FROM rates WHERE currency = 'TRX'") or [""])[0]
     assert rate_sources.all_sources()["kraken"].unknown == ["DAIUSD"]
 
 
-def test_a_renamed_coin_is_priced_under_its_new_symbol_where_the_old_one_is_closed(sources: RateServer) -> None:
+def test_a_renamed_coin_is_priced_by_its_new_symbol(sources: RateServer) -> None:
     sources.delisted = {"TON", "TONUSD", "TONUSDT", "tTONUSD"}
     with capture_logs() as lines:
         rates.refresh_rates()
@@ -310,7 +310,7 @@ def test_a_renamed_coin_is_priced_under_its_new_symbol_where_the_old_one_is_clos
     assert not [line for line in lines if line["event"] == "rates.symbols_refused"], "no coin is missing"
 
 
-def test_a_market_that_refuses_every_symbol_has_failed_and_none_is_remembered(sources: RateServer) -> None:
+def test_a_market_that_refuses_every_symbol_fails_and_none_is_remembered(sources: RateServer) -> None:
     sources.failures["kraken"] = Failure(body=b'{"error":["EQuery:Unknown asset pair"]}')
     rates.refresh_rates()
     kraken = rate_sources.all_sources()["kraken"]
@@ -318,7 +318,7 @@ def test_a_market_that_refuses_every_symbol_has_failed_and_none_is_remembered(so
     assert sources.asked["kraken"] == asking.QUESTIONS_MAX
 
 
-def test_an_address_without_a_place_for_symbols_is_asked_once(sources: RateServer) -> None:
+def test_an_address_without_a_place_for_symbols_is_requested_once(sources: RateServer) -> None:
     settings = context.context().settings
     urls = {"RATES_KRAKEN_URL": sources.urls["kraken"]}
     configure(settings.database_url, RATES_SOURCE="live", **{**sources.env, **urls})
@@ -327,7 +327,7 @@ def test_an_address_without_a_place_for_symbols_is_asked_once(sources: RateServe
     assert (sources.asked["kraken"], rate_sources.all_sources()["kraken"].failures) == (1, 1)
 
 
-def test_a_clock_that_was_set_back_makes_no_price_fresh_and_keeps_no_source_waiting(sources: RateServer) -> None:
+def test_a_clock_set_back_makes_no_price_fresh_and_delays_no_source(sources: RateServer) -> None:
     rates.refresh_rates()
     pass_time(-7200)
     assert load_market().rates == {}
@@ -337,7 +337,7 @@ def test_a_clock_that_was_set_back_makes_no_price_fresh_and_keeps_no_source_wait
     assert load_market().rates["BTC"] == 96_000 * 10**RATE_DIGITS
 
 
-def test_prices_that_say_themselves_that_they_are_old_do_not_count(sources: RateServer) -> None:
+def test_prices_with_an_old_time_do_not_count(sources: RateServer) -> None:
     sources.age_s = 3600
     rates.refresh_rates()
     assert rate_sources.all_sources()["coingecko"].problem == "the answer has no currency of ours"
@@ -347,7 +347,7 @@ def test_prices_that_say_themselves_that_they_are_old_do_not_count(sources: Rate
 # --- all fail
 
 
-def test_when_all_are_dead_the_rates_hold_go_stale_and_are_refused_until_some_recover(sources: RateServer) -> None:
+def test_when_all_sources_fail_rates_are_kept_until_stale_and_return_with_the_sources(sources: RateServer) -> None:
     rounds(1)
     sources.silence()
     rounds(11)
@@ -366,7 +366,7 @@ def test_when_all_are_dead_the_rates_hold_go_stale_and_are_refused_until_some_re
     assert invoice()
 
 
-def test_a_gateway_that_starts_without_any_source_prices_nothing(sources: RateServer) -> None:
+def test_a_gateway_without_any_source_prices_nothing(sources: RateServer) -> None:
     sources.silence()
     rates.refresh_rates()
     assert last_rates().keys() == {"USD"}
@@ -374,7 +374,7 @@ def test_a_gateway_that_starts_without_any_source_prices_nothing(sources: RateSe
         invoice()
 
 
-def test_a_table_that_was_read_today_needs_no_second_look(sources: RateServer) -> None:
+def test_a_table_read_today_is_not_read_again(sources: RateServer) -> None:
     rates.refresh_rates()
     sources.silence("erapi", "ecb", "coinbase")
     pass_time(6 * 3600)
@@ -386,7 +386,7 @@ def test_a_table_that_was_read_today_needs_no_second_look(sources: RateServer) -
 # --- the static table
 
 
-def test_the_static_table_prices_every_currency_and_says_loudly_that_it_is_one(database_url: str) -> None:
+def test_the_static_table_prices_every_currency_and_logs_a_warning(database_url: str) -> None:
     base.connect(database_url)
     configure(database_url)
     with capture_logs() as lines:
@@ -398,7 +398,7 @@ def test_the_static_table_prices_every_currency_and_says_loudly_that_it_is_one(d
     assert (told["event"], told["log_level"]) == ("rates.static", "warning")
 
 
-def test_the_static_table_is_refused_outside_of_development(database_url: str) -> None:
+def test_the_static_table_is_refused_outside_development(database_url: str) -> None:
     base.connect(database_url)
     configure(database_url)
     ctx = context.context()
@@ -409,7 +409,7 @@ def test_the_static_table_is_refused_outside_of_development(database_url: str) -
 
 
 @pytest.mark.parametrize("kind", ["static", "live"])
-def test_the_clock_stays_while_rates_of_now_are_written(
+def test_the_clock_does_not_move_while_current_rates_are_written(
     sources: RateServer, database_url: str, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     configure(database_url, **sources.env, RATES_SOURCE=kind)

@@ -1,4 +1,4 @@
-"""A gateway that pays back."""
+"""Provides a gateway that refunds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.models.refunds.builders import fees
 
 @pytest.fixture
 def costs(database: str) -> Iterator[None]:
-    """A gateway with providers for ethereum and bsc that knows what payouts cost."""
+    """Configure a gateway with providers for ethereum and bsc and payout fees."""
     configure(database)
     fees()
     yield

@@ -1,4 +1,4 @@
-"""What a blocked wallet holds is sent back once, coin by coin; what it credited, or will credit, is not."""
+"""Sends back a blocked wallet's held deposits once, coin by coin, and nothing that it credits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.usefixtures("costs", "shop_endpoint")
 
 
 def blocked(shop: UUID, chain: Chain, **units: int) -> WalletRow:
-    """A blocked wallet that holds so much of each coin."""
+    """Make a blocked wallet that holds a sum of each coin."""
     mine = set_blocked(wallet(shop), is_blocked=True)
     for currency, amount in units.items():
         chain.pay(mine, amount, currency=currency)
@@ -56,14 +56,14 @@ def blocked(shop: UUID, chain: Chain, **units: int) -> WalletRow:
 
 
 def send_back(of: WalletRow, *, by: UUID | None = None, **body: Any) -> list[Payout]:
-    """Ask as the API does."""
+    """Call as the API does."""
     wanted = {"uuid": str(of.id), "refund_address": OTHER} | body
     answer = ask(refund_blocked_wallet, info(by or of.merchant_id), wanted)
     return msgspec.convert(answer["payouts"], list[Payout])
 
 
 def refused(error: type[DomainError], of: WalletRow, **body: Any) -> None:
-    """Nothing remains of what is refused."""
+    """Check that a refused refund leaves no trace."""
     before = len(made()), held(of.merchant_id)
     with pytest.raises(error):
         send_back(of, **body)
@@ -90,7 +90,7 @@ def test_each_coin_is_sent_back_less_its_fee_at_once(shop: UUID, chain: Chain, r
     assert held(shop) == {}
 
 
-def test_where_two_have_to_sign_one_of_them_is_still_missing(shop: UUID, chain: Chain) -> None:
+def test_with_co_signing_a_refund_waits_for_the_second_key(shop: UUID, chain: Chain) -> None:
     execute("UPDATE merchants SET is_cosign_required = true")
 
     (shown,) = send_back(blocked(shop, chain, USDT=USDT))
@@ -98,7 +98,7 @@ def test_where_two_have_to_sign_one_of_them_is_still_missing(shop: UUID, chain: 
     assert shown.status == "awaiting_cosign"
 
 
-def test_a_coin_below_its_fee_stays_and_keeps_no_other(shop: UUID, chain: Chain) -> None:
+def test_a_coin_below_its_fee_stays_and_stops_no_other(shop: UUID, chain: Chain) -> None:
     mine = blocked(shop, chain, USDT=FEE, DAI=USDT)
 
     assert [p.currency for p in send_back(mine)] == ["DAI"]
@@ -113,7 +113,7 @@ def test_the_wallet_is_found_by_its_address(shop: UUID, chain: Chain) -> None:
     assert send_back(mine, uuid=None, address=checksum_evm(mine.address))[0].amount == "0.9"
 
 
-def test_a_crowd_of_specks_does_not_stand_before_the_money(
+def test_many_small_deposits_do_not_keep_larger_ones_from_being_sent(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uncredited, "DEPOSITS_MAX", 1)
@@ -123,7 +123,7 @@ def test_a_crowd_of_specks_does_not_stand_before_the_money(
     assert send_back(mine)[0].amount == "0.9"
 
 
-def test_more_than_the_signer_lets_go_at_once_is_sent_back_in_parts(shop: UUID, chain: Chain, database: str) -> None:
+def test_a_sum_above_the_signers_limit_is_sent_back_in_parts(shop: UUID, chain: Chain, database: str) -> None:
     configure(database, SIGNER_PAYOUT_MAX_USD="4")
     trade(USDT="1", DAI="1")
     mine = blocked(shop, chain, USDT=3 * USDT, DAI=USDT)
@@ -147,7 +147,7 @@ def forget_what_dai_costs(_shop: UUID) -> None:
 
 
 @pytest.mark.parametrize("hinder", [freeze_dai, forget_what_dai_costs])
-def test_a_coin_that_cannot_leave_now_stays_and_keeps_no_other(
+def test_a_coin_that_cannot_be_sent_now_stays_and_stops_no_other(
     shop: UUID, chain: Chain, hinder: Callable[[UUID], None]
 ) -> None:
     mine = blocked(shop, chain, USDT=USDT, DAI=USDT)
@@ -159,14 +159,14 @@ def test_a_coin_that_cannot_leave_now_stays_and_keeps_no_other(
     refused(PayoutFeeUnavailable if hinder is forget_what_dai_costs else PayoutFrozen, mine)
 
 
-def test_where_nothing_leaves_what_may_be_over_soon_is_told(shop: UUID, chain: Chain) -> None:
+def test_if_no_coin_can_be_sent_the_temporary_reason_is_returned(shop: UUID, chain: Chain) -> None:
     mine = blocked(shop, chain, USDT=FEE, DAI=USDT)
     freeze_dai(shop)
 
     refused(PayoutFrozen, mine)
 
 
-def test_what_was_credited_is_not_sent_back(shop: UUID, chain: Chain) -> None:
+def test_credited_deposits_are_not_sent_back(shop: UUID, chain: Chain) -> None:
     mine = wallet(shop)
     received(chain, mine, USDT)
     received(Chain("bsc"), mine, USDT)
@@ -176,7 +176,7 @@ def test_what_was_credited_is_not_sent_back(shop: UUID, chain: Chain) -> None:
     assert statuses(mine) == ["credited", "credited"]
 
 
-def test_each_network_has_a_refund_of_its_own(shop: UUID, chain: Chain) -> None:
+def test_each_network_has_its_own_refund(shop: UUID, chain: Chain) -> None:
     charge("USDT", "bsc", units=USDT // 10)
     mine = blocked(shop, chain, USDT=USDT)
     received(Chain("bsc"), mine, USDT)
@@ -186,7 +186,7 @@ def test_each_network_has_a_refund_of_its_own(shop: UUID, chain: Chain) -> None:
     assert {refund.network for refund in sent} == {"ethereum", "bsc"}
 
 
-def test_what_is_not_confirmed_yet_is_not_sent_back(shop: UUID, chain: Chain) -> None:
+def test_unconfirmed_deposits_are_not_sent_back(shop: UUID, chain: Chain) -> None:
     mine = set_blocked(wallet(shop), is_blocked=True)
     chain.pay(mine, USDT)
     settled(mine)
@@ -194,7 +194,7 @@ def test_what_is_not_confirmed_yet_is_not_sent_back(shop: UUID, chain: Chain) ->
     refused(RefundNothingToRefund, mine)
 
 
-def test_unblocking_credits_what_is_not_being_sent_back(shop: UUID, chain: Chain) -> None:
+def test_unblocking_credits_deposits_that_are_not_being_sent_back(shop: UUID, chain: Chain) -> None:
     mine = blocked(shop, chain, USDT=USDT)
     send_back(mine)
     received(chain, mine, 3 * USDT)
@@ -209,7 +209,7 @@ def test_unblocking_credits_what_is_not_being_sent_back(shop: UUID, chain: Chain
 
 @pytest.mark.parametrize("ending", ["failed", "cancelled"])
 @pytest.mark.parametrize("is_blocked", [True, False])
-def test_what_could_not_be_sent_is_held_again_or_credited(
+def test_a_failed_refund_holds_or_credits_its_deposits_again(
     shop: UUID, chain: Chain, ending: str, *, is_blocked: bool
 ) -> None:
     mine = blocked(shop, chain, USDT=USDT + 7)
@@ -228,7 +228,7 @@ def test_what_could_not_be_sent_is_held_again_or_credited(
         assert held(shop).keys() == {MATURING}
 
 
-def test_it_is_sent_back_or_credited_but_never_both(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_is_sent_back_or_credited_but_never_both(shop: UUID, chain: Chain) -> None:
     mine = blocked(shop, chain, USDT=USDT)
 
     def work(number: int) -> object:
@@ -244,7 +244,7 @@ def test_it_is_sent_back_or_credited_but_never_both(shop: UUID, chain: Chain) ->
     assert len(made()) + statuses(mine).count("credited") == 1
 
 
-def test_what_cannot_be_sent_there_is_refused(shop: UUID, chain: Chain) -> None:
+def test_an_impossible_destination_is_refused(shop: UUID, chain: Chain) -> None:
     mine = blocked(shop, chain, USDT=USDT)
     _, ours = address()
 
@@ -255,7 +255,7 @@ def test_what_cannot_be_sent_there_is_refused(shop: UUID, chain: Chain) -> None:
     refused(PayoutFrozen, mine)
 
 
-def test_a_foreign_wallet_is_as_absent_as_none(shop: UUID, chain: Chain) -> None:
+def test_another_merchants_wallet_is_not_found(shop: UUID, chain: Chain) -> None:
     theirs = blocked(merchant(), chain, USDT=USDT)
 
     for body in ({}, {"uuid": None, "address": theirs.address}, {"uuid": str(uuid4())}):

@@ -1,4 +1,4 @@
-"""Refunds by the merchant's order: out of available, once for each address and amount, never more than was credited."""
+"""Refunds by a merchant's call: from available, once for each address and amount, up to the credited sum."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def shop(database: str) -> UUID:
 
 
 def refund(of: InvoiceRow, *, by: UUID | None = None, call: CallInfo | None = None, **body: Any) -> dict[str, Any]:
-    """Ask for a refund as the API does."""
+    """Request a refund as the API does."""
     answer: dict[str, Any] = ask(refund_payment, call or info(by or of.merchant_id), {"uuid": str(of.id)} | body)
     msgspec.convert(answer, PaymentRefund)
     return answer
@@ -79,7 +79,7 @@ def stored(answer: dict[str, Any]) -> payouts.PayoutRow:
     return row
 
 
-# What is made -----------------------------------------------------------------------------------------------
+# Creation -------------------------------------------------------------------------------------------------
 
 
 def test_a_refund_to_the_payer_is_approved_and_delivers_exactly_its_amount(
@@ -115,7 +115,7 @@ def test_a_refund_to_the_payer_is_approved_and_delivers_exactly_its_amount(
     ]
 
 
-def test_without_an_amount_all_that_is_left_is_meant_fees_included(shop: UUID, chain: Chain) -> None:
+def test_a_refund_without_an_amount_refunds_all_that_is_left_with_fees(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop), PRICE + 7)
     refund(mine, amount="3")
 
@@ -132,14 +132,14 @@ def test_a_refund_to_another_address_waits_for_approval(shop: UUID, chain: Chain
     assert rung == ["deliver_webhooks"]
 
 
-def test_the_payers_address_is_known_in_any_case(shop: UUID, chain: Chain) -> None:
+def test_the_payers_address_is_recognised_in_any_case(shop: UUID, chain: Chain) -> None:
     answer = refund(paid(chain, invoice(shop)), address=SENDER.upper().replace("X", "x"))
 
     assert (answer["status"], answer["address"]) == ("process", PAYER)
 
 
 @pytest.mark.parametrize(("to", "status"), [(PAYER, "awaiting_cosign"), (OTHER, "check")])
-def test_where_two_have_to_sign_a_refund_waits(shop: UUID, chain: Chain, to: str, status: str) -> None:
+def test_with_co_signing_a_refund_waits(shop: UUID, chain: Chain, to: str, status: str) -> None:
     execute("UPDATE merchants SET is_cosign_required = true")
 
     assert refund(paid(chain, invoice(shop)), address=to)["status"] == status
@@ -151,10 +151,10 @@ def test_a_payment_is_found_by_its_order_id(shop: UUID, chain: Chain) -> None:
     assert refund(mine, uuid=None, order_id="o-1", network="ethereum")["payment_uuid"] == str(mine.id)
 
 
-# Once -------------------------------------------------------------------------------------------------------
+# Repetition -----------------------------------------------------------------------------------------------
 
 
-def test_the_same_address_and_amount_is_the_same_refund(shop: UUID, chain: Chain) -> None:
+def test_the_same_address_and_amount_return_the_same_refund(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     first = refund(mine, amount="2")
 
@@ -164,7 +164,7 @@ def test_the_same_address_and_amount_is_the_same_refund(shop: UUID, chain: Chain
 
 
 @pytest.mark.parametrize("ending", ["failed", "cancelled"])
-def test_a_refund_that_did_not_leave_can_be_made_again(shop: UUID, chain: Chain, ending: str) -> None:
+def test_a_failed_or_cancelled_refund_can_be_made_again(shop: UUID, chain: Chain, ending: str) -> None:
     mine = paid(chain, invoice(shop))
     first = refund(mine)
     end(stored(first), ending)  # type: ignore[arg-type]
@@ -175,7 +175,7 @@ def test_a_refund_that_did_not_leave_can_be_made_again(shop: UUID, chain: Chain,
     assert (again["amount"], held(shop)[PAYOUT_HELD]) == ("10", PRICE + FEE)
 
 
-def test_when_nothing_is_left_a_repeat_is_the_refund_that_took_the_rest(shop: UUID, chain: Chain) -> None:
+def test_when_nothing_is_left_a_repetition_returns_the_refund_of_the_rest(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     refund(mine, amount="4")
     rest = refund(mine)
@@ -185,14 +185,14 @@ def test_when_nothing_is_left_a_repeat_is_the_refund_that_took_the_rest(shop: UU
         refund(mine, address=OTHER)
 
 
-def test_when_nothing_is_left_a_repeat_is_the_refund_of_the_whole(shop: UUID, chain: Chain) -> None:
+def test_when_nothing_is_left_a_repetition_returns_the_refund_of_the_whole(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     whole = refund(mine, amount="10")
 
     assert refund(mine) == whole
 
 
-def test_parts_do_not_make_a_whole(shop: UUID, chain: Chain) -> None:
+def test_partial_refunds_do_not_count_as_a_whole_one(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     refund(mine, amount="4")
     refund(mine, amount="6")
@@ -201,14 +201,14 @@ def test_parts_do_not_make_a_whole(shop: UUID, chain: Chain) -> None:
         refund(mine)
 
 
-def test_the_rest_is_refunded_even_if_a_part_of_that_amount_was(shop: UUID, chain: Chain) -> None:
+def test_the_rest_is_refunded_even_after_an_equal_partial_refund(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     half = refund(mine, amount="5")
 
     assert refund(mine)["uuid"] != half["uuid"]
 
 
-def test_refunds_at_once_never_take_more_than_was_credited(shop: UUID, chain: Chain) -> None:
+def test_concurrent_refunds_never_exceed_the_credited_sum(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
 
     outcomes = at_once(8, lambda number: refund(mine, amount=f"3.{number}"))
@@ -219,7 +219,7 @@ def test_refunds_at_once_never_take_more_than_was_credited(shop: UUID, chain: Ch
     assert sum(column("SELECT amount_units FROM payouts")) <= PRICE
 
 
-def test_the_same_refund_at_once_is_made_once(shop: UUID, chain: Chain) -> None:
+def test_concurrent_equal_refunds_make_one(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
 
     outcomes = at_once(6, lambda _: refund(mine)["uuid"])
@@ -228,7 +228,7 @@ def test_the_same_refund_at_once_is_made_once(shop: UUID, chain: Chain) -> None:
     assert held(shop)[PAYOUT_HELD] == PRICE + FEE
 
 
-def test_a_key_is_honoured(shop: UUID, chain: Chain) -> None:
+def test_an_idempotency_key_is_honoured(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     first = refund(mine, amount="1", call=info(shop, "key"))
 
@@ -239,11 +239,11 @@ def test_a_key_is_honoured(shop: UUID, chain: Chain) -> None:
         refund(mine, amount="2", call=info(shop, "key", b"g"))
 
 
-# What is refused --------------------------------------------------------------------------------------------
+# Refusals -------------------------------------------------------------------------------------------------
 
 
 def refused(error: type[DomainError], of: InvoiceRow, **body: Any) -> None:
-    """Nothing remains of a refund that is refused."""
+    """Check that a refused refund leaves no trace."""
     before = rows("SELECT id FROM payouts"), held(of.merchant_id)
     with pytest.raises(error):
         refund(of, **body)
@@ -255,7 +255,9 @@ def test_a_bad_amount_is_refused(shop: UUID, chain: Chain, amount: str) -> None:
     refused(RefundBadAmount, paid(chain, invoice(shop)), amount=amount)
 
 
-def test_less_than_the_network_carries_is_refused(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_amount_below_the_networks_minimum_is_refused(
+    shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(written_addresses, "smallest_units", lambda _network, _address: 4_000_000)
     mine = paid(chain, invoice(shop))
     refused(RefundBadAmount, mine, amount="3.999999")
@@ -264,7 +266,7 @@ def test_less_than_the_network_carries_is_refused(shop: UUID, chain: Chain, monk
     refused(RefundBadAmount, mine)
 
 
-def test_more_than_is_left_is_refused(shop: UUID, chain: Chain) -> None:
+def test_an_amount_above_the_rest_is_refused(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     refund(mine, amount="4")
 
@@ -272,7 +274,7 @@ def test_more_than_is_left_is_refused(shop: UUID, chain: Chain) -> None:
 
 
 @pytest.mark.parametrize("state", ["unpaid", "short", "agnostic"])
-def test_a_payment_without_credited_money_has_nothing_to_refund(shop: UUID, chain: Chain, state: str) -> None:
+def test_a_payment_without_a_credit_cannot_be_refunded(shop: UUID, chain: Chain, state: str) -> None:
     mine = invoice(shop)
     if state == "short":
         paid(chain, mine, USDT)
@@ -295,7 +297,7 @@ def test_a_bad_address_is_refused(shop: UUID, chain: Chain, bad: str) -> None:
     refused(RefundBadAddress, paid(chain, invoice(shop)), address=bad)
 
 
-def test_without_a_single_payer_an_address_is_needed(shop: UUID, chain: Chain) -> None:
+def test_without_a_single_payer_an_address_is_required(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     execute("UPDATE invoices SET payer_address = ''")
 
@@ -303,13 +305,13 @@ def test_without_a_single_payer_an_address_is_needed(shop: UUID, chain: Chain) -
     assert refund(mine, address=PAYER)["status"] == "check"
 
 
-def test_nothing_goes_to_an_address_of_ours(shop: UUID, chain: Chain) -> None:
+def test_our_own_addresses_are_refused(shop: UUID, chain: Chain) -> None:
     _, ours = address()
 
     refused(PayoutDestinationInternal, paid(chain, invoice(shop)), address=ours)
 
 
-def test_nothing_goes_to_an_address_on_the_deny_list(shop: UUID, chain: Chain, database: str, tmp_path: Path) -> None:
+def test_addresses_on_the_deny_list_are_refused(shop: UUID, chain: Chain, database: str, tmp_path: Path) -> None:
     listed = tmp_path / "denied"
     listed.write_text(SENDER + "\n")
     configure(database, DENY_LIST=str(listed))
@@ -317,7 +319,7 @@ def test_nothing_goes_to_an_address_on_the_deny_list(shop: UUID, chain: Chain, d
     refused(ComplianceAddressBlocked, paid(chain, invoice(shop)))
 
 
-def test_frozen_payouts_stop_refunds_but_not_their_repetition(shop: UUID, chain: Chain) -> None:
+def test_a_freeze_stops_refunds_but_not_their_repetition(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     first = refund(mine, amount="1")
     with transaction():
@@ -327,7 +329,7 @@ def test_frozen_payouts_stop_refunds_but_not_their_repetition(shop: UUID, chain:
     assert refund(mine, amount="1") == first
 
 
-def test_a_fee_that_is_not_known_stops_a_refund(shop: UUID, chain: Chain) -> None:
+def test_an_unknown_fee_refuses_a_refund(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     execute("DELETE FROM network_fees")
     context.context().market.forget()
@@ -335,7 +337,7 @@ def test_a_fee_that_is_not_known_stops_a_refund(shop: UUID, chain: Chain) -> Non
     refused(PayoutFeeUnavailable, mine)
 
 
-def test_money_that_is_not_there_is_told_from_money_that_matures(database: str, chain: Chain) -> None:
+def test_missing_and_maturing_funds_have_different_errors(database: str, chain: Chain) -> None:
     del database
     poor = merchant()
     mine = paid(chain, invoice(poor))
@@ -343,13 +345,13 @@ def test_money_that_is_not_there_is_told_from_money_that_matures(database: str, 
     refused(RefundFundsMaturing, mine, amount="5")
     chain.mature()
     crediting.release_matured(chain.network, limit=10)
-    # The platform fee is not returned: all of it is more than there is.
+    # The platform fee is not returned, so that the whole price exceeds the balance.
     refused(RefundInsufficientFunds, mine)
     assert refund(mine, amount="5")["status"] == "process"
 
 
-def test_what_others_shares_bear_need_not_be_there(database: str, chain: Chain) -> None:
-    """Of 5 USDT nine tenths come out of hold: what matures will do for the rest, though not for all."""
+def test_a_refunds_part_from_shares_needs_no_available_money(database: str, chain: Chain) -> None:
+    """Nine tenths of 5 USDT come from hold. Maturing money will cover the rest, but not the whole."""
     del database
     poor = merchant()
     share_with(poor, 90)
@@ -362,7 +364,7 @@ def test_what_others_shares_bear_need_not_be_there(database: str, chain: Chain) 
     assert held(poor)[PAYOUT_HELD] == 5 * USDT + FEE
 
 
-def test_another_merchants_payment_is_absent(shop: UUID, chain: Chain) -> None:
+def test_another_merchants_payment_is_not_found(shop: UUID, chain: Chain) -> None:
     theirs = paid(chain, invoice(merchant()))
 
     with pytest.raises(PaymentNotFound):
@@ -370,7 +372,7 @@ def test_another_merchants_payment_is_absent(shop: UUID, chain: Chain) -> None:
     assert rows("SELECT 1 FROM payouts") == []
 
 
-def test_an_item_of_a_batch_is_read_as_a_request_is() -> None:
+def test_an_item_of_a_batch_is_read_as_a_request() -> None:
     ctx = context.context()
 
     assert refund_orders.read_item(ctx, {"order_id": "o", "amount": "1"}) == CreateRefund(order_id="o", amount="1")
@@ -379,7 +381,7 @@ def test_an_item_of_a_batch_is_read_as_a_request_is() -> None:
             refund_orders.read_item(ctx, wrong)
 
 
-def test_the_end_of_a_refund_tells_its_payment(shop: UUID, chain: Chain) -> None:
+def test_the_end_of_a_refund_updates_its_payment(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     made = stored(refund(mine))
 

@@ -1,4 +1,4 @@
-"""Refunds whose payment a reorg took while they were on their way: one that cannot arrive any more is not sent anew."""
+"""Refunds on their way whose payment a reorg took: an uncovered one is not signed again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld
 
 
 def order(world: SpendWorld, kind: str) -> PayoutRow:
-    """Return an approved refund of 3 USDT that are here for good; its merchant can pay for it twice."""
+    """Return an approved refund of 3 mature USDT, whose merchant can pay for it twice."""
     if kind == "refund":
         sale = invoice(merchant(), payer_units=3 * USDT, fee_ppm=0, fee_fixed_units=0)
         deposit(world, sale)
@@ -50,13 +50,13 @@ def order(world: SpendWorld, kind: str) -> PayoutRow:
 
 
 def lose(world: SpendWorld) -> None:
-    """Take what came off the chain."""
+    """Replace the blocks of the payment."""
     world.reorg(world.network.maturity, is_lost=True)
     reversals.reverse_orphans(CATALOGUE, world.network.code)
 
 
 def expire(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the bytes that were sent never be included, and take the step that finds that out."""
+    """Expire the signed bytes unincluded, and take the step that notices it."""
     with monkeypatch.context() as patched:
         patched.setattr(world.chain, "fate", lambda *_args, **_more: Fate(kind=FateKind.DEAD, cause="expired"))
         world.pass_time(20)
@@ -65,7 +65,7 @@ def expire(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", ["refund", *KINDS])
-def test_a_refund_whose_payment_is_gone_is_not_signed_anew_but_given_back(
+def test_a_refund_of_a_lost_payment_is_returned_and_not_signed_again(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     gone = order(world, kind)
@@ -85,7 +85,7 @@ def test_a_refund_whose_payment_is_gone_is_not_signed_anew_but_given_back(
 
 
 @pytest.mark.parametrize("kind", ["refund", *KINDS])
-def test_a_refund_whose_payment_came_back_meanwhile_is_signed_anew(
+def test_a_refund_whose_payment_returned_meanwhile_is_signed_again(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     kept = order(world, kind)
@@ -102,7 +102,9 @@ def test_a_refund_whose_payment_came_back_meanwhile_is_signed_anew(
         expire(world, monkeypatch)
         world.due_now()
         world.step()
-        assert (world.payout(kept).status, world.count("spends")) == ("approved", 1), "it is seen, and not believed yet"
+        assert (world.payout(kept).status, world.count("spends")) == ("approved", 1), (
+            "the payment is seen, but not confirmed"
+        )
     (wallet_settlement if kind == "wallet_refund" else settlement).settle(CATALOGUE, owner_id)
     if kind == "refund":
         expire(world, monkeypatch)
@@ -113,7 +115,7 @@ def test_a_refund_whose_payment_came_back_meanwhile_is_signed_anew(
 
 
 @pytest.mark.parametrize("kind", ["refund", *KINDS])
-def test_a_payment_that_is_lost_between_the_quote_and_the_signature_is_seen(world: SpendWorld, kind: str) -> None:
+def test_a_payment_lost_between_quote_and_signature_is_noticed(world: SpendWorld, kind: str) -> None:
     gone = order(world, kind)
 
     def lost(label: str) -> None:
@@ -128,7 +130,7 @@ def test_a_payment_that_is_lost_between_the_quote_and_the_signature_is_seen(worl
     assert (world.payout(gone).status, world.count("spends")) == ("approved", 0)
 
 
-def test_of_a_payments_refunds_the_newest_is_given_up_and_the_covered_one_signed_anew(
+def test_of_several_refunds_the_newest_is_cancelled_and_the_covered_one_signed_again(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sale = invoice(merchant(), payer_units=3 * USDT, fee_ppm=0, fee_fixed_units=0)
@@ -138,7 +140,7 @@ def test_of_a_payments_refunds_the_newest_is_given_up_and_the_covered_one_signed
     older = refund(sale, USDT)
     world.step()
     newer = refund(sale, 2 * USDT)
-    # As a reorg of a part leaves them that came while both were signed.
+    # As after a reorg of a part while both refunds were signed.
     execute("UPDATE deposits SET amount_units = %s, net_units = %s", (USDT, USDT))
     world.is_tampered = True
 
@@ -149,7 +151,7 @@ def test_of_a_payments_refunds_the_newest_is_given_up_and_the_covered_one_signed
     assert (world.payout(older).status, world.payout(newer).status) == ("sent", "cancelled")
 
 
-def test_while_its_network_is_frozen_a_lost_refund_is_neither_signed_nor_given_back(
+def test_on_a_frozen_network_a_lost_refund_is_neither_signed_nor_returned(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = order(world, "refund")
@@ -165,4 +167,4 @@ def test_while_its_network_is_frozen_a_lost_refund_is_neither_signed_nor_given_b
     world.step()
 
     assert (world.payout(gone).status, world.held(gone)) == ("cancelled", 0)
-    assert not reversals.stop_lost(CATALOGUE, gone.id), "it ended"
+    assert not reversals.stop_lost(CATALOGUE, gone.id), "the refund ended"

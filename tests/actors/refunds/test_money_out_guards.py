@@ -1,4 +1,4 @@
-"""Guards of the ways out that nobody needs until two things have come for one payment."""
+"""Guards of outgoing money for payments with more than one deposit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stray(chain: Chain, to: InvoiceRow, units: int, txid: str) -> None:
     settled(to)
 
 
-def test_a_wrong_amount_is_sent_back_without_the_strays_beside_it(shop: UUID, chain: Chain) -> None:
+def test_a_wrong_amount_is_sent_back_without_strays(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, 5 * USDT)
     stray(chain, mine, 3 * USDT, "0xstray")
@@ -54,7 +54,7 @@ def test_a_wrong_amount_is_sent_back_without_the_strays_beside_it(shop: UUID, ch
     assert suspense(shop, "DAI") == 3 * USDT
 
 
-def test_what_is_not_confirmed_yet_does_not_stand_in_the_way_of_what_is(shop: UUID, chain: Chain) -> None:
+def test_an_unconfirmed_deposit_does_not_stop_the_refund_of_confirmed_ones(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     paid(chain, mine, 5 * USDT)
     expired(chain, mine)
@@ -66,7 +66,7 @@ def test_what_is_not_confirmed_yet_does_not_stand_in_the_way_of_what_is(shop: UU
     assert made() == [("resolve", "USDT", 5 * USDT)]
 
 
-def test_of_two_strays_the_one_that_is_named_goes_back(shop: UUID, chain: Chain) -> None:
+def test_only_the_named_one_of_two_strays_is_sent_back(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     stray(chain, mine, 3 * USDT, "0xone")
     stray(chain, mine, 4 * USDT, "0xother")
@@ -78,7 +78,7 @@ def test_of_two_strays_the_one_that_is_named_goes_back(shop: UUID, chain: Chain)
 
 
 def test_strays_of_two_senders_in_one_transaction_need_an_address(shop: UUID, chain: Chain) -> None:
-    """Or one would get what the other sent, and nobody had to approve it."""
+    """Otherwise one sender would get the other's money without an approval."""
     mine = invoice(shop)
     by_two = [
         chain.transfer(mine, 3 * USDT, currency="DAI", stray="asset", txid="0xtwo").but(ordinal=str(n), sender=who)
@@ -96,7 +96,7 @@ def test_strays_of_two_senders_in_one_transaction_need_an_address(shop: UUID, ch
     assert rows("SELECT status, is_approval_required FROM payouts") == [("pending", True)]
 
 
-def test_what_came_after_the_rest_was_refunded_is_refunded_too(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_after_a_full_refund_is_refunded_too(shop: UUID, chain: Chain) -> None:
     fund(shop, 100 * USDT)
     mine = paid(chain, invoice(shop))
     refund(mine)
@@ -107,10 +107,10 @@ def test_what_came_after_the_rest_was_refunded_is_refunded_too(shop: UUID, chain
     assert made() == [("refund", "USDT", PRICE + FEE), ("refund", "USDT", 3 * USDT + FEE)]
 
 
-def test_an_item_that_met_the_same_order_under_way_is_tried_again(
+def test_an_item_whose_order_id_is_being_used_is_retried(
     shop: UUID, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody was quicker and may yet fail; if not, the item finds what he made."""
+    """The other call may still fail; otherwise the item finds its payout."""
     batch_world.configure(database)
     charge()
     fund(shop, 100 * USDT)

@@ -1,4 +1,4 @@
-"""A wrong amount, or a stray, is sent back on its merchant's word: all that waits, less the network fee."""
+"""Sends back a wrong amount, or a stray, when its merchant calls: all of it less the network fee."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STRANGER = "0x90f79bf6eb2c4f870365e785982e1f101e93b906"
 
 
 def resolve(of: InvoiceRow, action: str = "refund", *, by: UUID | None = None, **body: Any) -> dict[str, Any]:
-    """Ask for a resolution as the API does."""
+    """Request a resolution as the API does."""
     wanted = {"uuid": str(of.id), "action": action} | body
     answer: dict[str, Any] = ask(resolve_payment, info(by or of.merchant_id), wanted)
     msgspec.convert(answer, ResolvedPayment)
@@ -58,7 +58,7 @@ def made() -> list[payouts.PayoutRow]:
 
 
 def refused(error: type[DomainError], of: InvoiceRow, **body: Any) -> None:
-    """Nothing remains of a resolution that is refused."""
+    """Check that a refused resolution leaves no trace."""
     before = len(made()), held(of.merchant_id)
     with pytest.raises(error):
         resolve(of, **body)
@@ -94,7 +94,7 @@ def test_a_wrong_amount_is_sent_back_less_the_network_fee(shop: UUID, chain: Cha
     refused(PaymentNotResolvable, mine)
 
 
-def test_more_than_the_signer_lets_go_at_once_is_sent_back_in_parts(shop: UUID, chain: Chain, database: str) -> None:
+def test_a_sum_above_the_signers_limit_is_sent_back_in_parts(shop: UUID, chain: Chain, database: str) -> None:
     configure(database, SIGNER_PAYOUT_MAX_USD="3")
     trade(USDT="1")
     mine = invoice(shop)
@@ -111,7 +111,7 @@ def test_more_than_the_signer_lets_go_at_once_is_sent_back_in_parts(shop: UUID, 
     assert settled(mine).is_final
 
 
-def test_a_crowd_of_specks_does_not_stand_before_the_money(
+def test_many_small_deposits_do_not_keep_larger_ones_from_being_sent(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uncredited, "DEPOSITS_MAX", 1)
@@ -124,13 +124,13 @@ def test_a_crowd_of_specks_does_not_stand_before_the_money(
     refused(PayoutAmountBelowFee, mine)
 
 
-def test_to_another_address_it_waits_for_approval(shop: UUID, chain: Chain) -> None:
+def test_a_resolution_to_another_address_waits_for_approval(shop: UUID, chain: Chain) -> None:
     refund = resolve(short(chain, shop), address=OTHER, network="ethereum")["refund"]
 
     assert (refund["status"], refund["approval_required"], refund["address"]) == ("check", True, OTHER)
 
 
-def test_it_is_sent_back_once(shop: UUID, chain: Chain) -> None:
+def test_a_wrong_amount_is_sent_back_once(shop: UUID, chain: Chain) -> None:
     mine = short(chain, shop)
 
     outcomes = at_once(6, lambda _: resolve(mine))
@@ -141,7 +141,7 @@ def test_it_is_sent_back_once(shop: UUID, chain: Chain) -> None:
     assert len(made()) == 1
 
 
-def test_it_is_accepted_or_sent_back_but_never_both(shop: UUID, chain: Chain) -> None:
+def test_a_wrong_amount_is_accepted_or_sent_back_but_never_both(shop: UUID, chain: Chain) -> None:
     mine = short(chain, shop)
 
     outcomes = at_once(6, lambda number: resolve(mine, "accept" if number % 2 else "refund"))
@@ -149,7 +149,7 @@ def test_it_is_accepted_or_sent_back_but_never_both(shop: UUID, chain: Chain) ->
     assert sum(not isinstance(o, Exception) for o in outcomes) == 1
 
 
-def test_what_came_after_a_refund_is_sent_back_by_another(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_after_a_refund_is_sent_back_by_another(shop: UUID, chain: Chain) -> None:
     mine = short(chain, shop)
     resolve(mine)
     paid(chain, mine, 2 * USDT)
@@ -160,7 +160,7 @@ def test_what_came_after_a_refund_is_sent_back_by_another(shop: UUID, chain: Cha
     assert settled(mine).is_final
 
 
-def test_a_failed_refund_can_be_asked_for_again(shop: UUID, chain: Chain) -> None:
+def test_a_failed_refund_can_be_requested_again(shop: UUID, chain: Chain) -> None:
     mine = short(chain, shop)
     resolve(mine)
     end(made()[0], "failed")
@@ -169,7 +169,7 @@ def test_a_failed_refund_can_be_asked_for_again(shop: UUID, chain: Chain) -> Non
 
 
 @pytest.mark.parametrize("state", ["check", "paid", "expired"])
-def test_nothing_else_can_be_sent_back(shop: UUID, chain: Chain, state: str) -> None:
+def test_payments_in_other_states_cannot_be_sent_back(shop: UUID, chain: Chain, state: str) -> None:
     mine = invoice(shop)
     if state == "paid":
         paid(chain, mine)
@@ -181,11 +181,11 @@ def test_nothing_else_can_be_sent_back(shop: UUID, chain: Chain, state: str) -> 
     refused(PaymentNotResolvable, mine, address=OTHER)
 
 
-def test_less_than_the_fee_is_not_sent_back(shop: UUID, chain: Chain) -> None:
+def test_a_sum_below_the_fee_is_not_sent_back(shop: UUID, chain: Chain) -> None:
     refused(PayoutAmountBelowFee, short(chain, shop, FEE))
 
 
-def test_less_than_the_network_carries_is_not_sent_back(
+def test_a_sum_below_the_networks_minimum_is_not_sent_back(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(addresses, "smallest_units", lambda _network, _address: 4_000_000)
@@ -194,7 +194,7 @@ def test_less_than_the_network_carries_is_not_sent_back(
     assert resolve(short(chain, shop, 4 * USDT + FEE))["refund"]["amount"] == "4"
 
 
-def test_what_cannot_be_sent_there_is_refused(shop: UUID, chain: Chain) -> None:
+def test_an_impossible_destination_is_refused(shop: UUID, chain: Chain) -> None:
     mine = short(chain, shop)
     _, ours = address()
 
@@ -206,7 +206,7 @@ def test_what_cannot_be_sent_there_is_refused(shop: UUID, chain: Chain) -> None:
 
 
 @pytest.mark.parametrize("reason", ["freeze", "debt"])
-def test_a_merchant_who_cannot_pay_out_cannot_send_back(shop: UUID, chain: Chain, reason: str) -> None:
+def test_a_merchant_that_cannot_pay_out_cannot_send_back(shop: UUID, chain: Chain, reason: str) -> None:
     mine = short(chain, shop)
     with transaction():
         if reason == "freeze":
@@ -217,7 +217,7 @@ def test_a_merchant_who_cannot_pay_out_cannot_send_back(shop: UUID, chain: Chain
     refused(PayoutFrozen, mine)
 
 
-def test_a_foreign_payment_is_absent(shop: UUID, chain: Chain) -> None:
+def test_another_merchants_payment_is_not_found(shop: UUID, chain: Chain) -> None:
     theirs = short(chain, merchant())
 
     with pytest.raises(PaymentNotFound):
@@ -228,7 +228,7 @@ def test_a_foreign_payment_is_absent(shop: UUID, chain: Chain) -> None:
 
 
 def stray(chain: Chain, to: InvoiceRow, units: int, *, currency: str, ordinal: str = "0", **more: Any) -> None:
-    """Let a coin come in that is not the invoice's, in the transaction 0xstray."""
+    """Receive a stray in a foreign coin, by the transaction 0xstray."""
     found = chain.transfer(to, units, currency=currency, stray="asset", txid="0xstray").but(ordinal=ordinal)
     chain.mine(1, found.but(**more))
     chain.confirm()
@@ -236,7 +236,7 @@ def stray(chain: Chain, to: InvoiceRow, units: int, *, currency: str, ordinal: s
 
 
 @pytest.mark.parametrize("state", ["check", "paid", "expired"])
-def test_a_stray_goes_back_to_its_sender_in_its_own_coin(shop: UUID, chain: Chain, state: str) -> None:
+def test_a_stray_is_sent_back_to_its_sender_in_its_own_coin(shop: UUID, chain: Chain, state: str) -> None:
     mine = in_state(chain, shop, state)
     stray(chain, mine, 5 * USDT, currency="DAI", sender=STRANGER)
 
@@ -250,14 +250,14 @@ def test_a_stray_goes_back_to_its_sender_in_its_own_coin(shop: UUID, chain: Chai
     assert settled(mine).status == state
 
 
-def test_the_payer_of_the_sale_is_not_who_sent_the_stray(shop: UUID, chain: Chain) -> None:
+def test_the_sales_payer_does_not_count_as_the_strays_sender(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     stray(chain, mine, 5 * USDT, currency="DAI", sender=STRANGER)
 
     assert resolve(mine, txid="0xstray", address=checksum_evm(SENDER))["refund"]["status"] == "check"
 
 
-def test_a_coin_below_its_fee_keeps_no_other_of_its_transaction(shop: UUID, chain: Chain) -> None:
+def test_a_coin_below_its_fee_stops_no_other_of_its_transaction(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     stray(chain, mine, FEE, currency="DAI", ordinal="0")
     stray(chain, mine, 5 * USDT, currency="USDC", ordinal="1")
@@ -271,7 +271,7 @@ def test_a_coin_below_its_fee_keeps_no_other_of_its_transaction(shop: UUID, chai
     assert "refund" not in resolve(mine, "accept", txid="0xstray")
 
 
-def test_each_coin_of_a_transaction_has_a_refund_of_its_own(shop: UUID, chain: Chain, rung: list[str]) -> None:
+def test_each_coin_of_a_transaction_has_its_own_refund(shop: UUID, chain: Chain, rung: list[str]) -> None:
     mine = invoice(shop)
     stray(chain, mine, 2 * USDT, currency="DAI", ordinal="0")
     stray(chain, mine, 5 * USDT, currency="USDC", ordinal="1")
@@ -282,7 +282,7 @@ def test_each_coin_of_a_transaction_has_a_refund_of_its_own(shop: UUID, chain: C
     assert rung.count("broadcast:ethereum") == 1
 
 
-def test_a_stray_on_another_network_goes_back_there(shop: UUID, chain: Chain) -> None:
+def test_a_stray_on_another_network_is_sent_back_there(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     bsc = Chain("bsc")
     bsc.pay_and_confirm(mine, 5 * USDT, stray="network", txid="0xthere")
@@ -306,13 +306,13 @@ def test_dust_and_unknown_strays_are_not_sent_back(shop: UUID, chain: Chain, txi
     refused(PaymentNotResolvable, mine, txid=txid)
 
 
-def test_the_payment_is_accepted_as_before(shop: UUID, chain: Chain) -> None:
+def test_a_payment_is_accepted_despite_a_stray(shop: UUID, chain: Chain) -> None:
     answer = resolve(short(chain, shop), "accept")
 
     assert (answer["payment_status"], "refund" in answer) == ("paid", False)
 
 
-def test_what_the_signer_would_never_sign_stays_in_suspense(shop: UUID, chain: Chain, database: str) -> None:
+def test_a_stray_above_the_signers_limit_stays_in_suspense(shop: UUID, chain: Chain, database: str) -> None:
     configure(database, SIGNER_PAYOUT_MAX_USD="4")
     trade(USDT="1")
     mine = short(chain, shop)

@@ -1,4 +1,4 @@
-"""Refunds out of suspense leave once what they send back is here for good: at maturity and finality, and no sooner."""
+"""A refund from suspense is sent once its deposits are mature and final."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld
 
 
 def deposit(world: SpendWorld, to: InvoiceRow | WalletRow, *, stray: str | None = None) -> None:
-    """Let 3 USDT stand in the newest block, and bury that as deep as deposits are confirmed."""
+    """Pay 3 USDT in the newest block, and confirm them."""
     cursor, address = cursors.read(world.network.code), to.address.lower()
     assert cursor is not None
     owner = deposits.match("evm", [address])[address]
@@ -53,7 +53,7 @@ def deposit(world: SpendWorld, to: InvoiceRow | WalletRow, *, stray: str | None 
 
 
 def refund(world: SpendWorld, kind: str) -> PayoutRow:
-    """Send back what came to a blocked wallet, as a stray, or as too little."""
+    """Send back the deposit of a blocked wallet, a stray, or a short payment."""
     shop = merchant()
     if kind == "wallet_refund":
         mine = set_blocked(wallet(shop), is_blocked=True)
@@ -67,7 +67,7 @@ def refund(world: SpendWorld, kind: str) -> PayoutRow:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_refund_out_of_suspense_waits_for_the_maturity_of_its_deposits(world: SpendWorld, kind: str) -> None:
+def test_a_refund_from_suspense_waits_for_the_maturity_of_its_deposits(world: SpendWorld, kind: str) -> None:
     order = refund(world, kind)
     for _ in range(world.network.maturity - world.network.confirmations):
         world.step()
@@ -81,9 +81,9 @@ def test_a_refund_out_of_suspense_waits_for_the_maturity_of_its_deposits(world: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_refund_out_of_suspense_waits_for_finality_but_not_for_ever(world: SpendWorld, kind: str) -> None:
+def test_a_refund_from_suspense_waits_for_finality_in_bounded_time(world: SpendWorld, kind: str) -> None:
     cursors.seen_final(world.network.code, 1)
-    # Nobody has moved the tag for long.
+    # The finality tag has not moved for long.
     execute("UPDATE chain_cursors SET final_moved_at = app_now() - interval '1 day'")
     order = refund(world, kind)
     world.advance(FINALITY_PATIENCE * world.network.maturity - world.network.confirmations - 1)
@@ -94,7 +94,7 @@ def test_a_refund_out_of_suspense_waits_for_finality_but_not_for_ever(world: Spe
     assert world.payout(order).status == "sent"
 
 
-def test_final_deposits_go_back_at_maturity(world: SpendWorld) -> None:
+def test_final_deposits_are_sent_back_at_maturity(world: SpendWorld) -> None:
     order = refund(world, "wallet_refund")
     world.mine(world.network.maturity - world.network.confirmations)
     cursors.seen_final(world.network.code, 1)
@@ -106,7 +106,7 @@ def test_final_deposits_go_back_at_maturity(world: SpendWorld) -> None:
     assert world.payout(order).status == "sent"
 
 
-def test_a_reorg_between_the_quote_and_the_signature_is_seen(world: SpendWorld) -> None:
+def test_a_reorg_between_quote_and_signature_is_noticed(world: SpendWorld) -> None:
     order = refund(world, "resolve")
     world.mine(world.network.maturity - world.network.confirmations)
 
@@ -125,7 +125,7 @@ def test_a_reorg_between_the_quote_and_the_signature_is_seen(world: SpendWorld) 
     assert world.payout(order).status == "sent"
 
 
-def test_what_waits_for_maturity_stands_before_nobody(world: SpendWorld) -> None:
+def test_a_refund_waiting_for_maturity_delays_no_other_payout(world: SpendWorld) -> None:
     refund(world, "wallet_refund")
     payout = world.order()
     assert payout_queue.due(world.network, limit=1) == [payout.id]

@@ -1,4 +1,4 @@
-"""Books that are wrong stop all payouts; what is wrong elsewhere is told."""
+"""Freezes all payouts if the books are wrong, and logs other violations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_wrong_books_freeze_everything_until_an_operator_lifts_it(database: str)
     assert len(freezes.listing()) == 1
 
 
-def test_what_is_wrong_with_an_invoice_freezes_nothing(database: str) -> None:
+def test_a_wrong_invoice_freezes_nothing(database: str) -> None:
     del database
     paid(Chain(), invoice())
     execute("UPDATE invoices SET confirmed_units = confirmed_units - 1")
@@ -46,11 +46,11 @@ def test_what_is_wrong_with_an_invoice_freezes_nothing(database: str) -> None:
     assert freezes.listing() == []
 
 
-def test_the_names_are_those_of_invariants() -> None:
+def test_the_listed_names_are_invariants() -> None:
     assert invariants.named(is_full=True).keys() >= invariants.MONEY
 
 
-def test_an_audit_begins_where_the_last_one_ended_and_reads_everything_once_a_day(
+def test_an_audit_continues_the_last_one_and_reads_everything_once_a_day(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del database
@@ -72,7 +72,7 @@ def test_an_audit_begins_where_the_last_one_ended_and_reads_everything_once_a_da
     assert one("SELECT through_id = (SELECT max(id) FROM ledger_transfers) FROM audit_checkpoint") == (True,)
 
 
-def test_two_audits_at_once_are_one(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_concurrent_audits_run_once(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     del database
     entered, release = threading.Event(), threading.Event()
     runs: list[int] = []

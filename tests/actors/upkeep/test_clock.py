@@ -1,4 +1,4 @@
-"""The clock's watch, as the scheduler rings for it."""
+"""Watches the clock at each notification of the scheduler."""
 
 from unittest.mock import Mock
 from uuid import UUID
@@ -17,7 +17,7 @@ from tests.models.invoices.builders import invoice, keep_rates, settled
 pytestmark = pytest.mark.usefixtures("database")
 
 
-def test_what_waited_for_a_time_that_the_clock_lost_is_due_and_the_loss_is_logged_once() -> None:
+def test_after_the_clock_was_set_back_waiting_rows_are_due_and_it_is_logged_once() -> None:
     watch_clock()
     execute("INSERT INTO rate_sources (source, ask_at) VALUES ('a', app_now() + interval '30 minutes')")
     execute("UPDATE app_clock SET ahead = ahead - interval '2 hours'")
@@ -31,7 +31,7 @@ def test_what_waited_for_a_time_that_the_clock_lost_is_due_and_the_loss_is_logge
     assert one("SELECT ask_at <= app_now() FROM rate_sources") == (True,)
 
 
-def test_waits_are_released_though_quotes_cannot_be_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waits_are_released_even_if_quotes_cannot_be_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     watch_clock()
     execute("INSERT INTO rate_sources (source, ask_at) VALUES ('a', app_now() + interval '30 minutes')")
     execute("UPDATE app_clock SET ahead = ahead - interval '2 hours'")
@@ -44,7 +44,7 @@ def test_waits_are_released_though_quotes_cannot_be_taken_back(monkeypatch: pyte
     assert clock.set_back_s() > 0
 
 
-def test_quotes_that_a_clock_wrote_ahead_are_taken_back(shop: UUID, chain: Chain) -> None:
+def test_quotes_written_by_a_clock_ahead_are_withdrawn(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     execute("UPDATE app_clock SET ahead = ahead + interval '2 hours'")

@@ -1,4 +1,4 @@
-"""E-mails go out once they are due, are tried again within bounds, and are forgotten when they are over."""
+"""Sends due e-mails, retries them within bounds, and deletes them when they are done."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def state() -> list[tuple[Any, ...]]:
     return rows("SELECT status, attempts, body_box = '' FROM emails ORDER BY id")
 
 
-def test_a_cheque_reaches_its_recipient_with_its_button_and_is_forgotten(shop: UUID, peer: SmtpServer) -> None:
+def test_a_cheque_reaches_its_recipient_with_its_button_and_is_deleted(shop: UUID, peer: SmtpServer) -> None:
     link = create(shop, email="ann@mail.example", title="Prize")
 
     deliver_emails()
@@ -79,7 +79,7 @@ def test_a_cheque_reaches_its_recipient_with_its_button_and_is_forgotten(shop: U
     assert state() == [("sent", 1, True)]
 
 
-def test_a_receipt_reaches_the_buyer_as_text_and_as_a_page(shop: UUID, peer: SmtpServer, chain: Chain) -> None:
+def test_a_receipt_reaches_the_buyer_as_text_and_html(shop: UUID, peer: SmtpServer, chain: Chain) -> None:
     mine = paid(chain, invoice(shop, payer_email="ann@mail.example", order_id="order-7"))
 
     deliver_emails()
@@ -93,7 +93,7 @@ def test_a_receipt_reaches_the_buyer_as_text_and_as_a_page(shop: UUID, peer: Smt
     assert state() == [("sent", 1, True)]
 
 
-def test_the_body_lies_sealed_until_it_is_sent(shop: UUID) -> None:
+def test_the_body_is_stored_sealed_until_it_is_sent(shop: UUID) -> None:
     link = create(shop, email="ann@mail.example")
 
     assert not [row for row in rows("SELECT e::text FROM emails e") if link["claim_token"] in row[0]]
@@ -108,7 +108,7 @@ def test_without_a_server_nothing_is_leased(shop: UUID, database: str) -> None:
     assert one("SELECT lease FROM emails") == (None,)
 
 
-def test_attempts_come_later_each_time_and_end(shop: UUID, peer: SmtpServer) -> None:
+def test_attempts_are_spaced_out_and_bounded(shop: UUID, peer: SmtpServer) -> None:
     write(shop)
     peer.answers["RCPT"] = b"450 later"
     for delay_s in emails.DELAYS_S:
@@ -124,7 +124,7 @@ def test_attempts_come_later_each_time_and_end(shop: UUID, peer: SmtpServer) -> 
     assert state() == [("dead", 6, True)]
 
 
-def test_what_is_refused_for_good_is_not_tried_again(shop: UUID, peer: SmtpServer) -> None:
+def test_a_permanently_refused_email_is_not_retried(shop: UUID, peer: SmtpServer) -> None:
     write(shop)
     peer.answers["RCPT"] = b"550 nobody"
 
@@ -133,7 +133,7 @@ def test_what_is_refused_for_good_is_not_tried_again(shop: UUID, peer: SmtpServe
     assert state() == [("dead", 1, True)]
 
 
-def test_one_bad_email_holds_up_no_other(shop: UUID, peer: SmtpServer) -> None:
+def test_one_bad_email_delays_no_other(shop: UUID, peer: SmtpServer) -> None:
     write(shop, body=b"no body")
     write(shop, recipient="two@a.example, three@b.example")
     write(shop)
@@ -145,7 +145,7 @@ def test_one_bad_email_holds_up_no_other(shop: UUID, peer: SmtpServer) -> None:
     assert len(peer.messages) == 1
 
 
-def test_a_server_that_is_away_uses_up_one_attempt_and_not_everybodys(shop: UUID, database: str) -> None:
+def test_an_absent_server_costs_one_email_one_attempt(shop: UUID, database: str) -> None:
     for _ in range(3):
         write(shop)
     configure(database, SMTP_URL="smtp://127.0.0.1:1")
@@ -174,7 +174,7 @@ def test_a_turn_is_bounded_in_number_and_time(
     assert one("SELECT count(*) FROM emails WHERE status = 'pending' AND lease IS NULL") == (2,)
 
 
-def test_every_merchant_has_its_turn(shop: UUID) -> None:
+def test_every_merchant_gets_its_turn(shop: UUID) -> None:
     for _ in range(5):
         write(shop)
     other = rich_merchant()
@@ -186,7 +186,7 @@ def test_every_merchant_has_its_turn(shop: UUID) -> None:
     assert owners == {(shop,), (other,)}
 
 
-def test_workers_at_once_send_each_email_once(shop: UUID, peer: SmtpServer) -> None:
+def test_concurrent_workers_send_each_email_once(shop: UUID, peer: SmtpServer) -> None:
     for number in range(12):
         write(shop, recipient=f"r{number}@mail.example")
 
@@ -195,7 +195,7 @@ def test_workers_at_once_send_each_email_once(shop: UUID, peer: SmtpServer) -> N
     assert sorted(peer.recipients) == sorted({f"r{number}@mail.example" for number in range(12)})
 
 
-def test_a_lease_that_ended_notes_nothing(shop: UUID) -> None:
+def test_a_worker_whose_lease_ended_records_nothing(shop: UUID) -> None:
     write(shop)
     (first,) = emails.lease_due(9)
     advance(1)
@@ -209,7 +209,7 @@ def test_a_lease_that_ended_notes_nothing(shop: UUID) -> None:
     assert state() == [("sent", 1, True)]
 
 
-def test_an_email_whose_key_is_gone_is_given_up(shop: UUID, database: str, peer: SmtpServer) -> None:
+def test_an_email_sealed_with_a_dropped_key_is_given_up(shop: UUID, database: str, peer: SmtpServer) -> None:
     write(shop)
     configure(database, SMTP_URL=peer.url, SECRET_KEYS=ROTATED_AWAY)
 
@@ -218,7 +218,7 @@ def test_an_email_whose_key_is_gone_is_given_up(shop: UUID, database: str, peer:
     assert state() == [("dead", 1, True)]
 
 
-def test_emails_that_are_over_are_forgotten_after_a_month(shop: UUID) -> None:
+def test_finished_emails_are_deleted_after_a_month(shop: UUID) -> None:
     write(shop)
     deliver_emails()
     waiting = write(shop)

@@ -1,4 +1,4 @@
-"""Old answers and bodies go; what is young, or not finished, stays."""
+"""Deletes old responses and bodies, and keeps young and unfinished ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.models.batches.test_rows import add as batch
 pytestmark = pytest.mark.usefixtures("database")
 
 
-def test_calls_are_forgotten_after_a_week() -> None:
+def test_calls_are_deleted_after_a_week() -> None:
     for age in ("6 days", "8 days"):
         execute(
             "INSERT INTO calls (call_id, fingerprint, state, created_at)"
@@ -30,7 +30,7 @@ def test_calls_are_forgotten_after_a_week() -> None:
     assert one("SELECT count(*), max(app_now() - created_at) < '7 days' FROM calls") == (1, True)
 
 
-def test_only_bodies_of_finished_deliveries_are_forgotten_after_a_month() -> None:
+def test_only_bodies_of_finished_deliveries_are_deleted_after_a_month() -> None:
     owner, merchant = uuid4(), uuid4()
     execute("INSERT INTO owners (id, name) VALUES (%s, 'o')", (owner,))
     execute("INSERT INTO merchants (id, owner_id, name) VALUES (%s, %s, 'm')", (merchant, owner))
@@ -52,7 +52,7 @@ def test_only_bodies_of_finished_deliveries_are_forgotten_after_a_month() -> Non
     assert kept == [("delivered",), ("retrying",)]
 
 
-def test_batches_are_forgotten_a_month_after_they_were_completed_and_their_items_with_them() -> None:
+def test_batches_and_their_items_are_deleted_a_month_after_completion() -> None:
     for status, age in (("completed", "31 days"), ("completed", "29 days"), ("processing", None)):
         batch_id = batch()
         execute(
@@ -67,7 +67,7 @@ def test_batches_are_forgotten_a_month_after_they_were_completed_and_their_items
     assert one("SELECT count(DISTINCT batch_id), count(*) FROM batch_items") == (2, 6)
 
 
-def test_verdicts_are_forgotten_once_they_are_no_longer_believed() -> None:
+def test_oracle_verdicts_are_deleted_once_they_no_longer_hold() -> None:
     for address, age in (("0xa", "25 hours"), ("0xb", "23 hours")):
         payout_queue.store_verdict("ethereum", address, is_sanctioned=False)
         execute("UPDATE sanction_verdicts SET checked_at = app_now() - %s::interval WHERE address = %s", (age, address))
@@ -76,7 +76,7 @@ def test_verdicts_are_forgotten_once_they_are_no_longer_believed() -> None:
     assert rows("SELECT address FROM sanction_verdicts") == [("0xb",)]
 
 
-def test_a_large_backlog_goes_in_portions_and_asks_to_be_rung_again(
+def test_a_large_backlog_is_deleted_in_portions_and_notifies_the_next(
     database: str, rung: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(database)

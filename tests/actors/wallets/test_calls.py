@@ -1,4 +1,4 @@
-"""Creating, blocking and unblocking wallets: each call takes effect once, and gives back what it did not need."""
+"""Creates, blocks and unblocks wallets: each call takes effect once, and returns unused addresses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ETHEREUM: dict[str, Any] = {"currency": "USDT", "network": "ethereum"}
 
 @pytest.fixture(autouse=True)
 def _gateway(database: str) -> Iterator[None]:
-    """A gateway with providers for ethereum and bsc, and a full pool."""
+    """Configure a gateway with providers for ethereum and bsc, and a full pool."""
     configure(database, ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
     begin_scans()
     for chunk in range(2):
@@ -70,10 +70,10 @@ def count(table: str) -> int:
     return value(f"SELECT count(*) FROM {table}")
 
 
-# Create -----------------------------------------------------------------------------------------------------
+# Creation ---------------------------------------------------------------------------------------------------
 
 
-def test_a_wallet_has_an_address_of_the_pool_in_its_shown_form(shop: UUID) -> None:
+def test_a_wallet_has_a_pool_address_in_its_shown_form(shop: UUID) -> None:
     answer = create(shop, ETHEREUM | {"order_id": "customer-1"})
 
     assert set(answer) == {"uuid", "address", "network", "currency", "order_id", "url"}
@@ -84,7 +84,7 @@ def test_a_wallet_has_an_address_of_the_pool_in_its_shown_form(shop: UUID) -> No
     assert count("calls") == 1
 
 
-def test_its_balance_is_watched_wherever_a_contract_may_pass_coin_on_to_it(shop: UUID) -> None:
+def test_a_wallets_balance_is_probed_on_networks_with_hidden_transfers(shop: UUID) -> None:
     wallet = create(shop)
 
     found = rows("SELECT network, address FROM balance_probes")
@@ -100,7 +100,7 @@ def test_a_repetition_returns_the_wallet_and_takes_no_address(shop: UUID) -> Non
     assert create(shop, ETHEREUM | {"order_id": "customer-1"}) != first
 
 
-def test_fifty_at_once_make_one_wallet_and_lose_no_address(shop: UUID) -> None:
+def test_fifty_concurrent_calls_make_one_wallet_and_lose_no_address(shop: UUID) -> None:
     answers = at_once(50, lambda _: create(shop))
 
     assert not [answer for answer in answers if isinstance(answer, Exception)]
@@ -108,7 +108,7 @@ def test_fifty_at_once_make_one_wallet_and_lose_no_address(shop: UUID) -> None:
     assert (count("wallets"), count("address_owners"), count("calls")) == (1, 1, 50)
 
 
-def test_who_comes_second_gives_its_address_back(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_concurrent_call_returns_its_address(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     first, look, looks = create(shop), find_by_order, count_up()
 
     def blind_at_first(*key: Any) -> object:
@@ -121,7 +121,7 @@ def test_who_comes_second_gives_its_address_back(shop: UUID, monkeypatch: pytest
     assert (count("wallets"), count("address_owners")) == (1, 1)
 
 
-def test_a_key_is_answered_with_what_it_got(shop: UUID) -> None:
+def test_a_key_returns_its_first_response(shop: UUID) -> None:
     first = create(shop, call=info(shop, "key"))
 
     with pytest.raises(ReplayedError) as replay:
@@ -131,7 +131,7 @@ def test_a_key_is_answered_with_what_it_got(shop: UUID) -> None:
         create(shop, call=info(shop, "key", b"other"))
 
 
-def test_a_key_is_answered_even_where_the_network_is_watched_no_more(shop: UUID) -> None:
+def test_a_key_returns_its_response_even_if_the_network_is_no_longer_served(shop: UUID) -> None:
     create(shop, call=info(shop, "key"))
     object.__setattr__(context.context(), "offered", OfferedNetworks(frozenset()))
 
@@ -159,7 +159,7 @@ def test_a_key_in_progress_is_refused_at_once(shop: UUID) -> None:
     assert count("wallets") == 0
 
 
-def test_a_redelivered_call_is_answered_again(shop: UUID) -> None:
+def test_a_redelivered_call_gets_its_response(shop: UUID) -> None:
     call = info(shop)
     create(shop, call=call)
 
@@ -183,7 +183,7 @@ def test_a_redelivered_call_is_answered_again(shop: UUID) -> None:
         ({"currency": "BTC"}, WalletUnsupportedNetwork),
     ],
 )
-def test_what_cannot_be_watched_is_refused_and_leaves_nothing(
+def test_a_wallet_on_an_unserved_network_is_refused_and_leaves_no_trace(
     shop: UUID, body: dict[str, Any], error: type[DomainError]
 ) -> None:
     with pytest.raises(error):
@@ -210,7 +210,7 @@ def test_the_only_network_of_a_coin_is_filled_in(shop: UUID, currency: str, netw
     assert create(shop, {"currency": currency, "network": network}) == answer
 
 
-def test_the_fee_is_the_merchants_of_that_moment(shop: UUID) -> None:
+def test_a_wallet_keeps_the_merchants_fee_at_its_creation(shop: UUID) -> None:
     context.context().terms.read(shop)
     execute("UPDATE merchants SET own_fee_ppm = 7, terms_version = terms_version + 1 WHERE id = %s", (shop,))
 
@@ -220,7 +220,7 @@ def test_the_fee_is_the_merchants_of_that_moment(shop: UUID) -> None:
     assert reread(UUID(first["uuid"])).fee_ppm == 7
 
 
-def test_without_addresses_there_is_no_wallet_and_later_there_is(shop: UUID, database: str) -> None:
+def test_without_addresses_no_wallet_is_created_until_the_pool_is_filled(shop: UUID, database: str) -> None:
     execute("SELECT setval('address_claims_evm', 127)")
     configure(database, ADDRESS_PUBLIC_KEY=PUBLIC_KEY)
     with pytest.raises(InvoiceAddressFailed):
@@ -232,7 +232,7 @@ def test_without_addresses_there_is_no_wallet_and_later_there_is(shop: UUID, dat
     assert create(shop, call=info(shop, "key"))
 
 
-def test_a_failed_creation_gives_its_address_back(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_creation_returns_its_address(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
@@ -247,7 +247,7 @@ def test_a_failed_creation_gives_its_address_back(shop: UUID, monkeypatch: pytes
 # Block ------------------------------------------------------------------------------------------------------
 
 
-def test_blocking_and_unblocking_answer_what_is_so(shop: UUID) -> None:
+def test_blocking_and_unblocking_return_the_present_state(shop: UUID) -> None:
     made = create(shop)
     expected = {"uuid": made["uuid"], "address": made["address"]}
 
@@ -257,7 +257,7 @@ def test_blocking_and_unblocking_answer_what_is_so(shop: UUID) -> None:
     assert block(shop, made["address"], force=False) == expected | {"blocked": False}
 
 
-def test_a_wallet_that_is_not_the_merchants_is_not_found(shop: UUID) -> None:
+def test_another_merchants_wallet_is_not_found(shop: UUID) -> None:
     theirs = create(merchant())
 
     for address in (theirs["address"], "0x" + "0" * 40, "nonsense"):
@@ -267,7 +267,7 @@ def test_a_wallet_that_is_not_the_merchants_is_not_found(shop: UUID) -> None:
     assert count("calls") == 1
 
 
-def test_unblocking_credits_what_was_held_before_it_answers(shop: UUID, rung: list[str]) -> None:
+def test_unblocking_credits_held_deposits_before_it_answers(shop: UUID, rung: list[str]) -> None:
     made = create(shop)
     mine, chain = reread(UUID(made["uuid"])), Chain()
     block(shop, made["address"])
@@ -281,7 +281,9 @@ def test_unblocking_credits_what_was_held_before_it_answers(shop: UUID, rung: li
     assert not reread(mine.id).is_credit_due
 
 
-def test_the_doorbell_credits_what_the_call_left(shop: UUID, rung: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_scheduled_actor_credits_deposits_that_the_call_left(
+    shop: UUID, rung: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = create(shop)
     mine, chain = reread(UUID(made["uuid"])), Chain()
     block(shop, made["address"])
@@ -305,7 +307,7 @@ def test_the_doorbell_credits_what_the_call_left(shop: UUID, rung: list[str], mo
     assert held(shop) == {MATURING: 5 * 985 * 10**16}
 
 
-def test_a_call_that_dies_after_the_unblocking_is_finished_by_the_doorbell(
+def test_an_unblocking_whose_call_died_is_finished_by_the_scheduled_actor(
     shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = create(shop)

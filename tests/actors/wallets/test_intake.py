@@ -1,4 +1,4 @@
-"""What a scan finds for a wallet counts, over whatever network, whatever coin and however little it is."""
+"""A deposit of a wallet counts over any network, in any coin, of any amount."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WALLET = Owner("0xbb", "wallet", uuid7(), uuid7(), "USDT", "ethereum")
     ],
 )
 @pytest.mark.usefixtures("database")
-def test_nothing_strays(network: str, currency: str, units: int) -> None:
+def test_no_deposit_of_a_wallet_is_a_stray(network: str, currency: str, units: int) -> None:
     block = Block(height=7, hash="0x7", parent_height=6, parent_hash="0x6", time=app_now())
     transfer = Transfer(txid="0xaa", ordinal="0", currency=currency, units=units, sender=SENDER, recipient="0xbb")
     ctx = cast("Any", SimpleNamespace(catalogue=CATALOGUE))

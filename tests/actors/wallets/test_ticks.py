@@ -1,4 +1,4 @@
-"""What unblocked wallets held back is credited, whatever is wrong with one of them."""
+"""Credits the held deposits of unblocked wallets, even if one wallet fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.models.builders import USDT, Chain, merchant
 from tests.models.wallets.builders import received, set_blocked, statuses, wallet
 
 
-def test_a_wallet_whose_step_fails_holds_up_no_other_and_is_not_tried_at_once(
+def test_a_wallet_whose_step_fails_delays_no_other_and_is_retried_later(
     database: str, rung: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(database)

@@ -1,4 +1,4 @@
-"""Registering an endpoint: which addresses pass, what is answered once, and that nothing waits for name servers."""
+"""Registers an endpoint: checks its address, returns its secret once, and never blocks on name servers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def configure(database: str, **more: str) -> None:
 
 @pytest.fixture(autouse=True)
 def resolve_to(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], list[str]]], None]:
-    """Set what every name leads to; a public address unless told otherwise."""
+    """Set the addresses of every name, by default a public one."""
 
     def use(addresses: Callable[[], list[str]]) -> None:
         def lookup(_host: str, port: int, **_: object) -> list[Any]:
@@ -69,7 +69,7 @@ def accept(url: str, *, allow_private: bool = False) -> None:
     check_endpoint_url(url, allow_private=allow_private, own_hosts=["sluice.example"])
 
 
-def test_the_answer_is_the_endpoint_with_its_secret(shop: UUID) -> None:
+def test_the_response_is_the_endpoint_with_its_secret(shop: UUID) -> None:
     answer = register(shop)
     assert answer == {"endpoint_id": answer["endpoint_id"], "url": URL, "secret": answer["secret"]}
     assert one("SELECT id, url FROM webhook_endpoints WHERE merchant_id = %s", (shop,)) == (
@@ -79,13 +79,13 @@ def test_the_answer_is_the_endpoint_with_its_secret(shop: UUID) -> None:
     assert len(answer["secret"]) > 40
 
 
-def test_the_secret_is_nowhere_in_the_database(shop: UUID) -> None:
+def test_the_secret_is_not_stored_in_plain_text(shop: UUID) -> None:
     secret = register(shop)["secret"]
     assert one("SELECT state, response FROM calls") == ("done", None)
     assert secret not in str(rows("SELECT * FROM webhook_endpoints"))
 
 
-def test_a_call_that_comes_twice_makes_one_endpoint(shop: UUID) -> None:
+def test_a_redelivered_call_makes_one_endpoint(shop: UUID) -> None:
     call = replace(info(shop), is_secret=True)
     ask(register_webhook, call, {"url": URL})
     with pytest.raises(ReplayedError) as caught:
@@ -101,14 +101,14 @@ def test_a_second_registration_replaces_the_first(shop: UUID) -> None:
     assert found == [(URL, False), ("https://other.example/", True)]
 
 
-def test_a_host_in_unicode_is_kept_as_its_punycode(shop: UUID) -> None:
+def test_a_unicode_host_is_stored_as_punycode(shop: UUID) -> None:
     endpoint = register(shop, "https://b\u00fccher.example/hooks")
 
     assert endpoint["url"] == "https://xn--bcher-kva.example/hooks"
     assert rows("SELECT url FROM webhook_endpoints") == [(endpoint["url"],)]
 
 
-def test_a_refused_url_leaves_the_endpoint_as_it_was(shop: UUID) -> None:
+def test_a_refused_url_leaves_the_endpoint_unchanged(shop: UUID) -> None:
     register(shop)
     with pytest.raises(WebhookBadUrl):
         register(shop, "https://127.0.0.1/")
@@ -132,14 +132,14 @@ def test_bad_and_private_urls_are_refused(url: str) -> None:
 @pytest.mark.parametrize(
     "addresses", [["127.0.0.1"], ["10.1.2.3"], [PUBLIC, "192.168.0.1"], ["169.254.169.254"], ["::ffff:127.0.0.1"]]
 )
-def test_a_name_that_leads_inside_is_refused(
+def test_a_name_that_resolves_to_a_private_address_is_refused(
     addresses: list[str], resolve_to: Callable[[Callable[[], list[str]]], None]
 ) -> None:
     resolve_to(lambda: addresses)
     assert refused(URL) == "url: the name leads to a private or reserved address"
 
 
-def test_a_name_without_addresses_yet_passes(resolve_to: Callable[[Callable[[], list[str]]], None]) -> None:
+def test_a_name_without_addresses_is_accepted(resolve_to: Callable[[Callable[[], list[str]]], None]) -> None:
     def unknown() -> list[str]:
         raise socket.gaierror(socket.EAI_NONAME, "no such name")
 
@@ -147,7 +147,7 @@ def test_a_name_without_addresses_yet_passes(resolve_to: Callable[[Callable[[], 
     accept(URL)
 
 
-def test_a_name_server_that_does_not_answer_holds_nobody_up(
+def test_a_silent_name_server_delays_no_other_call(
     resolve_to: Callable[[Callable[[], list[str]]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook_endpoints, "LOOKUP_S", 0.1)
@@ -163,10 +163,10 @@ def test_a_name_server_that_does_not_answer_holds_nobody_up(
     for _ in range(webhook_endpoints.LOOKUP_THREADS + 2):
         accept(URL)
     release.set()
-    assert time.monotonic() - started < 30, "half of what the first of them would have waited"
+    assert time.monotonic() - started < 30, "half of the first one's wait"
 
 
-def test_a_merchant_looks_one_name_up_at_a_time_and_nobody_waits_for_his(
+def test_a_merchant_looks_up_one_name_at_a_time_and_delays_no_other(
     shop: UUID, resolve_to: Callable[[Callable[[], list[str]]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook_endpoints, "LOOKUP_S", 60)
@@ -193,11 +193,11 @@ def test_a_merchant_looks_one_name_up_at_a_time_and_nobody_waits_for_his(
         assert register(create_merchant("Another").id)["url"] == URL
         release.set()
         assert waiting.result(60)["url"] == URL
-    # Once it is over, the next may.
+    # Once it has ended, the next may begin.
     register(shop, "https://other.example/")
 
 
-def test_development_may_admit_this_machine_and_plain_http_to_it_alone() -> None:
+def test_only_development_admits_loopback_and_plain_http_to_it() -> None:
     for url in ("http://127.0.0.1:9000/", "http://localhost:9000/", "https://[::1]:9000/"):
         refused(url)
     accept("https://shop.example/", allow_private=True)
@@ -212,6 +212,6 @@ def test_no_name_is_looked_up_inside_a_transaction() -> None:
         accept(URL)
 
 
-def test_no_name_is_looked_up_on_a_queue_that_sells_or_pays_out() -> None:
+def test_no_name_is_looked_up_on_a_queue_of_sales_or_payouts() -> None:
     assert REGISTRY["register_webhook"].queue == "bulk"
     assert "actors.webhooks.calls" in QUEUES["bulk"]

@@ -1,4 +1,4 @@
-"""Delivering the outbox: signed, on schedule, once each, past crashes, and never one merchant at another's cost."""
+"""Delivers the outbox: signed, on schedule, once each, past crashes, and fairly among merchants."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def receiver() -> Iterator[Receiver]:
 
 
 def register(url: str, settings: Settings, *, merchant_id: UUID | None = None) -> tuple[UUID, str]:
-    """Register an endpoint, for a new merchant unless one is given; return merchant and secret."""
+    """Register an endpoint, by default for a new merchant; return merchant and secret."""
     owner = merchant_id or create_merchant("Shop").id
     with transaction():
         return owner, outbox.register_endpoint(owner, url, box=SecretBox(settings.secret_keys)).secret
 
 
 def emit(merchant_id: UUID, *, count: int = 1, url_callback: str | None = None) -> list[str]:
-    """Write webhooks; return the objects' ids."""
+    """Write webhooks; return the ids of their objects."""
     ids = [uuid7() for _ in range(count)]
     with transaction():
         for object_id in ids:
@@ -83,7 +83,7 @@ def move_clock(seconds: int) -> None:
 
 
 class Background:
-    """Rings in a thread, as a worker's would."""
+    """Runs the actor in a thread, as a worker does."""
 
     def __init__(self, ring: Callable[[], None]) -> None:
         self.error: BaseException | None = None
@@ -139,7 +139,7 @@ def test_an_empty_outbox_starts_no_sender(dispatcher: Dispatcher, monkeypatch: p
     dispatcher.ring()
 
 
-def test_a_backlog_is_delivered_in_one_drain_each_once(
+def test_a_backlog_is_delivered_once_in_one_drain(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings
 ) -> None:
     expected = set()
@@ -160,7 +160,9 @@ def test_the_actor_is_interrupted_when_its_worker_shuts_down() -> None:
 # The schedule ------------------------------------------------------------------------------------------------
 
 
-def test_twelve_attempts_on_schedule_with_one_id_and_then_dead(dispatcher: Dispatcher, settings: Settings) -> None:
+def test_a_webhook_is_dead_after_twelve_attempts_on_schedule_with_one_id(
+    dispatcher: Dispatcher, settings: Settings
+) -> None:
     with Receiver(Answer(status=500)) as receiver:
         shop, secret = register(receiver.url, settings)
         emit(shop)
@@ -183,7 +185,7 @@ def test_twelve_attempts_on_schedule_with_one_id_and_then_dead(dispatcher: Dispa
             hook.verified(secret)
 
 
-def test_a_receiver_that_recovers_gets_what_it_missed(dispatcher: Dispatcher, settings: Settings) -> None:
+def test_a_recovered_receiver_gets_its_missed_webhooks(dispatcher: Dispatcher, settings: Settings) -> None:
     answers = iter([Answer(status=503), Answer(drop=True), Answer()])
     with Receiver(lambda _: next(answers)) as receiver:
         shop, _ = register(receiver.url, settings)
@@ -197,7 +199,7 @@ def test_a_receiver_that_recovers_gets_what_it_missed(dispatcher: Dispatcher, se
 # Endpoints ---------------------------------------------------------------------------------------------------
 
 
-def test_after_a_new_registration_the_old_secret_and_address_are_out_of_use(
+def test_after_a_new_registration_the_old_secret_and_address_are_not_used(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings
 ) -> None:
     with Receiver() as former:
@@ -212,7 +214,7 @@ def test_after_a_new_registration_the_old_secret_and_address_are_out_of_use(
         hook.verified(old)
 
 
-def test_a_retry_is_signed_with_the_secret_of_its_time(dispatcher: Dispatcher, settings: Settings) -> None:
+def test_a_retry_is_signed_with_the_endpoints_secret_at_that_time(dispatcher: Dispatcher, settings: Settings) -> None:
     with Receiver(Answer(status=500)) as receiver:
         shop, old = register(receiver.url, settings)
         emit(shop)
@@ -225,10 +227,10 @@ def test_a_retry_is_signed_with_the_secret_of_its_time(dispatcher: Dispatcher, s
     second.verified(new)
 
 
-def test_a_callback_goes_to_its_own_address_signed_with_the_endpoints_secret(
+def test_a_callback_is_sent_to_its_own_address_signed_with_the_endpoints_secret(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Only a public address can be a callback's; for once, this machine is one.
+    # Only a public address can be a callback's; here, loopback counts as one.
     monkeypatch.setattr("core.net.egress.is_forbidden_address", lambda *_, **__: False)
     monkeypatch.setattr("actors.webhooks.connector.is_forbidden_address", lambda *_, **__: False)
     monkeypatch.setattr("actors.webhooks.lookup.is_forbidden_address", lambda *_, **__: False)
@@ -241,7 +243,7 @@ def test_a_callback_goes_to_its_own_address_signed_with_the_endpoints_secret(
     assert receiver.hooks[0].target == "/hook?order=1"
 
 
-def test_a_callback_inside_is_refused_at_delivery(
+def test_a_callback_to_a_private_address_is_refused_at_delivery(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings
 ) -> None:
     shop, _ = register(receiver.url, settings)
@@ -251,7 +253,7 @@ def test_a_callback_inside_is_refused_at_delivery(
     assert log(shop) == [("retrying", 1, None, "refused: the address is private or reserved")]
 
 
-def test_a_name_that_leads_inside_since_its_registration_is_refused(
+def test_a_name_that_resolves_to_a_private_address_since_its_registration_is_refused(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop, _ = register(f"https://shop.example:{receiver.port}/", settings)
@@ -262,7 +264,7 @@ def test_a_name_that_leads_inside_since_its_registration_is_refused(
     assert log(shop) == [("retrying", 1, None, "refused: the name leads to a private or reserved address")]
 
 
-def test_one_that_cannot_be_signed_is_a_failed_attempt_and_stops_nobody(
+def test_a_webhook_that_cannot_be_signed_is_a_failed_attempt_and_stops_no_other(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings
 ) -> None:
     (gone, _), (broken, _), (whole, _) = (register(receiver.url, settings) for _ in range(3))
@@ -279,7 +281,7 @@ def test_one_that_cannot_be_signed_is_a_failed_attempt_and_stops_nobody(
 # Fairness ----------------------------------------------------------------------------------------------------
 
 
-def test_bad_receivers_beside_a_healthy_one_do_not_delay_it(settings: Settings, receiver: Receiver) -> None:
+def test_bad_receivers_do_not_delay_a_healthy_one(settings: Settings, receiver: Receiver) -> None:
     bad = [
         Answer(head_delay_s=120),
         Answer(repeat=1200, piece_delay_s=0.1),
@@ -316,7 +318,7 @@ def test_a_slot_is_filled_as_soon_as_it_is_free(settings: Settings, receiver: Re
 
 
 class PromptSender:
-    """Has every post answered by the time that it is asked."""
+    """A sender that has every post answered by the time of the query."""
 
     def __init__(self) -> None:
         self.counts: list[int] = []
@@ -331,7 +333,7 @@ class PromptSender:
         return found
 
 
-def test_slots_that_the_end_of_a_round_leaves_free_are_filled_at_once(settings: Settings) -> None:
+def test_slots_left_free_at_the_end_of_a_round_are_filled_at_once(settings: Settings) -> None:
     (first, _), (last, _) = sorted(register("http://127.0.0.1:9/", settings) for _ in range(2))
     emit(first, count=2 * START_WIDTH)
     emit(last)
@@ -345,7 +347,7 @@ def test_slots_that_the_end_of_a_round_leaves_free_are_filled_at_once(settings: 
     assert {status for status, *_ in log(first) + log(last)} == {"delivered"}
 
 
-def test_one_receiver_is_not_flooded_before_it_answers(settings: Settings) -> None:
+def test_a_receiver_is_not_flooded_before_it_answers(settings: Settings) -> None:
     with Receiver(Answer(head_delay_s=0.2, status=500)) as receiver:
         emit(register(receiver.url, settings)[0], count=8)
         Dispatcher(settings, total_s=60).ring()
@@ -353,7 +355,7 @@ def test_one_receiver_is_not_flooded_before_it_answers(settings: Settings) -> No
     assert len(receiver.hooks) == 8
 
 
-def test_what_becomes_due_during_a_drain_goes_out_with_it(settings: Settings, receiver: Receiver) -> None:
+def test_webhooks_that_become_due_during_a_drain_are_sent_with_it(settings: Settings, receiver: Receiver) -> None:
     release = threading.Event()
     with Receiver(Answer(hold=release)) as slow:
         emit(register(slow.url, settings)[0])
@@ -369,7 +371,7 @@ def test_what_becomes_due_during_a_drain_goes_out_with_it(settings: Settings, re
 # One at a time -----------------------------------------------------------------------------------------------
 
 
-def test_a_ring_during_a_drain_returns_at_once_and_makes_it_look_again(
+def test_a_notification_during_a_drain_returns_at_once_and_repeats_the_look(
     settings: Settings, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhooks, "POLL_S", 90)
@@ -381,13 +383,13 @@ def test_a_ring_during_a_drain_returns_at_once_and_makes_it_look_again(
         slow.wait_for(1)
         emit(shop)
         dispatcher.ring()
-        assert slow.under_way == 1, "it returned while the drain waits"
+        assert slow.under_way == 1, "the second run returned while the drain waited"
         receiver.wait_for(1, timeout_s=45)
         release.set()
         drain.join()
 
 
-def test_a_ring_at_the_very_end_of_a_drain_is_not_lost(
+def test_a_notification_at_the_very_end_of_a_drain_is_not_lost(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop, _ = register(receiver.url, settings)
@@ -405,7 +407,7 @@ def test_a_ring_at_the_very_end_of_a_drain_is_not_lost(
     assert len(receiver.hooks) == 1
 
 
-def test_two_processes_worth_of_dispatchers_send_each_once(settings: Settings, receiver: Receiver) -> None:
+def test_dispatchers_of_two_processes_send_each_webhook_once(settings: Settings, receiver: Receiver) -> None:
     for _ in range(4):
         emit(register(receiver.url, settings)[0], count=100)
     drains = [Background(Dispatcher(settings, slots=16).ring) for _ in range(2)]
@@ -431,7 +433,7 @@ Dispatcher(settings).ring()
 
 
 @pytest.mark.fresh_database
-def test_a_process_killed_in_mid_delivery_leaves_it_to_another(
+def test_a_process_killed_during_a_delivery_leaves_it_to_another(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings
 ) -> None:
     receiver.behaviour = lambda _: Answer(head_delay_s=30 if len(receiver.hooks) == 1 else 0)
@@ -445,7 +447,7 @@ def test_a_process_killed_in_mid_delivery_leaves_it_to_another(
     victim.wait()
 
     dispatcher.ring()
-    assert len(receiver.hooks) == 1, "the lease of the dead still holds"
+    assert len(receiver.hooks) == 1, "the dead process's lease still holds"
     move_clock(outbox.LEASE_S + 1)
     dispatcher.ring()
     first, second = receiver.hooks
@@ -454,7 +456,7 @@ def test_a_process_killed_in_mid_delivery_leaves_it_to_another(
     assert log(shop) == [("delivered", 1, 200, None)]
 
 
-def test_a_shutdown_lets_what_is_under_way_end_and_takes_nothing_new(
+def test_a_shutdown_finishes_attempts_under_way_and_begins_no_other(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release, wind_down = threading.Event(), webhooks.Drain._wind_down
@@ -477,7 +479,9 @@ def test_a_shutdown_lets_what_is_under_way_end_and_takes_nothing_new(
     assert one("SELECT count(*) FROM webhook_deliveries WHERE lease IS NOT NULL") == (0,)
 
 
-def test_what_does_not_end_in_time_is_given_back_uncounted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_that_does_not_end_in_time_is_returned_uncounted(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(webhooks, "WIND_DOWN_S", 0.3)
     with Receiver(Answer(head_delay_s=30)) as receiver:
         shop, _ = register(receiver.url, settings)
@@ -495,7 +499,7 @@ def _interrupt(drain: Background) -> None:
     raise_thread_exception(drain.thread.ident, Shutdown)  # type: ignore[no-untyped-call]
 
 
-def test_an_outcome_outlives_an_absence_of_the_database(
+def test_an_outcome_survives_an_outage_of_the_database(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhooks, "STORE_PAUSE_S", 0.01)
@@ -513,7 +517,7 @@ def test_an_outcome_outlives_an_absence_of_the_database(
     assert (len(receiver.hooks), log(shop)) == (1, [("delivered", 1, 200, None)])
 
 
-def test_an_outcome_that_comes_after_its_lease_is_anothers_business(
+def test_an_outcome_after_the_end_of_its_lease_does_not_count(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings
 ) -> None:
     shop, _ = register(receiver.url, settings)
@@ -531,7 +535,7 @@ def test_an_outcome_that_comes_after_its_lease_is_anothers_business(
     assert one("SELECT lease FROM webhook_deliveries") == (thief,)
 
 
-def test_one_that_is_leased_again_while_it_is_under_way_ends_well(settings: Settings, receiver: Receiver) -> None:
+def test_a_delivery_leased_again_while_under_way_ends_well(settings: Settings, receiver: Receiver) -> None:
     release = threading.Event()
     receiver.behaviour = lambda _: Answer(hold=release if len(receiver.hooks) == 1 else None)
     shop, _ = register(receiver.url, settings)

@@ -1,4 +1,4 @@
-"""How a process's slots are shared: wide for quick receivers, narrow for slow and dead ones, and always bounded."""
+"""Shares a process's slots: wide lanes for quick receivers, narrow ones for slow and dead ones."""
 
 import pytest
 
@@ -24,20 +24,20 @@ def test_a_quick_receiver_gets_a_wide_lane_up_to_the_limit() -> None:
     assert width(lanes) == WIDTH_MAX
 
 
-def test_a_failing_receiver_gets_a_narrow_lane_but_never_none() -> None:
+def test_a_failing_receiver_gets_a_narrow_lane_but_at_least_one_slot() -> None:
     lanes = Lanes()
     for _ in range(20):
         attempt(lanes, is_success=False)
     assert width(lanes) == 1
 
 
-def test_a_slow_success_narrows_as_a_failure_does() -> None:
+def test_a_slow_success_narrows_the_lane_like_a_failure() -> None:
     lanes = Lanes()
     attempt(lanes, took_s=SLOW_S)
     assert width(lanes) == START_WIDTH // 2
 
 
-def test_a_receiver_that_recovers_gets_its_width_back() -> None:
+def test_a_recovered_receiver_gets_its_width_back() -> None:
     lanes = Lanes()
     for _ in range(20):
         attempt(lanes, is_success=False)
@@ -46,7 +46,7 @@ def test_a_receiver_that_recovers_gets_its_width_back() -> None:
     assert width(lanes) == WIDTH_MAX
 
 
-def test_what_is_under_way_counts_against_the_lane() -> None:
+def test_attempts_under_way_count_against_the_lane() -> None:
     lanes = Lanes()
     for _ in range(START_WIDTH):
         lanes.enter("a")
@@ -55,7 +55,7 @@ def test_what_is_under_way_counts_against_the_lane() -> None:
     assert lanes.allowances() == {"a": 1}
 
 
-def test_a_lane_that_narrowed_below_what_is_under_way_allows_none() -> None:
+def test_a_lane_narrower_than_its_attempts_under_way_allows_no_more() -> None:
     lanes = Lanes()
     for _ in range(START_WIDTH):
         lanes.enter("a")
@@ -63,21 +63,21 @@ def test_a_lane_that_narrowed_below_what_is_under_way_allows_none() -> None:
     assert lanes.allowances() == {"a": 0}
 
 
-def test_giving_up_teaches_nothing() -> None:
+def test_a_returned_attempt_does_not_change_the_lane() -> None:
     lanes = Lanes()
     lanes.enter("a")
     lanes.give_up("a")
     assert width(lanes) == START_WIDTH
 
 
-def test_merchants_have_lanes_of_their_own() -> None:
+def test_merchants_have_their_own_lanes() -> None:
     lanes = Lanes()
     attempt(lanes, "dead", is_success=False)
     attempt(lanes, "quick")
     assert (width(lanes, "dead"), width(lanes, "quick")) == (START_WIDTH // 2, START_WIDTH * 2)
 
 
-def test_idle_lanes_are_remembered_in_bounded_number() -> None:
+def test_the_number_of_remembered_idle_lanes_is_bounded() -> None:
     lanes = Lanes()
     for number in range(IDLE_LANES_MAX + 10):
         attempt(lanes, str(number), is_success=False)
@@ -86,7 +86,7 @@ def test_idle_lanes_are_remembered_in_bounded_number() -> None:
     assert "0" not in known
 
 
-def test_slow_receivers_together_leave_slots_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_receivers_together_leave_slots_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes_module, "NARROW_BUSY_MAX", 3)
     lanes = Lanes()
     for merchant_id in "abcd":

@@ -1,4 +1,4 @@
-"""One webhook to one receiver, good or bad: what is sent, what counts as success, and where it never goes."""
+"""Sends one webhook to one receiver, good or bad: request, success, limits, and refused addresses."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def send(
     own_hosts: Sequence[str] = (),
     total_s: float = PATIENT_S,
 ) -> list[Outcome]:
-    """Send to one after the other with one Sender."""
+    """Send webhooks in succession with one Sender."""
     with Sender(allow_private=allow_private, own_hosts=own_hosts, total_s=total_s) as sender:
         outcomes = []
         for url in urls:
@@ -86,7 +86,7 @@ def answered(
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[list[str]]]:
-    """Names and their addresses, one list for each lookup; the last one stays."""
+    """Set the addresses of names, one list for each lookup; the last one stays."""
     known: dict[str, list[list[str]]] = {}
 
     def lookup(host: str, port: int, *_rest: object, **_more: object) -> list[Any]:
@@ -101,10 +101,10 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[list[str]]]:
     return known
 
 
-# What is sent ------------------------------------------------------------------------------------------------
+# The request ------------------------------------------------------------------------------------------------
 
 
-def test_a_webhook_is_what_the_specification_says() -> None:
+def test_a_webhook_has_the_form_of_the_specification() -> None:
     with Receiver() as receiver, Sender(allow_private=True, own_hosts=()) as sender:
         sent = post(f"{receiver.url}/a%2Fb?x=%C3%BC&y=1#gone")
         sender.send([sent])
@@ -156,17 +156,17 @@ def test_connections_are_kept_between_deliveries() -> None:
     assert receiver.connections == 1
 
 
-# What counts as success --------------------------------------------------------------------------------------
+# Success ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [200, 201, 204, 299])
-def test_any_2xx_is_success(status: int) -> None:
+def test_any_2xx_is_a_success(status: int) -> None:
     ((outcome,), _) = answered(Answer(status=status, body=b""))
     assert (outcome.status_code, outcome.error) == (status, None)
 
 
 @pytest.mark.parametrize("status", [300, 304, 400, 401, 404, 410, 429, 500, 503])
-def test_any_other_answer_is_failure(status: int) -> None:
+def test_any_other_status_is_a_failure(status: int) -> None:
     ((outcome,), _) = answered(Answer(status=status, body=b""))
     assert (outcome.status_code, outcome.error) == (status, f"answered {status}")
 
@@ -178,7 +178,7 @@ def test_redirects_are_not_followed(status: int) -> None:
         assert (outcome.error, len(receiver.hooks), elsewhere.hooks) == (f"answered {status}", 1, [])
 
 
-def test_nobody_listening_is_failure() -> None:
+def test_a_closed_port_is_a_failure() -> None:
     with Receiver() as receiver:
         url = receiver.url
     assert send(url)[0].error == "no connection"
@@ -190,7 +190,7 @@ def test_a_dropped_connection_is_one_failed_request() -> None:
     assert len(receiver.hooks) == 1
 
 
-def test_a_kept_connection_that_the_receiver_gave_up_is_replaced() -> None:
+def test_a_kept_connection_that_the_receiver_closed_is_replaced() -> None:
     answers = iter([Answer(), Answer(drop=True), Answer(status=201)])
     (outcomes, receiver) = answered(lambda _: next(answers), times=2)
     assert [outcome.status_code for outcome in outcomes] == [200, 201]
@@ -201,12 +201,12 @@ def test_a_kept_connection_that_the_receiver_gave_up_is_replaced() -> None:
     "raw",
     [b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/1.1 banana\r\n\r\n", b"HTTP/1.1 200 OK\r\nA: " + b"a" * 100_000 + b"\r\n\r\n"],
 )
-def test_what_is_no_http_is_failure(raw: bytes) -> None:
+def test_an_answer_that_is_not_http_is_a_failure(raw: bytes) -> None:
     ((outcome,), _) = answered(Answer(raw=raw))
     assert outcome.error == "the answer was no HTTP"
 
 
-def test_an_answer_that_breaks_off_is_failure() -> None:
+def test_an_interrupted_answer_is_a_failure() -> None:
     raw = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\nabc"
     ((outcome,), _) = answered(Answer(raw=raw))
     assert (outcome.status_code, outcome.error) == (200, "the answer broke off")
@@ -215,32 +215,32 @@ def test_an_answer_that_breaks_off_is_failure() -> None:
 # Bad receivers -----------------------------------------------------------------------------------------------
 
 
-def test_a_slow_head_ends_with_the_time_limit() -> None:
+def test_a_slow_head_ends_at_the_time_limit() -> None:
     ((outcome,), _) = answered(Answer(head_delay_s=60), total_s=TOTAL_S)
     assert (outcome.status_code, outcome.error) == (None, "timeout")
     assert TOTAL_S <= outcome.took_s < 30
 
 
-def test_a_slow_body_ends_with_the_time_limit() -> None:
+def test_a_slow_body_ends_at_the_time_limit() -> None:
     ((outcome,), _) = answered(Answer(repeat=600, piece_delay_s=0.1), total_s=2 * TOTAL_S)
     assert (outcome.status_code, outcome.error) == (200, "timeout")
     assert outcome.took_s < 30
 
 
-def test_the_second_try_on_a_new_connection_has_no_time_of_its_own() -> None:
+def test_the_second_try_on_a_new_connection_shares_the_time_limit() -> None:
     answers = iter([Answer(), Answer(drop=True, head_delay_s=0.8 * TOTAL_S), Answer(head_delay_s=0.8 * TOTAL_S)])
     (outcomes, _) = answered(lambda _: next(answers), times=2, total_s=TOTAL_S)
     assert outcomes[1].error == "timeout"
 
 
-def test_each_attempt_has_a_time_limit_of_its_own_and_its_worker_goes_on() -> None:
+def test_each_attempt_has_its_own_time_limit_and_the_worker_continues() -> None:
     answers = iter([Answer(head_delay_s=60), Answer(head_delay_s=60), Answer()])
     with (
         Receiver(lambda _: next(answers)) as receiver,
         Sender(allow_private=True, own_hosts=(), total_s=TOTAL_S) as sender,
         pytest.MonkeyPatch.context() as patched,
     ):
-        # One worker: what comes next is attempted by the one whose attempts were ended.
+        # With one worker: later webhooks are attempted by the one whose attempts were ended.
         patched.setattr(webhook_sender, "CROWD_MAX", 1)
         patched.setattr(webhook_sender, "YOUNG_S", 30)
         sender.send([post(receiver.url) for _ in range(3)])
@@ -249,14 +249,14 @@ def test_each_attempt_has_a_time_limit_of_its_own_and_its_worker_goes_on() -> No
     assert min(outcome.took_s for outcome in outcomes[:2]) >= TOTAL_S
 
 
-def test_an_endless_body_is_left_after_64_kib() -> None:
+def test_an_endless_body_is_abandoned_after_64_kib() -> None:
     ((outcome,), receiver) = answered(Answer(body=b"x" * 10_000, repeat=100_000))
     assert (outcome.status_code, outcome.error) == (200, None)
-    # What was on its way besides, in the buffers of two sockets.
+    # Bytes on their way, in the buffers of two sockets.
     assert receiver.sent_bytes < ANSWER_BYTES_MAX + 20_000_000
 
 
-def test_an_answer_up_to_the_limit_keeps_its_connection_and_a_much_longer_one_loses_it() -> None:
+def test_an_answer_up_to_the_limit_keeps_its_connection_and_a_longer_one_closes_it() -> None:
     for length, connections in ((ANSWER_BYTES_MAX, 1), (100 * ANSWER_BYTES_MAX, 2)):
         _, receiver = answered(Answer(body=b"x" * length), times=2)
         assert receiver.connections == connections
@@ -270,12 +270,12 @@ def test_an_answer_up_to_the_limit_keeps_its_connection_and_a_much_longer_one_lo
         b"HTTP/1.1 " + b"2" * 2_000_000,
     ],
 )
-def test_a_head_without_end_is_no_answer(raw: bytes) -> None:
+def test_an_endless_head_is_a_failure(raw: bytes) -> None:
     (outcome,), _ = answered(Answer(raw=raw))
     assert (outcome.status_code, outcome.error) == (None, "the answer was no HTTP")
 
 
-def test_promises_without_end_are_no_answer() -> None:
+def test_endless_informational_answers_are_a_failure() -> None:
     (outcome,), _ = answered(Answer(raw=b"HTTP/1.1 103 Early Hints\r\n\r\n" * 20_000))
     assert outcome.error is not None
     assert outcome.took_s < PATIENT_S / 2
@@ -288,7 +288,7 @@ def test_promises_without_end_are_no_answer() -> None:
         (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", (200, None)),
     ],
 )
-def test_of_heads_without_end_a_few_are_read(
+def test_only_a_few_endless_heads_are_read_at_once(
     monkeypatch: pytest.MonkeyPatch, head: bytes, told: tuple[int | None, str | None]
 ) -> None:
     read: list[object] = []
@@ -301,17 +301,17 @@ def test_of_heads_without_end_a_few_are_read(
     monkeypatch.setattr(DataQueue, "feed_data", feed_data)
     (outcome,), _ = answered(Answer(raw=head * 20_000))
     assert (outcome.status_code, outcome.error) == told
-    assert len(read) < 200, "all of it is read while no other delivery is"
+    assert len(read) < 200, "it is read whole while there is no other delivery"
 
 
-def test_chunks_without_end_are_left_after_64_kib() -> None:
+def test_endless_chunks_are_abandoned_after_64_kib() -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     (outcome,), _ = answered(Answer(raw=head + b"2000\r\n" + b"y" * 8192 + b"\r\n" + b"1\r\ny\r\n" * 100_000))
     assert (outcome.status_code, outcome.error) == (200, None)
 
 
 @pytest.mark.parametrize("body", [gzip.compress(b"0" * 30_000_000), b"no gzip at all"])
-def test_nothing_is_unpacked(body: bytes) -> None:
+def test_a_compressed_answer_is_not_unpacked(body: bytes) -> None:
     ((outcome,), _) = answered(Answer(headers=(("Content-Encoding", "gzip"),), body=body))
     assert (outcome.error, outcome.status_code) == (None, 200)
 
@@ -321,7 +321,7 @@ def test_bad_receivers_do_not_delay_a_good_one() -> None:
     receivers = [Receiver(answer).start() for answer in bad]
     with Receiver() as good, Sender(allow_private=True, own_hosts=(), total_s=90) as sender:
         sender.send([post(receiver.url) for receiver in receivers * 10] + [post(good.url) for _ in range(20)])
-        # All but those that take up their time limit.
+        # All but those that use up their time limit.
         outcomes = collect(sender, 40)
     for receiver in receivers:
         receiver.stop()
@@ -330,7 +330,7 @@ def test_bad_receivers_do_not_delay_a_good_one() -> None:
     assert max(outcome.took_s for outcome in outcomes) < 45
 
 
-def test_no_more_than_a_crowd_is_under_way_while_answers_come_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attempts_under_way_are_bounded_while_answers_come_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook_sender, "YOUNG_S", 30)
     monkeypatch.setattr(webhook_sender, "CROWD_MAX", 7)
     with (
@@ -343,7 +343,7 @@ def test_no_more_than_a_crowd_is_under_way_while_answers_come_quickly(monkeypatc
     assert len(receiver.hooks) == 30
 
 
-def test_what_waits_for_a_slow_receiver_makes_room_for_others() -> None:
+def test_attempts_waiting_for_a_slow_receiver_make_room_for_others() -> None:
     crowd = webhook_sender.CROWD_MAX
     with (
         Receiver(Answer(head_delay_s=90)) as slow,
@@ -356,7 +356,7 @@ def test_what_waits_for_a_slow_receiver_makes_room_for_others() -> None:
         assert slow.under_way_max == 3 * crowd
 
 
-def test_names_that_no_server_answers_for_leave_other_merchants_their_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_name_servers_leave_other_merchants_their_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
     release, look_up, count = threading.Event(), socket.getaddrinfo, 2 * LOOKUP_THREADS
 
     def wait(host: str, *rest: Any, **more: Any) -> list[Any]:
@@ -373,12 +373,12 @@ def test_names_that_no_server_answers_for_leave_other_merchants_their_lookups(mo
         sender.send([post(f"http://localhost:{quick.port}/", merchant_id="another shop")])
         quick.wait_for(1, timeout_s=30)
         release.set()
-        # And who had to wait has his turn, in the end.
+        # A delayed lookup gets its turn, in the end.
         outcomes = collect(sender, count + 1)
     assert sorted({str(outcome.error) for outcome in outcomes}) == ["None", "no connection"]
 
 
-def test_an_end_in_the_middle_drops_what_is_under_way() -> None:
+def test_closing_the_sender_drops_attempts_under_way() -> None:
     with Receiver(Answer(head_delay_s=5)) as receiver:
         with Sender(allow_private=True, own_hosts=()) as sender:
             sender.send([post(receiver.url)])
@@ -386,7 +386,7 @@ def test_an_end_in_the_middle_drops_what_is_under_way() -> None:
         assert sender.collect(0) == []
 
 
-def test_a_failure_nobody_thought_of_is_an_outcome_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> str:
         raise ZeroDivisionError
 
@@ -394,7 +394,7 @@ def test_a_failure_nobody_thought_of_is_an_outcome_too(monkeypatch: pytest.Monke
     assert send("http://127.0.0.1:9999/")[0].error == "the attempt failed"
 
 
-# Where it never goes -----------------------------------------------------------------------------------------
+# Refused addresses ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -412,25 +412,25 @@ def test_private_addresses_are_refused_in_every_spelling(host: str, *, is_endpoi
     assert str(outcome.error).startswith("refused: ")
 
 
-def test_even_in_development_a_callback_never_goes_to_this_machine() -> None:
+def test_even_in_development_a_callback_to_loopback_is_refused() -> None:
     with Receiver() as receiver:
         (outcome,) = send(receiver.url, allow_private=True, is_endpoint=False)
     assert (outcome.error, receiver.connections) == ("refused: the address is private or reserved", 0)
 
 
-def test_a_name_that_leads_inside_is_refused(names: dict[str, list[list[str]]]) -> None:
+def test_a_name_that_resolves_to_a_private_address_is_refused(names: dict[str, list[list[str]]]) -> None:
     names["shop.example"] = [["127.0.0.1"]]
     (outcome,) = send("https://shop.example/", allow_private=False)
     assert outcome.error == "refused: the name leads to a private or reserved address"
 
 
-def test_one_private_address_among_public_ones_is_enough(names: dict[str, list[list[str]]]) -> None:
+def test_a_name_with_one_private_address_is_refused(names: dict[str, list[list[str]]]) -> None:
     names["shop.example"] = [[PUBLIC, "127.0.0.1"]]
     (outcome,) = send("https://shop.example/", allow_private=False)
     assert outcome.error == "refused: the name leads to a private or reserved address"
 
 
-def test_a_name_is_looked_up_once_and_what_was_checked_is_connected_to(
+def test_a_name_is_looked_up_once_and_the_checked_address_is_connected_to(
     names: dict[str, list[list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names["shop.example"] = [[PUBLIC], ["127.0.0.1"]]
@@ -446,7 +446,7 @@ def test_a_name_is_looked_up_once_and_what_was_checked_is_connected_to(
     assert len(names["shop.example"]) == 1
 
 
-def test_an_unknown_name_is_failure(names: dict[str, list[list[str]]]) -> None:
+def test_an_unknown_name_is_a_failure(names: dict[str, list[list[str]]]) -> None:
     del names
     assert send("https://shop.example/", allow_private=False)[0].error == "the name was not found"
 
@@ -463,7 +463,7 @@ def test_an_unknown_name_is_failure(names: dict[str, list[list[str]]]) -> None:
         "https://sluice.example/v1/payment",
     ],
 )
-def test_urls_that_registration_would_refuse_are_refused_again(url: str) -> None:
+def test_urls_refused_at_registration_are_refused_again(url: str) -> None:
     (outcome,) = send(url, allow_private=False, own_hosts=["sluice.example"])
     assert str(outcome.error).startswith("refused: ")
 
@@ -473,7 +473,7 @@ def test_urls_that_registration_would_refuse_are_refused_again(url: str) -> None
 
 @pytest.fixture
 def shop_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, list[list[str]]]) -> Iterator[Receiver]:
-    """A receiver at shop.example and wrong.example with a certificate for the former, whose issuer is trusted."""
+    """Run a receiver at shop.example and wrong.example with a trusted certificate for the former."""
     names["shop.example"] = names["wrong.example"] = [["127.0.0.1"]]
     with Receiver(tls=_serving(*_certificate(tmp_path), monkeypatch)) as receiver:
         yield receiver
@@ -511,19 +511,19 @@ def _certificate(folder: Path, *, from_days: int = -1, until_days: int = 1) -> t
     return paths
 
 
-def test_tls_is_checked_against_the_name_although_the_address_is_connected_to(shop_tls: Receiver) -> None:
+def test_tls_verifies_the_name_and_not_the_connected_address(shop_tls: Receiver) -> None:
     right, wrong = send(f"https://shop.example:{shop_tls.port}/", f"https://wrong.example:{shop_tls.port}/")
     assert (right.error, wrong.error) == (None, "TLS failed")
     assert [hook.headers["host"] for hook in shop_tls.hooks] == [f"shop.example:{shop_tls.port}"]
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(shop_tls: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_untrusted_certificate_is_refused(shop_tls: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aiohttp.connector._SSL_CONTEXT_VERIFIED", ssl.create_default_context())
     (outcome,) = send(f"https://shop.example:{shop_tls.port}/")
     assert (outcome.error, shop_tls.hooks) == ("TLS failed", [])
 
 
-def test_a_callback_does_not_ride_on_an_endpoints_connection(shop_tls: Receiver) -> None:
+def test_a_callback_does_not_reuse_an_endpoints_connection(shop_tls: Receiver) -> None:
     url = f"https://shop.example:{shop_tls.port}/"
     with Sender(allow_private=True, own_hosts=(), total_s=PATIENT_S) as sender:
         sender.send([post(url)])
@@ -534,7 +534,7 @@ def test_a_callback_does_not_ride_on_an_endpoints_connection(shop_tls: Receiver)
 
 
 @pytest.mark.parametrize(("from_days", "until_days"), [(-2, -1), (1, 2)])
-def test_a_certificate_that_is_not_in_force_is_refused(
+def test_an_expired_or_future_certificate_is_refused(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     names: dict[str, list[list[str]]],
@@ -549,26 +549,26 @@ def test_a_certificate_that_is_not_in_force_is_refused(
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
-def test_protocols_that_are_broken_are_not_spoken(
+def test_broken_protocol_versions_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, list[list[str]]], version: ssl.TLSVersion
 ) -> None:
     names["shop.example"] = [["127.0.0.1"]]
     serving = _serving(*_certificate(tmp_path), monkeypatch)
     with warnings.catch_warnings():
-        # The server offers what it should not, and Python says so.
+        # Python warns that the server offers a broken version.
         warnings.simplefilter("ignore", DeprecationWarning)
         serving.minimum_version = serving.maximum_version = version
         serving.set_ciphers("ALL:@SECLEVEL=0")
-        assert _speaks(serving, version), "the server could speak it"
+        assert _speaks(serving, version), "the server offers it"
     with Receiver(tls=serving) as receiver:
         (outcome,) = send(f"https://shop.example:{receiver.port}/")
-    # Which of the two depends on whether the server says goodbye.
+    # Which of the two depends on whether the server closes the session properly.
     assert outcome.error in {"TLS failed", "no connection"}
     assert (outcome.status_code, receiver.hooks) == (None, [])
 
 
 def _speaks(serving: ssl.SSLContext, version: ssl.TLSVersion) -> bool:
-    """Whether a client that is as lax as the server gets through to it, all in memory."""
+    """Return True if a client as lax as the server connects to it, all in memory."""
     lax = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     lax.check_hostname, lax.verify_mode = False, ssl.CERT_NONE
     lax.minimum_version = lax.maximum_version = version
@@ -582,7 +582,7 @@ def _speaks(serving: ssl.SSLContext, version: ssl.TLSVersion) -> bool:
     return client.version() == server.version() is not None
 
 
-def test_plain_http_where_tls_should_be_is_refused(names: dict[str, list[list[str]]]) -> None:
+def test_plain_http_on_an_https_port_is_refused(names: dict[str, list[list[str]]]) -> None:
     names["shop.example"] = [["127.0.0.1"]]
 
     def answer_plainly() -> None:
@@ -599,7 +599,7 @@ def test_plain_http_where_tls_should_be_is_refused(names: dict[str, list[list[st
     assert (outcome.status_code, outcome.error) == (None, "TLS failed")
 
 
-def test_a_handshake_that_never_ends_ends_with_the_time_limit(names: dict[str, list[list[str]]]) -> None:
+def test_an_endless_handshake_ends_at_the_time_limit(names: dict[str, list[list[str]]]) -> None:
     names["shop.example"] = [["127.0.0.1"]]
     with socket.create_server(("127.0.0.1", 0)) as silent:
         (outcome,) = send(f"https://shop.example:{silent.getsockname()[1]}/", total_s=TOTAL_S)

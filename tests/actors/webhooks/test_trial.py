@@ -1,4 +1,4 @@
-"""Trying an endpoint beside deliveries and sales: places of its own, no transaction, an answer that is kept."""
+"""Tries an endpoint while deliveries and sales go on: bounded places, no transaction, a stored response."""
 
 from __future__ import annotations
 
@@ -69,23 +69,23 @@ def in_threads(merchants: list[UUID]) -> list[dict[str, Any] | type[Exception]]:
         return list(pool.map(run, merchants))
 
 
-def test_it_runs_where_no_sale_waits_for_it() -> None:
+def test_a_trial_runs_on_a_queue_without_sales() -> None:
     assert REGISTRY["try_webhook"].queue == "bulk"
     assert "actors.webhooks.trial" in QUEUES["bulk"]
 
 
-def test_a_worker_has_threads_left_when_all_trials_hang() -> None:
+def test_a_worker_has_free_threads_while_all_trials_hang() -> None:
     words = read_procfile(ROOT / "Procfile")["bulk"].split()
     assert int(words[words.index("-t") + 1]) >= TRIALS_MAX + 2
 
 
-def test_more_trials_than_places_are_refused_at_once(settings: Settings) -> None:
+def test_trials_beyond_the_places_are_refused_at_once(settings: Settings) -> None:
     release = threading.Event()
     with Receiver(Answer(hold=release)) as slow, ThreadPoolExecutor(1) as pool:
         first = pool.submit(in_threads, [shop(slow.url, settings) for _ in range(TRIALS_MAX)])
         slow.wait_for(TRIALS_MAX)
         refused = in_threads([shop(slow.url, settings) for _ in range(3)])
-        assert slow.under_way == TRIALS_MAX, "they were refused while the others wait"
+        assert slow.under_way == TRIALS_MAX, "they were refused while the others waited"
         release.set()
         outcomes = first.result()
     assert refused == [GatewayBusy] * 3
@@ -104,8 +104,8 @@ def test_a_place_is_free_again_after_every_outcome(settings: Settings, receiver:
     assert attempt(shop(receiver.url, settings))["delivered"] is True
 
 
-def test_deliveries_go_on_beside_trials(settings: Settings, receiver: Receiver) -> None:
-    from actors.webhooks.deliver import Dispatcher  # noqa: PLC0415 - what runs beside, in this test alone
+def test_deliveries_continue_while_trials_run(settings: Settings, receiver: Receiver) -> None:
+    from actors.webhooks.deliver import Dispatcher  # noqa: PLC0415 - deliveries run only in this test
 
     release = threading.Event()
     with Receiver(Answer(hold=release)) as slow:
@@ -118,7 +118,7 @@ def test_deliveries_go_on_beside_trials(settings: Settings, receiver: Receiver) 
             outbox.emit(healthy, "invoice.paid", uuid7(), "{}")
         Dispatcher(settings).ring()
         assert len(receiver.hooks) == 1
-        assert slow.under_way == TRIALS_MAX, "it went out while the trials wait"
+        assert slow.under_way == TRIALS_MAX, "it was sent while the trials waited"
         release.set()
         trials.join()
 
@@ -130,7 +130,7 @@ def test_nothing_is_sent_inside_a_transaction(settings: Settings, receiver: Rece
     assert receiver.hooks == []
 
 
-def test_an_answer_that_was_lost_is_found_again(settings: Settings, receiver: Receiver) -> None:
+def test_a_lost_response_is_found_again(settings: Settings, receiver: Receiver) -> None:
     merchant_id = shop(receiver.url, settings)
     call = info(merchant_id)
     answer = attempt(merchant_id, call)
@@ -139,7 +139,7 @@ def test_an_answer_that_was_lost_is_found_again(settings: Settings, receiver: Re
         attempt(merchant_id, call)
 
 
-def test_a_receiver_that_never_answers_ends_with_the_time_limit(
+def test_a_receiver_that_never_answers_ends_at_the_time_limit(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = webhook_trials.Sender
