@@ -4,7 +4,7 @@ from api.http.worker import serving
 from core.settings.settings import load_settings
 
 _settings = load_settings(role="web")
-# A platform's router comes from outside; a development stack is nobody else's business.
+# Production is reached from outside, by a platform's router; a development stack only from its own machine.
 _host = "127.0.0.1" if _settings.environment == "development" else "0.0.0.0"  # noqa: S104
 
 bind = f"{_host}:{_settings.port}"

@@ -1,4 +1,4 @@
-"""The tests. What measures them comes before all that it looks at."""
+"""The tests. The coverage tool is imported before all modules that it measures."""
 
 from tests import coverage
 

@@ -75,7 +75,7 @@ def _logs_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The doorbells that were rung, "actor:argument": nobody answers, unless a test or a broker rings otherwise."""
+    """Return the notifications of actors, "actor:argument"; they reach no actor unless a test sends them."""
     bells: list[str] = []
     monkeypatch.setattr("models.db.bells._Process.quiet_until", 0.0)
     monkeypatch.setattr("models.db.bells._Process.send", lambda *bell: bells.append(":".join(bell)))
@@ -84,7 +84,7 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _no_signer_fills_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nobody wait for addresses that no signer makes."""
+    """Do not wait for addresses that no signer makes."""
     monkeypatch.setattr(address_pool, "WAIT_S", 0.0)
 
 
@@ -96,17 +96,17 @@ def _no_node_is_slow_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_post_office(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nobody write e-mails of their own accord, unless a test gives the actors a mail server."""
+    """Send no e-mails, unless a test gives the actors a mail server."""
     monkeypatch.setattr("models.merchants.emails._Process.post", None)
 
 
 def pytest_collection() -> None:
-    """Look for no garbage while ten thousand tests are gathered: there is none, and looking takes half of the time."""
+    """Collect no garbage while ten thousand tests are gathered: it would find nothing, and take half of the time."""
     gc.disable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with whole stories, then the other long files: at the end nobody waits for a lone one."""
+    """Begin with whole stories, then the other long files, so that the run does not end with a single long one."""
     gc.freeze()
     gc.enable()
     items.sort(key=lambda item: (not FIRST & {*item.path.parts, item.path.stem}, item.path.stem not in SECOND))
@@ -124,7 +124,7 @@ class _ByFile(LoadFileScheduling):
         return ONE_STACK if nodeid.startswith(ONE_STACK) else super()._split_scope(nodeid)
 
 
-# Without xdist nobody asks.
+# Not called without xdist.
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _ByFile:
     """Give one process what shares a stack, and else a file."""
@@ -176,7 +176,7 @@ def postgres(server_folder: Path, leash: Leash) -> Iterator[Postgres]:
         # Statistics that come by themselves would change the plans of some tests on some days.
         cursor.execute("ALTER SYSTEM SET autovacuum = off")
         cursor.execute("SELECT pg_reload_conf()")
-        # Each session proves its password anew: four thousand rounds of it take longer than most tests.
+        # Each session proves its password again: four thousand rounds of it take longer than most tests.
         cursor.execute("SET scram_iterations = 1")
         cursor.execute("ALTER ROLE CURRENT_USER PASSWORD %s", (parse_dsn(server.url)["password"],))
         make_owner(cursor, server)
@@ -313,7 +313,7 @@ def anvil_program() -> Path:
 
 @pytest.fixture(scope="session")
 def bitcoind_program() -> Path:
-    """A real bitcoind: BITCOIND's, PATH's, or one unpacked of Debian's; where none can be had, our own stands in."""
+    """Return a real bitcoind: from BITCOIND, PATH, or unpacked from Debian; if none can be had, our own node."""
     from cli.embedded.bitcoin.program import OWN, find_node  # noqa: PLC0415  as above
     from tests.peers.bitcoind.debian import NoBitcoindError, debians_bitcoind  # noqa: PLC0415  as above
 
@@ -330,13 +330,13 @@ def bitcoind_program() -> Path:
 
 @pytest.fixture
 def bitcoind(bitcoind_program: Path, tmp_path: Path, leash: Leash) -> Iterator[Callable[[], BitcoinNode]]:
-    """Starts real nodes on regtest: bitcoind() answers at .url, and makes a block when it is told to."""
+    """Starts real nodes on regtest: bitcoind() answers at .url, and makes a block on request."""
     yield from _bitcoin_nodes(bitcoind_program, tmp_path / "real", leash)
 
 
 @pytest.fixture
 def regtest(tmp_path: Path, leash: Leash) -> Iterator[Callable[[], BitcoinNode]]:
-    """Starts our own nodes on regtest, which stand in for real ones on a machine without."""
+    """Starts our own nodes on regtest, which replace real ones on a machine without bitcoind."""
     from cli.embedded.bitcoin.program import OWN  # noqa: PLC0415  most tests need no chain
 
     yield from _bitcoin_nodes(OWN, tmp_path / "own", leash)

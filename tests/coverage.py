@@ -26,7 +26,7 @@ COVERED: Final = ("core/money.py", "core/*/states.py", "models/ledger/*.py", "mo
 UNREACHABLE: Final = re.compile(r"assert_never\(|raise LookupError\(.*(vanished while it was|does not tell)")
 # A file, its line, and which way a branch goes from there if that is no line.
 Mark = tuple[str, int, str]
-# What was met: here, and in xdist's processes, which tell it at their end.
+# The marks that were reached: here, and in xdist's processes, which report them at their end.
 met: set[Mark] = set()
 
 
@@ -71,7 +71,7 @@ def covered() -> dict[str, Path]:
 
 
 def missed() -> list[Mark]:
-    """Return the marks that nobody met, in the order of the files."""
+    """Return the marks that no test reached, in the order of the files."""
     wanted = {mark for file in covered().values() for mark in Marked(file, str(file.relative_to(ROOT))).marks}
     return sorted(wanted - met)
 
@@ -111,7 +111,7 @@ def pytest_testnodedown(node: object) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail the run in which something was missed; one of xdist's processes only tells what it met."""
+    """Fail a run with missed marks; a process of xdist only reports the marks that it reached."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["met"] = sorted(met)
     elif missed() and session.exitstatus == pytest.ExitCode.OK:

@@ -1,4 +1,4 @@
-"""The marks of `make coverage`: what they call reached, and that a run in which something was missed is red."""
+"""The marks of `make coverage`: which ones count as reached, and that a run with missed ones fails."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ ROOT: Final = Path(__file__).parents[1]
 FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli")
 NAMES_MAX: Final = 20
 
-# What is imported for types alone though no circle would close, and why.
+# Imports that are for types alone though they would close no circle, with the reason.
 LATE: Final = {
     ("chains.evm.spends.fate", "web3"): "chains.evm.spends.library alone loads web3, and silences what it warns of",
     ("chains.evm.spends.library", "web3"): "half a second and 34 MB, at first use",
@@ -34,7 +34,7 @@ def folders(top: str) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
-    """What imports what when it runs: imports for types alone are none."""
+    """Return the imports of each module at run time, without those for types alone."""
     return grimp.build_graph(
         *FLOORS, include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
     )

@@ -1,4 +1,4 @@
-"""What a wheel of this tree holds: the folders that the operator was told of, their files, and one command."""
+"""The contents of a wheel of this tree: the folders that operators expect, their files, and one command."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_wheel_has_every_file_that_is_no_code(told: dict[str, Any], tops: set[
         for pattern in names
     }
     files = {str(file.relative_to(ROOT)) for top in tops for file in (ROOT / top).rglob("*") if file.is_file()}
-    # What make lock reads stays here.
+    # Files that only `make lock` reads are not in the wheel.
     others = {file for file in files if not file.endswith((".py", ".pyc", ".in"))}
 
     assert others

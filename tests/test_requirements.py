@@ -1,4 +1,4 @@
-"""What the code imports and what requirements*.in name are the same, apart from what is told here with its reason."""
+"""The imports of the code and the names in requirements*.in agree, except for those listed here with a reason."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 ROOMS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli")
 OURS: Final = {*ROOMS, "tests", "bench"}
-# It stands on servers and tools that no operator installs.
+# It needs servers and tools that no operator installs.
 STACK: Final = ROOT / "cli" / "embedded"
 
 # Modules whose wheel does not say that it holds them.

@@ -35,7 +35,7 @@ class NewBatch(Struct, kw_only=True):
 
 
 class CreateBatch(Request, kw_only=True, omit_defaults=True):
-    """What all batches have in common."""
+    """The common part of all batches."""
 
     refusals: ClassVar = {"on_error": BatchBadOnError}
     # The field that holds the items.
@@ -43,7 +43,10 @@ class CreateBatch(Request, kw_only=True, omit_defaults=True):
 
     on_error: Annotated[
         Literal["continue", "stop", ""],
-        Meta(description="stop: in order, and after the first failure the rest is skipped. By default continue."),
+        Meta(
+            description="stop: items are handled in order, and the first failure skips the rest; continue: each"
+            " item is handled. Default continue."
+        ),
     ] = "continue"
 
     def orders(self) -> list[Any]:
@@ -70,7 +73,7 @@ class CreatePaymentBatch(CreateBatch, kw_only=True, omit_defaults=True):
         list[Any],
         Meta(
             extra_json_schema=items_of(CreatePayment, items_max=ITEMS_MAX),
-            description="As POST /v1/payment takes them; a malformed one fails alone.",
+            description="1 to 5000 payments, in the form of POST /v1/payment. A malformed one fails alone.",
         ),
     ]
 
@@ -85,7 +88,7 @@ class CreatePayoutBatch(CreateBatch, kw_only=True, omit_defaults=True):
         list[Any],
         Meta(
             extra_json_schema=items_of(CreatePayout, items_max=ITEMS_MAX),
-            description="As POST /v1/payout takes them; a malformed one fails alone.",
+            description="1 to 5000 payouts, in the form of POST /v1/payout. A malformed one fails alone.",
         ),
     ]
 
@@ -100,21 +103,24 @@ class CreateRefundBatch(CreateBatch, kw_only=True, omit_defaults=True):
         list[Any],
         Meta(
             extra_json_schema=items_of(CreateRefund, items_max=ITEMS_MAX),
-            description="As POST /v1/payment/refund takes them; a malformed one fails alone.",
+            description="1 to 5000 refunds, in the form of POST /v1/payment/refund. A malformed one fails alone.",
         ),
     ]
 
 
 class BatchLookup(Request, kw_only=True, omit_defaults=True):
-    """Which batch is meant, and which of its items are shown (POST /v1/batch/info)."""
+    """A batch and a range of its items (POST /v1/batch/info)."""
 
     refusals: ClassVar = {"batch_id": BatchBadId}
 
-    batch_id: Annotated[UuidText, Meta(description="As its creation answered.", min_length=1)]
-    limit: Annotated[int, Meta(description="Items shown: 1 to 5000; anything else, and no limit, is all.")] | None = (
-        None
-    )
-    offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="Items passed over, from the first.")] = 0
+    batch_id: Annotated[UuidText, Meta(description="The batch's identifier.", min_length=1)]
+    limit: (
+        Annotated[int, Meta(description="The number of items to show: 1 to 5000. Default, and any other value: all.")]
+        | None
+    ) = None
+    offset: Annotated[
+        int, Meta(ge=0, le=OFFSET_MAX, description="The number of items to skip, from the first. Default 0.")
+    ] = 0
 
     @property
     def size(self) -> int:
@@ -125,7 +131,7 @@ class BatchLookup(Request, kw_only=True, omit_defaults=True):
 def message(batch: CreateBatch) -> NewBatch:
     """Return the message that carries a batch to its actor.
 
-    The standard library writes the items: whatever number or text it has read, it writes so that it reads it again.
+    The standard library writes the items: numbers and texts survive its reading and writing unchanged.
     """
     orders = batch.orders()
     return NewBatch(
@@ -144,47 +150,52 @@ def _shown_order_id(order: object) -> str:
 
 
 class BatchCreated(Answer, kw_only=True):
-    """A batch that was taken."""
+    """An accepted batch."""
 
     batch_id: Annotated[UuidText, Meta(description="The batch's identifier.")]
-    kind: Annotated[BatchKind, Meta(description="What its items are.")]
-    count: Annotated[int, Meta(description="Items taken.", examples=[2])]
-    status: Annotated[Literal["pending"], Meta(description="pending: nothing is done yet.")]
+    kind: Annotated[BatchKind, Meta(description="The kind of its items.")]
+    count: Annotated[int, Meta(description="The number of accepted items.", examples=[2])]
+    status: Annotated[Literal["pending"], Meta(description="pending: no item has been handled yet.")]
 
 
 class BatchItemError(Answer, kw_only=True):
-    """Why an item failed, as its own endpoint would have answered."""
+    """The error of an item, as its own endpoint would have returned it."""
 
-    code: Annotated[str, Meta(description="batch.skipped: an item before it failed.", examples=["payment.bad_amount"])]
-    message: Annotated[str, Meta(description="In words, which may change.")]
+    code: Annotated[
+        str,
+        Meta(description="The error's code. batch.skipped: an earlier item failed.", examples=["payment.bad_amount"]),
+    ]
+    message: Annotated[str, Meta(description="The error in words. The wording may change.")]
 
 
 class BatchItem(Answer, kw_only=True):
     """One item of a batch."""
 
-    index: Annotated[int, Meta(description="Its place in the request, from 0.")]
-    order_id: Annotated[str, Meta(description="As sent; empty where it had none.")]
-    status: Annotated[Literal["pending", "success", "error"], Meta(description="pending until its turn has come.")]
+    index: Annotated[int, Meta(description="The item's place in the request, from 0.")]
+    order_id: Annotated[str, Meta(description="The item's order_id; empty if it has none.")]
+    status: Annotated[
+        Literal["pending", "success", "error"], Meta(description="pending: the item has not been handled yet.")
+    ]
     result: Annotated[
         Annotated[dict[str, Any], Meta(extra_json_schema=_RESULTS)] | None,
-        Meta(description="The object as it was created; null without success."),
+        Meta(description="The created object; null unless status is success."),
     ]
-    error: Annotated[BatchItemError | None, Meta(description="Why it failed; null unless it did.")]
+    error: Annotated[BatchItemError | None, Meta(description="The reason of the failure; null unless status is error.")]
 
 
 class BatchInfo(Answer, kw_only=True):
-    """A batch with the outcome of its items, in their order."""
+    """A batch with the results of its items, in their order."""
 
     batch_id: Annotated[UuidText, Meta(description="The batch's identifier.")]
-    kind: Annotated[BatchKind, Meta(description="What its items are.")]
+    kind: Annotated[BatchKind, Meta(description="The kind of its items.")]
     status: Annotated[
         Literal["pending", "processing", "completed"],
-        Meta(description="completed: all items are handled, whether or not they succeeded."),
+        Meta(description="completed: all items are handled, with or without success."),
     ]
-    on_error: Annotated[OnError, Meta(description="What a failure does to the items after it.")]
-    count: Annotated[int, Meta(description="Items in all.")]
-    succeeded: Annotated[int, Meta(description="Items that succeeded so far.")]
-    failed: Annotated[int, Meta(description="Items that failed, those skipped included.")]
-    created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
-    completed_at: Annotated[str | None, Meta(description="ISO 8601 in UTC; null until it is completed.")]
-    items: Annotated[list[BatchItem], Meta(description="Those asked for, in the request's order.")]
+    on_error: Annotated[OnError, Meta(description="stop: a failure skips the items after it; continue: it does not.")]
+    count: Annotated[int, Meta(description="The number of all items.")]
+    succeeded: Annotated[int, Meta(description="The number of successful items so far.")]
+    failed: Annotated[int, Meta(description="The number of failed items so far, with the skipped ones.")]
+    created_at: Annotated[str, Meta(description="Time in ISO 8601, UTC.", examples=["2026-01-31T12:00:00.000Z"])]
+    completed_at: Annotated[str | None, Meta(description="Time in ISO 8601, UTC; null until the batch is completed.")]
+    items: Annotated[list[BatchItem], Meta(description="The requested range of items, in the order of the batch.")]

@@ -14,29 +14,31 @@ class CurrencyNetwork(Answer, kw_only=True):
     """A network that carries a coin."""
 
     network: NetworkCode
-    contract: Annotated[str | None, Meta(description="null for the network's own coin.")]
-    decimals: Annotated[int, Meta(description="Decimal places of the token's smallest unit there.")]
-    precision: Annotated[int, Meta(description="Decimal places that an amount may have there.")]
-    min_minor: Annotated[str, Meta(description="The smallest deposit, in minor units of this network's token.")]
-    confirmations: Annotated[int, Meta(description="Confirmations from which a deposit is credited.")]
-    maturity: Annotated[int, Meta(description="Confirmations from which it can be spent.")]
-    is_available: Annotated[bool, Meta(description="Whether it can be paid in now.")]
+    contract: Annotated[str | None, Meta(description="The token's contract; null for the network's own coin.")]
+    decimals: Annotated[int, Meta(description="The decimal places of the coin on this network.")]
+    precision: Annotated[int, Meta(description="The decimal places that an amount may have on this network.")]
+    min_minor: Annotated[
+        str, Meta(description="The smallest deposit that counts, in the coin's smallest units on this network.")
+    ]
+    confirmations: Annotated[int, Meta(description="Confirmations that a deposit needs to be credited.")]
+    maturity: Annotated[int, Meta(description="Confirmations from which the credit can be spent.")]
+    is_available: Annotated[bool, Meta(description="true if payments in it are possible now.")]
 
 
 class Currency(Answer, kw_only=True):
     """A coin to be paid in."""
 
     currency: CoinCode
-    name: Annotated[str, Meta(description="Its name in words.")]
-    networks: Annotated[list[CurrencyNetwork], Meta(description="Those that carry it.")]
+    name: Annotated[str, Meta(description="The coin's name.")]
+    networks: Annotated[list[CurrencyNetwork], Meta(description="The networks that carry the coin.")]
 
 
 class PricingCurrency(Answer, kw_only=True):
     """A currency to set prices in."""
 
     currency: Annotated[str, Meta(description="The currency's code.")]
-    kind: Annotated[Literal["fiat", "crypto"], Meta(description="fiat: money of a state; crypto: a coin.")]
-    precision: Annotated[int, Meta(description="Decimal places that a price may have.")]
+    kind: Annotated[Literal["fiat", "crypto"], Meta(description="fiat: a fiat currency; crypto: a coin.")]
+    precision: Annotated[int, Meta(description="The decimal places that a price may have.")]
 
 
 class Currencies(Answer, kw_only=True):

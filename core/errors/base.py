@@ -15,8 +15,8 @@ SERVER_ERROR: Final = 500
 class DomainError(Exception):
     """A refusal with a code of the specification's error table.
 
-    A subclass names its code and HTTP status in its class statement; its docstring is the default message, so that
-    the two cannot drift apart. `retryable` tells a caller that the same request may succeed later.
+    A subclass gives its code and HTTP status in its class statement; its docstring is the default message, so that
+    the two cannot differ. `retryable`: the same request may succeed later.
     """
 
     code: ClassVar[str]

@@ -14,7 +14,7 @@ from core.net.requests import Request
 
 
 class AllowlistChange(Request, kw_only=True, omit_defaults=True):
-    """The source addresses to allow (POST /v1/ip-allowlist)."""
+    """The source addresses that may use your keys (POST /v1/ip-allowlist)."""
 
     refusals: ClassVar = {"ips": AllowlistBadIp}
 
@@ -23,7 +23,8 @@ class AllowlistChange(Request, kw_only=True, omit_defaults=True):
             list[Annotated[str, Meta(examples=["203.0.113.7", "198.51.100.0/24"])]],
             Meta(
                 max_length=allowlist.ENTRIES_MAX,
-                description="Addresses, and networks in CIDR notation. Without it the list is read; [] ends it.",
+                description="IP addresses, and networks in CIDR notation. Omit it to read the list; [] allows all"
+                " addresses.",
             ),
         ]
         | None
@@ -42,36 +43,53 @@ class SetAllowlist(Struct, kw_only=True):
 
 
 class IpAllowlist(Answer, kw_only=True):
-    """The source addresses from which a merchant's keys may sign; none stands for all."""
+    """The source addresses that may use your keys; an empty list allows all."""
 
-    ips: Annotated[list[str], Meta(description="Addresses, and networks in CIDR notation.")]
+    ips: Annotated[list[str], Meta(description="IP addresses, and networks in CIDR notation.")]
 
 
 class BalanceItem(Answer, kw_only=True):
-    """What a merchant holds of one coin, over all its networks."""
+    """A merchant's balance of one coin, over all its networks."""
 
     currency: CoinCode
-    available: Annotated[str, Meta(description="What can be spent.", examples=["98.125"])]
-    maturing: Annotated[str, Meta(description="Credited, not yet deep enough in the chain.", examples=["0"])]
-    payout_held: Annotated[str, Meta(description="Set aside for payouts and payout links under way.", examples=["0"])]
-    hold: Annotated[str, Meta(description="Shares of split rules that wait for their release.", examples=["0"])]
+    available: Annotated[str, Meta(description="The amount that can be spent.", examples=["98.125"])]
+    maturing: Annotated[
+        str,
+        Meta(
+            description="The amount that is credited, but needs more confirmations before it can be spent.",
+            examples=["0"],
+        ),
+    ]
+    payout_held: Annotated[
+        str, Meta(description="The amount that is held for unfinished payouts and payout links.", examples=["0"])
+    ]
+    hold: Annotated[str, Meta(description="Shares of split rules that wait for the end of their hold.", examples=["0"])]
     debt: Annotated[
-        str, Meta(description="Owed after a reorg took what was spent already; repaid first.", examples=["0"])
+        str,
+        Meta(
+            description="The amount that you owe because a reorg removed a deposit that was already spent. New"
+            " credits repay it first.",
+            examples=["0"],
+        ),
     ]
     total: Annotated[str, Meta(description="available + maturing + payout_held + hold - debt.", examples=["98.125"])]
 
 
 class PersonalItem(Answer, kw_only=True):
-    """What the merchant's owner holds of one coin."""
+    """The owner's personal balance of one coin."""
 
     currency: CoinCode
-    available: Annotated[str, Meta(description="What is there.", examples=["0"])]
+    available: Annotated[str, Meta(description="The amount that can be spent.", examples=["0"])]
 
 
 class Balance(Answer, kw_only=True):
-    """Every coin, always."""
+    """The balances of all coins."""
 
-    items: Annotated[list[BalanceItem], Meta(description="The merchant's, in amounts of each coin.")]
+    items: Annotated[list[BalanceItem], Meta(description="The merchant's balances, in amounts of each coin.")]
     personal: Annotated[
-        list[PersonalItem], Meta(description="The owner's, which all of his merchants share; empty without an owner.")
+        list[PersonalItem],
+        Meta(
+            description="The owner's personal balances, which all of the owner's merchants share; empty without"
+            " an owner."
+        ),
     ]

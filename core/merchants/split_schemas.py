@@ -22,34 +22,43 @@ _DIGITS: Final = MappingProxyType({"multipleOf": 0.01})
 _RULE_ID: Final = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 _RECIPIENT: Final = "0190b3c6-77aa-7d10-8a4f-1f2e3d4c5b6a"
 
-RuleId = Annotated[UuidText, Meta(description="Of a rule.", examples=[_RULE_ID])]
-RecipientId = Annotated[UuidText, Meta(description="The merchant that receives.", examples=[_RECIPIENT])]
+RuleId = Annotated[UuidText, Meta(description="The rule's identifier.", examples=[_RULE_ID])]
+RecipientId = Annotated[UuidText, Meta(description="The merchant that receives the share.", examples=[_RECIPIENT])]
 
 
 class AddRule(Request, kw_only=True, omit_defaults=True):
-    """Who else gets a part of what is credited (POST /v1/split/rule)."""
+    """A rule that shares your credits with another merchant (POST /v1/split/rule)."""
 
     refusals: ClassVar = {"recipient_merchant_id": errors.SplitUnknownRecipient, "percent": errors.SplitBadPercent}
 
     # The pattern of optional ids lets an empty text pass; a required field refuses that as missing.
-    recipient_merchant_id: Annotated[RecipientId, Meta(min_length=1, description="Another merchant of this gateway.")]
+    recipient_merchant_id: Annotated[
+        RecipientId, Meta(min_length=1, description="The merchant of this gateway that receives the share.")
+    ]
     percent: Annotated[
         float,
         Meta(
             ge=PERCENT_MIN,
             le=PERCENT_MAX,
-            description="Percent of the net credit, 2 fractional digits at most. All rules together: at most 100.",
+            description="Percent of the net credit: 0.01 to 100, at most 2 fractional digits. All rules together:"
+            " at most 100.",
             examples=[12.5],
             extra_json_schema=dict(_DIGITS),
         ),
     ]
     title: (
-        Annotated[Text, Meta(max_length=255, description="A name for yourself.", examples=["Marketplace"])] | None
+        Annotated[
+            Text,
+            Meta(
+                max_length=255, description="Your name for the rule, at most 255 characters.", examples=["Marketplace"]
+            ),
+        ]
+        | None
     ) = None
 
 
 class RuleLookup(Request, kw_only=True, omit_defaults=True):
-    """Which rule is meant (POST /v1/split/rule/delete)."""
+    """The rule to delete (POST /v1/split/rule/delete)."""
 
     refusals: ClassVar = {"rule_id": errors.SplitRuleNotFound}
 
@@ -57,18 +66,20 @@ class RuleLookup(Request, kw_only=True, omit_defaults=True):
 
 
 class SetSplits(Request, kw_only=True, omit_defaults=True):
-    """How rules apply from now on (POST /v1/split/config/set)."""
+    """The settings of your rules from now on (POST /v1/split/config/set)."""
 
     refusals: ClassVar = {"refund_hold_hours": errors.SplitBadHold}
 
-    enabled: Annotated[bool, Meta(description="Whether rules apply. Without it, as it was.")] | None = None
+    enabled: (
+        Annotated[bool, Meta(description="true: rules apply to new credits. Omit it to keep the setting.")] | None
+    ) = None
     refund_hold_hours: (
         Annotated[
             int,
             Meta(
                 ge=0,
                 le=HOLD_HOURS_MAX,
-                description="For how many hours shares wait from their credit on. Without it, as it was.",
+                description="Hours that a share is held after its credit: 0 to 2160. Omit it to keep the setting.",
                 examples=[72],
             ),
         ]
@@ -85,10 +96,13 @@ class SplitRule(Answer, kw_only=True):
     rule_id: RuleId
     recipient_merchant_id: RecipientId
     percent: Annotated[float, Meta(description="Percent of the net credit.", examples=[12.5])]
-    title: Annotated[str, Meta(description="As it was given; empty without one.", examples=["Marketplace"])]
+    title: Annotated[str, Meta(description="Your name for the rule; empty if it has none.", examples=["Marketplace"])]
     status: Annotated[
         Literal["active", "awaiting_cosign"],
-        Meta(description="awaiting_cosign: shares nothing until another principal adds the same rule."),
+        Meta(
+            description="active: the rule applies; awaiting_cosign: it shares nothing until another key or user"
+            " adds the same rule."
+        ),
     ]
     created_at: CreatedAt
 
@@ -96,25 +110,28 @@ class SplitRule(Answer, kw_only=True):
 class SplitRules(Answer, kw_only=True):
     """All rules of a merchant, newest first."""
 
-    items: Annotated[list[SplitRule], Meta(max_length=RULES_MAX, description="Newest first; all that there are.")]
+    items: Annotated[list[SplitRule], Meta(max_length=RULES_MAX, description="All rules, newest first.")]
 
 
 class DeletedRule(Answer, kw_only=True):
-    """A rule that was taken out of force."""
+    """A deleted rule."""
 
     rule_id: RuleId
     deleted: Annotated[bool, Meta(description="Always true.")]
 
 
 class SplitConfig(Answer, kw_only=True):
-    """How a merchant's rules apply, and what it received by the rules of others."""
+    """The settings of a merchant's rules, and its earnings from the rules of others."""
 
-    enabled: Annotated[bool, Meta(description="Whether rules apply to new credits.")]
-    refund_hold_hours: Annotated[int, Meta(description="For how many hours new shares wait.", examples=[72])]
+    enabled: Annotated[bool, Meta(description="true if rules apply to new credits.")]
+    refund_hold_hours: Annotated[
+        int, Meta(description="Hours that a new share is held after its credit.", examples=[72])
+    ]
     earnings_by_asset: Annotated[
         dict[str, str],
         Meta(
-            description="By coin, in minor units of the ledger's scale: what came from others, debts included.",
+            description="The shares received from others by coin, in the ledger's smallest units, with shares"
+            " that repaid a debt.",
             examples=[{"USDT": "12500000000000000000"}],
         ),
     ]

@@ -24,7 +24,9 @@ class MethodName(Struct, kw_only=True, omit_defaults=True):
     """A coin on a network, as a merchant names it."""
 
     currency: Annotated[Code, Meta(description="The coin.")]
-    network: Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one network.")] | None = None
+    network: (
+        Annotated[CodeOrEmpty, Meta(description="The network. May be omitted if the coin has only one.")] | None
+    ) = None
 
 
 class SetAccepted(Request, kw_only=True, omit_defaults=True):
@@ -35,7 +37,10 @@ class SetAccepted(Request, kw_only=True, omit_defaults=True):
     accepted: (
         Annotated[
             list[MethodName],
-            Meta(max_length=METHODS_MAX, description="Without it the list is read; [] stands for every method."),
+            Meta(
+                max_length=METHODS_MAX,
+                description="The new list, at most 200 methods. Omit it to read the list; [] accepts every method.",
+            ),
         ]
         | None
     ) = None
@@ -51,11 +56,13 @@ class AcceptedMethod(Answer, kw_only=True):
 class AcceptedMethods(Answer, kw_only=True):
     """The methods that a merchant accepts."""
 
-    accepted: Annotated[list[AcceptedMethod], Meta(description="Empty: every method.")]
+    accepted: Annotated[
+        list[AcceptedMethod], Meta(description="The accepted methods; an empty list means every method.")
+    ]
 
 
 class SetDiscount(Request, kw_only=True, omit_defaults=True):
-    """What a merchant takes off the price in some coin (POST /v1/payment/discount)."""
+    """A discount for payments in a coin (POST /v1/payment/discount)."""
 
     refusals: ClassVar = {
         "currency": errors.PaymentUnknownCurrency,
@@ -65,7 +72,10 @@ class SetDiscount(Request, kw_only=True, omit_defaults=True):
 
     currency: Annotated[CodeOrEmpty, Meta(description="The coin.", examples=["USDT"])] | None = None
     network: (
-        Annotated[CodeOrEmpty, Meta(description="Without it, all networks of the coin.", examples=["ethereum"])] | None
+        Annotated[
+            CodeOrEmpty, Meta(description="The network. Default: all networks of the coin.", examples=["ethereum"])
+        ]
+        | None
     ) = None
     discount_percent: (
         Annotated[
@@ -73,7 +83,8 @@ class SetDiscount(Request, kw_only=True, omit_defaults=True):
             Meta(
                 ge=-DISCOUNT_MAX_PERCENT,
                 le=DISCOUNT_MAX_PERCENT,
-                description="Percent, at most 4 fractional digits. 0 ends the discount, less than 0 raises the price.",
+                description="Percent off the price: -99 to 99, at most 4 fractional digits. 0 ends the discount; a"
+                " negative value raises the price.",
                 extra_json_schema=dict(_DIGITS),
             ),
         ]
@@ -87,17 +98,17 @@ class SetDiscount(Request, kw_only=True, omit_defaults=True):
 
 
 class Discount(Answer, kw_only=True):
-    """What is taken off the price where a buyer pays so."""
+    """The discount of a method."""
 
     currency: CoinCode
     network: NetworkCode
-    discount_percent: Annotated[float, Meta(description="Percent off the price; less than 0 raises it.")]
+    discount_percent: Annotated[float, Meta(description="Percent off the price. A negative value raises the price.")]
 
 
 class Discounts(Answer, kw_only=True):
-    """A merchant's discounts; a method that is not there has none."""
+    """A merchant's discounts. A method that is not listed has no discount."""
 
-    items: Annotated[list[Discount], Meta(description="One for each method that has a discount.")]
+    items: Annotated[list[Discount], Meta(description="One item for each method with a discount.")]
 
 
 class SetAccuracy(Request, kw_only=True, omit_defaults=True):
@@ -105,14 +116,16 @@ class SetAccuracy(Request, kw_only=True, omit_defaults=True):
 
     refusals: ClassVar = {"accuracy_percent": errors.AccuracyBadPercent}
 
-    enabled: Annotated[bool, Meta(description="Without it, as it was.")] | None = None
+    enabled: (
+        Annotated[bool, Meta(description="true: a difference is tolerated. Omit it to keep the setting.")] | None
+    ) = None
     accuracy_percent: (
         Annotated[
             float,
             Meta(
                 ge=0,
                 le=ACCURACY_MAX_PERCENT,
-                description="Percent, from 1 while enabled; at most 4 fractional digits. Without it, as it was.",
+                description="Percent: 1 to 5 while enabled, at most 4 fractional digits. Omit it to keep the setting.",
                 extra_json_schema=dict(_DIGITS),
             ),
         ]
@@ -121,7 +134,7 @@ class SetAccuracy(Request, kw_only=True, omit_defaults=True):
 
 
 class Accuracy(Answer, kw_only=True):
-    """The difference that a merchant tolerates where an invoice does not say."""
+    """The tolerated difference of payments without accuracy_payment_percent."""
 
-    enabled: Annotated[bool, Meta(description="Whether a difference is tolerated at all.")]
-    accuracy_percent: Annotated[float, Meta(description="Percent, in force while enabled; 0 where none was ever set.")]
+    enabled: Annotated[bool, Meta(description="true if a difference is tolerated.")]
+    accuracy_percent: Annotated[float, Meta(description="Percent, in force while enabled; 0 if it was never set.")]

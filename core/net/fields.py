@@ -11,8 +11,8 @@ MOMENT_EXAMPLE: Final = "2026-01-31T12:00:00.000Z"
 
 CoinCode = Annotated[str, Meta(description="The coin's code.", examples=["USDT"])]
 NetworkCode = Annotated[str, Meta(description="The network's code.", examples=["ethereum"])]
-OrderIdText = Annotated[str, Meta(description="The merchant's reference; empty where none was given.")]
+OrderIdText = Annotated[str, Meta(description="Your own reference; empty if it has none.")]
 TxidText = Annotated[str, Meta(description="The transaction's hash; empty until it is known.")]
-IsFinal = Annotated[bool, Meta(description="Whether it has come to an end; a late deposit or a reorg reopens it.")]
-CreatedAt = Annotated[str, Meta(description="When it was made, as ISO 8601 in UTC.", examples=[MOMENT_EXAMPLE])]
-NextCursor = Annotated[str | None, Meta(description="The cursor of the next page; null on the last.")]
+IsFinal = Annotated[bool, Meta(description="true if it has ended. A late deposit or a reorg can reopen it.")]
+CreatedAt = Annotated[str, Meta(description="The time of creation, in ISO 8601, UTC.", examples=[MOMENT_EXAMPLE])]
+NextCursor = Annotated[str | None, Meta(description="The cursor of the next page; null on the last page.")]

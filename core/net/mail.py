@@ -1,4 +1,4 @@
-"""Composes e-mails: what a cheque's and a security notice's say, and any as actors.upkeep.mail_server hands it over.
+"""Composes e-mails: the texts for cheques and security notices, and the bytes that actors.upkeep.mail_server sends.
 
 A merchant's text is never part of a header; in the body it is escaped.
 """

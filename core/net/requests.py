@@ -36,7 +36,7 @@ WebUrl = Annotated[
     Meta(
         max_length=2048,
         pattern=rf"^(?:https?://{_HOST}(?:[/?#][^\s\x00-\x20\x7f\\]*)?)?{_END}",
-        description="An absolute http(s) address.",
+        description="An absolute URL, http or https, at most 2048 characters.",
         examples=["https://shop.example/orders/1042"],
     ),
 ]
@@ -54,7 +54,8 @@ OrderId = Annotated[
     Meta(
         max_length=255,
         pattern=r"^(?!payoutlink:|refund:|autowithdraw:)[^\x00]*$",
-        description="The merchant's reference; repeats with a live one return the same object.",
+        description="Your own reference, at most 255 characters. A repeat with the reference of an existing"
+        " object returns that object.",
         examples=["order-1042"],
     ),
 ]
@@ -70,15 +71,22 @@ Amount = Annotated[
     Meta(
         max_length=49,
         pattern=rf"^[0-9]{{1,30}}(?:\.[0-9]{{1,18}})?{_END}",
-        description="A decimal string with no more fractional digits than the currency has.",
+        description="A decimal string, with no more fractional digits than the currency has.",
         examples=["125.50"],
     ),
 ]
 Code = Annotated[str, Meta(max_length=32, pattern=rf"^[!-~]+{_END}", examples=["USDT"])]
 CodeOrEmpty = Annotated[str, Meta(max_length=32, pattern=rf"^[!-~]*{_END}")]
 
-Moment = Annotated[str, Meta(max_length=40, description="ISO 8601.", examples=["2026-01-31T12:00:00Z"])]
-Cursor = Annotated[str, Meta(max_length=128, description="next_cursor of the page before.")]
+Moment = Annotated[
+    str,
+    Meta(
+        max_length=40, description="A time in ISO 8601; without an offset it is UTC.", examples=["2026-01-31T12:00:00Z"]
+    ),
+]
+Cursor = Annotated[
+    str, Meta(max_length=128, description="The next_cursor of the previous page. Default: the first page.")
+]
 
 # The errors that msgspec raises for a value of a wrong kind, and for text with unpaired surrogates in its place.
 _NOT_CONVERTED: Final = (msgspec.ValidationError, UnicodeEncodeError)
@@ -142,9 +150,11 @@ class Lookup(Request, kw_only=True, omit_defaults=True):
 
     unnamed: ClassVar[type[errors.DomainError]]
 
-    uuid: Annotated[UuidText, Meta(description="Its identifier; comes before order_id.")] | None = None
+    uuid: (
+        Annotated[UuidText, Meta(description="The object's identifier. If it is set, order_id is ignored.")] | None
+    ) = None
     order_id: (
-        Annotated[Text, Meta(max_length=255, description="The merchant's reference.", examples=["order-1042"])] | None
+        Annotated[Text, Meta(max_length=255, description="Your own reference.", examples=["order-1042"])] | None
     ) = None
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002

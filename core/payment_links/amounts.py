@@ -17,7 +17,7 @@ from core.rates.pricing import Price, price_digits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What a link asks, in the units of its currency's prices: a price, or the least and the most."""
+    """The bounds of a link's amount, in the units of its currency's prices: a price, or the least and the most."""
 
     mode: AmountMode
     currency: str

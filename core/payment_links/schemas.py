@@ -50,11 +50,24 @@ def _amount(description: str) -> Meta:
 
 
 AmountFixed = Annotated[
-    Any, _amount("The price, which a coin has to carry; mode fixed needs it, the others ignore it.")
+    Any,
+    _amount(
+        "The price, in currency. Mode fixed requires it; the others ignore it. At least one coin"
+        " must allow a payment of this size."
+    ),
 ]
-AmountMin = Annotated[Any, _amount("The least that a buyer may pay; mode range needs it, open may have it.")]
-AmountMax = Annotated[Any, _amount("The most that a buyer may pay; mode range needs it, the others ignore it.")]
-BuyersAmount = Annotated[Any, _amount("What the buyer pays, in the link's currency; no matter where that has a price.")]
+AmountMin = Annotated[
+    Any,
+    _amount(
+        "The smallest amount that a buyer may pay, in currency. Mode range requires it; it is optional in mode open."
+    ),
+]
+AmountMax = Annotated[
+    Any, _amount("The largest amount that a buyer may pay, in currency. Mode range requires it; the others ignore it.")
+]
+BuyersAmount = Annotated[
+    Any, _amount("The amount that the buyer pays, in the link's currency. Ignored if the link has a fixed price.")
+]
 
 
 class CreatePaymentLink(Request, kw_only=True, omit_defaults=True):
@@ -68,22 +81,33 @@ class CreatePaymentLink(Request, kw_only=True, omit_defaults=True):
     }
 
     amount_mode: Annotated[
-        AmountMode, Meta(description="fixed: you set the price; open: the buyer does; range: within two bounds.")
+        AmountMode,
+        Meta(
+            description="fixed: you set the amount; open: the buyer sets it; range: the buyer sets it within two"
+            " bounds."
+        ),
     ]
-    currency: Annotated[Code, Meta(description="The pricing currency: fiat or coin.", examples=["USD"])]
+    currency: Annotated[
+        Code, Meta(description="The currency of the price: a fiat currency or a coin.", examples=["USD"])
+    ]
     amount_fixed: AmountFixed = None
     amount_min: AmountMin = None
     amount_max: AmountMax = None
     pinned_currency: (
-        Annotated[CodeOrEmpty, Meta(description="The settlement coin; without it the buyer chooses.")] | None
+        Annotated[CodeOrEmpty, Meta(description="The coin that buyers pay in. Without it the buyer chooses.")] | None
     ) = None
     pinned_network: (
-        Annotated[CodeOrEmpty, Meta(description="Its network; may be left out where the coin has one.")] | None
+        Annotated[CodeOrEmpty, Meta(description="The coin's network. May be omitted if the coin has only one.")] | None
     ) = None
     title: Annotated[Text, Meta(max_length=255, description="Shown on the page.", examples=["Coffee"])] | None = None
     description: Annotated[Text, Meta(max_length=4096, description="Shown on the page.")] | None = None
     expires_in: Annotated[
-        int, Meta(ge=0, le=EXPIRES_IN_MAX_S, description="Seconds from now, at most ten years; 0: it never ends.")
+        int,
+        Meta(
+            ge=0,
+            le=EXPIRES_IN_MAX_S,
+            description="Seconds until the link expires, at most ten years. Default 0: it never expires.",
+        ),
     ] = 0
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
@@ -98,7 +122,7 @@ class CreatePaymentLink(Request, kw_only=True, omit_defaults=True):
 
 
 class PaymentLinkLookup(Request, kw_only=True, omit_defaults=True):
-    """Which payment link is meant."""
+    """The payment link."""
 
     refusals: ClassVar = {"link_id": errors.PaylinkBadId}
 
@@ -109,25 +133,36 @@ class PaymentLinkLookup(Request, kw_only=True, omit_defaults=True):
 class PaymentLinkInfo(PaymentLinkLookup, kw_only=True, omit_defaults=True):
     """A payment link and a page of its payments (POST /v1/payment/link/info)."""
 
-    limit: Annotated[int, Meta(description="Payments; 1 to 200, anything else is 50.")] | None = None
-    offset: Annotated[int, Meta(ge=0, le=PAYMENTS_OFFSET_MAX, description="Payments passed over, newest first.")] = 0
+    limit: (
+        Annotated[int, Meta(description="The number of payments to show: 1 to 200. Any other value means 50.")] | None
+    ) = None
+    offset: Annotated[
+        int,
+        Meta(ge=0, le=PAYMENTS_OFFSET_MAX, description="The number of payments to skip, from the newest. Default 0."),
+    ] = 0
 
 
 class PaymentLinkPage(Request, kw_only=True, omit_defaults=True):
     """A page of a merchant's payment links, newest first (POST /v1/payment/link/list)."""
 
-    limit: Annotated[int, Meta(description="Links; 1 to 200, anything else is 50.")] | None = None
-    offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="Links passed over.")] = 0
+    limit: (
+        Annotated[int, Meta(description="The number of links on a page: 1 to 200. Any other value means 50.")] | None
+    ) = None
+    offset: Annotated[
+        int, Meta(ge=0, le=OFFSET_MAX, description="The number of links to skip, from the newest. Default 0.")
+    ] = 0
 
 
 class TogglePaymentLink(PaymentLinkLookup, kw_only=True, omit_defaults=True):
     """A payment link to switch on or off (POST /v1/payment/link/toggle)."""
 
-    active: Annotated[bool, Meta(description="false: its page and its checkout answer as if there were no such link.")]
+    active: Annotated[
+        bool, Meta(description="false: the link's page and checkout answer as if the link did not exist.")
+    ]
 
 
 class BuyersOrder(Request, kw_only=True, omit_defaults=True):
-    """What a buyer asks of a link (POST /v1/link/{link_id}/checkout); whatever else is sent has no effect."""
+    """A buyer's order on a link (POST /v1/link/{link_id}/checkout). Other fields have no effect."""
 
     refusals: ClassVar = {"currency": errors.PayUnknownCurrency, "network": errors.PayMethodNotAccepted}
 
@@ -135,10 +170,13 @@ class BuyersOrder(Request, kw_only=True, omit_defaults=True):
     currency: Annotated[CodeOrEmpty, Meta(description="The coin that the buyer pays in.", examples=["USDT"])] | None = (
         None
     )
-    network: Annotated[CodeOrEmpty, Meta(description="Its network; may be left out where the coin has one.")] | None = (
-        None
-    )
-    payer_email: Annotated[Email, Meta(description="Gets a receipt, if the gateway sends e-mail.")] | None = None
+    network: (
+        Annotated[CodeOrEmpty, Meta(description="The coin's network. May be omitted if the coin has only one.")] | None
+    ) = None
+    payer_email: (
+        Annotated[Email, Meta(description="The buyer's e-mail address, for a receipt, if the gateway sends e-mail.")]
+        | None
+    ) = None
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Let what has no amount's form be a text that has none: its link may not even read it."""
@@ -171,22 +209,36 @@ class CreatedPaymentLink(Answer, kw_only=True):
 
 
 class PaymentLink(CreatedPaymentLink, kw_only=True):
-    """A payment link. What is not set is absent."""
+    """A payment link. Fields that are not set are absent."""
 
     title: Annotated[str | UnsetType, Meta(description="Shown on the page.")] = UNSET
     description: Annotated[str | UnsetType, Meta(description="Shown on the page.")] = UNSET
-    amount_mode: Annotated[AmountMode, Meta(description="Who sets the amount.")]
-    currency: Annotated[str, Meta(description="The pricing currency.", examples=["USD"])]
-    amount_fixed: Annotated[str | UnsetType, Meta(description="The price, in currency; mode fixed.")] = UNSET
-    amount_min: Annotated[str | UnsetType, Meta(description="The least, in currency; modes open and range.")] = UNSET
-    amount_max: Annotated[str | UnsetType, Meta(description="The most, in currency; mode range.")] = UNSET
-    pinned_currency: Annotated[str | UnsetType, Meta(description="The coin that it is paid in, if it is pinned.")] = (
+    amount_mode: Annotated[
+        AmountMode,
+        Meta(
+            description="fixed: you set the amount; open: the buyer sets it; range: the buyer sets it within two"
+            " bounds."
+        ),
+    ]
+    currency: Annotated[str, Meta(description="The currency of the price.", examples=["USD"])]
+    amount_fixed: Annotated[str | UnsetType, Meta(description="The price, in currency; only in mode fixed.")] = UNSET
+    amount_min: Annotated[
+        str | UnsetType, Meta(description="The smallest amount, in currency; only in modes open and range.")
+    ] = UNSET
+    amount_max: Annotated[str | UnsetType, Meta(description="The largest amount, in currency; only in mode range.")] = (
         UNSET
     )
-    pinned_network: Annotated[str | UnsetType, Meta(description="That coin's network.")] = UNSET
-    active: Annotated[bool, Meta(description="Whether buyers can use it, until it expires.")]
+    pinned_currency: Annotated[str | UnsetType, Meta(description="The coin that buyers pay in, if you set one.")] = (
+        UNSET
+    )
+    pinned_network: Annotated[str | UnsetType, Meta(description="The network of that coin.")] = UNSET
+    active: Annotated[bool, Meta(description="true if buyers can use the link, until it expires.")]
     expires_at: Annotated[
-        str | UnsetType, Meta(description="ISO 8601; absent: it never ends.", examples=[MOMENT_EXAMPLE])
+        str | UnsetType,
+        Meta(
+            description="The time of expiry in ISO 8601, UTC; absent if the link never expires.",
+            examples=[MOMENT_EXAMPLE],
+        ),
     ] = UNSET
     created_at: CreatedAt
 
@@ -205,8 +257,8 @@ class LinkPayment(Answer, kw_only=True):
         Literal["select", "check", "paid", "paid_over", "wrong_amount", "expired"],
         Meta(description="The payment's status."),
     ]
-    amount: Annotated[str, Meta(description="Its price, in currency.", examples=["25.00"])]
-    currency: Annotated[str, Meta(description="The pricing currency.", examples=["USD"])]
+    amount: Annotated[str, Meta(description="The price, in currency.", examples=["25.00"])]
+    currency: Annotated[str, Meta(description="The currency of the price.", examples=["USD"])]
     created_at: CreatedAt
 
 
@@ -217,16 +269,17 @@ class PaymentLinkWithPayments(PaymentLink, kw_only=True):
 
 
 class ToggledPaymentLink(Answer, kw_only=True):
-    """Whether a link can be used now."""
+    """The new state of a link."""
 
     link_id: Annotated[UuidText, Meta(description="The link's identifier.")]
-    active: Annotated[bool, Meta(description="Whether buyers can use it, until it expires.")]
+    active: Annotated[bool, Meta(description="true if buyers can use the link, until it expires.")]
 
 
 class PublicPaymentLink(PaymentLink, kw_only=True):
     """A payment link as its buyers see it."""
 
-    merchant_name: Annotated[str, Meta(description="Who is paid.", examples=["Corner Shop"])]
+    merchant_name: Annotated[str, Meta(description="The name of the merchant.", examples=["Corner Shop"])]
     accepted: Annotated[
-        list[AcceptedMethod], Meta(description="What can be paid in: the pinned coin, or all of these.")
+        list[AcceptedMethod],
+        Meta(description="The methods to pay by: the coin of the link, or all that the merchant accepts."),
     ]

@@ -32,23 +32,54 @@ class CreatePayoutLink(Request, kw_only=True, omit_defaults=True):
     }
 
     currency: Annotated[Code, Meta(description="The coin.")]
-    amount: Annotated[Amount, Meta(description="What arrives, in currency; the network fee is charged on top.")]
+    amount: Annotated[
+        Amount, Meta(description="The amount that the recipient gets, in currency. You pay the network fee on top.")
+    ]
     network: (
-        Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one.", examples=["ethereum"])]
+        Annotated[
+            CodeOrEmpty,
+            Meta(description="The network. May be omitted if the coin has only one.", examples=["ethereum"]),
+        ]
         | None
     ) = None
     reference: (
         Annotated[
             Text,
-            Meta(max_length=255, description="Yours, and unique: a second link with it is refused.", examples=["w-7"]),
+            Meta(
+                max_length=255,
+                description="Your own reference, at most 255 characters. A second link with the same reference is"
+                " refused.",
+                examples=["w-7"],
+            ),
         ]
         | None
     ) = None
-    title: Annotated[Text, Meta(max_length=255, description="Shown to the recipient.")] | None = None
-    note: Annotated[Text, Meta(max_length=4096, description="A message to the recipient.")] | None = None
-    email: Annotated[Email, Meta(description="Gets the claim link, as well as that is possible.")] | None = None
+    title: (
+        Annotated[Text, Meta(max_length=255, description="Title that the recipient sees, at most 255 characters.")]
+        | None
+    ) = None
+    note: (
+        Annotated[Text, Meta(max_length=4096, description="Message to the recipient, at most 4096 characters.")] | None
+    ) = None
+    email: (
+        Annotated[
+            Email,
+            Meta(
+                description="The recipient's e-mail address. The claim link is sent to it, if the gateway sends e-mail."
+            ),
+        ]
+        | None
+    ) = None
     expires_in_hours: (
-        Annotated[int, Meta(description="Hours, clamped to 1 to 720; 1 without it.", examples=[24])] | None
+        Annotated[
+            int,
+            Meta(
+                description="Hours until the link expires: 1 to 720, default 1. A value outside is set to the nearest"
+                " limit.",
+                examples=[24],
+            ),
+        ]
+        | None
     ) = None
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
@@ -57,7 +88,7 @@ class CreatePayoutLink(Request, kw_only=True, omit_defaults=True):
 
 
 class CreatePayoutLinks(Request, kw_only=True, omit_defaults=True):
-    """Several payout links (POST /v1/payout/link/batch). Each item is read by itself: a bad one fails alone."""
+    """Several payout links (POST /v1/payout/link/batch). A malformed item fails alone."""
 
     refusals: ClassVar = {"links": errors.PayoutlinkEmptyBatch}
 
@@ -65,7 +96,7 @@ class CreatePayoutLinks(Request, kw_only=True, omit_defaults=True):
         list[Any],
         Meta(
             extra_json_schema=items_of(CreatePayoutLink, items_max=BATCH_MAX),
-            description="As POST /v1/payout/link takes them; a malformed one fails alone.",
+            description="1 to 500 links, in the form of POST /v1/payout/link. A malformed one fails alone.",
         ),
     ]
 
@@ -78,7 +109,7 @@ class CreatePayoutLinks(Request, kw_only=True, omit_defaults=True):
 
 
 class BatchedLink(Struct, kw_only=True, omit_defaults=True):
-    """An item of a batch on its way to the actor: a link, or why it is none."""
+    """An item of a batch on its way to the actor: a link, or the error of a malformed one."""
 
     link: CreatePayoutLink | None = None
     code: str = ""
@@ -86,23 +117,27 @@ class BatchedLink(Struct, kw_only=True, omit_defaults=True):
 
 
 class PayoutLinkLookup(Request, kw_only=True, omit_defaults=True):
-    """Which payout link is meant."""
+    """The payout link."""
 
     refusals: ClassVar = {"link_id": errors.PayoutlinkBadId}
 
     # The pattern of optional ids lets an empty text pass; a required field refuses that as missing.
-    link_id: Annotated[UuidText, Meta(description="As its creation answered.", min_length=1)]
+    link_id: Annotated[UuidText, Meta(description="The link's identifier.", min_length=1)]
 
 
 class PayoutLinkPage(Request, kw_only=True, omit_defaults=True):
     """A page of a merchant's payout links, newest first (POST /v1/payout/link/list)."""
 
-    limit: Annotated[int, Meta(description="Items shown: 1 to 200; anything else is 50.")] | None = None
-    offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="Links passed over.")] = 0
+    limit: (
+        Annotated[int, Meta(description="The number of items on a page: 1 to 200. Any other value means 50.")] | None
+    ) = None
+    offset: Annotated[
+        int, Meta(ge=0, le=OFFSET_MAX, description="The number of links to skip, from the newest. Default 0.")
+    ] = 0
 
 
 class ClaimLink(Request, kw_only=True, omit_defaults=True):
-    """Where a recipient wants the money (POST /v1/claim/{token})."""
+    """A recipient's claim of a payout link (POST /v1/claim/{token})."""
 
     refusals: ClassVar = {"address": errors.PayoutlinkBadAddress}
     absences: ClassVar = {"address": errors.PayoutlinkNoAddress}
@@ -112,12 +147,13 @@ class ClaimLink(Request, kw_only=True, omit_defaults=True):
         Meta(
             min_length=1,
             max_length=ADDRESS_CHARS_MAX,
-            description="The recipient's, on the link's network.",
+            description="The recipient's address on the link's network.",
             examples=["0x52908400098527886E0F7030069857D2E4169EE7"],
         ),
     ]
     memo: (
-        Annotated[Text, Meta(description=f"On {TAKING_MEMO}: a comment, at most {MEMO_CHARS_MAX} characters.")] | None
+        Annotated[Text, Meta(description=f"The memo, at most {MEMO_CHARS_MAX} characters; only on {TAKING_MEMO}.")]
+        | None
     ) = None
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
@@ -140,72 +176,89 @@ class PayoutLink(Answer, kw_only=True):
     """A payout link."""
 
     link_id: Annotated[UuidText, Meta(description="The link's identifier.", examples=[_LINK_ID])]
-    batch_id: Annotated[UuidText | UnsetType, Meta(description="Only on links of a batch.")] = UNSET
+    batch_id: Annotated[
+        UuidText | UnsetType, Meta(description="The batch's identifier; only for links of a batch.")
+    ] = UNSET
     status: Annotated[
         LinkStatus,
-        Meta(description="funded: waits for a claim; claiming: one is under way; the others are final."),
+        Meta(description="funded: waits for a claim; claiming: a claim is being paid; the others are final."),
     ]
     currency: CoinCode
     network: NetworkCode
-    amount: Annotated[str, Meta(description="What arrives, in currency.", examples=["25"])]
-    title: Annotated[str, Meta(description="Shown to the recipient; empty without one.")]
-    note: Annotated[str, Meta(description="A message to the recipient; empty without one.")]
-    email: Annotated[str, Meta(description="Who was sent the claim link; empty for none.")]
-    reference: Annotated[str, Meta(description="The merchant's own; empty without one.")]
-    expires_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=[_MOMENT])]
-    created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=[_MOMENT])]
-    payout_id: Annotated[UuidText | UnsetType, Meta(description="The payout; only after the claim.")] = UNSET
-    claim_address: Annotated[str | UnsetType, Meta(description="Where it went; only after the claim.")] = UNSET
+    amount: Annotated[str, Meta(description="The amount that the recipient gets, in currency.", examples=["25"])]
+    title: Annotated[str, Meta(description="Title that the recipient sees; empty if it has none.")]
+    note: Annotated[str, Meta(description="Message to the recipient; empty if it has none.")]
+    email: Annotated[str, Meta(description="The e-mail address that the claim link was sent to; empty if it has none.")]
+    reference: Annotated[str, Meta(description="Your own reference; empty if it has none.")]
+    expires_at: Annotated[str, Meta(description="Time in ISO 8601, UTC.", examples=[_MOMENT])]
+    created_at: Annotated[str, Meta(description="Time in ISO 8601, UTC.", examples=[_MOMENT])]
+    payout_id: Annotated[UuidText | UnsetType, Meta(description="The payout's identifier; only after the claim.")] = (
+        UNSET
+    )
+    claim_address: Annotated[str | UnsetType, Meta(description="The recipient's address; only after the claim.")] = (
+        UNSET
+    )
     waiting_for: WaitingForShown | UnsetType = UNSET
 
 
 class CreatedPayoutLink(PayoutLink, kw_only=True):
-    """A new payout link, with what whoever claims it needs. Both are shown here alone."""
+    """A new payout link, with the token for its claim. Token and claim URL are shown only once."""
 
-    claim_token: Annotated[str, Meta(description="Whoever has it can have the money.")]
-    claim_url: Annotated[str, Meta(description="The page on which the recipient names the address.")]
+    claim_token: Annotated[str, Meta(description="The secret token for the claim. Its holder can take the money.")]
+    claim_url: Annotated[str, Meta(description="The page on which the recipient claims the money.")]
 
 
 class BatchedPayoutLinkError(Answer, kw_only=True):
-    """Why an item of a batch failed."""
+    """The error of an item of a batch."""
 
     code: Annotated[
-        str, Meta(description="As POST /v1/payout/link would have answered.", examples=["payoutlink.bad_amount"])
+        str,
+        Meta(
+            description="The error's code, as POST /v1/payout/link would have returned it.",
+            examples=["payoutlink.bad_amount"],
+        ),
     ]
-    message: Annotated[str, Meta(description="In words, which may change.")]
+    message: Annotated[str, Meta(description="The error in words. The wording may change.")]
 
 
 class BatchedPayoutLink(Answer, kw_only=True):
-    """The outcome of an item: a link's fields, or the error."""
+    """The result of an item: the fields of the link, or the error."""
 
     index: Annotated[int, Meta(ge=0, description="The item's place in the request, from 0.")]
-    success: Annotated[bool, Meta(description="Whether it was made; the link's fields are there only then.")]
-    error: Annotated[BatchedPayoutLinkError | UnsetType, Meta(description="Why it was not made; only then.")] = UNSET
+    success: Annotated[
+        bool, Meta(description="true if the link was made. Only then the fields of the link are present.")
+    ]
+    error: Annotated[
+        BatchedPayoutLinkError | UnsetType, Meta(description="The error; only if the link was not made.")
+    ] = UNSET
     link_id: Annotated[UuidText | UnsetType, Meta(description="The link's identifier.")] = UNSET
     batch_id: Annotated[UuidText | UnsetType, Meta(description="The batch's identifier.")] = UNSET
     status: Annotated[LinkStatus | UnsetType, Meta(description="funded: waits for a claim.")] = UNSET
     currency: Annotated[str | UnsetType, Meta(description="The coin's code.")] = UNSET
     network: Annotated[str | UnsetType, Meta(description="The network's code.")] = UNSET
-    amount: Annotated[str | UnsetType, Meta(description="What arrives, in currency.")] = UNSET
-    title: Annotated[str | UnsetType, Meta(description="Shown to the recipient; empty without one.")] = UNSET
-    note: Annotated[str | UnsetType, Meta(description="A message to the recipient; empty without one.")] = UNSET
-    email: Annotated[str | UnsetType, Meta(description="Who was sent the claim link; empty for none.")] = UNSET
-    reference: Annotated[str | UnsetType, Meta(description="The merchant's own; empty without one.")] = UNSET
-    expires_at: Annotated[str | UnsetType, Meta(description="ISO 8601 in UTC.")] = UNSET
-    created_at: Annotated[str | UnsetType, Meta(description="ISO 8601 in UTC.")] = UNSET
-    claim_token: Annotated[str | UnsetType, Meta(description="Whoever has it can have the money; shown this once.")] = (
-        UNSET
-    )
+    amount: Annotated[str | UnsetType, Meta(description="The amount that the recipient gets, in currency.")] = UNSET
+    title: Annotated[str | UnsetType, Meta(description="Title that the recipient sees; empty if it has none.")] = UNSET
+    note: Annotated[str | UnsetType, Meta(description="Message to the recipient; empty if it has none.")] = UNSET
+    email: Annotated[
+        str | UnsetType, Meta(description="The e-mail address that the claim link was sent to; empty if it has none.")
+    ] = UNSET
+    reference: Annotated[str | UnsetType, Meta(description="Your own reference; empty if it has none.")] = UNSET
+    expires_at: Annotated[str | UnsetType, Meta(description="Time in ISO 8601, UTC.")] = UNSET
+    created_at: Annotated[str | UnsetType, Meta(description="Time in ISO 8601, UTC.")] = UNSET
+    claim_token: Annotated[
+        str | UnsetType,
+        Meta(description="The secret token for the claim, shown only once. Its holder can take the money."),
+    ] = UNSET
     claim_url: Annotated[
-        str | UnsetType, Meta(description="The page on which the recipient names the address; shown this once.")
+        str | UnsetType, Meta(description="The page on which the recipient claims the money, shown only once.")
     ] = UNSET
 
 
 class PayoutLinkBatch(Answer, kw_only=True):
-    """The outcome of a batch, item by item in the request's order."""
+    """The results of a batch, in the request's order."""
 
-    batch_id: Annotated[UuidText, Meta(description="The batch's identifier, which its links show.")]
-    items: Annotated[list[BatchedPayoutLink], Meta(description="One for each link of the request.")]
+    batch_id: Annotated[UuidText, Meta(description="The batch's identifier, which its links repeat.")]
+    items: Annotated[list[BatchedPayoutLink], Meta(description="One item for each link of the request.")]
 
 
 class PayoutLinks(Answer, kw_only=True):
@@ -219,18 +272,18 @@ class PublicPayoutLink(Answer, kw_only=True):
 
     currency: CoinCode
     network: NetworkCode
-    amount: Annotated[str, Meta(description="What arrives, in currency.", examples=["25"])]
-    title: Annotated[str, Meta(description="From the sender; empty without one.")]
-    note: Annotated[str, Meta(description="From the sender; empty without one.")]
+    amount: Annotated[str, Meta(description="The amount that the recipient gets, in currency.", examples=["25"])]
+    title: Annotated[str, Meta(description="Text from the sender; empty if there is no text.")]
+    note: Annotated[str, Meta(description="Text from the sender; empty if there is no text.")]
     status: Annotated[
         LinkStatus,
-        Meta(description="funded: can be claimed; with any other, no longer."),
+        Meta(description="funded: the link can be claimed; any other status: it can no longer be claimed."),
     ]
-    expires_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=[_MOMENT])]
+    expires_at: Annotated[str, Meta(description="Time in ISO 8601, UTC.", examples=[_MOMENT])]
 
 
 class ClaimedLink(Answer, kw_only=True):
-    """What a claim answers."""
+    """The answer to a claim."""
 
-    status: Annotated[LinkStatus, Meta(description="claiming until the payout is made, then claimed.")]
+    status: Annotated[LinkStatus, Meta(description="claiming: the payout is not made yet; claimed: it is.")]
     payout_id: Annotated[UuidText, Meta(description="The payout's identifier.")]

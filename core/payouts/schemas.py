@@ -41,43 +41,52 @@ Source = Literal["api", "manual"]
 WaitingForShown = Annotated[
     WaitingFor,
     Meta(
-        description="Why it is not sent or final yet; absent otherwise. liquidity: the gateway's wallet on this network"
-        " holds too little; limit: a limit of the gateway; freeze: its operator stopped it; fee: the network's fee is"
-        " too high now; cosign, approval: another principal has to approve it; network: the network, its nodes or what"
-        " the gateway knows of it; debt: you owe the gateway."
+        description="The reason why the payout waits; absent if it does not. liquidity: the gateway's wallet"
+        " on this network has too little; limit: a limit of the gateway is reached; freeze: the"
+        " operator stopped payouts; fee: the network fee is too high now; cosign, approval:"
+        " another key or user has to approve it; network: the network or its nodes have a"
+        " problem; debt: your balance has a debt."
     ),
 ]
 
 AvailableNow = Annotated[
     str,
     Meta(
-        description="What of your own available balance can leave by this network at this moment, in currency: no more"
-        " than the gateway's wallet there holds beyond the payouts that are queued. 0 while payouts are stopped.",
+        description="The part of your available balance that can be paid out on this network now, in"
+        " currency. Its limit is the gateway's wallet there, less the queued payouts. 0 while"
+        " payouts are stopped.",
         examples=["100"],
     ),
 ]
-# What check() refuses with an error of its own is in the document, but not in the type.
+# The document has the limits that check() enforces with an error of its own; the type does not.
 DestinationText = Annotated[
     str,
     Meta(
         pattern=r"^[^\x00]*$",
         extra_json_schema={"minLength": 1, "maxLength": ADDRESS_CHARS_MAX},
-        description="The recipient. With capitals and small letters mixed, its EIP-55 checksum has to be right.",
+        description="The recipient's address. If it mixes upper and lower case on an EVM network, its EIP-55"
+        " checksum must be right.",
         examples=[_ADDRESS],
     ),
 ]
 MemoText = Annotated[
-    Text, Meta(extra_json_schema={"maxLength": MEMO_CHARS_MAX}, description=f"The comment; on {TAKING_MEMO} alone.")
+    Text,
+    Meta(
+        extra_json_schema={"maxLength": MEMO_CHARS_MAX},
+        description=f"The memo, at most {MEMO_CHARS_MAX} characters; only on {TAKING_MEMO}.",
+    ),
 ]
-PayoutAmount = Annotated[Amount, Meta(description="In currency, with no more fractional digits than it has.")]
+PayoutAmount = Annotated[
+    Amount, Meta(description="The amount, in currency. It may have no more fractional digits than the coin.")
+]
 PayoutNetwork = Annotated[
-    CodeOrEmpty, Meta(description="May be left out where the coin has one.", examples=["ethereum"])
+    CodeOrEmpty, Meta(description="The network. May be omitted if the coin has only one.", examples=["ethereum"])
 ]
 IsSubtract = Annotated[
     bool,
     Meta(
-        description="true: the network fee is charged on top of the amount; false: it is taken out of it. Without it,"
-        " as the fee settings say."
+        description="true: you pay the network fee on top of the amount; false: the fee is deducted from the"
+        " amount. Default: your fee settings."
     ),
 ]
 
@@ -89,7 +98,7 @@ def check_memo(memo: str | None) -> None:
 
 
 class CreatePayout(Request, kw_only=True, omit_defaults=True):
-    """Money to be sent (POST /v1/payout; the items of mass calls and batches)."""
+    """A payout to make (POST /v1/payout; the items of mass calls and batches)."""
 
     refusals: ClassVar = {
         "amount": errors.PayoutBadAmount,
@@ -101,17 +110,18 @@ class CreatePayout(Request, kw_only=True, omit_defaults=True):
     }
     absences: ClassVar = {"order_id": errors.PayoutOrderIdRequired, "address": errors.PayoutNoDestination}
 
-    # First: an item of a mass call that is refused is told apart by it.
+    # First, so that a refused item of a mass call can be named by it.
     order_id: Annotated[
         OrderId,
         Meta(
             extra_json_schema={"minLength": 1},
-            description="The merchant's own number. There is one payout for each, for ever.",
+            description="Your own reference, at most 255 characters. A repeat with the same order_id never makes"
+            " a second payout.",
             examples=["payout-77"],
         ),
     ]
     amount: PayoutAmount
-    currency: Annotated[Code, Meta(description="The coin to be sent.")]
+    currency: Annotated[Code, Meta(description="The coin to send.")]
     network: PayoutNetwork | None = None
     address: DestinationText
     memo: MemoText | None = None
@@ -119,18 +129,31 @@ class CreatePayout(Request, kw_only=True, omit_defaults=True):
     from_currency: (
         Annotated[
             CodeOrEmpty,
-            Meta(description="The coin to pay with instead: USDT, converted at the current rate.", examples=["USDT"]),
+            Meta(
+                description="The coin of your balance that pays for it: USDT, converted at the current rate. Default:"
+                " currency.",
+                examples=["USDT"],
+            ),
         ]
         | None
     ) = None
-    priority: Annotated[Literal["normal", "high", ""], Meta(description="high is sent first.")] | None = None
-    source: Annotated[Literal["api", "manual", ""], Meta(description="Shown again; without it, api.")] | None = None
+    priority: (
+        Annotated[Literal["normal", "high", ""], Meta(description="high: sent before normal payouts. Default normal.")]
+        | None
+    ) = None
+    source: (
+        Annotated[
+            Literal["api", "manual", ""],
+            Meta(description="The origin of the payout, which answers repeat. Default api."),
+        ]
+        | None
+    ) = None
     url_callback: (
         Annotated[
             WebUrl,
             Meta(
-                description="Receives this payout's webhooks; public http(s), needs a registered endpoint. A host in"
-                " Unicode is kept as its punycode."
+                description="URL that receives this payout's webhooks instead of your registered endpoint, which you"
+                " still need. Public http or https. A host in Unicode is stored as punycode."
             ),
         ]
         | None
@@ -149,7 +172,7 @@ class CreatePayout(Request, kw_only=True, omit_defaults=True):
 
 
 class CalculatePayout(Request, kw_only=True, omit_defaults=True):
-    """A payout to be reckoned, not made (POST /v1/payout/calculate)."""
+    """A payout to calculate without making it (POST /v1/payout/calculate)."""
 
     refusals: ClassVar = {
         "amount": errors.PayoutBadAmount,
@@ -158,13 +181,13 @@ class CalculatePayout(Request, kw_only=True, omit_defaults=True):
     }
 
     amount: PayoutAmount
-    currency: Annotated[Code, Meta(description="The coin to be sent.")]
+    currency: Annotated[Code, Meta(description="The coin to send.")]
     network: PayoutNetwork | None = None
     is_subtract: IsSubtract | None = None
 
 
 class PayoutLookup(Lookup, kw_only=True, omit_defaults=True):
-    """Which payout is meant: by uuid, or else by order_id."""
+    """The payout, by uuid or else by order_id."""
 
     refusals: ClassVar = {"uuid": errors.PayoutBadUuid}
     unnamed: ClassVar = errors.PayoutNoLookup
@@ -172,7 +195,7 @@ class PayoutLookup(Lookup, kw_only=True, omit_defaults=True):
     order_id: (
         Annotated[
             Text,
-            Meta(max_length=ORDER_ID_CHARS_MAX, description="The merchant's own number.", examples=["payout-77"]),
+            Meta(max_length=ORDER_ID_CHARS_MAX, description="Your own reference.", examples=["payout-77"]),
         ]
         | None
     ) = None
@@ -187,26 +210,31 @@ class PayoutHistory(Request, kw_only=True, omit_defaults=True):
         "date_to": errors.PayoutBadDate,
     }
 
-    limit: Annotated[int, Meta(description="Items shown: 1 to 200; anything else is 50.")] | None = None
+    limit: (
+        Annotated[int, Meta(description="The number of items on a page: 1 to 200. Any other value means 50.")] | None
+    ) = None
     cursor: Cursor | None = None
     status: (
         Annotated[
             Literal["check", "process", "paid", "awaiting_cosign", "fail", "cancel", ""],
-            Meta(description="The status; any without it."),
+            Meta(description="Only payouts with this status. Default: all."),
         ]
         | None
     ) = None
-    currency: Annotated[CodeOrEmpty, Meta(description="The coin.")] | None = None
-    network: Annotated[CodeOrEmpty, Meta(description="The network.")] | None = None
-    order_id: Annotated[Text, Meta(max_length=ORDER_ID_CHARS_MAX, description="The merchant's own number.")] | None = (
-        None
-    )
-    date_from: Annotated[Moment, Meta(description="Created at or after.")] | None = None
-    date_to: Annotated[Moment, Meta(description="Created before; a day alone is included.")] | None = None
+    currency: Annotated[CodeOrEmpty, Meta(description="Only payouts of this coin.")] | None = None
+    network: Annotated[CodeOrEmpty, Meta(description="Only payouts on this network.")] | None = None
+    order_id: Annotated[Text, Meta(max_length=ORDER_ID_CHARS_MAX, description="Your own reference.")] | None = None
+    date_from: Annotated[Moment, Meta(description="Only those created at this time or later.")] | None = None
+    date_to: (
+        Annotated[
+            Moment, Meta(description="Only those created before this time. A date without time includes that day.")
+        ]
+        | None
+    ) = None
 
 
 class MassPayout(Request, kw_only=True, omit_defaults=True):
-    """Up to 100 payouts, each by itself (POST /v1/payout/mass)."""
+    """Up to 100 payouts, each made independently (POST /v1/payout/mass)."""
 
     absences: ClassVar = {"payouts": errors.PayoutEmptyBatch}
 
@@ -214,13 +242,17 @@ class MassPayout(Request, kw_only=True, omit_defaults=True):
     payouts: Annotated[
         list[Any],
         Meta(
-            description="As POST /v1/payout takes them; a malformed one fails alone.",
+            description="1 to 100 payouts, in the form of POST /v1/payout. A malformed one fails alone.",
             extra_json_schema=items_of(CreatePayout, items_max=MASS_MAX),
         ),
     ]
-    source: Annotated[Literal["api", "manual", ""], Meta(description="That of the payouts that name none.")] | None = (
-        None
-    )
+    source: (
+        Annotated[
+            Literal["api", "manual", ""],
+            Meta(description="The source of payouts that have none of their own. Default api."),
+        ]
+        | None
+    ) = None
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse a call that is empty or too large."""
@@ -239,9 +271,9 @@ class MassOrder(Struct, kw_only=True):
 
 
 class PayoutFeeSettings(Request, kw_only=True, omit_defaults=True):
-    """Who bears the network fee where a payout does not say it (POST /v1/payout/fee-settings)."""
+    """Your default for the network fee of payouts without is_subtract (POST /v1/payout/fee-settings)."""
 
-    is_subtract: Annotated[bool, Meta(description="Without it the setting is read.")] | None = None
+    is_subtract: Annotated[bool, Meta(description="The new setting. Omit it to read the present one.")] | None = None
 
 
 # Answers ------------------------------------------------------------------------------------------------------------
@@ -251,44 +283,48 @@ class Payout(Answer, kw_only=True):
     """A payout."""
 
     uuid: Annotated[UuidText, Meta(description="The payout's identifier.")]
-    order_id: Annotated[str, Meta(description="The merchant's own number.", examples=["payout-77"])]
-    amount: Annotated[str, Meta(description="What was asked for, in currency.", examples=["25"])]
+    order_id: Annotated[str, Meta(description="Your own reference.", examples=["payout-77"])]
+    amount: Annotated[str, Meta(description="The requested amount, in currency.", examples=["25"])]
     currency: CoinCode
     network: NetworkCode
-    address: Annotated[str, Meta(description="The recipient.", examples=[_ADDRESS])]
-    txid: Annotated[str, Meta(description="Empty until it is sent.")]
+    address: Annotated[str, Meta(description="The recipient's address.", examples=[_ADDRESS])]
+    txid: Annotated[str, Meta(description="The transaction's hash; empty until it is sent.")]
     status: Annotated[
         Literal["check", "process", "paid", "awaiting_cosign", "fail", "cancel"],
         Meta(
-            description="check: waits for an approval; awaiting_cosign: for another; process: approved, under way;"
-            " paid, fail and cancel are final."
+            description="check: waits for an approval; awaiting_cosign: waits for a second one; process: approved"
+            " and being sent; paid, fail and cancel are final."
         ),
     ]
     waiting_for: WaitingForShown | UnsetType = UNSET
-    is_final: Annotated[bool, Meta(description="true for paid, fail and cancel.")]
-    approval_required: Annotated[bool, Meta(description="It needs POST /v1/payout/approve, or needed it.")]
-    source: Annotated[Source, Meta(description="Who asked for it: api or manual.")]
-    memo: Annotated[str, Meta(description="The comment; empty without one.")]
+    is_final: Annotated[bool, Meta(description="true if the status is paid, fail or cancel.")]
+    approval_required: Annotated[bool, Meta(description="true if it needs, or needed, POST /v1/payout/approve.")]
+    source: Annotated[Source, Meta(description="The origin of the payout: api or manual.")]
+    memo: Annotated[str, Meta(description="The memo; empty if it has none.")]
     commission: Annotated[str, Meta(description="The network fee, in currency.", examples=["1.2"])]
-    confirmations: Annotated[int, Meta(description="Blocks on top of its transaction's.")]
-    error: Annotated[str | None, Meta(description="Why it failed; null unless the status is fail.")]
-    created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
-    updated_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
+    confirmations: Annotated[int, Meta(description="The confirmations of its transaction.")]
+    error: Annotated[str | None, Meta(description="The reason of the failure; null unless the status is fail.")]
+    created_at: Annotated[str, Meta(description="Time in ISO 8601, UTC.", examples=["2026-01-31T12:00:00.000Z"])]
+    updated_at: Annotated[str, Meta(description="Time in ISO 8601, UTC.", examples=["2026-01-31T12:00:00.000Z"])]
 
 
 class PayoutConversion(Answer, kw_only=True):
     """The conversion that paid for a payout."""
 
-    from_currency: Annotated[str, Meta(description="The coin that was taken.", examples=["USDT"])]
-    to_currency: Annotated[str, Meta(description="The coin that is sent.")]
-    from_amount: Annotated[str, Meta(description="What was taken, in from_currency.", examples=["76.5"])]
-    rate: Annotated[str, Meta(description="Payout units for one unit of from_currency.")]
+    from_currency: Annotated[str, Meta(description="The coin taken from your balance.", examples=["USDT"])]
+    to_currency: Annotated[str, Meta(description="The coin of the payout.")]
+    from_amount: Annotated[
+        str, Meta(description="The amount taken from your balance, in from_currency.", examples=["76.5"])
+    ]
+    rate: Annotated[str, Meta(description="The amount of to_currency for one unit of from_currency.")]
 
 
 class CreatedPayout(Payout, kw_only=True):
-    """A payout as its creation answers."""
+    """A new payout."""
 
-    convert: Annotated[PayoutConversion | UnsetType, Meta(description="Only with from_currency.")] = UNSET
+    convert: Annotated[PayoutConversion | UnsetType, Meta(description="The conversion; only with from_currency.")] = (
+        UNSET
+    )
 
 
 class PayoutPage(Answer, kw_only=True):
@@ -299,29 +335,31 @@ class PayoutPage(Answer, kw_only=True):
 
 
 class PayoutQuote(Answer, kw_only=True):
-    """What a payout would cost and bring now."""
+    """The present cost and result of a payout."""
 
-    amount: Annotated[str, Meta(description="What was asked for, in currency.", examples=["25"])]
+    amount: Annotated[str, Meta(description="The requested amount, in currency.", examples=["25"])]
     currency: CoinCode
     network: NetworkCode
-    commission: Annotated[str, Meta(description="The network fee.", examples=["1.2"])]
-    merchant_amount: Annotated[str, Meta(description="What leaves the balance, in currency.", examples=["26.2"])]
-    to_amount: Annotated[str, Meta(description="What arrives at the address, in currency.", examples=["25"])]
+    commission: Annotated[str, Meta(description="The network fee, in currency.", examples=["1.2"])]
+    merchant_amount: Annotated[
+        str, Meta(description="The amount taken from your balance, in currency.", examples=["26.2"])
+    ]
+    to_amount: Annotated[str, Meta(description="The amount that the recipient gets, in currency.", examples=["25"])]
     available_now: AvailableNow
 
 
 class PayoutLimit(Answer, kw_only=True):
     """The smallest and largest amount, in the coin."""
 
-    min_amount: Annotated[str, Meta(description="In the coin.", examples=["5"])]
-    max_amount: Annotated[str | None, Meta(description="In the coin; null: the balance is the limit.")]
+    min_amount: Annotated[str, Meta(description="The amount, in the coin.", examples=["5"])]
+    max_amount: Annotated[str | None, Meta(description="The amount, in the coin; null: your balance is the limit.")]
 
 
 class PayoutCommission(Answer, kw_only=True):
-    """What one payout costs now."""
+    """The present cost of a payout."""
 
     fee_amount: Annotated[
-        str | None, Meta(description="In currency; null while the network fee is not known.", examples=["1.2"])
+        str | None, Meta(description="The network fee, in currency; null while it is unknown.", examples=["1.2"])
     ]
     currency: CoinCode
 

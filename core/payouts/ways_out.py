@@ -17,8 +17,8 @@ from core.payouts.states import PayoutKind
 Cosign = Literal["each", "twice", "approval", "one"]
 # refused: payout.frozen, and what is approved already waits. waits: the rule is taken, and nothing leaves by it.
 Freeze = Literal["refused", "waits", "goes on"]
-# cancelled: what is not signed returns to the balance. ends: the rule moves nothing more, and what waits for its hold
-# returns. stays: it is done at once, or is no order.
+# cancelled: an unsigned payout returns to the balance. ends: the rule moves nothing more, and shares that wait for
+# their hold return. stays: it was done at once, or nothing was ordered.
 Revocation = Literal["cancelled", "ends", "stays"]
 # The same for the key that gave the second voice: that co-signed the rule, or approved the payout. none: no way has it.
 SecondVoice = Literal["cancelled", "ends", "none"]

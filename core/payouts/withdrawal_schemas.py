@@ -16,7 +16,7 @@ _ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7"
 
 
 class SetAutoWithdraw(Request, kw_only=True, omit_defaults=True):
-    """What is to be sent to a merchant by itself (POST /v1/auto-withdraw)."""
+    """A rule that pays your balance out automatically (POST /v1/auto-withdraw)."""
 
     refusals: ClassVar = {
         "currency": errors.AutowithdrawUnknownCurrency,
@@ -25,13 +25,15 @@ class SetAutoWithdraw(Request, kw_only=True, omit_defaults=True):
         "threshold": errors.AutowithdrawBadThreshold,
     }
 
-    currency: Annotated[CodeOrEmpty, Meta(description="The coin; each has one rule.", examples=["USDT"])] | None = None
+    currency: (
+        Annotated[CodeOrEmpty, Meta(description="The coin. Each coin has at most one rule.", examples=["USDT"])] | None
+    ) = None
     network: (
         Annotated[
             CodeOrEmpty,
             Meta(
-                description="By which it is sent. May be left out where the coin has one, or has its rule; another"
-                " network than the rule's makes a new rule in its place.",
+                description="The network of the payouts. May be omitted if the coin has only one network, or already"
+                " has a rule. Another network than the rule's replaces the rule.",
                 examples=["ethereum"],
             ),
         ]
@@ -42,7 +44,7 @@ class SetAutoWithdraw(Request, kw_only=True, omit_defaults=True):
             Text,
             Meta(
                 max_length=ADDRESS_CHARS_MAX,
-                description="Where it is sent. Without it, as it was.",
+                description="Your address for the payouts. Omit it to keep the present one.",
                 examples=[_ADDRESS],
             ),
         ]
@@ -52,42 +54,52 @@ class SetAutoWithdraw(Request, kw_only=True, omit_defaults=True):
         Annotated[
             Amount,
             Meta(
-                description="The available balance from which on all of it is sent, in currency; at least the smallest"
-                " payout. Without it, as it was."
+                description="When the available balance reaches this amount, all of it is paid out. In currency; at"
+                " least the smallest payout. Omit it to keep the present one."
             ),
         ]
         | None
     ) = None
     enabled: (
-        Annotated[bool, Meta(description="Whether it is sent. Without it, as it was; true for a new rule.")] | None
+        Annotated[
+            bool,
+            Meta(description="true: the rule makes payouts. Omit it to keep the setting; default true for a new rule."),
+        ]
+        | None
     ) = None
 
     @property
     def is_change(self) -> bool:
-        """Return whether more is asked than to be told the rules."""
+        """Return True if the request changes a rule, and does not only read the rules."""
         return any(field is not None for field in (self.network, self.address, self.threshold, self.enabled))
 
 
 class AutoWithdrawRule(Answer, kw_only=True):
-    """What of a coin is sent by itself."""
+    """A rule that pays a coin out automatically."""
 
     currency: CoinCode
     network: NetworkCode
-    address: Annotated[str, Meta(description="Where it is sent.", examples=[_ADDRESS])]
+    address: Annotated[str, Meta(description="Your address for the payouts.", examples=[_ADDRESS])]
     threshold: Annotated[
-        str, Meta(description="The available balance from which on it is sent, in currency.", examples=["500"])
+        str, Meta(description="The available balance at which it is paid out, in currency.", examples=["500"])
     ]
     enabled: Annotated[
         bool,
-        Meta(description="Whether it is sent; false, too, once a key that named or co-signed the address is revoked."),
+        Meta(
+            description="true if the rule makes payouts. It becomes false when a key that set or co-signed the"
+            " address is revoked."
+        ),
     ]
     status: Annotated[
         Literal["active", "awaiting_cosign", "off"],
-        Meta(description="awaiting_cosign: sends nothing until another principal sends the same rule."),
+        Meta(
+            description="active: in force; awaiting_cosign: it pays nothing until another key or user sends the"
+            " same rule; off: not enabled."
+        ),
     ]
 
 
 class AutoWithdraw(Answer, kw_only=True):
     """The rules of a merchant."""
 
-    items: Annotated[list[AutoWithdrawRule], Meta(description="By coin; one each.")]
+    items: Annotated[list[AutoWithdrawRule], Meta(description="The rules, one for each coin.")]

@@ -90,9 +90,9 @@ def read_prices(source: Source, body: bytes, *, at: datetime) -> Prices:
 
 
 def quotes_of(source: Source, prices: Prices) -> Quotes:
-    """Return the prices of our currencies; those that are missing or odd are absent. Raises SourceRefused if all are.
+    """Return the prices of our currencies; missing and odd ones are absent. Raises SourceRefused if all are.
 
-    A price under a former symbol counts only if there is none under the present one.
+    A price under a former symbol counts only if the present symbol has none.
     """
     priced = {
         currency: prices.get(symbol, prices.get(source.former_symbols.get(currency, symbol)))

@@ -18,12 +18,12 @@ _EXAMPLE: Final = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 Destination = Annotated[Text, Meta(max_length=ADDRESS_CHARS_MAX, examples=[_EXAMPLE])]
 RefundStatus = Annotated[
     Literal["check", "awaiting_cosign", "process", "paid", "fail", "cancel"],
-    Meta(description="That of its payout. check: it waits for POST /v1/payout/approve."),
+    Meta(description="The status of its payout. check: it waits for POST /v1/payout/approve."),
 ]
 
 
 class CreateRefund(PaymentLookup, kw_only=True, omit_defaults=True):
-    """A refund of a payment, or of a part of it (POST /v1/payment/refund)."""
+    """A full or partial refund of a payment (POST /v1/payment/refund)."""
 
     refusals: ClassVar = {
         "uuid": errors.PaymentBadUuid,
@@ -33,20 +33,29 @@ class CreateRefund(PaymentLookup, kw_only=True, omit_defaults=True):
     }
 
     amount: (
-        Annotated[Amount, Meta(description="What arrives, in the payment's coin. Without it: all that is left.")] | None
+        Annotated[Amount, Meta(description="The amount to refund, in the payment's coin. Default: the whole rest.")]
+        | None
     ) = None
     address: (
         Annotated[
             Destination,
-            Meta(description="The payment's payer_address, if there is one. Another has to be approved."),
+            Meta(
+                description="The recipient's address. Default: the payment's payer_address. Any other address needs"
+                " an approval."
+            ),
         ]
         | None
     ) = None
-    network: Annotated[CodeOrEmpty, Meta(description="The payment's, if any.", examples=["ethereum"])] | None = None
+    network: (
+        Annotated[
+            CodeOrEmpty, Meta(description="Must be the payment's network, if you send it.", examples=["ethereum"])
+        ]
+        | None
+    ) = None
 
 
 class BlockedRefund(WalletName, kw_only=True, omit_defaults=True):
-    """Where to send what a blocked static wallet holds (POST /v1/wallet/blocked-address-refund)."""
+    """A refund of a blocked static wallet's deposits (POST /v1/wallet/blocked-address-refund)."""
 
     refusals: ClassVar = {
         "uuid": errors.WalletBadUuid,
@@ -55,34 +64,34 @@ class BlockedRefund(WalletName, kw_only=True, omit_defaults=True):
     }
     absences: ClassVar = {"refund_address": errors.RefundNoAddress}
 
-    refund_address: Annotated[Destination, Meta(min_length=1, description="Receives the coins, on their network.")]
+    refund_address: Annotated[
+        Destination, Meta(min_length=1, description="The address that receives the coins, on their network.")
+    ]
 
 
 class PaymentRefund(Answer, kw_only=True):
     """A refund, which is a payout of a payment."""
 
-    uuid: Annotated[UuidText, Meta(description="The refund's identifier; that of its payout.")]
-    payment_uuid: Annotated[UuidText, Meta(description="The payment that is refunded.")]
+    uuid: Annotated[UuidText, Meta(description="The refund's identifier, which is also its payout's.")]
+    payment_uuid: Annotated[UuidText, Meta(description="The refunded payment's identifier.")]
     status: RefundStatus
-    amount: Annotated[str, Meta(description="What arrives, in currency.", examples=["10"])]
+    amount: Annotated[str, Meta(description="The amount that the recipient gets, in currency.", examples=["10"])]
     currency: CoinCode
     network: NetworkCode
-    address: Annotated[str, Meta(description="Where it goes.")]
-    txid: Annotated[str, Meta(description="Empty until it is sent.")]
-    approval_required: Annotated[bool, Meta(description="It needs POST /v1/payout/approve, or needed it.")]
-    is_final: Annotated[bool, Meta(description="true for paid, fail and cancel.")]
-    created_at: Annotated[str, Meta(description="ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])]
+    address: Annotated[str, Meta(description="The recipient's address.")]
+    txid: Annotated[str, Meta(description="The transaction's hash; empty until it is sent.")]
+    approval_required: Annotated[bool, Meta(description="true if it needs, or needed, POST /v1/payout/approve.")]
+    is_final: Annotated[bool, Meta(description="true if the status is paid, fail or cancel.")]
+    created_at: Annotated[str, Meta(description="Time in ISO 8601, UTC.", examples=["2026-01-31T12:00:00.000Z"])]
 
 
 class ResolvedPayment(Payment, kw_only=True):
-    """A payment after its resolution, with the refund if that was asked for."""
+    """A payment after its resolution, with the refund if you chose one."""
 
-    refund: Annotated[
-        PaymentRefund | UnsetType, Meta(description="What is sent back; only with the action refund.")
-    ] = UNSET
+    refund: Annotated[PaymentRefund | UnsetType, Meta(description="The refund; only with the action refund.")] = UNSET
 
 
 class WalletRefunds(Answer, kw_only=True):
-    """What a blocked wallet sends back, a payout for each coin."""
+    """The refunds of a blocked wallet, a payout for each coin."""
 
-    payouts: Annotated[list[Payout], Meta(description="One for each coin on a network.")]
+    payouts: Annotated[list[Payout], Meta(description="One payout for each coin on a network.")]

@@ -30,13 +30,22 @@ class CreateWallet(Request, kw_only=True, omit_defaults=True):
 
     refusals: ClassVar = {"currency": errors.WalletUnknownCurrency, "network": errors.WalletUnsupportedNetwork}
 
-    currency: Annotated[Code, Meta(description="The coin that the wallet is for.")]
+    currency: Annotated[Code, Meta(description="The coin of the wallet.")]
     network: (
-        Annotated[CodeOrEmpty, Meta(description="May be left out where the coin has one.", examples=["ethereum"])]
+        Annotated[
+            CodeOrEmpty,
+            Meta(description="The network. May be omitted if the coin has only one.", examples=["ethereum"]),
+        ]
         | None
     ) = None
     order_id: (
-        Annotated[OrderId, Meta(description="Pins an address of its own to a customer; there is one without it.")]
+        Annotated[
+            OrderId,
+            Meta(
+                description="Your reference for a customer. Each order_id has its own wallet; there is one more"
+                " without an order_id."
+            ),
+        ]
         | None
     ) = None
 
@@ -47,7 +56,7 @@ class BlockWallet(Request, kw_only=True, omit_defaults=True):
     refusals: ClassVar = {"address": errors.WalletNoAddress}
 
     address: Annotated[AddressText, Meta(description="The wallet's address.")]
-    is_force_block: Annotated[bool, Meta(description="false unblocks.")] = True
+    is_force_block: Annotated[bool, Meta(description="true: block the wallet; false: unblock it. Default true.")] = True
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse an address that no text can be."""
@@ -55,14 +64,16 @@ class BlockWallet(Request, kw_only=True, omit_defaults=True):
 
 
 class WalletName(Request, kw_only=True, omit_defaults=True):
-    """Which static wallet is meant: by uuid, or else by address."""
+    """The static wallet, by uuid or else by address."""
 
     refusals: ClassVar = {"uuid": errors.WalletBadUuid, "address": errors.WalletNoAddress}
 
-    uuid: Annotated[UuidText, Meta(description="Its identifier; comes before address.")] | None = None
-    address: Annotated[str, Meta(extra_json_schema=_NO_NUL, description="Its address.", examples=[_EXAMPLE])] | None = (
+    uuid: Annotated[UuidText, Meta(description="The wallet's identifier. If it is set, address is ignored.")] | None = (
         None
     )
+    address: (
+        Annotated[str, Meta(extra_json_schema=_NO_NUL, description="The wallet's address.", examples=[_EXAMPLE])] | None
+    ) = None
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse a lookup by nothing."""
@@ -72,10 +83,14 @@ class WalletName(Request, kw_only=True, omit_defaults=True):
 
 
 class WalletLookup(WalletName, kw_only=True, omit_defaults=True):
-    """Which static wallet is meant, by uuid or else by address, and which of its deposits are shown."""
+    """A static wallet, by uuid or else by address, and a range of its deposits."""
 
-    limit: Annotated[int, Meta(description="Deposits shown: 1 to 200; anything else is 50.")] | None = None
-    offset: Annotated[int, Meta(ge=0, le=OFFSET_MAX, description="Deposits passed over, newest first.")] = 0
+    limit: (
+        Annotated[int, Meta(description="The number of deposits to show: 1 to 200. Any other value means 50.")] | None
+    ) = None
+    offset: Annotated[
+        int, Meta(ge=0, le=OFFSET_MAX, description="The number of deposits to skip, from the newest. Default 0.")
+    ] = 0
 
 
 class WalletQr(Request, kw_only=True, omit_defaults=True):
@@ -83,7 +98,7 @@ class WalletQr(Request, kw_only=True, omit_defaults=True):
 
     refusals: ClassVar = {"address": errors.QrNoAddress}
 
-    address: Annotated[AddressText, Meta(description="Any text.")]
+    address: Annotated[AddressText, Meta(description="The text to encode, usually an address.")]
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
         """Refuse an address that no text can be."""
@@ -95,46 +110,50 @@ class Wallet(Answer, kw_only=True):
 
     uuid: Annotated[UuidText, Meta(description="The wallet's identifier.")]
     address: Annotated[str, Meta(description="The permanent receiving address.")]
-    network: Annotated[str, Meta(description="The network for which it was made.")]
+    network: Annotated[str, Meta(description="The network that the wallet was made for.")]
     currency: Annotated[
-        str, Meta(description="The coin for which it was made; others of its networks are credited too.")
+        str,
+        Meta(
+            description="The coin that the wallet was made for. Deposits in the network's other coins are credited too."
+        ),
     ]
     order_id: OrderIdText
-    url: Annotated[str, Meta(description="Reserved, empty.")]
+    url: Annotated[str, Meta(description="Reserved; always empty.")]
 
 
 class WalletBlock(Answer, kw_only=True):
-    """Whether a static wallet is blocked."""
+    """The state of a static wallet."""
 
     uuid: Annotated[UuidText, Meta(description="The wallet's identifier.")]
     address: Annotated[str, Meta(description="The wallet's address.")]
-    blocked: Annotated[bool, Meta(description="Whether new deposits are held, not credited.")]
+    blocked: Annotated[bool, Meta(description="true if new deposits are held instead of credited.")]
 
 
 class WalletDeposit(Answer, kw_only=True):
     """A deposit to a static wallet."""
 
     txid: Annotated[str, Meta(description="The transaction's hash.")]
-    currency: Annotated[str, Meta(description="The coin that came.")]
-    amount: Annotated[str, Meta(description="In currency, before the fee.", examples=["25.5"])]
+    currency: Annotated[str, Meta(description="The coin that was received.")]
+    amount: Annotated[str, Meta(description="The amount, in currency, before the gateway's fee.", examples=["25.5"])]
     status: Annotated[
         Literal["pending", "awaiting_quorum", "credited", "dust", "blocked", "refunding", "refunded", "reversed"],
         Meta(
             description=(
-                "awaiting_quorum: a second provider has yet to tell the same of it; dust: not credited, below the"
-                " network's smallest amount; blocked: held, the wallet is blocked; refunding and refunded: it is"
-                " being sent back, or was; reversed: its block left the chain."
+                "awaiting_quorum: a second provider has yet to confirm it; dust: below the network's"
+                " smallest deposit, not credited; blocked: held, because the wallet is blocked;"
+                " refunding: a refund is being sent; refunded: the refund was sent; reversed: its block"
+                " left the chain."
             )
         ),
     ]
     at: Annotated[
-        str, Meta(description="When its block was made, as ISO 8601 in UTC.", examples=["2026-01-31T12:00:00.000Z"])
+        str, Meta(description="The time of its block, in ISO 8601, UTC.", examples=["2026-01-31T12:00:00.000Z"])
     ]
-    network: Annotated[str | UnsetType, Meta(description="Only where it is not the wallet's.")] = UNSET
+    network: Annotated[str | UnsetType, Meta(description="The network; only if it is not the wallet's.")] = UNSET
 
 
 class WalletInfo(Wallet, kw_only=True):
-    """A static wallet with what came to it, newest first."""
+    """A static wallet with its deposits."""
 
-    blocked: Annotated[bool, Meta(description="Whether new deposits are held, not credited.")]
+    blocked: Annotated[bool, Meta(description="true if new deposits are held instead of credited.")]
     deposits: Annotated[list[WalletDeposit], Meta(description="Newest first.")]

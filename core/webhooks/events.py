@@ -29,13 +29,13 @@ Event = Literal[
     "payout.cancelled",
 ]
 
-_TEST: Final = "true where POST /v1/webhooks/test sent it; absent otherwise."
+_TEST: Final = "true if POST /v1/webhooks/test sent it; else absent."
 
 
 class WebhookBody(Answer, kw_only=True):
-    """What all events have in common."""
+    """The common part of all events."""
 
-    uuid: Annotated[UuidText, Meta(description="The payment, wallet or payout that the event is about.")]
+    uuid: Annotated[UuidText, Meta(description="The identifier of the event's payment, wallet or payout.")]
     order_id: OrderIdText
     txid: TxidText
     test: Annotated[bool | UnsetType, Meta(description=_TEST)] = UNSET
@@ -44,29 +44,41 @@ class WebhookBody(Answer, kw_only=True):
 class PaymentEvent(WebhookBody, kw_only=True):
     """The body of an invoice.* event: the payment as it was when it happened."""
 
-    type: Annotated[Literal["payment"], Meta(description="What the event is about.")]
-    amount: Annotated[str, Meta(description="The price in currency.", examples=["125.50"])]
-    currency: Annotated[str, Meta(description="The pricing currency.", examples=["USD"])]
-    payment_amount: Annotated[str | None, Meta(description="The confirmed sum, in payer_currency; null without any.")]
-    payer_amount: Annotated[str, Meta(description="What was due, in payer_currency; empty before a coin is chosen.")]
-    payer_currency: Annotated[str, Meta(description="The settlement coin; empty before it is chosen.")]
+    type: Annotated[Literal["payment"], Meta(description="The kind of object: payment, wallet or payout.")]
+    amount: Annotated[str, Meta(description="The price, in currency.", examples=["125.50"])]
+    currency: Annotated[str, Meta(description="The currency of the price.", examples=["USD"])]
+    payment_amount: Annotated[
+        str | None, Meta(description="The sum of confirmed deposits, in payer_currency; null if there are none.")
+    ]
+    payer_amount: Annotated[
+        str, Meta(description="The amount to pay, in payer_currency; empty before a coin is chosen.")
+    ]
+    payer_currency: Annotated[str, Meta(description="The coin that the buyer pays in; empty before it is chosen.")]
     status: Annotated[Literal["paid", "paid_over", "wrong_amount", "expired"], Meta(description="The payment_status.")]
     revision: Annotated[
-        int, Meta(description="Counts the payment's events; deduplicate by uuid, status and revision.", examples=[1])
+        int,
+        Meta(
+            description="The number of status changes of the payment so far. Deduplicate by uuid, status and revision.",
+            examples=[1],
+        ),
     ]
-    is_final: Annotated[bool, Meta(description="Whether the status is final. A late deposit or a reorg reopens it.")]
-    additional_data: Annotated[str, Meta(description="Private; as it was given.")]
+    is_final: Annotated[
+        bool, Meta(description="true if the status is final. A late deposit or a reorg can reopen the payment.")
+    ]
+    additional_data: Annotated[str, Meta(description="Your private text, as you sent it.")]
 
 
 class WalletEvent(WebhookBody, kw_only=True):
     """The body of wallet.paid: a deposit that was credited."""
 
-    type: Annotated[Literal["wallet"], Meta(description="What the event is about.")]
+    type: Annotated[Literal["wallet"], Meta(description="The kind of object: payment, wallet or payout.")]
     address: Annotated[str, Meta(description="The wallet's address.")]
-    network: Annotated[str, Meta(description="The network over which the deposit came.", examples=["ethereum"])]
-    currency: Annotated[str, Meta(description="The coin for which the wallet was made.", examples=["USDT"])]
-    payment_amount: Annotated[str, Meta(description="What came, in payer_currency, before the platform fee.")]
-    payer_currency: Annotated[str, Meta(description="The coin that came.")]
+    network: Annotated[str, Meta(description="The network of the deposit.", examples=["ethereum"])]
+    currency: Annotated[str, Meta(description="The coin that the wallet was made for.", examples=["USDT"])]
+    payment_amount: Annotated[
+        str, Meta(description="The amount of the deposit, in payer_currency, before the gateway's fee.")
+    ]
+    payer_currency: Annotated[str, Meta(description="The coin of the deposit.")]
     status: Annotated[Literal["paid"], Meta(description="Always paid.")]
     is_final: Annotated[bool, Meta(description="Always true.")]
 
@@ -74,19 +86,19 @@ class WalletEvent(WebhookBody, kw_only=True):
 class PayoutEvent(WebhookBody, kw_only=True):
     """The body of a payout.* event: the payout as it was when it happened."""
 
-    type: Annotated[Literal["payout"], Meta(description="What the event is about.")]
-    amount: Annotated[str, Meta(description="What was asked for, in currency.", examples=["25"])]
+    type: Annotated[Literal["payout"], Meta(description="The kind of object: payment, wallet or payout.")]
+    amount: Annotated[str, Meta(description="The requested amount, in currency.", examples=["25"])]
     currency: CoinCode
     network: NetworkCode
-    address: Annotated[str, Meta(description="The recipient.")]
+    address: Annotated[str, Meta(description="The recipient's address.")]
     status: Annotated[
         Literal["check", "process", "paid", "awaiting_cosign", "fail", "cancel"],
-        Meta(description="As the payout shows it; the event's name has the finer one."),
+        Meta(description="The payout's status. The event's name is more precise."),
     ]
-    is_final: Annotated[bool, Meta(description="true for paid, fail and cancel.")]
+    is_final: Annotated[bool, Meta(description="true if the status is paid, fail or cancel.")]
     commission: Annotated[
         str | UnsetType,
-        Meta(description="Only of payout.failed: what of the network fee stays taken, in currency."),
+        Meta(description="The part of the network fee that was not returned, in currency; only in payout.failed."),
     ] = UNSET
 
 

@@ -198,7 +198,7 @@ def make_settings(**env: str) -> Settings:
 
 
 def all_usable(catalogue: Catalogue, served: frozenset[str], *, fee_max_percent: int = 0) -> Usable:  # noqa: ARG001
-    """Tell of every method of the served networks that it works, as PostgreSQL would while all is well."""
+    """Return every method of the served networks as usable, as PostgreSQL would while all is well."""
     methods = frozenset(method for method in catalogue.pairs if method[1] in served)
     try:
         market = load_market()

@@ -1,4 +1,4 @@
-"""A gateway whose actors are the real ones, run in place of the queue: what they refuse goes out over HTTP."""
+"""A gateway whose real actors run in place of the queue: their refusals go out over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that reading endpoints read, written as they would stand in the database."""
+"""Writes the rows that reading endpoints read."""
 
 from __future__ import annotations
 

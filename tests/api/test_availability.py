@@ -1,4 +1,4 @@
-"""What merchants and buyers are told to be available: each cause by itself takes it away, and its end gives it back."""
+"""The methods shown as available to merchants and buyers: each cause removes them, and its end restores them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def frozen(*scope: Any) -> tuple[Change, Change]:
     )
 
 
-# What happens, how it ends, and what can be paid with, and paid out, meanwhile.
+# The cause, its end, and the methods that can meanwhile be paid with, and paid out.
 CAUSES: Final[dict[str, tuple[Change, Change, set[tuple[str, str]], set[tuple[str, str]]]]] = {
     "a scan was halted": (
         lambda: cursors.halt("ethereum", "providers disagree"),

@@ -1,7 +1,7 @@
-"""Every error that an endpoint declares is reached over HTTP, with the real actors behind it.
+"""Every error that an endpoint declares is reached over HTTP, with the real actors.
 
-CASES has a request for each (endpoint, code) of the endpoints' own errors; what all endpoints of a kind share is tried
-on every one of them below. An endpoint or a code without a case fails here.
+CASES has a request for each (endpoint, code) of the endpoints' own errors. The common errors of all endpoints of a kind
+are tested on each of them below. An endpoint or a code without a case fails here.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ def sent_back(name: str, path: str, make: Make, field: str) -> dict[tuple[str, s
 
 
 def sharing(percent: float, *, before: int = 1) -> Case:
-    """Share with the stranger once more than so many times."""
+    """Add this many rules to the stranger, and then one more."""
 
     def case(live: Live) -> testing.Result:
         body = {"recipient_merchant_id": str(live.stranger), "percent": percent}
@@ -723,7 +723,7 @@ def test_a_bad_field_is_reached(live: Live, name: str) -> None:
     assert (answer.status_code, code_of(answer)) == (400, "request.bad_field")
 
 
-# What endpoints of a kind share -------------------------------------------------------------------------------------
+# Common errors ------------------------------------------------------------------------------------------------------
 
 
 def test_shared_errors_are_those_that_are_tried_below() -> None:

@@ -1,7 +1,7 @@
-"""Every operation of the API succeeds for somebody who has nothing but its description.
+"""A client that has only the OpenAPI document calls every operation of the API with success.
 
-`Walk` reads the document alone: bodies from its examples, identifiers from earlier answers, wherever an example shows
-the same one. What only the world can bring about, coin on a chain and what other people do, is in WORLD, by operation.
+`Walk` reads the document alone: bodies from its examples, identifiers from earlier answers, wherever an example has the
+same one. Events outside the API, coin on a chain and other people's acts, are in WORLD, by operation.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Walk:
 
     document: Mapping[str, Any]
     send: Send
-    # What stands for an example's value, by the field that holds it: what an answer brought in its place.
+    # The values that take the place of an example's, by its field: from the answer that had the example's place.
     known: dict[tuple[str, str], str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
@@ -142,7 +142,7 @@ class Walk:
 
 @dataclass
 class World:
-    """What happens to the gateway from outside, while somebody walks through its operations."""
+    """The events from outside, while a client walks through the operations."""
 
     live: Live
     chain: Chain
@@ -207,7 +207,7 @@ def a_buyer_is_to_choose(world: World) -> None:
 
 
 def a_webhook_fails_once(world: World) -> None:
-    """One that tells of a sale, once there is an endpoint."""
+    """Let a webhook of a sale fail, once there is an endpoint."""
     if outbox.active_endpoint(world.live.shop) is None:
         return
     made = world.again("createPayment", order_id="told-of")
@@ -231,7 +231,7 @@ def a_cheque_is_left(world: World) -> None:
     world.walk.known["claim_token", place] = linked(world.live, reference="left")["claim_token"]
 
 
-# What each of these operations needs that is none of the API's.
+# The events outside the API that these operations need.
 WORLD: Final[Mapping[str, Callable[[World], None]]] = {
     "refundPayment": a_sale_is_paid,
     "resolvePayment": a_sale_is_paid_short,
@@ -250,7 +250,7 @@ def world(live: Live, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> World:
     live.configure(ADDRESS_PUBLIC_KEY=PUBLIC_KEY, SMTP_URL="smtp://127.0.0.1:1", POOL_LOW="1")
     fund(live.shop, 1_000_000 * UNIT)
     charge()
-    # A webhook on trial finds no receiver, and asks nobody for one.
+    # The test webhook finds no receiver, and asks no name server for one.
     monkeypatch.setattr("socket.getaddrinfo", no_name)
 
     def send(method: str, path: str, is_signed: bool, body: object) -> testing.Result:  # noqa: FBT001
@@ -269,9 +269,9 @@ def no_name(*_args: object, **_options: object) -> Any:
 
 
 def test_whoever_knows_the_description_alone_calls_every_operation_with_success(world: World) -> None:
-    """Of an operation that is left here, the examples have to agree with those of what brings the things that it names.
+    """If an operation is left here, its examples must agree with those of the operations that create its objects.
 
-    What no operation brings is for WORLD.
+    Objects that no operation creates belong in WORLD.
     """
     left = world.walk.run(world.prepare)
 

@@ -1,7 +1,7 @@
-"""What belongs to another merchant answers exactly like what does not exist, at every endpoint there is.
+"""Another merchant's object gets exactly the answer of an object that does not exist, at every endpoint.
 
-FOREIGN names, for each signed endpoint, the requests by which somebody else's object could be touched, each beside the
-same request for an object that nobody has. An endpoint that stands in neither table fails here.
+FOREIGN has, for each signed endpoint, the requests that could touch another merchant's object, each with the same
+request for an object that does not exist. An endpoint that is in neither table fails here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SIGNED: Final = [endpoint for endpoint in ENDPOINTS if endpoint.rights is not No
 
 @dataclass(frozen=True)
 class Theirs:
-    """What the stranger has."""
+    """The stranger's objects."""
 
     invoice: str
     short: str
@@ -120,7 +120,7 @@ FOREIGN: Final[dict[str, Pairs]] = {
     "redeliverWebhook": lambda theirs: [({"delivery_id": theirs.delivery}, {"delivery_id": NOBODYS})],
 }
 
-# Endpoints that take no id of anybody's object; what they show or do is of the key's own merchant, as tested below.
+# Endpoints without the id of an object; they show and change only the key's own merchant, as tested below.
 OWN: Final = {
     "createPayment": "an order_id is one of the caller's own",
     "createWallet": "an order_id is one of the caller's own",
@@ -169,7 +169,7 @@ IDS: Final = {
 @pytest.fixture
 def theirs(live: Live) -> Theirs:
     link = linked(live, public_id="pk_stranger")
-    # Before there is an endpoint to tell of it: the delivery below is the only one.
+    # Made before the endpoint, so that the delivery below is the only one.
     payout = held_payout(live.stranger)
     short = add_invoice(live.stranger, status="wrong_amount", confirmed_units=1)
     add_deposit(live.stranger, short, txid=TXID)
@@ -232,7 +232,7 @@ def test_every_signed_endpoint_is_tried_or_says_why_not() -> None:
     assert not FOREIGN.keys() & OWN.keys()
     for endpoint in SIGNED:
         fields = set(endpoint.request.__struct_fields__) if endpoint.request else set()
-        # Any text, and a stranger's address, are nobody's object.
+        # Any text, or a stranger's address, is not an object of another merchant.
         if endpoint.name in OWN and endpoint.name not in {"renderQr", "createPayout", "setAutoWithdraw"}:
             assert fields & IDS <= {"order_id"}, f"{endpoint.name} takes an id"
 

@@ -1,6 +1,6 @@
-"""Machine-made requests against the description, through the real actors on PostgreSQL.
+"""Machine-made requests by the OpenAPI document, through the real actors on PostgreSQL.
 
-Whatever they say, the answer is one that is described, and none is a server's error.
+Every answer is one that the document describes, and never a server error.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ EXCLUDED: Final = [
     # JSON Schema takes 88.0 for an integer and knows no "one of the two"; the gateway is stricter, and says so.
     checks.positive_data_acceptance,
 ]
-# Lists whose items are described by their type, though one that is none is taken and fails alone.
+# Lists whose items the document describes by their type, though a malformed item is accepted and fails alone.
 READ_ONE_BY_ONE: Final = {
     "createPaymentBatch": "payments",
     "createPayoutBatch": "payouts",
@@ -62,7 +62,7 @@ CASES: Final = [
     if mode.is_positive or endpoint.request or "{" in endpoint.path
 ]
 DOCUMENT: Final = describe(ENDPOINTS, base_url=BASE_URL)
-# What of an answer can be named in a later request, and places that are called otherwise than what goes there.
+# Fields of an answer that a later request can name, and path parameters with another name than their value's field.
 LEARNT: Final = r"uuid|address|order_id|(link|batch|delivery|rule)_id|claim_token|txid"
 CALLED_ELSEWHERE: Final = {"invoice_id": "uuid", "token": "claim_token"}
 BAD_REQUEST: Final = 400
@@ -116,7 +116,7 @@ def live(module_database: str, clock: Clock) -> Iterator[Live]:
         fund(opened.shop, 10**24, currency=currency)
     opened.webhook_endpoint(opened.shop)
     with pytest.MonkeyPatch.context() as patch:
-        # A webhook on trial finds no receiver, and asks nobody for one.
+        # The test webhook finds no receiver, and asks no name server for one.
         patch.setattr("socket.getaddrinfo", nobody)
         yield opened
 
@@ -164,7 +164,7 @@ class Known:
 
 @pytest.fixture(scope="module")
 def known(live: Live) -> Known:
-    """What is there before the first test."""
+    """The objects that exist before the first test."""
     return Known(live)
 
 

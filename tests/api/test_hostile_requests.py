@@ -43,7 +43,7 @@ def test_a_replay_with_the_same_key_gets_the_first_answer(live: Live) -> None:
 
 
 def test_a_replay_under_another_key_makes_another_payment_unless_an_order_id_says_otherwise(live: Live) -> None:
-    # The key is not signed. A payment can only bring money in; what moves it out is deduplicated by signature.
+    # The key is not signed. A payment can only bring money in; requests that move it out are deduplicated by signature.
     def replayed(body: bytes) -> set[str]:
         answers = [
             live.client.signed("/v1/payment", body, headers={"Idempotency-Key": key})

@@ -189,7 +189,7 @@ def test_every_example_is_one(name: str, schema: Any, example: Any) -> None:
 
 
 def test_every_request_and_every_answer_has_examples() -> None:
-    """Errors have theirs from their register; what has no body, as 304, needs none."""
+    """Errors get their examples from the register; an answer without a body, such as 304, needs none."""
     bodies = [
         (f"{method} {path}", body)
         for method, path in ROUTES
@@ -295,7 +295,7 @@ PROPERTIES = [
     for name, schema in holder.items()
     for found in properties(schema, name)
 ]
-# What a unit or a format looks like, by what a property is called or holds. An amount says in which coin.
+# The unit or format that a description must name, by a property's name or type. An amount names its coin.
 UNITS = (
     (r"_at$|^at$", r"ISO 8601|Unix seconds"),
     (r"percent", r"[Pp]ercent"),

@@ -1,4 +1,4 @@
-"""What anybody may read says nothing that is the merchant's alone, in any state, at any public address."""
+"""Public answers contain nothing that belongs to the merchant alone, in any state, at any public address."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def test_a_public_answer_holds_nothing_private(live: Live, name: str, state: str
     # The description of the API speaks of merchants, being no answer about one.
     if name == "getOpenapi":
         secrets = [MARK, str(live.shop), secrets[2], "pk_unified"]
-    # Who is paid is what a link tells.
+    # A link shows the merchant's name.
     if name in {"getLink", "link page"}:
         secrets = [secret for secret in secrets if secret not in {"Shop", "merchant"}]
-    # One of the things that can be frozen is "merchant"; which one is not told.
+    # "merchant" is one of the kinds of freezes; which merchant is frozen is not shown.
     if name == "getMetrics":
         secrets.remove("merchant")
     assert not [secret for secret in secrets if secret in told]

@@ -1,6 +1,6 @@
-"""Which kind of key reaches which endpoint, as a table: a new endpoint has to be put where its money goes.
+"""The kinds of keys by endpoint, as a table: a new endpoint must be listed where its money goes.
 
-What moves or redirects money out needs a payout key, which reaches nothing else but what tells of it.
+Moving money out, or redirecting it, needs a payout key, which reaches nothing else but the endpoints that show it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, PUBLIC, Rights
 from api.routes import ENDPOINTS
 
 TELLS: Final = {"/v1/balance", "/v1/exchange-rate/list", "/v1/batch/info", "/v1/webhooks/deliveries"}
-# Who accepts a short payment is no matter of payouts, who refunds it is: told apart by its action.
+# Accepting a short payment needs no right to pay out; refunding it does. The action decides.
 BY_ACTION: Final = {"/v1/payment/resolve"}
 MOVES_OUT: Final = (
     "/v1/payout", "/v1/refund", "/v1/payment/refund", "/v1/transfer", "/v1/wallet/blocked-address-refund",

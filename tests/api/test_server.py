@@ -325,7 +325,7 @@ def test_a_key_that_signed_is_read_again_while_nobody_asks(server: Server, modul
             return int(cursor.fetchall()[0][0])
 
         server.talk(server.signed())
-        # What a request read is counted a second later at most.
+        # A read by a request is counted at most a second later.
         time.sleep(1.5)
         before = key_reads()
 

@@ -1,4 +1,4 @@
-"""What a quiet gateway uses is read from its processes and its servers."""
+"""The usage of an idle gateway is read from its processes and its servers."""
 
 import os
 from pathlib import Path

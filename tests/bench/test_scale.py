@@ -1,4 +1,4 @@
-"""What a plan read is told from the plan, whatever of it was left out again."""
+"""The number of rows that a plan read, with those that it filtered out, is read from the plan."""
 
 import json
 from typing import Any

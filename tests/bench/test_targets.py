@@ -1,4 +1,4 @@
-"""What benchmarks price with is taken by the product, however long they run."""
+"""The product accepts the benchmarks' rates, however long they run."""
 
 import pytest
 

@@ -42,7 +42,7 @@ class Chain:
         return scan
 
     def found(self) -> list[tuple[str, str, int]]:
-        """Mine what waits, and tell what the scan of that block finds: ordinal, currency, units."""
+        """Mine the waiting transactions, and return what the scan of the block finds: ordinal, currency, units."""
         return [(found.ordinal, found.currency, found.units) for found in self.scan(self.node.mine()).transfers]
 
 

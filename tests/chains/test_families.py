@@ -1,4 +1,4 @@
-"""A family of chains is named in its own folders alone: whoever else asks which one it is, is found here."""
+"""Only a family's own folders name it: this test finds all other places that depend on a family."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNITS: Final = frozenset({"wei", "gwei"})
 PHRASE: Final = re.compile(r"(?i)(?<![a-z])(?:eth_(?=[a-z])|(?:gas_limit|chain_id|next_nonce)(?![a-z]))")
 
 OLDER: Final = "columns that the older version beside reads and fills, until a later release drops them"
-# Who else says so, and what, and why. Nothing is added here without a reason that lasts; what is gone is taken out.
+# The other files that name a family, with the reason. A new entry needs a lasting reason; remove one that is gone.
 ALLOWED: Final[dict[str, tuple[set[str], str]]] = {
     "chains/registry.py": ({"evm", "bitcoin", "tron"}, "the one table"),
     "cli/embedded/chains.py": ({"evm", "bitcoin", "tron"}, "the one table"),

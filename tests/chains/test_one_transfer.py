@@ -1,4 +1,4 @@
-"""What nodes tell of one transfer, held against each other: whose word about its fee counts."""
+"""Reports of one transfer by several nodes are compared: which node decides its fee."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A test gets a second look once: then it stands in .ci/second_looks.txt until somebody mends it."""
+"""A test gets one second look: then it is listed in .ci/second_looks.txt until a developer mends it."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_sound_stack(stack: CommandLine) -
         "deny list": "ok",
         "redis": "ok",
         "redis memory": "ok",
-        # Nothing runs beside it yet.
+        # No other process of the gateway runs yet.
         "queues": "warn",
         "scheduler": "warn",
         "rates": "ok",

@@ -1,4 +1,4 @@
-"""`sluice payouts` and `sluice merchant set`: what they freeze is frozen when they return; a slip freezes nothing."""
+"""`sluice payouts` and `sluice merchant set`: a freeze holds once a command returns; a wrong name freezes nothing."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_an_operator_cancels_an_approved_payout_whoevers_it_is(
 def test_an_operator_cancels_a_payout_whose_coin_is_frozen(
     sluice_db: CommandLine, status: Literal["pending", "approved"]
 ) -> None:
-    """Its token may refuse every transfer of ours for days: the network's others are signed, and it was not."""
+    """Its token may refuse all our transfers for days: the network's other payouts are signed, and this one was not."""
     with connected(sluice_db):
         order = payout(funded(), status=status)
         freezes.freeze("coin", "USDT:ethereum", reason="refused", frozen_by=freezes.REFUSAL)

@@ -81,7 +81,7 @@ class Running:
 
     @property
     def mark(self) -> bytes:
-        """What every process of this stack carries in its environment."""
+        """Return the mark in the environment of every process of this stack."""
         environment = Path(f"/proc/{self.pids['scheduler'][0]}/environ").read_bytes().split(b"\0")
         return next(entry for entry in environment if entry.startswith(MARK.encode()))
 
@@ -111,7 +111,7 @@ class Running:
         os.kill(before[0], signal.SIGKILL)
 
         def replaced() -> bool:
-            # One look: between two of them those who run may turn into nobody.
+            # One read: between two reads the running processes may be gone.
             now = self.pids[name]
             return bool(now) and not set(now) & set(before)
 
@@ -213,7 +213,7 @@ def test_a_further_command_runs_with_the_environment_of_the_ready_file(stack: Ru
 
 
 def test_each_process_logs_in_as_one_that_may_do_no_more_than_it_needs(stack: Running) -> None:
-    """So that every story told on a stack proves that the grants are enough."""
+    """So every story on a stack proves that the grants are enough."""
     with contextlib.closing(psycopg2.connect(stack.ready["database_url"])) as session, session.cursor() as cursor:
         cursor.execute(
             "SELECT application_name, usename FROM pg_stat_activity"

@@ -20,7 +20,7 @@ ACCOUNTS = (Account(GATEWAY, EQUITY, "ETH"), Account(GATEWAY, UNOWNED, "ETH"))
 
 @pytest.fixture
 def came(sluice: CommandLine, database: str, chain: Chain) -> Topup:
-    """Let two ETH have come to an address of nobody, and be deep enough."""
+    """Return a top-up of two ETH to an address without an owner, deep enough."""
     sluice.env["DATABASE_URL"] = database
     sluice.env["ETHEREUM_RPC_URLS"] = "http://127.0.0.1:1"
     pin_hot()

@@ -1,4 +1,4 @@
-"""`sluice wallet`: a keystore is made, and what watches its addresses is told."""
+"""`sluice wallet`: makes a keystore, and prints the descriptors that watch its addresses."""
 
 import json
 import stat
@@ -103,7 +103,7 @@ def test_json_has_the_words_when_asked_for(keystore: Path) -> None:
     assert json.loads(result.stdout)["mnemonic"] == unseal(keystore.read_bytes(), PASSPHRASE)
 
 
-# What watches the addresses ------------------------------------------------------------------------------------
+# Descriptors ----------------------------------------------------------------------------------------------------
 
 
 def descriptor(*words: str) -> Result:

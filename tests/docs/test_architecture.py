@@ -1,4 +1,4 @@
-"""The pictures of docs/architecture.md show the imports that there are. What should stand there is in the failure."""
+"""The pictures of docs/architecture.md show the real imports. A failure prints the right picture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Arrows = set[tuple[str, str]]
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
-    """What imports what when it runs: imports for types alone are none."""
+    """Return the imports of each module at run time, without those for types alone."""
     return grimp.build_graph(*FLOORS, exclude_type_checking_imports=True, cache_dir=None)
 
 

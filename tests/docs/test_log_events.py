@@ -30,7 +30,7 @@ def catalogue() -> dict[str, set[str]]:
 
 
 def log_calls(tree: ast.AST) -> Iterator[tuple[ast.Call, set[str]]]:
-    """Yield each call of a module's structlog logger with its levels; a name may stand for one of several methods."""
+    """Yield each call of a module's structlog logger with its levels; a name may refer to one of several methods."""
     assigned = [(node.targets[0], node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)]
     loggers = {ast.unparse(target) for target, value in assigned if "get_logger(" in ast.unparse(value)}
 

@@ -1,4 +1,4 @@
-"""docs/webhooks.md: its samples run, and tell our webhooks from forged ones; its numbers are the code's."""
+"""docs/webhooks.md: its samples run, and distinguish our webhooks from forged ones; its numbers are the code's."""
 
 from __future__ import annotations
 

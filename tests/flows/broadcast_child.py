@@ -10,7 +10,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Final
 
-# What a signer loads at its first use, loaded once for all of them: each is a fork.
+# Modules that a signer loads at its first use, loaded once for all of them: each is a fork.
 import embit.bip39
 
 import chains.evm.reader
@@ -54,7 +54,7 @@ class Gateway:
         broadcast.broadcast("ethereum")
 
     def bury(self, blocks: int) -> None:
-        """Mine so many blocks and scan them."""
+        """Mine this many blocks and scan them."""
         self.node.ask("anvil_mine", hex(blocks))
         self.scan()
 
@@ -76,7 +76,7 @@ class Gateway:
         self.node.mine()
 
     def give_up(self) -> None:
-        """Let the operator write off what a stranger took, once nothing of ours has its slot."""
+        """Let the operator write off the sum that a thief took, once none of our spends has its slot."""
         units, waiting = writeoffs.explained(self.context.catalogue, "ethereum", "ETH")
         if waiting:
             with contextlib.suppress(writeoffs.RecoveryError):
@@ -116,7 +116,7 @@ def reorg(gateway: Gateway) -> None:
 
 
 def stranger(gateway: Gateway) -> None:
-    """Somebody else with our key is faster, once."""
+    """Let a thief with our key be faster, once."""
     gateway.step()
     gateway.bury(ETHEREUM.maturity + 1)
     gateway.step()
@@ -134,9 +134,9 @@ PARTS: Final[Mapping[str, Callable[[Gateway], None]]] = {
 
 
 def play(env: Mapping[str, str], hot: str, part: str, kill_at: int | None, heard: Connection) -> None:
-    """Play a part; die at the checkpoint of that number, or tell which ones there were."""
+    """Play a part; die at the checkpoint of that number, or report all checkpoints."""
     gateway = Gateway(env, hot)
-    # What the scan read before this process began counts for nothing.
+    # An earlier process's scan does not count.
     execute("UPDATE chain_cursors SET head_reached_at = NULL")
     gateway.scan()
     labels: list[str] = []

@@ -37,7 +37,7 @@ class Buyer:
     def reorg(self, depth: int) -> None:
         """Replace the newest blocks by as many empty ones.
 
-        The chain's clock stands meanwhile: of blocks that it makes while anvil reorganises, anvil loses some for good.
+        The chain's clock stops meanwhile: anvil loses blocks for ever that it makes while it reorganises.
         """
         self.rpc("evm_setIntervalMining", 0)
         try:

@@ -39,7 +39,7 @@ class Dropping(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def drops(self, path: str, body: bytes) -> bool:
-        """Return whether nobody is to hear of this question's answer."""
+        """Return True if the answer to this query is to be lost."""
         asked = json.loads(body)
         named = {path, asked.get("method")} if isinstance(asked, dict) else {path}
         return bool(BROADCASTS & named) and next(self._broadcasts) % EVERY == 0
@@ -69,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def through_proxies() -> None:
-    """Have every stack of this process tell its programs the proxies' addresses instead of the chains'."""
+    """Have every stack of this process give its programs the proxies' addresses instead of the chains'."""
     direct = Stack.environment
     proxies: dict[str, Dropping] = {}
 

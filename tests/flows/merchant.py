@@ -58,7 +58,7 @@ class Merchant:
         return Answer(response.status, json.loads(response.data), dict(response.headers))
 
     def insist(self, path: str, body: dict[str, Any]) -> Any:
-        """Repeat a creating call with one Idempotency-Key until it is answered: what a careful merchant does."""
+        """Repeat a creating call with one Idempotency-Key until it is answered, as a careful merchant does."""
         key, end = uuid.uuid4().hex, time.monotonic() + GIVE_UP_S
         while True:
             try:

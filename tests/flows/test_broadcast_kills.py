@@ -1,4 +1,4 @@
-"""A signer that is killed at every single checkpoint, over a real chain: what it began leaves exactly once."""
+"""A signer is killed at every single checkpoint, on a real chain: each spend that it began leaves exactly once."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Stage:
         for _ in range(ROUNDS_MAX):
             self.gateway.step()
             if self.status(payout_id) in {"confirmed", "failed"}:
-                # Nothing is watched any more that the next part would come across.
+                # No spend is still watched that would disturb the next part.
                 self.gateway.bury(CATALOGUE.networks["ethereum"].maturity + WATCHED_ON_BLOCKS)
                 self.gateway.step()
                 break

@@ -55,7 +55,7 @@ def cancel(link: PayoutLinkRow) -> Answer:
     return answering._outcome(performer(cancel_payout_link), info(link.merchant_id), body)
 
 
-# Each takes a cheque; what it answers, if it answers, is judged.
+# Each takes a cheque; its answer, if there is one, is judged.
 RACERS: Final[tuple[Callable[[PayoutLinkRow], Answer | None], ...]] = (
     lambda link: claim(link, ANN),
     lambda link: claim(link, BOB),
@@ -97,7 +97,7 @@ def race(shop: UUID, rounds: int, seed: int) -> Counter[str]:
 
 
 def judge(link: PayoutLinkRow, answers: list[Answer | None]) -> str:
-    """Check what everybody was told of a cheque against what became of it, and return that."""
+    """Check each caller's answer against the cheque's final state, and return that state."""
     ((status, address, payout_id),) = rows(
         "SELECT status, claim_address, payout_id FROM payout_links WHERE id = %s", (link.id,)
     )

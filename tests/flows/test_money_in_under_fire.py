@@ -1,7 +1,7 @@
-"""Deposits of every kind among reorgs, kills and flushes: in the end every invoice is what its money makes it.
+"""Deposits of every kind among reorgs, kills and flushes: in the end every invoice has the status of its money.
 
-The chain is replaced at random depths while money arrives; what a reorg dropped, its buyer sends again. One stack sees
-both stories, the one without reorgs first, since it counts every coin of its merchant.
+The chain is replaced at random depths while money arrives; buyers send again the payments that a reorg dropped. Both
+stories use one stack; the one without reorgs is first, since it counts every coin of its merchant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DEPTH_MAX = 8
 LIMIT_S = 240.0
 FORGER = "0x" + "fa" * 20
 
-# What a buyer does, by shares of the amount due, and what comes of it before and after the expiry.
+# The payments of a buyer, by shares of the amount due, and the resulting status before and after the expiry.
 KINDS = {
     "exact": (("1",), "paid", "paid"),
     "parts": (("0.25", "0.75"), "paid", "paid"),
@@ -62,7 +62,7 @@ class Market:
     merchant: Merchant
     buyer: Buyer
     lock: threading.RLock = field(default_factory=threading.RLock)
-    # What was sent, by transaction.
+    # The payments that were sent, by transaction.
     sent: dict[str, tuple[str, int, str | None]] = field(default_factory=dict)
 
     def send(self, sending: tuple[str, int, str | None]) -> None:
@@ -71,7 +71,7 @@ class Market:
             self.sent[self.buyer.send(*sending)] = sending
 
     def send_dropped_again(self) -> int:
-        """Send again what no block and no pool holds any more; returns how much that was."""
+        """Send again the payments that no block and no pool has; return their number."""
         with self.lock:
             dropped = [txid for txid in self.sent if self.buyer.rpc("eth_getTransactionByHash", txid) is None]
             for txid in dropped:

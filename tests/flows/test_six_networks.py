@@ -1,4 +1,4 @@
-"""The six EVM networks at once: each is scanned, paid, reorged and audited beside the others, by one gateway."""
+"""The six EVM networks at once: one gateway scans, pays out, survives reorgs and audits on all of them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pay_on(stack: Stack, network: str) -> list[str]:
         if number == 1:
             time.sleep(2)
             buyer.reorg(1)
-            # What the reorg dropped is sent again, as a wallet would.
+            # Payments that the reorg dropped are sent again, as a wallet would.
             time.sleep(1)
             buyer.nonce = int(buyer.rpc("eth_getTransactionCount", buyer.account.address, "latest"), 16)
     return [invoice["uuid"] for invoice in created]

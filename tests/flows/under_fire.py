@@ -1,6 +1,6 @@
 """Payouts over HTTP while broadcasts lose their answers, messages come twice and workers are killed. Used by stories.
 
-What all networks have in common; what arrived a story asks of its own chain.
+The part that all networks share; a story reads the arrivals from its own chain.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def burning(folder: Path, network: str) -> Iterator[Stack]:
 
 
 def earn(merchant: Merchant, coins: Decimal, currency: str, network: str, pay: Callable[[str, Decimal], Any]) -> None:
-    """Have an invoice paid, and wait until its money can be paid out. pay: sends an address so much."""
+    """Have an invoice paid, and wait until its money can be paid out. pay: sends an amount to an address."""
     body = {"amount": str(coins), "currency": currency, "network": network, "order_id": f"float-{uuid4()}"}
     invoice = merchant.insist("/v1/payment", body)
     pay(invoice["address"], Decimal(invoice["payer_amount"]))

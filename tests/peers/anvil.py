@@ -18,7 +18,7 @@ def calldata(signature: str, *words: str | int) -> str:
 
 
 class HandMined:
-    """A chain that mines when told to, and signs for whoever a test names as sender."""
+    """A chain that mines on request, and signs for any sender that a test names."""
 
     def __init__(self, url: str) -> None:
         self.url = url

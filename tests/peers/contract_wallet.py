@@ -1,6 +1,6 @@
-"""A wallet that is a contract, as people are paid at: a proxy that has another contract tell of the coin it is given.
+"""A contract as a wallet, which payees really use: a proxy whose other contract emits an event for received coin.
 
-Its two codes do what Safe's proxy and its singleton do when coin arrives, and take the same gas.
+Both codes do the same as Safe's proxy and singleton when coin arrives, and use the same gas.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SINGLETON_CODE: Final = f"0x34600052337f{RECEIVED}60206000a200"
 
 
 def install_wallet(node: HandMined, address: str) -> None:
-    """Put such a wallet at an address; where its singleton stands is in its first slot."""
+    """Put such a wallet at an address; its first slot has the singleton's address."""
     node.ask("anvil_setCode", SINGLETON, SINGLETON_CODE)
     node.ask("anvil_setCode", address, PROXY_CODE)
     node.ask("anvil_setStorageAt", address, "0x0", f"0x{SINGLETON.removeprefix('0x'):0>64}")

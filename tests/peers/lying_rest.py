@@ -1,6 +1,6 @@
-"""A provider between the gateway and a simulated chain whose questions are paths; it lies, fails or lags as told.
+"""A provider between the gateway and a simulated chain with a path for each query; it lies, fails or lags.
 
-lies[path] is what to say instead: a value, a Raw answer, or a function of the truth and the question.
+lies[path] is the answer instead: a value, a Raw answer, or a function of the true answer and the query.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Lie = Callable[[Any, Mapping[str, Any]], object] | object
 
 
 class LyingRest(JsonRpcNode):
-    """Honest until told otherwise. A context manager."""
+    """A provider that is honest until a test changes it. A context manager."""
 
     def __init__(self, chain: Simulator, *, key: str = "secret-key") -> None:
         super().__init__({}, key=key)
@@ -100,7 +100,7 @@ class LyingRest(JsonRpcNode):
             }
 
     def invent(self, height: int, transaction: Mapping[str, Any], info: Mapping[str, Any]) -> None:
-        """Show a transaction in a block that nobody else has, wherever it is looked for."""
+        """Show a transaction in a block, which no other node has, in every answer about it."""
 
         def block(truth: Any, question: Mapping[str, Any]) -> object:
             if not truth or int(question["num"]) != height:

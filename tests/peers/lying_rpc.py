@@ -1,6 +1,6 @@
-"""A provider between the gateway and a real node that lies, fails or lags as a test tells it. Real HTTP on loopback.
+"""A provider between the gateway and a real node that lies, fails or lags as a test wants. Real HTTP on loopback.
 
-lies[method] is what to say instead: a value, a Raw answer, a Refusal, or a function of the truth and the parameters.
+lies[method] is the answer instead: a value, a Raw answer, a Refusal, or a function of the truth and the parameters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GARBAGE = Raw(b'{"jsonrpc": "2.0", "id": 1, "result": {{{')
 
 
 class LyingRpc(JsonRpcNode):
-    """Honest until told otherwise."""
+    """A provider that is honest until a test changes it."""
 
     def __init__(self, upstream: str, *, key: str = "secret-key") -> None:
         super().__init__({}, key=key)
@@ -65,7 +65,7 @@ class LyingRpc(JsonRpcNode):
         self.lies |= {"eth_blockNumber": head, "eth_getBlockByNumber": block, "eth_getTransactionReceipt": receipt}
 
     def hide_logs(self, keep: int = 0) -> None:
-        """Show no more than so many of any list of logs, and no receipts of whole blocks."""
+        """Show at most this many logs of any list, and no receipts of whole blocks."""
         self.lies |= {
             "eth_getLogs": lambda truth, _params: truth[:keep],
             "eth_getBlockReceipts": Refusal(-32601, "the method does not exist"),
@@ -78,7 +78,7 @@ class LyingRpc(JsonRpcNode):
         )
 
     def hide_transactions(self, keep: int = 0) -> None:
-        """Show no more than so many transactions of a block, and no gas that would betray the rest."""
+        """Show at most this many transactions of a block, and no gas that would reveal the rest."""
 
         def block(truth: Any, params: list[Any]) -> Any:
             return truth if truth is None or not params[1] else truth | {
@@ -88,7 +88,7 @@ class LyingRpc(JsonRpcNode):
         self.lies["eth_getBlockByNumber"] = block
 
     def invent(self, height: int, log: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
-        """Show a transfer in a block that nobody else has: in the logs, in its receipt, in the filter."""
+        """Show a transfer in a block, which no other node has: in the logs, in its receipt, in the filter."""
 
         def logs(truth: list[Any], params: list[Any]) -> list[Any]:
             return [*truth, log] if params[0].get("blockHash") == log["blockHash"] else truth

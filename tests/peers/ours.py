@@ -1,4 +1,4 @@
-"""What is ours, told by a function or a set, as a reader asks for it; and one block as a scan reads it."""
+"""Provides our addresses and coins to a reader from a function or a set, and one block in the form of a scan."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A chain on paper, as chains.family.Spender sees one: accounts, nonces, a pool, blocks, reorgs, and nodes that fail.
+"""Simulates a chain in memory for chains.family.Spender: accounts, nonces, a pool, blocks, reorgs, failing nodes.
 
-Nothing happens by itself: a test mines. What it keeps is what a real chain would: at most one transaction per sender
-and nonce in its blocks, a replacement only for a tenth more, and no transfer of what is not there.
+Nothing happens by itself: a test mines. Its rules are those of a real chain: at most one transaction per sender and
+nonce in its blocks, a replacement only for a tenth more, and no transfer beyond the balance.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ class PaperChain:
     """One network and its only node."""
 
     branch: int = 0
-    # What a unit of gas costs now: offers below it wait.
+    # The present price of a unit of gas: lower offers wait.
     price: int = FIRST_PRICE
     pool: list[str] = field(default_factory=list)
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     funds: Count[tuple[str, str | None]] = field(default_factory=Count)
-    # Recipients to whom the token makes no transfer: told by a quote, or found out in the block alone.
+    # Recipients to which the token refuses transfers: shown by a quote, or only in the block.
     refused: set[str] = field(default_factory=set)
     reverting: set[str] = field(default_factory=set)
-    # Senders from whom the token makes none, told by a quote and a trial, and found out in the block.
+    # Senders from which the token refuses transfers: shown by a quote and a trial, and in the block.
     frozen: set[str] = field(default_factory=set)
     # Recipients to whom the token brings a tenth less than leaves the sender.
     taxed: set[str] = field(default_factory=set)
@@ -76,7 +76,7 @@ class PaperChain:
     blocks: list[PaperBlock] = field(default_factory=lambda: [PaperBlock(100, "0x0-100")])
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    # What a test does ---------------------------------------------------------------------------------------
+    # For tests ----------------------------------------------------------------------------------------------
 
     def mine(self, count: int = 1) -> None:
         with self.lock:
@@ -88,7 +88,7 @@ class PaperChain:
                     self._include(block, txid)
 
     def reorg(self, depth: int, *, is_lost: bool = False) -> None:
-        """Replace the last blocks by none; what stood in them waits again, or nobody has it any more."""
+        """Remove the last blocks; their transactions wait again, or all nodes forget them."""
         with self.lock:
             dropped, self.blocks = self.blocks[-depth:], self.blocks[:-depth]
             self.branch += 1
@@ -103,7 +103,7 @@ class PaperChain:
         self.pool.clear()
 
     def stranger(self, sender: str, *, slot: int | None = None, **more: Any) -> str:
-        """Let somebody else with the sender's key use up a nonce in the next block; returns the transaction's id."""
+        """Let a thief with the sender's key use a nonce in the next block; return the transaction's id."""
         slot = self.used(sender) if slot is None else slot
         tx = {"sender": sender, "recipient": "0xstranger", "contract": None, "units": 0, "slot": slot, "price": 10**9,
               "salt": len(self.known)} | more  # fmt: skip
@@ -112,7 +112,7 @@ class PaperChain:
         return _txid(raw)
 
     def received(self, recipient: str) -> list[str]:
-        """Return the ids of the transfers that took effect for somebody."""
+        """Return the ids of the transfers that took effect for a recipient."""
         return [
             txid
             for block in self.blocks
@@ -123,7 +123,7 @@ class PaperChain:
     def used(self, sender: str) -> int:
         return sum(self.known[txid]["sender"] == sender for block in self.blocks for txid in block.included)
 
-    # What the signer sees -----------------------------------------------------------------------------------
+    # For the signer -----------------------------------------------------------------------------------------
 
     def next_counter(self, sender: str, *, ours: int) -> int:
         del ours
@@ -271,7 +271,7 @@ class PaperChain:
 
     def _include(self, block: PaperBlock, txid: str) -> None:
         tx = self.known[txid]
-        # One nonce, one transaction: whatever else has it can never be included.
+        # A nonce has one transaction: all others with it can never be included.
         taken = (tx["sender"], tx["slot"])
         self.pool = [t for t in self.pool if (self.known[t]["sender"], self.known[t]["slot"]) != taken]
         self.funds[tx["sender"], None] -= self._fee(txid)
@@ -296,7 +296,7 @@ def _offer(price: int, tip: int) -> Offer:
 
 
 def transfer(wallet: KeyRef, recipient: str, units: int, pair: Pair | None = None) -> Intent:
-    """Return what moves so much from a wallet to somebody."""
+    """Return an intent to move this amount from a wallet to a recipient."""
     return Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=recipient, units=units),))
 
 

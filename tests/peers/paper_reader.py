@@ -27,7 +27,7 @@ class PaperReader:
     lag: int = 0
     branch: int = 0
     providers: int = 1
-    # What providers say of a block that was replaced.
+    # The providers' answer about a block that was replaced.
     agree: Agreement = Agreement(same=0, other=1)  # noqa: RUF009
     # Whom they were asked about.
     asked_about: list[tuple[int, str]] = field(default_factory=list)
@@ -35,17 +35,17 @@ class PaperReader:
     # Heights that scan() leaves out though they have a block.
     left_out: Collection[int] = ()
     is_silent: bool = False
-    # What is told of transactions that left without a row.
+    # The departures that are shown without a row.
     departures: dict[str, Departure] = field(default_factory=dict)
     # Transactions that one provider alone shows.
     invented: Collection[str] = ()
     # The heights whose headers were asked for.
     asked: list[int] = field(default_factory=list)
 
-    # What a test does ---------------------------------------------------------------------------------------
+    # For tests ----------------------------------------------------------------------------------------------
 
     def mine(self, *transfers: Transfer, count: int = 1, **found: Any) -> None:
-        """Make blocks; what is told stands in the first of them."""
+        """Make blocks; the first of them has the transfers."""
         for number in range(count):
             before = max(self.scans, default=self.tip)
             self.tip += 1
@@ -63,11 +63,11 @@ class PaperReader:
         self.tip += count
 
     def reorg(self, fork: int) -> None:
-        """Drop all above a height; what is made next is another branch."""
+        """Drop all blocks above a height; the next blocks are another branch."""
         self.scans = {height: scan for height, scan in self.scans.items() if height <= fork}
         self.tip, self.branch = fork, self.branch + 1
 
-    # What the gateway sees ----------------------------------------------------------------------------------
+    # For the gateway ----------------------------------------------------------------------------------------
 
     def head(self) -> int:
         if self.is_silent:

@@ -1,6 +1,6 @@
-"""A spender on paper for claims of every kind and for several outputs: it draws, signs and answers as a test wishes.
+"""A simulated spender for claims of every kind and for several outputs: it drafts, signs and answers as a test wants.
 
-Its blocks are those of a paper chain, of which it keeps no rules: what is included, a test says.
+Its blocks are those of a paper chain, whose rules it does not apply: a test decides what is included.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class PaperSpender:
         self.sent: list[bytes] = []
         self.refused: set[str] = set()
         self.included: dict[str, PaperBlock] = {}
-        # What waits with nodes and spends a coin, (txid, vout); and what they answer instead where they cannot tell.
+        # The waiting transactions by the coin (txid, vout) that they spend; and the nodes' error instead of an answer.
         self.waiting: dict[tuple[str, int], str] = {}
         self.silent: ProviderError | None = None
-        # What was asked of them: how many coins, at which block, and whether one node's word was enough.
+        # The queries to the nodes: the number of coins, the block, and whether one node is enough.
         self.asked: list[tuple[int, str | None, bool]] = []
         # For how long a node has to have run, as was asked last.
         self.up_s: int | None = None

@@ -27,7 +27,7 @@ DOLLARS = {
 
 @dataclass(frozen=True)
 class Failure:
-    """An answer that is none, in one of many ways. pause_s passes before each piece of the body."""
+    """A failed answer, in one of many ways. pause_s passes before each piece of the body."""
 
     status: int = 200
     body: bytes = b""
@@ -38,7 +38,7 @@ class Failure:
     is_cut: bool = False
 
 
-# What a market answers where it does not know one of the symbols.
+# A market's answer if it does not know one of the symbols.
 REFUSALS = {
     "kraken": Failure(body=b'{"error":["EQuery:Unknown asset pair"]}'),
     "binance": Failure(status=400, body=b'{"code":-1121,"msg":"Invalid symbol."}'),
@@ -49,7 +49,7 @@ Price = Decimal | str | None
 
 
 class RateMarket:
-    """What the sources say: the same, but for the lies of some."""
+    """The answers of the sources: equal, except for those that lie."""
 
     def __init__(self) -> None:
         self.dollars = {currency: Decimal(usd) for currency, usd in DOLLARS.items()}

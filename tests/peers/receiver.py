@@ -1,6 +1,6 @@
-"""A merchant's webhook receiver that knows the specification and nothing of ours. Used by tests, flows and the demo.
+"""A merchant's webhook receiver, written from the specification alone. Used by tests, flows and the demo.
 
-It speaks HTTP by itself, so that it sees the very bytes that were sent, and can answer in every way a bad one would.
+It speaks HTTP itself, so that it sees the exact bytes that were sent, and can give every kind of bad answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ForgedError(Exception):
 
 
 def verify(secret: str, headers: dict[str, str], body: bytes, *, now: float | None = None) -> dict[str, Any]:
-    """Check a webhook as the specification tells consumers to, and return its parsed body. Raises ForgedError."""
+    """Check a webhook as the specification requires of consumers, and return its body. Raises ForgedError."""
     timestamp = headers.get("x-webhook-timestamp", "")
     if not (timestamp.isascii() and timestamp.isdigit()):
         raise ForgedError("no timestamp")
@@ -180,7 +180,7 @@ class Receiver:
         if answer.drop:
             return False
         if answer.raw is not None:
-            # Whatever that was, nothing sensible can follow it.
+            # No further answer makes sense behind such bytes.
             writer.write(answer.raw)
             return False
         writer.write(answer.head())

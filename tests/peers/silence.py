@@ -34,7 +34,7 @@ def _children(pid: int) -> list[int]:
 
 
 class SwallowingProxy:
-    """A TCP proxy on loopback that passes everything on until it is told to swallow."""
+    """A TCP proxy on loopback that passes everything on until a test makes it swallow all."""
 
     def __init__(self, port: int) -> None:
         self._target = ("127.0.0.1", port)

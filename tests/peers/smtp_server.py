@@ -1,4 +1,4 @@
-"""A mail server for tests: keeps what it is sent, offers TLS if told so, and fails in whatever way it is told to."""
+"""A mail server for tests: keeps the messages, offers TLS on request, and fails in the way that a test wants."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ RICHES: Final = 10_000_000 * TRX
 
 
 class Key:
-    """Somebody who signs."""
+    """A signer with one key."""
 
     def __init__(self, secret: int) -> None:
         self._key = keys.PrivateKey(secret.to_bytes(32, "big"))

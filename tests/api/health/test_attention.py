@@ -1,4 +1,4 @@
-"""What an operator should look at is named, and takes no web process out of service."""
+"""States that need an operator are named, and make no web process unready."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def lags() -> dict[str, float]:
 
 
 def test_the_scanners_lag_grows_when_its_node_is_dead() -> None:
-    """The head that a node told last stays where it was, and so does the cursor."""
+    """Neither the head that a node last reported nor the cursor moves."""
     healthy()
     assert lags()["ethereum"] == 0
 

@@ -1,4 +1,4 @@
-"""What of the payouts an operator has to look at, in metrics."""
+"""Metrics of payouts that an operator has to look at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Health, readiness and metrics tell the truth, also while stores are down."""
+"""Health, readiness and metrics are right, also while stores are down."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_metrics_tell_what_the_stores_hold(client: Client) -> None:
     assert samples(text, "sluice_queue_oldest_seconds")['{queue="invoices"}'] == 1.5
     assert samples(text, "sluice_outbox_due")[None] == 1  # type: ignore[index]
     assert samples(text, "sluice_outbox_oldest_seconds")[None] >= 60  # type: ignore[index]
-    # Of ethereum nobody knows how far behind its scan is.
+    # The lag of ethereum's scan is unknown.
     assert samples(text, "sluice_scanner_lag_blocks") == {'{network="bsc"}': 10, '{network="ethereum"}': math.inf}
     assert samples(text, "sluice_queue_consumers")['{queue="invoices"}'] == 1
     assert samples(text, "sluice_scheduler_tick_age_seconds")[None] == 1  # type: ignore[index]

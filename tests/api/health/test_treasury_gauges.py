@@ -1,4 +1,4 @@
-"""What the hot wallets hold, and whether the chain agrees with the books, in metrics."""
+"""Metrics of the hot wallets' balances, and of the difference between chain and books."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator must hear about: scans that stand still, and deposits that nobody else vouches for."""
+"""Metrics of scans that have stopped, and of deposits that no second provider confirms."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_a_request_has_arrived_with_its_last_byte_however_it_comes(request_bytes
         (post(BODY_MAX + 1), Verdict.LONG),
         (post(10**19 - 1), Verdict.LONG),
         (b"POST / HTTP/1.1\r\ntransfer-encoding : gzip\r\n\r\n", Verdict.LONG),
-        # The parser refuses these; nobody waits for what they seem to announce.
+        # The parser refuses these; the loop does not wait for the length that they seem to announce.
         (b"POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", Verdict.WHOLE),
         (b"POST / HTTP/1.1\r\nContent-Length: +5\r\n\r\n", Verdict.WHOLE),
         (b"nonsense\r\n\r\n", Verdict.WHOLE),

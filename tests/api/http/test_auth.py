@@ -105,7 +105,7 @@ def test_the_second_counts_from_before_a_key_is_read(keys: Keys) -> None:
 
     authenticator = Authenticator(secret_box=keys.box, find_key=slowly, now=lambda: NOW, monotonic=lambda: clock[0])
     authenticator._open("pk_unified")
-    # Revoked while it was read: what was read ahead must not hold for longer than what was not.
+    # Revoked while it was read: a key that was read in advance must not be used for longer than any other.
     del keys.rows["pk_unified"]
     authenticator._key("pk_unified")
     clock[0] = 1.0

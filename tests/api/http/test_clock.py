@@ -1,4 +1,4 @@
-"""Public answers tell the gateway's time, which no device's clock has to know, without a query for each."""
+"""Public answers carry the gateway's time, so that no device's clock matters, without a query for each."""
 
 from __future__ import annotations
 

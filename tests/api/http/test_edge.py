@@ -29,7 +29,7 @@ from tests.peers.silence import frozen
 OPEN_MAX = 80
 CONNECTIONS_MAX = 300
 SALE_S = 1.0
-# Long enough that nothing below comes of its end; and what is soon beside it, on a busy machine.
+# Longer than any test, so that no time limit decides; and the time for quick answers on a busy machine.
 REQUEST_S = 40.0
 SOON_S = 10.0
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -194,7 +194,7 @@ def test_clients_that_stay_after_their_last_answer_delay_nobody(server: Server, 
 
 
 def test_what_looks_whole_and_is_none_holds_no_thread(server: Server, clients: Clients) -> None:
-    # A length of so many digits is none here, and 900 to gunicorn, which would wait for as many bytes.
+    # The loop reads no length as long as this; gunicorn reads 900, and would wait for those bytes.
     head = b"GET /v1/currencies HTTP/1.1\r\nHost: x\r\nContent-Length: %s900\r\n\r\n" % (b"0" * 20)
     for number in range(8 * THREADS):
         clients.send((b"\r\n\r\n", head)[number % 2])
@@ -239,7 +239,7 @@ def test_long_bodies_that_stall_delay_no_other_s_long_body(server: Server, clien
 def test_chunked_bodies_that_stall_from_many_sources_delay_no_other_s_refusal(
     server: Server, clients: Clients, begun: bytes
 ) -> None:
-    """Whatever comes of such a body, it is refused: no thread waits for its end."""
+    """Such a body is refused whatever follows: no thread waits for its end."""
     head = b"POST /v1/payment/info HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     stalled = [clients.send(head + begun, source=f"127.0.1.{number + 1}") for number in range(4 * THREADS)]
     began_at = time.monotonic()
@@ -267,7 +267,7 @@ def test_chunked_bodies_that_stall_from_many_sources_delay_no_other_s_refusal(
 def test_a_refused_body_is_the_last_of_its_connection(
     server: Server, announced: bytes, code: tuple[int, str], expects: bytes, body: bytes, pause_s: float
 ) -> None:
-    """A proxy before us may see the end of such a body elsewhere: what follows must be nobody's request."""
+    """A proxy before us may see the end of such a body elsewhere: the bytes behind it must not become a request."""
     head = b"POST /v1/payment/info HTTP/1.1\r\nHost: x\r\n" + announced + b"\r\n" + expects + b"\r\n"
 
     parts = (head, body + HEALTH) if pause_s else (head + body + HEALTH,)
@@ -316,7 +316,7 @@ def test_open_requests_behind_a_trusted_proxy_count_for_whom_it_names(server: Se
 
     eventually(lambda: [is_open(client) for client in flood] == [False] * 5 + [True] * OPEN_MAX)
     assert is_open(buyer)
-    # Whose they are is not known before the head has come, and the proxy itself is nobody.
+    # Their source is unknown before the head has come, and the proxy itself has no limit.
     assert all(is_open(client) for client in heads)
 
 
@@ -328,7 +328,7 @@ def test_health_answers_beside_a_pool_whose_threads_all_wait(
     with redis.Redis.from_url(valkey.url) as queue, ThreadPoolExecutor(2 * THREADS) as pool:
         calls = [pool.submit(server.talk, server.signed(b"/v1/payment", order)) for _ in range(2)]
         eventually(lambda: queue.hlen("edge:invoices.msgs") == 2)
-        # The key is looked up anew, by threads that PostgreSQL keeps waiting.
+        # The key is read again, by threads that wait for PostgreSQL.
         time.sleep(1.1)
         with frozen(postgres.pid):
             began_at = time.monotonic()

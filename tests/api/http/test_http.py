@@ -1,4 +1,4 @@
-"""What holds for every request: path, method, ids, envelopes, lengths, origins."""
+"""Rules for every request: path, method, ids, envelopes, lengths, origins."""
 
 from __future__ import annotations
 

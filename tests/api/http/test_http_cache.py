@@ -1,4 +1,4 @@
-"""Whoever has a version is told so instead of being sent it again."""
+"""A client that has the present version gets 304 instead of a copy."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_each_form_of_the_description_has_its_own_version(client: Client) -> Non
 
 
 def test_another_process_packs_to_the_same_version() -> None:
-    # The bytes from the fourth to the seventh are a file's time, which would tell processes apart.
+    # The bytes from the fourth to the seventh are a file's time, by which processes would differ.
     assert pack(b"{}").gzipped[4:8] == bytes(4)
 
 

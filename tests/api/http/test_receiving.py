@@ -1,4 +1,4 @@
-"""What requests on their way may hold: a bounded sum, and whoever has the most of it ends first."""
+"""Incomplete requests together hold a limited memory; the request of the source with the most ends first."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Loop(ClientLoop):
         return conn
 
     def send(self, conn: Connection, body_bytes: int) -> None:
-        """Have so much more of a body come."""
+        """Let this many more bytes of a body arrive."""
         self.clients[conn].send(b"x" * body_bytes)
         self.turn()
 
@@ -91,7 +91,7 @@ def test_all_that_was_counted_is_given_back(loop: Loop) -> None:
     for _ in range(20):
         loop.receiving.answered(fill(loop))
         loop.arrived.clear()
-        # An expectation is taken out of the head: what is given back is what was counted.
+        # An expectation is removed from the head: exactly the counted bytes are released.
         conn = loop.connect("203.0.113.1", 100, head=HEAD.replace(b"\r\nC", b"\r\nExpect: 100-continue\r\nC"))
         loop.receiving.end_begun_before(conn.began_at + 1)
         loop.receiving.answered(loop.arrived.pop())

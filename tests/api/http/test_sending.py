@@ -1,4 +1,4 @@
-"""What clients do not take of their answers: it waits for a time, within a sum, and counts for its source."""
+"""The unsent rest of an answer waits for a limited time, within a limited sum, and counts for its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thread keeps a connection only while nobody else needs the thread, and answers only what is there whole."""
+"""A thread keeps a connection only while no other request needs it, and answers only complete requests."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_what_came_behind_the_last_request_is_left_for_the_loop(peers: Peers) ->
 @pytest.mark.parametrize("how", [socket.SHUT_WR, None])
 def test_who_closes_is_left_for_the_loop(peers: Peers, how: int | None) -> None:
     if how is None:
-        # What is unread makes of the close a reset.
+        # Unread bytes turn the close into a reset.
         peers.conn.sock.send(b"unread")
         peers.client.close()
     else:

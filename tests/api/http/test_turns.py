@@ -113,7 +113,7 @@ def test_a_flood_of_health_checks_is_counted_while_it_waits_for_its_thread(pool:
     flood = [pool.ask("203.0.113.1", Verdict.HEALTH) for _ in range(20)]
     pool.ask("203.0.113.2", Verdict.HEALTH)
 
-    # With the flood uncounted, a full process would end the connection of whoever has just one.
+    # If the flood were not counted, a full process would end the connection of a source that has just one.
     assert pool.worker._crowd.end_oldest()
     assert [conn.sock.fileno() for conn in flood].count(-1) == 1
 

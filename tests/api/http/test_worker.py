@@ -1,4 +1,4 @@
-"""What the worker takes from gunicorn holds for the pinned version."""
+"""The parts of gunicorn that the worker uses exist in the pinned version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever asks too often is told when to come back, in a shape of its own, whether Redis is there or not."""
+"""Callers that send too many requests learn when to come back, in a form of its own, with and without Redis."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_one_address_cannot_use_up_what_a_link_sells_to_all(make_client: Callabl
     assert int(check_out(link).headers["Retry-After"]) > 120, "the hour has to pass"
     assert (check_out(other).status_code, check_out(link, "198.51.100.2").status_code) == (200, 200)
     assert client.simulate_post(SELECT, json=CHOICE, remote_addr="198.51.100.1").status_code == 200
-    # What is no id of a link is nothing to count by.
+    # A text that is no link's id has no counter.
     assert [code_of(check_out("x")) for _ in range(3)] == ["paylink.bad_id"] * 3
 
 
@@ -429,7 +429,7 @@ def test_an_ipv6_network_has_bounded_limits_whatever_addresses_it_uses(
         return admitted
 
     assert count(lambda source: limiter.admit("public", source)) == most
-    # What the wider blocks refuse uses up nothing of a narrower one.
+    # A request that a wider block refuses uses up nothing of a narrower one.
     assert len(limiter._subjects) <= 3 * most + 3
     assert count(lambda source: limiter.admit_page("public", source, link_id)) == most
     assert count(lambda source: limiter.admit_checkout(source, link_id)) == most

@@ -72,7 +72,7 @@ def sums(detected: int, confirmed: int = 0) -> dict[str, object]:
 
 
 def stage(client: Client, columns: dict[str, object], *deposits: dict[str, object]) -> str:
-    """Return the page of an invoice to which these deposits came; each is of 5 USDC that nobody asked for, unless said.
+    """Return the page of an invoice with these deposits; each is of 5 USDC, another coin than asked, by default.
 
     They are of the first day; the invoice is open for long.
     """
@@ -223,7 +223,7 @@ def test_each_stage_has_its_words(
     assert f'data-stage="{name}"' in text
     assert f'<h1 id="heading">{heading}</h1>' in text
     assert said in words(text)
-    # Whoever is not to send anything (more) finds nowhere to send it.
+    # A buyer who has nothing (more) to send sees no address.
     is_inviting = name in INVITING or (name == "wrong_coin" and "status" not in columns)
     assert ('id="address"' in text) is ('id="qr"' in text) is is_inviting
     assert "hidden" in section(text, "countdown") or name in {*INVITING, "wrong_coin", "unpriced"}
@@ -451,7 +451,7 @@ def test_a_slash_behind_the_address_of_a_page_leads_a_browser_to_the_page(client
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "//v1/payment", "/v1/payment", "/v1", "/metrics/", "/readyz/x"])
 def test_the_api_answers_in_json_whatever_is_accepted(client: Client, path: str) -> None:
-    # What Java's own HTTP client asks for.
+    # The Accept header of Java's own HTTP client.
     answer = client.simulate_get(path, headers={"Accept": "text/html, image/gif, */*; q=.2"})
 
     assert answer.headers["content-type"] == "application/json"

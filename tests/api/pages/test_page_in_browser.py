@@ -25,7 +25,7 @@ from tests.api.rows import ADDRESS, UNIT, add_deposit, add_invoice, add_merchant
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-# What a browser logs of an answer that a test provoked.
+# A browser's log line for an answer that a test caused.
 ANSWERED = re.compile(r"status of (400|429|500|503) ")
 
 

@@ -1,4 +1,4 @@
-"""Before a network's scan has begun nobody is given an address on it: what is paid there would never be seen."""
+"""Before a network's scan has begun no address on it is given out: a payment there would never be seen."""
 
 from __future__ import annotations
 

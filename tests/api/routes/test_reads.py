@@ -1,4 +1,4 @@
-"""What is read straight from PostgreSQL: payments for merchant and buyer, balances, the catalogue."""
+"""Answers read straight from PostgreSQL: payments for merchant and buyer, balances, the catalogue."""
 
 from __future__ import annotations
 

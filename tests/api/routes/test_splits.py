@@ -1,4 +1,4 @@
-"""Rules and their settings over HTTP with the real actors behind: what is taken, what is refused, what repeats do."""
+"""Split rules and their settings over HTTP with the real actors: accepted, refused and repeated requests."""
 
 from __future__ import annotations
 

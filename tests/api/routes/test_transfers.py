@@ -169,7 +169,7 @@ def test_no_header_makes_the_key_of_a_signature(desk: Client, shop: UUID) -> Non
     signature = sign_request(SECRET, str(NOW), "POST", PATH, json.dumps(FIVE).encode())
     assert stored == f"{SIGNATURE_KEY}pk_unified:{signature}"
 
-    # A server trims what a header begins with; what is left is a key like others. Nor is it taken from within.
+    # A server trims the beginning of a header; the rest is a key like any other. Nor is a line feed allowed inside.
     assert balance_of(desk.post(PATH, FIVE, headers={"Idempotency-Key": stored}, **LATER)) == "10"
     forged = desk.post(PATH, FIVE, headers={"Idempotency-Key": f"k{stored}"})
     assert (forged.status_code, code_of(forged)) == (400, "idempotency.bad_key")

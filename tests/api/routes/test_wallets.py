@@ -26,7 +26,7 @@ UNKNOWN = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"
 
 @pytest.fixture
 def merchant_id(keys: Keys, database: str) -> uuid.UUID:
-    """The merchant of every key of the client, beside another one."""
+    """The merchant of the client's keys; the key pk_other belongs to another one."""
     merchant_id = add_merchant()
     keys.add("pk_unified", "unified", merchant_id)
     keys.add("pk_other", "unified", add_merchant("Other"))

@@ -25,7 +25,7 @@ THEIRS = DERIVER.address(DEPOSITS, 1)
 
 @dataclass
 class Books:
-    """What is ours, as rows would tell it: an address, and coins that were recorded."""
+    """Our address and our recorded coins, in place of database rows."""
 
     addresses_of: set[str] = field(default_factory=lambda: {OURS})
     recorded: set[tuple[str, int]] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Blocks made by hand: what proves itself is read, and whoever hides, doubles or makes up something is refused."""
+"""Blocks made by hand: valid ones are read; hidden, doubled or invented transactions are refused."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_block_that_makes_something_up_is_refused() -> None:
 def test_a_list_whose_end_stands_twice_has_the_same_root_and_is_refused(count: int) -> None:
     txs = [coinbase(), *map(payment, range(1, count))]
     ids = [double_sha256(tx.base) for tx in txs]
-    # What a row of hashes is filled up with, doubled in the list itself.
+    # The merkle tree doubles the last hash of an odd row; here the list itself has the double.
     doubled = txs + (txs[-2:] if count == 6 else txs[-1:])
 
     assert naive_root(ids) == naive_root([double_sha256(tx.base) for tx in doubled])
@@ -205,7 +205,7 @@ def test_rubbish_in_a_block_is_refused_and_nothing_else_happens(data: st.DataObj
     found = None
     with contextlib.suppress(ProviderError):
         found = read_block(bytes(raw), name(bytes(raw)), HEIGHT, REGTEST)
-    # What is not named by the header is what was signed with, or how it is written that there is any.
+    # The header covers neither witnesses nor the marker that there are any.
     assert found is None or [found.txid(place) for place in range(6)] == [tx.txid for tx in WHOLE]
 
 
@@ -243,7 +243,7 @@ def test_work_that_is_too_easy_or_none_is_not_asked_for(bits: int) -> None:
 
 
 def test_what_old_blocks_asked_for_makes_no_block_of_today() -> None:
-    """Whoever makes up a chain of his own cannot begin it where work was cheap."""
+    """A forger cannot begin a chain of its own at an old, easy target."""
     # Of the years 2021 and 2024.
     assert target_of(0x170F48E4, TODAY) > target_of(0x17032EEA, TODAY)
     for bits in (0x1D00FFFF, 0x1B0404CB, 0x1900896C):

@@ -1,4 +1,4 @@
-"""What watches our addresses: published checksums, and the addresses that another library and a real node derive."""
+"""Descriptors of our addresses: published checksums, and equal addresses from another library and a real node."""
 
 from __future__ import annotations
 

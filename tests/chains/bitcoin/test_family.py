@@ -1,4 +1,4 @@
-"""What bitcoin brings is built of one wiring, and shares its connections."""
+"""The parts of the bitcoin family share one wiring and its connections."""
 
 from __future__ import annotations
 

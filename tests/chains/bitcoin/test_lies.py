@@ -232,7 +232,7 @@ def test_a_tip_that_was_replaced_is_no_answer_yet(chain: Chain, liar: Liar) -> N
 
 NO_AMOUNTS = (
     -1, 21_000_001, 0.000000001, "x", None, "NaN", "sNaN", "Infinity", "1e999999", "-1e999999", "1e9999999",
-    # What is left of these beyond the digits that are reckoned with would be a whole number.
+    # Without the digits beyond the decimal context's precision, these would be whole numbers.
     "1e-999999999", "0.000000010000000000000000000000000000000001",
 )  # fmt: skip
 
@@ -310,7 +310,7 @@ def test_what_left_paid_what_most_providers_say(chain: Chain, liar: Liar) -> Non
             assert found is not None
             assert found.fee_units == 5_000
 
-    # Of a provider that cannot tell, another one is asked.
+    # If one provider cannot answer, another one is asked.
     liar.answers["getrawtransaction"] = shown(None)
     with pytest.raises(ProviderError, match="too old"):
         bitcoin_reader(liar.url).departure(by, block)

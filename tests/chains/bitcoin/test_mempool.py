@@ -1,4 +1,4 @@
-"""What waits for a block, in one pool and in several: seen, replaced, lost, in portions, soon by two words."""
+"""Waiting transactions in one pool and in several: seen, replaced, lost, read in portions, soon by two providers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_was_found_to_be_for_others_is_not_fetched_again(chain: Chain) -> N
 
     chain.reader.sightings(chain.books, {})
     assert len(chain.books.asked) == asked == 1
-    # What left the pool is kept no more.
+    # A transaction that left the pool is forgotten.
     assert any(chain.reader._pools._passed.values())
     chain.node.mine()
     chain.reader.sightings(chain.books, {})
@@ -176,7 +176,7 @@ ENTRY = {"vsize": 100, "ancestorsize": 200, "fees": {"base": 0.00000500, "ancest
 
 @pytest.fixture
 def scripted(chain: Chain) -> Iterator[tuple[JsonRpcNode, str]]:
-    """A node that tells of the pool what a test says; the transaction in it is a real one."""
+    """A node whose pool shows a test's answers; its transaction is a real one."""
     raw = chain.node.signed((OURS, 50_000))
     txid = chain.node.send(raw)
     answers = {

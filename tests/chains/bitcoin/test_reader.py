@@ -1,4 +1,4 @@
-"""The adapter on a real node: what is paid to us and spent of ours, reorgs, coins at a tip, and what left unknown."""
+"""The bitcoin reader on a real node: payments to us, spent coins, reorgs, coins at a tip, unknown departures."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_what_is_not_worth_its_own_fee_is_left_where_it_lies_and_does_not_count(
     alone.fund(*[340] * 60)
     worth = alone.fund(*[10_000] * 50)
     assert isinstance(alone.treasurer.join(alone.coins, WALLET, cap_units=CAP), Wait)
-    # What is left of all after their fee would be no coin that is worth making.
+    # After the fee, the joined coin would be too small to be worth making.
     assert isinstance(alone.treasurer.join(alone.fund(*[345] * 60), WALLET, cap_units=CAP), Wait)
     alone.coins = alone.coins[:110]
 

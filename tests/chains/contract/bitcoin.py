@@ -31,8 +31,8 @@ HOT_COINS = 12
 HOT_UNITS = 45 * COIN
 REWARD_DEPTH = 100
 THEFT_FEE = 50_000
-# What the buyer offers for a payment that no block takes soon, for one that takes the place of another, and what nodes
-# say for a thousand bytes then: more than the one, and less than everything else.
+# Fees of a payment that no block includes soon, and of one that replaces another; and the rate of nodes then, for a
+# thousand bytes: above the first fee, below all others.
 LOW_FEE = 500
 DEARER_FEE = 20_000
 BUSY_RATE = "0.00010000"
@@ -62,7 +62,7 @@ class BitcoinRig(Rig):
         # None while the node goes by its own clock.
         self._ahead_s: int | None = None
         self._ripening: list[tuple[str, int]] = []
-        # What no block takes yet.
+        # Transactions that no block includes yet.
         self._withheld: set[str] = set()
         self.node = chain
         self.node.begin_anew()
@@ -77,7 +77,7 @@ class BitcoinRig(Rig):
 
     def mine(self, blocks: int = 1) -> None:
         if self._ahead_s is not None:
-            # A clock that was set stands still.
+            # A mock clock does not run by itself.
             self.pass_chain_time(0)
         if self._ripening:
             self._submit(self._ripening)
@@ -89,7 +89,7 @@ class BitcoinRig(Rig):
             self.node.mine(blocks)
 
     def _offered(self) -> list[str]:
-        """Return what waits and is not withheld, each behind what it stands upon."""
+        """Return the waiting transactions that are not withheld, each after its parents."""
         waiting = self.node.ask("getrawmempool", True)
         waiting = {txid: shown for txid, shown in waiting.items() if txid not in self._withheld}
         return sorted(waiting, key=lambda txid: int(waiting[txid]["ancestorcount"]))
@@ -103,7 +103,7 @@ class BitcoinRig(Rig):
         return REWARD_DEPTH
 
     def _submit(self, paid: Sequence[tuple[str, int]]) -> None:
-        """Make a block whose reward pays somebody so, and the miner the rest."""
+        """Make a block whose reward pays these outputs, and the miner the rest."""
         height, parent = self.tip() + 1, self.node.ask("getbestblockhash")
         rest = subsidy_units(height) - sum(units for _, units in paid)
         rewards = [TxOutput(units=units, script=script_of(to, CHAIN)) for to, units in [*paid, (MINER_ADDRESS, rest)]]
@@ -139,7 +139,7 @@ class BitcoinRig(Rig):
         self._generate(raw.hex())
 
     def _generate(self, *raws: str) -> None:
-        """Make a block of these alone, of which nobody would pass some on."""
+        """Make a block of these transactions alone; nodes would not relay some of them."""
         self.node.ask("generateblock", MINER_ADDRESS, list(raws))
 
     def forget_waiting(self) -> None:
@@ -176,7 +176,7 @@ class BitcoinRig(Rig):
         self.book_loss(units)
 
     def say_dead(self, number: int) -> None:
-        """Let a provider tell a chain of its own, where somebody spent the coins of what waits, and read it."""
+        """Let a provider show a chain of its own, in which a thief spent the waiting transaction's coins."""
         height, ((raw,),) = self.tip() + 1, rows("SELECT raw FROM spend_attempts")
         ours = read_hex(bytes(raw).hex())
         stolen = replace(ours, outputs=(TxOutput(units=HOT_UNITS, script=script_of(MINER_ADDRESS, CHAIN)),))
@@ -303,6 +303,6 @@ class BitcoinRig(Rig):
 
 
 class RealBitcoinRig(BitcoinRig):
-    """Bitcoin, on somebody else's node."""
+    """Bitcoin on bitcoind, another project's node."""
 
     name = "bitcoind"

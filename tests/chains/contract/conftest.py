@@ -79,13 +79,13 @@ def _kept(program: Path, folder: Path, leash: Leash) -> Iterator[KeptChain]:
 
 @pytest.fixture(scope="session")
 def real_chain(bitcoind_program: Path, server_folder: Path, leash: Leash) -> Iterator[KeptChain]:
-    """The chain of a real node, which begins anew for each duty."""
+    """The chain of a real node, begun again for each duty."""
     yield from _kept(bitcoind_program, server_folder / "bitcoind", leash)
 
 
 @pytest.fixture(scope="session")
 def own_chain(server_folder: Path, leash: Leash) -> Iterator[KeptChain]:
-    """The chain of our own node, which begins anew for each duty."""
+    """The chain of our own node, begun again for each duty."""
     yield from _kept(OWN, server_folder / "own_bitcoin", leash)
 
 
@@ -93,7 +93,7 @@ def own_chain(server_folder: Path, leash: Leash) -> Iterator[KeptChain]:
 def start(
     request: pytest.FixtureRequest, kind: type[Rig], database: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Start]:
-    """Begins a gateway on a chain of the family, with one provider unless told otherwise."""
+    """Start a gateway on a chain of the family, by default with one provider."""
     monkeypatch.setattr(chain_providers, "HEADS_EVERY_S", 0.0)
     # Each look counts at once.
     monkeypatch.setattr(cursors, "HEAD_EVERY_S", 0)
@@ -115,7 +115,7 @@ def start(
 
         yield begin
     NODES.clear()
-    # What is built again is built without the toys.
+    # Objects that are built later do not contain the toys.
     monkeypatch.undo()
     forget()
 

@@ -56,7 +56,7 @@ class EvmRig(Rig):
         return [peer.url for peer in self.peers]
 
     def mine(self, blocks: int = 1) -> None:
-        # What waits goes into the first of them.
+        # The first block includes the waiting transactions.
         self.node.mine()
         if blocks > 1:
             self.node.ask("anvil_mine", hex(blocks - 1))

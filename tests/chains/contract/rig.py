@@ -1,7 +1,7 @@
-"""What a family's rig offers to the duties: a chain that a test drives, providers that may lie, the gateway's steps.
+"""Declares the rig of a family: a chain that a test controls, providers that may lie, and the gateway's steps.
 
-A family has to be able to do all of it. What a duty needs beyond that is one of OPTIONAL, which a rig either offers or
-lacks with a reason.
+Every family implements all of it. Further methods for single duties are in OPTIONAL: a rig has them, or names a reason
+why not.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from tests.models.payouts.builders import fund
 # After so long in no block more is offered.
 PATIENCE_S: Final = 70
 MNEMONIC: Final = " ".join(["abandon"] * 11 + ["about"])
-# What an invoice asks for, in whole coins, each worth a dollar.
+# The price of an invoice, in whole coins, each worth a dollar.
 PRICE: Final = 10
 
 OPTIONAL: Final = (
@@ -89,7 +89,7 @@ class Payment(NamedTuple):
 
 
 class Fake(NamedTuple):
-    """What only looks like a payment to an address, or hardly like one; units: what is to be credited of it."""
+    """A transfer that looks like a payment to an address; units: the sum to be credited for it."""
 
     send: Callable[[str], object]
     units: int = 0
@@ -102,9 +102,9 @@ class Rig(ABC):
     currency: ClassVar[str]
     # Where two rigs are of one network.
     name: ClassVar[str] = ""
-    # So many payments at once are more than is read in one step.
+    # This number of payments at once is more than one step reads.
     flood: ClassVar[int] = 2_000
-    # What a spend of its own claims: an account's turn, coins, or a window of time.
+    # The kind of its spends' claim: an account's slot, coins, or a window of time.
     claim: ClassVar[str]
     # Why it cannot do what OPTIONAL names, in one line each.
     lacks: ClassVar[Mapping[str, str]]
@@ -132,7 +132,7 @@ class Rig(ABC):
 
     @abstractmethod
     def reorg(self, depth: int, *again: tuple[Payment, int]) -> None:
-        """Replace so many of the last blocks by as many; payments are included again, each at its offset there."""
+        """Replace the last blocks. Each payment in `again` is included at its offset in the new ones."""
 
     @abstractmethod
     def tip(self) -> int:
@@ -152,11 +152,11 @@ class Rig(ABC):
 
     @abstractmethod
     def be_honest(self) -> None:
-        """Let every provider tell the truth again."""
+        """End the lies of every provider."""
 
     @abstractmethod
     def urls(self, providers: int) -> list[str]:
-        """Put so many providers between the chain and the gateway, and return where they are."""
+        """Put this many providers between the chain and the gateway, and return their URLs."""
 
     @abstractmethod
     def enrich(self) -> None:
@@ -168,7 +168,7 @@ class Rig(ABC):
 
     @abstractmethod
     def recipient(self) -> str:
-        """Return a new address of somebody else."""
+        """Return a new address that does not belong to the gateway."""
 
     @abstractmethod
     def lose_answers(self) -> None:
@@ -184,9 +184,9 @@ class Rig(ABC):
 
     @abstractmethod
     def usurp(self, thief: str, units: int) -> bool:
-        """Let somebody who has the hot wallet's key pay a thief, with the claim of what waits where that can be.
+        """Let a thief with the hot wallet's key make a payment, with the claim of the waiting spend if possible.
 
-        It stands in a block of its own then. Returns whether what waited can never be included any more.
+        A block of its own includes it. Returns True if the waiting spend can never be included again.
         """
 
     @abstractmethod
@@ -208,7 +208,7 @@ class Rig(ABC):
         raise NotImplementedError
 
     def outlive(self) -> None:
-        """Let what was sent be in no block until the chain would not include it any more."""
+        """Keep a sent transaction out of blocks until the chain would no longer include it."""
         raise NotImplementedError
 
     def refuse(self, address: str) -> None:
@@ -220,7 +220,7 @@ class Rig(ABC):
         raise NotImplementedError
 
     def write_off(self, units: int) -> None:
-        """Let an operator give up what somebody took with our key."""
+        """Let an operator write off the sum that a thief took with our key."""
         raise NotImplementedError
 
     def say_dead(self, number: int) -> None:
@@ -251,7 +251,7 @@ class Rig(ABC):
         raise NotImplementedError
 
     def pretend(self, number: int, to: str, units: int) -> None:
-        """Let a provider, by its number, show a payment that waits for a block, though nobody has made one."""
+        """Let a provider, by its number, show a waiting payment that does not exist."""
         raise NotImplementedError
 
     def freeze(self, address: str) -> None:
@@ -267,14 +267,14 @@ class Rig(ABC):
         raise NotImplementedError
 
     def share(self, address: str, *, is_shared: bool = True) -> None:
-        """Let others than its key sign for an address of ours, as whoever had that key once would; or it alone."""
+        """Let other keys sign for our address, as a thief of its key could arrange; or end that."""
         raise NotImplementedError
 
     # The gateway -------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def served_by(self, providers: int, **env: str) -> Iterator[Rig]:
-        """Begin with so many providers; fail if what must always hold is broken at the end."""
+        """Begin with this many providers; fail if an invariant is broken at the end."""
         self.env = {
             "ENVIRONMENT": "development",
             "DATABASE_URL": self._database,
@@ -325,7 +325,7 @@ class Rig(ABC):
         self.restart()
 
     def restart(self) -> None:
-        """Begin as a process does, which has asked nobody anything yet."""
+        """Begin like a new process, which has asked no provider yet."""
         forget()
         departures._rests_until.clear()
         freshness.begin()
@@ -346,7 +346,7 @@ class Rig(ABC):
 
     @property
     def price(self) -> int:
-        """What an invoice asks for, in the pair's units."""
+        """Return the price of an invoice, in the pair's units."""
         return PRICE * 10 ** int(context.context().catalogue.pairs[self.currency, self.code].decimals)
 
     def invoice(self) -> InvoiceRow:
@@ -384,12 +384,12 @@ class Rig(ABC):
         self.poll()
 
     def advance(self, blocks: int = 1) -> None:
-        """Mine so many blocks, and scan them."""
+        """Mine this many blocks, and scan them."""
         self.mine(blocks)
         self.catch_up()
 
     def outlast(self) -> None:
-        """Let so much time pass, scanned, that what was signed before a stop can come into no block any more."""
+        """Let time pass, with scans, until no block can include a transaction that was signed before a stop."""
         self.pass_time(traits_of(self.network).window_s)
         self.advance()
 
@@ -456,7 +456,7 @@ class Rig(ABC):
             self.follow(2)
 
     def book_loss(self, units: int) -> None:
-        """Do what write_off() says, where what was taken is known as a transaction of ours."""
+        """Do write_off() for a family whose stolen sum is known as our own transaction."""
         catalogue = context.context().catalogue
         lost = catalogue.pairs[self.currency, self.code].to_ledger(units, self._scale())
         writeoffs.write_off(catalogue, self.code, self.currency, lost, reason="a thief's", by="operator")
@@ -481,7 +481,7 @@ class Rig(ABC):
         self.pass_time(400)
         witnesses.seek_second_opinions(self.code)
 
-    # What came of it ---------------------------------------------------------------------------------------
+    # Results -----------------------------------------------------------------------------------------------
 
     def scanned(self) -> int:
         found = cursors.read(self.code)
@@ -511,7 +511,7 @@ class Rig(ABC):
 
 
 def status(order: PayoutRow) -> str:
-    """Return where a payout stands."""
+    """Return the status of a payout."""
     (found,) = column("SELECT status FROM payouts WHERE id = %s", (order.id,))
     return str(found)
 

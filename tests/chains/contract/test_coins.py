@@ -1,4 +1,4 @@
-"""What a family whose money lies in coins owes: each spent once, by whoever holds it, whatever the chain takes back."""
+"""Duties of families with coins: each coin is spent once, whether by us or a thief, and whatever a reorg removes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.claims("coins")
 
 
 def fill(rig: Rig, *units: int) -> list[Payment]:
-    """Let the hot wallet have coins of so much each, free to be spent, the first the deepest."""
+    """Give the hot wallet coins of these sizes, free to be spent; the first is the deepest."""
     paid = []
     for each in units:
         paid.append(rig.pay(rig.hot, each))
@@ -113,7 +113,7 @@ def bumped(rig: Rig) -> tuple[str, tuple[str, bytes], str]:
     fill(rig, rig.price * 3)
     exact = rig.price + fee_of(rig)
     spent = free(rig)[0]
-    # The first coin is gone before: what is left are one that pays to the last unit, and one more.
+    # The first coin is spent already; one remains that pays to the last unit, and one more.
     elsewhere = Intent(
         wallet=spending.hot_wallet(rig.network), pair=None, outputs=(Output(recipient=rig.hot, units=exact),)
     )
@@ -164,7 +164,7 @@ def test_the_coin_of_a_dearer_offer_is_free_again_once_the_older_one_is_in_for_g
 
 
 def many(rig: Rig, count: int) -> None:
-    """Let the hot wallet have so many coins, and nothing be due."""
+    """Give the hot wallet this many coins, with nothing due."""
     for _ in range(count):
         rig.pay(rig.hot, rig.price)
     rig.advance(rig.network.maturity)
@@ -317,7 +317,7 @@ def test_what_lost_the_coin_of_a_dearer_offer_is_offered_more_without_it_and_pai
     ((txid, vout, units),) = rows("SELECT txid, vout, units FROM coins WHERE held_number = 1")
     thief = toy.stolen(toy.chain.pool.pop(dearer), (txid, vout))
     toy.chain.pool[thief.txid] = thief
-    # What the older one offers is never enough.
+    # The fee of the older transaction is never enough.
     toy.chain.withheld.add(original)
     toy.pay(toy.hot, toy.price)
     toy.advance(toy.network.maturity + 1)

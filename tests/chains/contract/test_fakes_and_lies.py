@@ -1,4 +1,4 @@
-"""What only looks like a payment pays nothing; what providers hide, invent or fail to tell changes nothing for long."""
+"""Transfers that only look like payments credit nothing; providers' lies and failures change nothing for long."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from models.spends import freshness
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, stored
 
-# What one of three does, and what all do at once.
+# The lies of one provider of three, and failures of all at once.
 LIES = ["hidden", "cut", "invented", "altered", "stuck"]
 FAILURES = ["silent", "429", "garbage", "wrong chain"]
 

@@ -1,4 +1,4 @@
-"""What a family owes to a payout that others forbid: an issuer who freezes a holder, somebody who shares our wallet."""
+"""Duties for payouts that others block: an issuer that freezes a holder, a second key for our wallet."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_who_is_frozen_while_his_payout_waits_for_a_block_gets_it_back_but_for_t
     rich.follow()
 
     assert (status(order), rich.held(frozen)) == ("failed", 0)
-    # What the chain took for nothing, the fee was for.
+    # The fee of the failed transaction was charged all the same.
     assert rich.holding() == before + order.amount_units
     assert rows("SELECT state FROM spends") == [("failed",)]
     assert rich.findings() == []
@@ -83,7 +83,7 @@ def test_where_the_issuer_freezes_our_own_wallet_the_coin_is_frozen_and_its_payo
         rich.pass_time(REFUSED_FOR_S)
         rich.sign()
         assert [payouts.find(rich.shop, order.id).waiting_for for order in orders] == ["freeze"] * 2
-        # An operator lifts it too early, and is told again at once.
+        # An operator lifts the freeze too early, and it is set again at once.
         stop()
         rich.advance()
         freezes.unfreeze("coin", coin)

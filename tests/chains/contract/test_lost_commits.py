@@ -1,4 +1,4 @@
-"""What every family owes to a database that has lost its last commits: what they paid is found, and paid once."""
+"""Duties after a database lost its last commits: its payments are found again, and each is paid once."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_stop_lasts_while_the_nodes_have_gone_back_with_the_machine(rich: Rig)
 
 @pytest.mark.rigs("bitcoind")
 def test_blocks_follow_the_clock_after_it_was_moved(rich: Rig) -> None:
-    """A stop ends at a block younger than itself: a node whose clock stands never makes one."""
+    """A stop ends at a block younger than itself; a node whose clock does not run never makes one."""
     # Beyond the blocks that were made at once, each a little later than the one before.
     rich.pass_time(1_000)
     rich.advance()
@@ -295,7 +295,7 @@ def test_what_may_still_come_into_a_block_is_waited_for_before_anybody_is_paid_a
 @pytest.mark.parametrize("back", ["go_back_to", "go_back_unnoticed"])
 @pytest.mark.claims("coins")
 def test_what_still_waits_in_the_pools_is_waited_for_before_anybody_is_paid_again(rich: Rig, back: str) -> None:
-    """Nothing counts coins: the scan has caught up, and signing anew would take others than what waits has."""
+    """Coins have no counter: the scan has caught up, but a new signature would take other coins."""
     to = rich.recipient()
     order = rich.order(to)
     backup = rich.copy()

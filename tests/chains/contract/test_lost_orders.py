@@ -1,4 +1,4 @@
-"""What every family owes to orders that a database half forgot: at another fee, undecided, or put into a cheque."""
+"""Duties for orders that a restored database has in part: with another fee, undecided, or as a cheque."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.fresh_database
 
 
 def fee_out(rig: Rig, fee: int) -> dict[str, Any]:
-    """Return the sums of an order out of which the network's fee comes: so many whole coins."""
+    """Return the sums of an order that pays the network's fee out of its amount: this many whole coins."""
     units = whole(rig)
     return {"is_fee_on_top": False, "to_units": (PRICE - fee) * units, "fee_units": fee * units}
 
@@ -46,7 +46,7 @@ def cheque(rig: Rig) -> PayoutLinkRow:
 
 
 def claim(rig: Rig, link: PayoutLinkRow, to: str) -> None:
-    """Claim a cheque as its page does; a toy's addresses are none that the other checks could read."""
+    """Claim a cheque as its page does; the other checks could not read a toy's addresses."""
     with transaction():
         claims.start(link.id, address=to, memo="", check=lambda locked: check_unpaid(context.context(), locked, to, ""))
         claims.finish(rig.catalogue, link.id)
@@ -103,7 +103,7 @@ def test_orders_at_another_fee_undecided_ones_and_cheques_that_were_paid_are_pai
     assert paid == [rich.price * 8 // 10, rich.price, rich.price]
 
     rich.go_back_to(backup)
-    # Before the signer has looked: the database alone tells.
+    # The signer has not looked yet: the database alone shows it.
     assert refusal(rich, link, bearer) == "payout.frozen"
     with pytest.raises(PayoutFrozen):
         cancel(rich, pending)
@@ -161,6 +161,6 @@ def test_an_operator_is_shown_what_waits_for_a_block_and_may_have_paid_what_he_c
     rich.go_back_to(backup)
     rich.catch_up()
     sign(rich)
-    # What lives in a window is waited for by time.
+    # A transaction with a window is waited for by time.
     is_window = rich.claim == "window"
     assert recovery.is_awaited(context.context(), rich.network) != is_window

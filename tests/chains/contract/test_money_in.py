@@ -1,4 +1,4 @@
-"""What every family owes to a payment: it is credited once, at its depth, wherever reorgs put it."""
+"""Duties for a payment: it is credited once, at its depth, wherever reorgs put it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_payment_is_credited_once_however_often_its_block_is_read(rig: Rig) ->
 
 
 def test_ranges_that_overlap_tell_the_same_transfers(rig: Rig) -> None:
-    """However a scan is cut into steps, and wherever one begins anew."""
+    """The result does not depend on the steps of a scan, or on where a scan begins again."""
     mine, began = rig.invoice(), rig.scanned()
     for _ in range(3):
         rig.pay(stored(mine), rig.price)

@@ -1,4 +1,4 @@
-"""What every family owes to money that leaves: each payout once, each sweep whole, books that the chain bears out."""
+"""Duties for money that leaves: each payout once, each sweep whole, and books that agree with the chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is owed to a payment that no block has yet: its moment counts, it is shown, and nothing is credited by it."""
+"""Duties for a payment without a block: its time counts, it is shown, and it credits nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.models.invoices.builders import keep_rates
 
 @pytest.fixture
 def rig(rig: Rig) -> Rig:
-    """A gateway with one provider, whose shop is told what happens."""
+    """A gateway with one provider, whose shop gets webhooks."""
     endpoint(rig.shop)
     return rig
 
@@ -34,7 +34,7 @@ DAY_S = 86_400
 
 
 def looked(of: InvoiceRow) -> Shown:
-    """Return a payment as whoever looks at it sees it."""
+    """Return a payment as a reader of its page sees it."""
     return quoting.seen_one(context.context().catalogue, invoices.reread(of.id))
 
 
@@ -73,7 +73,7 @@ def seen_at() -> datetime:
 
 @pytest.mark.needs("offer")
 def test_a_payment_that_everybody_sees_is_shown_before_its_block(rig: Rig) -> None:
-    """What was soon is paid at its quote however late its block is; what was not, in time by its block."""
+    """A payment seen as soon keeps its quote, however late its block is; any other counts by the time of its block."""
     mine = rig.invoice()
     paid = rig.pay(stored(mine), rig.price)
     rig.look()
@@ -339,7 +339,7 @@ def test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone(start: Sta
     rig.look()
     rig.advance(3)
     rig.look()
-    # Its moment stays; that it is about to be included is not believed any more.
+    # The time of the sighting stays, but it no longer counts as soon.
     assert rows("SELECT is_soon, soon_at = seen_at, gone_at FROM sightings") == [(False, True, None)]
     rig.lies()["silent"](2, stored(mine))
     rig.look()
@@ -350,7 +350,7 @@ def test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone(start: Sta
 
 @pytest.mark.needs("offer")
 def test_what_nobody_shows_holds_no_quote_though_one_provider_cannot_be_asked(start: Start) -> None:
-    """Whoever takes his payment back has no price to choose, whoever is down meanwhile."""
+    """A buyer who takes a payment back cannot keep its price, even while a provider is down."""
     rig = start(3)
     mine = rig.invoice()
     rig.offer(stored(mine), rig.price)

@@ -1,4 +1,4 @@
-"""What every family owes to a spend that meets others: an older offer, a thief with our key, a lie, a mad market."""
+"""Duties for a spend in trouble: an older offer, a thief with our key, a lie, extreme prices."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_older_offer_that_is_included_after_all_pays_once(rich: Rig) -> None:
     assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT txid FROM payouts") == [(original,)]
     assert rows("SELECT state, mined_txid FROM spends") == [("confirmed", original)]
-    # What was taken for it is the older offer's fee.
+    # The booked fee is that of the older offer.
     assert rich.findings() == []
 
 
@@ -108,7 +108,7 @@ def test_what_a_thief_made_void_is_signed_anew_and_paid_once_when_the_loss_is_bo
 def test_a_theft_that_one_of_three_makes_up_stops_nobody_for_good_and_one_of_two_has_to_be_looked_at(
     start: Start, providers: int
 ) -> None:
-    """Blocks are told there, not proved: whoever tells them could keep everybody from being paid."""
+    """Providers report these blocks without proof: a liar could keep all payouts from being signed."""
     rig = cast("TronRig", start(providers))
     rig.enrich()
     rig.advance(rig.network.maturity)

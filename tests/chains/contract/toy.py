@@ -252,7 +252,7 @@ class CoinsRig(ToyRig):
         return REWARD_DEPTH
 
     def stolen(self, ours: Tx, coin: tuple[str, int]) -> Tx:
-        """Return what gives one coin of the hot wallet to somebody else, as whoever has its key can sign it."""
+        """Return a transaction by which a thief with the hot wallet's key gives one of its coins away."""
         units = self.chain.state.coins[coin][1] - self.chain.fee
         unsigned = replace(
             ours, outputs=((SOMEBODY, NATIVE, units),), fee=self.chain.fee, coins=(coin,), signatures=()

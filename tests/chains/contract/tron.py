@@ -114,7 +114,7 @@ class TronRig(Rig):
         return wire.field(1, raw) + wire.field(2, signature)
 
     def move_namesake(self) -> None:
-        """Let somebody who has the hot wallet's key send another token than those that we know."""
+        """Let a thief with the hot wallet's key send a token that we do not know."""
         self.tron.act("asset", address=self.hot, asset="USDT", units=2)
         made = wire.asset_transfer(wire.raw_of(self.hot), BUYER.raw, 1, asset="USDT")
         self.tron.send(self._signed_by_hot(self.tron.raw(made)))
@@ -241,7 +241,7 @@ class TronRig(Rig):
         self.peers[number].invent(height, {"ret": [{"contractRet": "SUCCESS"}], **signed_json(signed)}, info)
 
     def invent_theft(self, number: int) -> None:
-        """Let a provider show, in a block that all have, a transfer out of the hot wallet that nobody has signed."""
+        """Let a provider show, in a block that all have, a transfer from the hot wallet that was never signed."""
         height = self.tron.mine()
         raw = self.tron.raw(wire.transfer(wire.raw_of(self.hot), wire.raw_of(new_address()), 5 * TRX))
         signed = wire.read_raw(raw, (b"\1" * 65,))

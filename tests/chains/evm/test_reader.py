@@ -1,4 +1,4 @@
-"""The EVM scan against a real chain: what pays us, and all that only looks like it."""
+"""The EVM scan on a real chain: payments to us, and transfers that only look like them."""
 
 import pytest
 
@@ -117,7 +117,7 @@ def test_coin_and_token_in_one_block_are_both_found(chain: Chain) -> None:
     assert chain.found() == [(NATIVE, "ETH", ETHER), ("0", "USDT", 9)]
 
 
-# What only looks like a payment ------------------------------------------------------------------------------
+# Transfers that only look like payments -----------------------------------------------------------------------
 
 
 def test_a_failed_transaction_with_value_pays_nothing(chain: Chain) -> None:

@@ -1,4 +1,4 @@
-"""One node over HTTP: whatever is not a plain answer in time is a ProviderError."""
+"""One node over HTTP: every answer that is malformed or too late is a ProviderError."""
 
 import base64
 import gzip
@@ -206,7 +206,7 @@ def test_no_error_shows_the_providers_key(answer: Answer) -> None:
     with pytest.raises(ProviderError) as caught:
         ask(answer, timeout_s=0.2)
     assert "secret-key" not in str(caught.value)
-    # What is logged with a traceback is what is not suppressed.
+    # A log with a traceback shows the cause, and a context that is not suppressed.
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 

@@ -1,4 +1,4 @@
-"""What readers of every family do alike: whom they ask again, whom they note, and which head they believe."""
+"""The common behaviour of all readers: which nodes they ask again, which they note, and which head they use."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_head_whose_block_is_refused_counts_once_another_node_shows_it(network
 
 
 def test_a_node_that_fails_at_its_own_head_is_asked_last_then(both: tuple[Node, Node, EvmReader]) -> None:
-    """The chain may have come so far: all that it has is not read before somebody says that it has not."""
+    """The chain may really end there: the rest is read once a node answers that it has no such block."""
     first, _, reader = both
     first.says(101, has=100)
     first.answers["eth_getBlockByNumber"] = Raw(status=502)
@@ -235,7 +235,7 @@ def test_a_header_without_its_hash_is_not_believed_where_another_proves_it(both:
 
 
 def test_who_spoils_a_header_that_another_proves_makes_no_shape_known(both: tuple[Node, Node, EvmReader]) -> None:
-    """Else one that answers alone could tell any time from then on."""
+    """Otherwise a provider that answers alone could report any time from then on."""
     first, second, reader = both
     first.answers["eth_getBlockByNumber"] = told(miner="0x01")
     assert reader.block(50)
@@ -256,7 +256,7 @@ def test_headers_without_their_hash_are_believed_where_two_tell_the_same(both: t
     assert (found and found.time.timestamp()) == 9
 
 
-# What a block stands upon -----------------------------------------------------------------------------------
+# The parent of a block ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One node whose questions are paths: whatever is not a plain answer in time is a ProviderError."""
+"""One node with a path for each query: every answer that is malformed or too late is a ProviderError."""
 
 import msgspec
 import pytest

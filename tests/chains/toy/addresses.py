@@ -1,6 +1,6 @@
-"""How toy addresses are written: shown as they are stored, 'toy' and forty digits, in small letters alone.
+"""Writes toy addresses: shown as they are stored, 'toy' and forty digits, in lower case.
 
-What is shown in another way needs a case in the database's stored_address besides.
+An address that is shown in another form also needs a case in the database's stored_address.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ BLOCK_S = 1
 # Blocks after its reference in which a transaction of the window kind may be included.
 WINDOW = 6
 NATIVE = "TOY"
-# Nobody's keys: money from outside, and what whoever makes a block is given.
+# Names without keys: the source of outside money, and the miner that is paid for a block.
 FAUCET, MINER = "faucet", "miner"
 # Blocks, its own included, until a miner's coin may be spent.
 REWARD_DEPTH = 6
@@ -123,7 +123,7 @@ class ToyBlock:
 
 @dataclass
 class State:
-    """What the chain holds after its last block."""
+    """The state of the chain after its last block."""
 
     balances: dict[tuple[str, str], int] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
@@ -156,11 +156,11 @@ class ToyChain:
         self.deaf: set[str] = set()
         self.branch = 0
         self.lock = threading.RLock()
-        # What the chain itself calls final, if it says.
+        # The height that the chain itself calls final, if it has finality.
         self.final_height: int | None = None
         self._faucets = 0
 
-    # What a test does ---------------------------------------------------------------------------------------
+    # For tests ----------------------------------------------------------------------------------------------
 
     def mine(self, count: int = 1) -> int:
         """Mine blocks with what the pool holds and the rules allow; return the height of the last."""
@@ -170,7 +170,7 @@ class ToyChain:
             return self.blocks[-1].height
 
     def reorg(self, depth: int, *, keeps: bool = True) -> None:
-        """Take the last blocks away. keeps: what stood in them waits again; else nobody has it any more."""
+        """Remove the last blocks. keeps: their transactions wait again; else all nodes forget them."""
         with self.lock:
             gone = self.blocks[-depth:]
             del self.blocks[-depth:], self.states[-depth:]
@@ -179,7 +179,7 @@ class ToyChain:
                 self.pool |= {tx.txid: tx for tx in block.txs}
 
     def pass_time(self, seconds: int) -> None:
-        """Let the blocks that follow be so much later."""
+        """Let the next blocks be later by this time."""
         self._began += timedelta(seconds=seconds)
 
     def faucet(self, recipient: str, units: int, currency: str = NATIVE) -> str:
@@ -189,16 +189,16 @@ class ToyChain:
     def give(
         self, *outputs: tuple[str, str, int], sender: str = FAUCET, fee: int = 0, coins: tuple[Outpoint, ...] = ()
     ) -> str:
-        """Let money come from outside to several in one transaction of the next block.
+        """Pay outside money to several recipients in one transaction of the next block.
 
-        coins: what it spends of somebody's, of which this chain keeps no account.
+        coins: foreign coins that it spends; this chain keeps no account of them.
         """
         self._faucets += 1
         tx = Tx(sender, outputs, fee, counter=self._faucets, coins=coins)
         self.pool[tx.txid] = tx
         return tx.txid
 
-    # What nodes do ------------------------------------------------------------------------------------------
+    # For nodes ----------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> State:

@@ -1,7 +1,7 @@
-"""Nodes of toy chains, each with a word of its own: honest until a test tells it what to say instead.
+"""Nodes of toy chains: each answers honestly until a test gives it other answers.
 
-NODES is their internet: who has a URL finds the node behind it. What a node answers is checked by who asks, as with any
-node: a block names what it holds by its hash, and its parent by that one's.
+NODES maps URLs to nodes. The caller checks a node's answers, as with any node: a block's hash covers its contents and
+its parent's hash.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class ToyNode:
 
     chain: ToyChain
     lies: dict[str, Lie] = field(default_factory=dict)
-    # Instead of any answer at all: why none came, or with "garbage", something that is none.
+    # The failure in place of every answer: its reason, or "garbage" for a malformed answer.
     failure: str = ""
     asked: list[str] = field(default_factory=list)
 
@@ -94,7 +94,7 @@ class ToyNode:
         self.lies |= {"head": lambda truth: min(truth, end), "block": lambda truth, at: truth if at <= end else None}
 
     def forge(self, change: Callable[[ToyBlock], ToyBlock], *, is_sealed: bool) -> None:
-        """Show every block changed; is_sealed: under a hash that fits what it shows, which nobody else has."""
+        """Show every block changed; is_sealed: under a hash that fits the change, which no other node has."""
 
         def block(truth: ToyBlock | None, _height: int) -> ToyBlock | None:
             told = None if truth is None else change(truth)

@@ -1,4 +1,4 @@
-"""The toy spenders of windows and of coins: what they differ in from the one that counts."""
+"""The toy spenders with windows and with coins: their differences from the spender with a counter."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WindowSpender(ToySpender):
         return replace(made, claim=Window(reference=str(head), last_height=head + WINDOW))
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft | None:
-        """Nothing is offered more for here: what expires is signed anew."""
+        """Return None: a transaction that expires is signed again, with no higher offer."""
         del before, purse, cap_units
 
     def _unsigned(self, draft: Draft, counter: int | None) -> Tx:
@@ -53,7 +53,7 @@ class WindowSpender(ToySpender):
 
 
 class CoinsSpender(ToySpender):
-    """Money lies in coins, which are spent whole; what is too much comes back to the wallet."""
+    """A spender of coins, which are spent whole; the change returns to the wallet."""
 
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
         if len(intent.outputs) > self._outputs_max:
@@ -138,7 +138,7 @@ def _tip(node: ToyNode) -> str:
 
 
 def _enough(coins: Sequence[Coin], wanted: int) -> tuple[list[Coin], int]:
-    """Return the deepest coins that bring so much, and what they lack of it; less than nothing is too much."""
+    """Return the deepest coins for this amount, and the amount that they lack; a negative one is change."""
     taken: list[Coin] = []
     for coin in sorted(coins, key=lambda coin: (-coin.depth, coin.txid, coin.vout)):
         if wanted <= 0:

@@ -1,7 +1,7 @@
-"""Enters toy families into the gateway of a test, and takes them out again.
+"""Adds toy families to the gateway of a test, and removes them again.
 
-What it enters is all that a family must enter: rows of the catalogue, its traits, its place among the served ones, how
-its addresses are written, its module in the registry, and the sequence that numbers its addresses.
+It adds all parts of a family: rows of the catalogue, traits, a place among the served networks, the form of addresses,
+its module in the registry, and the sequence that numbers its addresses.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def plug(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forget() -> None:
-    """Let the catalogue and all that is built of it be made anew by whoever asks next."""
+    """Drop the cached catalogue and all objects built from it; the next caller builds them again."""
     load_catalogue.cache_clear()
     for kept in (registry._wiring, registry._reader, registry._spender, registry._family):
         kept.cache_clear()

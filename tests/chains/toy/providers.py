@@ -38,7 +38,7 @@ class ToyProviders:
         raise failures[-1]
 
     def everyone(self, question: Question[T]) -> list[T | ProviderError]:
-        """Return every node's answer, in the operator's order; a failure stands in its node's place."""
+        """Return every node's answer, in the operator's order; a failure takes the place of its node's answer."""
         return [self._answer(node, question) for node in self.nodes]
 
     def compare(self, question: Question[T], expected: T) -> tuple[int, int]:

@@ -36,13 +36,13 @@ from tests.chains.toy.providers import ToyProviders, block_at, checked
 
 # Blocks that are read at once while the head is far.
 RANGE = 16
-# What is about to be included offers as much, and so many transfers are told at once.
+# The fee from which a transaction counts as soon, and the number of transfers in one portion.
 SOON_FEE = 500
 POOL_PORTION = 500
 
 
 class ToyReader:
-    """One toy network. What the kinds of claim differ in is whether a transfer names its sender."""
+    """The reader of one toy network. The kinds of claim differ in whether a transfer names its sender."""
 
     def __init__(self, wiring: Wiring, providers: ToyProviders, *, has_sender: bool) -> None:
         self._network, self._providers, self._has_sender = wiring.network, providers, has_sender
@@ -162,7 +162,7 @@ class ToyReader:
         changed = [tx for txid, tx in waiting.items() if txid in known and known[txid] != (txid in soon)]
         fresh = [tx for txid, tx in waiting.items() if txid not in known]
         mine = self._mine([*changed, *fresh], ours)
-        # Whole transactions: one that is known is told no more.
+        # By whole transactions; a known one is not reported again.
         new = dict.fromkeys(seen.txid for seen in mine if seen.txid not in known)
         told_now = set(list(new)[:POOL_PORTION])
         portion = [seen for seen in mine if seen.txid in told_now]

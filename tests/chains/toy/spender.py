@@ -1,6 +1,6 @@
-"""Prices, signs, sends and follows toy transactions, as chains.family.Spender; of accounts that count.
+"""Prices, signs, sends and follows toy transactions with a counter; implements chains.family.Spender.
 
-What decides about money is asked of every node. One transaction has as many outputs as the chain allows.
+Answers that decide about money are asked of every node. One transaction has as many outputs as the chain allows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.chains.toy.chain import NATIVE, RefusedError, ToyBlock, Tx
 from tests.chains.toy.nodes import ToyNode
 from tests.chains.toy.providers import ToyProviders, block_at, checked
 
-# What nodes answer, and what that means; whatever else they say is no answer.
+# The known answers of nodes with their meaning; any other text is no answer.
 _WORDS = {
     "already included": Sending.TAKEN,
     "counter used": Sending.CLAIM_USED,
@@ -50,7 +50,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class _Testimony:
-    """What one node tells of a spend."""
+    """One node's report of a spend."""
 
     kind: FateKind
     block: ToyBlock | None = None
@@ -124,7 +124,7 @@ class ToySpender:
         return Fate(kind=FateKind.WAITING)
 
     def balance(self, address: str, name: str) -> int:
-        """Return what an address holds after the newest block: the middle of what nodes tell."""
+        """Return an address's balance after the newest block: the median of the nodes' answers."""
         return median_low(self._all(lambda node: checked(node.ask("balance", address, name), int)))
 
     # Within -------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class ToySpender:
             OutputFate(effect="none", problem="the recipient takes nothing")
             if place in failed
             else OutputFate(effect="exact")
-            # What comes back to the wallet is nobody's output.
+            # Change for the wallet is not an output of the spend.
             for place in range(len(case.intent.outputs))
         )
         moved = self._moved(tx, case, failed)

@@ -1,4 +1,4 @@
-"""The toy chain keeps its rules by itself: what a gateway does wrong there is refused, as a real chain would."""
+"""The toy chain enforces its rules itself: it refuses a gateway's mistakes, as a real chain would."""
 
 from __future__ import annotations
 

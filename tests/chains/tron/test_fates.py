@@ -1,4 +1,4 @@
-"""What became of a transfer is told by every node by itself, and believed of as many as it takes."""
+"""The fate of a transfer: each node reports it alone, and a required number of nodes has to agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNITS = 1_000
 
 
 def paid(chain: World, *, is_token: bool = True) -> tuple[Draft, Attempt]:
-    """Send a payout that stands in the newest block."""
+    """Send a payout that the newest block includes."""
     draft, attempt = chain.signed(payment(UNITS, pair=USDT_PAIR if is_token else None))
     chain.spender.send(attempt.raw)
     chain.tron.mine()

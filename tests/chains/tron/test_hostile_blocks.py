@@ -1,4 +1,4 @@
-"""What a stranger may put into a true block, and a provider into a false one: it pays nobody and stops no scan."""
+"""Hostile contents of true blocks, and false blocks of providers: they credit nothing and stop no scan."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_trx_of_a_call_or_of_a_contract_s_end_is_ours_however_its_node_writes_th
     ],
 )
 def test_what_was_staked_for_our_address_is_no_trx_of_ours(chain: World, note: bytes) -> None:
-    """Nodes show as if as much had been passed on as was staked: whoever stakes would pay with what he keeps."""
+    """Nodes show a stake like a transfer; otherwise a staker would pay with TRX that it keeps."""
     height = passed_on(chain)
 
     with twisted(chain, gettransactioninfobyblocknum=with_internals(note=note.hex())) as told:
@@ -69,7 +69,7 @@ def test_staking_that_was_refused_for_an_amount_below_nothing_stops_no_scan(chai
 
 
 def rewritten(contract: Callable[[wire.Signed], bytes], told_as: Mapping[str, Any]) -> dict[str, Twist]:
-    """Tell of transactions what their bytes and JSON would be with another contract; nobody has to have signed them."""
+    """Report transactions with another contract in bytes and JSON; they need no valid signature."""
     new: dict[str, str] = {}
 
     def block(told: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What one provider says of prices, energy, permissions and time does not decide where others speak."""
+"""One provider's report of prices, energy, permissions and time does not decide if others answer too."""
 
 from __future__ import annotations
 

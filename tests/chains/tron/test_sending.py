@@ -1,4 +1,4 @@
-"""What nodes answer to signed bytes is read by a table; of everything else it is not known what becomes of them."""
+"""A table reads nodes' answers to signed bytes; after any other answer their fate is unknown."""
 
 from __future__ import annotations
 

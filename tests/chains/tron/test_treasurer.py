@@ -1,4 +1,4 @@
-"""What lies at a deposit address comes home: a token after what it is paid with, TRX less its fee."""
+"""Balances of deposit addresses are swept: a token after the TRX for its fee, TRX less its own fee."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node that tells of the chain what a test makes of its answers. A file of support for the tests beside."""
+"""A node that changes a chain's answers as a test wants. Support for the tests in this folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.chains.tron.world import World, world
 from tests.peers.lying_rest import LyingRest
 
 Twist = Callable[[Any], Any]
-# Where nobody listens.
+# An address without a listener.
 SILENT: Final = "http://127.0.0.1:1"
 PATHS: Final = (
     "wallet/getblockbynum", "wallet/gettransactioninfobyblocknum", "wallet/getnowblock", "walletsolidity/getnowblock",
@@ -23,7 +23,7 @@ PATHS: Final = (
 
 @contextmanager
 def twisting(chain: World, **twists: Twist) -> Iterator[str]:
-    """Let a node tell of the chain what a twist makes of its answers. Named by the last part of their paths."""
+    """Start a node that passes its answers through twists, named by the last part of their paths."""
 
     def told(path: str) -> Callable[[dict[str, Any]], object]:
         twist = twists.get(path.rpartition("/")[2], lambda answered: answered)
@@ -41,7 +41,7 @@ def twisted(chain: World, **twists: Twist) -> Iterator[World]:
 
 @contextmanager
 def one_of(providers: int, chain: World, path: str, lie: Twist) -> Iterator[World]:
-    """Ask so many providers, the second of whom, or the only one, lies."""
+    """Use this many providers, of which the second, or the only one, lies."""
     with ExitStack() as stack:
         peers = [stack.enter_context(LyingRest(chain.tron.chain)) for _ in range(providers)]
         peers[min(1, providers - 1)].lies[path] = lambda truth, _question: lie(truth)

@@ -1,4 +1,4 @@
-"""A simulated chain over HTTP, and what the family makes of it. A file of support for the tests beside."""
+"""A simulated chain over HTTP, with the family's reader and spender. Support for the tests in this folder."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class World:
         return found
 
     def found(self) -> list[tuple[str, str, int, str]]:
-        """Mine what waits, and tell what the scan of that block finds."""
+        """Mine the waiting transactions, and return what the scan of the block finds."""
         self.tron.mine()
         return [(each.ordinal, each.currency, each.units, each.recipient) for each in self.scan().transfers]
 

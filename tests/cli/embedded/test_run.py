@@ -43,7 +43,7 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeStack]]:
         pass
 
     monkeypatch.setattr(run, "Stack", Fake)
-    # Whoever runs the tests under nohup has it ignored.
+    # Under nohup the tests would inherit an ignored signal.
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield Fake
     signal.signal(signal.SIGHUP, before)
@@ -69,7 +69,7 @@ def test_a_signal_ends_the_job_and_stops_the_stack(
 
 
 class Grave:
-    """What an exception cannot get out of: Python drops those of destructors."""
+    """An object whose destructor gets the signal: Python drops exceptions of destructors."""
 
     def __del__(self) -> None:
         send(signal.SIGTERM)

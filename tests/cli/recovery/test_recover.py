@@ -27,7 +27,7 @@ ETHER = 10**18
 
 
 def noted() -> UUID:
-    """Leave a transaction that paid two, and a stranger that nobody has read; return a merchant."""
+    """Record a departure with two recipients, and a second one whose contents are unread; return a merchant."""
     outputs = [Part(FIRST, ETHER).tells(), Part(SECOND, 2 * ETHER).tells()]
     new = unknown(TXID, recipient="", token_units=3 * ETHER, outputs=outputs)
     with transaction():

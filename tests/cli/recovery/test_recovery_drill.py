@@ -1,7 +1,7 @@
-"""The drill of docs/backup.md: a database comes back without its last payouts, and nobody is paid twice.
+"""The drill of docs/backup.md: a database comes back without its last payouts, and no recipient is paid twice.
 
-A dump that is restored into another cluster, and a standby that lagged and is promoted. PostgreSQL's own tools, a real
-node, the real actors, and the command line as an operator types it.
+Once from a dump restored into another cluster, once from a lagging standby that is promoted. With PostgreSQL's own
+tools, a real node, the real actors, and an operator's command line.
 """
 
 from __future__ import annotations

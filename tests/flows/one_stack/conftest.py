@@ -1,6 +1,6 @@
-"""One stack for the stories that leave it whole, each test with merchants of its own; one test process takes them all.
+"""Shares one stack among the stories that leave it intact, each with its own merchants; one test process runs them all.
 
-What a story does to the chain and to the clock stays for the next one. Whoever needs more than that has its own stack.
+A story's changes of the chain and of the clock stay for the next one. A story that changes more has its own stack.
 """
 
 from __future__ import annotations

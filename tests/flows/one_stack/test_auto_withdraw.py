@@ -1,4 +1,4 @@
-"""What a merchant earns leaves by itself on a real node, once it has come to his threshold, and arrives once."""
+"""A withdrawal rule pays a merchant's earnings out on a real node at its threshold, and they arrive once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody can write into Redis: he moves nobody's money. With real workers and a real node."""
+"""An intruder who can write to Redis moves no money. With real workers and a real node."""
 
 from __future__ import annotations
 

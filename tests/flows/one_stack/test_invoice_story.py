@@ -1,4 +1,4 @@
-"""Every row of an invoice's status table, walked on a real chain with a moved clock; HTTP and webhooks tell it."""
+"""Every row of an invoice's status table, on a real chain with a moved clock; HTTP and webhooks show it."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_an_unpaid_invoice_is_quoted_anew_when_its_rate_runs_out(story: Story) -
 
     story.advance(16 * 60)
 
-    # The rates came along: whoever is priced at this very moment is.
+    # The rates moved with the clock: a new payment is priced at once.
     assert story.merchant.post("/v1/payment", USDT | {"currency": "EUR", "to_currency": "USDT"}).status == 200
     end = time.monotonic() + WAIT_S
     while (shown := story.info(invoice))["rate_expires_at"] == invoice["rate_expires_at"]:

@@ -65,7 +65,7 @@ def test_a_link_is_checked_out_paid_listed_and_switched_off(stack: Stack) -> Non
         shown = merchant.post("/v1/payment/link/info", {"link_id": link["link_id"], "limit": 100}).result["payments"]
         assert {one["uuid"] for one in shown} == {body["result"]["uuid"], *(one["result"]["uuid"] for _, one in found)}
 
-        # Switched off: nobody else gets one, and who has one can still choose and pay.
+        # Switched off: no buyer gets a new payment, and one who has a payment can still choose and pay.
         merchant.post("/v1/payment/link/toggle", {"link_id": link["link_id"], "active": False})
         assert check_out(stack, link["link_id"], amount="25")[1]["error"]["code"] == "paylink.not_found"
         assert urllib3.request("GET", link["url"], retries=False, timeout=30).status == 404

@@ -1,4 +1,4 @@
-"""A static wallet's life on real nodes: credited, blocked, unblocked, reorged; one address, and nobody else's."""
+"""The life of a static wallet on real nodes: credited, blocked, unblocked, reorged; its address is its own alone."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_wallet_is_credited_blocked_unblocked_and_reorged(stack: Stack) -> Non
         merchant.post("/v1/wallet/block", unblock)
         assert total(merchant, "USDC") == Decimal("25.5") * Decimal("0.985")
 
-        # Over another network: credited, shown and told of with it.
+        # On another network: the deposit is credited, and shown and reported with that network.
         elsewhere = buyer_on(stack, "bsc")
         paid = elsewhere.send(wallet["address"], 5 * 10**18, elsewhere.tokens["USDT"])
         wait_until(lambda: status(merchant, wallet, paid) == "credited", "the deposit was not credited")

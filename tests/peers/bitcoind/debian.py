@@ -1,7 +1,7 @@
-"""A real bitcoind of Debian's unstable suite, unpacked beside the machine's own system. Called by tests/conftest.py.
+"""Unpacks a real bitcoind of Debian's unstable suite, outside the machine's own system. Called by tests/conftest.py.
 
-apt gets a state of its own: the machine's lists, its packages and its locks stay as they are, and nobody needs to be
-root. The suite is newer than most machines, so the program runs with the C library that came with it.
+apt gets a state of its own: the machine's lists, packages and locks are not touched, and root is not needed. The suite
+is newer than most machines, so the program runs with the suite's C library.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _of_debian(uris: Sequence[str], keyring: str) -> Iterator[Source]:
 
 def _fetch(cache: Path) -> Path:
     draft = cache / ".bitcoind"
-    # What an interrupted run left.
+    # The remains of an interrupted run.
     shutil.rmtree(draft, ignore_errors=True)
     (draft / "root").mkdir(parents=True)
     apt = _private_apt(draft, source())

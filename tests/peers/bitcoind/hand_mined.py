@@ -1,4 +1,4 @@
-"""A running bitcoin node as a chain test wants it: blocks only when asked for, and a rich somebody who pays."""
+"""Drives a running bitcoin node for tests: blocks only on request, and a rich buyer that pays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chains.net.json_rpc import JsonRpc
 BUYER = ec.PrivateKey(b"\x07" * 32)
 BUYER_SCRIPT = script.p2wpkh(BUYER.get_public_key())
 BUYER_ADDRESS = BUYER_SCRIPT.address(NETWORKS["regtest"])
-# Of a block that pays nobody else.
+# Paid by blocks without another recipient.
 MINER_ADDRESS = script.p2wpkh(ec.PrivateKey(b"\x08" * 32).get_public_key()).address(NETWORKS["regtest"])
 COINBASE_DEPTH = 100
 FEE_UNITS = 2_000
@@ -30,7 +30,7 @@ BuyersCoin = tuple[str, int, int]
 
 
 class HandMined:
-    """A chain that mines when told to. The buyer's coins are rewards, each of which pays once."""
+    """A chain that mines on request. The buyer's coins are rewards, each of which pays once."""
 
     def __init__(self, url: str, *, coins: int = 20) -> None:
         self.url = url
@@ -38,7 +38,7 @@ class HandMined:
         self.ask("generatetoaddress", coins, BUYER_ADDRESS)
         self.coins = [self._reward(height) for height in range(1, coins + 1)]
         self.ask("generatetoaddress", COINBASE_DEPTH, MINER_ADDRESS)
-        # What each of the buyer's transactions spends.
+        # The coin that each of the buyer's transactions spends.
         self._paid: dict[str, BuyersCoin] = {}
 
     def ask(self, method: str, *params: object) -> Any:
@@ -71,10 +71,10 @@ class HandMined:
         return str(tx.serialize().hex())
 
     def reorg(self, depth: int, *again: tuple[str, int]) -> None:
-        """Replace so many of the last blocks by as many.
+        """Replace the last blocks.
 
-        Raw transactions are included again, each at its offset. What else the buyer sent is gone for good, since the
-        coins are spent in another way; whatever others sent waits again.
+        Raw transactions are included again, each at its offset. The buyer's other transactions are gone for ever, since
+        their coins are spent in another way; transactions of others wait again.
         """
         self.ask("invalidateblock", self.ask("getblockhash", self.height() - depth + 1))
         back = {read_hex(raw).txid for raw, _ in again}
@@ -84,7 +84,7 @@ class HandMined:
             self._replace([raw for raw, place in again if place == offset])
 
     def take_back(self) -> None:
-        """Replace the last block by an empty one; what it held waits again."""
+        """Replace the last block by an empty one; its transactions wait again."""
         self.ask("invalidateblock", self.ask("getbestblockhash"))
         self._replace([])
 

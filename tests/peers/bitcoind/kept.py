@@ -1,4 +1,4 @@
-"""A node that a test process starts once, whose chain begins anew for each test. Called by tests of every duty."""
+"""Keeps one node for a test process; its chain begins again for each test. Called by tests of every duty."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class KeptChain(HandMined):
         self._rounds = 0
 
     def begin_anew(self) -> None:
-        """Forget all that a test has made.
+        """Undo all that a test has made.
 
-        What the test's transactions come from in the end is spent in another way, and so all of them leave the pool.
+        The first coins of the test's transactions are spent in another way, so all of them leave the pool.
         """
         if not self.program.is_ready():
             self.program.start()

@@ -1,6 +1,6 @@
-"""A provider between the gateway and a real node that lies about blocks and their transactions, as a test tells it.
+"""A provider between the gateway and a real node that lies about blocks and transactions, as a test wants.
 
-What is forged stands on its own: each block has the work that its header asks for, and stands upon a forged one.
+A forged chain is consistent: each block has the work that its header states, and a forged parent.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import LyingRpc
 
 Change = Callable[[int, Sequence[Tx]], Sequence[Tx]]
-# What lies deeper when a chain of its own begins is everybody's.
+# Below this depth a forged chain shares the real chain's blocks.
 REACH = 150
 OUT_OF_RANGE = Refusal(-8, "Block height out of range")
 
 
 class LyingBitcoin(LyingRpc):
-    """Honest until told otherwise."""
+    """A provider that is honest until a test changes it."""
 
     def __init__(self, upstream: str, *, key: str = "secret-key") -> None:
         super().__init__(upstream, key=key)
@@ -74,14 +74,14 @@ class LyingBitcoin(LyingRpc):
         self.lies["getblock"] = block
 
     def forge(self, change: Change) -> None:
-        """Tell a chain of its own from the first block on that the change alters."""
+        """Show a chain of its own from the first block that the change alters."""
         forged: dict[str, Block] = {}
         names: dict[str, str] = {}
 
         first = max(1, int(str(self._truth("getblockcount", []))) - REACH)
 
         def of(height: int, true_hash: str) -> str:
-            """Return which block stands here instead, once it is known what stands below."""
+            """Return the forged block at this place, after those below it."""
             untold: list[tuple[int, str, Block]] = []
             name, place = true_hash, height
             while name not in names and place >= first:

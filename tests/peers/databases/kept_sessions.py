@@ -1,7 +1,7 @@
-"""Keeps sessions of the tests' database for the next test: a new one reads the whole catalogue anew.
+"""Keeps sessions of the tests' database for the next test: a new session would read the whole catalogue again.
 
-What models.db.base opens is kept when it is closed, if nothing is under way in it, and everything that was set or held
-in it is forgotten.
+A session of models.db.base is kept when it is closed, if no transaction is open in it; all its settings and locks are
+reset.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Standby(Postgres):
         wait_for(lambda: ask(self, "SELECT pg_last_wal_replay_lsn() >= %s", written) == (True,))
 
     def cut_off(self) -> None:
-        """Let it hear nothing of its primary any more."""
+        """Cut the standby off from its primary."""
         ask(self, "ALTER SYSTEM SET primary_conninfo = ''")
         ask(self, "SELECT pg_reload_conf()")
         wait_for(lambda: ask(self, "SELECT count(*) FROM pg_stat_wal_receiver") == (0,))
@@ -54,7 +54,7 @@ class Standby(Postgres):
 
 
 class Snapshot(Standby):
-    """What a disk image of the primary is that was taken then: it goes on by itself, on the same timeline."""
+    """A disk image of the primary at that moment, started by itself on the same timeline."""
 
     mode = ()
 

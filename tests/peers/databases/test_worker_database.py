@@ -1,4 +1,4 @@
-"""What a test leaves behind, another one never finds: rows, clocks, sequences, sessions, locks, schemas, settings."""
+"""A test never finds another one's leftovers: rows, clocks, sequences, sessions, locks, schemas, settings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_rows_that_refer_to_each_other_are_gone(
         url,
         MERCHANT % rows,
         "INSERT INTO merchants (id, owner_id, name) SELECT gen_random_uuid(), id, name FROM owners",
-        # What may not be deleted, and refers to what is deleted before it.
+        # A row that may not be deleted, and refers to one that is deleted before it.
         "SET session_replication_role = replica",
         "INSERT INTO ledger_transfers (reference, leg, debit_account, credit_account, currency, units)"
         " VALUES ('test', 1, 1, 2, 'USDT', 1)",
@@ -126,7 +126,7 @@ def test_a_test_that_ends_all_sessions_leaves_a_database(
 
 
 def oid(url: str) -> int:
-    """Return what tells one database from another of the same name."""
+    """Return the id of a database, which differs between two of the same name."""
     with contextlib.closing(open_session(url)) as session, session.cursor() as cursor:
         cursor.execute("SELECT oid FROM pg_database WHERE datname = current_database()")
         found = cursor.fetchone()

@@ -101,7 +101,7 @@ class WorkerDatabase:
         return self.url
 
     def finds_none(self, queries: Iterable[str]) -> bool:
-        """Tell whether all of the queries, each time the same, have no row; False where the session has ended."""
+        """Return True if none of the queries, always the same ones, has a row; False too if the session has ended."""
         try:
             with self._cursor() as at:
                 if not self._is_prepared:
@@ -128,7 +128,7 @@ class WorkerDatabase:
         return self._session.cursor()
 
     def _empty(self) -> bool:
-        """Return whether it worked: what changed more than rows cannot be emptied."""
+        """Return True if the database was emptied: changes beyond rows cannot be undone."""
         with self._cursor() as at:
             self._end_sessions(at)
             at.execute(_IS_CHANGED)
@@ -208,5 +208,5 @@ def copy_database(at: cursor, name: str, template: str) -> None:
 
 
 def drop_database(at: cursor, name: str) -> None:
-    """Drop a database, whoever is connected to it."""
+    """Drop a database, with all its connections."""
     at.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))

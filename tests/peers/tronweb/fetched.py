@@ -21,7 +21,7 @@ SHA256: Final = "f35b43d3e67bda1442f073a30d90a62871b5390ecd11808cd55ed201b9fb1e6
 
 def bundle(env: Mapping[str, str], cache: Path) -> Path:
     """Return tronweb out of the cache folder, fetching it at the first time. Raises NoNpmError."""
-    # What ends in .js takes its form from a package.json that is not here.
+    # The form of a .js file would be decided by a package.json, which is not here.
     kept = cache / f"tronweb-{VERSION}" / "tronweb.cjs"
     kept.parent.mkdir(parents=True, exist_ok=True)
     # Test workers that come here together fetch it once.

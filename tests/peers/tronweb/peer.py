@@ -1,4 +1,4 @@
-"""tronweb, a library of somebody else's that builds, signs and sends: one Node.js that answers lines. Used by tests."""
+"""tronweb, another project's library that builds, signs and sends: one Node.js that answers lines. Used by tests."""
 
 from __future__ import annotations
 

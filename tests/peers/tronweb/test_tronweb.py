@@ -1,4 +1,4 @@
-"""What we make for TRON is what somebody else's library makes of it, and what that one sends our own chain takes."""
+"""tronweb reads our TRON transactions as we meant them, and our own chain accepts tronweb's."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_each_transaction_of_ours_is_rebuilt_to_the_byte(
 
 
 def test_a_transaction_of_ours_that_was_changed_is_seen_to_be_nobodys(chain: World, tronweb: Tronweb) -> None:
-    """The other library really reckons: what it answers is not what it was told."""
+    """The other library really computes: its answer is not a copy of its input."""
     attempt = chain.signed(payment(UNITS))[1]
     changed = attempt.raw.replace(bytes.fromhex(hexed(THEIRS)), bytes.fromhex(hexed(BUYER.address)))
 

@@ -1,4 +1,4 @@
-"""POST /v1/payment as the API's side of it: what reaches the actor, and how its answers and refusals go out."""
+"""The API's side of POST /v1/payment: the message to the actor, and its answers and refusals over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payments in bulk: pages, filters, codes, methods; all of the calling merchant and nobody else."""
+"""Lists of payments: pages, filters, codes, methods; only those of the calling merchant."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ AGNOSTIC: dict[str, Any] = {"amount": "100", "currency": "USD"}
 
 @pytest.fixture
 def shop(keys: Keys, database: str, queues: FakeQueues) -> Client:
-    """A merchant with a key of each kind, beside another one, at a gateway with ethereum and bsc."""
+    """A merchant with a key of each kind, and another merchant, at a gateway with ethereum and bsc."""
     merchant_id = add_merchant()
     keys.add("pk_unified", "unified", merchant_id)
     keys.add("pk_payment", "payment", merchant_id)
@@ -57,7 +57,7 @@ def services(client: Client, **options: Any) -> dict[tuple[str, str], Any]:
     return {(item.currency, item.network): item for item in found.items}
 
 
-# What is set, read and refused ------------------------------------------------------------------------------
+# Setting, reading and refusing --------------------------------------------------------------------------------
 
 
 def test_accepted_methods_are_set_read_and_given_up(shop: Client) -> None:
@@ -162,7 +162,7 @@ def test_terms_are_their_merchants_alone(shop: Client, keys: Keys) -> None:
     assert result(shop, ACCEPTED, {}, public_id="pk_payment") == {"accepted": []}
 
 
-# What follows from them -------------------------------------------------------------------------------------
+# Effects ------------------------------------------------------------------------------------------------------
 
 
 def test_a_payment_in_what_is_not_accepted_is_refused(shop: Client) -> None:

@@ -1,4 +1,4 @@
-"""POST /v1/payment/timeline tells a payment's merchant what happened to it, and nobody else."""
+"""POST /v1/payment/timeline shows the history of a payment to its merchant alone."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ IN_USDT: Final = {"currency": "USDT", "network": "ethereum"}
 
 
 def opened(live: Live, *, public_id: str = "pk_unified", **fields: Any) -> str:
-    """Return the id of a new link, of 10 USD unless told otherwise."""
+    """Return the id of a new link, by default of 10 USD."""
     answer = live.post("/v1/payment/link", FIXED | fields, public_id=public_id)
     assert answer.status_code == 200, answer.text
     return str(answer.json["result"]["link_id"])

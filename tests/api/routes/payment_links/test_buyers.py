@@ -1,4 +1,4 @@
-"""Payment links over HTTP as their buyers have them: shown, checked out, and alike where there is none to be had."""
+"""Payment links for buyers over HTTP: shown, checked out, and equal answers for links that are missing or over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cheques over HTTP as their merchant has them: tokens are told once, and told again only to whom they were told."""
+"""Cheques for merchants over HTTP: tokens are shown once, and again only in the replay of the same request."""
 
 from __future__ import annotations
 

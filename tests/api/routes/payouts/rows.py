@@ -13,7 +13,7 @@ from tests.models.payouts.held import payout
 
 
 def credit(merchant_id: UUID, units: int, currency: str = "USDT", network: str = "ethereum") -> None:
-    """Make so much available to a merchant, out of nothing."""
+    """Credit a merchant with this available amount, without a deposit."""
     custody, available = Account(GATEWAY, CUSTODY, currency, network), Account(merchant_id, AVAILABLE, currency)
     with transaction():
         post(f"test:{merchant_id}:{currency}", [Transfer(custody, available, units)])

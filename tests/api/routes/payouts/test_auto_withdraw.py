@@ -1,4 +1,4 @@
-"""The rules of automatic withdrawals over HTTP: what is none is refused with a code of its own, and changes nothing."""
+"""Withdrawal rules over HTTP: an invalid one is refused with its own code, and changes nothing."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_a_replay_says_so_and_a_key_used_otherwise_is_refused(shop: Client) -> N
 def test_a_second_long_call_is_told_to_come_back_and_the_same_request_is_then_made_once(
     shop: Client, live: Live
 ) -> None:
-    """The retry bears the same key and orders: what was refused has burned neither."""
+    """The repeat has the same key and orders: the refused request has used up neither."""
     key, body = {"Idempotency-Key": "k"}, {"payouts": [ORDER, ORDER | {"order_id": "payout-2"}]}
     with another_long_call(live.shop):
         busy = shop.post("/v1/payout/mass", body, headers=key)

@@ -37,7 +37,7 @@ class KeylessCaller(LocalCaller):
 
 @pytest.fixture
 def shop(keys: Keys, database: str) -> Iterator[UUID]:
-    """A merchant with 100 USDT and keys of its own, beside another merchant's."""
+    """A merchant with 100 USDT and its own keys, and another merchant."""
     merchant_id = funded()
     for public_id in ("pk_unified", "pk_second"):
         keys.add(public_id, "unified", merchant_id)

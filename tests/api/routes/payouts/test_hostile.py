@@ -1,6 +1,6 @@
-"""Hostile requests for money to leave, at every door: amounts, addresses, fields and keys of a thief's choice.
+"""Hostile requests for payouts at every endpoint: amounts, addresses, fields and keys of a thief's choice.
 
-A door is a request that would be taken but for what a test puts into it. Whatever is refused holds nothing.
+Each endpoint has a request that would be accepted without the test's change. A refused request holds nothing.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def test_the_largest_conversion_there_is_finds_too_little(rich: Live) -> None:
 
 # Addresses ----------------------------------------------------------------------------------------------------------
 
-# Of each, somebody who looks at it believes that it is RECIPIENT, or an address at all.
+# A reader of each believes that it is RECIPIENT, or some address.
 LOOK_ALIKES: Final = [
     RECIPIENT.replace("E", "\u0415"),
     RECIPIENT.replace("0", "O"),

@@ -1,4 +1,4 @@
-"""Refunds over HTTP: who may ask for them, what the answers hold, and what a payment tells of them afterwards."""
+"""Refunds over HTTP: the right to ask for them, their answers, and what the payment shows of them afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a spend: proved by blocks of a real bitcoind, as several providers tell it."""
+"""The fate of a spend, proved by blocks of a real bitcoind behind several providers."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def total(coins: list[Coin] | tuple[Coin, ...]) -> int:
 
 
 def assert_sound(choice: Choice, bill: Bill) -> None:
-    """What comes in goes out; each coin once, in order; a fee between rate and cap; no change that is dust."""
+    """Check a choice: inputs equal outputs, coins are in order, the fee is between rate and cap, change is not dust."""
     places = [(each.txid, each.vout) for each in choice.coins]
     vbytes = bill.size(len(places), choice.change_parts)
     assert places == sorted(set(places))
@@ -77,7 +77,7 @@ def test_what_comes_in_is_what_goes_out(bill: Bill, free: list[Coin]) -> None:
             # There is enough, at a lower rate.
             assert total(free) > bill.units
         case FeeTooHighError():
-            # What is left over is no change, and too much for a fee so near the cap.
+            # The rest is too small for change, and too large for a fee this near the cap.
             assert bill.rate > (CAP - 5) * 1_000
         case Choice() as choice:
             assert_sound(choice, bill)

@@ -1,4 +1,4 @@
-"""What a real bitcoind answers to transactions, and what is made of it; what it cannot be made to say is a table."""
+"""How answers of a real bitcoind to transactions are read; a table has answers that it cannot be made to give."""
 
 from __future__ import annotations
 

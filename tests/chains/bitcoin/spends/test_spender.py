@@ -1,4 +1,4 @@
-"""Drafts, signatures and replacements on a real bitcoind: what it accepts, mines and refuses."""
+"""Drafts, signatures and replacements that a real bitcoind accepts, mines or refuses."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_every_kind_of_recipient_is_paid_in_one_transaction_that_the_node_accept
     assert {one.script for one in tx.outputs[len(outputs) :]} == {script_of(WALLET.address, "regtest")}
     assert {one.sequence for one in tx.inputs} == {0xFFFFFFFD}
     assert tx.lock_time == alone.node.height()
-    # What it offers for its real size is the rate, to what signatures vary in length.
+    # The fee for the real size is the rate, up to the varying length of signatures.
     terms = draft.offer.terms
     assert fee_of(draft, tx) == terms["fee_units"] == draft.offer.ceiling_units
     assert 0 <= terms["fee_units"] - told["vsize"] * 5 <= 5 * len(tx.inputs)
@@ -491,7 +491,7 @@ def test_a_rate_that_is_none_is_not_known_and_keeps_no_other_from_being_told(pai
 def test_one_alone_has_its_say_within_what_anybody_asks_for(alone: World) -> None:
     alone.fund(COIN)
     lies = alone.providers[0].lies
-    # An estimate of nothing is none, and what is below the least that is taken, or passed on, is raised to it.
+    # An estimate of zero is no estimate; a rate below the node's minimum is raised to it.
     for told, figures, rate in (
         (-1, {}, 5_000),
         (0, {}, 5_000),
@@ -503,7 +503,7 @@ def test_one_alone_has_its_say_within_what_anybody_asks_for(alone: World) -> Non
         lies["getmempoolinfo"] = pool(**figures)
         assert alone.draft(intent(1_000_000)).offer.terms["rate"] == rate
 
-    # What is asked for is what gets in within three blocks.
+    # The rate is the estimate for inclusion within three blocks.
     lies["estimatesmartfee"] = lambda _truth, params: estimate(0.00012 if params == [3] else 0.9)
     assert alone.draft(intent(1_000_000)).offer.terms["rate"] == 12_000
 

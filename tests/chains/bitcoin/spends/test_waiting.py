@@ -1,4 +1,4 @@
-"""What waits in the pools of real nodes and spends coins of ours, by the word of one, two or three providers."""
+"""Waiting transactions that spend our coins, reported by the pools of one, two or three providers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_one_word_is_enough_that_something_waits_and_later_it_takes_two(trio: Wo
     assert ask(trio) == {txid}
     liar.lies[ASK] = hides
     assert ask(trio) == ask(trio, cautious=True) == {txid}
-    # Who stands elsewhere counts while one word is enough, and not after.
+    # A provider at another tip counts while one is enough, and not after.
     liar.lies |= {ASK: invents, "getbestblockhash": "cd" * 32}
     assert ask(trio, cautious=True) == {txid, INVENTED}
     assert ask(trio) == {txid}
@@ -130,7 +130,7 @@ def test_who_stands_elsewhere_holds_up_nobody_for_good(pair: World) -> None:
 
 
 def test_a_pool_whose_node_began_later_does_not_say_that_nothing_waits(pair: World) -> None:
-    """Its pool may be what it was started with: none. What it does have counts."""
+    """Its pool may have started empty. Transactions that it has do count."""
     txid = waits(pair)
     young, other = (each.lies for each in pair.providers)
     young |= {ASK: hides, "uptime": 99}

@@ -1,4 +1,4 @@
-"""A spender on a real bitcoin chain, behind as many providers as a test wants, each honest until told otherwise."""
+"""Provides a spender on a real bitcoin chain behind any number of providers, each honest until a test changes it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class World:
         return self.node.height()
 
     def case(self, draft: Draft, *attempts: Attempt, seen: Mapping[str, int], depth: int = 3) -> Case:
-        """Return a spend as rows tell it. seen: at which heights the scan saw transactions that spend its coins."""
+        """Return a spend as its rows describe it. seen: the heights of scanned transactions that spend its coins."""
         assert isinstance(draft.claim, Coins)
         spent_by = {
             each.outpoint: (txid, height)
@@ -88,7 +88,7 @@ def deeper(draft: Draft, **terms: int) -> Draft:
 
 @contextmanager
 def world(node: HandMined, *, providers: int = 1, join_sat_vb: int = 5) -> Iterator[World]:
-    """Stand so many providers before a chain, and a spender before them."""
+    """Start this many providers for a chain, and a spender that uses them."""
     with ExitStack() as stack:
         peers = [stack.enter_context(LyingRpc(node.url, key=f"provider-{number}")) for number in range(providers)]
         nodes = bitcoin_providers(NETWORK, [peer.url for peer in peers], timeout_s=10)

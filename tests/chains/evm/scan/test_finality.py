@@ -1,4 +1,4 @@
-"""What is final is what providers agree on: one alone neither holds money back nor lets it go. On a real node."""
+"""Finality by several providers on a real node: one alone neither delays a credit nor causes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.peers.lying_rpc import LyingRpc
 
 
 def final_heights(node: HandMined, *told: object) -> int | None:
-    """Return what providers make of a chain of ten blocks, each of which tells so of its final block, or the truth."""
+    """Return the final height of a ten-block chain by providers that each report this final block, or the truth."""
     with contextlib.ExitStack() as stack:
         peers = [stack.enter_context(LyingRpc(node.url, key=f"provider-{number}")) for number in range(len(told))]
         for peer, lie in zip(peers, told, strict=True):

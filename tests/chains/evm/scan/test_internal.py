@@ -1,4 +1,4 @@
-"""Coin that contracts pass on, as traces tell it: what was undone or merely delegated moved nothing."""
+"""Coin that contracts transfer, read from traces: reverted and delegated calls moved nothing."""
 
 from __future__ import annotations
 

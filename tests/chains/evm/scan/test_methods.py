@@ -1,4 +1,4 @@
-"""What a node lacks is named by method, with what that costs; what merely fails is not called a lack."""
+"""Methods that a node lacks are reported with their consequence; a mere failure is not reported as a lack."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def test_sizes_stay_within_bounds() -> None:
 
 
 def test_no_block_is_left_out_where_all_are_wanted(base: HandMined) -> None:
-    """What left our own addresses stands in no log."""
+    """A departure from our own address may have no log."""
     base.ask("anvil_mine", hex(400))
     scans = evm_reader(base.url, network="base").scan(0, base.height(), ours, whole=True)
     assert [scan.block.height for scan in scans] == list(range(1, len(scans) + 1))

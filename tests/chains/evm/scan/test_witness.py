@@ -1,4 +1,4 @@
-"""A second opinion: the same transaction with the same block, status, sum and place, or it is none."""
+"""A second provider confirms a transaction only with the same block, status, amount and place."""
 
 from __future__ import annotations
 

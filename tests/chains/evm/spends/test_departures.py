@@ -1,4 +1,4 @@
-"""What one of our keys signed, read whole from a real chain: the bytes prove it, and no node can make one up."""
+"""Departures of our keys, read whole from a real chain: the bytes are the proof, and no node can invent one."""
 
 from collections.abc import Sequence
 from dataclasses import replace

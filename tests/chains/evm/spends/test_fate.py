@@ -1,4 +1,4 @@
-"""What became of a spend: proved by one node's own chain, then by most nodes' word. A lie decides nothing."""
+"""The fate of a spend, proved by one node's own chain, then by a majority of nodes. A lie decides nothing."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ def included(found: World, *, currency: str | None = "USDT", fee: Offer = FEE) -
 
 
 def overtaken(found: World, *, blocks: int) -> tuple[Intent, Attempt]:
-    """A spend whose nonce another transaction of the same key has taken, so many blocks deep."""
+    """Return a spend whose nonce another transaction of the same key took, this many blocks deep."""
     intent = found.intent(77)
     attempt = found.sign(intent, offer=FEE, slot=0)
     found.include(found.sign(found.intent(1, currency="ETH", to=THEIRS), offer=FEE, slot=0))
@@ -40,7 +40,7 @@ def fail(truth: Any, _params: object) -> Any:
     return truth and truth | {"status": "0x0", "logs": []}
 
 
-# What is included -------------------------------------------------------------------------------------------
+# Included -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("currency", ["USDT", "ETH"])
@@ -370,7 +370,7 @@ def test_of_the_cost_that_is_told_the_commonest_counts() -> None:
 
 
 def test_a_cost_that_one_of_two_makes_up_is_not_booked(pair: World) -> None:
-    """Once the spend is settled nobody asks again, and the books would lack it for good."""
+    """Once the spend is settled no provider is asked again, and the books would lack the cost for ever."""
     intent, attempt = included(pair)
     pair.providers[1].lies["eth_getTransactionReceipt"] = lambda truth, _: (
         truth and truth | {"effectiveGasPrice": hex(10**15)}

@@ -1,4 +1,4 @@
-"""What a spend offers for gas: within the cap, by more than one word, dearer in place of another."""
+"""The gas price of a spend: within the cap, by more than one provider, higher for a replacement."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -87,7 +87,7 @@ def test_one_of_two_does_not_raise_our_tip() -> None:
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_one_of_three_without_a_base_fee_does_not_lower_our_price(place: int) -> None:
-    """The side of the larger number counts, and not the cheaper one: nobody would include what that offers."""
+    """The larger group of providers counts, even if it is dearer: no block would include the cheaper offer."""
     told = [(10, 2), (10, 2)]
     told.insert(place, (0, 1))
     with nodes(ETHEREUM, *told) as (providers, _):
@@ -162,7 +162,7 @@ def test_a_node_that_fails_to_tell_its_base_fee_is_no_node_without_one() -> None
             todays_bid(providers, ETHEREUM, cap_wei=CAP)
 
 
-# What can wait ----------------------------------------------------------------------------------------------
+# Waiting for a lower price --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_replacement_of_a_legacy_offer_is_one(anvil: Callable[..., Anvil]) -> 
         assert dearer.terms["gas_limit"] == fee.terms["gas_limit"]
 
 
-# What rollups add for data ----------------------------------------------------------------------------------
+# Data fees of rollups -------------------------------------------------------------------------------------
 
 
 def oracle(data_wei: int) -> Callable[[object, list[dict[str, str]]], object]:

@@ -1,4 +1,4 @@
-"""What one provider alone cannot talk the signer into: a slot beyond the others, bytes that nobody took."""
+"""One provider alone cannot make the signer use a wrong slot, or believe that bytes were sent."""
 
 from collections.abc import Callable, Sequence
 from itertools import permutations
@@ -24,7 +24,7 @@ NEAR = hex(5)
 @pytest.mark.parametrize("liar", [0, 1])
 @pytest.mark.parametrize("lie", [FAR, NEAR])
 def test_one_of_two_does_not_raise_the_next_slot(pair: World, liar: int, lie: str) -> None:
-    """Signed for that slot, nothing could be included before somebody filled all those between."""
+    """A transaction with that slot could not be included until all slots before it are used."""
     pair.include(pair.sign(pair.intent(1)))
     pair.providers[liar].lies["eth_getTransactionCount"] = lie
 
@@ -182,7 +182,7 @@ def verdict(told: Sequence[Fate], providers: int) -> Fate | None:
 
 @pytest.mark.parametrize("truth", FATES, ids=lambda fate: f"{fate.kind.value} {fate.txid} {fate.height}")
 def test_one_liar_has_nothing_believed_that_no_honest_provider_tells(truth: Fate) -> None:
-    """Of two, and of three of which one more lags; whatever is said, in whatever order."""
+    """With two providers, and with three of which one more lags; for every answer in every order."""
     for lie in FATES:
         for honest, providers in (((truth,), 2), ((truth, truth), 3), ((truth, WAITING), 3), ((truth,), 3)):
             for told in permutations((*honest, lie)):

@@ -164,7 +164,7 @@ def test_a_balance_is_the_middle_of_what_all_tell(trio: World, lie: object) -> N
     assert balances.newest(trio.reader._providers, HOT) == true
 
 
-# What a quote refuses ---------------------------------------------------------------------------------------
+# Refused quotes -------------------------------------------------------------------------------------------
 
 
 def test_a_token_that_answers_false_is_a_refusal(alone: World) -> None:
@@ -320,7 +320,7 @@ def test_a_contract_wallet_is_paid_although_one_of_two_calls_it_a_plain_address(
 
 @pytest.mark.parametrize("base_gwei", [0, 1, 40], ids=["no base fee", "cheap", "dear"])
 def test_one_provider_alone_does_not_set_the_price(trio: World, base_gwei: int) -> None:
-    """Whoever says it, and whoever comes first."""
+    """Whichever provider it is, and in whatever order they answer."""
     intent = trio.intent(5)
 
     def offers() -> list[Offer]:

@@ -1,4 +1,4 @@
-"""What an EVM network's treasurer says about what lies at a deposit address, on a real chain."""
+"""The verdict of an EVM network's treasurer on a deposit address's balance, on a real chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""web3 is shown only answers of the shape that it was promised: what it would read leniently is refused before."""
+"""Answers of another shape than web3 expects are refused before web3 reads them leniently."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

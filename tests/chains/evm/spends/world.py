@@ -1,4 +1,4 @@
-"""A spender on a real chain, behind as many providers as a test wants, each honest until told otherwise."""
+"""Provides a spender on a real chain behind any number of providers, each honest until a test changes it."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,7 +22,7 @@ ETHER = 10**18
 CAP = 100 * GWEI
 HOT, HOT_KEY = BUYER, BUYER_KEY
 WALLET = KeyRef(address=HOT, ordinal=None)
-# What a node says of a transfer that a token does not allow.
+# A node's error code for a transfer that a token does not allow.
 REVERT_CODE = 3
 
 
@@ -75,7 +75,7 @@ class World:
 def world(
     node: HandMined, *, providers: int = 1, network: str = "ethereum", catalogue: Catalogue = CATALOGUE
 ) -> Iterator[World]:
-    """Stand so many providers before a chain, and a spender before them."""
+    """Start this many providers for a chain, and a spender that uses them."""
     with ExitStack() as stack:
         peers = [stack.enter_context(LyingRpc(node.url, key=f"provider-{number}")) for number in range(providers)]
         known = catalogue.networks[network]

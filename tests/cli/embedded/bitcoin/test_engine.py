@@ -1,4 +1,4 @@
-"""What the engine has written it is not shown again, and what it has lost it is: the file alone tells what there is."""
+"""The engine is given again exactly the blocks that it lost: the node's own file decides which blocks exist."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def spending(tx: Tx, units: int) -> Tx:
 
 
 def assert_judges(state: State) -> None:
-    """See that engine and pool stand where the chain does: they refuse what is wrong there, and take what is right."""
+    """Check that engine and pool are at the chain's tip: they refuse an invalid block there, and accept a valid one."""
     tip = state.view.tip
     reward = TxOutput(units=subsidy_units(tip.height + 1) + 1, script=SCRIPT)
     greedy = make_block(

@@ -115,7 +115,7 @@ def test_both_replace_only_by_what_pays_more(node: BitcoinNode) -> None:
     entry = chain.ask("getmempoolentry", second)
     assert (entry["fees"]["base"], entry["ancestorcount"], entry["descendantcount"]) == (0.00002, 1, 1)
     assert said(lambda: chain.ask("getmempoolentry", first)) == (-5, "Transaction")
-    # What was replaced may still be the one that a block holds.
+    # A block may still include the replaced transaction.
     chain.ask("generateblock", MINER_ADDRESS, [offered(5_000, 1_000)])
     assert chain.waiting() == []
     assert said(lambda: chain.send(offered(5_003, 2_000))) == (-25, "bad-txns-inputs-missingorspent")
@@ -160,7 +160,7 @@ def test_both_give_back_to_the_pool_what_a_reorg_takes_and_take_a_block_again(no
     chain.mine(2)
     newest = chain.ask("getbestblockhash")
     chain.ask("invalidateblock", left)
-    # With what stands lower it is right again, and with what stands higher.
+    # It becomes valid again together with a lower block, and with a higher one.
     between = chain.ask("getblockheader", newest)["previousblockhash"]
     chain.ask("reconsiderblock", between)
     assert chain.ask("getbestblockhash") == newest
@@ -192,7 +192,7 @@ def test_blocks_outlive_a_kill_and_a_file_that_was_cut_off(regtest: Start) -> No
         with (node._folder / "facade" / "blocks.bin").open("ab") as file:
             file.write(rubbish)
         node.start()
-        # What is written behind the rubbish is read at the next start.
+        # Records behind the rubbish are read at the next start.
         assert chain.ask("getbestblockhash") == tip
         chain.mine()
         tip = chain.ask("getbestblockhash")

@@ -72,7 +72,7 @@ def test_one_of_two_states_is_always_whole(anvil: Callable[..., Anvil]) -> None:
     for _ in range(60):
         chain.tick()
         targets.add(chain._link.readlink())
-        # What anvil writes to next may be cut at any moment; the other must do.
+        # anvil may truncate the file that it writes at any moment; the other one must be whole.
         spared = next(state for state in chain._states if state.name != chain._link.readlink().name)
         assert spared.stat().st_size > 0
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""What the demonstration does on an EVM chain: pay as a wallet would, and look at what arrived."""
+"""The demonstration's steps on an EVM chain: pay like a wallet, and read the balances."""
 
 from __future__ import annotations
 

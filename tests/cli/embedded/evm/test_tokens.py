@@ -1,4 +1,4 @@
-"""The test tokens that stand where the real ones do."""
+"""Test tokens at the addresses of the real ones."""
 
 from collections.abc import Callable
 

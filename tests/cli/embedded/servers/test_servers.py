@@ -1,4 +1,4 @@
-"""The servers lose nothing when they are killed, and let nobody in without the password."""
+"""The servers lose nothing if they are killed, and refuse connections without the password."""
 
 import contextlib
 import os
@@ -90,7 +90,7 @@ def test_root_runs_postgresql_from_a_folder_that_nobody_may_enter(tmp_path: Path
         sql.execute("CREATE TABLE old ()")
     server.stop()
 
-    # Given somebody removes the folder, then a new stack there has nothing of the old one.
+    # Given the folder was removed, then a new stack there has nothing of the old one.
     (closed / "postgres.password").unlink()
     again = Postgres(closed, port=free_port(), leash=leash, durable=False)
     again.start()

@@ -1,4 +1,4 @@
-"""A stack's folder: who holds it, its ports, its secrets, the Procfile and what the processes are told."""
+"""A stack's folder: its lock, its ports, its secrets, the Procfile and the environment of the processes."""
 
 import os
 import socket
@@ -46,7 +46,7 @@ def test_a_folder_is_waited_for_while_a_dead_stacks_watchdog_tidies_up(tmp_path:
     )
     assert watchdog.stdout is not None
     watchdog.stdout.readline()
-    # The stack itself is dead, as far as anybody can tell.
+    # The stack itself seems to be dead.
     (tmp_path / "data" / "lock").write_text("4194304")
     first.close()
 

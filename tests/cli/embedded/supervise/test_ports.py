@@ -16,7 +16,7 @@ from cli.embedded.supervise import ports
 
 @pytest.fixture(autouse=True)
 def claims(monkeypatch: pytest.MonkeyPatch) -> Iterator[deque[socket.socket]]:
-    """What this test claims, of which the oldest but two are let go."""
+    """Return this test's claims; at most the newest two are kept."""
     held = deque[socket.socket](maxlen=2)
     monkeypatch.setattr(ports, "_claims", held)
     yield held

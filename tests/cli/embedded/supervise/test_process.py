@@ -85,5 +85,5 @@ def test_the_time_to_end_counts_from_when_a_program_was_asked_first(
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 28)
 
-    # With a clock that stands still, a time that began now would never be over.
+    # The clock does not run on: if the time began only now, it would never end.
     assert child.stop(signal.SIGTERM, limit_s=27.0) is False

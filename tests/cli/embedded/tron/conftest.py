@@ -1,4 +1,4 @@
-"""A simulated chain in the test's own process, with somebody rich on it."""
+"""A simulated chain in the test's own process, with a rich account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demonstration does on a TRON chain: pay as a wallet would, look at what arrived, move the clock."""
+"""The demonstration's steps on a TRON chain: pay like a wallet, read the balances, move the clock."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def test_a_chain_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     chain.reorg(1)
     chain.advance(1_000)
     chain.mine()
-    # The line that the kill cut off was never told to anybody.
+    # No caller got an answer for the line that the kill cut off.
     with path.open("ab") as file:
         file.write(b'{"act": "blo')
 
