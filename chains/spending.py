@@ -3,7 +3,7 @@
 A spend is one intent that may take effect once. Its claim makes it unique: an EVM nonce, a TON seqno, a set
 of bitcoin inputs, or the window in which a Solana blockhash or a TRON reference lives. Signed attempts of one spend
 share the claim, so the chain includes at most one of them. An attempt is never changed: the signer sends it again or
-signs another. docs/decisions/0015-the-spend-protocol.md checks this for each family.
+signs another. docs/decisions/spends.md checks this for each family.
 Amounts and addresses are those of chains.base.
 """
 

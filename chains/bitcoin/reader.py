@@ -1,7 +1,7 @@
 """Reads whole blocks of bitcoin, and finds payments to us and spends of our coins. Built by chains.registry for actors.
 
 It needs neither a transaction index nor a wallet of the node, and a pruned node serves as well. It asks for a block by
-the hash at its height; the block proves the rest itself: docs/decisions/0053.
+the hash at its height; the block proves the rest itself: docs/decisions/bitcoin.md.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Turns addresses into the scripts that outputs carry, and back. Used by all of chains.bitcoin.
 
 Both ways go through core.addresses, whose decoders check prefix, version and length: what cannot be paid to has no
-script here. docs/decisions/0053 tells which kinds are read.
+script here. docs/decisions/bitcoin.md says which kinds are read.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """Reads the JSON of EVM nodes: only the fields that we read, and strict hex. Used by the EVM modules.
 
-Decoded by hand, at a twentieth of what web3 takes for a block and its logs: docs/decisions/0036.
+Decoded by hand, at a twentieth of what web3 takes for a block and its logs: docs/decisions/evm.md.
 """
 
 import re

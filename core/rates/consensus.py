@@ -2,7 +2,7 @@
 
 A source that errs or lies is outvoted: the rate is the median of the quotes that agree with the median of all, and only
 if these are enough and more than half. Nothing is assumed: a stablecoin has its market price, and a currency on which
-the sources disagree keeps its last rate until that is stale. Reasons: docs/decisions/0010-rates.md.
+the sources disagree keeps its last rate until that is stale. Reasons: docs/decisions/rates.md.
 """
 
 from __future__ import annotations

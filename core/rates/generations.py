@@ -5,7 +5,7 @@ of that moment. Without rates the running generation is extended once; after tha
 first moment that has rates again. Nothing begins at or after the invoice's expiry.
 
 So the generation of any moment is known at any later time, for as long as the rates are kept.
-Source: API reference, "Quotes"; docs/decisions/0088.
+Source: API reference, "Quotes"; docs/decisions/quotes.md.
 """
 
 from __future__ import annotations

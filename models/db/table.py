@@ -12,7 +12,7 @@
 - Writing: `WalletRow(id=…, …).write("ON CONFLICT DO NOTHING")`, whose parameters mypy knows; `.stored()` gives the row
   back as it is stored, `WalletRow.write_all([…])` and `.store_all([…])` write several. SQL text for the rest.
 
-Text, and not the builder of peewee, because of what that costs: docs/decisions/0037.
+Text, and not the builder of peewee, which costs too much: docs/decisions/database.md.
 """
 
 from __future__ import annotations

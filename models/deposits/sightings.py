@@ -1,7 +1,7 @@
 """Keeps sightings: payments to invoices that no block has yet. They prove when a payment was seen, and credit nothing.
 
 Written by actors.scan.sightings; read by invoices, and by the record of deposits, which takes over the earlier moment.
-docs/decisions/0052-what-stands-in-no-block-yet.md explains what they count for.
+docs/decisions/sightings.md explains what they count for.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An open invoice costs nothing until then: its quotes follow from its row and from the rates that models.rates.book
 keeps. They are written when a payment comes, no longer holds them or is judged, and when the invoice ends.
-docs/decisions/0088-quotes-without-clockwork.md.
+docs/decisions/quotes.md.
 """
 
 from __future__ import annotations

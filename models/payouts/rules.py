@@ -133,7 +133,7 @@ def check_carried(
 ) -> None:
     """Raise `error` if the network does not carry an amount this small to a stored address.
 
-    No node would pass on a transaction with such an output (docs/decisions/0072).
+    No node would pass on a transaction with such an output (docs/decisions/small-amounts.md).
     """
     least_units = carried_units(catalogue, method, address)
     if units < least_units:

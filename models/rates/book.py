@@ -1,6 +1,6 @@
 """Reads the rates of earlier moments, from which the quotes of open invoices are derived; forgets what is too old.
 
-Written by triggers of rates and network_fees: docs/decisions/0088. Called by models.invoices.quoting and by
+Written by triggers of rates and network_fees: docs/decisions/quotes.md. Called by models.invoices.quoting and by
 actors.upkeep.prune.
 """
 

@@ -1,6 +1,6 @@
 """Simulates a TRON chain in one process: blocks, waiting transactions, reorgs. Served over HTTP by server.
 
-Every method may be called from any thread. docs/decisions/0057 lists the behaviours that match a real node.
+Every method may be called from any thread. docs/decisions/testing.md lists the behaviours that match a real node.
 """
 
 from __future__ import annotations
