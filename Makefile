@@ -65,6 +65,7 @@ lint: $(STAMP) ## check style, types, who may import whom, and that no code stan
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/repeats.py api actors chains cli core models scheduler bench
 	$(BIN)/python .ci/words.py
+	$(BIN)/python .ci/decisions.py
 
 .PHONY: lock
 lock: $(STAMP) ## pin what requirements*.in ask for, with hashes

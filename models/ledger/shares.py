@@ -2,7 +2,8 @@
 
 Called in their transactions by models.deposits.crediting (credits and reversals), models.refunds.rows (refunds) and
 models.outcomes.endings (refunds that fail); models.ledger.releases gives shares to their recipients. Shares are locked
-behind the row of the maturing credit and before debts and balances. Source: API reference, "Settings"; docs/decisions/splits.md.
+behind the row of the maturing credit and before debts and balances.
+Source: API reference, "Settings"; docs/decisions/splits.md.
 """
 
 from __future__ import annotations
