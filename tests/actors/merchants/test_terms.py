@@ -285,7 +285,7 @@ def test_concurrent_creations_and_changes_never_mix_terms(shop: UUID) -> None:
 # Effects ----------------------------------------------------------------------------------------------------
 
 
-def test_a_discount_lowers_and_a_negative_one_raises(shop: UUID) -> None:
+def test_a_discount_lowers_the_price_and_a_negative_one_raises_it(shop: UUID) -> None:
     discount(shop, 2.5, ETHEREUM)
     assert (pays(shop), pays(shop, network="bsc")) == ("97.5", "100")
     discount(shop, -99, ETHEREUM)
@@ -293,7 +293,7 @@ def test_a_discount_lowers_and_a_negative_one_raises(shop: UUID) -> None:
     assert pays(shop, currency="USDT", to_currency=None) == "199"
 
 
-def test_a_discount_is_taken_at_the_first_quote_and_kept_by_later_ones(shop: UUID) -> None:
+def test_later_quotes_keep_the_discount_of_the_first(shop: UUID) -> None:
     discount(shop, 10, ETHEREUM)
     made = ask(create_invoice, shop, price("100"))
     discount(shop, 50, ETHEREUM)
@@ -317,7 +317,7 @@ def test_a_revived_invoice_keeps_its_discount_and_its_coin(shop: UUID) -> None:
     assert (revived["uuid"], revived["payer_amount"], revived["network"]) == (made["uuid"], "90", "ethereum")
 
 
-def test_a_choice_takes_the_discount_of_its_own_moment(shop: UUID) -> None:
+def test_a_choice_gets_the_discount_in_force_at_that_time(shop: UUID) -> None:
     elsewhere = Process()
     agnostic = elsewhere.run(create_invoice, shop, {"amount": "100", "currency": "USD"})
     Process().run(set_discount, shop, ETHEREUM | {"discount_percent": 20})
@@ -328,7 +328,7 @@ def test_a_choice_takes_the_discount_of_its_own_moment(shop: UUID) -> None:
     assert "accepted" not in chosen
 
 
-def test_a_choice_is_among_what_is_accepted_at_its_own_moment(shop: UUID) -> None:
+def test_a_choice_is_limited_to_methods_accepted_at_that_time(shop: UUID) -> None:
     elsewhere = Process()
     accept(shop, ETHEREUM)
     agnostic = elsewhere.run(create_invoice, shop, {"amount": "100", "currency": "USD"})
@@ -340,14 +340,14 @@ def test_a_choice_is_among_what_is_accepted_at_its_own_moment(shop: UUID) -> Non
     assert elsewhere.run(select_method, None, {"invoice_id": agnostic["uuid"]} | BSC)["network"] == "bsc"
 
 
-def test_a_repeated_order_is_answered_whatever_is_accepted_by_now(shop: UUID) -> None:
+def test_a_repeated_order_id_is_answered_after_accepted_methods_changed(shop: UUID) -> None:
     made = ask(create_invoice, shop, price("100", order_id="o"))
     accept(shop, BSC)
 
     assert ask(create_invoice, shop, price("100", order_id="o")) == made
 
 
-def test_a_wallet_is_among_what_is_accepted(shop: UUID) -> None:
+def test_a_wallet_is_limited_to_accepted_methods(shop: UUID) -> None:
     accept(shop, BSC)
 
     with pytest.raises(WalletUnsupportedNetwork):
@@ -366,7 +366,7 @@ def test_a_wallet_is_among_what_is_accepted(shop: UUID) -> None:
         ({}, None, 0),
     ],
 )
-def test_the_invoices_own_tolerance_then_the_merchants_then_none(
+def test_an_invoices_own_tolerance_overrides_the_merchants(
     shop: UUID, setting: dict[str, object], own: float | None, ppm: int
 ) -> None:
     ask(set_accuracy, shop, setting)

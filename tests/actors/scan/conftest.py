@@ -20,7 +20,7 @@ def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[World]:
 
 @pytest.fixture
 def start(database: str, anvil: Callable[..., Anvil]) -> Iterator[Callable[..., World]]:
-    """Begins scans, by one provider unless told otherwise."""
+    """Begin scans, by one provider by default."""
     with ExitStack() as opened:
 
         def begin(providers: int = 1, *, network: str = "ethereum", **env: str) -> World:

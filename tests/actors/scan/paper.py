@@ -1,4 +1,4 @@
-"""A scan of a chain on paper, as ethereum: what a test asks of it and sees of it."""
+"""Scans a paper chain as ethereum, and reads the results for tests."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def statuses() -> list[str]:
 
 
 def dying_at(monkeypatch: pytest.MonkeyPatch, module: object, name: str, act: Callable[[], object]) -> None:
-    """Do something that is killed where it comes to a function of a module."""
+    """Run work that is killed where it reaches a function of a module."""
 
     def dies(*_told: object, **_more: object) -> None:
         raise KeyboardInterrupt

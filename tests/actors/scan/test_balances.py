@@ -1,4 +1,4 @@
-"""Coin that contracts pass on: found by balances, named by traces, counted once. On a real node."""
+"""Coin that contracts pass on is found by balances, named by traces and counted once, on a real node."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def mute(world: World, *methods: str) -> None:
         world.providers[0].lies[method] = NO_METHOD
 
 
-def test_what_a_contract_passes_on_is_booked_under_its_transaction(world: World) -> None:
+def test_coin_passed_on_by_a_contract_is_booked_under_its_transaction(world: World) -> None:
     mine = world.coin_invoice()
     txid = world.pay_by_contract(mine, ETHER)
     height = world.mine()
@@ -47,7 +47,7 @@ def test_what_a_contract_passes_on_is_booked_under_its_transaction(world: World)
     assert world.status(mine) == "paid"
 
 
-def test_the_call_tracer_names_it_where_trace_block_is_missing(world: World) -> None:
+def test_the_call_tracer_names_the_transaction_if_trace_block_is_missing(world: World) -> None:
     mine = world.coin_invoice()
     mute(world, "trace_block")
     txid = world.pay_by_contract(mine, ETHER)
@@ -57,7 +57,7 @@ def test_the_call_tracer_names_it_where_trace_block_is_missing(world: World) -> 
     assert world.deposits("txid", "ordinal") == [(txid, "trace:0")]
 
 
-def test_without_traces_the_difference_is_booked_by_itself(world: World) -> None:
+def test_without_traces_the_difference_is_booked_without_a_transaction(world: World) -> None:
     mine = world.coin_invoice()
     mute(world)
     world.mine(3)
@@ -72,7 +72,7 @@ def test_without_traces_the_difference_is_booked_by_itself(world: World) -> None
     assert world.status(mine) == "paid"
 
 
-def test_looking_again_changes_nothing(world: World) -> None:
+def test_probing_again_changes_nothing(world: World) -> None:
     mine = world.coin_invoice()
     world.pay_by_contract(mine, ETHER)
     world.mine()
@@ -84,7 +84,7 @@ def test_looking_again_changes_nothing(world: World) -> None:
     assert world.status(mine) == "paid"
 
 
-def test_nothing_is_counted_twice_when_a_trace_names_what_was_booked_before(world: World) -> None:
+def test_a_trace_that_names_booked_coin_later_does_not_count_it_twice(world: World) -> None:
     mine = world.coin_invoice()
     mute(world)
     world.pay_by_contract(mine, ETHER)
@@ -98,7 +98,7 @@ def test_nothing_is_counted_twice_when_a_trace_names_what_was_booked_before(worl
     assert len(world.deposits()) == 1
 
 
-def test_a_plain_transfer_beside_it_is_counted_once(world: World) -> None:
+def test_a_plain_transfer_in_the_same_period_is_counted_once(world: World) -> None:
     mine = world.coin_invoice(3 * ETHER)
     world.pay(mine, ETHER, currency="ETH")
     world.pay_by_contract(mine, 2 * ETHER)
@@ -120,7 +120,7 @@ def test_a_reverted_call_is_not_booked(world: World) -> None:
     assert world.deposits() == []
 
 
-def test_a_trace_that_the_balance_does_not_bear_out_is_not_booked(world: World) -> None:
+def test_a_trace_that_the_balance_contradicts_is_not_booked(world: World) -> None:
     mine = world.coin_invoice()
     world.pay_by_contract(mine, ETHER)
     world.advance()
@@ -135,13 +135,13 @@ def test_a_trace_that_the_balance_does_not_bear_out_is_not_booked(world: World) 
 
 
 def test_a_hidden_plain_transfer_is_booked_under_its_own_key(world: World) -> None:
-    """The scan's provider cut it away; when it is found otherwise, it is the same deposit."""
+    """The scan's provider left it out; when another reading finds it, it is the same deposit."""
     mine = world.coin_invoice()
     world.providers[0].hide_transactions()
     txid = world.pay(mine, ETHER, currency="ETH")
     world.advance()
     world.probe()
-    # Nobody could name it yet.
+    # No provider could name its transaction.
     assert world.deposits("txid", "amount_units") == [("", ETHER)]
 
     world.providers[0].lies.clear()
@@ -153,7 +153,7 @@ def test_a_hidden_plain_transfer_is_booked_under_its_own_key(world: World) -> No
     assert (world.status(mine), len(world.deposits())) == ("paid", 1)
 
 
-def test_a_reorg_takes_it_back_and_it_is_found_again(world: World) -> None:
+def test_a_reorg_reverses_the_deposit_and_it_is_found_again(world: World) -> None:
     mine = world.coin_invoice()
     mute(world)
     world.pay_by_contract(mine, ETHER)
@@ -185,7 +185,7 @@ def _forward(to: str) -> dict[str, str]:
     }
 
 
-def test_what_was_swept_is_no_news_and_what_comes_after_is(world: World) -> None:
+def test_swept_coin_is_no_surplus_and_later_coin_is(world: World) -> None:
     mine = world.coin_invoice()
     world.pay(mine, ETHER, currency="ETH")
     world.confirm_sent()
@@ -204,7 +204,7 @@ def test_what_was_swept_is_no_news_and_what_comes_after_is(world: World) -> None
     assert sorted(world.deposits("ordinal")) == [("native",), ("trace:0",)]
 
 
-def test_wallets_are_looked_at_in_rotation(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wallets_are_probed_in_rotation(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(actor, "WALLETS_PER_STEP", 2)
     for number in range(5):
         probes.watch_wallet(["ethereum"], f"0x{number:040x}")
@@ -214,7 +214,7 @@ def test_wallets_are_looked_at_in_rotation(world: World, monkeypatch: pytest.Mon
     assert len(seen) == 2
 
 
-def test_a_node_that_forgot_old_balances_dates_the_surplus_later(world: World) -> None:
+def test_a_node_without_old_balances_dates_the_surplus_later(world: World) -> None:
     mine = world.coin_invoice()
     mute(world)
     world.pay_by_contract(mine, ETHER)
@@ -231,14 +231,14 @@ def test_a_node_that_forgot_old_balances_dates_the_surplus_later(world: World) -
     assert world.deposits("amount_units", "block_height") == [(ETHER, world.cursor()[0])]
 
 
-def test_networks_without_coin_are_left_alone(start: Callable[..., World]) -> None:
+def test_networks_that_offer_no_coin_are_not_probed(start: Callable[..., World]) -> None:
     start(network="base")
     actor.probe_balances("base")
     assert CATALOGUE.networks["base"].native is None
     assert rows("SELECT 1 FROM balance_probes") == []
 
 
-def test_a_surplus_waits_for_another_provider_to_read_its_block(start: Callable[..., World]) -> None:
+def test_a_surplus_waits_until_another_provider_has_read_its_block(start: Callable[..., World]) -> None:
     world = start(2)
     mine = world.coin_invoice()
     world.providers[0].cut_transactions()
@@ -257,7 +257,7 @@ def test_a_surplus_waits_for_another_provider_to_read_its_block(start: Callable[
 
 
 def not_traceable(world: World, *heights: int) -> None:
-    """Let all providers fail at traces of these blocks, as they do where a trace is too long."""
+    """Make all providers fail at traces of these blocks, as they do if a trace is too long."""
 
     def fail(truth: object, params: list[Any]) -> object:
         return DOWN if int(params[0], 16) in heights else truth
@@ -274,7 +274,7 @@ def passed_on(world: World) -> tuple[UUID, int]:
     return mine.id, world.mine()
 
 
-def test_a_block_that_cannot_be_traced_keeps_no_other_address_waiting(world: World) -> None:
+def test_a_block_that_cannot_be_traced_delays_no_other_address(world: World) -> None:
     _, heavy = passed_on(world)
     others, _ = passed_on(world)
     world.catch_up()
@@ -286,7 +286,7 @@ def test_a_block_that_cannot_be_traced_keeps_no_other_address_waiting(world: Wor
     assert "probe.failed" in [line["event"] for line in lines]
 
 
-def test_what_is_recorded_while_a_balance_is_asked_for_is_not_booked_twice(
+def test_a_deposit_recorded_during_the_balance_query_is_not_booked_twice(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed_on(world)
@@ -315,7 +315,7 @@ def test_a_step_ends_after_some_failures_and_the_next_begins_with_the_others(
     assert world.deposits("owner_id") == [(others,)]
 
 
-def test_what_cannot_be_traced_for_long_is_booked_without_a_transaction(world: World) -> None:
+def test_coin_that_cannot_be_traced_for_long_is_booked_without_a_transaction(world: World) -> None:
     mine, heavy = passed_on(world)
     world.catch_up()
     overloaded = Raw(b"overloaded", status=503)
@@ -337,8 +337,8 @@ def rewind(world: World, height: int) -> None:
 
 @pytest.mark.parametrize("hours", [0, 30])
 @pytest.mark.parametrize("is_traced", [True, False])
-def test_what_a_rewind_takes_back_is_found_in_its_block_again(world: World, hours: int, *, is_traced: bool) -> None:
-    """The invoice may have ended long ago, and nothing but its balance shows the payment."""
+def test_coin_reversed_by_a_rewind_is_found_in_its_block_again(world: World, hours: int, *, is_traced: bool) -> None:
+    """The invoice may have ended long ago, so that only its balance shows the payment."""
     if not is_traced:
         mute(world)
     before = world.cursor()[0]
@@ -364,7 +364,7 @@ def test_what_a_rewind_takes_back_is_found_in_its_block_again(world: World, hour
     assert invoices.reread(mine).status == "paid"
 
 
-def test_an_address_is_left_alone_once_what_was_taken_back_is_explained(world: World) -> None:
+def test_an_address_is_not_probed_again_once_its_reversed_coin_is_explained(world: World) -> None:
     mine, _ = passed_on(world)
     world.catch_up()
     world.probe()
@@ -381,7 +381,7 @@ def test_an_address_is_left_alone_once_what_was_taken_back_is_explained(world: W
 
 
 def found_again(world: World, height: int) -> None:
-    """Scan on after a rewind, with the balances looked at."""
+    """Scan on after a rewind, with probes of balances."""
     for _ in range(3):
         world.advance(3)
         world.probe()
@@ -390,8 +390,8 @@ def found_again(world: World, height: int) -> None:
 
 
 @pytest.mark.parametrize("is_named_first", [True, False])
-def test_coin_that_comes_back_under_another_name_is_the_same_deposit(world: World, *, is_named_first: bool) -> None:
-    """Shares and refunds that were paid out of it stay its own, so that none is paid twice."""
+def test_coin_that_returns_under_another_transaction_is_the_same_deposit(world: World, *, is_named_first: bool) -> None:
+    """The deposit keeps its shares and refunds, so that none is paid twice."""
     before = world.cursor()[0]
     lies = world.providers[0].lies
     if not is_named_first:
@@ -410,12 +410,12 @@ def test_coin_that_comes_back_under_another_name_is_the_same_deposit(world: Worl
         lies.clear()
     found_again(world, height)
     assert world.deposits("id") == [first[:1]]
-    # It has the name that was known, before or after.
+    # It has the known transaction's name, before or after.
     assert world.deposits("ordinal", "txid <> ''") == [("trace:0", True)]
     assert invoices.reread(mine).status == "paid"
 
 
-def test_a_plain_transfer_that_was_hidden_before_a_rewind_is_the_same_deposit(world: World) -> None:
+def test_a_plain_transfer_hidden_before_a_rewind_is_the_same_deposit(world: World) -> None:
     before = world.cursor()[0]
     mine = world.coin_invoice()
     world.providers[0].hide_transactions()
@@ -433,7 +433,7 @@ def test_a_plain_transfer_that_was_hidden_before_a_rewind_is_the_same_deposit(wo
     assert world.deposits("id", "txid", "ordinal") == [(first[0], txid, "native")]
 
 
-def test_a_sum_that_comes_back_in_parts_is_the_same_deposit(world: World) -> None:
+def test_a_sum_that_returns_in_parts_is_the_same_deposit(world: World) -> None:
     before = world.cursor()[0]
     mute(world)
     mine = world.coin_invoice(2 * ETHER)
@@ -452,7 +452,7 @@ def test_a_sum_that_comes_back_in_parts_is_the_same_deposit(world: World) -> Non
     assert world.deposits("id", "ordinal", "amount_units") == booked
 
 
-def test_coin_beyond_what_was_taken_back_is_new(world: World) -> None:
+def test_coin_beyond_the_reversed_sum_is_new(world: World) -> None:
     before = world.cursor()[0]
     mute(world)
     mine = world.coin_invoice(3 * ETHER)
@@ -507,17 +507,15 @@ def test_a_step_out_of_time_ends_and_only_its_first_address_waits_for_the_others
     monkeypatch.setattr(actor._Probe, "run", out_of_time)
     world.probe()
     world.probe()
-    assert asked[2] == asked[1], "it was cut off by the time that another took"
+    assert asked[2] == asked[1], "another address used up its time"
     asked.append("")
     world.probe()
     asked.append("")
     world.probe()
-    assert asked[5] != asked[7], "it takes a step by itself"
+    assert asked[5] != asked[7], "it needs a whole step"
 
 
-def test_a_step_out_of_time_is_no_sign_that_nothing_can_be_traced(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_out_of_time_does_not_mean_that_traces_fail(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     passed_on(world)
     world.catch_up()
     world.pass_time(actor.TRACE_PATIENCE_S + 1)

@@ -1,4 +1,4 @@
-"""A network whose claim is coins: each is noted where it is made and where it is spent, and a reorg takes both back."""
+"""On networks whose claims are coins, each coin is noted where a block creates and spends it; a reorg reverses both."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SERVED = load_settings(
 
 
 def claims(monkeypatch: pytest.MonkeyPatch, claim: str, *, has_sender: bool) -> None:
-    """Let the network's family have another claim."""
+    """Give the network's family another claim."""
     other = replace(families.TRAITS["evm"], claim=cast("Any", claim), has_sender=has_sender)
     monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": other}))
 
@@ -60,7 +60,7 @@ def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
     """A chain of one block, which the gateway has scanned, in a family of coins."""
     del database
     claims(monkeypatch, "coins", has_sender=False)
-    # Where money lies in coins, the ledger counts them in the chain's units.
+    # On networks of coins the ledger counts in the chain's units.
     pair = replace(CATALOGUE.pairs["USDT", "ethereum"], decimals=CATALOGUE.scale("USDT"))
     pairs = MappingProxyType({**CATALOGUE.pairs, ("USDT", "ethereum"): pair})
     monkeypatch.setattr(Process, "catalogue", replace(CATALOGUE, pairs=pairs))
@@ -72,7 +72,7 @@ def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
 
 
 def to(address: str, **more: Any) -> Transfer:
-    """Return a transfer of a coin that the ledger counts in the chain's units, as it does wherever money lies so."""
+    """Return a transfer of a coin in the chain's units, as the ledger counts on networks of coins."""
     return replace(paper.to(address, **more), currency="ETH")
 
 
@@ -85,12 +85,12 @@ def stored(*columns: str) -> list[tuple[Any, ...]]:
 
 
 def signed(txid: str) -> UUID:
-    """Write a spend of ours with one attempt."""
+    """Write one of our spends with one attempt."""
     return spend(sender=HOT, recipient=HOT, token_units=1, txid=txid)
 
 
 def held_by(txid: str, *names: str) -> UUID:
-    """Let a spend of ours hold coins, by their transactions."""
+    """Let one of our spends hold coins, named by their transactions."""
     spend_id = signed(txid)
     with transaction():
         assert held_coins.hold(spend_id, [(name, 0) for name in names])
@@ -101,7 +101,7 @@ def is_stopped() -> bool:
     return signing.read("ethereum") is not None
 
 
-def test_what_comes_to_us_is_a_coin_and_what_our_spend_makes_too(chain: PaperReader, shop: UUID) -> None:
+def test_outputs_to_our_addresses_are_coins_and_so_is_our_spends_change(chain: PaperReader, shop: UUID) -> None:
     mine = invoice(shop)
     chain.mine(to(mine.address, txid="0xpaid", depth_min=3), to(HOT, txid="0xtop"))
     poll()
@@ -115,12 +115,12 @@ def test_what_comes_to_us_is_a_coin_and_what_our_spend_makes_too(chain: PaperRea
         ("0xtop", 0, 10_000_000, HOT, 0, 2, None),
     ]
     assert [coin.txid for coin in held_coins.held(spend_id, "bitcoin")] == ["0xpaid"]
-    # Its change is nobody's payment, and the spend is no stranger.
+    # The change is not a payment, and the spend is not unknown.
     assert (rows("SELECT txid FROM treasury_topups"), is_stopped()) == ([("0xtop",)], False)
 
 
 @pytest.mark.usefixtures("shop_endpoint")
-def test_a_crowd_of_small_coins_becomes_no_balance_and_a_few_complete_a_price(
+def test_many_small_coins_do_not_count_and_a_few_complete_a_price(
     chain: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dear_below(monkeypatch, USDT)
@@ -140,7 +140,7 @@ def test_a_crowd_of_small_coins_becomes_no_balance_and_a_few_complete_a_price(
     ]  # fmt: skip
     assert (invoices.reread(mine.id).status, invoices.reread(mine.id).confirmed_units) == ("paid", 3 * small)
     assert held(shop) == {MATURING: 3 * small + USDT}
-    # Booked, so that the books agree with the chain, and owed to nobody.
+    # Booked, so that the books agree with the chain, and owed to no merchant.
     assert net_of(Account(shop, SUSPENSE, "USDT")) == 6 * small
     assert column("SELECT event FROM webhook_deliveries ORDER BY 1") == ["invoice.paid", "wallet.paid"]
     shown = views.info(CATALOGUE, kept, wallet_deposits.page(kept.id, limit=9, offset=0))
@@ -148,7 +148,7 @@ def test_a_crowd_of_small_coins_becomes_no_balance_and_a_few_complete_a_price(
 
 
 def dear_below(monkeypatch: pytest.MonkeyPatch, token_units: int) -> None:
-    """Let the network's smallest deposit be so much."""
+    """Set the network's smallest deposit."""
     pairs = dict(Process.catalogue.pairs)
     pairs["USDT", "ethereum"] = replace(pairs["USDT", "ethereum"], min_deposit_units=token_units)
     monkeypatch.setattr(Process, "catalogue", replace(CATALOGUE, pairs=MappingProxyType(pairs)))
@@ -160,10 +160,10 @@ def paying(address: str, *units: int, name: str = "0x") -> list[Transfer]:
 
 @pytest.mark.usefixtures("shop_endpoint")
 @pytest.mark.parametrize(("rest", "is_paid"), [(USDT // 2, True), (USDT // 2 - 1, False)])
-def test_strangers_specks_do_not_cost_a_buyer_the_coin_that_completes_his_price(
+def test_a_strangers_small_coins_do_not_exclude_the_coin_that_completes_the_price(
     chain: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch, rest: int, *, is_paid: bool
 ) -> None:
-    """Three specks use up the small coins that an invoice takes; the one that completes it counts beyond them."""
+    """Three small coins use up the invoice's allowance; the coin that completes the price counts beyond it."""
     dear_below(monkeypatch, USDT)
     price = 5 * USDT
     mine = invoice(shop, payer_units=price, fee_ppm=0, fee_fixed_units=0)
@@ -174,14 +174,14 @@ def test_strangers_specks_do_not_cost_a_buyer_the_coin_that_completes_his_price(
     chain.mine()
     poll()
 
-    # A coin that completes nothing does not count, and none does that comes after it.
+    # A coin that does not complete the price does not count, nor does any after it.
     dust = 6 if is_paid else 2
     assert rows("SELECT count(*) FROM deposits WHERE stray_reason = 'dust'") == [(dust,)]
     assert invoices.reread(mine.id).status == ("paid" if is_paid else "check")
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_small_coins_in_a_pool_count_as_the_block_will_judge_them(
+def test_small_coins_in_a_pool_count_as_in_their_block(
     chain: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch, *, at_once: bool
 ) -> None:
     dear_below(monkeypatch, USDT)
@@ -198,7 +198,7 @@ def test_small_coins_in_a_pool_count_as_the_block_will_judge_them(
     for part in [found] if at_once else [[each] for each in found]:
         seen(*part)
     before = invoices.reread(mine.id).sighted_units
-    # The same told again changes nothing; another that spends the same as a small one takes its place.
+    # The same sighting again changes nothing; another one with the same inputs replaces it.
     seen(*found)
     seen(replace(found[0], transfer=replace(coins[0], txid="0xdearer", units=USDT - 2)))
     after = invoices.reread(mine.id).sighted_units
@@ -209,14 +209,14 @@ def test_small_coins_in_a_pool_count_as_the_block_will_judge_them(
     assert rows("SELECT sum(amount_units)::bigint FROM deposits WHERE stray_reason IS NULL") == [(after,)]
 
 
-def test_a_coin_may_be_made_and_spent_in_one_block(chain: PaperReader) -> None:
+def test_a_coin_may_be_created_and_spent_in_one_block(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"), spent=(spent("0xone", "0xthief"),))
     poll()
 
     assert stored("txid", "created_height", "spent_by_txid", "spent_height") == [("0xone", 2, "0xthief", 2)]
 
 
-def test_a_reorg_takes_coins_and_their_spending_back(chain: PaperReader) -> None:
+def test_a_reorg_reverses_coins_and_their_spending(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xold"))
     chain.mine(to(HOT, txid="0xyoung"))
     poll()
@@ -231,7 +231,7 @@ def test_a_reorg_takes_coins_and_their_spending_back(chain: PaperReader) -> None
     assert stored("txid", "created_height", "created_hash", "spent_by_txid", "spent_height", "spent_hash") == [
         ("0xold", 2, "0x0-2", None, None, None), ("0xyoung", None, None, None, None, None),
     ]  # fmt: skip
-    # It is another block's now, and the same spend still has both.
+    # Another block has it now, and the same spend still holds both.
     chain.mine(to(HOT, txid="0xyoung"), spent=(spent("0xold", "0xmove"),))
     poll()
     assert stored("txid", "created_height", "spent_height", "held_by IS NULL") == [
@@ -240,7 +240,7 @@ def test_a_reorg_takes_coins_and_their_spending_back(chain: PaperReader) -> None
     assert not is_stopped()
 
 
-def test_a_step_that_dies_with_its_block_leaves_no_coin(
+def test_a_step_that_dies_in_a_block_notes_no_coin(
     chain: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chain.mine(to(HOT, txid="0xone"))
@@ -254,7 +254,7 @@ def test_a_step_that_dies_with_its_block_leaves_no_coin(
     assert (stored("txid", "spent_height"), statuses()) == ([("0xaa", None), ("0xone", 3)], ["pending"])
 
 
-def test_a_retreat_that_dies_takes_nothing_back(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retreat_that_dies_reverses_nothing(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.reorg(1)
@@ -266,7 +266,7 @@ def test_a_retreat_that_dies_takes_nothing_back(chain: PaperReader, monkeypatch:
     assert (stored("created_height"), cursor()) == ([(None,)], (2, "0x1-2"))
 
 
-def test_a_start_that_is_replaced_takes_coins_back_too(chain: PaperReader) -> None:
+def test_a_replaced_first_block_reverses_its_coins(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.reorg(0)
@@ -276,7 +276,7 @@ def test_a_start_that_is_replaced_takes_coins_back_too(chain: PaperReader) -> No
     assert stored("created_height") == [(None,)]
 
 
-def test_an_unknown_spender_of_our_coin_stops_the_signing(chain: PaperReader) -> None:
+def test_an_unknown_spend_of_our_coin_stops_the_signing(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(to(HOT, txid="0xthief"), spent=(spent("0xone", "0xthief"),))
@@ -286,7 +286,7 @@ def test_an_unknown_spender_of_our_coin_stops_the_signing(chain: PaperReader) ->
     assert stopped is not None
     assert stopped.reason == strangers.REASON
     assert unknown_spends.waiting() == {"ethereum": 1}
-    # What he leaves us of our own is nobody's payment.
+    # Its output to our own address is not a payment.
     assert rows("SELECT txid FROM treasury_topups") == [("0xone",)]
     poll(2)
     with transaction():
@@ -296,7 +296,7 @@ def test_an_unknown_spender_of_our_coin_stops_the_signing(chain: PaperReader) ->
     assert not signing.resume(stopped, {})
 
 
-def test_a_stranger_that_a_reorg_takes_or_a_row_names_is_none(chain: PaperReader) -> None:
+def test_an_unknown_spend_ends_by_a_reorg_or_a_row(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(spent=(spent("0xone", "0xthief"),))
@@ -316,7 +316,7 @@ def test_a_stranger_that_a_reorg_takes_or_a_row_names_is_none(chain: PaperReader
 
 
 def told(chain: PaperReader, txid: str, **more: Any) -> Departure:
-    """Let the node show what a stranger's transaction in the newest block moved."""
+    """Let the node show the outputs of an unknown spend in the newest block."""
     block = chain.scans[chain.tip].block
     found: dict[str, Any] = {
         "sender": "", "pair": CATALOGUE.pairs["USDT", "ethereum"], "is_transfer": True, "raw": b"signed",
@@ -333,7 +333,7 @@ def parts(txid: str) -> list[tuple[str, int]]:
     return [] if found is None else [(part.recipient, part.units) for part in found.parts]
 
 
-def test_what_a_stranger_moved_is_read_without_what_came_back(chain: PaperReader) -> None:
+def test_the_sums_of_an_unknown_spend_are_read_without_its_change(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(spent=(spent("0xone", "0xthief"),))
@@ -358,7 +358,7 @@ def test_what_a_stranger_moved_is_read_without_what_came_back(chain: PaperReader
         ((("0xone", 0),), [("0xthem", 7)], True),
     ],
 )
-def test_what_others_paid_for_too_is_asked_for_by_no_row(
+def test_an_unknown_spend_with_foreign_coins_matches_no_payout(
     chain: PaperReader, spends: tuple[tuple[str, int], ...], outputs: list[tuple[str, int]], *, is_transfer: bool
 ) -> None:
     chain.mine(to(HOT, txid="0xone"))
@@ -371,7 +371,7 @@ def test_what_others_paid_for_too_is_asked_for_by_no_row(
     assert (parts("0xthief"), found.is_transfer) == (outputs, is_transfer)
 
 
-def test_what_only_comes_back_is_a_join(chain: PaperReader) -> None:
+def test_an_unknown_spend_to_our_own_address_is_a_join(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(spent=(spent("0xone", "0xjoin"),))
@@ -386,7 +386,9 @@ def test_what_only_comes_back_is_a_join(chain: PaperReader) -> None:
     assert rows("SELECT txid, held_by = (SELECT id FROM spends) FROM coins") == [("0xone", True)]
 
 
-def test_a_stranger_that_a_reorg_took_waits_for_nobody_and_is_void_once_its_coin_is_spent(chain: PaperReader) -> None:
+def test_an_unknown_spend_that_a_reorg_took_stops_no_signing_and_is_void_once_its_coin_is_spent(
+    chain: PaperReader,
+) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(spent=(spent("0xone", "0xthief"),))
@@ -409,7 +411,7 @@ def test_a_stranger_that_a_reorg_took_waits_for_nobody_and_is_void_once_its_coin
     assert rows("SELECT status FROM unknown_spends WHERE txid = '0xthief'") == [("gone",)]
 
 
-def test_a_second_reading_finds_what_the_first_left_out(chain: PaperReader) -> None:
+def test_a_second_reading_finds_a_coin_that_the_first_missed(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     chain.mine()
     whole = chain.scans[2]
@@ -426,7 +428,7 @@ def test_a_second_reading_finds_what_the_first_left_out(chain: PaperReader) -> N
     assert stored("txid", "spent_height", "spent_by_txid") == [("0xone", 3, "0xmove")]
 
 
-def test_no_coin_is_noted_of_a_family_that_counts(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_coin_is_noted_in_a_family_with_counters(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
     claims(monkeypatch, "counter", has_sender=True)
     chain.mine(to(HOT, txid="0xone"))
     poll()
@@ -436,7 +438,7 @@ def test_no_coin_is_noted_of_a_family_that_counts(chain: PaperReader, monkeypatc
 # A family whose transactions live in a window ----------------------------------------------------------------------
 
 
-def test_a_sender_of_ours_whom_no_row_knows_stops_the_signing(
+def test_an_unknown_departure_of_our_sender_stops_the_signing(
     chain: PaperReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims(monkeypatch, "window", has_sender=True)
@@ -458,7 +460,7 @@ def test_a_sender_of_ours_whom_no_row_knows_stops_the_signing(
 
 
 @pytest.mark.parametrize("lie", [{"sender": "0xother"}, {"block_hash": "0xelsewhere"}])
-def test_what_a_node_says_of_another_sender_or_block_is_not_believed(
+def test_a_departure_shown_for_another_sender_or_block_is_refused(
     chain: PaperReader, monkeypatch: pytest.MonkeyPatch, lie: dict[str, str]
 ) -> None:
     claims(monkeypatch, "window", has_sender=True)
@@ -477,7 +479,7 @@ def test_what_a_node_says_of_another_sender_or_block_is_not_believed(
     assert (found.sender, found.key_ordinal, found.expires_height, len(found.parts)) == (HOT, None, 9, 2)
 
 
-def test_one_whose_window_is_over_is_void_outside_of_blocks(
+def test_an_unknown_departure_whose_window_ended_is_void_unless_in_a_block(
     chain: PaperReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims(monkeypatch, "window", has_sender=True)
@@ -494,7 +496,7 @@ def test_one_whose_window_is_over_is_void_outside_of_blocks(
             assert adoption.adopt(CATALOGUE, found.id) is is_void
 
 
-def test_a_second_reading_finds_a_sender_too(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_reading_finds_a_departure_too(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:
     claims(monkeypatch, "window", has_sender=True)
     chain.mine()
     poll()
@@ -515,7 +517,7 @@ def test_a_family_without_hidden_transfers_is_not_probed(
     )
     chain.mine()
     poll()
-    # This reader can tell of no balance.
+    # This reader knows no balances.
     with pytest.raises(AttributeError, match="balance"):
         balances.probe_balances("ethereum")
     assert "probe_balances" in rung_for_ethereum()

@@ -1,4 +1,4 @@
-"""Reorgs deeper than what ends a spend for good: no slot stays empty, nothing given back is paid unseen."""
+"""After reorgs deeper than a spend is watched, no slot stays empty and no returned payout is paid unnoticed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld
 
 
 def failed(world: SpendWorld) -> PayoutRow:
-    """Return a payout that had no effect and was given back, its spend settled."""
+    """Return a payout that had no effect and was returned, its spend settled."""
     order = world.order()
     world.chain.reverting.add(order.address)
     world.step()
@@ -52,14 +52,14 @@ def failed(world: SpendWorld) -> PayoutRow:
 
 
 def settle(world: SpendWorld) -> None:
-    """Let all that was sent be confirmed, and too deep to be watched."""
+    """Confirm everything that was sent, too deep to be watched."""
     world.confirm_sent()
     world.settle()
     assert rows("SELECT DISTINCT state, settled_at IS NULL FROM spends") == [("confirmed", False)]
 
 
 def undo(world: SpendWorld, *, is_lost: bool = True, mined: int = 0) -> None:
-    """Replace every block since the first payout by as many others; what was in them is in no block."""
+    """Replace every block since the first payout by as many empty ones."""
     depth = len(world.chain.blocks) - 4
     assert depth >= world.network.maturity
     world.reorg(depth, is_lost=is_lost)
@@ -88,7 +88,7 @@ def critical(logs: list[Any]) -> list[str]:
 # Failed -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_slot_of_a_failed_payout_that_left_the_chain_is_used_up_without_paying_it(world: SpendWorld) -> None:
+def test_the_slot_of_a_failed_payout_that_left_the_chain_is_used_without_paying_it(world: SpendWorld) -> None:
     order = failed(world)
     before = world.available(order)
     undo(world)
@@ -105,14 +105,14 @@ def test_the_slot_of_a_failed_payout_that_left_the_chain_is_used_up_without_payi
     assert net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
 
 
-def test_it_is_used_up_though_nothing_waits_behind_it(world: SpendWorld) -> None:
+def test_an_empty_slot_is_used_even_without_a_spend_behind_it(world: SpendWorld) -> None:
     failed(world)
     undo(world)
     follow(world, 2)
     assert (waits(world), world.chain.used(world.hot)) == ([], 1)
 
 
-def test_the_bytes_of_a_failed_payout_that_wait_anew_are_outbid(world: SpendWorld) -> None:
+def test_a_failed_payouts_bytes_that_wait_again_are_outbid(world: SpendWorld) -> None:
     order = failed(world)
     undo(world, is_lost=False)
     world.step(2)
@@ -120,19 +120,19 @@ def test_the_bytes_of_a_failed_payout_that_wait_anew_are_outbid(world: SpendWorl
     assert (waits(world), world.paid(order), world.chain.used(world.hot)) == ([], 0, 1)
 
 
-def test_the_bytes_of_a_failed_payout_are_never_given_to_a_node_again(world: SpendWorld) -> None:
+def test_a_failed_payouts_bytes_are_never_sent_again(world: SpendWorld) -> None:
     failed(world)
     [(raw,)] = rows("SELECT raw FROM spend_attempts")
     given = world.chain.sent.count(bytes(raw))
     undo(world)
-    # The dearer bytes are refused, or nobody takes them.
+    # Nodes refuse the higher offer, or do not answer.
     world.chain.sendings = ["deaf"] * 4
     follow(world, 2)
     assert world.chain.sent.count(bytes(raw)) == given
     assert len(world.chain.sent) > given + 1
 
 
-def test_what_uses_up_the_slot_is_bumped_like_all_that_is_stuck(world: SpendWorld) -> None:
+def test_a_stuck_filler_of_a_slot_is_bumped(world: SpendWorld) -> None:
     failed(world)
     undo(world)
     world.chain.price = 50
@@ -141,8 +141,8 @@ def test_what_uses_up_the_slot_is_bumped_like_all_that_is_stuck(world: SpendWorl
     assert rows("SELECT number, is_void FROM spend_attempts ORDER BY number")[:3] == [(0, False), (1, True), (2, True)]
 
 
-def test_a_failed_payout_of_coin_whose_slot_is_used_up_has_not_been_paid(world: SpendWorld) -> None:
-    """What used up its slot succeeded; that is not the payout."""
+def test_a_failed_payout_of_coin_is_not_paid_by_the_filler_of_its_slot(world: SpendWorld) -> None:
+    """The filler succeeded, which is not the payout's success."""
     order = world.order(world.shop(currency="ETH"), currency="ETH", units=USDT, fee_units=10**15)
     world.chain.reverting.add(order.address)
     world.step()
@@ -156,7 +156,7 @@ def test_a_failed_payout_of_coin_whose_slot_is_used_up_has_not_been_paid(world: 
     assert rows("SELECT state, is_success, settled_at IS NULL FROM spends") == [("failed", False, False)]
 
 
-def test_a_failed_payout_that_is_in_another_block_without_effect_changes_nothing(world: SpendWorld) -> None:
+def test_a_failed_payout_in_another_block_without_effect_changes_nothing(world: SpendWorld) -> None:
     order = failed(world)
     world.chain.reverting.add(order.address)
     before = world.available(order)
@@ -169,11 +169,11 @@ def test_a_failed_payout_that_is_in_another_block_without_effect_changes_nothing
     assert rows("SELECT state, attempts, settled_at IS NULL FROM spends") == [("failed", 1, False)]
 
 
-# Failed, and paid after all -----------------------------------------------------------------------------------------
+# Failed, and paid later --------------------------------------------------------------------------------------------
 
 
 def paid_after_all(world: SpendWorld, order: PayoutRow, *, mined: int = 0) -> list[str]:
-    """Let a reorg bring the bytes of a failed payout back, with effect; return what is told of that."""
+    """Include a failed payout's bytes with effect after a reorg; return the events of it."""
     depth = len(world.chain.blocks) - 4
     world.reorg(depth)
     with structlog.testing.capture_logs() as logs:
@@ -184,7 +184,7 @@ def paid_after_all(world: SpendWorld, order: PayoutRow, *, mined: int = 0) -> li
     return critical(logs)
 
 
-def test_a_failed_payout_that_is_paid_after_all_is_taken_from_its_merchant(world: SpendWorld) -> None:
+def test_a_failed_payout_that_is_paid_later_is_charged_to_its_merchant(world: SpendWorld) -> None:
     order = failed(world)
     before = world.available(order)
 
@@ -199,7 +199,7 @@ def test_a_failed_payout_that_is_paid_after_all_is_taken_from_its_merchant(world
     assert world.count("spends") == 1
 
 
-def test_what_its_merchant_has_spent_meanwhile_becomes_a_debt(world: SpendWorld) -> None:
+def test_the_charge_becomes_a_debt_if_the_merchant_spent_the_money(world: SpendWorld) -> None:
     order = failed(world)
     shop = order.merchant_id
     spent = world.available(order) - 3 * USDT
@@ -211,7 +211,7 @@ def test_what_its_merchant_has_spent_meanwhile_becomes_a_debt(world: SpendWorld)
     assert (world.available(order), owes(shop), debts.due(9)) == (0, 7 * USDT, [(shop, "USDT")])
 
 
-def test_a_payout_that_was_paid_after_all_and_left_the_chain_again_is_given_back(world: SpendWorld) -> None:
+def test_the_charge_is_returned_if_the_payout_leaves_the_chain_again(world: SpendWorld) -> None:
     order = failed(world)
     before = world.available(order)
     paid_after_all(world, order)
@@ -225,7 +225,7 @@ def test_a_payout_that_was_paid_after_all_and_left_the_chain_again_is_given_back
     assert (world.available(order), owes(order.merchant_id)) == (before, 0)
 
 
-def test_it_is_taken_once_by_many_steps_at_once(world: SpendWorld) -> None:
+def test_concurrent_steps_charge_once(world: SpendWorld) -> None:
     order = failed(world)
     before = world.available(order)
     paid_after_all(world, order)
@@ -234,7 +234,7 @@ def test_it_is_taken_once_by_many_steps_at_once(world: SpendWorld) -> None:
     assert world.available(order) == before - 10 * USDT
 
 
-def test_it_is_taken_no_sooner_than_any_transfer_counts(world: SpendWorld) -> None:
+def test_a_charge_needs_the_depth_of_any_transfer(world: SpendWorld) -> None:
     order = failed(world)
     before = world.available(order)
     undo(world, is_lost=False)
@@ -244,7 +244,7 @@ def test_it_is_taken_no_sooner_than_any_transfer_counts(world: SpendWorld) -> No
     assert world.available(order) == before - 10 * USDT
 
 
-def test_one_that_fails_again_is_watched_until_no_reorg_may_reach_it(world: SpendWorld) -> None:
+def test_a_payout_that_fails_again_is_watched_until_no_reorg_can_reach_it(world: SpendWorld) -> None:
     order = failed(world)
     undo(world, is_lost=False)
     world.chain.reverting.add(order.address)
@@ -259,7 +259,7 @@ def test_one_that_fails_again_is_watched_until_no_reorg_may_reach_it(world: Spen
 # Confirmed ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_paid_payout_that_left_the_chain_long_after_is_sent_again_and_stays_paid(world: SpendWorld) -> None:
+def test_a_paid_payout_that_left_the_chain_late_is_sent_again_and_stays_paid(world: SpendWorld) -> None:
     order = world.order()
     world.step()
     settle(world)
@@ -277,7 +277,7 @@ def test_a_paid_payout_that_left_the_chain_long_after_is_sent_again_and_stays_pa
     assert net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
 
 
-def test_gas_is_what_was_taken_last_however_often_a_settled_spend_is_sent_again(world: SpendWorld) -> None:
+def test_the_last_gas_of_a_settled_spend_counts_however_often_it_is_sent_again(world: SpendWorld) -> None:
     world.order()
     world.step()
     settle(world)
@@ -292,7 +292,7 @@ def test_gas_is_what_was_taken_last_however_often_a_settled_spend_is_sent_again(
 
 
 @pytest.mark.parametrize("purpose", ["gas", "sweep", "cold", "filler"])
-def test_so_is_what_moved_between_our_own_addresses(world: SpendWorld, purpose: Any) -> None:
+def test_a_settled_move_between_our_own_addresses_is_sent_again(world: SpendWorld, purpose: Any) -> None:
     wallet = spending.hot_wallet(world.network)
     to = wallet.address if purpose == "filler" else "0x" + "a1" * 20
     move = transfer(wallet, to, 0 if purpose == "filler" else 5)
@@ -306,7 +306,7 @@ def test_so_is_what_moved_between_our_own_addresses(world: SpendWorld, purpose: 
     assert (waits(world), len(world.chain.received(to)), world.paid(later)) == ([], 1, 1)
 
 
-def test_a_settled_spend_whose_block_stands_is_left_alone(world: SpendWorld) -> None:
+def test_a_settled_spend_in_a_kept_block_is_not_touched(world: SpendWorld) -> None:
     world.order()
     world.step()
     settle(world)
@@ -317,17 +317,17 @@ def test_a_settled_spend_whose_block_stands_is_left_alone(world: SpendWorld) -> 
     assert rows("SELECT reopened, settled_at IS NULL FROM spends") == [(0, False)]
 
 
-# Found by those who wait --------------------------------------------------------------------------------------------
+# Empty slots found by later spends ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def _unseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the reorg nothing is kept any more."""
+    """Hide every trace of the reorg."""
     monkeypatch.setattr(spend_reads, "replaced", lambda *_a, **_k: [])
 
 
 @pytest.mark.usefixtures("_unseen")
-def test_whoever_waits_behind_settled_slots_that_are_empty_has_them_used_again(world: SpendWorld) -> None:
+def test_empty_settled_slots_are_used_again_for_the_spends_behind_them(world: SpendWorld) -> None:
     order = failed(world)
     world.mine(3 * WATCHED_ON_BLOCKS)
     paid = world.order()
@@ -344,7 +344,7 @@ def test_whoever_waits_behind_settled_slots_that_are_empty_has_them_used_again(w
 
 
 @pytest.mark.usefixtures("_unseen")
-def test_a_node_that_forgets_settled_slots_keeps_no_price_from_being_raised(
+def test_a_node_that_forgets_settled_slots_stops_no_higher_offer(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = failed(world)
@@ -361,7 +361,7 @@ def test_a_node_that_forgets_settled_slots_keeps_no_price_from_being_raised(
     assert rows("SELECT attempts, settled_at IS NULL FROM spends WHERE slot = 0") == [(1, False)]
 
 
-def test_a_failed_spend_whose_slot_another_uses_settles_with_an_alarm(world: SpendWorld) -> None:
+def test_a_failed_spend_whose_slot_another_transaction_used_settles_with_an_alarm(world: SpendWorld) -> None:
     order = failed(world)
     before = world.available(order)
     undo(world)
@@ -377,8 +377,8 @@ def test_a_failed_spend_whose_slot_another_uses_settles_with_an_alarm(world: Spe
     assert (world.available(order), owes(order.merchant_id)) == (before, 0)
 
 
-def test_a_failed_payout_of_which_something_else_left_after_all_is_the_gateways_loss(world: SpendWorld) -> None:
-    """An operator has to look: the coin is frozen."""
+def test_another_effect_of_a_failed_payout_is_the_gateways_loss(world: SpendWorld) -> None:
+    """The coin is frozen until an operator has checked it."""
     order = failed(world)
     before = world.available(order)
     world.chain.taxed.add(order.address)
@@ -395,13 +395,13 @@ def test_a_failed_payout_of_which_something_else_left_after_all_is_the_gateways_
     assert freezes.frozen_coins("ethereum") == {"USDT"}
 
 
-def test_bytes_that_use_up_a_slot_never_become_others(world: SpendWorld) -> None:
+def test_filler_bytes_of_a_slot_never_change(world: SpendWorld) -> None:
     failed(world)
     with pytest.raises(Exception, match="append-only"):
         execute("UPDATE spend_attempts SET is_void = true")
 
 
-# On a chain ---------------------------------------------------------------------------------------------------------
+# On a real node ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -410,7 +410,7 @@ def chain(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]
 
 
 def reverted(chain: TreasuryWorld) -> tuple[PayoutRow, str]:
-    """Return a payout that had no effect and was given back, its spend settled, with its signed bytes."""
+    """Return a payout that reverted and was returned, its spend settled, with its signed bytes."""
     chain.bury()
     chain.advance()
     burns_since(chain, chain.node.height() + 4)
@@ -436,7 +436,7 @@ def go_on(chain: TreasuryWorld, times: int = 4) -> None:
         chain.follow()
 
 
-def test_on_a_chain_the_slot_of_a_failed_payout_is_used_up_and_the_next_is_paid(chain: TreasuryWorld) -> None:
+def test_on_a_node_the_slot_of_a_failed_payout_is_used_and_the_next_is_paid(chain: TreasuryWorld) -> None:
     paid, _ = reverted(chain)
     before = balance(Account(chain.shop, AVAILABLE, "ETH"))
     chain.reorg(chain.network.maturity + 2)
@@ -455,7 +455,7 @@ def test_on_a_chain_the_slot_of_a_failed_payout_is_used_up_and_the_next_is_paid(
     assert (chain.findings(), chain.frozen()) == ([], [])
 
 
-def test_on_a_chain_what_used_up_a_slot_explains_the_balance_before_the_signer_has_seen_it(
+def test_on_a_node_a_filler_explains_the_balance_before_the_signer_sees_it(
     chain: TreasuryWorld,
 ) -> None:
     reverted(chain)
@@ -470,8 +470,8 @@ def test_on_a_chain_what_used_up_a_slot_explains_the_balance_before_the_signer_h
     assert (chain.findings(), rows("SELECT count(*) FROM treasury_topups")) == ([], before)
 
 
-def test_on_a_chain_a_failed_payout_whose_bytes_came_back_with_effect_is_charged(chain: TreasuryWorld) -> None:
-    """Anybody who kept the bytes can give them to a node of the new branch."""
+def test_on_a_node_a_failed_payout_whose_bytes_return_with_effect_is_charged(chain: TreasuryWorld) -> None:
+    """Anyone who kept the bytes can send them to a node of the new branch."""
     paid, raw = reverted(chain)
     before = balance(Account(chain.shop, AVAILABLE, "ETH"))
     [(txid,)] = rows("SELECT mined_txid FROM spends WHERE purpose = 'payout'")
@@ -490,7 +490,7 @@ def test_on_a_chain_a_failed_payout_whose_bytes_came_back_with_effect_is_charged
     assert (chain.findings(), chain.frozen()) == ([], [])
 
 
-def test_on_a_chain_a_paid_payout_that_was_settled_is_sent_again(chain: TreasuryWorld) -> None:
+def test_on_a_node_a_settled_payout_is_sent_again(chain: TreasuryWorld) -> None:
     chain.bury()
     paid = order_coin(chain, to=LATER)
     chain.watch()

@@ -1,4 +1,4 @@
-"""Deposits that take more confirmations than their network asks for: rewards, which a miner cannot spend before."""
+"""Credits deposits at a larger depth than the network's if they need it, such as mining rewards."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
 
 
 def bury(chain: PaperReader, depth: int) -> None:
-    """Bury what stands in block 2 so deep, and scan that."""
+    """Bury block 2 to a depth, and scan."""
     chain.mine(count=depth - (chain.tip - 1))
     poll()
 
 
 def counted(invoice_id: UUID) -> tuple[int, int]:
-    """Return the confirmations of an invoice and how many it takes, as the API shows them."""
+    """Return an invoice's shown confirmations and required ones."""
     shown = views.payment(CATALOGUE, Shown(invoices.reread(invoice_id)), pay_url="", public=True)
     return shown["confirmations"], shown["required_confirmations"]
 
@@ -59,19 +59,19 @@ def test_an_invoices_deposit_is_credited_at_its_own_depth(chain: PaperReader, sh
     bury(chain, DEEP)
     assert (statuses(), invoices.reread(mine.id).status) == (["credited"], "paid")
     assert counted(mine.id) == (DEEP, DEEP)
-    # It waited for more than maturity, so nothing of it matures.
+    # It waited beyond maturity, so that no part matures.
     assert rows("SELECT reference FROM ledger_transfers WHERE reference LIKE '%%:mature'") == []
     assert holdings(shop)["USDT"]["available"] > 0
 
 
-def test_a_settlement_by_other_reasons_leaves_it_pending(chain: PaperReader, shop: UUID) -> None:
+def test_another_settlement_leaves_a_deep_deposit_pending(chain: PaperReader, shop: UUID) -> None:
     mine = invoice(shop)
     chain.mine(to(mine.address, depth_min=DEEP))
     bury(chain, ETHEREUM.confirmations)
     assert counted(mine.id) == (ETHEREUM.confirmations, DEEP)
     chain.mine(to(mine.address, txid="0xbb"))
     bury(chain, 2 * ETHEREUM.confirmations)
-    # The reward counts last, though the other one is younger.
+    # The reward counts last, although the other one is younger.
     assert counted(mine.id) == (2 * ETHEREUM.confirmations, DEEP)
 
     assert rows("SELECT txid, status FROM deposits ORDER BY txid") == [("0xaa", "pending"), ("0xbb", "credited")]
@@ -82,7 +82,7 @@ def test_a_wallets_deposit_is_credited_at_its_own_depth(chain: PaperReader, shop
     chain.mine(to(mine.address, depth_min=DEEP))
     bury(chain, DEEP - 1)
     assert statuses() == ["pending"]
-    # Its turn came by mistake.
+    # It was listed as due by mistake.
     settlement._advance(CATALOGUE, mine.id, column("SELECT id FROM deposits")[0])
     assert statuses() == ["pending"]
 
@@ -90,7 +90,7 @@ def test_a_wallets_deposit_is_credited_at_its_own_depth(chain: PaperReader, shop
     assert statuses() == ["credited"]
 
 
-def test_less_than_the_network_asks_for_changes_nothing(chain: PaperReader, shop: UUID) -> None:
+def test_a_depth_below_the_networks_changes_nothing(chain: PaperReader, shop: UUID) -> None:
     chain.mine(to(invoice(shop).address, depth_min=1))
     bury(chain, ETHEREUM.confirmations - 1)
     assert statuses() == ["pending"]
@@ -100,7 +100,7 @@ def test_less_than_the_network_asks_for_changes_nothing(chain: PaperReader, shop
     assert rows("SELECT count(*) FROM maturing_credits") == [(1,)]
 
 
-def test_between_confirmations_and_maturity_the_rest_matures(chain: PaperReader, shop: UUID) -> None:
+def test_a_depth_between_confirmations_and_maturity_shortens_the_maturing(chain: PaperReader, shop: UUID) -> None:
     between = ETHEREUM.confirmations + 1
     assert between < ETHEREUM.maturity
     chain.mine(to(invoice(shop).address, depth_min=between))
@@ -111,7 +111,7 @@ def test_between_confirmations_and_maturity_the_rest_matures(chain: PaperReader,
     assert rows("SELECT count(*) FROM maturing_credits") == [(0,)]
 
 
-def test_a_deposit_that_a_reorg_brings_back_has_the_depth_of_its_new_block(chain: PaperReader, shop: UUID) -> None:
+def test_a_deposit_returning_after_a_reorg_has_the_depth_of_its_new_block(chain: PaperReader, shop: UUID) -> None:
     mine = invoice(shop)
     chain.mine(to(mine.address))
     poll()
@@ -123,14 +123,14 @@ def test_a_deposit_that_a_reorg_brings_back_has_the_depth_of_its_new_block(chain
     assert rows("SELECT status, round, depth_min FROM deposits") == [("pending", 1, DEEP)]
 
 
-def test_a_top_up_says_the_depth_that_it_takes(chain: PaperReader) -> None:
+def test_a_top_up_stores_the_depth_that_it_needs(chain: PaperReader) -> None:
     assert treasury.pin_hot("ethereum", "0x" + "a" * 40)
     chain.mine(to("0x" + "a" * 40, depth_min=DEEP))
     poll()
     assert rows("SELECT depth_min FROM treasury_topups") == [(DEEP,)]
 
 
-def test_the_timeline_tells_the_depth_that_it_takes(chain: PaperReader, shop: UUID) -> None:
+def test_the_timeline_shows_the_depth_that_a_deposit_needs(chain: PaperReader, shop: UUID) -> None:
     mine = invoice(shop)
     chain.mine(to(mine.address, depth_min=DEEP))
     bury(chain, ETHEREUM.confirmations)

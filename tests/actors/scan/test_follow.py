@@ -1,4 +1,4 @@
-"""A network's scan: every block once and in order, back where the chain went back, and never on a node's silence."""
+"""Scans every block once and in order, follows reorgs, and takes no step back because a node is silent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def node(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
 
 
 def paid_invoice(node: PaperReader, shop: UUID, blocks: int = 2) -> InvoiceRow:
-    """Return an invoice that the first of so many further blocks pays, all of them scanned."""
+    """Return an invoice paid in the first of several further blocks, all scanned."""
     made = invoice(shop)
     node.mine(transfer(made), count=blocks)
     poll()
@@ -65,7 +65,7 @@ def test_a_scan_begins_at_the_head(node: PaperReader) -> None:
     assert cursor() == (node.head(), "0x0-2")
 
 
-def test_blocks_are_scanned_and_what_they_pay_is_credited(node: PaperReader, shop: UUID) -> None:
+def test_blocks_are_scanned_and_their_payments_credited(node: PaperReader, shop: UUID) -> None:
     mine = paid_invoice(node, shop, 1)
     assert (status(mine), invoices.reread(mine.id).detected_units) == ("check", 10**19)
 
@@ -86,7 +86,7 @@ def test_scanning_again_changes_nothing(node: PaperReader, shop: UUID) -> None:
     assert rows("SELECT status, round FROM deposits") == [("credited", 0)]
 
 
-def test_a_step_is_bounded_and_rings_for_the_rest(
+def test_a_step_is_bounded_and_notifies_the_next(
     node: PaperReader, rung: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(polling, "BLOCKS_PER_STEP", 4)
@@ -111,7 +111,7 @@ def test_a_step_is_bounded_and_rings_for_the_rest(
         pytest.param("bsc", "USDT", 1, "dust", id="dust there"),
     ],
 )
-def test_what_is_not_what_was_asked_for_is_a_stray(
+def test_a_payment_in_another_asset_or_network_is_a_stray(
     node: PaperReader, shop: UUID, network: str, currency: str, units: int, reason: str | None
 ) -> None:
     columns: dict[str, Any] = {"network": network}
@@ -122,7 +122,7 @@ def test_what_is_not_what_was_asked_for_is_a_stray(
     assert rows("SELECT stray_reason FROM deposits") == [(reason,)]
 
 
-def test_a_replaced_tip_takes_its_deposit_back(node: PaperReader, shop: UUID) -> None:
+def test_a_replaced_tip_reverses_its_deposit(node: PaperReader, shop: UUID) -> None:
     mine = paid_invoice(node, shop)
     assert status(mine) == "paid"
 
@@ -134,7 +134,7 @@ def test_a_replaced_tip_takes_its_deposit_back(node: PaperReader, shop: UUID) ->
     assert cursor() == (4, "0x1-4")
 
 
-def test_a_longer_branch_takes_it_back_and_may_bring_it_again(node: PaperReader, shop: UUID) -> None:
+def test_a_longer_branch_reverses_a_deposit_and_may_include_it_again(node: PaperReader, shop: UUID) -> None:
     mine = paid_invoice(node, shop)
 
     node.reorg(node.tip - 2)
@@ -148,7 +148,7 @@ def test_a_longer_branch_takes_it_back_and_may_bring_it_again(node: PaperReader,
 
 
 @pytest.mark.parametrize("lag", [1, 3])
-def test_a_node_that_lags_takes_nothing_back(node: PaperReader, shop: UUID, lag: int) -> None:
+def test_a_lagging_node_reverses_nothing(node: PaperReader, shop: UUID, lag: int) -> None:
     mine = paid_invoice(node, shop, 4)
     before = cursor()
 
@@ -162,7 +162,7 @@ def test_a_node_that_lags_takes_nothing_back(node: PaperReader, shop: UUID, lag:
     assert cursor()[0] == before[0] + 1
 
 
-def test_a_lagging_node_of_another_branch_does_prove_a_reorg(node: PaperReader, shop: UUID) -> None:
+def test_a_lagging_node_on_another_branch_still_proves_a_reorg(node: PaperReader, shop: UUID) -> None:
     mine = paid_invoice(node, shop, 4)
 
     node.reorg(node.tip - 4)
@@ -172,8 +172,8 @@ def test_a_lagging_node_of_another_branch_does_prove_a_reorg(node: PaperReader, 
     assert status(mine) == "check"
 
 
-def test_a_node_in_two_minds_stops_the_step(node: PaperReader, rung: list[str]) -> None:
-    """It shows our tip, and a next block that does not stand on it."""
+def test_a_node_that_contradicts_itself_stops_the_step(node: PaperReader, rung: list[str]) -> None:
+    """It shows the gateway's tip, and a next block with another parent."""
     node.mine(count=2)
     liar = node.scans[node.tip]
     node.scans[node.tip] = replace(liar, block=replace(liar.block, parent_hash="0xother"))
@@ -183,12 +183,14 @@ def test_a_node_in_two_minds_stops_the_step(node: PaperReader, rung: list[str]) 
     assert rung == []
     node.providers = 3
     poll()
-    assert node.asked_about == [(4, "0x0-4")], "whoever tells it alone rests"
+    assert node.asked_about == [(4, "0x0-4")], "a provider alone with it rests"
 
 
 @pytest.mark.parametrize("providers", [1, 3])
-def test_what_stands_on_no_block_of_ours_takes_nothing_back(node: PaperReader, shop: UUID, providers: int) -> None:
-    """Whoever makes up a block in the place of ours has to find one that its parent allows."""
+def test_a_block_that_is_not_linked_to_our_blocks_reverses_nothing(
+    node: PaperReader, shop: UUID, providers: int
+) -> None:
+    """A provider that invents a block in place of a scanned one has to find one that its parent allows."""
     mine = paid_invoice(node, shop)
     truth, node.providers, node.agree = dict(node.scans), providers, Agreement(same=0, other=2)
     for height in (3, 4):
@@ -197,7 +199,7 @@ def test_what_stands_on_no_block_of_ours_takes_nothing_back(node: PaperReader, s
     before = cursor()
     poll()
     assert (cursor(), status(mine)) == (before, "paid")
-    # Whether others have it too is asked, so that whoever is alone with it is asked last from now on.
+    # The scan asks others for the block, so that a provider alone with it is asked last from then on.
     assert node.asked_about == ([] if providers == 1 else [(3, "0x0-3"), (3, "0xlie-3")])
 
     node.scans = truth
@@ -206,7 +208,7 @@ def test_what_stands_on_no_block_of_ours_takes_nothing_back(node: PaperReader, s
     assert cursor()[0] == before[0] + 1
 
 
-def test_what_is_shown_once_and_then_no_more_takes_nothing_back(node: PaperReader, shop: UUID) -> None:
+def test_a_block_that_is_shown_only_once_reverses_nothing(node: PaperReader, shop: UUID) -> None:
     mine, truth = paid_invoice(node, shop), node.block
     shown: list[int] = []
 
@@ -228,7 +230,7 @@ def test_what_is_shown_once_and_then_no_more_takes_nothing_back(node: PaperReade
     assert (cursor(), status(mine)) == (before, "paid")
 
 
-def test_a_scan_that_died_in_a_reorg_is_finished_before_the_next_goes_on(
+def test_a_reorg_left_half_done_is_finished_before_the_next_step(
     node: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = paid_invoice(node, shop)
@@ -254,7 +256,7 @@ def _dies_after_the_retreat(before: tuple[int, str]) -> Callable[..., bool]:
     return reverse_orphans
 
 
-def test_a_reorg_deeper_than_what_is_kept_stands_still_and_raises_an_alarm(node: PaperReader, shop: UUID) -> None:
+def test_a_reorg_deeper_than_the_kept_blocks_halts_the_scan_and_raises_an_alarm(node: PaperReader, shop: UUID) -> None:
     mine = paid_invoice(node, shop)
     forget_the_start()
     node.reorg(node.tip - 5)
@@ -270,7 +272,7 @@ def test_a_reorg_deeper_than_what_is_kept_stands_still_and_raises_an_alarm(node:
 
 
 def forget_the_start() -> None:
-    """As after so many blocks that those of the beginning are not kept any more."""
+    """Forget the first blocks, as after so long that they were pruned."""
     execute("UPDATE chain_cursors SET started_height = 0")
 
 
@@ -278,7 +280,7 @@ def halted() -> str:
     return str(rows("SELECT halted_reason FROM chain_cursors")[0][0])
 
 
-def test_a_scan_that_stood_still_goes_on_when_the_chain_is_the_old_one_again(node: PaperReader) -> None:
+def test_a_halted_scan_continues_when_the_old_chain_returns(node: PaperReader) -> None:
     node.mine(count=2)
     poll()
     forget_the_start()
@@ -295,7 +297,7 @@ def test_a_scan_that_stood_still_goes_on_when_the_chain_is_the_old_one_again(nod
 
 
 def test_a_reorg_below_the_first_scanned_block_is_followed(node: PaperReader, shop: UUID) -> None:
-    """No deposit is looked for down there, so nothing can be missed."""
+    """No deposit is expected below it, so that none can be missed."""
     mine = paid_invoice(node, shop)
     node.reorg(node.tip - 5)
     node.mine(transfer(mine, txid="0xbelow"), count=6)
@@ -317,7 +319,7 @@ def test_a_reorg_below_the_first_scanned_block_is_followed(node: PaperReader, sh
         pytest.param(0, 0, ALONE, id="the others cannot tell"),
     ],
 )
-def test_providers_at_odds_about_a_block_take_nothing_back(
+def test_a_block_that_providers_disagree_about_halts_the_scan_unless_most_have_another(
     node: PaperReader, shop: UUID, same: int, other: int, reason: str
 ) -> None:
     mine = paid_invoice(node, shop)
@@ -330,9 +332,7 @@ def test_providers_at_odds_about_a_block_take_nothing_back(
     assert halted() == reason
 
 
-def test_a_minority_with_another_block_neither_takes_anything_back_nor_halts_the_scan(
-    node: PaperReader, shop: UUID
-) -> None:
+def test_a_minority_with_another_block_neither_reverses_nor_halts(node: PaperReader, shop: UUID) -> None:
     mine = paid_invoice(node, shop)
     before, truth = cursor(), dict(node.scans)
     node.providers, node.agree = 3, Agreement(same=2, other=1)
@@ -347,8 +347,8 @@ def test_a_minority_with_another_block_neither_takes_anything_back_nor_halts_the
     assert rows("SELECT head_reached_at IS NULL FROM chain_cursors") == [(False,)]
 
 
-def test_above_the_head_nobody_is_asked_for_a_block(node: PaperReader) -> None:
-    """Who made those blocks up would answer, and the others not: where both chains part could not be told."""
+def test_no_provider_is_asked_for_a_block_above_the_head(node: PaperReader) -> None:
+    """A provider that invented those blocks would answer, and the others would not: no fork could be found."""
     node.mine(count=9)
     poll()
     node.reorg(3)
@@ -359,7 +359,7 @@ def test_above_the_head_nobody_is_asked_for_a_block(node: PaperReader) -> None:
     assert max(node.asked) == node.head()
 
 
-def test_one_provider_alone_takes_back_what_is_not_credited_yet(node: PaperReader, shop: UUID) -> None:
+def test_one_provider_alone_may_replace_blocks_without_credits(node: PaperReader, shop: UUID) -> None:
     mine = paid_invoice(node, shop, ETHEREUM.confirmations - 1)
     node.reorg(node.tip - ETHEREUM.confirmations + 1)
     node.mine(count=4)
@@ -369,8 +369,10 @@ def test_one_provider_alone_takes_back_what_is_not_credited_yet(node: PaperReade
     assert rows("SELECT status FROM deposits") == [("reversed",)]
 
 
-def test_one_provider_alone_takes_credited_blocks_back_in_no_number_of_steps(node: PaperReader, shop: UUID) -> None:
-    """Each step alone reaches only blocks that nothing was credited by, counted from where the step before ended."""
+def test_one_provider_alone_cannot_replace_credited_blocks_in_any_number_of_steps(
+    node: PaperReader, shop: UUID
+) -> None:
+    """Each step alone reaches only blocks without credits, counted from the end of the step before."""
     mine = paid_invoice(node, shop, ETHEREUM.confirmations)
     assert status(mine) == "paid"
     node.providers, node.agree = 3, Agreement(same=0, other=1)
@@ -383,11 +385,11 @@ def test_one_provider_alone_takes_credited_blocks_back_in_no_number_of_steps(nod
     assert (status(mine), halted()) == ("paid", ALONE)
     node.agree = Agreement(same=0, other=2)
     poll(2)
-    assert (status(mine), halted()) == ("check", ""), "two may"
+    assert (status(mine), halted()) == ("check", ""), "two providers may"
 
 
 def test_two_providers_lower_the_height_that_depth_is_counted_from(node: PaperReader) -> None:
-    """One provider alone may then take back again what nothing was credited by."""
+    """Afterwards one provider alone may again replace blocks without credits."""
     node.mine(count=2 * ETHEREUM.confirmations)
     poll()
     fork = cursor()[0] - 2 * ETHEREUM.confirmations
@@ -403,7 +405,7 @@ def test_two_providers_lower_the_height_that_depth_is_counted_from(node: PaperRe
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_what_went_back_has_to_come_to_the_head_again(node: PaperReader, depth: int) -> None:
+def test_after_a_retreat_the_scan_has_to_reach_the_head_again(node: PaperReader, depth: int) -> None:
     node.mine(count=3)
     poll()
     signing.stop("ethereum", reason="restored")
@@ -411,14 +413,14 @@ def test_what_went_back_has_to_come_to_the_head_again(node: PaperReader, depth: 
     assert heads() == (True, True)
     node.reorg(node.tip - depth)
     node.mine(count=depth)
-    # A step ends with the way back.
+    # A step ends with the retreat.
     poll()
     assert heads() == (False, False)
     poll()
     assert heads() == (True, True)
 
 
-def test_a_tip_that_is_disputed_is_no_head(node: PaperReader) -> None:
+def test_a_disputed_tip_does_not_count_as_the_head(node: PaperReader) -> None:
     node.mine(count=3)
     poll()
     signing.stop("ethereum", reason="restored")
@@ -429,14 +431,14 @@ def test_a_tip_that_is_disputed_is_no_head(node: PaperReader) -> None:
     poll(2)
     assert (heads(), halted()) == ((False, False), "providers disagree about a block")
 
-    # The other one gives in: the scanned tip is the chain's again, without a new block.
+    # The other provider gives in: the scanned tip is the chain's again, without a new block.
     node.scans[node.tip] = replace(node.scans[node.tip], block=replace(node.scans[node.tip].block, hash=cursor()[1]))
     poll()
     assert (heads(), halted()) == ((True, True), "")
 
 
 def heads() -> tuple[bool, bool]:
-    """Return whether the scan is at its chain's head for the signer, and for what ends a stop."""
+    """Return whether the scan is at its chain's head for the signer, and for the end of a stop."""
     found = rows(
         "SELECT c.head_reached_at IS NOT NULL, s.is_caught_up FROM chain_cursors c JOIN signing_stops s USING (network)"
     )
@@ -444,8 +446,8 @@ def heads() -> tuple[bool, bool]:
 
 
 @pytest.mark.parametrize("same", [1, 2])
-def test_blocks_that_come_too_soon_count_once_two_providers_have_them(node: PaperReader, same: int) -> None:
-    """One that makes them up must not lead the scan further than the kept blocks go back."""
+def test_blocks_that_come_too_early_count_once_two_providers_have_them(node: PaperReader, same: int) -> None:
+    """A provider that invents them must not lead the scan further than the kept blocks go back."""
     node.providers, node.agree = 2, Agreement(same=same, other=0)
     before = cursor()[0]
     crowd(node, 600)
@@ -455,10 +457,10 @@ def test_blocks_that_come_too_soon_count_once_two_providers_have_them(node: Pape
 
 
 @pytest.mark.parametrize(("told", "reason"), [((1, 1), "providers disagree about a block"), ((1, 0), ""), ((0, 0), "")])
-def test_blocks_that_come_too_soon_halt_a_scan_where_another_provider_has_others(
+def test_blocks_that_come_too_early_halt_the_scan_if_another_provider_has_others(
     node: PaperReader, told: tuple[int, int], reason: str
 ) -> None:
-    """A provider that lacks them may have them soon; of one that has other blocks an operator has to hear."""
+    """A provider that lacks them may have them soon; one with other blocks needs an operator's attention."""
     node.providers, node.agree = 2, Agreement(same=told[0], other=told[1])
     crowd(node, 2 * polling.PACE_SLACK_BLOCKS)
     with structlog.testing.capture_logs() as logs:
@@ -478,7 +480,7 @@ def crowd(node: PaperReader, count: int) -> None:
         node.mine()
 
 
-def test_blocks_that_come_in_time_are_one_provider_s_word(node: PaperReader) -> None:
+def test_blocks_in_time_need_one_provider(node: PaperReader) -> None:
     node.providers, node.agree = 2, Agreement(same=1, other=0)
     execute("UPDATE app_clock SET ahead = interval '1 hour'")
     node.mine(count=200)
@@ -486,7 +488,7 @@ def test_blocks_that_come_in_time_are_one_provider_s_word(node: PaperReader) -> 
     assert cursor()[0] == node.head()
 
 
-def test_times_in_the_future_make_no_block_come_in_time(node: PaperReader) -> None:
+def test_future_block_times_put_no_block_in_time(node: PaperReader) -> None:
     node.providers, node.agree = 2, Agreement(same=1, other=0)
     node.began += timedelta(days=1)
     node.mine(count=200)
@@ -494,7 +496,7 @@ def test_times_in_the_future_make_no_block_come_in_time(node: PaperReader) -> No
     assert cursor()[0] < node.head() - 100
 
 
-def test_what_is_final_is_noted_and_never_taken_back(node: PaperReader) -> None:
+def test_a_final_height_is_stored_and_never_lowered(node: PaperReader) -> None:
     for final in (3, None, 2, 4):
         node.final = final
         node.mine()
@@ -526,7 +528,7 @@ def test_a_fork_is_found_at_any_depth(node: PaperReader, shop: UUID, depth: int)
 @pytest.mark.parametrize(
     ("providers", "is_proved", "doubted"), [(2, False, [("ethereum", "0xaa", "0")]), (2, True, []), (1, False, [])]
 )
-def test_deposits_of_a_block_that_is_not_proved_need_witnesses(
+def test_deposits_of_an_unproved_block_need_witnesses(
     node: PaperReader,
     shop: UUID,
     monkeypatch: pytest.MonkeyPatch,
@@ -544,7 +546,7 @@ def test_deposits_of_a_block_that_is_not_proved_need_witnesses(
 
 
 @pytest.mark.parametrize("error", [ProviderError, LookupError])
-def test_a_reading_that_fails_leaves_the_rest_of_the_step_to_be_done(
+def test_a_failed_reading_leaves_the_rest_of_the_step_to_do(
     node: PaperReader, shop: UUID, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     mine = invoice(shop)
@@ -564,7 +566,7 @@ def test_a_reading_that_fails_leaves_the_rest_of_the_step_to_be_done(
     assert status(mine) == "paid"
 
 
-def test_a_credit_that_cannot_mature_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_credit_that_cannot_mature_delays_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     chain, broken = Chain(), merchant()
     sold = [paid(chain, invoice(each)) for each in (broken, merchant())]
     chain.mature()

@@ -1,4 +1,4 @@
-"""A network whose heights have holes: gone over, told from what is not there yet, and no hiding place for a reorg."""
+"""Scans a network whose heights have holes: skips them, waits for missing blocks, and finds reorgs at holes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
     return made
 
 
-def test_holes_are_gone_over_and_what_comes_behind_them_is_credited(chain: PaperReader, shop: UUID) -> None:
+def test_holes_are_skipped_and_later_deposits_credited(chain: PaperReader, shop: UUID) -> None:
     mine = invoice(shop)
     chain.skip(3)
     chain.mine(to(mine.address))
@@ -54,17 +54,17 @@ def test_holes_are_gone_over_and_what_comes_behind_them_is_credited(chain: Paper
 
 
 @pytest.mark.parametrize("beside", ["before", "behind"])
-def test_a_reorg_beside_a_hole_is_seen(chain: PaperReader, shop: UUID, beside: str) -> None:
+def test_a_reorg_next_to_a_hole_is_found(chain: PaperReader, shop: UUID, beside: str) -> None:
     chain.mine(to(invoice(shop).address))
     poll()
     assert (cursor()[0], statuses()) == (6, ["pending"])
 
     chain.reorg(5)
     if beside == "before":
-        # The block itself became a hole, so that the next stands upon its parent.
+        # The block itself became a hole, so that the next one has its parent.
         chain.skip()
     else:
-        # Another stands in its place, and the next is two heights above it.
+        # Another block is in its place, and the next one is two heights above it.
         chain.mine()
         chain.skip()
     chain.mine()
@@ -74,7 +74,7 @@ def test_a_reorg_beside_a_hole_is_seen(chain: PaperReader, shop: UUID, beside: s
     assert cursor() == (chain.tip, f"0x1-{chain.tip}")
 
 
-def test_a_reorg_beside_a_hole_brings_a_deposit_back_elsewhere(chain: PaperReader, shop: UUID) -> None:
+def test_a_reorg_next_to_a_hole_returns_a_deposit_in_another_block(chain: PaperReader, shop: UUID) -> None:
     mine = invoice(shop)
     chain.mine(to(mine.address))
     poll()
@@ -88,7 +88,7 @@ def test_a_reorg_beside_a_hole_brings_a_deposit_back_elsewhere(chain: PaperReade
     assert rows("SELECT status, round, block_height FROM deposits") == [("credited", 1, 9)]
 
 
-def test_a_chain_that_ends_with_a_hole_has_been_scanned_to_its_end(chain: PaperReader) -> None:
+def test_a_chain_that_ends_with_a_hole_is_scanned_to_its_end(chain: PaperReader) -> None:
     with transaction():
         signing.stop("ethereum", reason="a test")
     chain.mine()
@@ -101,13 +101,13 @@ def test_a_chain_that_ends_with_a_hole_has_been_scanned_to_its_end(chain: PaperR
     assert stopped.is_caught_up
 
 
-def test_a_node_that_lags_is_no_hole(chain: PaperReader) -> None:
+def test_a_missing_block_of_a_lagging_node_is_not_a_hole(chain: PaperReader) -> None:
     with transaction():
         signing.stop("ethereum", reason="a test")
     chain.mine()
     chain.skip(2)
     chain.lag = 3
-    # Its head is told by another that is further.
+    # Another node, which is ahead, reports the head.
     chain.head, told = lambda: 8, chain.head  # type: ignore[method-assign]
     chain.block = lambda _height: None  # type: ignore[method-assign]
     chain.scan = lambda *_asked, **_how: ()  # type: ignore[method-assign]
@@ -120,7 +120,7 @@ def test_a_node_that_lags_is_no_hole(chain: PaperReader) -> None:
 
 
 @pytest.mark.parametrize("behind", [0, 2])
-def test_a_tip_that_became_a_hole_is_taken_back(chain: PaperReader, shop: UUID, behind: int) -> None:
+def test_a_tip_that_became_a_hole_is_reversed(chain: PaperReader, shop: UUID, behind: int) -> None:
     """Whether the chain ends there, or with more holes."""
     chain.mine(to(invoice(shop).address))
     chain.skip(behind)
@@ -135,8 +135,8 @@ def test_a_tip_that_became_a_hole_is_taken_back(chain: PaperReader, shop: UUID, 
 
 
 @pytest.mark.parametrize("behind", [0, 1], ids=["that ends with a hole", "that goes on behind holes"])
-def test_what_was_replaced_below_a_hole_of_a_chain_is_taken_back(chain: PaperReader, shop: UUID, behind: int) -> None:
-    """A shorter one that ends in a hole of ours is compared below it."""
+def test_a_block_replaced_below_a_hole_is_reversed(chain: PaperReader, shop: UUID, behind: int) -> None:
+    """A shorter chain that ends in one of our holes is compared below it."""
     chain.mine(to(invoice(shop).address))
     chain.skip(1 + behind)
     chain.mine(count=behind)
@@ -150,7 +150,7 @@ def test_what_was_replaced_below_a_hole_of_a_chain_is_taken_back(chain: PaperRea
     assert (cursor(), statuses()) == ((6, "0x1-6"), ["reversed"])
 
 
-def test_a_shorter_chain_without_another_block_lags(chain: PaperReader, shop: UUID) -> None:
+def test_a_shorter_chain_without_another_block_counts_as_lagging(chain: PaperReader, shop: UUID) -> None:
     chain.mine(to(invoice(shop).address))
     chain.skip(2)
     chain.mine()
@@ -186,7 +186,7 @@ def test_a_scan_begins_at_the_last_block_below_a_hole(chain: PaperReader) -> Non
 
 
 @pytest.mark.parametrize("holes", [reorgs.HOLE_MAX, 10**6])
-def test_a_scan_waits_for_a_block_where_there_are_holes_alone(chain: PaperReader, holes: int) -> None:
+def test_a_scan_of_holes_alone_waits_for_a_block(chain: PaperReader, holes: int) -> None:
     execute("DELETE FROM chain_blocks")
     execute("DELETE FROM chain_cursors")
     chain.skip(holes)
@@ -198,7 +198,7 @@ def test_a_scan_waits_for_a_block_where_there_are_holes_alone(chain: PaperReader
     assert cursor()[0] == chain.tip
 
 
-def test_more_holes_than_are_gone_over_at_once_are_waited_out(chain: PaperReader) -> None:
+def test_more_holes_than_a_step_skips_are_waited_for(chain: PaperReader) -> None:
     chain.skip(reorgs.HOLE_MAX + 1)
     chain.asked.clear()
     poll()
@@ -209,7 +209,7 @@ def test_more_holes_than_are_gone_over_at_once_are_waited_out(chain: PaperReader
     assert cursor()[0] == chain.tip
 
 
-def test_a_start_that_became_a_hole_is_begun_again_below_it(chain: PaperReader, shop: UUID) -> None:
+def test_a_first_block_that_became_a_hole_is_replaced_by_the_one_below(chain: PaperReader, shop: UUID) -> None:
     chain.mine(to(invoice(shop).address))
     poll()
 
@@ -252,8 +252,8 @@ def test_a_restart_between_any_two_blocks_changes_nothing(
     assert rows("SELECT status, round, block_height FROM deposits") == [("credited", 1, 8)]
 
 
-def test_a_block_that_came_without_its_parent_is_not_taken(chain: PaperReader, shop: UUID) -> None:
-    """Near the head a node that leaves a block out would hide what it holds."""
+def test_a_block_without_its_parent_is_refused(chain: PaperReader, shop: UUID) -> None:
+    """Near the head, a node that leaves out a block would hide its deposits."""
     chain.mine(to(invoice(shop).address))
     chain.mine()
     chain.left_out = [6]
@@ -265,7 +265,7 @@ def test_a_block_that_came_without_its_parent_is_not_taken(chain: PaperReader, s
     assert (cursor()[0], statuses()) == (7, ["credited"])
 
 
-def test_blocks_too_deep_to_be_replaced_may_be_left_out_unless_all_are_wanted(chain: PaperReader) -> None:
+def test_blocks_too_deep_for_reorgs_may_be_left_out_unless_all_are_requested(chain: PaperReader) -> None:
     chain.mine(count=3)
     chain.skip(cursors.BLOCKS_SETTLED)
     chain.left_out = [6, 7]
@@ -286,7 +286,7 @@ def read_again(chain: PaperReader, height: int) -> Reread:
     return reread(CTX, ETHEREUM, cast("Reader", chain), height)
 
 
-def test_a_hole_that_is_read_again_is_done(chain: PaperReader) -> None:
+def test_a_hole_that_is_read_again_counts_as_read(chain: PaperReader) -> None:
     chain.skip()
     chain.mine()
     poll()
@@ -305,7 +305,7 @@ def test_a_hole_in_place_of_a_scanned_block_is_another_chain(chain: PaperReader,
 
 
 @pytest.mark.parametrize("depth", [1, cursors.BLOCKS_SETTLED + 10])
-def test_a_block_in_a_hole_of_the_scanned_chain_brings_nothing(chain: PaperReader, shop: UUID, depth: int) -> None:
+def test_a_block_in_a_hole_of_the_scanned_chain_adds_no_deposit(chain: PaperReader, shop: UUID, depth: int) -> None:
     mine = invoice(shop)
     chain.skip()
     chain.mine(count=depth)

@@ -1,4 +1,4 @@
-"""The scan over providers that fail, lag and lie while the chain goes on: every payment is credited, once."""
+"""Scans a growing chain over providers that fail, lag and lie, and credits every payment once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def nodes(world: World) -> Sequence[Any]:
 
 
 def fail(world: World, failure: Raw | Refusal | None, *, count: int) -> None:
-    """Let so many providers fail from now on. One that is silent is waited for a moment only, though many times."""
+    """Make a number of providers fail from now on. A silent one is waited for briefly, though many times."""
     is_silent = isinstance(failure, Raw) and failure.pause_s > 0
     for provider, node in zip(world.providers[:count], nodes(world), strict=False):
         provider.failure = failure
@@ -77,14 +77,16 @@ FAILURES: dict[str, Raw | Refusal] = {
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
-def test_a_payment_is_credited_by_way_of_the_other_provider(world: World, failure: Raw | Refusal) -> None:
+def test_a_payment_is_credited_through_the_other_provider(world: World, failure: Raw | Refusal) -> None:
     fail(world, failure, count=1)
 
     assert pay_and_scan(world) == "paid"
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
-def test_while_all_fail_the_scan_stands_and_afterwards_goes_on(world: World, failure: Raw | Refusal) -> None:
+def test_the_scan_pauses_while_all_providers_fail_and_continues_afterwards(
+    world: World, failure: Raw | Refusal
+) -> None:
     before = world.cursor()
     fail(world, failure, count=2)
     assert pay_and_scan(world) == "check"
@@ -98,7 +100,7 @@ def test_while_all_fail_the_scan_stands_and_afterwards_goes_on(world: World, fai
     assert rows("SELECT status FROM deposits") == [("credited",)]
 
 
-def test_a_node_that_asked_for_patience_is_left_alone(world: World) -> None:
+def test_a_node_that_asks_for_a_pause_is_left_alone(world: World) -> None:
     world.providers[0].failure = Raw(status=429, retry_after="60")
     world.mine()
     world.poll()
@@ -110,7 +112,7 @@ def test_a_node_that_asked_for_patience_is_left_alone(world: World) -> None:
     assert world.cursor()[0] == world.node.height()
 
 
-def test_empty_logs_are_found_out_by_the_blocks_filter(world: World) -> None:
+def test_empty_logs_are_detected_by_the_blocks_filter(world: World) -> None:
     world.providers[0].lies["eth_getLogs"] = []
 
     assert pay_and_scan(world) == "paid"
@@ -122,17 +124,17 @@ def test_empty_logs_without_receipts_are_checked_with_the_other_provider(world: 
     assert pay_and_scan(world) == "paid"
 
 
-def test_cut_logs_of_a_transaction_are_found_out_by_its_receipt(world: World) -> None:
+def test_logs_missing_from_a_transaction_are_detected_by_its_receipt(world: World) -> None:
     mine = world.invoice()
     txids = [world.pay(mine, 4_000_000), world.pay(mine, 6_000_000)]
     world.providers[0].lies["eth_getLogs"] = lambda truth, _params: [
         log for log in truth if log["transactionHash"] == txids[0]
     ]
     world.confirm_sent()
-    # Silence about one of several transfers of a token is not seen at once; the second reading sees it.
+    # A hidden transfer among several of a token is not seen at once; the second reading sees it.
     world.advance(8)
     world.rescan()
-    # One reading alone showed it.
+    # Only one reading showed it.
     world.witness()
     world.poll()
 
@@ -140,7 +142,7 @@ def test_cut_logs_of_a_transaction_are_found_out_by_its_receipt(world: World) ->
     assert world.status(mine) == "paid"
 
 
-def test_lost_transactions_are_found_out_by_the_gas_that_they_used(world: World) -> None:
+def test_missing_transactions_are_detected_by_their_gas(world: World) -> None:
     mine = world.coin_invoice()
     world.providers[0].lies["eth_getBlockByNumber"] = lambda truth, params: (
         truth and truth | {"transactions": []} if params[1] else truth
@@ -151,7 +153,7 @@ def test_lost_transactions_are_found_out_by_the_gas_that_they_used(world: World)
     assert world.status(mine) == "paid"
 
 
-def test_a_node_that_lags_does_not_hold_the_scan_back(world: World) -> None:
+def test_a_lagging_node_does_not_delay_the_scan(world: World) -> None:
     world.pass_time(60)
     world.advance(40)
     world.providers[0].lag(20)
@@ -160,7 +162,7 @@ def test_a_node_that_lags_does_not_hold_the_scan_back(world: World) -> None:
     assert world.cursor()[0] == world.node.height()
 
 
-def test_a_head_that_goes_back_takes_nothing_back(world: World) -> None:
+def test_a_head_that_goes_back_reverses_nothing(world: World) -> None:
     assert pay_and_scan(world) == "paid"
     before = world.cursor()
     world.advance(30)
@@ -172,7 +174,7 @@ def test_a_head_that_goes_back_takes_nothing_back(world: World) -> None:
     assert rows("SELECT status FROM deposits") == [("credited",)]
 
 
-def test_a_head_that_is_made_up_does_not_lead_the_scan_astray(world: World) -> None:
+def test_an_invented_head_does_not_lead_the_scan_astray(world: World) -> None:
     world.providers[0].lies["eth_blockNumber"] = hex(10**9)
 
     assert pay_and_scan(world) == "paid"
@@ -192,7 +194,7 @@ def test_a_head_whose_block_is_refused_does_not_stop_the_scan(world: World, plac
 
 
 @pytest.mark.parametrize("ahead", [1, 10**9])
-def test_a_head_that_is_made_up_stops_neither_sales_nor_payouts(world: World, ahead: int) -> None:
+def test_an_invented_head_stops_neither_sales_nor_payouts(world: World, ahead: int) -> None:
     world.providers[0].lies["eth_blockNumber"] = lambda truth, _params: hex(int(truth, 16) + ahead)
     execute("UPDATE chain_cursors SET head_reached_at = NULL")
     world.mine()
@@ -219,7 +221,7 @@ def name_as_sender(provider: LyingRpc, address: str, **change: str) -> None:
     [({"hash": "0x" + "ab" * 32}, Refusal(-32000, "busy")), ({"hash": "0x" + "ab" * 32}, None), ({}, None)],
     ids=["refused", "not found", "another's"],
 )
-def test_a_provider_that_makes_senders_up_rests_alone(
+def test_a_provider_that_invents_senders_rests_alone(
     database: str, anvil: Callable[..., Anvil], count: int, change: dict[str, str], shown: object
 ) -> None:
     with World(database, anvil).served_by(count) as world:
@@ -238,7 +240,7 @@ def test_a_provider_that_makes_senders_up_rests_alone(
 
 
 def show_far_block(provider: LyingRpc, height: int) -> None:
-    """Let a provider name a head, and show a block of that height whose header proves itself."""
+    """Let a provider report a head, and a block of that height whose header proves itself."""
 
     def tell(truth: Any, params: list[Any]) -> Any:
         if params[0] != hex(height):
@@ -253,7 +255,7 @@ def show_far_block(provider: LyingRpc, height: int) -> None:
 
 @pytest.mark.parametrize("height", [COUNT_MAX + 1, 2**63, 2**70])
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_height_that_no_row_can_hold_is_its_provider_s_fault(world: World, height: int, place: int) -> None:
+def test_a_height_beyond_any_row_is_its_providers_fault(world: World, height: int, place: int) -> None:
     show_far_block(world.providers[place], height)
     with structlog.testing.capture_logs() as logs:
         assert pay_and_scan(world) == "paid"
@@ -261,7 +263,7 @@ def test_a_height_that_no_row_can_hold_is_its_provider_s_fault(world: World, hei
     assert {log["provider"] for log in logs if log["event"] == "provider.contradicted"} == {place + 1}
 
 
-def test_units_that_no_row_can_hold_are_their_provider_s_fault(world: World) -> None:
+def test_units_beyond_any_row_are_their_providers_fault(world: World) -> None:
     world.providers[0].alter_amounts((2**256 - 1) // USDT_UNITS)
     with structlog.testing.capture_logs() as logs:
         assert pay_and_scan(world) == "paid"
@@ -269,8 +271,8 @@ def test_units_that_no_row_can_hold_are_their_provider_s_fault(world: World) -> 
     assert {log["provider"] for log in logs if log["event"] == "provider.contradicted"} == {1}
 
 
-def test_a_head_that_is_made_up_silences_nobody(world: World) -> None:
-    """It makes the others look late. What they have in the place of a block is heard nevertheless."""
+def test_an_invented_head_silences_no_other_provider(world: World) -> None:
+    """It makes the others look late, but their blocks at a height still count."""
     mine = world.invoice()
     world.pay(mine)
     world.mine()
@@ -287,13 +289,13 @@ def test_a_head_that_is_made_up_silences_nobody(world: World) -> None:
 
 
 def other_hash(truth: Any, _params: list[Any]) -> Any:
-    """Tell a block of another chain in the place of each. A header of its own proves itself, and no more than that."""
+    """Return a block of another chain; its header proves itself and no more."""
     told = truth and truth | {"parentHash": "0x" + "cc" * 32, "transactions": []}
     return told and told | {"hash": wire.proved_hash(msgspec.convert(told, wire.Header))}
 
 
-def test_a_node_in_two_minds_is_passed_over_within_the_question(world: World) -> None:
-    """It shows our tip, and above it blocks that stand upon another one."""
+def test_a_node_that_contradicts_itself_is_skipped_within_the_query(world: World) -> None:
+    """It shows the gateway's tip, and above it blocks with another parent."""
     tip = world.cursor()[0]
     world.providers[0].lies["eth_getBlockByNumber"] = lambda truth, params: (
         other_hash(truth, params) if truth and int(truth["number"], 16) > tip else truth
@@ -305,7 +307,9 @@ def test_a_node_in_two_minds_is_passed_over_within_the_question(world: World) ->
     assert {log["provider"] for log in logs if log["event"] == "provider.contradicted"} == {1}
 
 
-def test_a_lone_node_in_two_minds_moves_nothing_and_is_named(database: str, anvil: Callable[..., Anvil]) -> None:
+def test_a_single_node_that_contradicts_itself_moves_nothing_and_is_named(
+    database: str, anvil: Callable[..., Anvil]
+) -> None:
     with World(database, anvil).served_by(1) as world:
         tip = world.cursor()
         world.providers[0].lies["eth_getBlockByNumber"] = lambda truth, params: (
@@ -319,7 +323,7 @@ def test_a_lone_node_in_two_minds_moves_nothing_and_is_named(database: str, anvi
 
 
 def lead_away(provider: LyingRpc, fork: int) -> None:
-    """Let a provider tell a branch of empty blocks above a height."""
+    """Let a provider show a branch of empty blocks above a height."""
     hashes: dict[int, str] = {}
     empty = {"extraData": "0xabcd", "transactions": [], "logsBloom": "0x" + "00" * 256, "gasUsed": "0x0"}
 
@@ -335,10 +339,10 @@ def lead_away(provider: LyingRpc, fork: int) -> None:
 
 
 @pytest.mark.parametrize("first_is_usual", [True, False])
-def test_a_provider_upon_a_replaced_block_makes_no_liars_of_the_honest(
+def test_a_provider_on_a_replaced_block_does_not_make_honest_ones_rest(
     database: str, anvil: Callable[..., Anvil], *, first_is_usual: bool
 ) -> None:
-    """One of three, the one that is asked first, goes on upon a block that the others replaced: the scan follows it."""
+    """One of three, the one asked first, continues on a block that the others replaced: the scan follows it."""
     with World(database, anvil).served_by(3) as world:
         liar = 0 if first_is_usual else 2
         lead_away(world.providers[liar], world.cursor()[0])
@@ -378,7 +382,7 @@ def test_a_node_of_another_chain_is_refused_until_it_is_right_again(
     assert "eth_getLogs" in world.providers[0].asked
 
 
-def test_a_lone_node_of_another_chain_moves_nothing(world: World) -> None:
+def test_a_single_node_of_another_chain_moves_nothing(world: World) -> None:
     before = world.cursor()
     for provider in world.providers:
         provider.lies["eth_chainId"] = "0x38"
@@ -389,24 +393,24 @@ def test_a_lone_node_of_another_chain_moves_nothing(world: World) -> None:
     assert world.cursor() == before
 
 
-def test_one_provider_alone_dates_no_block(world: World) -> None:
-    """A block's time decides whether a payment came in time, and its hash is that of a header with the time in it."""
+def test_one_provider_alone_cannot_date_a_block(world: World) -> None:
+    """A block's time decides whether a payment came in time, and only a header with that time has its hash."""
     late = lambda truth, _params: truth and truth | {"timestamp": hex(int(truth["timestamp"], 16) + 86_400)}  # noqa: E731
     world.providers[0].lies["eth_getBlockByNumber"] = late
-    assert pay_and_scan(world) == "paid", "another one is asked"
+    assert pay_and_scan(world) == "paid", "another provider is asked"
     assert rows("SELECT bool_and(block_time < app_now() + interval '1 hour') FROM chain_blocks") == [(True,)]
 
     world.providers[1].failure = DOWN
     before = world.cursor()
     world.mine()
     world.poll()
-    assert world.cursor() == before, "nobody else tells it"
+    assert world.cursor() == before, "no other provider shows it"
     world.providers[0].lies.clear()
     world.poll(2)
-    assert world.cursor() != before, "what proves itself needs no other"
+    assert world.cursor() != before, "a proved header needs no other provider"
 
 
-def test_headers_of_a_shape_that_is_unknown_stop_no_network(world: World) -> None:
+def test_headers_of_an_unknown_shape_stop_no_network(world: World) -> None:
     def forked(truth: Any, _params: list[Any]) -> Any:
         return truth and {name: value for name, value in truth.items() if name != "mixHash"}
 
@@ -414,11 +418,11 @@ def test_headers_of_a_shape_that_is_unknown_stop_no_network(world: World) -> Non
         provider.lies["eth_getBlockByNumber"] = forked
     assert pay_and_scan(world) == "paid"
     world.providers[1].failure = DOWN
-    assert pay_and_scan(world) == "paid", "two have told such headers alike before"
+    assert pay_and_scan(world) == "paid", "two providers agreed on such headers before"
 
 
-def test_a_provider_on_a_fork_of_its_own_takes_nothing_back(world: World, anvil: Callable[..., Anvil]) -> None:
-    """Two providers at odds: the scan waits for an operator, or for one of them to give in."""
+def test_a_provider_on_its_own_fork_reverses_nothing(world: World, anvil: Callable[..., Anvil]) -> None:
+    """Two providers disagree: the scan waits for an operator, or for one of them to give in."""
     assert pay_and_scan(world) == "paid"
     forked = world.providers[0]
     del anvil
@@ -442,7 +446,7 @@ def test_a_provider_on_a_fork_of_its_own_takes_nothing_back(world: World, anvil:
     assert world.halted() == ""
 
 
-def test_an_endless_step_ends_with_its_budget(database: str, anvil: Callable[..., Anvil]) -> None:
+def test_an_endless_step_ends_at_its_budget(database: str, anvil: Callable[..., Anvil]) -> None:
     with World(database, anvil, RPC_STEP_REQUESTS="40").served_by(1) as world:
         world.mine(20)
         world.providers[0].asked.clear()

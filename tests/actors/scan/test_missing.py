@@ -1,4 +1,4 @@
-"""What left by a plain transfer of coin in blocks of which only the logs were read is found by its slot. On anvil."""
+"""Finds plain transfers of coin in blocks of which only logs were read, by their slots. On anvil."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.peers.json_rpc_node import Refusal
 pytestmark = pytest.mark.fresh_database
 
 ETHER = 10**18
-# So deep that ranges are read without their blocks.
+# Deep enough for ranges to be read without their blocks.
 FAR = 400
 PRUNED = Refusal(-32000, "missing trie node")
 
 
 @pytest.fixture
 def world(database: str, anvil: Callable[..., Anvil], monkeypatch: pytest.MonkeyPatch) -> Iterator[RecoveryWorld]:
-    """Base, whose coin is not offered: nobody pays with it, but gas for sweeps leaves in it."""
+    """Base, whose coin is not offered: no buyer pays with it, but gas for sweeps leaves in it."""
     monkeypatch.setattr(missing, "REST_S", 0.0)
     missing._rests_until.clear()
     made = RecoveryWorld(database, anvil, network="base")
@@ -41,7 +41,7 @@ def world(database: str, anvil: Callable[..., Anvil], monkeypatch: pytest.Monkey
 
 
 def lose(world: RecoveryWorld, *steps: Callable[[], Any]) -> list[tuple[Any, ...]]:
-    """Do something that the database forgets, far below the head; returns the spends as they were."""
+    """Run work that the database forgets, far below the head; return the spends as they were."""
     backup = world.copy()
     for step in steps:
         step()
@@ -50,19 +50,19 @@ def lose(world: RecoveryWorld, *steps: Callable[[], Any]) -> list[tuple[Any, ...
     done = world.spends("purpose", "slot")
     world.mine(FAR)
     world.restore(backup)
-    # A process that begins asks for short ranges.
+    # A new process begins with short ranges.
     registry._reader.cache_clear()
     return done
 
 
 def forgetful(world: RecoveryWorld) -> Callable[[Any, list[Any]], Any]:
-    """A node that keeps the state of the newest block alone."""
+    """A node that keeps only the state of the newest block."""
     head = hex(world.node.height())
     return lambda truth, params: truth if params[1] in {"latest", "pending", head} else PRUNED
 
 
 def heal(world: RecoveryWorld) -> None:
-    """Let the scan look for what is missing, and the signer adopt it; what is found has to be caught up with."""
+    """Let the scan find missing departures and the signer adopt them, and catch up with them."""
     for _ in range(3):
         world.poll()
         world.sign()
@@ -72,7 +72,7 @@ def is_whole(world: RecoveryWorld, done: list[tuple[Any, ...]]) -> bool:
     return world.stopped() == "" and sorted(world.spends("purpose", "slot")) == sorted(done)
 
 
-def test_gas_that_left_is_found_and_adopted(world: RecoveryWorld) -> None:
+def test_a_missing_gas_transfer_is_found_and_adopted(world: RecoveryWorld) -> None:
     done = lose(world, world.keep)
     assert [purpose for purpose, _ in done] == ["payout", "gas"]
     world.catch_up()
@@ -88,7 +88,7 @@ def test_gas_that_left_is_found_and_adopted(world: RecoveryWorld) -> None:
     world.assert_agreed(3)
 
 
-def test_a_gap_below_what_was_found_by_its_log_is_found_too(world: RecoveryWorld) -> None:
+def test_a_gap_below_a_departure_found_by_its_log_is_found_too(world: RecoveryWorld) -> None:
     to = world.recipient()
     done = lose(world, world.keep, lambda: (world.order("second", to), world.sign()))
     assert sorted(done) == [("gas", 1), ("payout", 0), ("payout", 2)]
@@ -98,7 +98,7 @@ def test_a_gap_below_what_was_found_by_its_log_is_found_too(world: RecoveryWorld
     order = world.order("second", to)
     world.sign(2)
     assert world.unknown("slot", "status") == [(2, "matched")]
-    assert world.stopped() != "", "slot 1 is explained by nothing yet"
+    assert world.stopped() != "", "slot 1 is not explained"
     world.providers[0].lies.clear()
     heal(world)
     assert is_whole(world, done)
@@ -106,7 +106,7 @@ def test_a_gap_below_what_was_found_by_its_log_is_found_too(world: RecoveryWorld
     assert (world.reread(order).status, world.arrived(to)) == ("confirmed", 10)
 
 
-def test_where_the_nodes_have_no_old_state_the_network_stays_stopped(world: RecoveryWorld) -> None:
+def test_without_old_state_at_the_nodes_the_network_stays_stopped(world: RecoveryWorld) -> None:
     done = lose(world, world.keep)
     world.catch_up()
     order = world.order("second", world.recipient())
@@ -121,7 +121,7 @@ def test_where_the_nodes_have_no_old_state_the_network_stays_stopped(world: Reco
     assert is_whole(world, [*done, ("payout", 2)])
 
 
-def test_it_is_not_asked_all_the_time(world: RecoveryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_departures_are_looked_for_rarely(world: RecoveryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(missing, "REST_S", 60.0)
     lose(world, world.keep)
     world.catch_up()
@@ -141,7 +141,7 @@ def test_it_is_not_asked_all_the_time(world: RecoveryWorld, monkeypatch: pytest.
     heal(world)
 
 
-def test_a_step_asks_for_a_bounded_number(world: RecoveryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_makes_a_bounded_number_of_queries(world: RecoveryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(missing, "SOUGHT_PER_STEP", 1)
     monkeypatch.setattr(treasury, "STARTED_PER_STEP", 1)
     world.paid_invoice()
@@ -160,7 +160,7 @@ def test_a_step_asks_for_a_bounded_number(world: RecoveryWorld, monkeypatch: pyt
     assert is_whole(world, [*done, ("payout", 3)])
 
 
-def test_what_was_used_before_our_first_row_is_no_gap(world: RecoveryWorld) -> None:
+def test_slots_used_before_our_first_row_are_not_gaps(world: RecoveryWorld) -> None:
     code = world.network.code
     assert slots.unexplained(code, world.hot, 1, limit=9) == []
     assert slots.missing(code, limit=9) == []

@@ -1,4 +1,4 @@
-"""Reorganisations of a real chain against invoices in every status: what left the chain is taken back, once."""
+"""Reorgs of a real chain reverse payments of invoices in every status, once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEPTHS = [1, 16, 128]
 
 
 def paid_in(world: World, status: str) -> tuple[InvoiceRow, str]:
-    """Bring an invoice to a status with one payment; returns it, and the payment's bytes."""
+    """Bring an invoice to a status with one payment; return it, and the payment's bytes."""
     mine = world.invoice()
     units = {"paid": USDT_UNITS, "paid_over": 2 * USDT_UNITS, "check": USDT_UNITS // 4, "wrong_amount": USDT_UNITS // 2}
     if status == "expired":
@@ -37,15 +37,15 @@ def paid_in(world: World, status: str) -> tuple[InvoiceRow, str]:
     return mine, raw
 
 
-# What is left of an invoice whose only payment has gone for good.
+# The status of an invoice whose only payment is lost for good.
 AFTER = {"check": "check", "paid": "check", "paid_over": "check", "wrong_amount": "expired", "expired": "expired"}
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("status", ["check", "paid", "paid_over", "wrong_amount"])
-def test_a_payment_that_left_the_chain_is_taken_back(world: World, status: str, depth: int) -> None:
+def test_a_payment_that_left_the_chain_is_reversed(world: World, status: str, depth: int) -> None:
     mine, _ = paid_in(world, status)
-    # Buried so that the payment is the lowest of the blocks that are replaced.
+    # Buried so that the payment is in the lowest replaced block.
     height = int(one("SELECT block_height FROM deposits")[0])  # type: ignore[index]
     world.mine(max(1, depth - (world.node.height() - height) - 1))
     world.catch_up()
@@ -58,7 +58,7 @@ def test_a_payment_that_left_the_chain_is_taken_back(world: World, status: str, 
 
 
 @pytest.mark.parametrize("status", ["check", "paid", "paid_over", "wrong_amount"])
-def test_a_payment_that_is_included_elsewhere_counts_once(world: World, status: str) -> None:
+def test_a_payment_included_in_another_block_counts_once(world: World, status: str) -> None:
     mine, raw = paid_in(world, status)
     credited = world.credited()
     height = int(one("SELECT block_height FROM deposits")[0])  # type: ignore[index]
@@ -67,14 +67,14 @@ def test_a_payment_that_is_included_elsewhere_counts_once(world: World, status: 
     world.reorg(depth, (raw, depth - 1))
     world.advance(world.network.confirmations)
 
-    # A payment short in wrong_amount fell to expired in between, and is a late one now.
+    # A short payment in wrong_amount fell to expired in between, and is a late one now.
     assert world.status(mine) == status
     assert world.deposits("status", "round", "block_height")[0][1:] == (1, height + depth - 1)
     assert world.credited() == credited
 
 
-def test_a_payment_included_beside_others_keeps_its_key(world: World) -> None:
-    """Its place among the block's logs changes, its place within its transaction does not."""
+def test_a_payment_included_among_others_keeps_its_key(world: World) -> None:
+    """Its position among the block's logs changes, but not within its transaction."""
     mine = world.invoice()
     others = [world.signed("0x" + "b2" * 20, 5) for _ in range(2)]
     _, raw = world.signed(mine.address.lower(), USDT_UNITS)
@@ -92,7 +92,7 @@ def test_a_payment_included_beside_others_keeps_its_key(world: World) -> None:
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_an_invoice_that_nobody_paid_outlives_any_reorg(world: World, depth: int) -> None:
+def test_an_unpaid_invoice_survives_any_reorg(world: World, depth: int) -> None:
     waiting, chosen = agnostic_invoice(world.shop), world.invoice()
     create(waiting)
     world.advance(depth + 1)
@@ -120,7 +120,7 @@ def test_an_expired_invoice_is_paid_late_by_a_reorg_and_expires_again(world: Wor
     assert (world.status(mine), world.credited()) == ("expired", 0)
 
 
-def test_a_reorg_in_the_middle_of_a_scan_is_noticed_at_the_next_block(world: World) -> None:
+def test_a_reorg_amid_a_scan_is_noticed_at_the_next_block(world: World) -> None:
     mine = world.invoice()
     world.pay(mine)
     world.mine(6)
@@ -145,7 +145,7 @@ def test_a_reorg_in_the_middle_of_a_scan_is_noticed_at_the_next_block(world: Wor
     assert live == (len(on_chain),)
 
 
-def test_money_that_was_spent_before_it_left_the_chain_becomes_debt(world: World) -> None:
+def test_money_spent_before_it_left_the_chain_becomes_debt(world: World) -> None:
     mine, raw = paid_in(world, "paid")
     world.advance(world.network.maturity)
     spendable = ledger.balance(Account(world.shop, AVAILABLE, "USDT"))
@@ -174,7 +174,7 @@ def test_money_that_was_spent_before_it_left_the_chain_becomes_debt(world: World
     assert world.status(again) == world.status(mine) == "paid"
 
 
-def test_a_reorg_deeper_than_the_kept_blocks_stops_the_scan_visibly(
+def test_a_reorg_deeper_than_the_kept_blocks_halts_the_scan_visibly(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cursors, "BLOCKS_KEPT", 8)
@@ -191,7 +191,7 @@ def test_a_reorg_deeper_than_the_kept_blocks_stops_the_scan_visibly(
     assert world.status(mine) == "paid"
 
 
-def test_reorgs_upon_reorgs_never_credit_twice(world: World) -> None:
+def test_successive_reorgs_never_credit_twice(world: World) -> None:
     mine, raw = paid_in(world, "paid")
     credited = world.credited()
     for life in range(1, 5):

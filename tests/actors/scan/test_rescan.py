@@ -1,4 +1,4 @@
-"""The second reading: what one node hid another shows, found late and booked once. On a real node."""
+"""The second reading finds transfers that one node hid, and books each once. On a real node."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.peers.lying_rpc import DOWN
 DEEP = rescan.BEHIND + 2
 
 
-def test_a_transfer_that_was_hidden_is_found_and_credited(start: Callable[..., World]) -> None:
+def test_a_hidden_transfer_is_found_and_credited(start: Callable[..., World]) -> None:
     world = start()
     mine = world.invoice()
     world.providers[0].hide_logs()
@@ -44,7 +44,7 @@ def test_a_transfer_that_was_hidden_is_found_and_credited(start: Callable[..., W
     world.assert_sound()
 
 
-def test_another_provider_shows_what_the_first_one_hides_for_ever(start: Callable[..., World]) -> None:
+def test_another_provider_shows_a_transfer_that_the_first_always_hides(start: Callable[..., World]) -> None:
     world = start(2)
     mine = world.coin_invoice(10**18)
     world.providers[0].cut_transactions()
@@ -89,7 +89,7 @@ def test_a_block_that_no_other_provider_has_yet_is_read_again_later(start: Calla
 
 
 @pytest.mark.parametrize(("providers", "rescan_s"), [(2, "0"), (1, "3600")])
-def test_a_second_reading_that_is_off_keeps_no_block_waiting(
+def test_a_disabled_second_reading_keeps_no_blocks_waiting(
     start: Callable[..., World], providers: int, rescan_s: str
 ) -> None:
     world = start(providers, RESCAN_S=rescan_s)
@@ -98,7 +98,9 @@ def test_a_second_reading_that_is_off_keeps_no_block_waiting(
     assert cursors.reread_height("ethereum") == (None if rescan_s == "0" else world.cursor()[0])
 
 
-def test_what_no_other_provider_shows_in_time_is_given_up_counted_and_told(start: Callable[..., World]) -> None:
+def test_a_block_that_no_other_provider_shows_in_time_is_given_up_counted_and_logged(
+    start: Callable[..., World],
+) -> None:
     world = start(2, RESCAN_S="15")
     world.advance(DEEP)
     world.rescan()
@@ -118,10 +120,10 @@ def test_what_no_other_provider_shows_in_time_is_given_up_counted_and_told(start
     assert cursors.reread_height("ethereum") == world.cursor()[0] - rescan.BEHIND
 
 
-def test_blocks_that_are_kept_no_more_wait_until_they_are_deep(
+def test_pruned_blocks_are_read_again_only_once_they_are_deep(
     start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a rewind to a block that was not kept, what a second reading finds below it would be dropped."""
+    """After a rewind to a pruned block, deposits that a second reading finds below it would be dropped."""
     world = start(2)
     world.advance(20)
     at = world.cursor()[0]
@@ -134,7 +136,7 @@ def test_blocks_that_are_kept_no_more_wait_until_they_are_deep(
     assert cursors.reread_height("ethereum") == at - 10
 
 
-def test_the_second_reading_ends_where_the_scan_was_moved_meanwhile(
+def test_the_second_reading_ends_if_the_scan_was_moved_meanwhile(
     start: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = start(2)
@@ -152,8 +154,8 @@ def test_the_second_reading_ends_where_the_scan_was_moved_meanwhile(
     assert len(read) == 1
 
 
-def test_blocks_that_another_provider_has_otherwise_let_the_scan_wait(start: Callable[..., World]) -> None:
-    """One that puts its own chain upon ours is found out at the first block that another one shows."""
+def test_a_block_that_differs_at_another_provider_halts_the_scan(start: Callable[..., World]) -> None:
+    """A provider that continues our chain by its own is detected at the first block that another one shows."""
     world = start(2)
     world.advance(DEEP)
     world.rescan()
@@ -172,7 +174,7 @@ def test_blocks_that_another_provider_has_otherwise_let_the_scan_wait(start: Cal
 
 
 @pytest.mark.usefixtures("database")
-def test_a_small_setting_does_not_switch_the_second_reading_of_slow_blocks_off() -> None:
+def test_a_small_setting_does_not_disable_the_second_reading_of_slow_blocks() -> None:
     networks = load_catalogue("production").networks
     for rescan_s in (1, 3_600):
         depth = rescan.depth_blocks(networks["bitcoin"], rescan_s)
@@ -184,7 +186,7 @@ def test_a_small_setting_does_not_switch_the_second_reading_of_slow_blocks_off()
     }
 
 
-def test_reading_again_and_again_changes_nothing(start: Callable[..., World]) -> None:
+def test_repeated_second_readings_change_nothing(start: Callable[..., World]) -> None:
     world = start()
     mine = world.invoice()
     world.pay(mine)
@@ -199,7 +201,7 @@ def test_reading_again_and_again_changes_nothing(start: Callable[..., World]) ->
     assert world.status(mine) == "paid"
 
 
-def test_the_second_reading_follows_the_scan_and_never_goes_back_further_than_set(start: Callable[..., World]) -> None:
+def test_the_second_reading_follows_the_scan_within_its_setting(start: Callable[..., World]) -> None:
     world = start(RESCAN_S="20")
     world.advance(50)
     read: list[int] = []
@@ -213,7 +215,7 @@ def test_the_second_reading_follows_the_scan_and_never_goes_back_further_than_se
     assert cursors.reread_height("ethereum") == newest
 
 
-def test_the_second_reading_is_bounded_in_time_whatever_a_block_takes() -> None:
+def test_the_second_reading_is_bounded_in_time_at_any_block_time() -> None:
     networks = load_catalogue("production").networks
     assert {code: rescan.depth_blocks(networks[code], 3_600) for code in ("ethereum", "bsc", "arbitrum")} == {
         "ethereum": 300,
@@ -222,13 +224,13 @@ def test_the_second_reading_is_bounded_in_time_whatever_a_block_takes() -> None:
     }
 
 
-def test_what_was_hidden_is_found_after_an_outage_of_minutes(start: Callable[..., World], rung: list[str]) -> None:
+def test_a_hidden_transfer_is_found_after_an_outage_of_minutes(start: Callable[..., World], rung: list[str]) -> None:
     world = start(network="arbitrum")
     mine = world.invoice()
     world.providers[0].hide_logs()
     world.pay(mine)
     world.mine()
-    # The second reading stands still while the scan goes on: two minutes here, a good minute where blocks are fast.
+    # The second reading pauses while the scan goes on: two minutes here, a good minute with fast blocks.
     world.advance(300)
     world.providers[0].lies.clear()
 
@@ -256,7 +258,7 @@ def test_a_second_reading_of_another_branch_records_nothing(start: Callable[...,
     assert (outcome.block_hash, world.deposits()) == (None, [])
 
 
-def test_a_find_whose_block_is_replaced_before_it_is_written_is_not_written(start: Callable[..., World]) -> None:
+def test_a_found_transfer_whose_block_is_replaced_meanwhile_is_not_recorded(start: Callable[..., World]) -> None:
     world = start()
     mine = world.invoice()
     world.providers[0].hide_logs()
@@ -282,7 +284,7 @@ def test_a_late_find_is_judged_by_the_quote_of_its_block(start: Callable[..., Wo
     world.providers[0].hide_logs()
     world.pay(mine)
     world.mine()
-    # Meanwhile the invoice was quoted anew, at twice the sum.
+    # Meanwhile the invoice was requoted at twice the sum.
     block_time = one("SELECT block_time FROM chain_cursors")
     assert block_time is not None
     world.advance(DEEP)
@@ -295,7 +297,7 @@ def test_a_late_find_is_judged_by_the_quote_of_its_block(start: Callable[..., Wo
     assert one("SELECT generation FROM invoices WHERE id = %s", (mine.id,)) == (1,)
 
 
-def test_a_deposit_that_only_one_provider_shows_is_doubted(start: Callable[..., World]) -> None:
+def test_a_deposit_shown_by_one_provider_only_is_doubted(start: Callable[..., World]) -> None:
     world = start(2, QUORUM_USD="100000")
     mine = world.coin_invoice(10**18)
     world.decoy()
@@ -317,10 +319,10 @@ def test_a_deposit_that_only_one_provider_shows_is_doubted(start: Callable[..., 
 
 
 @pytest.mark.parametrize("lie", ["recipient", "amount"])
-def test_a_transfer_that_one_provider_alters_is_put_right(
+def test_a_transfer_altered_by_one_provider_is_corrected(
     start: Callable[..., World], lie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second reading has the same transaction and place: it has to compare the rest."""
+    """The second reading has the same transaction and position: it has to compare the other fields."""
     # Confirmations are two here, and the second reading comes before the last one, as on the main networks.
     monkeypatch.setattr(rescan, "behind_blocks", lambda _network: 0)
     world = start(3)
@@ -347,10 +349,10 @@ def test_a_transfer_that_one_provider_alters_is_put_right(
     world.assert_sound()
 
 
-def test_a_transfer_that_the_second_reading_alone_shows_is_doubted(start: Callable[..., World]) -> None:
+def test_a_transfer_shown_by_the_second_reading_only_is_doubted(start: Callable[..., World]) -> None:
     world = start(3)
     mine = world.invoice()
-    # The second of the settings lies; the first reading is the first one's.
+    # The settings' second provider lies; the first reading used the first one.
     world.providers.insert(0, world.providers.pop(1))
     invent(world, mine.address, USDT_UNITS)
     world.advance(DEEP)

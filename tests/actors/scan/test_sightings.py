@@ -1,4 +1,4 @@
-"""Looks at the pools: the payment page and the judgement agree on which payments hold a quote."""
+"""Compares the payment page with the judgement: both agree on the sightings that hold a quote."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sight(to: InvoiceRow, txid: str, whole: int = WHOLE, *, spends: str = "", is
 def look(
     of: InvoiceRow, *found: Sighting, unseen: Collection[str] = (), gone: Collection[str] = (), head: int = 0
 ) -> None:
-    """Write down a look at the pools."""
+    """Record a look at the pools."""
     ours = sightings._Awaited(ETHEREUM)
     ours.addresses([of.address.lower()])
     told = Sightings(seen=found, unseen=frozenset([*unseen, *gone]), gone=frozenset(gone), is_more=False)
@@ -60,7 +60,7 @@ def look(
 
 @contextmanager
 def locked_elsewhere(of: InvoiceRow) -> Iterator[None]:
-    """Have another transaction lock an invoice."""
+    """Lock an invoice by another transaction."""
     locked, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -81,26 +81,26 @@ def locked_elsewhere(of: InvoiceRow) -> Iterator[None]:
 
 
 def halve() -> None:
-    """Let the coin be worth half from now on, so that the next quote asks for twice as much."""
+    """Halve the coin's rate from now on, so that the next quote asks for twice as much."""
     keep_rates(USD=2, USDT=1)
 
 
 def in_force(of: InvoiceRow) -> tuple[int, int]:
-    """Return the number of the quote that the payment page shows, and what it asks for in whole coins."""
+    """Return the number and whole coins of the quote that the payment page shows."""
     found = seen(of)
     return found.generation, (found.payer_units or 0) // USDT
 
 
 def judged(of: InvoiceRow, chain: Chain, *txids: str, whole: int = WHOLE) -> tuple[str, int, int]:
-    """Let a block of now have payments; return the status, and the quote that they are judged by."""
+    """Include payments in a block now; return the status, and the quote that they are judged by."""
     chain.mine(1, *(chain.transfer(of, whole * USDT, txid=txid) for txid in txids), at=app_now())
     chain.confirm()
     found = settled(of)
     return found.status, found.generation, (found.payer_units or 0) // USDT
 
 
-def test_a_payment_that_is_doubted_and_soon_again_holds_the_quote_of_then(shop: UUID, chain: Chain) -> None:
-    """Or the page asks for more than the payment is judged by, and the buyer who sends that has paid too much."""
+def test_a_payment_doubted_and_soon_again_holds_the_quote_of_its_return(shop: UUID, chain: Chain) -> None:
+    """Otherwise the page would ask for more than the judged quote, and the buyer would pay too much."""
     mine = invoice(shop)
     halve()
     pass_time(60)
@@ -117,7 +117,7 @@ def test_a_payment_that_is_doubted_and_soon_again_holds_the_quote_of_then(shop: 
     assert judged(mine, chain, "0xa") == ("check", 2, 20)
 
 
-def test_a_payment_that_is_doubted_while_the_rate_holds_keeps_its_moment(shop: UUID, chain: Chain) -> None:
+def test_a_payment_doubted_while_its_rate_lasts_keeps_its_time(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     halve()
     look(mine, sight(mine, "0xa"))
@@ -132,7 +132,7 @@ def test_a_payment_that_is_doubted_while_the_rate_holds_keeps_its_moment(shop: U
     assert judged(mine, chain, "0xa") == ("paid", 1, 10)
 
 
-def test_a_payment_of_which_a_quote_was_let_go_is_judged_by_its_block(shop: UUID, chain: Chain) -> None:
+def test_a_payment_that_released_its_quote_is_judged_by_its_block(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     halve()
     look(mine, sight(mine, "0xa"))
@@ -144,8 +144,8 @@ def test_a_payment_of_which_a_quote_was_let_go_is_judged_by_its_block(shop: UUID
     assert judged(mine, chain, "0xa") == ("check", 2, 20)
 
 
-def test_a_payment_that_is_doubted_and_soon_again_later_holds_the_later_quote(shop: UUID, chain: Chain) -> None:
-    """It let the first quote go without a look that saw it: its rate ran out."""
+def test_a_payment_soon_again_after_its_rate_expired_holds_the_later_quote(shop: UUID, chain: Chain) -> None:
+    """It released the first quote between two looks, when its rate expired."""
     mine = invoice(shop)
     halve()
     look(mine, sight(mine, "0xa"))
@@ -177,7 +177,7 @@ def test_a_payment_that_was_soon_in_time_stays_in_time(
     assert judged(mine, chain, "0xa") == ("paid", 4, 10)
 
 
-def test_a_payment_that_let_its_quote_go_in_a_look_is_in_time_by_its_block(shop: UUID, chain: Chain) -> None:
+def test_a_payment_that_released_its_quote_in_a_look_is_in_time_by_its_block(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=1)
     look(mine, sight(mine, "0xa"))
@@ -189,7 +189,7 @@ def test_a_payment_that_let_its_quote_go_in_a_look_is_in_time_by_its_block(shop:
     assert judged(mine, chain, "0xa")[0] == "wrong_amount"
 
 
-def test_a_payment_that_was_seen_while_another_held_the_quote_holds_it_too(shop: UUID, chain: Chain) -> None:
+def test_a_payment_seen_while_another_held_the_quote_holds_it_too(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     halve()
     pass_time(60)
@@ -204,7 +204,7 @@ def test_a_payment_that_was_seen_while_another_held_the_quote_holds_it_too(shop:
     assert judged(mine, chain, "0xb") == ("paid", 1, 10)
 
 
-def test_a_payment_that_was_seen_without_a_rate_holds_the_last_quote(shop: UUID, chain: Chain) -> None:
+def test_a_payment_seen_without_a_rate_holds_the_last_quote(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop, lifetime_s=43_200)
     keep_rates(USD=1, USDT=None)
     pass_time(900 * 2 + 3_600)
@@ -218,8 +218,8 @@ def test_a_payment_that_was_seen_without_a_rate_holds_the_last_quote(shop: UUID,
     assert judged(mine, chain, "0xa", whole=5) == ("check", 1, 10)
 
 
-def test_a_replacement_holds_the_quote_that_begins_with_it(shop: UUID, chain: Chain) -> None:
-    """Or a buyer who replaces his payment again and again keeps one price for as long as the invoice lives."""
+def test_a_replacement_holds_the_quote_of_its_own_beginning(shop: UUID, chain: Chain) -> None:
+    """Otherwise a buyer who replaces a payment repeatedly would keep one price for the invoice's whole life."""
     mine = invoice(shop)
     halve()
     look(mine, sight(mine, "0xa", spends="0xf"))
@@ -232,7 +232,7 @@ def test_a_replacement_holds_the_quote_that_begins_with_it(shop: UUID, chain: Ch
     assert judged(mine, chain, "0xb") == ("check", 2, 20)
 
 
-def test_a_replaced_payment_that_comes_back_holds_the_quote_of_then(shop: UUID, chain: Chain) -> None:
+def test_a_replaced_payment_that_returns_holds_the_quote_of_its_return(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     halve()
     look(mine, sight(mine, "0xa", spends="0xf"))
@@ -246,8 +246,8 @@ def test_a_replaced_payment_that_comes_back_holds_the_quote_of_then(shop: UUID, 
     assert judged(mine, chain, "0xa") == ("check", 2, 20)
 
 
-def test_a_payment_that_a_block_has_is_not_doubted(shop: UUID, chain: Chain) -> None:
-    """A look that began before the block was scanned finds it in no pool; it holds its quote until it is settled."""
+def test_a_payment_in_a_block_is_not_doubted(shop: UUID, chain: Chain) -> None:
+    """A look that began before the scan finds it in no pool; it holds its quote until it is settled."""
     mine = invoice(shop)
     halve()
     look(mine, sight(mine, "0xa"))
@@ -258,8 +258,8 @@ def test_a_payment_that_a_block_has_is_not_doubted(shop: UUID, chain: Chain) -> 
     assert in_force(mine) == (1, 10)
 
 
-def test_a_look_leaves_the_payments_of_a_locked_invoice_to_the_next(shop: UUID, chain: Chain) -> None:
-    """A page of ends keeps its invoices for seconds; the rest of the look is noted meanwhile."""
+def test_a_look_leaves_payments_of_a_locked_invoice_to_the_next(shop: UUID, chain: Chain) -> None:
+    """A page of endings locks its invoices for seconds; the rest of the look is recorded meanwhile."""
     busy, free = invoice(shop), invoice(shop)
     look(busy, sight(busy, "0xa"), sight(busy, "0xlost"))
     ours = sightings._Awaited(ETHEREUM)
@@ -294,7 +294,7 @@ def test_a_lost_payment_of_a_locked_invoice_stays_lost(shop: UUID, chain: Chain)
 
 @dataclass
 class _Pool:
-    """The pools of a random history: each transaction with its coin, and whether it is about to be included."""
+    """The pools of a random history: each transaction with its coin, and whether it is soon included."""
 
     chance: random.Random
     waiting: dict[str, tuple[str, bool]] = field(default_factory=dict)
@@ -302,7 +302,7 @@ class _Pool:
     count: int = 0
 
     def change(self) -> None:
-        """Let one thing happen: a payment, a replacement, another fee, a loss, or a return."""
+        """Make one random event: a payment, a replacement, another fee, a loss, or a return."""
         action = self.chance.choice(["pay", "replace", "soon", "soon", "lose", "back", "nothing"])
         if action == "pay" and len(self.waiting) < 3:
             self._add(f"0xcoin{self.count}")
@@ -328,7 +328,7 @@ class _Pool:
 
 
 def check_pools(seed: int, shop: UUID, chain: Chain, steps: int) -> None:
-    """Compare the page with the judgement, if a block has one of the payments now, after a random history."""
+    """Compare page and judgement after a random history, as if a block included one of the payments now."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     mine = invoice(shop, lifetime_s=7_200)
     pool, price = _Pool(chance), 1
@@ -367,5 +367,5 @@ def test_the_page_shows_the_price_that_a_payment_is_judged_by(seed: int, shop: U
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(100, 400))
-def test_so_it_is_in_many_pools(seed: int, shop: UUID, chain: Chain) -> None:
+def test_page_and_judgement_agree_in_many_histories(seed: int, shop: UUID, chain: Chain) -> None:
     check_pools(seed, shop, chain, 1 + seed % 12)

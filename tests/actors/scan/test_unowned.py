@@ -1,4 +1,4 @@
-"""What comes to an address that was given out to nobody, where money lies in coins."""
+"""Coins that come to a pool address without an owner, on networks of coins."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HELD: Final = Account(GATEWAY, CUSTODY, "ETH", "ethereum")
 
 @pytest.fixture
 def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
-    """Two providers of a chain of coins, and an address of the pool that was given out to nobody."""
+    """Two providers of a chain of coins, and a pool address without an owner."""
     del database
     other = replace(families.TRAITS["evm"], claim=cast("Any", "coins"), has_sender=False)
     monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": other}))
@@ -82,7 +82,7 @@ def free_units() -> int:
     return coins.free_units("ethereum", "ETH", depth=ETHEREUM.maturity)
 
 
-def test_a_payment_to_nobodys_address_is_agreed_on_by_its_own_address_and_booked(chain: PaperReader) -> None:
+def test_a_payment_to_an_unowned_address_is_booked_once_two_providers_agree(chain: PaperReader) -> None:
     chain.mine(to(FREE), to(HOT, txid="0xtop"))
     mature(chain)
     assert rows("SELECT DISTINCT doubted_for FROM treasury_topups") == [("unpriced",)]
@@ -96,7 +96,7 @@ def test_a_payment_to_nobodys_address_is_agreed_on_by_its_own_address_and_booked
     assert_sound()
 
 
-def test_what_one_provider_invents_at_nobodys_address_is_neither_booked_nor_spent(chain: PaperReader) -> None:
+def test_an_invented_payment_to_an_unowned_address_is_neither_booked_nor_spent(chain: PaperReader) -> None:
     chain.invented = ("0xaa",)
     chain.mine(to(FREE))
     mature(chain)
@@ -107,7 +107,7 @@ def test_what_one_provider_invents_at_nobodys_address_is_neither_booked_nor_spen
     assert nets_of(OWNED, NOBODYS, HELD) == [0, 0, 0]
 
 
-def test_what_is_nobodys_is_said_once_held_and_never_sold(chain: PaperReader) -> None:
+def test_an_unowned_coin_is_logged_once_held_and_never_sold(chain: PaperReader) -> None:
     chain.providers = 1
     with structlog.testing.capture_logs() as logs:
         chain.mine(to(FREE), to(HOT, txid="0xtop"))
@@ -120,14 +120,14 @@ def test_what_is_nobodys_is_said_once_held_and_never_sold(chain: PaperReader) ->
         }
     ]  # fmt: skip
     assert statuses() == [("0xaa", "booked", "unowned"), ("0xtop", "booked", "transfer")]
-    # It is in custody, as the chain has it, and conversions sell the other one alone.
+    # It is in custody, as on the chain, and conversions sell only the other one.
     assert nets_of(OWNED, NOBODYS, HELD) == [UNITS, UNITS, -2 * UNITS]
     assert conversion.owned_units("ETH") == UNITS
     assert liquidity.owed() == {"ETH": UNITS}
     assert_sound()
 
 
-def test_a_reorg_takes_back_what_was_nobodys(chain: PaperReader) -> None:
+def test_a_reorg_reverses_an_unowned_coin(chain: PaperReader) -> None:
     chain.providers = 1
     chain.mine(to(FREE))
     mature(chain)
@@ -140,7 +140,7 @@ def test_a_reorg_takes_back_what_was_nobodys(chain: PaperReader) -> None:
     assert_sound()
 
 
-def test_an_address_whose_owner_is_gone_is_nobodys(chain: PaperReader) -> None:
+def test_an_address_with_a_missing_owner_counts_as_unowned(chain: PaperReader) -> None:
     chain.providers = 1
     execute(
         "INSERT INTO address_owners (family, ordinal, owner_kind, owner_id)"
@@ -152,7 +152,7 @@ def test_an_address_whose_owner_is_gone_is_nobodys(chain: PaperReader) -> None:
 
 
 def forgotten(chain: PaperReader) -> InvoiceRow:
-    """Return an invoice that was paid, in a deep block, while the database did not know whose its address is."""
+    """Return an invoice paid in a deep block while its address had no owner in the database."""
     chain.providers = 1
     made = invoice()
     execute("DELETE FROM address_owners WHERE owner_id = %s", (made.id,))
@@ -169,7 +169,7 @@ def remember(made: InvoiceRow) -> None:
 
 
 def read_again(chain: PaperReader) -> list[Any]:
-    """Read the block that paid it again, and return the log's words of what changed its owner."""
+    """Read the paying block again; return the log's changes of owners."""
     with structlog.testing.capture_logs() as logs:
         for height in range(2, chain.tip + 1):
             reread(CTX, ETHEREUM, cast("Reader", chain), height)
@@ -185,7 +185,7 @@ def test_a_coin_whose_owner_is_found_later_is_booked_once(chain: PaperReader, or
     made = forgotten(chain)
     assert statuses() == [("0xaa", "booked", "unowned")]
     if origin == "transfer":
-        # As a gateway booked it that did not tell nobody's coin from its own yet.
+        # As booked by a gateway of a version before unowned coins.
         assert unowned.keep(unowned.listing(limit=1)[0])
         execute("UPDATE treasury_topups SET origin = 'transfer'")
     remember(made)
@@ -196,7 +196,7 @@ def test_a_coin_whose_owner_is_found_later_is_booked_once(chain: PaperReader, or
     assert_sound()
 
 
-def test_a_coin_that_is_not_booked_yet_changes_its_owner_too(chain: PaperReader) -> None:
+def test_an_unbooked_coin_changes_its_owner_too(chain: PaperReader) -> None:
     made = forgotten(chain)
     execute("UPDATE treasury_topups SET doubted_for = NULL")
     chain.mine(to(made.address, txid="0xbb"))
@@ -208,7 +208,7 @@ def test_a_coin_that_is_not_booked_yet_changes_its_owner_too(chain: PaperReader)
     assert_sound()
 
 
-def test_a_coin_that_an_operator_kept_stays_the_gateways(chain: PaperReader) -> None:
+def test_a_coin_kept_by_an_operator_stays_the_gateways(chain: PaperReader) -> None:
     made = forgotten(chain)
     assert unowned.keep(unowned.listing(limit=1)[0])
     remember(made)
@@ -218,7 +218,7 @@ def test_a_coin_that_an_operator_kept_stays_the_gateways(chain: PaperReader) -> 
 
 
 def read_anew(chain: PaperReader, above: int) -> list[Any]:
-    """Move the scan back and let it read on; return what it logged as unowned."""
+    """Move the scan back and let it read on; return the coins that it logged as unowned."""
     with structlog.testing.capture_logs() as logs:
         rewind(CTX, ETHEREUM, cast("Reader", chain), above, is_forced=True)
         assert {status for _, status, _ in statuses()} == {"reversed"}
@@ -227,7 +227,7 @@ def read_anew(chain: PaperReader, above: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("is_remembered", [True, False])
-def test_a_coin_that_an_operator_kept_stays_kept_after_a_rewind(chain: PaperReader, *, is_remembered: bool) -> None:
+def test_a_coin_kept_by_an_operator_stays_kept_after_a_rewind(chain: PaperReader, *, is_remembered: bool) -> None:
     made = forgotten(chain)
     (held,) = unowned.listing(limit=1)
     assert unowned.keep(held)
@@ -242,8 +242,8 @@ def test_a_coin_that_an_operator_kept_stays_kept_after_a_rewind(chain: PaperRead
     assert_sound()
 
 
-def test_a_stalled_rewind_leaves_what_the_scan_has_read_again(chain: PaperReader) -> None:
-    """The worker takes the operator's list back and reads on before the operator's process begins with it."""
+def test_a_stalled_rewind_keeps_coins_that_the_scan_has_read_again(chain: PaperReader) -> None:
+    """The worker reverses the operator's list and reads on before the operator's process begins with it."""
     made = forgotten(chain)
     (held,) = unowned.listing(limit=1)
     with pytest.MonkeyPatch.context() as patch:
@@ -271,7 +271,7 @@ def test_a_return_from_the_cold_address_stays_one_after_a_rewind(chain: PaperRea
     assert_sound()
 
 
-def test_a_deposit_whose_owner_is_gone_becomes_no_topup(chain: PaperReader) -> None:
+def test_a_deposit_with_a_missing_owner_becomes_no_top_up(chain: PaperReader) -> None:
     made = forgotten(chain)
     remember(made)
     read_again(chain)

@@ -1,4 +1,4 @@
-"""Deposits that one provider alone is not believed for, over real nodes of which some lie."""
+"""Deposits that need a second provider, over real nodes of which some lie."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Start = Callable[..., World]
 
 @pytest.fixture
 def start(start: Start) -> Start:
-    """Begins scans, by two providers unless told otherwise."""
+    """Begin scans, by two providers by default."""
     return lambda providers=2, **env: start(providers, **env)
 
 
@@ -48,7 +48,7 @@ def shown(of: InvoiceRow | WalletRow) -> list[str]:
 
 
 def invent(world: World, to: str, units: int) -> None:
-    """Let the first provider show a transfer of USDT that there never was."""
+    """Let the first provider show a transfer of USDT that does not exist."""
     height = world.mine()
     block_hash = world.node.ask("eth_getBlockByNumber", hex(height), False)["hash"]
     log = {
@@ -69,27 +69,27 @@ def invent(world: World, to: str, units: int) -> None:
 
 
 def again(world: World) -> None:
-    """Let the next attempt be due, and make it."""
+    """Make the next attempt due, and run it."""
     world.pass_time(400)
     execute("UPDATE rates SET quoted_at = app_now()")
     world.witness()
 
 
-def test_below_the_threshold_one_provider_is_believed(start: Start) -> None:
+def test_below_the_threshold_one_provider_is_enough(start: Start) -> None:
     world = start(QUORUM_USD="11")
 
     assert world.status(paid(world)) == "paid"
     assert rows("SELECT 1 FROM deposit_quorums") == []
 
 
-def test_from_the_threshold_on_a_deposit_waits_for_a_second_opinion_while_the_scan_goes_on(start: Start) -> None:
+def test_from_the_threshold_on_a_deposit_waits_for_a_witness_while_the_scan_continues(start: Start) -> None:
     world = start(QUORUM_USD="10")
     mine = paid(world)
 
     assert (world.status(mine), shown(mine)) == ("check", ["awaiting_quorum"])
     assert world.cursor()[0] == world.node.height()
     assert [(network, count) for network, count, _ in quorum.waiting()] == [("ethereum", 1)]
-    # Nor does anybody else who settles the invoice confirm it meanwhile.
+    # Nor does another settlement of the invoice confirm it meanwhile.
     world.settle(mine)
     assert shown(mine) == ["awaiting_quorum"]
 
@@ -98,8 +98,8 @@ def test_from_the_threshold_on_a_deposit_waits_for_a_second_opinion_while_the_sc
     assert quorum.waiting() == []
 
 
-def test_the_depth_of_a_guarded_deposit_takes_two_providers_too(start: Start) -> None:
-    """Both have the payment. The blocks upon it are one provider's own, and the other has others there."""
+def test_a_guarded_deposits_depth_needs_two_providers_too(start: Start) -> None:
+    """Both have the payment. The blocks above it are one provider's own; the other one has different blocks."""
     world = start(QUORUM_USD="10")
     mine = world.invoice()
     world.pay(mine)
@@ -120,7 +120,7 @@ def test_the_depth_of_a_guarded_deposit_takes_two_providers_too(start: Start) ->
     assert world.status(mine) == "paid"
 
 
-def test_one_whose_payment_is_agreed_on_is_asked_about_again_at_its_last_confirmation(start: Start) -> None:
+def test_an_agreed_deposit_is_checked_again_at_its_last_confirmation(start: Start) -> None:
     world = start(QUORUM_USD="10")
     mine = world.invoice()
     world.pay(mine)
@@ -137,7 +137,7 @@ def test_one_whose_payment_is_agreed_on_is_asked_about_again_at_its_last_confirm
     assert world.status(mine) == "paid"
 
 
-def test_coin_gets_its_second_opinion_too(start: Start) -> None:
+def test_coin_needs_a_witness_too(start: Start) -> None:
     world = start(QUORUM_USD="0")
     mine = world.coin_invoice()
     world.pay(mine, ETHER, currency="ETH")
@@ -149,13 +149,13 @@ def test_coin_gets_its_second_opinion_too(start: Start) -> None:
     assert world.status(mine) == "paid"
 
 
-def test_a_lone_provider_has_nobody_to_ask(start: Start) -> None:
+def test_a_single_provider_needs_no_witness(start: Start) -> None:
     world = start(1, QUORUM_USD="0")
 
     assert world.status(paid(world)) == "paid"
 
 
-def test_the_same_address_twice_is_no_second_provider(start: Start, database: str) -> None:
+def test_the_same_address_twice_is_not_a_second_provider(start: Start, database: str) -> None:
     world = start(1, QUORUM_USD="0")
     url = world.providers[0].url
     env = {"ENVIRONMENT": "development", "DATABASE_URL": database, "REDIS_URL": "redis://127.0.0.1:1/0"}
@@ -167,7 +167,7 @@ def test_the_same_address_twice_is_no_second_provider(start: Start, database: st
 @pytest.mark.parametrize(
     "failure", [DOWN, Raw(status=429), Raw(b"<html>")], ids=["hangs up", "too many requests", "html"]
 )
-def test_a_second_provider_that_fails_keeps_the_deposit_waiting(start: Start, failure: Raw) -> None:
+def test_a_failing_second_provider_keeps_the_deposit_waiting(start: Start, failure: Raw) -> None:
     world = start(QUORUM_USD="10")
     mine = paid(world)
     world.providers[1].failure = failure
@@ -196,7 +196,7 @@ def test_an_altered_amount_is_never_credited(start: Start) -> None:
     assert one("SELECT problem FROM deposit_quorums") == ("1 of 2 providers agree, 1 tell otherwise",)
 
 
-def test_two_who_agree_on_another_amount_win_over_one(start: Start) -> None:
+def test_two_providers_with_another_amount_outvote_one(start: Start) -> None:
     world = start(3, QUORUM_USD="10")
     world.providers[0].alter_amounts(1000)
     mine = paid(world)
@@ -210,7 +210,7 @@ def test_two_who_agree_on_another_amount_win_over_one(start: Start) -> None:
     assert (shown(mine), world.status(mine)) == (["credited"], "paid")
 
 
-def test_two_who_agree_on_another_recipient_win_over_one(start: Start) -> None:
+def test_two_providers_with_another_recipient_outvote_one(start: Start) -> None:
     world = start(3, QUORUM_USD="10")
     mine, liars = wallet(world.shop), world.invoice()
     world.providers[0].alter_recipient(liars.address)
@@ -224,7 +224,7 @@ def test_two_who_agree_on_another_recipient_win_over_one(start: Start) -> None:
     assert (shown(liars), shown(mine)) == ([], ["credited"])
 
 
-def test_what_was_agreed_on_is_not_taken_back(start: Start) -> None:
+def test_an_agreed_deposit_is_not_reversed(start: Start) -> None:
     world = start(QUORUM_USD="10")
     paid(world)
     [asked] = quorum.due("ethereum", confirmations=2, limit=10)
@@ -248,7 +248,7 @@ def test_an_invented_deposit_is_never_credited(start: Start) -> None:
     assert (shown(mine), world.credited()) == (["awaiting_quorum"], 0)
 
 
-def test_two_of_three_are_enough(start: Start) -> None:
+def test_two_of_three_providers_are_enough(start: Start) -> None:
     world = start(3, QUORUM_USD="10")
     mine = paid(world)
     world.providers[1].lies["eth_getTransactionReceipt"] = None
@@ -257,7 +257,7 @@ def test_two_of_three_are_enough(start: Start) -> None:
     assert world.status(mine) == "paid"
 
 
-def test_two_against_two_are_not(start: Start) -> None:
+def test_two_against_two_providers_are_not_enough(start: Start) -> None:
     world = start(4, QUORUM_USD="10")
     mine = paid(world)
     for provider in world.providers[2:]:
@@ -280,7 +280,7 @@ def test_small_deposits_share_an_hourly_budget(start: Start) -> None:
     assert world.status(paid(world)) == "paid"
 
 
-def test_what_cannot_be_priced_needs_a_second_opinion(start: Start) -> None:
+def test_a_deposit_without_a_price_needs_a_witness(start: Start) -> None:
     world = start(QUORUM_USD="1000")
     execute("UPDATE rates SET quoted_at = app_now() - interval '1 day'")
 
@@ -288,7 +288,7 @@ def test_what_cannot_be_priced_needs_a_second_opinion(start: Start) -> None:
     assert one("SELECT reason FROM deposit_quorums") == ("unpriced",)
 
 
-def test_a_deposit_that_a_reorg_brought_back_is_witnessed_anew(start: Start) -> None:
+def test_a_deposit_returning_after_a_reorg_is_witnessed_again(start: Start) -> None:
     world = start(QUORUM_USD="10")
     mine = world.invoice()
     txid, raw = world.signed(mine.address.lower(), USDT_UNITS)
@@ -306,7 +306,7 @@ def test_a_deposit_that_a_reorg_brought_back_is_witnessed_anew(start: Start) -> 
     world.assert_sound()
 
 
-def test_an_opinion_about_a_block_that_is_gone_counts_for_nothing(start: Start) -> None:
+def test_a_witness_of_a_replaced_block_does_not_count(start: Start) -> None:
     world = start(QUORUM_USD="10")
     paid(world)
     [asked] = quorum.due("ethereum", confirmations=2, limit=10)

@@ -1,6 +1,6 @@
-"""A gateway's chain actors over real nodes, step by step: a database, an anvil a network, and a provider that may lie.
+"""A gateway's chain actors over real nodes, step by step: a database, an anvil a network, and a lying provider.
 
-Nothing runs by itself: a test mines, and lets the actors take their steps.
+Nothing runs by itself: a test mines, and runs the actors' steps.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class World:
 
     @contextlib.contextmanager
     def served_by(self, count: int = 1) -> Iterator[World]:
-        """Put so many providers between node and gateway, and let the scan begin."""
+        """Put a number of providers between node and gateway, and let the scan begin."""
         with contextlib.ExitStack() as stack:
             self.providers = [
                 stack.enter_context(LyingRpc(self.node.url, key=f"provider-{number}")) for number in range(count)
@@ -71,7 +71,7 @@ class World:
             yield self
 
     def reconfigure(self) -> None:
-        """Begin as a process does, with the settings of now."""
+        """Begin as a process does, with the present settings."""
         context.configure(
             load_settings(
                 {
@@ -92,7 +92,7 @@ class World:
         return self.node.mine()
 
     def signed(self, to: str, units: int, *, currency: str = "USDT") -> tuple[str, str]:
-        """Return (id, raw bytes) of a transfer that is not sent yet; the bytes survive any reorg."""
+        """Return (id, raw bytes) of an unsent transfer; the bytes survive any reorg."""
         contract = CATALOGUE.pairs[currency, self.network.code].contract
         spend = sign_spend(
             plan_spend(to=to, units=units, contract=contract),
@@ -105,7 +105,7 @@ class World:
         return spend.txid, "0x" + spend.raw.hex()
 
     def pay(self, to: InvoiceRow | WalletRow, units: int = USDT_UNITS, *, currency: str = "USDT") -> str:
-        """Send a transfer to an invoice, to be mined; returns its id."""
+        """Send a transfer to an invoice, to be mined; return its id."""
         txid, raw = self.signed(to.address.lower(), units, currency=currency)
         assert self.node.ask("eth_sendRawTransaction", raw) == txid
         return txid
@@ -150,16 +150,16 @@ class World:
         self.poll()
 
     def advance(self, blocks: int = 1) -> None:
-        """Mine so many blocks, and scan them."""
+        """Mine a number of blocks, and scan them."""
         self.mine(blocks)
         self.catch_up()
 
     def confirm(self) -> None:
-        """Bury what was mined last as deep as it is credited, and scan it."""
+        """Bury the last mined transactions to their confirmations, and scan."""
         self.advance(self.network.confirmations - 1)
 
     def confirm_sent(self) -> None:
-        """Mine what was sent, and confirm it."""
+        """Mine the sent transactions, and confirm them."""
         self.mine()
         self.confirm()
 
@@ -181,7 +181,7 @@ class World:
         self.node.ask("evm_increaseTime", hex(seconds))
         reach_head()
 
-    # What came of it ---------------------------------------------------------------------------------------
+    # Results -----------------------------------------------------------------------------------------------
 
     def cursor(self) -> tuple[int, str]:
         found = cursors.read(self.network.code)
@@ -199,7 +199,7 @@ class World:
         return rows(f"SELECT {wanted} FROM deposits ORDER BY detected_at, id")
 
     def credited(self, currency: str = "USDT") -> int:
-        """Return how much of a coin the shop was ever given and still has, net."""
+        """Return the sum of a coin that the shop was ever given and still has, net."""
         held = holdings(self.shop).get(currency, {})
         return held.get("available", 0) + held.get("maturing", 0) - held.get("debt", 0)
 

@@ -1,4 +1,4 @@
-"""A gateway that spends."""
+"""Provides a gateway that spends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld
 
 @pytest.fixture
 def paper(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> Callable[..., PaperSpender]:
-    """Let the network's family claim otherwise."""
+    """Give the network's family another claim."""
 
     def make(claim: Claim, *, outputs_max: int = 1, in_flight_max: int = 64, gather_s: int = 0) -> PaperSpender:
         traits = replace(

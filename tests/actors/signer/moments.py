@@ -1,4 +1,4 @@
-"""Lets others act while the signer is in the middle of a step."""
+"""Runs other work while the signer is in the middle of a step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from core.logs import checkpoints
 
 
 def once(label: str, act: Callable[[], object]) -> None:
-    """Do something the first time that a label is reached."""
+    """Run work the first time that a label is reached."""
     done: list[str] = []
 
     def hear(reached: str) -> None:

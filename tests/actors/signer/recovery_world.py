@@ -1,4 +1,4 @@
-"""A gateway whose database can lose its last commits, over a real node: payouts are paid, then an old copy is back."""
+"""A gateway over a real node whose database loses its last commits: payouts are paid, then an old copy is back."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RecoveryWorld(TreasuryWorld):
         self._recipients = (f"0x{number:040x}" for number in count(0xABC000))
 
     def opened(self, *, gas_wei: int = 5 * 10**18) -> Iterator[RecoveryWorld]:
-        """As TreasuryWorld.opened(), and a thousand USDT are the shop's."""
+        """As TreasuryWorld.opened(), with a thousand USDT for the shop."""
         for _ in super().opened(gas_wei=gas_wei):
             self.send(self.hot, RICH * 10**6)
             self.mine()
@@ -54,7 +54,7 @@ class RecoveryWorld(TreasuryWorld):
         return next(self._recipients)
 
     def order(self, order_id: str, to: str, amount: str = "10", *, shop: Any = None) -> PayoutRow:
-        """Order a payout as the API does; a repeat returns the first."""
+        """Order a payout as the API does; a repetition returns the first."""
         body = CreatePayout(
             currency="USDT", network=self.network.code, address=to, amount=amount, order_id=order_id, is_subtract=True
         )
@@ -68,7 +68,7 @@ class RecoveryWorld(TreasuryWorld):
         return found
 
     def sign(self, times: int = 1) -> None:
-        """Let the signer take a step, with everything due."""
+        """Run the signer's step, with everything due."""
         for _ in range(times):
             execute("UPDATE payouts SET due_at = app_now() WHERE status = 'approved'")
             self.watch()
@@ -81,7 +81,7 @@ class RecoveryWorld(TreasuryWorld):
         return self.reread(made)
 
     def settle_payouts(self) -> None:
-        """Mine what was sent and bury it as deep as payouts are confirmed."""
+        """Mine the sent transactions and bury them to their confirmations."""
         self.advance(self.network.confirmations)
         self.sign(2)
 
@@ -91,13 +91,13 @@ class RecoveryWorld(TreasuryWorld):
         return found
 
     def arrived(self, to: str) -> int:
-        """Return how many whole USDT somebody holds."""
+        """Return an address's whole USDT."""
         return self.tokens(to) // 10**6
 
     # The database ------------------------------------------------------------------------------------------
 
     def copy(self) -> str:
-        """Copy the database as it is: the backup. Returns its address."""
+        """Copy the database as a backup; return its address."""
         name = self._database.rsplit("/", 1)[1]
         copied = f"{name}_copy_{next(self._copies)}"
         base.close()
@@ -107,16 +107,16 @@ class RecoveryWorld(TreasuryWorld):
         return self._database.rsplit("/", 1)[0] + "/" + copied
 
     def restore(self, database: str) -> None:
-        """Go on with another database, in a process that knows nothing."""
+        """Continue with another database, in a process that knows nothing."""
         self._database = database
         base.connect(database)
         self.reconfigure()
 
     def another_timeline(self) -> None:
-        """Let the database be a promoted standby's."""
+        """Make the database a promoted standby's."""
         execute("UPDATE database_marks SET timeline = '00000000'")
 
-    # What came of it ---------------------------------------------------------------------------------------
+    # Results -----------------------------------------------------------------------------------------------
 
     def stopped(self) -> str:
         found = signing.read(self.network.code)
@@ -132,7 +132,7 @@ class RecoveryWorld(TreasuryWorld):
         return int(rows(f"SELECT count(*) FROM {table}")[0][0])
 
     def gas_missing(self) -> int:
-        """Return how much gas coin the hot wallet lacks by the last comparison."""
+        """Return the gas coin that the hot wallet lacks by the last comparison."""
         found = rows(
             "SELECT expected_units - chain_units FROM reconciliations WHERE place = 'hot' AND currency = 'ETH'"
         )
@@ -143,7 +143,7 @@ class RecoveryWorld(TreasuryWorld):
 
 
 def with_admin(url: str, *commands: sql.Composable) -> None:
-    """Run commands that no transaction may hold."""
+    """Run commands that a transaction may not hold."""
     session = psycopg2.connect(url.rsplit("/", 1)[0] + "/postgres")
     session.autocommit = True
     try:

@@ -1,4 +1,4 @@
-"""Approved payouts become one transfer each, whatever dies, answers late, changes meanwhile or is said twice."""
+"""Each approved payout becomes one transfer, despite crashes, late answers, changes and repetition."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HALF_AN_HOUR_S = 1_800
 
 
 class Killed(BaseException):
-    """Ends a step as a kill would: no handler of errors sees it."""
+    """Ends a step like a kill: no error handler sees it."""
 
 
 def die() -> None:
@@ -58,7 +58,7 @@ def test_an_approved_payout_is_paid_once_and_leaves_the_books(world: SpendWorld)
     world.step()
     sent = world.payout(order)
     assert (sent.status, sent.txid) == ("sent", world.spend(order).txid)
-    assert world.count("sanction_verdicts") == 0, "no oracle is named, and none is asked"
+    assert world.count("sanction_verdicts") == 0, "no oracle is configured, and none is asked"
     world.advance()
     mined = world.payout(order)
     assert (mined.status, mined.block_height, mined.confirmations) == ("sent", 101, 1)
@@ -74,7 +74,7 @@ def test_an_approved_payout_is_paid_once_and_leaves_the_books(world: SpendWorld)
     assert net_of(Account(GATEWAY, CUSTODY, "ETH", "ethereum")) == gas
 
 
-def test_a_payout_is_not_paid_for_before_it_is_deep_enough(world: SpendWorld) -> None:
+def test_a_payout_is_not_confirmed_before_its_depth(world: SpendWorld) -> None:
     order = world.order()
     world.step()
     world.advance(world.network.confirmations - 1)
@@ -84,8 +84,8 @@ def test_a_payout_is_not_paid_for_before_it_is_deep_enough(world: SpendWorld) ->
     assert world.payout(order).status == "confirmed"
 
 
-def test_a_block_that_the_scan_knows_otherwise_confirms_nothing(world: SpendWorld) -> None:
-    """A node that lags on a branch of its own must not make a payout paid."""
+def test_a_block_that_the_scan_has_otherwise_confirms_nothing(world: SpendWorld) -> None:
+    """A node that lags on a branch of its own must not confirm a payout."""
     order = world.order()
     world.step()
     world.mine(world.network.confirmations)
@@ -94,7 +94,7 @@ def test_a_block_that_the_scan_knows_otherwise_confirms_nothing(world: SpendWorl
     assert world.payout(order).status == "sent"
 
 
-def test_coin_is_paid_like_tokens(world: SpendWorld) -> None:
+def test_coin_is_paid_like_a_token(world: SpendWorld) -> None:
     shop = world.shop(10 * USDT, "ETH")
     order = world.order(shop, currency="ETH", units=USDT)
     world.step()
@@ -103,17 +103,17 @@ def test_coin_is_paid_like_tokens(world: SpendWorld) -> None:
     assert world.chain.funds[order.address, None] == USDT
 
 
-def test_the_units_sent_are_the_tokens_own(world: SpendWorld) -> None:
+def test_the_sent_units_are_the_tokens_own(world: SpendWorld) -> None:
     order = world.order(units=12_345_678 * 10**12)
     world.step()
     world.mine()
     assert world.chain.funds[order.address, world.token] == 12_345_678
 
 
-# Twice --------------------------------------------------------------------------------------------------------------
+# Repetition ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_doorbell_that_rings_again_pays_nothing_twice(world: SpendWorld) -> None:
+def test_a_repeated_notification_pays_nothing_twice(world: SpendWorld) -> None:
     orders = [world.order() for _ in range(3)]
     world.step(5)
     world.mine()
@@ -124,8 +124,8 @@ def test_a_doorbell_that_rings_again_pays_nothing_twice(world: SpendWorld) -> No
     assert world.count("spends") == 3
 
 
-def test_two_steps_at_one_time_make_one_spend(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even without the lock that keeps steps apart: the payout's own row decides."""
+def test_two_concurrent_steps_make_one_spend(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even without the lock that separates steps, the payout's own row decides."""
     orders = [world.order() for _ in range(3)]
     monkeypatch.setattr(network_ticks, "single_flight", lambda _name: contextlib.nullcontext(enter_result=True))
 
@@ -141,7 +141,7 @@ def test_two_steps_at_one_time_make_one_spend(world: SpendWorld, monkeypatch: py
     assert {world.payout(order).status for order in orders} == {"confirmed"}
 
 
-def test_only_one_step_of_a_network_is_in_flight(world: SpendWorld) -> None:
+def test_only_one_step_of_a_network_runs_at_a_time(world: SpendWorld) -> None:
     world.order()
     inner: list[int] = []
     once("spending.quoted", lambda: inner.extend(at_once(1, lambda _n: broadcast.broadcast("ethereum")) and [1]))  # type: ignore[arg-type]
@@ -149,11 +149,11 @@ def test_only_one_step_of_a_network_is_in_flight(world: SpendWorld) -> None:
     assert (inner, world.count("spends")) == ([1], 1)
 
 
-# Death in the middle ------------------------------------------------------------------------------------------------
+# Crashes ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("label", ["spending.quoted", "spending.taken", "broadcast.judged", "spending.signed"])
-def test_who_dies_before_the_commit_has_signed_nothing(world: SpendWorld, label: str) -> None:
+def test_a_signer_that_dies_before_the_commit_has_signed_nothing(world: SpendWorld, label: str) -> None:
     order = world.order()
     once(label, die)
     with pytest.raises(Killed):
@@ -168,7 +168,7 @@ def test_who_dies_before_the_commit_has_signed_nothing(world: SpendWorld, label:
 
 
 @pytest.mark.parametrize("label", ["spending.committed", "spending.given", "spending.noted"])
-def test_who_dies_after_the_commit_has_his_bytes_sent_by_others(world: SpendWorld, label: str) -> None:
+def test_the_bytes_of_a_signer_that_dies_after_the_commit_are_sent_by_another(world: SpendWorld, label: str) -> None:
     order = world.order()
     once(label, die)
     with pytest.raises(Killed):
@@ -182,7 +182,7 @@ def test_who_dies_after_the_commit_has_his_bytes_sent_by_others(world: SpendWorl
     assert world.payout(order).txid == signed
 
 
-def test_what_was_included_without_being_noted_is_found(world: SpendWorld) -> None:
+def test_an_included_spend_that_was_not_noted_is_found(world: SpendWorld) -> None:
     order = world.order()
     once("spending.given", die)
     with pytest.raises(Killed):
@@ -195,7 +195,7 @@ def test_what_was_included_without_being_noted_is_found(world: SpendWorld) -> No
 # Nodes --------------------------------------------------------------------------------------------------------------
 
 
-def test_an_answer_lost_after_the_bytes_were_taken_is_no_reason_to_pay_again(world: SpendWorld) -> None:
+def test_an_answer_lost_after_the_bytes_were_taken_does_not_pay_again(world: SpendWorld) -> None:
     order = world.order()
     world.chain.sendings = ["drop"]
     world.step()
@@ -205,7 +205,7 @@ def test_an_answer_lost_after_the_bytes_were_taken_is_no_reason_to_pay_again(wor
     assert (world.paid(order), world.count("spend_attempts"), world.payout(order).status) == (1, 1, "confirmed")
 
 
-def test_bytes_that_nobody_took_or_everybody_lost_are_sent_again(world: SpendWorld) -> None:
+def test_bytes_that_no_node_took_or_all_lost_are_sent_again(world: SpendWorld) -> None:
     order = world.order()
     world.chain.sendings = ["deaf", "lose"]
     world.step(2)
@@ -218,7 +218,7 @@ def test_bytes_that_nobody_took_or_everybody_lost_are_sent_again(world: SpendWor
     assert world.payout(order).status == "confirmed"
 
 
-def test_a_fate_that_nobody_knows_releases_nothing(world: SpendWorld) -> None:
+def test_an_unknown_fate_releases_nothing(world: SpendWorld) -> None:
     order = world.order()
     world.step()
     world.chain.is_silent = True
@@ -230,7 +230,7 @@ def test_a_fate_that_nobody_knows_releases_nothing(world: SpendWorld) -> None:
 
 
 @pytest.mark.parametrize("is_silent", [True, False])
-def test_what_cannot_be_quoted_stays_approved_and_comes_later(world: SpendWorld, *, is_silent: bool) -> None:
+def test_a_payout_without_a_quote_stays_approved_and_is_sent_later(world: SpendWorld, *, is_silent: bool) -> None:
     order = world.order()
     world.chain.is_silent, world.chain.price = is_silent, 10**12
     world.step()
@@ -245,10 +245,8 @@ def test_what_cannot_be_quoted_stays_approved_and_comes_later(world: SpendWorld,
     assert (world.payout(order).status, world.reasons()) == ("sent", [""])
 
 
-def test_a_step_that_has_used_up_its_questions_says_nothing_about_a_payout(
-    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without having waited it is taken up at the next ring."""
+def test_a_step_out_of_queries_writes_no_wait_reason(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next notification takes the payout up without a wait."""
     order = world.order()
     with monkeypatch.context() as step:
         step.setattr(world.chain, "draft", Mock(side_effect=BudgetSpentError("test")))
@@ -257,13 +255,13 @@ def test_a_step_that_has_used_up_its_questions_says_nothing_about_a_payout(
     assert payout_queue.due(world.network, limit=9) == [order.id]
 
 
-def test_a_wallet_that_holds_too_little_leaves_payouts_queued(world: SpendWorld) -> None:
+def test_a_wallet_with_too_little_coin_leaves_payouts_queued(world: SpendWorld) -> None:
     world.chain.funds[world.hot, world.token] = 25 * 10**6
     orders = [world.order() for _ in range(3)]
     world.step()
     assert sorted(world.payout(order).status for order in orders) == ["approved", "sent", "sent"]
 
-    # What waits in no block still stands in the balance; it is spoken for all the same.
+    # Coin that waits for a block is still in the balance, but it is promised.
     world.pass_time(60)
     world.step()
     world.mine()
@@ -279,7 +277,7 @@ def test_a_wallet_that_holds_too_little_leaves_payouts_queued(world: SpendWorld)
     assert [world.paid(order) for order in orders] == [1, 1, 1]
 
 
-def test_gas_that_is_promised_is_not_promised_again(world: SpendWorld) -> None:
+def test_promised_gas_is_not_promised_again(world: SpendWorld) -> None:
     world.chain.funds[world.hot, None] = 21_000 * 20 * 3 // 2
     orders = [world.order() for _ in range(2)]
     world.step()
@@ -289,7 +287,7 @@ def test_gas_that_is_promised_is_not_promised_again(world: SpendWorld) -> None:
 # Failure ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_transfer_without_effect_fails_once_no_reorg_can_change_that(world: SpendWorld) -> None:
+def test_a_transfer_without_effect_fails_once_no_reorg_can_change_it(world: SpendWorld) -> None:
     order = world.order()
     before = world.available(order)
     world.chain.reverting.add(order.address)
@@ -300,13 +298,13 @@ def test_a_transfer_without_effect_fails_once_no_reorg_can_change_that(world: Sp
     world.advance()
     failed = world.payout(order)
     assert (failed.status, failed.error, world.held(order)) == ("failed", "reverted", 0)
-    assert world.available(order) == before + 10 * USDT, "the fee is kept: nobody knows what the chain's would be in it"
-    assert net_of(Account(GATEWAY, GAS, "ETH")) < 0, "the chain took its gas all the same"
+    assert world.available(order) == before + 10 * USDT, "the fee is kept, as it has no quote in the chain's coin"
+    assert net_of(Account(GATEWAY, GAS, "ETH")) < 0, "the chain took its gas nevertheless"
     world.step()
     assert world.count("spends") == 1
 
 
-def test_a_refusal_fails_a_payout_only_when_it_lasts(world: SpendWorld) -> None:
+def test_a_refusal_fails_a_payout_only_if_it_lasts(world: SpendWorld) -> None:
     order = world.order()
     world.chain.refused.add(order.address)
     world.step()
@@ -321,7 +319,7 @@ def test_a_refusal_fails_a_payout_only_when_it_lasts(world: SpendWorld) -> None:
     assert (world.count("spends"), world.chain.sent) == (0, [])
 
 
-def test_a_refusal_that_ends_is_forgotten(world: SpendWorld) -> None:
+def test_a_refusal_that_ends_is_cleared(world: SpendWorld) -> None:
     order = world.order()
     world.chain.refused.add(order.address)
     world.step()
@@ -332,7 +330,7 @@ def test_a_refusal_that_ends_is_forgotten(world: SpendWorld) -> None:
     assert rows("SELECT refused_since FROM payouts") == [(None,)]
 
 
-def test_what_was_refused_before_our_own_wallet_was_does_not_count_afterwards(world: SpendWorld) -> None:
+def test_refusals_from_before_our_wallet_was_refused_do_not_count_afterwards(world: SpendWorld) -> None:
     shop = world.shop()
     refused, paid = world.order(shop), world.order(shop)
     world.chain.refused.add(refused.address)
@@ -354,7 +352,7 @@ def test_what_was_refused_before_our_own_wallet_was_does_not_count_afterwards(wo
     assert (world.payout(refused).status, freezes.listing()) == ("failed", [])
 
 
-def test_what_a_recipient_refuses_of_the_gas_coin_is_never_our_own_wallets_fault(world: SpendWorld) -> None:
+def test_a_recipients_refusal_of_coin_is_never_blamed_on_our_wallet(world: SpendWorld) -> None:
     order = world.order(world.shop(10 * USDT, "ETH"), currency="ETH", units=USDT)
     world.chain.refused.add(order.address)
     world.chain.frozen.add(world.hot)
@@ -364,7 +362,7 @@ def test_what_a_recipient_refuses_of_the_gas_coin_is_never_our_own_wallets_fault
     assert (world.payout(order).status, freezes.listing()) == ("failed", [])
 
 
-def test_while_nobody_tells_whose_fault_a_refusal_is_it_does_not_count(
+def test_a_refusal_does_not_count_while_its_cause_is_unknown(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = world.order()
@@ -377,7 +375,7 @@ def test_while_nobody_tells_whose_fault_a_refusal_is_it_does_not_count(
     assert rows("SELECT refused_since, wait_kind FROM payouts") == [(None, "network")]
 
 
-def test_a_coin_that_left_the_catalogue_is_given_back(world: SpendWorld) -> None:
+def test_a_coin_removed_from_the_catalogue_is_returned(world: SpendWorld) -> None:
     order = world.order(world.shop(currency="AVAX"), currency="AVAX")
     assert CATALOGUE.pair("AVAX", "ethereum") is None
     world.step()
@@ -387,7 +385,7 @@ def test_a_coin_that_left_the_catalogue_is_given_back(world: SpendWorld) -> None
     assert (world.payout(order).status, world.held(order)) == ("failed", 0)
 
 
-def test_what_the_token_cannot_divide_is_given_back(world: SpendWorld) -> None:
+def test_an_amount_too_fine_for_the_token_is_returned(world: SpendWorld) -> None:
     order = world.order(units=10 * USDT + 1)
     world.step()
     assert (world.payout(order).status, world.held(order)) == ("approved", 11 * USDT + 1)
@@ -396,7 +394,7 @@ def test_what_the_token_cannot_divide_is_given_back(world: SpendWorld) -> None:
     assert (world.payout(order).status, world.held(order), world.chain.quoted) == ("failed", 0, [])
 
 
-def test_what_was_signed_meanwhile_does_not_fail(world: SpendWorld) -> None:
+def test_a_payout_signed_meanwhile_does_not_fail(world: SpendWorld) -> None:
     order = world.order()
     world.step()
     with pytest.raises(broadcast._UnsoundError):
@@ -412,7 +410,7 @@ def test_a_blocked_address_fails_at_once(world: SpendWorld, monkeypatch: pytest.
     assert (world.held(order), world.payout(other).status) == (0, "sent")
 
 
-def test_the_oracle_is_asked_once_a_day_and_its_silence_holds_back(
+def test_the_oracle_is_asked_once_a_day_and_its_silence_delays_payouts(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = SpendWorld(database, monkeypatch, ETHEREUM_SANCTIONS_ORACLE="0x" + "40" * 20)
@@ -445,11 +443,11 @@ def test_the_oracle_is_asked_once_a_day_and_its_silence_holds_back(
     assert asked == [good.address]
 
 
-# What changes between the quote and the signature -----------------------------------------------------------------
+# Changes between quote and signature ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scope", ["all", "network", "merchant"])
-def test_a_freeze_after_the_quote_is_in_time(world: SpendWorld, scope: str) -> None:
+def test_a_freeze_after_the_quote_stops_the_signature(world: SpendWorld, scope: str) -> None:
     order = world.order()
     name = {"all": "", "network": "ethereum", "merchant": str(order.merchant_id)}[scope]
     once("spending.quoted", lambda: freezes.freeze(scope, name, reason="test", frozen_by="test"))  # type: ignore[arg-type]
@@ -464,7 +462,7 @@ def test_a_freeze_after_the_quote_is_in_time(world: SpendWorld, scope: str) -> N
     assert world.payout(order).status == "sent"
 
 
-def test_a_freeze_after_the_commit_holds_the_bytes_back(world: SpendWorld) -> None:
+def test_a_freeze_after_the_commit_holds_back_the_bytes(world: SpendWorld) -> None:
     order = world.order()
     once("spending.committed", lambda: freezes.freeze("all", reason="test", frozen_by="test"))
     world.step()
@@ -479,14 +477,14 @@ def test_a_freeze_after_the_commit_holds_the_bytes_back(world: SpendWorld) -> No
     assert (world.payout(order).status, world.paid(order)) == ("confirmed", 1)
 
 
-def test_a_frozen_merchant_holds_up_nobody_else(world: SpendWorld) -> None:
+def test_a_frozen_merchant_delays_no_other(world: SpendWorld) -> None:
     frozen, other = world.order(), world.order()
     freezes.freeze("merchant", str(frozen.merchant_id), reason="test", frozen_by="test")
     world.step()
     assert (world.payout(frozen).status, world.payout(other).status) == ("approved", "sent")
 
 
-def test_a_payout_that_is_cancelled_meanwhile_is_not_paid(world: SpendWorld) -> None:
+def test_a_payout_cancelled_meanwhile_is_not_paid(world: SpendWorld) -> None:
     order = world.order()
 
     def cancel() -> None:
@@ -497,10 +495,10 @@ def test_a_payout_that_is_cancelled_meanwhile_is_not_paid(world: SpendWorld) -> 
     with structlog.testing.capture_logs() as logs:
         world.step()
     assert (world.payout(order).status, world.count("spends"), world.held(order)) == ("cancelled", 0, 0)
-    assert logs == [], "nobody is to look"
+    assert logs == [], "no alarm is raised"
 
 
-def test_a_payout_that_is_cancelled_before_its_turn_is_not_quoted(world: SpendWorld) -> None:
+def test_a_payout_cancelled_before_its_turn_is_not_quoted(world: SpendWorld) -> None:
     first, second = world.order(), world.order()
 
     def cancel() -> None:
@@ -513,7 +511,9 @@ def test_a_payout_that_is_cancelled_before_its_turn_is_not_quoted(world: SpendWo
     assert len(world.chain.quoted) == 1
 
 
-def test_where_no_payout_is_due_no_node_is_asked_what_waits(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_due_payout_no_node_is_asked_for_waiting_transactions(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = Mock()
     monkeypatch.setattr(world.chain, "waiting_counter", asked)
     world.step()
@@ -523,7 +523,7 @@ def test_where_no_payout_is_due_no_node_is_asked_what_waits(world: SpendWorld, m
 @pytest.mark.parametrize(
     "change", ["address = '0x' || repeat('ee', 20)", "to_units = to_units - 10 ^ 12, fee_units = fee_units + 10 ^ 12"]
 )
-def test_a_payout_that_changed_since_its_quote_is_not_signed(world: SpendWorld, change: str) -> None:
+def test_a_payout_changed_since_its_quote_is_not_signed(world: SpendWorld, change: str) -> None:
     order = world.order()
     once("spending.quoted", lambda: execute(f"UPDATE payouts SET {change} WHERE id = %s", (order.id,)))
     world.step()
@@ -531,7 +531,7 @@ def test_a_payout_that_changed_since_its_quote_is_not_signed(world: SpendWorld, 
     assert world.reasons() == ["the payout changed while it was quoted"]
 
 
-# What the signer does not believe -----------------------------------------------------------------------------------
+# The signer's own checks ------------------------------------------------------------------------------------------
 
 
 def unheld_reference(_world: SpendWorld, order: PayoutRow) -> None:
@@ -557,7 +557,7 @@ def emptied(_world: SpendWorld, order: PayoutRow) -> None:
 
 
 def anothers(world: SpendWorld, order: PayoutRow) -> None:
-    """The same reference, but it holds another merchant's money."""
+    """Use the same reference, but hold another merchant's money by it."""
     execute("UPDATE payouts SET merchant_id = %s WHERE id = %s", (world.shop(), order.id))
 
 
@@ -578,7 +578,7 @@ def to_the_cold_wallet(_world: SpendWorld, order: PayoutRow) -> None:
     [unheld_reference, more_than_held, given_back, emptied, anothers, to_a_deposit_address, to_ourselves,
      to_the_cold_wallet],
 )  # fmt: skip
-def test_what_the_ledger_or_the_address_book_contradicts_is_never_signed(
+def test_a_payout_that_contradicts_the_ledger_or_the_address_book_is_never_signed(
     world: SpendWorld, tamper: Callable[[SpendWorld, PayoutRow], None]
 ) -> None:
     order = world.order()
@@ -588,16 +588,16 @@ def test_what_the_ledger_or_the_address_book_contradicts_is_never_signed(
         world.step()
         world.pass_time(3_600)
     assert (world.count("spends"), world.chain.sent) == (0, [])
-    assert rows("SELECT status FROM payouts") == [("approved",)], "nothing is given back either"
+    assert rows("SELECT status FROM payouts") == [("approved",)], "nor is it returned"
 
 
-def test_money_that_is_held_once_pays_for_one_payout(world: SpendWorld) -> None:
+def test_one_hold_pays_one_payout(world: SpendWorld) -> None:
     order = world.order()
     with pytest.raises(Exception, match="payouts_by_hold"):
         world.order(order.merchant_id, hold_reference=order.hold_reference)
 
 
-def test_the_signers_limits_hold_whatever_is_approved(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_signers_limits_apply_to_approved_payouts(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = SpendWorld(database, monkeypatch, SIGNER_PAYOUT_MAX_USD="10", SIGNER_HOURLY_USD="25", SIGNER_DAILY_USD="45")
     shop = world.shop()
     large = world.order(shop, units=10 * USDT + 10**16)
@@ -621,9 +621,7 @@ def test_the_signers_limits_hold_whatever_is_approved(database: str, monkeypatch
     assert world.payout(large).status == "approved"
 
 
-def test_a_payout_that_waits_for_a_wrong_rate_of_the_signers_own_says_so(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_payout_that_waits_for_a_wrong_signer_rate_names_it(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = SpendWorld(database, monkeypatch, SIGNER_PAYOUT_MAX_USD="10", SIGNER_RATES="USDT:2.5")
     order = world.order(units=5 * USDT)
 
@@ -635,7 +633,7 @@ def test_a_payout_that_waits_for_a_wrong_rate_of_the_signers_own_says_so(
     )
 
 
-def test_without_a_rate_nothing_is_signed(world: SpendWorld) -> None:
+def test_without_a_rate_no_payout_is_signed(world: SpendWorld) -> None:
     order = world.order()
     execute("DELETE FROM rates WHERE currency = 'USDT'")
     world.ctx.market.forget()
@@ -643,7 +641,7 @@ def test_without_a_rate_nothing_is_signed(world: SpendWorld) -> None:
     assert (world.payout(order).status, world.reasons()) == ("approved", ["the coin has no rate"])
 
 
-# Whose turn it is ---------------------------------------------------------------------------------------------------
+# Turns --------------------------------------------------------------------------------------------------------------
 
 
 def whose(found: list[UUID], **shops: UUID) -> list[str]:
@@ -651,7 +649,7 @@ def whose(found: list[UUID], **shops: UUID) -> list[str]:
     return [names[rows("SELECT merchant_id FROM payouts WHERE id = %s", (one,))[0][0]] for one in found]
 
 
-def test_a_crowd_of_one_merchant_does_not_stand_before_another(world: SpendWorld) -> None:
+def test_one_merchants_many_payouts_do_not_delay_another(world: SpendWorld) -> None:
     crowd, lone = world.shop(10**6 * USDT), world.shop()
     for _ in range(30):
         world.order(crowd, priority="high")
@@ -666,14 +664,14 @@ def test_a_crowd_of_one_merchant_does_not_stand_before_another(world: SpendWorld
     assert world.payout(order).status == "sent"
 
 
-def test_within_a_merchant_the_urgent_come_first_and_then_the_oldest(world: SpendWorld) -> None:
+def test_a_merchants_urgent_payouts_come_first_and_then_the_oldest(world: SpendWorld) -> None:
     shop = world.shop()
     first, second = world.order(shop), world.order(shop)
     urgent = world.order(shop, priority="high")
     assert payout_queue.due(world.network, limit=9) == [urgent.id, first.id, second.id]
 
 
-def test_what_is_put_off_frozen_or_elsewhere_is_not_due(world: SpendWorld) -> None:
+def test_postponed_frozen_and_other_networks_payouts_are_not_due(world: SpendWorld) -> None:
     later, frozen, elsewhere = world.order(), world.order(), world.order(network="polygon")
     payout_queue.postpone(later.id, seconds=10, reason="test", waiting_for="network")
     freezes.freeze("merchant", str(frozen.merchant_id), reason="test", frozen_by="test")
@@ -684,7 +682,7 @@ def test_what_is_put_off_frozen_or_elsewhere_is_not_due(world: SpendWorld) -> No
     assert payout_queue.due(CATALOGUE.networks["polygon"], limit=9) == []
 
 
-def test_so_many_wait_at_the_nodes_and_no_more(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_spends_in_flight_is_bounded(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     two = replace(traits_of(world.network), in_flight_max=2)
     monkeypatch.setattr(broadcast, "traits_of", lambda _network: two)
     orders = [world.order() for _ in range(5)]
@@ -696,7 +694,7 @@ def test_so_many_wait_at_the_nodes_and_no_more(world: SpendWorld, monkeypatch: p
     assert [world.paid(order) for order in orders] == [1] * 5
 
 
-def test_a_broken_payout_holds_up_no_other(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_payout_delays_no_other(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     broken, sound = world.order(), world.order()
     real = broadcast._ready
 

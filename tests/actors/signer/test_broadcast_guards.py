@@ -1,4 +1,4 @@
-"""What keeps a payout from being paid twice, or given back while it may still be paid. Each guard has its red test."""
+"""Guards against paying a payout twice or returning it while it may still be paid."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from tests.peers.paper_chain import transfer
 PATIENCE_S = 61
 
 
-# What the scan has read ---------------------------------------------------------------------------------------------
+# The scan ----------------------------------------------------------------------------------------------------------
 
 
-def test_while_the_scan_is_halted_nothing_is_signed_and_what_was_signed_is_followed(world: SpendWorld) -> None:
+def test_while_the_scan_is_halted_nothing_is_signed_and_signed_spends_are_followed(world: SpendWorld) -> None:
     stuck, order = world.order(), world.order()
     execute("UPDATE payouts SET due_at = 'infinity' WHERE id = %s", (order.id,))
     world.step()
@@ -39,8 +39,8 @@ def test_while_the_scan_is_halted_nothing_is_signed_and_what_was_signed_is_follo
     cursors.halt(world.network.code, "a test")
     with structlog.testing.capture_logs() as logs:
         world.step(2)
-    assert [log["event"] for log in logs] == ["signing.held_up"], "once, and nodes are not to blame"
-    assert rows("SELECT count(*) FROM spend_attempts") == [(1,)], "no more is offered either"
+    assert [log["event"] for log in logs] == ["signing.held_up"], "logged once, without blaming nodes"
+    assert rows("SELECT count(*) FROM spend_attempts") == [(1,)], "no higher offer is signed either"
     assert world.payout(order).wait_reason == "signing is stopped: the scan is halted: a test"
 
     world.chain.mine()
@@ -51,9 +51,7 @@ def test_while_the_scan_is_halted_nothing_is_signed_and_what_was_signed_is_follo
     assert (world.payout(order).status, world.payout(order).wait_reason) == ("sent", "")
 
 
-def test_a_signer_that_begins_rings_for_its_scan_and_says_nothing(
-    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_signer_notifies_its_scan_and_logs_nothing(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     order, rung = world.order(), Mock()
     monkeypatch.setattr(recovery, "ring", rung)
     freshness.begin()
@@ -65,7 +63,7 @@ def test_a_signer_that_begins_rings_for_its_scan_and_says_nothing(
     assert world.payout(order).status == "sent"
 
 
-def test_a_stop_ends_in_a_step_of_its_own_where_the_scan_is_late(world: SpendWorld) -> None:
+def test_a_stop_ends_in_its_own_step_if_the_scan_is_late(world: SpendWorld) -> None:
     order = world.order()
     with transaction():
         signing.stop(world.network.code, reason="a test")
@@ -75,7 +73,7 @@ def test_a_stop_ends_in_a_step_of_its_own_where_the_scan_is_late(world: SpendWor
     assert (signing.read(world.network.code), world.payout(order).status) == (None, "approved")
 
 
-def test_what_the_scan_has_in_a_block_is_not_taken_out_where_nodes_call_it_dead(
+def test_a_spend_that_the_scan_has_in_a_block_stays_there_if_nodes_call_it_dead(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = world.order()
@@ -95,8 +93,8 @@ def test_what_the_scan_has_in_a_block_is_not_taken_out_where_nodes_call_it_dead(
 # Depth --------------------------------------------------------------------------------------------------------------
 
 
-def test_an_old_block_proves_no_payout_however_deep_it_lies(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A provider alone names a real block that was there before the payout was signed."""
+def test_an_old_block_proves_no_payout_at_any_depth(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One provider names a real block from before the payout was signed."""
     world.mine(2 * world.network.maturity)
     old = world.chain.blocks[1]
     order = world.order()
@@ -115,7 +113,7 @@ def test_an_old_block_proves_no_payout_however_deep_it_lies(world: SpendWorld, m
     assert (world.payout(order).status, world.paid(order)) == ("confirmed", 1)
 
 
-def test_a_confirmed_payout_is_watched_for_as_long_as_a_reorg_may_reach_it(world: SpendWorld) -> None:
+def test_a_confirmed_payout_is_watched_while_a_reorg_may_reach_it(world: SpendWorld) -> None:
     order = world.order()
     world.step()
     world.advance()
@@ -130,8 +128,8 @@ def test_a_confirmed_payout_is_watched_for_as_long_as_a_reorg_may_reach_it(world
     assert (world.paid(order), rows("SELECT settled_at IS NULL FROM spends")) == (1, [(False,)])
 
 
-def test_a_confirmed_payout_whose_slot_a_deep_reorg_gave_away_is_not_paid_anew(world: SpendWorld) -> None:
-    """It was told to be paid; whether it is sent once more is for somebody to decide."""
+def test_a_confirmed_payout_that_lost_its_slot_in_a_deep_reorg_is_not_paid_again(world: SpendWorld) -> None:
+    """The merchant was notified of its payment; an operator decides whether it is sent again."""
     order = world.order()
     world.step()
     world.confirm_sent()
@@ -148,7 +146,7 @@ def test_a_confirmed_payout_whose_slot_a_deep_reorg_gave_away_is_not_paid_anew(w
 # Steps --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_second_step_of_a_network_does_nothing_while_one_is_in_flight(world: SpendWorld) -> None:
+def test_a_concurrent_second_step_of_a_network_does_nothing(world: SpendWorld) -> None:
     world.order()
     seen: list[int] = []
 
@@ -172,10 +170,10 @@ def test_a_signer_with_another_wallet_signs_nothing(world: SpendWorld) -> None:
     assert "critical" in {log["log_level"] for log in logs}
 
 
-def test_while_no_node_tells_the_slots_a_stopped_network_stays_so_and_its_payouts_say_why(
+def test_a_network_stays_stopped_while_no_node_shows_its_slots(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the scan has caught up nobody asks them."""
+    """Nodes are asked only after the scan has caught up. Payouts show the reason."""
     order = world.order()
     with transaction():
         signing.stop("ethereum", reason="test")
@@ -197,7 +195,7 @@ def test_while_no_node_tells_the_slots_a_stopped_network_stays_so_and_its_payout
     assert world.payout(order).status == "sent"
 
 
-def test_inside_a_transaction_no_node_is_asked(world: SpendWorld) -> None:
+def test_a_spend_started_in_a_transaction_raises_without_a_quote(world: SpendWorld) -> None:
     wallet = spending.hot_wallet(world.network)
     intent = transfer(wallet, "0x" + "a1" * 20, 1)
     with transaction(), pytest.raises(RuntimeError):
@@ -205,11 +203,11 @@ def test_inside_a_transaction_no_node_is_asked(world: SpendWorld) -> None:
     assert world.chain.quoted == []
 
 
-# Money that is spoken for -------------------------------------------------------------------------------------------
+# Promised money -----------------------------------------------------------------------------------------------------
 
 
-def test_coin_that_is_on_its_way_does_not_pay_for_gas(world: SpendWorld) -> None:
-    """It still stands in the balance that nodes tell."""
+def test_coin_that_is_being_sent_does_not_pay_for_gas(world: SpendWorld) -> None:
+    """It is still in the balance that nodes report."""
     ceiling = PAPER_GAS * 2 * world.chain.price
     world.chain.funds[world.hot, None] = 5 * USDT + 2 * ceiling - 1
     coin = world.order(world.shop(currency="ETH"), currency="ETH", units=5 * USDT)
@@ -225,7 +223,7 @@ def test_coin_that_is_on_its_way_does_not_pay_for_gas(world: SpendWorld) -> None
 
 
 @pytest.mark.parametrize("answer", [Sending.CLAIM_USED, Sending.UNDERPRICED, Sending.UNFUNDED])
-def test_what_no_node_takes_is_not_sent_and_is_offered_again(
+def test_bytes_that_no_node_takes_are_not_sent_and_are_offered_again(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch, answer: Sending
 ) -> None:
     order = world.order()
@@ -243,7 +241,9 @@ def test_what_no_node_takes_is_not_sent_and_is_offered_again(
 # Slots --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_slot_of_a_wallet_is_not_made_up_either(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_slot_of_a_wallet_cannot_be_invented_either(
+    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     order = world.order()
     with monkeypatch.context() as lie:
         lie.setattr(world.chain, "next_counter", lambda _sender, *, ours: ours + 1)
@@ -257,8 +257,8 @@ def test_the_first_slot_of_a_wallet_is_not_made_up_either(world: SpendWorld, mon
     assert world.spend(order).slot == 0
 
 
-def test_the_chain_is_told_which_slots_are_ours(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node alone may not tell of more; for that the spender has to know what is more."""
+def test_the_node_query_has_our_next_slot(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One node alone may not report a higher slot, so that the spender has to know ours."""
     told: list[int] = []
     real = world.chain.next_counter
     monkeypatch.setattr(
@@ -275,8 +275,8 @@ def test_the_chain_is_told_which_slots_are_ours(world: SpendWorld, monkeypatch: 
     assert told[3:] == [0], "the lowest is stuck"
 
 
-def test_a_node_that_forgets_what_was_used_gets_no_filler(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first slots were somebody else's, long ago; a later one of ours is in a block."""
+def test_a_node_that_forgets_used_slots_causes_no_filler(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another wallet software used the first slots long ago; a later slot that we used is in a block."""
     world.history(3)
     world.order()
     world.step()
@@ -292,7 +292,7 @@ def test_a_node_that_forgets_what_was_used_gets_no_filler(world: SpendWorld, mon
 
 
 def test_all_slots_that_the_chain_lost_are_filled_at_once(world: SpendWorld) -> None:
-    """One a minute would keep everybody waiting."""
+    """One a minute would delay every payout."""
     world.history(3)
     order = world.order()
     world.step()
@@ -308,7 +308,7 @@ def test_all_slots_that_the_chain_lost_are_filled_at_once(world: SpendWorld) -> 
     assert (world.payout(order).status, world.paid(order)) == ("confirmed", 1)
 
 
-def test_whatever_a_deposit_address_signs_later_it_signs_with_its_own_key(
+def test_later_signatures_of_a_deposit_address_use_its_own_key(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A higher offer, and the filler of a slot that the chain lost."""
@@ -341,10 +341,10 @@ def test_whatever_a_deposit_address_signs_later_it_signs_with_its_own_key(
 # Other networks ----------------------------------------------------------------------------------------------------
 
 
-def test_a_coin_waits_while_another_network_of_it_may_have_paid_the_same_balance(
+def test_a_coin_waits_while_another_network_may_have_paid_from_the_same_balance(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also one that is stopped between the choice and the signature."""
+    """Also if that network stops between the choice and the signature."""
     order = world.order()
     both = replace(world.ctx, available=frozenset({"ethereum", "bsc"}))
     monkeypatch.setattr(context._Holder, "context", both)

@@ -1,4 +1,4 @@
-"""Claims that are no counters, and several payouts in one spend: committed once, drafted anew where they cannot be."""
+"""Claims other than counters, and several payouts in one spend: committed once, and drafted again if impossible."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.peers.paper_spender import PaperSpender
 
 
 def came(order: PayoutRow, seconds_ago: int) -> None:
-    """Let a payout be due and approved since so long ago."""
+    """Let a payout be due and approved for a number of seconds."""
     execute(
         "UPDATE payouts SET due_at = app_now() - %(age)s, updated_at = app_now() - %(age)s WHERE id = %(payout)s",
         {"age": timedelta(seconds=seconds_ago), "payout": order.id},
@@ -51,9 +51,7 @@ def payment(world: SpendWorld, ordinal: int | None = None) -> Intent:
 # Several outputs ----------------------------------------------------------------------------------------------------
 
 
-def test_payouts_of_one_coin_leave_in_one_spend_and_each_ends(
-    world: SpendWorld, paper: Callable[..., PaperSpender]
-) -> None:
+def test_payouts_of_one_coin_share_a_spend_and_each_ends(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:
     spender = paper("counter", outputs_max=3)
     orders = [world.order() for _ in range(3)]
     world.step()
@@ -72,7 +70,7 @@ def test_payouts_of_one_coin_leave_in_one_spend_and_each_ends(
     assert {world.payout(order).status for order in orders} == {"confirmed"}
 
 
-def test_outputs_are_tried_as_often_as_any_is_ripe_and_a_look_that_finds_none_locks_nothing(
+def test_ripe_outputs_are_tried_and_a_look_without_any_locks_nothing(
     world: SpendWorld, paper: Callable[..., PaperSpender], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spender, tried = paper("counter", outputs_max=3), list[bool]()
@@ -89,18 +87,20 @@ def test_outputs_are_tried_as_often_as_any_is_ripe_and_a_look_that_finds_none_lo
     spender.include(world.spend(orders[0]).txid)
     world.scan()
     world.step(3)
-    assert tried == [False], "what was not in a block before is tried once"
+    assert tried == [False], "an output newly in a block is tried once"
 
     world.confirm()
     assert tried == [False, True, True, True]
     world.step(3)
-    assert tried == [False, True, True, True], "a paid one is watched, and settled at its depth"
+    assert tried == [False, True, True, True], "a paid output is watched, and settled at its depth"
     world.settle()
     assert tried == [False, True, True, True, True, False]
     assert {world.payout(order).status for order in orders} == {"confirmed"}
 
 
-def test_a_spend_holds_so_many_and_of_one_coin_alone(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:
+def test_a_spend_has_a_bounded_number_of_payouts_in_one_coin(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
     spender = paper("counter", outputs_max=2)
     shop = world.shop()
     world.fund(shop, 10 * USDT, "ETH")
@@ -118,17 +118,17 @@ def test_a_spend_holds_so_many_and_of_one_coin_alone(world: SpendWorld, paper: C
         ([0], []),
         ([60], []),
         ([120], [1]),
-        # The others are waited for as long as they keep coming, and not for ever.
+        # The others are waited for while more keep coming, but not for ever.
         ([500, 300, 60], []),
         ([500, 300, 120], [3]),
         ([600, 0], [2]),
-        # What fills a spend waits for none; what is over waits.
+        # A full spend waits for no more; the payouts beyond it wait.
         ([3, 2, 1, 0], [4]),
         ([4, 3, 2, 1, 0], [4]),
         ([130, 130, 130, 130, 0], [4]),
     ],
 )
-def test_payouts_wait_for_others_that_leave_with_them(
+def test_payouts_wait_for_others_to_share_a_spend(
     world: SpendWorld, paper: Callable[..., PaperSpender], ages: list[int], left: list[int]
 ) -> None:
     spender = paper("counter", outputs_max=4, gather_s=120)
@@ -139,7 +139,7 @@ def test_payouts_wait_for_others_that_leave_with_them(
 
 
 @pytest.mark.parametrize("column", ["due_at", "updated_at"])
-def test_a_payout_came_when_it_was_approved_or_what_kept_it_back_was_over(
+def test_a_payouts_wait_begins_at_its_approval_or_the_end_of_a_delay(
     world: SpendWorld, paper: Callable[..., PaperSpender], column: str
 ) -> None:
     spender = paper("counter", outputs_max=4, gather_s=120)
@@ -151,7 +151,7 @@ def test_a_payout_came_when_it_was_approved_or_what_kept_it_back_was_over(
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_one_of_three_that_is_frozen_after_the_draft_stays_and_the_others_leave(
+def test_one_of_three_payouts_frozen_after_the_draft_stays_and_the_others_are_sent(
     world: SpendWorld, paper: Callable[..., PaperSpender], place: int
 ) -> None:
     spender = paper("counter", outputs_max=3)
@@ -169,7 +169,7 @@ def test_one_of_three_that_is_frozen_after_the_draft_stays_and_the_others_leave(
     assert rows("SELECT place, merchant_id FROM signer.counted ORDER BY place") == [
         (number, order.merchant_id) for number, order in enumerate(orders)
     ]
-    assert rows("SELECT slot FROM spends") == [(0,)], "what was rolled back took no slot"
+    assert rows("SELECT slot FROM spends") == [(0,)], "the rolled-back draft took no slot"
 
     freezes.unfreeze("merchant", str(frozen.merchant_id))
     world.due_now()
@@ -177,7 +177,7 @@ def test_one_of_three_that_is_frozen_after_the_draft_stays_and_the_others_leave(
     assert world.payout(frozen).status == "sent"
 
 
-def test_whom_the_chain_refuses_is_found_and_the_others_leave(
+def test_a_payout_refused_by_the_chain_is_found_and_the_others_are_sent(
     world: SpendWorld, paper: Callable[..., PaperSpender]
 ) -> None:
     spender = paper("counter", outputs_max=4)
@@ -189,7 +189,7 @@ def test_whom_the_chain_refuses_is_found_and_the_others_leave(
     assert [len(intent.outputs) for intent in spender.drafted] == [4, 2, 2, 1, 1]
 
 
-def test_where_others_may_sign_the_network_is_frozen_and_nothing_is_signed(
+def test_a_sender_that_others_may_sign_for_freezes_the_network(
     world: SpendWorld, paper: Callable[..., PaperSpender], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spender = paper("window")
@@ -209,7 +209,7 @@ def test_where_others_may_sign_the_network_is_frozen_and_nothing_is_signed(
     assert world.payout(order).status == "approved"
 
 
-def test_a_limit_keeps_back_whom_it_meets_alone(
+def test_a_limit_stops_only_the_payout_that_exceeds_it(
     world: SpendWorld, paper: Callable[..., PaperSpender], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paper("counter", outputs_max=3)
@@ -229,7 +229,7 @@ def test_a_limit_keeps_back_whom_it_meets_alone(
     assert (found.wait_reason, found.waiting_for) == ("the signer's limit: a test", "limit")
 
 
-def test_something_broken_in_one_holds_up_no_other(
+def test_a_broken_payout_of_several_delays_no_other(
     world: SpendWorld, paper: Callable[..., PaperSpender], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paper("counter", outputs_max=3)
@@ -246,9 +246,7 @@ def test_something_broken_in_one_holds_up_no_other(
     assert [world.payout(order).status for order in orders] == ["sent", "approved", "sent"]
 
 
-def test_no_more_spends_are_under_way_than_the_family_has_room_for(
-    world: SpendWorld, paper: Callable[..., PaperSpender]
-) -> None:
+def test_spends_in_flight_are_bounded_by_the_family(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:
     spender = paper("counter", in_flight_max=1)
     orders = [world.order() for _ in range(2)]
     world.step(2)
@@ -263,9 +261,7 @@ def test_no_more_spends_are_under_way_than_the_family_has_room_for(
 # Coins --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_spend_holds_its_coins_and_nobody_else_gets_them(
-    world: SpendWorld, paper: Callable[..., PaperSpender]
-) -> None:
+def test_a_spend_holds_its_coins_exclusively(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:
     paper("coins")
     coin(world, "a", height=49)
     coin(world, "b", height=50)
@@ -277,8 +273,10 @@ def test_a_spend_holds_its_coins_and_nobody_else_gets_them(
     assert rows("SELECT slot FROM spends") == [(None,), (None,)]
 
 
-def test_of_two_who_want_one_coin_the_slower_drafts_anew(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:
-    """Another wallet's, so that nothing but the coin itself tells of the first."""
+def test_of_two_spends_for_one_coin_the_slower_is_drafted_again(
+    world: SpendWorld, paper: Callable[..., PaperSpender]
+) -> None:
+    """The other one is of another wallet, so that only the coin itself shows the conflict."""
     spender = paper("coins")
     coin(world, "a", height=49)
     coin(world, "b", height=50)
@@ -296,7 +294,7 @@ def test_of_two_who_want_one_coin_the_slower_drafts_anew(world: SpendWorld, pape
     assert world.count("spends") == 2
 
 
-def test_what_a_spend_waits_for_names_the_coins_that_it_holds(
+def test_the_fate_of_a_spend_is_asked_for_with_its_held_coins(
     world: SpendWorld, paper: Callable[..., PaperSpender]
 ) -> None:
     spender = paper("coins")
@@ -313,7 +311,7 @@ def test_what_a_spend_waits_for_names_the_coins_that_it_holds(
 # Windows ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_window_that_is_over_is_signed_anew_only_when_death_is_proved(
+def test_an_expired_window_is_signed_again_only_once_death_is_proved(
     world: SpendWorld, paper: Callable[..., PaperSpender]
 ) -> None:
     spender = paper("window")
@@ -325,13 +323,13 @@ def test_a_window_that_is_over_is_signed_anew_only_when_death_is_proved(
         _ = world.spend(order).counter
     assert rows("SELECT expires_height, expires_at FROM spend_attempts") == [(106, None)]
 
-    # Long past its end, by whatever clock; but nobody has shown that it is in no block.
+    # Long past its end by any clock, but no scan has shown that it is in no block.
     world.mine(50)
     world.pass_time(3_600)
     sent = len(spender.sent)
     world.step(3)
     assert rows("SELECT id, state FROM spends") == [(first[0], "sent")]
-    assert len(spender.sent) == sent, "what was scanned lies past its end"
+    assert len(spender.sent) == sent, "the scanned blocks are past its end"
 
     spender.expired_to = 106
     with capture_logs() as logs:
@@ -350,7 +348,7 @@ def test_a_window_that_is_over_is_signed_anew_only_when_death_is_proved(
     assert world.payout(order).status == "confirmed"
 
 
-def test_what_has_no_higher_offer_is_sent_as_it_is(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:
+def test_a_spend_without_a_higher_offer_is_sent_as_it_is(world: SpendWorld, paper: Callable[..., PaperSpender]) -> None:
     spender = paper("window")
     world.order()
     world.step()
@@ -362,7 +360,7 @@ def test_what_has_no_higher_offer_is_sent_as_it_is(world: SpendWorld, paper: Cal
 
 
 def stuck_on_coins(world: SpendWorld, spender: PaperSpender, told: Callable[..., object]) -> list[Any]:
-    """Let a payout out of coins be stuck, and its dearer offer be asked for; return what was logged."""
+    """Make a payout from coins stuck and ask for its higher offer; return the log lines."""
     spender.dearer = told  # type: ignore[method-assign]
     coin(world, "a", height=49)
     world.order()
@@ -373,7 +371,7 @@ def stuck_on_coins(world: SpendWorld, spender: PaperSpender, told: Callable[...,
     return logs
 
 
-def test_what_coins_cannot_pay_more_for_waits_and_no_address_is_given_anything(
+def test_a_spend_from_coins_without_funds_for_a_higher_offer_waits_and_gets_no_gas(
     world: SpendWorld, paper: Callable[..., PaperSpender]
 ) -> None:
     def short(*_: object, **__: object) -> None:
@@ -385,7 +383,7 @@ def test_what_coins_cannot_pay_more_for_waits_and_no_address_is_given_anything(
     assert rows("SELECT purpose, attempts FROM spends") == [("payout", 1)]
 
 
-def test_a_dearer_offer_that_leaves_a_coin_out_is_not_signed(
+def test_a_higher_offer_that_leaves_out_a_coin_is_not_signed(
     world: SpendWorld, paper: Callable[..., PaperSpender]
 ) -> None:
     logs = stuck_on_coins(world, paper("coins"), lambda before, *_, **__: replace(before, claim=Coins(coins=())))
@@ -394,7 +392,7 @@ def test_a_dearer_offer_that_leaves_a_coin_out_is_not_signed(
     assert rows("SELECT purpose, attempts FROM spends") == [("payout", 1)]
 
 
-def test_what_lost_its_first_coin_is_not_asked_a_dearer_offer_for(
+def test_a_spend_that_lost_its_first_coin_gets_no_higher_offer(
     world: SpendWorld, paper: Callable[..., PaperSpender]
 ) -> None:
     asked = Mock()
@@ -414,7 +412,7 @@ def test_what_lost_its_first_coin_is_not_asked_a_dearer_offer_for(
     assert rows("SELECT state, attempts FROM spends") == [("sent", 1)]
 
 
-def test_where_nothing_is_counted_signing_goes_on_once_nothing_is_unknown(
+def test_without_counters_signing_continues_once_no_departure_is_unknown(
     world: SpendWorld, paper: Callable[..., PaperSpender]
 ) -> None:
     paper("window")

@@ -1,4 +1,4 @@
-"""A payout fails only where nothing moved. Whatever else was moved is held, told, and ended by an operator."""
+"""A payout fails only if nothing moved. With any other effect it is held and announced, and an operator ends it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def settle(of: PayoutRow, outcome: Literal["paid", "failed"]) -> None:
 
 
 def taxed(world: SpendWorld, *, is_deep: bool = True) -> PayoutRow:
-    """Return a payout of 10 USDT of which 9 arrived, as deep as failures count."""
+    """Return a payout of 10 USDT of which 9 were delivered, deep enough to fail."""
     order = world.order()
     world.chain.taxed.add(order.address)
     world.step()
@@ -53,10 +53,10 @@ def taxed(world: SpendWorld, *, is_deep: bool = True) -> PayoutRow:
     return order
 
 
-# Held and told ------------------------------------------------------------------------------------------------------
+# Held and announced ----------------------------------------------------------------------------------------------
 
 
-def test_a_payout_of_which_less_arrived_is_held_told_and_stops_its_coin(world: SpendWorld) -> None:
+def test_an_underpaid_payout_is_held_announced_and_freezes_its_coin(world: SpendWorld) -> None:
     shop = world.shop()
     world.fund(shop, 10 * USDT, "ETH")
     with structlog.testing.capture_logs() as logs:
@@ -76,9 +76,7 @@ def test_a_payout_of_which_less_arrived_is_held_told_and_stops_its_coin(world: S
     assert (world.payout(stopped).status, world.payout(goes_on).status) == ("approved", "sent")
 
 
-def test_a_coin_that_is_frozen_after_the_quote_is_not_signed(
-    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_coin_frozen_after_the_quote_is_not_signed(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     order = world.order()
     real = world.chain.draft
 
@@ -91,7 +89,7 @@ def test_a_coin_that_is_frozen_after_the_quote_is_not_signed(
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
 
 
-def test_a_frozen_coin_takes_no_place_in_the_queue_of_its_merchant(world: SpendWorld) -> None:
+def test_a_frozen_coin_takes_no_place_in_its_merchants_queue(world: SpendWorld) -> None:
     shop = world.shop()
     world.fund(shop, 10 * USDT, "ETH")
     for _ in range(3):
@@ -101,7 +99,7 @@ def test_a_frozen_coin_takes_no_place_in_the_queue_of_its_merchant(world: SpendW
     assert payout_queue.due(world.network, limit=1) == [coin.id]
 
 
-def test_what_a_reorg_takes_and_brings_back_whole_is_paid(world: SpendWorld) -> None:
+def test_an_underpaid_payout_that_a_reorg_includes_in_full_is_paid(world: SpendWorld) -> None:
     order = taxed(world, is_deep=False)
     assert world.reasons() == [payout_spends.UNCLEAR]
     world.reorg(1)
@@ -119,7 +117,7 @@ def test_what_a_reorg_takes_and_brings_back_whole_is_paid(world: SpendWorld) -> 
 @pytest.mark.parametrize(
     ("outcome", "status", "returned", "lost"), [("paid", "confirmed", 0, 0), ("failed", "failed", 11, 10)]
 )
-def test_an_operator_settles_it_and_the_gateway_bears_what_is_missing(
+def test_an_operator_settles_it_and_the_gateway_pays_the_rest(
     world: SpendWorld, outcome: Literal["paid", "failed"], status: str, returned: int, lost: int
 ) -> None:
     order = taxed(world)
@@ -129,7 +127,7 @@ def test_an_operator_settles_it_and_the_gateway_bears_what_is_missing(
     ended = world.payout(order)
     assert (ended.status, ended.txid, world.held(order)) == (status, world.spend(order).mined_txid, 0)
     assert world.available(order) == before + returned * USDT
-    # Ten left by the chain, whatever arrived; custody is a debit account.
+    # Ten left the wallet by the chain, whatever was delivered; custody is a debit account.
     assert net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == custody + 10 * USDT
     assert net_of(Account(GATEWAY, EQUITY, "USDT")) == -lost * USDT
     assert net_of(Account(GATEWAY, NETWORK_FEES, "USDT")) == (USDT if outcome == "paid" else 0)
@@ -140,10 +138,10 @@ def test_an_operator_settles_it_and_the_gateway_bears_what_is_missing(
     world.settle()
     assert (world.payout(order).status, world.count("spends")) == (status, 1)
     assert rows("SELECT settled_at IS NULL, lost_units FROM spends") == [(False, lost * USDT)]
-    assert freezes.frozen_coins("ethereum") == {"USDT"}, "that is for the operator to lift"
+    assert freezes.frozen_coins("ethereum") == {"USDT"}, "an operator lifts it"
 
 
-def test_it_is_settled_once(world: SpendWorld) -> None:
+def test_an_underpaid_payout_is_settled_once(world: SpendWorld) -> None:
     order = taxed(world)
     (unclear,) = payout_settlements.listing(CATALOGUE)
 
@@ -159,7 +157,7 @@ def test_it_is_settled_once(world: SpendWorld) -> None:
     assert world.held(order) == 0
 
 
-def test_nothing_is_settled_before_no_reorg_can_change_it(world: SpendWorld) -> None:
+def test_an_underpaid_payout_is_not_settled_while_a_reorg_can_change_it(world: SpendWorld) -> None:
     order = taxed(world, is_deep=False)
     world.mine(world.network.maturity - 2)
     with pytest.raises(SettleError, match="deep"):
@@ -169,7 +167,7 @@ def test_nothing_is_settled_before_no_reorg_can_change_it(world: SpendWorld) -> 
     settle(order, "failed")
 
 
-def test_what_changed_since_it_was_shown_is_not_settled(world: SpendWorld) -> None:
+def test_a_payout_that_changed_since_it_was_shown_is_not_settled(world: SpendWorld) -> None:
     taxed(world)
     (unclear,) = payout_settlements.listing(CATALOGUE)
     execute("UPDATE spends SET left_units = left_units - 1")
@@ -177,7 +175,7 @@ def test_what_changed_since_it_was_shown_is_not_settled(world: SpendWorld) -> No
         payout_settlements.settle(CATALOGUE, unclear, "paid", settled_by="test")
 
 
-def test_what_is_paid_or_failed_by_the_chain_is_nothing_to_settle(world: SpendWorld) -> None:
+def test_a_payout_paid_or_failed_by_the_chain_cannot_be_settled(world: SpendWorld) -> None:
     world.order()
     failing = world.order()
     world.chain.reverting.add(failing.address)
@@ -186,11 +184,11 @@ def test_what_is_paid_or_failed_by_the_chain_is_nothing_to_settle(world: SpendWo
     assert payout_settlements.listing(CATALOGUE) == []
 
 
-# Refused to ourselves -----------------------------------------------------------------------------------------------
+# Refusals of our own wallet ---------------------------------------------------------------------------------------
 
 
 def refused_in_a_block(world: SpendWorld) -> PayoutRow:
-    """Return a payout that was included without effect, since the issuer had frozen our own wallet by then."""
+    """Return a payout included without effect, since the issuer had frozen our own wallet."""
     order = world.order()
     world.step()
     world.chain.frozen.add(world.hot)
@@ -204,7 +202,7 @@ def freed(world: SpendWorld) -> None:
     freezes.unfreeze("coin", "USDT:ethereum")
 
 
-def test_what_a_reorg_lets_leave_our_wallet_after_all_is_paid_once(world: SpendWorld) -> None:
+def test_a_refused_payout_that_takes_effect_after_a_reorg_is_paid_once(world: SpendWorld) -> None:
     order = refused_in_a_block(world)
     freed(world)
     world.reorg(1)
@@ -215,7 +213,7 @@ def test_what_a_reorg_lets_leave_our_wallet_after_all_is_paid_once(world: SpendW
     assert (world.payout(order).status, world.paid(order), world.count("spends")) == ("confirmed", 1, 1)
 
 
-def test_a_payout_that_is_signed_anew_costs_its_merchant_nothing_and_its_limits_once(world: SpendWorld) -> None:
+def test_a_payout_signed_again_costs_its_merchant_nothing_and_counts_once(world: SpendWorld) -> None:
     order = refused_in_a_block(world)
     world.mature()
     assert (world.payout(order).status, world.payout(order).txid, world.held(order)) == ("approved", "", 11 * USDT)
@@ -227,7 +225,7 @@ def test_a_payout_that_is_signed_anew_costs_its_merchant_nothing_and_its_limits_
     assert net_of(Account(GATEWAY, NETWORK_FEES, "USDT")) == USDT
 
 
-def test_what_a_reorg_beyond_maturity_lets_leave_a_second_time_is_the_gateways_loss(world: SpendWorld) -> None:
+def test_a_second_payment_after_a_reorg_beyond_maturity_is_the_gateways_loss(world: SpendWorld) -> None:
     order = refused_in_a_block(world)
     world.mature()
     freed(world)
@@ -243,7 +241,7 @@ def test_what_a_reorg_beyond_maturity_lets_leave_a_second_time_is_the_gateways_l
     assert net_of(Account(GATEWAY, EQUITY, "USDT")) == -10 * USDT
 
 
-def test_while_providers_disagree_whose_refusal_it_was_nothing_is_given_back(
+def test_nothing_is_returned_while_providers_disagree_about_the_cause_of_a_refusal(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = world.order()
@@ -258,7 +256,7 @@ def test_while_providers_disagree_whose_refusal_it_was_nothing_is_given_back(
     assert (world.payout(order).status, world.held(order), freezes.listing()) == ("failed", 0, [])
 
 
-def test_a_wallet_that_is_empty_was_short_and_not_refused(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_wallet_is_short_of_coin_and_not_refused(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     order = world.order()
     world.step()
     world.chain.reverting.add(order.address)
@@ -268,7 +266,7 @@ def test_a_wallet_that_is_empty_was_short_and_not_refused(world: SpendWorld, mon
     assert (world.payout(order).status, freezes.listing()) == ("failed", [])
 
 
-def test_a_refusal_in_a_block_that_went_while_it_was_traced_is_traced_again(
+def test_a_refusal_whose_block_was_replaced_during_its_trace_is_traced_again(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = world.order()
@@ -291,7 +289,7 @@ def test_a_refusal_in_a_block_that_went_while_it_was_traced_is_traced_again(
 
 
 @pytest.mark.parametrize("scope", ["all", "network"])
-def test_while_its_network_is_frozen_a_failed_payout_gives_nothing_back(
+def test_on_a_frozen_network_a_failed_payout_is_not_returned(
     world: SpendWorld, scope: Literal["all", "network"]
 ) -> None:
     order = world.order()
@@ -310,14 +308,14 @@ def test_while_its_network_is_frozen_a_failed_payout_gives_nothing_back(
     assert (world.payout(order).status, world.held(order)) == ("failed", 0)
 
 
-def test_while_its_network_is_frozen_a_refused_payout_gives_nothing_back(world: SpendWorld) -> None:
+def test_on_a_frozen_network_a_refused_payout_is_not_returned(world: SpendWorld) -> None:
     order = world.order()
     freezes.freeze("network", "ethereum", reason="the database was restored", frozen_by="test")
     assert not broadcast._fail(world.ctx, order.id, broadcast.REFUSED)
     assert (world.payout(order).status, world.held(order)) == ("approved", 11 * USDT)
 
 
-def test_while_its_network_is_frozen_nothing_is_settled_as_failed(world: SpendWorld) -> None:
+def test_on_a_frozen_network_no_payout_is_settled_as_failed(world: SpendWorld) -> None:
     order = taxed(world)
     freezes.freeze("network", "ethereum", reason="the database was restored", frozen_by="test")
     with pytest.raises(SettleError, match="frozen"):
@@ -326,7 +324,7 @@ def test_while_its_network_is_frozen_nothing_is_settled_as_failed(world: SpendWo
     assert world.payout(order).status == "confirmed"
 
 
-# On a chain ---------------------------------------------------------------------------------------------------------
+# On a real node -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -339,7 +337,7 @@ def contract() -> str:
 
 
 def earned(chain: TreasuryWorld, units: int = 200 * 10**6) -> None:
-    """Let the shop have money, and the hot wallet the coin."""
+    """Credit the shop, and give the hot wallet the coin."""
     chain.paid_invoice(units)
     chain.keep_and_follow(3)
     chain.bury()
@@ -359,10 +357,10 @@ def order(chain: TreasuryWorld, units: int = 50 * USDT) -> PayoutRow:
 
 
 @pytest.mark.parametrize("outcome", ["paid", "failed"])
-def test_a_token_that_takes_a_fee_of_transfers_pays_no_merchant_twice(
+def test_a_token_with_a_transfer_fee_pays_no_merchant_twice(
     chain: TreasuryWorld, outcome: Literal["paid", "failed"]
 ) -> None:
-    """Of 50 USDT 49.5 are delivered. Held, told, the coin frozen, settled by hand; books and chain agree throughout."""
+    """Of 50 USDT 49.5 are delivered: held, announced, the coin frozen, settled by hand; books and chain agree."""
     earned(chain)
     available = balance(Account(chain.shop, AVAILABLE, "USDT"))
     install_code(chain.node.rpc, contract(), "token_fee")
@@ -373,7 +371,7 @@ def test_a_token_that_takes_a_fee_of_transfers_pays_no_merchant_twice(
     shown = payouts.find(chain.shop, paid.id)
     assert shown is not None
     assert (chain.tokens(RECIPIENT), chain.tokens(DEAD)) == (49_500_000, 500_000)
-    assert (shown.status, balance(shown.held)) == ("sent", 55 * USDT), "not given back"
+    assert (shown.status, balance(shown.held)) == ("sent", 55 * USDT), "not returned"
     assert freezes.frozen_coins("ethereum") == {"USDT"}
     chain.assert_agreed(3)
 
@@ -383,7 +381,7 @@ def test_a_token_that_takes_a_fee_of_transfers_pays_no_merchant_twice(
     assert ended.status == {"paid": "confirmed", "failed": "failed"}[outcome]
     assert balance(ended.held) == 0
     assert balance(Account(chain.shop, AVAILABLE, "USDT")) == available - (55 * USDT if outcome == "paid" else 0)
-    # What custody is by the books is what the chain shows.
+    # Custody by the books equals the chain's balance.
     held = chain.tokens(chain.hot) * 10**12
     assert -net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == held == 150 * USDT
     chain.advance()
@@ -391,7 +389,7 @@ def test_a_token_that_takes_a_fee_of_transfers_pays_no_merchant_twice(
     assert (chain.findings(), chain.frozen()) == ([], [])
 
 
-def test_a_sweep_of_such_a_token_books_what_was_lost_and_is_not_made_again(chain: TreasuryWorld) -> None:
+def test_a_sweep_of_a_token_with_a_transfer_fee_books_the_loss_and_is_not_repeated(chain: TreasuryWorld) -> None:
     chain.paid_invoice(100 * 10**6)
     install_code(chain.node.rpc, contract(), "token_fee")
     chain.keep_and_follow(3)
@@ -410,8 +408,8 @@ def test_a_sweep_of_such_a_token_books_what_was_lost_and_is_not_made_again(chain
     assert chain.spends("purpose", "currency").count(("sweep", "USDT")) == 1, "its sweeps stop too"
 
 
-def test_the_balance_agrees_while_the_row_does_not_tell_yet(chain: TreasuryWorld) -> None:
-    """The reconciler asks the chain itself where a spend's row names no block."""
+def test_the_balance_agrees_before_the_spends_row_has_its_block(chain: TreasuryWorld) -> None:
+    """The reconciler asks the chain itself if a spend's row names no block."""
     earned(chain)
     install_code(chain.node.rpc, contract(), "token_fee")
     order(chain)

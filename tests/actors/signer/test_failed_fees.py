@@ -1,4 +1,4 @@
-"""A payout that had no effect costs what the chain took for it, never more than was charged; and uses up no limits."""
+"""A payout without effect costs the chain's fee, at most the charged one, and uses up no limits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tests.models.refunds.builders import send_back, suspense
 from tests.peers.contract_wallet import install_wallet
 from tests.peers.paper_chain import FIRST_PRICE, GAS
 
-# What the chain on paper takes for a transaction, at twice its first price.
+# The fee of a transaction on the paper chain, at twice its first price.
 CHAIN_FEE = GAS * 2 * FIRST_PRICE
 ETHER = 10**18
 
@@ -56,14 +56,14 @@ ETHER = 10**18
 @pytest.fixture
 def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld]:
     made = SpendWorld(database, monkeypatch, PAYOUT_FEE_CARRIED_USD="1")
-    # A fee of 1 USDT is charged for twice what a transaction takes.
+    # A fee of 1 USDT pays for twice a transaction's gas.
     rates.store_network_fee("USDT", "ethereum", USDT, gas_units=2 * CHAIN_FEE)
     yield made
     made.close()
 
 
 def reverted(world: SpendWorld, order: PayoutRow) -> PayoutRow:
-    """Let the chain include a payout without effect, for good."""
+    """Include a payout without effect, for good."""
     world.chain.reverting.add(order.address)
     world.step()
     world.advance()
@@ -79,10 +79,10 @@ def told(of: PayoutRow, event: str) -> dict[str, Any]:
     return found
 
 
-# What is kept -------------------------------------------------------------------------------------------------------
+# Kept fees ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_payout_that_reverted_costs_what_the_chain_took_and_says_so(world: SpendWorld) -> None:
+def test_a_reverted_payout_costs_the_chains_fee_and_shows_it(world: SpendWorld) -> None:
     shop = world.shop()
     endpoint(shop)
     order = world.order(shop)
@@ -106,7 +106,7 @@ def test_a_payout_that_reverted_costs_what_the_chain_took_and_says_so(world: Spe
     ],
     ids=["dearer than charged", "no quote", "a quote of nothing", "rounded up", "next to nothing"],
 )
-def test_it_is_changed_at_the_quote_and_never_more_than_was_charged(
+def test_the_kept_fee_is_converted_at_the_quote_and_at_most_the_charged_one(
     world: SpendWorld, gas_units: int | None, kept: int
 ) -> None:
     rates.store_network_fee("USDT", "ethereum", USDT, gas_units=gas_units)
@@ -115,7 +115,7 @@ def test_it_is_changed_at_the_quote_and_never_more_than_was_charged(
     assert world.available(order) == 1_000 * USDT - kept
 
 
-def test_the_quote_is_that_of_the_moment_when_the_payout_was_made(world: SpendWorld) -> None:
+def test_the_quote_is_that_of_the_payouts_creation(world: SpendWorld) -> None:
     order = world.order()
     rates.store_network_fee("USDT", "ethereum", 100 * USDT, gas_units=1)
     reverted(world, order)
@@ -131,7 +131,7 @@ def test_a_payout_of_the_gas_coin_pays_in_it(world: SpendWorld) -> None:
     assert world.available(order) == 1_000 * USDT - kept
 
 
-def test_a_payout_for_which_nothing_was_signed_costs_nothing(world: SpendWorld) -> None:
+def test_an_unsigned_payout_costs_nothing(world: SpendWorld) -> None:
     shop = world.shop()
     endpoint(shop)
     order = world.order(shop)
@@ -140,7 +140,7 @@ def test_a_payout_for_which_nothing_was_signed_costs_nothing(world: SpendWorld) 
     assert told(order, "payout.failed")["commission"] == "0"
 
 
-def test_a_claimed_cheque_that_reverts_costs_its_merchant_the_same(world: SpendWorld) -> None:
+def test_a_reverted_cheque_costs_its_merchant_the_same(world: SpendWorld) -> None:
     shop = world.shop()
     link = claiming(funded(shop))
     with transaction():
@@ -152,7 +152,7 @@ def test_a_claimed_cheque_that_reverts_costs_its_merchant_the_same(world: SpendW
     assert world.available(order) == 1_000 * USDT - USDT // 2
 
 
-def test_a_payout_that_was_paid_for_in_another_coin_gives_its_own_back_less_the_same(world: SpendWorld) -> None:
+def test_a_converted_payout_returns_its_own_coin_less_the_same_fee(world: SpendWorld) -> None:
     shop = world.shop()
     rates.store_network_fee("ETH", "ethereum", 2 * CHAIN_FEE, gas_units=2 * CHAIN_FEE)
     world.fund(shop, 5 * USDT, "ETH")
@@ -172,7 +172,7 @@ def test_a_payout_that_was_paid_for_in_another_coin_gives_its_own_back_less_the_
 
 
 def refund(shop: UUID) -> PayoutRow:
-    """Return a refund of 10 USDT out of suspense, which came in the chain's first block."""
+    """Return a refund of 10 USDT from suspense, whose deposit is in the chain's first block."""
     made = invoice(shop)
     execute(
         "INSERT INTO deposits (id, owner_kind, owner_id, merchant_id, network, txid, ordinal, address, currency,"
@@ -191,14 +191,14 @@ def refund(shop: UUID) -> PayoutRow:
 
 
 @pytest.mark.parametrize("available", [1, 0], ids=["from available", "as a debt"])
-def test_a_refund_out_of_suspense_gives_its_deposits_back_whole_and_costs_its_merchant(
+def test_a_reverted_refund_from_suspense_returns_its_deposits_whole_and_costs_its_merchant(
     world: SpendWorld, available: int
 ) -> None:
     shop = merchant(fee_ppm=0, fee_fixed_usd_cents=0)
     if available:
         world.fund(shop, USDT)
     order = refund(shop)
-    # Only then may it leave.
+    # Only now may it be sent.
     world.mine(2 * world.network.maturity)
     reverted(world, order)
     kept = USDT // 20
@@ -208,7 +208,7 @@ def test_a_refund_out_of_suspense_gives_its_deposits_back_whole_and_costs_its_me
     assert -net_of(Account(shop, DEBT, "USDT")) == (0 if available else kept)
 
 
-def test_what_a_reorg_moves_to_a_newer_block_after_the_quote_is_not_sent_back_yet(world: SpendWorld) -> None:
+def test_a_deposit_moved_to_a_newer_block_after_the_quote_is_not_sent_back(world: SpendWorld) -> None:
     order = refund(merchant(fee_ppm=0, fee_fixed_usd_cents=0))
     world.mine(2 * world.network.maturity)
     newest = world.chain.blocks[-1].height
@@ -230,7 +230,7 @@ def limited(database: str, monkeypatch: pytest.MonkeyPatch, **env: str) -> Spend
     return SpendWorld(database, monkeypatch, **limits | env)
 
 
-def test_one_merchant_does_not_use_up_what_others_may_send(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_merchant_cannot_use_up_the_limits_of_others(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = limited(database, monkeypatch, SIGNER_MERCHANT_PERCENT="50")
     greedy, other = world.shop(), world.shop()
     crowd = [world.order(greedy) for _ in range(4)]
@@ -241,7 +241,7 @@ def test_one_merchant_does_not_use_up_what_others_may_send(database: str, monkey
     world.step()
     assert world.payout(lone).status == "sent"
 
-    # The day's share: 30 of 60.
+    # The merchant's part of the day: 30 of 60.
     for _ in range(3):
         world.pass_time(3_600)
         world.due_now()
@@ -251,7 +251,7 @@ def test_one_merchant_does_not_use_up_what_others_may_send(database: str, monkey
     world.close()
 
 
-def test_the_share_is_never_less_than_one_payout_may_be_worth(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_merchants_part_is_at_least_the_limit_of_one_payout(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = limited(database, monkeypatch, SIGNER_MERCHANT_PERCENT="1")
     order = world.order()
     world.step()
@@ -259,7 +259,7 @@ def test_the_share_is_never_less_than_one_payout_may_be_worth(database: str, mon
     world.close()
 
 
-def test_what_failed_gives_its_part_of_the_limits_back_once(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_payout_returns_its_part_of_the_limits_once(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = limited(database, monkeypatch, SIGNER_MERCHANT_PERCENT="25")
     shop = world.shop()
     failing, later = world.order(shop), world.order(shop)
@@ -282,7 +282,7 @@ def test_what_failed_gives_its_part_of_the_limits_back_once(database: str, monke
     world.close()
 
 
-def test_it_is_given_back_in_the_hour_in_which_it_was_counted(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_part_returns_to_the_hour_in_which_it_was_counted(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = limited(database, monkeypatch)
     order = world.order()
     world.chain.reverting.add(order.address)
@@ -298,7 +298,7 @@ def test_it_is_given_back_in_the_hour_in_which_it_was_counted(database: str, mon
     world.close()
 
 
-def test_a_lost_slot_gives_it_back_and_the_next_signature_counts_anew(
+def test_a_lost_slot_returns_its_part_and_the_next_signature_counts_again(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = limited(database, monkeypatch)
@@ -317,7 +317,7 @@ def test_a_lost_slot_gives_it_back_and_the_next_signature_counts_anew(
     world.close()
 
 
-# On a chain ---------------------------------------------------------------------------------------------------------
+# On a real node -----------------------------------------------------------------------------------------------------
 
 BURNER = "0x" + "b0" * 20
 
@@ -328,7 +328,7 @@ def chain(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]
 
 
 def order(chain: TreasuryWorld, units: int = ETHER, *, to: str = BURNER) -> PayoutRow:
-    """Order coin to a contract, with the fee that is quoted now."""
+    """Order coin to a contract, with the fee of the present quote."""
     [(fee_units,)] = rows("SELECT units FROM network_fees WHERE (currency, network) = ('ETH', 'ethereum')")
     step = 10 ** (CATALOGUE.scale("ETH") - CATALOGUE.assets["ETH"].precision)
     fee_units = -(-int(fee_units) // step) * step
@@ -355,17 +355,17 @@ def burns_since(chain: TreasuryWorld, height: int) -> None:
 
 
 def works_and_burns_since(chain: TreasuryWorld, height: int) -> None:
-    """The same, by somebody who knows our margin: a trial takes nearly all that was charged for."""
+    """The same, by a recipient that knows our margin: a trial uses nearly all of the charged gas."""
     work = "".join(f"60{slot:02x}5450" for slot in range(4))
-    # NUMBER < height: go and work; else for ever in a circle.
+    # NUMBER < height: do the work; else loop for ever.
     chain.node.ask("anvil_setCode", BURNER, f"0x4363{height:08x}11600e575b600a565b{work}00")
 
 
 @pytest.mark.parametrize("install", [burns_since, works_and_burns_since])
-def test_a_recipient_that_burns_gas_when_it_is_mined_pays_for_itself(
+def test_a_recipient_that_burns_gas_when_mined_pays_for_it(
     chain: TreasuryWorld, install: Callable[[TreasuryWorld, int], None]
 ) -> None:
-    """It passes the trial, at the price that is offered, and burns all its gas in the block."""
+    """It passes the trial at the offered price and burns all its gas in the block."""
     chain.bury()
     endpoint(chain.shop)
     install(chain, chain.node.height() + 3)
@@ -392,14 +392,14 @@ def test_a_recipient_that_burns_gas_when_it_is_mined_pays_for_itself(
     took = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
     step = 10 ** (CATALOGUE.scale("ETH") - CATALOGUE.assets["ETH"].precision)
     assert ended.kept_units == min(ended.fee_units, -(-took // step) * step) > 0
-    assert took <= ended.kept_units, "at a steady price the gateway adds nothing"
+    assert took <= ended.kept_units, "at a constant price the gateway adds nothing"
     assert balance(Account(chain.shop, AVAILABLE, "ETH")) == before + ended.held_units - ended.kept_units
     assert net_of(Account(GATEWAY, NETWORK_FEES, "ETH")) == ended.kept_units
     assert signer_counters.spent_by(chain.shop).day == 0
     assert int(chain.node.ask("eth_getBalance", BURNER, "latest"), 16) == 0
 
 
-def test_a_recipient_that_only_takes_coin_for_free_is_found_out_in_the_trial(chain: TreasuryWorld) -> None:
+def test_a_recipient_that_accepts_coin_only_without_a_price_is_detected_in_the_trial(chain: TreasuryWorld) -> None:
     burns_since(chain, 0)
     paid = order(chain)
     chain.watch()
@@ -408,7 +408,7 @@ def test_a_recipient_that_only_takes_coin_for_free_is_found_out_in_the_trial(cha
     assert [purpose for purpose, _ in chain.spends()].count("payout") == 0
 
 
-def test_a_contract_wallet_is_paid_and_pays_for_it(chain: TreasuryWorld) -> None:
+def test_a_contract_wallet_is_paid_and_charged_for_its_gas(chain: TreasuryWorld) -> None:
     install_wallet(chain.node, BURNER)
     paid = order(chain)
     chain.watch()
@@ -426,11 +426,11 @@ def test_a_contract_wallet_is_paid_and_pays_for_it(chain: TreasuryWorld) -> None
 
 
 def cheque(world: SpendWorld, shop: UUID) -> PayoutRow:
-    """Return the payout of a cheque that was charged 1 USDT when it was made, long ago."""
+    """Return the payout of a cheque that was charged 1 USDT at its creation, long ago."""
     return world.order(shop, kind="cheque")
 
 
-def test_a_cheque_whose_fee_has_risen_far_above_its_charge_waits_and_leaves_when_it_fell(world: SpendWorld) -> None:
+def test_a_cheque_whose_fee_rose_far_above_its_charge_waits_until_the_fee_falls(world: SpendWorld) -> None:
     old = cheque(world, world.shop())
     rates.store_network_fee("USDT", "ethereum", 2 * USDT + 1, gas_units=CHAIN_FEE)
     world.step()
@@ -438,7 +438,7 @@ def test_a_cheque_whose_fee_has_risen_far_above_its_charge_waits_and_leaves_when
 
     assert (waiting.status, waiting.wait_reason, waiting.waiting_for) == ("approved", payout_queue.FEE_RISEN, "fee")
     assert rows("SELECT 1 FROM spends") == []
-    # Nobody's sweep waits for it, and its merchant may cancel it: nothing is signed.
+    # It keeps no sweep waiting, and its merchant may cancel it: nothing is signed.
     execute("UPDATE payouts SET due_at = app_now()")
     assert not payout_queue.is_any_due(world.network)
     rates.store_network_fee("USDT", "ethereum", 2 * USDT, gas_units=CHAIN_FEE)
@@ -457,13 +457,13 @@ def test_a_payout_waits_for_its_fee_only_once_it_is_older_than_its_quote(world: 
 
     assert world.payout(old).wait_reason == payout_queue.FEE_RISEN
     assert world.payout(young).status == "sent"
-    # The last quote counts though it is stale: an outage of rates opens no door.
+    # The last quote counts even if it is stale: an outage of rates must not open a gap.
     world.pass_time(rates.STALE_AFTER_S + 1)
     world.step()
     assert world.payout(old).wait_reason == payout_queue.FEE_RISEN
 
 
-def test_what_the_gateway_adds_to_fees_is_bounded_for_a_merchant_and_a_day(world: SpendWorld) -> None:
+def test_the_gateways_additions_to_fees_are_bounded_for_a_merchant_and_a_day(world: SpendWorld) -> None:
     shop = world.shop()
     first, second, other = cheque(world, shop), cheque(world, shop), cheque(world, world.shop())
     rates.store_network_fee("USDT", "ethereum", 2 * USDT, gas_units=CHAIN_FEE)
@@ -476,7 +476,7 @@ def test_what_the_gateway_adds_to_fees_is_bounded_for_a_merchant_and_a_day(world
     assert world.payout(second).status == "sent"
 
 
-def test_a_wallet_with_coins_that_are_too_small_is_not_said_to_lack_coin(
+def test_a_wallet_with_only_small_coins_is_not_reported_as_short(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def draft(*_args: object, **_named: object) -> None:

@@ -1,4 +1,4 @@
-"""A payout worth QUORUM_USD or more is confirmed by two providers where there are two; until then it stays sent."""
+"""A payout worth QUORUM_USD or more needs two providers, if there are two, and stays sent until then."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def world(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpendWorld
 
 
 class Lone:
-    """Makes every inclusion one that a single provider tells of, while it is on."""
+    """Makes every inclusion one that only a single provider shows, while it is on."""
 
     def __init__(self, world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_on = True
@@ -44,12 +44,12 @@ def lone(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> Lone:
 
 
 def paid_out(world: SpendWorld) -> None:
-    """Have everything included, and bury it as deep as payouts are confirmed."""
+    """Include everything, and bury it to the confirmations of payouts."""
     world.step()
     world.confirm_sent()
 
 
-def test_a_large_payout_that_one_provider_alone_calls_done_stays_sent(world: SpendWorld, lone: Lone) -> None:
+def test_a_large_payout_confirmed_by_one_provider_stays_sent(world: SpendWorld, lone: Lone) -> None:
     large, small = world.order(units=10 * USDT), world.order(units=9 * USDT)
     paid_out(world)
     world.mine(world.network.maturity)
@@ -66,7 +66,7 @@ def test_a_large_payout_that_one_provider_alone_calls_done_stays_sent(world: Spe
     assert world.paid(large) == 1
 
 
-def test_what_nobody_can_price_is_large(world: SpendWorld, lone: Lone) -> None:
+def test_a_payout_without_a_price_counts_as_large(world: SpendWorld, lone: Lone) -> None:
     order = world.order(units=USDT)
     world.step()
     execute("UPDATE rates SET quoted_at = app_now() - interval '1 day'")
@@ -79,7 +79,7 @@ def test_what_nobody_can_price_is_large(world: SpendWorld, lone: Lone) -> None:
     assert world.payout(order).status == "confirmed"
 
 
-def test_what_moves_between_our_own_addresses_needs_no_second_provider(world: SpendWorld, lone: Lone) -> None:
+def test_moves_between_our_own_addresses_need_no_second_provider(world: SpendWorld, lone: Lone) -> None:
     spend_id = start(world, units=10 * 10**6)
     paid_out(world)
     found = spends.find(spend_id)
@@ -87,7 +87,7 @@ def test_what_moves_between_our_own_addresses_needs_no_second_provider(world: Sp
     assert (found.state, lone.is_on) == ("confirmed", True)
 
 
-def test_a_failed_payout_that_one_provider_alone_shows_paid_waits_without_a_word(world: SpendWorld, lone: Lone) -> None:
+def test_a_failed_payout_that_one_provider_shows_as_paid_waits_without_an_event(world: SpendWorld, lone: Lone) -> None:
     """For its merchant it has ended."""
     world.mine(3)
     lone.is_on = False

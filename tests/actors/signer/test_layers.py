@@ -1,4 +1,4 @@
-"""What stops the signing of a network stops it alone: each layer holds while the others are away."""
+"""Each of several layers alone keeps a stopped network from signing."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def _freeze(_patch: pytest.MonkeyPatch) -> None:
 
 
 def _signature(patch: pytest.MonkeyPatch) -> None:
-    # Where a signature asks, and nobody else.
+    # The check before a signature, and no other caller's.
     patch.setattr(spending, "signing", SimpleNamespace(**vars(signing) | {"obstacle": lambda _network: ""}))
 
 
-# How each is put away.
+# How a test disables each layer.
 AWAY: Final[Mapping[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "step": _step,
     "freeze": _freeze,
@@ -41,7 +41,7 @@ AWAY: Final[Mapping[str, Callable[[pytest.MonkeyPatch], None]]] = {
 def _stop(world: SpendWorld) -> None:
     with transaction():
         assert signing.stop(world.network.code, reason="a test")
-    # By a scan that is behind, so that nothing lifts it.
+    # The scan is behind, so that nothing ends the stop.
     assert signing.read(world.network.code) is not None
 
 
@@ -65,8 +65,8 @@ def test_one_layer_alone_keeps_a_stopped_network_from_signing(
     assert (world.paid(order), world.payout(order).status) == (1, "confirmed")
 
 
-def test_without_any_layer_it_would_be_signed(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That what the others show is theirs."""
+def test_without_any_layer_it_would_sign(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the other tests depend on their layers."""
     world.order()
     _stop(world)
     for put_away in AWAY.values():
@@ -76,10 +76,10 @@ def test_without_any_layer_it_would_be_signed(world: SpendWorld, monkeypatch: py
 
 
 @pytest.mark.parametrize("alone", ["freeze", "signature"])
-def test_one_layer_alone_keeps_a_stopped_network_from_offering_more(
+def test_one_layer_alone_keeps_a_stopped_network_from_higher_offers(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch, alone: str
 ) -> None:
-    """A step follows what was signed before, stopped or not: others have to hold it."""
+    """A step follows signed spends whether stopped or not: the other layers have to stop it."""
     world.order()
     world.step()
     _stop(world)

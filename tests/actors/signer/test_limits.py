@@ -1,4 +1,4 @@
-"""The signer's own limits: what one payout, an hour and a day may take, counted once however many sign at once."""
+"""The signer's own limits for a payout, an hour and a day, counted once under concurrent signatures."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def test_a_payouts_worth_is_rounded_up(currency: str, ppm: int, units: int, cent
 
 
 @pytest.mark.parametrize("quotes", [{}, {"USDT": 0}])
-def test_a_coin_without_a_rate_has_no_worth_and_not_zero(quotes: dict[str, int]) -> None:
+def test_a_coin_without_a_rate_has_no_worth_instead_of_zero(quotes: dict[str, int]) -> None:
     with pytest.raises(NoRateError):
         signer_policy.usd_cents(CATALOGUE, market(**quotes), "USDT", USDT)
 
 
-def test_a_limit_includes_what_it_names(database: str) -> None:
+def test_a_limit_includes_its_own_value(database: str) -> None:
     del database
     limited = settings(SIGNER_PAYOUT_MAX_USD="5", SIGNER_HOURLY_USD="8", SIGNER_DAILY_USD="100")
     with pytest.raises(LimitReachedError, match="PAYOUT_MAX"), transaction():
@@ -67,7 +67,7 @@ def test_a_limit_includes_what_it_names(database: str) -> None:
     assert signer_counters.spent().hour == 800
 
 
-def test_a_day_includes_what_other_merchants_sent_in_its_other_hours(database: str) -> None:
+def test_a_day_includes_other_merchants_and_hours(database: str) -> None:
     del database
     limited = settings(SIGNER_PAYOUT_MAX_USD="5", SIGNER_HOURLY_USD="5", SIGNER_DAILY_USD="8")
     with transaction():
@@ -80,7 +80,7 @@ def test_a_day_includes_what_other_merchants_sent_in_its_other_hours(database: s
     assert (signer_counters.spent().hour, signer_counters.spent().day) == (300, 800)
 
 
-def test_what_is_rolled_back_was_not_counted(database: str) -> None:
+def test_a_rolled_back_spend_is_not_counted(database: str) -> None:
     del database
 
     def fail() -> None:
@@ -93,7 +93,7 @@ def test_what_is_rolled_back_was_not_counted(database: str) -> None:
     assert signer_counters.spent().day == 0
 
 
-def test_the_day_forgets_what_is_older_and_the_hour_sooner(database: str) -> None:
+def test_the_day_and_the_hour_forget_older_spends(database: str) -> None:
     del database
     with transaction():
         allow(settings(), "ethereum", 700)
@@ -104,7 +104,7 @@ def test_the_day_forgets_what_is_older_and_the_hour_sooner(database: str) -> Non
     assert signer_counters.spent().day == 0
 
 
-def test_two_networks_at_once_do_not_pass_a_limit_together(database: str) -> None:
+def test_two_networks_concurrently_cannot_exceed_a_limit(database: str) -> None:
     del database
     limited = settings(SIGNER_PAYOUT_MAX_USD="10", SIGNER_HOURLY_USD="10")
 
@@ -120,12 +120,12 @@ def test_two_networks_at_once_do_not_pass_a_limit_together(database: str) -> Non
 @pytest.mark.parametrize(
     "limits", [{"SIGNER_HOURLY_USD": "10"}, {"SIGNER_PAYOUT_MAX_USD": "1", "SIGNER_DAILY_USD": "10"}]
 )
-def test_a_limit_that_another_makes_meaningless_stops_the_start(limits: dict[str, str]) -> None:
+def test_a_limit_made_meaningless_by_another_stops_the_start(limits: dict[str, str]) -> None:
     with pytest.raises(SettingsError, match="SIGNER_PAYOUT_MAX_USD"):
         settings(**limits)
 
 
-def test_production_is_limited_unless_the_operator_says_otherwise() -> None:
+def test_production_has_limits_unless_the_operator_disables_them() -> None:
     from core.settings.defaults import DEFAULTS  # noqa: PLC0415
 
     assert int(DEFAULTS["production"]["SIGNER_MERCHANT_PERCENT"]) < 100
@@ -136,22 +136,22 @@ def test_production_is_limited_unless_the_operator_says_otherwise() -> None:
 
 
 def context_of(settings: Settings, **usd_ppm: int) -> Context:
-    """The process of a signer that is told these rates."""
+    """Return a signer's process with these rates."""
     told = replace(configure(settings), market=MarketBoard())
     told.market.read = lambda: market(**usd_ppm)  # type: ignore[method-assign]
     return told
 
 
-def test_a_thief_of_the_workers_rates_makes_no_large_payout_look_small() -> None:
-    """Rates are rows that workers write; the signer's limits count by its own where these are higher."""
+def test_forged_worker_rates_cannot_make_a_large_payout_look_small() -> None:
+    """Workers write rates as rows; the signer counts by its own rates where these are higher."""
     ctx = context_of(settings(SIGNER_RATES="ETH:2500.5"), ETH=1_000_000, USDT=10_000, BNB=900_000_000)
 
     def cents(currency: str, units: int) -> int:
         return signer_policy.usd_cents(CATALOGUE, signer_policy.market(ctx), currency, units)
 
     assert cents("ETH", 10**18) == 250_050
-    assert cents("USDT", USDT) == 100, "a dollar is one without being told"
-    assert cents("BNB", 10**18) == 90_000, "of a coin without a rate of its own the market's counts"
+    assert cents("USDT", USDT) == 100, "a dollar needs no rate"
+    assert cents("BNB", 10**18) == 90_000, "a coin without a signer's rate counts by the market's"
 
 
 def test_a_market_above_the_signers_own_rate_counts() -> None:
@@ -160,15 +160,15 @@ def test_a_market_above_the_signers_own_rate_counts() -> None:
     assert signer_policy.usd_cents(CATALOGUE, signer_policy.market(ctx), "ETH", 10**18) == 300_000
 
 
-def test_a_coin_that_the_market_has_no_rate_for_waits_whatever_the_signers_own() -> None:
+def test_a_coin_without_a_market_rate_waits_despite_the_signers_own() -> None:
     ctx = context_of(settings(SIGNER_RATES="ETH:2500"), ETH=0)
 
     with pytest.raises(NoRateError):
         signer_policy.usd_cents(CATALOGUE, signer_policy.market(ctx), "ETH", 1)
 
 
-def test_an_order_that_a_wrong_rate_of_the_signers_own_refuses_is_told_to_the_operator() -> None:
-    """Whoever ordered it learns the limit alone."""
+def test_an_order_refused_by_a_wrong_signer_rate_is_logged_for_the_operator() -> None:
+    """The merchant learns only the limit."""
     limited = settings(SIGNER_RATES="ETH:9000,BNB:600", SIGNER_PAYOUT_MAX_USD="5000")
     ctx = context_of(limited, ETH=2_500_000_000, BNB=500_000_000)
 
@@ -184,7 +184,7 @@ def test_an_order_that_a_wrong_rate_of_the_signers_own_refuses_is_told_to_the_op
     ]
     with capture_logs() as told, pytest.raises(PayoutBadAmount):
         signer_policy.check_size(ctx, "BNB", 9 * 10**18, error=PayoutBadAmount)
-    assert told == [], "it is above the limit by the market's rate too"
+    assert told == [], "the market's rate refuses it too"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_an_order_that_a_wrong_rate_of_the_signers_own_refuses_is_told_to_the_op
     [(2500, 2500, None), (5000, 2500, None), (5001, 2500, "as 5001 USD, the market as 2500: payouts"),
      (2500, 5000, None), (2500, 5001, "1 ETH is 5001 USD by now, not 2500"), (2500, 0, None)],
 )  # fmt: skip
-def test_rates_that_are_off_by_more_than_a_factor_of_two_are_named(own: int, market: int, told: str | None) -> None:
+def test_rates_off_by_more_than_a_factor_of_two_are_named(own: int, market: int, told: str | None) -> None:
     scale = 10**RATE_DIGITS
     found = list(signer_rates.far_off({"ETH": own * scale}, {"ETH": market * scale}))
 
@@ -203,25 +203,25 @@ def test_rates_that_are_off_by_more_than_a_factor_of_two_are_named(own: int, mar
 @pytest.mark.parametrize(
     ("days", "told"), [(0, None), (90, None), (91, "SIGNER_RATES is 91 days old"), (None, "SIGNER_RATES_AT does not")]
 )
-def test_rates_grow_old(days: int | None, told: str | None) -> None:
+def test_old_rates_are_reported(days: int | None, told: str | None) -> None:
     today = date(2026, 11, 22)
     written = None if days is None else today - timedelta(days=days)
 
     found = signer_rates.aging({"ETH": 1}, written, today)
 
     assert (found is None) if told is None else (found is not None and found.startswith(told))
-    assert signer_rates.aging(signer_rates.dollar_rates(), None, today) is None, "nobody wrote these down"
+    assert signer_rates.aging(signer_rates.dollar_rates(), None, today) is None, "built-in rates have no date"
 
 
 @pytest.mark.parametrize(
     "text", ["ETH", "ETH:", "ETH:x", "ETH:-1", "ETH:0", "ETH:1e3", "ETH:٣", "DOGE:1", "ETH:1.", "eth:1", "ETH=1"]
 )
-def test_a_rate_of_the_signers_own_is_a_price_of_a_coin_that_there_is(text: str) -> None:
+def test_a_malformed_signer_rate_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="SIGNER_RATES"):
         settings(SIGNER_RATES=text)
 
 
-def test_production_signs_for_no_coin_without_a_rate_of_its_own() -> None:
+def test_production_refuses_coins_without_a_signer_rate() -> None:
     environment = {
         "ENVIRONMENT": "production", "DATABASE_URL": "postgresql://x/y", "REDIS_URL": "redis://x",
         "BASE_URL": "https://x.example", "SECRET_KEYS": "k:" + base64.b64encode(b"k" * 32).decode(),

@@ -1,4 +1,4 @@
-"""A database that lost its last commits pays nobody twice. On a real node, through the real actors."""
+"""A database that lost its last commits pays no payout twice. On a real node, through the real actors."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def world(database: str, anvil: Callable[..., Anvil]) -> Iterator[RecoveryWorld]
     yield from RecoveryWorld(database, anvil).opened()
 
 
-def test_orders_that_are_repeated_after_a_restore_are_paid_once(world: RecoveryWorld) -> None:
-    """The copy keeps system identifier and timeline: only the chain's counts tell."""
+def test_orders_repeated_after_a_restore_are_paid_once(world: RecoveryWorld) -> None:
+    """The copy keeps system identifier and timeline: only the chain's counts reveal it."""
     first, second, third = world.recipient(), world.recipient(), world.recipient()
     world.pay_out("one", first)
     backup = world.copy()
@@ -61,8 +61,8 @@ def test_orders_that_are_repeated_after_a_restore_are_paid_once(world: RecoveryW
     world.assert_agreed(3)
 
 
-def test_nothing_is_signed_from_another_timeline_until_the_scan_has_caught_up(world: RecoveryWorld) -> None:
-    """A standby that lagged was promoted. It lacked nothing, so that signing goes on by itself."""
+def test_nothing_is_signed_on_another_timeline_until_the_scan_has_caught_up(world: RecoveryWorld) -> None:
+    """A lagging standby was promoted. It lacked nothing, so that signing continues by itself."""
     to = world.recipient()
     order = world.order("one", to)
     world.another_timeline()
@@ -80,7 +80,7 @@ def test_nothing_is_signed_from_another_timeline_until_the_scan_has_caught_up(wo
     assert world.frozen_by() == []
 
 
-def test_each_network_is_released_by_itself(world: RecoveryWorld) -> None:
+def test_each_network_resumes_on_its_own(world: RecoveryWorld) -> None:
     assert signing.watch("bsc") is None
     world.another_timeline()
     assert signing.watch("bsc") is not None
@@ -89,7 +89,7 @@ def test_each_network_is_released_by_itself(world: RecoveryWorld) -> None:
     assert (world.stopped(), [stop.network for stop in signing.listing()]) == ("", ["bsc"])
 
 
-def test_what_nobody_asks_for_keeps_the_network_frozen_until_an_operator_has_named_the_order(
+def test_a_departure_that_no_order_matches_keeps_the_network_frozen_until_an_operator_names_one(
     world: RecoveryWorld,
 ) -> None:
     to, other = world.recipient(), world.recipient()
@@ -103,7 +103,7 @@ def test_what_nobody_asks_for_keeps_the_network_frozen_until_an_operator_has_nam
     assert world.unknown("status", "txid") == [("open", lost.txid)]
     assert (world.reread(waiting).status, world.frozen_by()) == ("approved", ["recovery"])
     freezes.unfreeze("network", world.network.code)
-    assert world.frozen_by() == ["recovery"], "an operator who lifts everything does not lift this"
+    assert world.frozen_by() == ["recovery"], "lifting all freezes does not lift this one"
 
     before = world.available()
     booked, left = writeoffs.pay_order(
@@ -120,7 +120,7 @@ def test_what_nobody_asks_for_keeps_the_network_frozen_until_an_operator_has_nam
     world.assert_agreed(3)
 
 
-def test_an_order_that_the_merchant_cannot_pay_any_more_becomes_debt(world: RecoveryWorld) -> None:
+def test_an_order_that_the_merchant_can_no_longer_pay_becomes_a_debt(world: RecoveryWorld) -> None:
     to, poor = world.recipient(), merchant()
     backup = world.copy()
     lost = world.pay_out("lost", to)
@@ -131,11 +131,11 @@ def test_an_order_that_the_merchant_cannot_pay_any_more_becomes_debt(world: Reco
     writeoffs.pay_order(CATALOGUE, world.network.code, lost.txid, merchant_id=poor, order_id="lost", by="operator")
     world.sign(3)
     assert (world.stopped(), ledger.debt(poor, "USDT")) == ("", 10 * USDT)
-    assert debts.due(9) == [Debtor(poor, "USDT")], "whoever owes is noted, so that it is repaid"
+    assert debts.due(9) == [Debtor(poor, "USDT")], "the debtor is noted, so that the debt is repaid"
 
 
-def test_an_order_that_the_merchant_can_pay_in_part_makes_him_owe_the_rest_alone(world: RecoveryWorld) -> None:
-    """What he then earns repays it, whoever looks."""
+def test_an_order_that_the_merchant_can_pay_in_part_leaves_a_debt_of_the_rest(world: RecoveryWorld) -> None:
+    """Its later income repays the debt, whichever process looks."""
     to, poor = world.recipient(), merchant()
     with transaction():
         equity, mine = Account(GATEWAY, EQUITY, "USDT"), Account(poor, AVAILABLE, "USDT")
@@ -151,7 +151,7 @@ def test_an_order_that_the_merchant_can_pay_in_part_makes_him_owe_the_rest_alone
     assert (ledger.debt(poor, "USDT"), debts.due(9)) == (6 * USDT, [Debtor(poor, "USDT")])
 
 
-def test_what_cannot_be_an_orders_payout_is_refused(world: RecoveryWorld) -> None:
+def test_a_departure_that_cannot_be_the_orders_payout_is_refused(world: RecoveryWorld) -> None:
     to = world.recipient()
     backup = world.copy()
     lost = world.pay_out("lost", to)
@@ -199,7 +199,7 @@ def test_a_loss_is_written_off_against_equity(world: RecoveryWorld) -> None:
     world.assert_agreed(3)
 
 
-def test_what_is_missing_without_a_transaction_is_written_off_too(world: RecoveryWorld) -> None:
+def test_a_missing_sum_without_a_transaction_is_written_off_too(world: RecoveryWorld) -> None:
     world.reconcile()
     world.drain(world.hot, 7 * 10**6)
     world.reconcile(3)
@@ -210,8 +210,8 @@ def test_what_is_missing_without_a_transaction_is_written_off_too(world: Recover
     world.assert_agreed(2)
 
 
-def test_a_higher_offer_that_was_forgotten_is_an_attempt_of_its_spend(world: RecoveryWorld) -> None:
-    """The slot is used by our own key: it is ours, lost and found, and nobody is paid again."""
+def test_a_forgotten_higher_offer_becomes_an_attempt_of_its_spend(world: RecoveryWorld) -> None:
+    """Our own key used the slot: the departure is ours, lost and found, and no payout is repeated."""
     to = world.recipient()
     order = world.order("one", to)
     world.sign()
@@ -230,7 +230,7 @@ def test_a_higher_offer_that_was_forgotten_is_an_attempt_of_its_spend(world: Rec
     assert (world.arrived(to), world.count("spends"), world.stopped()) == (10, 1, "")
 
 
-def test_a_slot_that_no_scan_has_shown_pays_nobody_again(world: RecoveryWorld) -> None:
+def test_a_slot_that_no_scan_has_shown_repeats_no_payout(world: RecoveryWorld) -> None:
     to = world.recipient()
     order = world.order("one", to)
     world.sign()
@@ -251,7 +251,7 @@ def test_a_slot_that_no_scan_has_shown_pays_nobody_again(world: RecoveryWorld) -
     assert (world.reread(order).status, world.arrived(to), world.count("spends")) == ("confirmed", 10, 1)
 
 
-def test_what_waits_in_a_pool_and_no_row_knows_stops_the_signing(world: RecoveryWorld) -> None:
+def test_an_unknown_transaction_in_a_pool_stops_the_signing(world: RecoveryWorld) -> None:
     first, second = world.recipient(), world.recipient()
     backup = world.copy()
     world.order("one", first)
@@ -264,7 +264,7 @@ def test_what_waits_in_a_pool_and_no_row_knows_stops_the_signing(world: Recovery
     assert world.count("spends") == 0
     world.poll()
     world.sign()
-    assert world.stopped() != "", "they wait still"
+    assert world.stopped() != "", "the payouts still wait"
     world.settle_payouts()
     world.settle_payouts()
     assert [world.reread(order).status for order in orders] == ["confirmed", "confirmed"]
@@ -272,7 +272,7 @@ def test_what_waits_in_a_pool_and_no_row_knows_stops_the_signing(world: Recovery
     assert world.stopped() == ""
 
 
-def test_a_reorg_takes_an_unknown_transaction_out_of_its_block_and_it_stays_known(world: RecoveryWorld) -> None:
+def test_an_unknown_departure_that_a_reorg_took_stays_known(world: RecoveryWorld) -> None:
     to = world.recipient()
     backup = world.copy()
     world.order("lost", to)
@@ -294,7 +294,7 @@ def test_a_reorg_takes_an_unknown_transaction_out_of_its_block_and_it_stays_know
     assert (world.arrived(to), world.unknown(), world.stopped()) == (10, [("matched",)], "")
 
 
-def test_two_that_are_alike_are_each_adopted_once(world: RecoveryWorld) -> None:
+def test_two_equal_departures_are_adopted_once_each(world: RecoveryWorld) -> None:
     to = world.recipient()
     backup = world.copy()
     world.pay_out("one", to)
@@ -310,7 +310,7 @@ def test_two_that_are_alike_are_each_adopted_once(world: RecoveryWorld) -> None:
     assert world.arrived(to) == 30
 
 
-def test_an_order_takes_back_a_loss_before_it_is_buried(world: RecoveryWorld) -> None:
+def test_an_order_takes_over_a_loss_before_it_is_written_off(world: RecoveryWorld) -> None:
     backup = world.copy()
     lost = world.pay_out("lost", to := world.recipient())
     world.restore(backup)

@@ -1,4 +1,4 @@
-"""Which attempt out of coins a dearer one takes the place of, and which coins pay for it."""
+"""Chooses the attempt from coins that a higher offer replaces, and the coins that pay for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def held(txid: str, number: int, spent_by: str | None = None) -> HeldCoin:
 
 
 class Claims:
-    """A spender of coins whose bytes are the names of those that it claims."""
+    """A spender of coins whose bytes are the names of its claimed coins."""
 
     def claimed(self, raw: bytes) -> Sequence[tuple[str, int]]:
         return [(name, 0) for name in raw.decode()]
@@ -35,7 +35,7 @@ class Claims:
 
 @pytest.fixture
 def outbid(monkeypatch: pytest.MonkeyPatch) -> Outbid:
-    """Return what is to be outbid: (which attempt, its coins, what may be paid with besides)."""
+    """Return the replaced attempt: (its number, its coins, further coins to pay with)."""
 
     def ask(rows: list[HeldCoin], *raws: bytes) -> Told:
         intent = Intent(wallet=WALLET, pair=None, outputs=(Output(recipient="to", units=1),))
@@ -70,26 +70,27 @@ def outbid(monkeypatch: pytest.MonkeyPatch) -> Outbid:
     [
         ([held("a", 0)], [b"a"], (0, "a", "free")),
         ([held("a", 0), held("b", 1)], [b"a", b"ab"], (1, "ab", "free")),
-        # What a later one added is gone: it is done without, and what lost ones added is as good as free.
+        # A coin that a later attempt added is lost: the later one is skipped, and its other added coins are as good as
+        # free.
         ([held("a", 0), held("b", 1, "thief")], [b"a", b"ab"], (0, "a", "free")),
         ([held("a", 0), held("b", 1, "thief"), held("c", 2)], [b"a", b"ab", b"abc"], (0, "a", "cfree")),
         ([held("a", 0), held("b", 1), held("c", 2, "thief")], [b"a", b"ab", b"abc"], (1, "ab", "free")),
         ([held("a", 0), held("b", 1, "thief"), held("c", 2)], [b"a", b"ab", b"ac"], (2, "ac", "free")),
-        # What was taken from it altogether it does not hold any more.
+        # A coin that another spend took over is no longer held.
         ([held("a", 0)], [b"a", b"ab"], (0, "a", "free")),
-        # One that was taken up from the chain has coins of its own, and what outbids it excludes the first one too.
+        # An attempt adopted from the chain has its own coins; its replacement has to exclude the first attempt too.
         ([held("a", 0), held("b", 1)], [b"a", b"b"], (1, "ab", "free")),
-        # What all of them claim is gone: nothing is left to outbid.
+        # A coin that all attempts claim is lost: no attempt can be replaced.
         ([held("a", 0, "thief"), held("b", 1)], [b"a", b"ab"], None),
         ([held("a", 0, "thief"), held("b", 1)], [b"a", b"b"], None),
     ],
 )
-def test_the_newest_attempt_whose_coins_are_all_there_is_outbid(
+def test_the_newest_attempt_with_all_its_coins_is_replaced(
     outbid: Outbid, rows: list[HeldCoin], raws: list[bytes], told: Told
 ) -> None:
     assert outbid(rows, *raws) == told
 
 
 @pytest.mark.parametrize(("code", "seconds"), [("bitcoin", 3 * 600), ("ethereum", 6 * 12), ("polygon", 60)])
-def test_what_no_block_has_is_stuck_after_a_few_on_bitcoin_three(code: str, seconds: int) -> None:
+def test_patience_is_a_few_blocks_and_three_on_bitcoin(code: str, seconds: int) -> None:
     assert watch._patience_s(load_catalogue("production").networks[code]) == seconds

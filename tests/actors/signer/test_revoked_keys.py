@@ -1,4 +1,4 @@
-"""Nothing is signed once a key that ordered it, or approved it, is revoked."""
+"""No payout is signed once a key that ordered or approved it is revoked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def revoke(key: str | None = None) -> None:
 
 
 def made_by_rule(world: SpendWorld, **more: object) -> PayoutRow:
-    """Return an approved payout in the name of a key that is in force."""
+    """Return an approved payout in the name of a key in force."""
     shop, payout_id = world.shop(), uuid7()
     _add_key(shop)
     rule = {"kind": "autowithdraw", "order_id": f"autowithdraw:{payout_id}", "source": "manual", "is_fee_on_top": False}
@@ -54,7 +54,7 @@ def approved(world: SpendWorld) -> PayoutRow:
     return order
 
 
-def test_what_a_revoked_key_s_rule_made_is_given_back(world: SpendWorld) -> None:
+def test_a_withdrawal_by_a_revoked_keys_rule_is_returned(world: SpendWorld) -> None:
     order = made_by_rule(world)
     revoke()
 
@@ -64,7 +64,7 @@ def test_what_a_revoked_key_s_rule_made_is_given_back(world: SpendWorld) -> None
     assert (world.held(order), world.available(order), world.count("spends")) == (0, 1_000 * USDT, 0)
 
 
-def test_a_key_that_is_revoked_between_the_quote_and_the_signature_is_seen(world: SpendWorld) -> None:
+def test_a_key_revoked_between_quote_and_signature_is_noticed(world: SpendWorld) -> None:
     order = made_by_rule(world)
     checkpoints.listen(lambda label: revoke() if label == "spending.quoted" else None)
 
@@ -74,7 +74,7 @@ def test_a_key_that_is_revoked_between_the_quote_and_the_signature_is_seen(world
 
 
 @pytest.mark.parametrize("kind", ["payout", "cheque"])
-def test_an_order_of_a_revoked_key_is_given_back(world: SpendWorld, kind: str) -> None:
+def test_an_order_of_a_revoked_key_is_returned(world: SpendWorld, kind: str) -> None:
     order = made_by_rule(world, kind=kind, order_id="order-1", source="api")
     revoke()
 
@@ -83,7 +83,7 @@ def test_an_order_of_a_revoked_key_is_given_back(world: SpendWorld, kind: str) -
     assert (world.payout(order).status, world.payout(order).error) == ("cancelled", disowned.REASON)
 
 
-def test_what_the_rule_of_a_key_in_force_made_is_sent(world: SpendWorld) -> None:
+def test_a_withdrawal_by_a_rule_of_a_key_in_force_is_sent(world: SpendWorld) -> None:
     order = made_by_rule(world)
 
     world.step()
@@ -91,7 +91,7 @@ def test_what_the_rule_of_a_key_in_force_made_is_sent(world: SpendWorld) -> None
     assert world.payout(order).status == "sent"
 
 
-def test_what_a_revoked_key_approved_is_given_back(world: SpendWorld) -> None:
+def test_a_payout_approved_by_a_revoked_key_is_returned(world: SpendWorld) -> None:
     order = approved(world)
     revoke(APPROVER)
 
@@ -101,7 +101,7 @@ def test_what_a_revoked_key_approved_is_given_back(world: SpendWorld) -> None:
     assert (world.held(order), world.available(order), world.count("spends")) == (0, 1_000 * USDT, 0)
 
 
-def test_an_approver_who_is_revoked_between_the_quote_and_the_signature_is_seen(world: SpendWorld) -> None:
+def test_an_approver_revoked_between_quote_and_signature_is_noticed(world: SpendWorld) -> None:
     order = approved(world)
     checkpoints.listen(lambda label: revoke(APPROVER) if label == "spending.quoted" else None)
 
@@ -110,7 +110,7 @@ def test_an_approver_who_is_revoked_between_the_quote_and_the_signature_is_seen(
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
 
 
-def test_what_keys_in_force_approved_is_sent(world: SpendWorld) -> None:
+def test_a_payout_approved_by_keys_in_force_is_sent(world: SpendWorld) -> None:
     order = approved(world)
     _add_key(order.merchant_id, "pk_" + "c" * 24)
     revoke("pk_" + "c" * 24)

@@ -1,4 +1,4 @@
-"""A spend from its signature to its end: reorgs, strangers, bumps, gaps. One slot is one transaction at all times."""
+"""Takes a spend from its signature to its end through reorgs, strangers, bumps and gaps, with one claim."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PATIENCE_S = 61
 
 
 class Told:
-    """What hooks were told, in order."""
+    """Records the calls of hooks in order."""
 
     def __init__(self) -> None:
         self.words: list[str] = []
@@ -66,7 +66,7 @@ class Told:
 
 @pytest.fixture(autouse=True)
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
-    """The cold wallet's spends report here."""
+    """Record the hooks of spends to the cold wallet."""
     told = Told()
     names = ("sent", "bumped", "mined", "taken_out", "confirmed", "failed", "dead")
     monkeypatch.setitem(spend_hooks._HOOKS, "cold", Hooks(**{f"on_{name}": told.hook(name) for name in names}))
@@ -107,7 +107,7 @@ def txids(spend_id: UUID) -> list[str]:
 # Starting -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_draft_and_a_dearer_one_know_the_last_block_of_the_scan(
+def test_a_draft_and_a_higher_offer_know_the_last_scanned_block(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen, real = [], world.chain.draft
@@ -127,14 +127,14 @@ def test_a_draft_and_a_dearer_one_know_the_last_block_of_the_scan(
 
 
 @pytest.mark.usefixtures("database")
-def test_a_recorded_block_is_never_of_the_future() -> None:
-    """One provider that answers alone shows the scan a block of any time, and a draft would live as long."""
+def test_a_recorded_block_is_never_in_the_future() -> None:
+    """A provider that answers alone can show the scan a block of any time, and a draft would live that long."""
     now = app_now()
     told = Cursor(height=7, hash="0x7", block_time=now + timedelta(days=36_500))
     assert now <= spending.scanned_at(told).time <= app_now()
 
 
-def test_slots_follow_each_other_from_what_the_chain_has_used(world: SpendWorld, told: Told) -> None:
+def test_slots_follow_each_other_from_the_chains_count_on(world: SpendWorld, told: Told) -> None:
     world.history(1)
     made = [start(world) for _ in range(3)]
     assert column("SELECT slot FROM spends ORDER BY slot") == [1, 2, 3]
@@ -142,7 +142,7 @@ def test_slots_follow_each_other_from_what_the_chain_has_used(world: SpendWorld,
     assert told.words == ["sent"] * 3
 
 
-def test_a_slot_that_our_key_used_without_a_row_stops_the_signing_until_that_is_settled(world: SpendWorld) -> None:
+def test_a_slot_that_our_key_used_without_a_row_stops_the_signing_until_it_is_settled(world: SpendWorld) -> None:
     start(world)
     world.mine()
     world.chain.stranger(world.hot)
@@ -160,8 +160,8 @@ def test_a_slot_that_our_key_used_without_a_row_stops_the_signing_until_that_is_
     assert rows("SELECT slot, purpose FROM spends ORDER BY slot") == [(0, "cold"), (1, "lost"), (2, "cold")]
 
 
-def test_what_left_in_vain_or_came_back_to_its_sender_is_no_loss(world: SpendWorld) -> None:
-    """An operator gives up what a stranger with our key did: it cost gas alone."""
+def test_a_departure_without_effect_or_back_to_its_sender_is_no_loss(world: SpendWorld) -> None:
+    """An operator writes off a stranger's departure with our key: it cost only gas."""
     world.chain.reverting.add(BOB)
     for recipient in (BOB, world.hot):
         world.chain.stranger(world.hot, recipient=recipient, units=5)
@@ -175,8 +175,8 @@ def test_what_left_in_vain_or_came_back_to_its_sender_is_no_loss(world: SpendWor
     ]  # fmt: skip
 
 
-def test_a_database_that_is_another_one_by_the_commit_gets_nothing_signed(world: SpendWorld, told: Told) -> None:
-    """The standby was promoted between the quote and the signature; so for a higher offer."""
+def test_nothing_is_signed_if_the_database_changed_before_the_commit(world: SpendWorld, told: Told) -> None:
+    """A standby was promoted between the quote and the signature; the same for a higher offer."""
     spend_id = start(world)
     for label in ("spending.quoted", "watch.priced"):
         checkpoints.listen(
@@ -199,7 +199,7 @@ def test_a_database_that_is_another_one_by_the_commit_gets_nothing_signed(world:
     assert (state(spend_id), told.words[0]) == ("sent", "sent")
 
 
-def test_a_node_that_lags_gives_no_slot_away_again(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lagging_node_does_not_cause_a_slot_to_be_reused(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     start(world)
     world.mine()
     monkeypatch.setattr(world.chain, "next_counter", lambda _sender, *, ours: ours and 0)
@@ -207,10 +207,10 @@ def test_a_node_that_lags_gives_no_slot_away_again(world: SpendWorld, monkeypatc
     assert column("SELECT slot FROM spends ORDER BY slot") == [0, 1]
 
 
-def test_a_node_that_tells_of_slots_ahead_gets_nothing_signed_while_it_does(
+def test_a_node_that_reports_slots_ahead_stops_signing_only_while_it_does(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether its word is true, the scan finds out; where it is not, signing goes on by itself."""
+    """The scan finds out whether the report is true; if not, signing continues by itself."""
     start(world)
     with monkeypatch.context() as lie:
         lie.setattr(world.chain, "next_counter", lambda _sender, *, ours: ours + 1)
@@ -224,7 +224,7 @@ def test_a_node_that_tells_of_slots_ahead_gets_nothing_signed_while_it_does(
     assert column("SELECT slot FROM spends ORDER BY slot") == [0, 1]
 
 
-def test_many_at_once_get_a_slot_each_and_leave_no_gap(world: SpendWorld) -> None:
+def test_concurrent_spends_get_a_slot_each_without_gaps(world: SpendWorld) -> None:
     outcomes = at_once(6, lambda number: start(world, units=number + 1))
     assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
     assert column("SELECT slot FROM spends ORDER BY slot") == list(range(6))
@@ -232,7 +232,7 @@ def test_many_at_once_get_a_slot_each_and_leave_no_gap(world: SpendWorld) -> Non
     assert len(world.chain.received(ALICE)) == 6
 
 
-def test_what_belongs_to_a_spend_is_written_with_it_or_neither(world: SpendWorld) -> None:
+def test_a_spend_and_its_dependent_rows_commit_or_roll_back_together(world: SpendWorld) -> None:
 
     def decline(spend_id: UUID) -> bool:
         execute("INSERT INTO sanction_verdicts (network, address, is_sanctioned) VALUES ('x', %s, true)", (spend_id,))
@@ -254,7 +254,7 @@ def test_no_network_is_used_inside_a_transaction(world: SpendWorld) -> None:
         start(world)
 
 
-def test_what_the_sender_cannot_pay_beside_what_it_signed_is_refused(world: SpendWorld) -> None:
+def test_a_spend_beyond_the_senders_unpromised_balance_is_refused(world: SpendWorld) -> None:
     world.chain.funds[world.hot, world.token] = 10
     start(world, units=6)
     with pytest.raises(InsufficientCoinError):
@@ -268,7 +268,9 @@ def test_what_the_sender_cannot_pay_beside_what_it_signed_is_refused(world: Spen
 # Reorgs -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_reorg_takes_a_spend_back_and_the_same_bytes_go_out_again(world: SpendWorld, told: Told) -> None:
+def test_a_reorg_takes_a_spend_out_of_its_block_and_the_same_bytes_are_sent_again(
+    world: SpendWorld, told: Told
+) -> None:
     spend_id = start(world)
     world.advance()
     assert state(spend_id) == "mined"
@@ -293,7 +295,7 @@ def test_a_payout_follows_its_spend_through_a_reorg(world: SpendWorld) -> None:
     assert (world.payout(order).block_height, world.payout(order).confirmations) == (101, 3)
 
 
-def test_what_was_confirmed_and_leaves_the_chain_is_sent_again_and_stays_paid(world: SpendWorld) -> None:
+def test_a_confirmed_spend_that_leaves_the_chain_is_sent_again_and_stays_paid(world: SpendWorld) -> None:
     order = world.order()
     world.step()
     world.confirm_sent()
@@ -311,8 +313,8 @@ def test_what_was_confirmed_and_leaves_the_chain_is_sent_again_and_stays_paid(wo
     assert net_of(Account(GATEWAY, GAS, "ETH")) == world.chain.funds[world.hot, None] - RICH_WEI
 
 
-def test_what_left_the_chain_after_it_was_confirmed_is_bumped_too(world: SpendWorld) -> None:
-    """It holds up whatever its sender signed after it."""
+def test_a_confirmed_spend_that_left_the_chain_is_bumped_too(world: SpendWorld) -> None:
+    """It delays all later spends of its sender."""
     order, behind = world.order(), world.order()
     world.step()
     world.confirm_sent()
@@ -331,8 +333,8 @@ def test_what_left_the_chain_after_it_was_confirmed_is_bumped_too(world: SpendWo
     assert {world.payout(paid).status for paid in (order, behind)} == {"confirmed"}
 
 
-def test_gas_is_what_the_attempt_took_that_stayed(world: SpendWorld) -> None:
-    """A reorg deeper than the confirmations may let another attempt win, which took less."""
+def test_the_booked_gas_is_that_of_the_attempt_that_stayed(world: SpendWorld) -> None:
+    """A reorg deeper than the confirmations may include another attempt with less gas."""
     order = world.order()
     world.step()
     original = world.chain.pool[0]
@@ -364,8 +366,8 @@ def test_a_spend_is_watched_until_no_reorg_can_reach_it(world: SpendWorld) -> No
     assert spends.to_watch("ethereum", limit=9) == []
 
 
-def test_what_a_reorg_beyond_maturity_takes_is_sent_again_too(world: SpendWorld) -> None:
-    """No such reorg should be; where one is, the books and the chain must come to agree again."""
+def test_a_spend_that_a_reorg_beyond_maturity_takes_is_sent_again_too(world: SpendWorld) -> None:
+    """Such a reorg should not happen; if it does, books and chain must agree again."""
     world.advance(3)
     spend_id = start(world)
     world.mine(world.network.maturity + 2)
@@ -384,7 +386,7 @@ def test_what_a_reorg_beyond_maturity_takes_is_sent_again_too(world: SpendWorld)
 # Strangers ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_slot_that_a_stranger_used_for_good_lets_the_payout_be_paid_anew(world: SpendWorld) -> None:
+def test_a_payout_whose_slot_a_stranger_used_for_good_is_signed_again(world: SpendWorld) -> None:
     order = world.order()
     checkpoints.listen(lambda label: world.chain.stranger(world.hot) if label == "spending.committed" else None)
     world.step()
@@ -392,18 +394,18 @@ def test_a_slot_that_a_stranger_used_for_good_lets_the_payout_be_paid_anew(world
     first = world.spend(order)
     world.chain.pool = [txid for txid in world.chain.pool if world.chain.known[txid]["recipient"] == "0xstranger"]
     world.advance(world.network.maturity - 1)
-    assert (world.spend(order).id, world.held(order)) == (first.id, 11 * USDT), "not deep enough to be believed"
+    assert (world.spend(order).id, world.held(order)) == (first.id, 11 * USDT), "not deep enough"
 
     world.advance()
     assert state(first.id) == "dead"
-    assert world.payout(order).status == "approved", "whoever else has the key comes first"
+    assert world.payout(order).status == "approved", "the other holder of the key was first"
     world.write_off()
     assert world.spend(order).slot == 1
     world.confirm_sent()
     assert (world.paid(order), world.payout(order).status) == (1, "confirmed")
 
 
-def test_a_payout_whose_bytes_expired_is_signed_anew(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_payout_is_signed_again(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     order = world.order()
     world.step()
     first = world.spend(order)
@@ -411,16 +413,14 @@ def test_a_payout_whose_bytes_expired_is_signed_anew(world: SpendWorld, monkeypa
         patched.setattr(world.chain, "fate", lambda *_args, **_more: Fate(kind=FateKind.DEAD, cause="expired"))
         world.pass_time(20)
         world.step()
-        assert state(first.id) == "sent", "what was scanned does not reach behind its window"
+        assert state(first.id) == "sent", "the scan has not passed its window"
         world.outdate()
         world.step()
     assert state(first.id) == "dead"
     assert (world.spend(order).id != first.id, world.payout(order).status) == (True, "sent")
 
 
-def test_where_nothing_is_counted_a_stuck_spend_is_offered_more_by_itself(
-    world: SpendWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_counters_a_stuck_spend_gets_a_higher_offer(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     offered: list[object] = []
     monkeypatch.setattr(spend_watch, "_bump", lambda *args: offered.append(args[3]))
     alone = _found(start(world)).but(slot=None)
@@ -428,7 +428,7 @@ def test_where_nothing_is_counted_a_stuck_spend_is_offered_more_by_itself(
     assert offered == [alone]
 
 
-def test_a_stranger_that_a_reorg_takes_leaves_our_bytes_valid(world: SpendWorld, told: Told) -> None:
+def test_after_a_reorg_of_the_strangers_transaction_our_bytes_are_valid(world: SpendWorld, told: Told) -> None:
     checkpoints.listen(lambda label: world.chain.stranger(world.hot) if label == "spending.committed" else None)
     spend_id = start(world)
     checkpoints.listen(None)
@@ -441,14 +441,14 @@ def test_a_stranger_that_a_reorg_takes_leaves_our_bytes_valid(world: SpendWorld,
     assert "dead" not in told.words
 
 
-def test_a_verdict_over_fewer_attempts_than_there_are_buries_nothing(world: SpendWorld, told: Told) -> None:
+def test_a_verdict_over_fewer_attempts_than_exist_buries_nothing(world: SpendWorld, told: Told) -> None:
     spend_id = start(world)
     with transaction():
         assert spend_tracking.bury(CATALOGUE, spend_id, attempts=0) is None
     assert (state(spend_id), told.words) == ("sent", ["sent"])
 
 
-def test_what_was_seen_in_a_block_is_not_dead_by_one_word(
+def test_a_spend_seen_in_a_block_is_not_dead_by_one_report(
     world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spend_id = start(world)
@@ -472,7 +472,7 @@ def test_a_stuck_spend_offers_more_for_the_same_slot(world: SpendWorld) -> None:
     world.step()
     world.chain.price = 50
     world.advance()
-    assert world.spend(order).attempts == 1, "patience first"
+    assert world.spend(order).attempts == 1, "not before its patience ends"
 
     world.pass_time(PATIENCE_S)
     world.step()
@@ -482,7 +482,7 @@ def test_a_stuck_spend_offers_more_for_the_same_slot(world: SpendWorld) -> None:
     assert (world.paid(order), world.payout(order).txid) == (1, txids(bumped.id)[1])
 
 
-def test_the_original_that_wins_after_its_replacement_is_recognised(world: SpendWorld) -> None:
+def test_an_original_that_wins_after_its_replacement_is_recognised(world: SpendWorld) -> None:
     order = world.order()
     world.step()
     original = world.chain.pool[0]
@@ -504,7 +504,7 @@ def test_only_the_lowest_slot_is_bumped(world: SpendWorld, told: Told) -> None:
     assert (len(txids(first)), len(txids(second))) == (2, 1)
     assert told.words.count("bumped") == 1
 
-    # Once the first is in, the second has its own time to be included before it is stuck.
+    # Once the first is included, the second has its own time before it is stuck.
     world.advance()
     assert (state(first), len(txids(second))) == ("mined", 1)
     world.step()
@@ -514,14 +514,14 @@ def test_only_the_lowest_slot_is_bumped(world: SpendWorld, told: Told) -> None:
     assert len(txids(second)) == 2
 
 
-def test_bumps_end_where_the_price_does_and_not_by_their_number(world: SpendWorld) -> None:
+def test_bumps_are_bounded_by_their_price_and_not_by_their_number(world: SpendWorld) -> None:
     spend_id = start(world)
     world.chain.price = 10**13
     world.pass_time(PATIENCE_S)
     world.step()
     assert len(txids(spend_id)) == 1, "above the cap nothing is signed"
 
-    # Nodes would include it for no price: it is raised until the cap is reached.
+    # Nodes would include it at no price: it is raised until the cap is reached.
     world.chain.price, cap = 2 * 10**10, 300 * 10**9
     while world.chain.price:
         before = len(txids(spend_id))
@@ -534,7 +534,7 @@ def test_bumps_end_where_the_price_does_and_not_by_their_number(world: SpendWorl
     assert newest.price_units <= cap < newest.price_units * 9 // 8 + 1
 
 
-def test_two_bumps_at_once_are_one(world: SpendWorld, told: Told) -> None:
+def test_two_concurrent_bumps_make_one(world: SpendWorld, told: Told) -> None:
     spend_id = start(world)
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
@@ -544,7 +544,7 @@ def test_two_bumps_at_once_are_one(world: SpendWorld, told: Told) -> None:
     assert (len(txids(spend_id)), told.words.count("bumped")) == (2, 1)
 
 
-def test_a_bump_that_another_has_overtaken_is_not_made(world: SpendWorld, told: Told) -> None:
+def test_a_bump_overtaken_by_another_is_not_made(world: SpendWorld, told: Told) -> None:
     spend_id = start(world)
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
@@ -558,7 +558,7 @@ def test_a_bump_that_another_has_overtaken_is_not_made(world: SpendWorld, told: 
     assert (len(txids(spend_id)), told.words.count("bumped")) == (2, 1)
 
 
-def test_of_all_attempts_only_the_dearest_is_sent_again(world: SpendWorld) -> None:
+def test_only_the_highest_offer_is_sent_again(world: SpendWorld) -> None:
     spend_id = start(world)
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
@@ -570,7 +570,7 @@ def test_of_all_attempts_only_the_dearest_is_sent_again(world: SpendWorld) -> No
     assert [bytes(spends.attempts_of(spend_id)[0].raw)] == world.chain.sent[before:]
 
 
-def test_what_is_confirmed_is_looked_at_less_often(world: SpendWorld) -> None:
+def test_a_confirmed_spend_is_checked_less_often(world: SpendWorld) -> None:
     start(world)
     world.advance()
     before = looked_at_again_in_s()
@@ -593,8 +593,8 @@ def test_nothing_is_bumped_while_payouts_are_frozen(world: SpendWorld) -> None:
 # Gaps ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_slot_that_the_chain_lost_is_filled_so_that_others_go_on(world: SpendWorld, told: Told) -> None:
-    """A transaction from before the first scan, after which we signed, is gone for good by a reorg."""
+def test_a_slot_that_the_chain_lost_is_filled_for_the_spends_behind_it(world: SpendWorld, told: Told) -> None:
+    """A deep reorg removes a transaction from before the first scan, after which we signed."""
     world.history(1)
     spend_id = start(world)
     world.reorg(1, is_lost=True)
@@ -611,23 +611,23 @@ def test_a_slot_that_the_chain_lost_is_filled_so_that_others_go_on(world: SpendW
     assert told.words == ["sent", "mined"]
 
 
-def test_a_slot_of_ours_that_waits_is_no_gap(world: SpendWorld) -> None:
+def test_a_slot_of_a_waiting_spend_of_ours_is_not_a_gap(world: SpendWorld) -> None:
     start(world), start(world)
     assert not spend_reads.is_gap("ethereum", world.hot, 0)
     assert not spend_reads.is_gap("ethereum", world.hot, 5)
 
 
-def test_a_clock_that_was_set_back_keeps_no_spend_unwatched_nor_unbumped(world: SpendWorld) -> None:
+def test_after_the_clock_was_set_back_spends_are_watched_and_bumped(world: SpendWorld) -> None:
     spend_id = start(world)
     execute("UPDATE spends SET check_at = app_now() + interval '1 day', created_at = app_now() + interval '1 day'")
     assert [found.id for found in spends.to_watch("ethereum", limit=9)] == [spend_id]
-    assert spend_reads.is_stuck(_found(spend_id), patience_s=PATIENCE_S), "nothing is known of when it moved"
+    assert spend_reads.is_stuck(_found(spend_id), patience_s=PATIENCE_S), "the time of its last move is unknown"
     execute("UPDATE spends SET check_at = app_now() + interval '1 minute', bumped_at = app_now()")
     assert spends.to_watch("ethereum", limit=9) == []
-    assert not spend_reads.is_stuck(_found(spend_id), patience_s=PATIENCE_S), "it was bumped a moment ago"
+    assert not spend_reads.is_stuck(_found(spend_id), patience_s=PATIENCE_S), "it has just been bumped"
 
 
-def test_a_clock_that_was_set_back_keeps_no_bytes_from_being_sent_again(world: SpendWorld) -> None:
+def test_after_the_clock_was_set_back_bytes_are_sent_again(world: SpendWorld) -> None:
     start(world)
     for ahead, more in (("1 day", 1), ("30 seconds", 0)):
         world.chain.forget()
@@ -641,7 +641,7 @@ def test_a_clock_that_was_set_back_keeps_no_bytes_from_being_sent_again(world: S
 # Steps --------------------------------------------------------------------------------------------------------------
 
 
-def test_whoever_was_not_looked_at_for_longest_comes_first(world: SpendWorld) -> None:
+def test_the_spend_checked_longest_ago_comes_first(world: SpendWorld) -> None:
     made = [start(world) for _ in range(3)]
     execute("UPDATE spends SET check_at = (SELECT app_now()) - interval '1 second'")
     assert [found.id for found in spends.to_watch("ethereum", limit=9)] == made
@@ -649,7 +649,7 @@ def test_whoever_was_not_looked_at_for_longest_comes_first(world: SpendWorld) ->
     assert [found.id for found in spends.to_watch("ethereum", limit=2)] == made[1:]
 
 
-def test_a_step_ends_where_no_node_answers(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_ends_if_no_node_answers(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(5):
         start(world)
     asked: list[int] = []
@@ -666,7 +666,7 @@ def test_a_step_ends_where_no_node_answers(world: SpendWorld, monkeypatch: pytes
     assert len(asked) == spend_watch.SILENCES_MAX
 
 
-def test_a_purpose_that_is_unknown_here_is_left_alone(
+def test_a_spend_of_an_unregistered_purpose_is_not_changed(
     world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spend_id = start(world)
@@ -676,18 +676,18 @@ def test_a_purpose_that_is_unknown_here_is_left_alone(
         world.step()
     assert (state(spend_id), told.words) == ("sent", ["sent"])
     assert [log["event"] for log in logs] == ["spend.purpose_unknown"]
-    assert looked_at_again_in_s() > world.network.block_time_ms // 1000, "it can wait for whoever knows"
+    assert looked_at_again_in_s() > world.network.block_time_ms // 1000, "it waits for a process that knows it"
     with pytest.raises(ValueError, match="no purpose"):
         spend_hooks.register("theft", Hooks())
 
 
-def test_bytes_that_are_committed_are_kept_for_ever(world: SpendWorld) -> None:
+def test_committed_bytes_are_kept_for_ever(world: SpendWorld) -> None:
     start(world)
     with pytest.raises(Exception, match="append-only"):
         execute("DELETE FROM spend_attempts")
 
 
-def test_a_payout_has_one_spend_that_is_alive(world: SpendWorld) -> None:
+def test_a_payout_has_one_live_spend(world: SpendWorld) -> None:
     order: PayoutRow = world.order()
     world.step()
     with pytest.raises(Exception, match="spends_by_payout"), transaction():

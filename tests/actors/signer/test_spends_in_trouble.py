@@ -1,4 +1,4 @@
-"""Spends that are lost, stuck or cannot be paid for: each ends, or waits for what it needs, and says so."""
+"""Spends that are lost, stuck or unfunded end, or wait with a reason."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tests.peers.paper_chain import transfer
 # Slots that are lost ------------------------------------------------------------------------------------------------
 
 
-def test_a_confirmed_spend_whose_slot_another_uses_settles_with_an_alarm(world: SpendWorld) -> None:
-    """A reorg that should not be took it, and somebody else with the key was first after it."""
+def test_a_confirmed_spend_whose_slot_another_transaction_uses_settles_with_an_alarm(world: SpendWorld) -> None:
+    """An unusually deep reorg took it, and another holder of the key was first afterwards."""
     order = world.order()
     world.step()
     world.confirm_sent()
@@ -44,7 +44,7 @@ def test_a_confirmed_spend_whose_slot_another_uses_settles_with_an_alarm(world: 
     assert rows("SELECT state, settled_at IS NOT NULL, mined_txid, booked_fee_units, problem FROM spends") == [
         ("confirmed", True, None, 0, spend_tracking.LOST)
     ]
-    # It is asked for no more, and the gas that it took at first is back in the books: the stranger's is not ours.
+    # It is no longer asked for, and its first gas is back in the books: the stranger's gas is not ours.
     world.step()
     assert spends.to_watch("ethereum", limit=9) == []
     assert net_of(Account(GATEWAY, GAS, "ETH")) == 0
@@ -52,8 +52,8 @@ def test_a_confirmed_spend_whose_slot_another_uses_settles_with_an_alarm(world: 
     assert world.payout(order).status == "confirmed"
 
 
-def test_a_lost_slot_settles_only_what_is_in_no_block(world: SpendWorld) -> None:
-    """One look alone gives up nothing that was seen in a block."""
+def test_a_lost_slot_settles_only_spends_in_no_block(world: SpendWorld) -> None:
+    """One look alone gives up no spend that was seen in a block."""
     spend_id = start(world)
     world.confirm_sent()
     world.reorg(world.network.confirmations, is_lost=True)
@@ -68,7 +68,7 @@ def test_a_lost_slot_settles_only_what_is_in_no_block(world: SpendWorld) -> None
 
 
 def sweep(world: SpendWorld, *, spare_wei: int = 0) -> tuple[str, UUID]:
-    """Let a deposit address sign for all that it holds of its coin, and then have nobody include it."""
+    """Sign for all of a deposit address's coin, without inclusion."""
     wallet = spending.deposit_wallet(world.network, 7)
     ceiling = PAPER_GAS * 2 * world.chain.price
     world.chain.funds[wallet.address, None] = 1_000 + ceiling + spare_wei
@@ -94,7 +94,7 @@ def gas_sent(address: str) -> list[int]:
 
 
 @pytest.mark.parametrize(("more_wei", "is_sent"), [(0, True), (1, False)])
-def test_an_address_is_sent_as_much_gas_as_the_operator_allows_and_no_more(
+def test_gas_for_an_address_is_limited_by_the_operators_setting(
     world: SpendWorld, more_wei: int, *, is_sent: bool
 ) -> None:
     execute("UPDATE rates SET usd = 3000 WHERE currency = 'ETH'")
@@ -107,7 +107,7 @@ def test_an_address_is_sent_as_much_gas_as_the_operator_allows_and_no_more(
     assert [log["units"] for log in logs if log["event"] == "funding.refused"] == [most + 1] * (not is_sent)
 
 
-def test_a_stuck_sweep_is_given_no_more_than_the_operator_allows(
+def test_gas_for_a_stuck_sweep_is_limited_by_the_operators_setting(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = SpendWorld(database, monkeypatch, GAS_FUNDING_MAX_USD="0")
@@ -119,11 +119,11 @@ def test_a_stuck_sweep_is_given_no_more_than_the_operator_allows(
     world.close()
 
 
-def test_a_stuck_sweep_whose_address_cannot_pay_for_more_is_given_what_it_lacks(world: SpendWorld) -> None:
+def test_a_stuck_sweep_whose_address_cannot_pay_more_gets_the_missing_gas(world: SpendWorld) -> None:
     address, spend_id = sweep(world)
     with structlog.testing.capture_logs() as logs:
         world.step(3)
-    assert len(spends.attempts_of(spend_id)) == 1, "no node would take what cannot be paid for"
+    assert len(spends.attempts_of(spend_id)) == 1, "no node would take an unfunded transaction"
     assert gas_sent(address) == [PAPER_GAS * (42 - 20)]
     assert {log["log_level"] for log in logs if log["event"] == "spend.stuck_without_gas"} == {"error"}
 
@@ -137,15 +137,15 @@ def test_a_stuck_sweep_whose_address_cannot_pay_for_more_is_given_what_it_lacks(
     assert (found.state, found.is_success) == ("confirmed", True)
 
 
-def test_a_sweep_whose_coin_is_gone_is_given_nothing(world: SpendWorld) -> None:
-    """What it was to move came to the address in a block that is no more: that is not the hot wallet's to replace."""
+def test_a_sweep_whose_coin_is_gone_gets_no_gas(world: SpendWorld) -> None:
+    """A reorg took the deposit that it was to move; the hot wallet must not replace that."""
     address, spend_id = sweep(world)
     world.chain.funds[address, None] = 0
     world.step(2)
     assert (gas_sent(address), len(spends.attempts_of(spend_id))) == ([], 1)
 
 
-def test_a_frozen_networks_stuck_sweep_is_given_nothing(world: SpendWorld) -> None:
+def test_a_stuck_sweep_of_a_frozen_network_gets_no_gas(world: SpendWorld) -> None:
     address, _ = sweep(world)
     freezes.freeze("network", "ethereum", reason="test", frozen_by="test")
     world.step()
@@ -158,13 +158,13 @@ def test_a_stuck_sweep_gets_no_gas_while_payouts_are_due(world: SpendWorld) -> N
     execute("UPDATE payouts SET wait_reason = 'the network does not answer, or not as it must'")
     assert not funding.is_room(world.network, spending.hot_wallet(world.network))
     assert not funding.fund(world.ctx, world.network, funding_of(world, address, 1))
-    # One that waits for coin waits for sweeps.
+    # A payout that waits for coin waits for sweeps.
     execute("UPDATE payouts SET wait_reason = %s", (payout_queue.SHORT_OF_COIN,))
     assert funding.is_room(world.network, spending.hot_wallet(world.network))
     assert world.payout(order).status == "approved"
 
 
-def test_an_unfunded_hot_wallet_signs_no_higher_offers_and_says_so(world: SpendWorld) -> None:
+def test_an_unfunded_hot_wallet_signs_no_higher_offer_and_logs_it(world: SpendWorld) -> None:
     spend_id = start(world)
     world.chain.price = 21
     world.chain.funds[world.hot, None] = PAPER_GAS * 42 - 1
@@ -173,14 +173,16 @@ def test_an_unfunded_hot_wallet_signs_no_higher_offers_and_says_so(world: SpendW
         world.step()
     assert len(spends.attempts_of(spend_id)) == 1
     assert [log["missing_units"] for log in logs if log["event"] == "spend.stuck_without_gas"] == [1]
-    assert [log for log in logs if log["event"] == "funding.hot_wallet_short"] == [], "it is not given its own gas"
+    assert [log for log in logs if log["event"] == "funding.hot_wallet_short"] == [], (
+        "the hot wallet does not fund itself"
+    )
     world.chain.funds[world.hot, None] += 1
     world.step()
     assert len(spends.attempts_of(spend_id)) == 2
 
 
-def test_an_address_waits_for_gas_while_the_hot_wallet_lacks_it_itself(world: SpendWorld) -> None:
-    """That is no fault of the providers, whose silence would end the step for the others."""
+def test_an_address_waits_for_gas_while_the_hot_wallet_lacks_it(world: SpendWorld) -> None:
+    """That is not a provider's silence, which would end the step for the others."""
     address, _ = sweep(world)
     world.chain.funds[world.hot, None] = 0
     with structlog.testing.capture_logs() as logs:
@@ -193,11 +195,11 @@ def test_an_address_waits_for_gas_while_the_hot_wallet_lacks_it_itself(world: Sp
     assert len(gas_sent(address)) == 1
 
 
-# Balances that two count ---------------------------------------------------------------------------------------------
+# Balances counted by two workers --------------------------------------------------------------------------------
 
 
 def beside(world: SpendWorld, units: int) -> None:
-    """Let another worker sign for the hot wallet, between the first one's quote and its signature."""
+    """Sign for the hot wallet in another worker, between the first one's quote and its signature."""
 
     def sign() -> None:
         outcomes = at_once(1, lambda _number: start(world, BOB, units))
@@ -206,7 +208,7 @@ def beside(world: SpendWorld, units: int) -> None:
     once("spending.quoted", sign)
 
 
-def test_two_workers_never_count_the_same_balance(world: SpendWorld) -> None:
+def test_two_workers_never_spend_the_same_balance(world: SpendWorld) -> None:
     world.chain.funds[world.hot, world.token] = 10
     beside(world, 6)
     with pytest.raises(InsufficientCoinError):
@@ -216,7 +218,7 @@ def test_two_workers_never_count_the_same_balance(world: SpendWorld) -> None:
     assert (world.chain.received(ALICE), len(world.chain.received(BOB))) == ([], 1)
 
 
-def test_whoever_was_overtaken_signs_where_there_is_enough_for_both(world: SpendWorld) -> None:
+def test_an_overtaken_worker_signs_if_the_balance_covers_both(world: SpendWorld) -> None:
     world.chain.funds[world.hot, world.token] = 11
     beside(world, 6)
     start(world, ALICE, 5)
@@ -225,7 +227,7 @@ def test_whoever_was_overtaken_signs_where_there_is_enough_for_both(world: Spend
     assert [len(world.chain.received(to)) for to in (ALICE, BOB)] == [1, 1]
 
 
-def test_a_filler_counts_what_others_promised_too(world: SpendWorld) -> None:
+def test_a_filler_counts_promises_of_other_workers(world: SpendWorld) -> None:
     world.chain.funds[world.hot, None] = 2 * PAPER_GAS * 2 * world.chain.price - 1
     beside(world, 0)
     with pytest.raises(InsufficientCoinError):
@@ -233,7 +235,7 @@ def test_a_filler_counts_what_others_promised_too(world: SpendWorld) -> None:
     assert rows("SELECT slot FROM spends") == [(0,)]
 
 
-def test_who_is_overtaken_for_ever_waits(world: SpendWorld) -> None:
+def test_a_worker_that_is_always_overtaken_waits(world: SpendWorld) -> None:
     def hear(label: str) -> None:
         if label == "spending.quoted" and not nested:
             nested.append(label)

@@ -1,4 +1,4 @@
-"""Where money lies in coins, what waits for a block and no row knows is not signed beside: it may pay the same."""
+"""On networks of coins, an unknown waiting transaction stops the signing, since it may pay the same order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Paper = Callable[..., PaperSpender]
 
 
 def stopped(world: SpendWorld, spender: PaperSpender, *, reason: str = "a test") -> PayoutRow:
-    """Let the network be stopped, the scan have caught up, and an order and coins be there."""
+    """Stop the network with the scan caught up, and with an order and coins."""
     coin(world, "a", height=49, currency="ETH")
     coin(world, "b", height=50)
     order = world.order()
@@ -38,14 +38,16 @@ def stopped(world: SpendWorld, spender: PaperSpender, *, reason: str = "a test")
 
 
 def step(world: SpendWorld) -> list[Any]:
-    """Take a step, with what was put off due; return what was logged of the signing."""
+    """Run a step with postponed payouts due; return the log lines of signing."""
     world.due_now()
     with capture_logs() as logs:
         world.step()
     return [log for log in logs if log["event"].startswith("signing.")]
 
 
-def test_what_waits_keeps_the_network_stopped_until_no_pool_has_it(world: SpendWorld, paper: Paper) -> None:
+def test_a_waiting_unknown_transaction_keeps_the_network_stopped_until_it_leaves_the_pools(
+    world: SpendWorld, paper: Paper
+) -> None:
     spender = paper("coins")
     order = stopped(world, spender)
     spender.waiting["a", 0] = "lost"
@@ -60,7 +62,7 @@ def test_what_waits_keeps_the_network_stopped_until_no_pool_has_it(world: SpendW
     assert world.payout(order).status == "sent"
 
 
-def test_one_nodes_word_is_enough_for_half_an_hour(world: SpendWorld, paper: Paper) -> None:
+def test_one_node_that_shows_it_is_enough_for_half_an_hour(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     stopped(world, spender)
     spender.waiting["a", 0] = "lost"
@@ -73,10 +75,10 @@ def test_one_nodes_word_is_enough_for_half_an_hour(world: SpendWorld, paper: Pap
 
 @pytest.mark.parametrize("reason", signing.OF_RESTORE)
 @pytest.mark.parametrize("has_signed", [True, False])
-def test_a_node_has_to_have_run_since_the_rows_surely_lacked_nothing(
+def test_a_node_must_have_run_since_the_rows_were_surely_complete(
     world: SpendWorld, paper: Paper, *, has_signed: bool, reason: str
 ) -> None:
-    """Since the last signing before the stop, or the mark of the database: what was lost was signed later."""
+    """Since the last signature before the stop, or the mark of the database: lost spends were signed later."""
     spender = paper("coins")
     world.pass_time(1_000)
     if has_signed:
@@ -96,7 +98,7 @@ def test_a_node_has_to_have_run_since_the_rows_surely_lacked_nothing(
     assert spender.up_s is None
 
 
-def test_a_stop_that_no_restore_caused_asks_no_node_how_long_it_has_run(world: SpendWorld, paper: Paper) -> None:
+def test_a_stop_without_a_restore_asks_no_node_for_its_uptime(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     stopped(world, spender)
     spender.waiting["a", 0] = "lost"
@@ -104,7 +106,7 @@ def test_a_stop_that_no_restore_caused_asks_no_node_how_long_it_has_run(world: S
     assert (len(spender.asked), spender.up_s) == (1, None)
 
 
-def test_a_restore_during_another_stop_asks_how_long_nodes_have_run(world: SpendWorld, paper: Paper) -> None:
+def test_a_restore_during_another_stop_asks_nodes_for_their_uptime(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     stopped(world, spender)
     signing._doubt(world.network.code)
@@ -115,7 +117,7 @@ def test_a_restore_during_another_stop_asks_how_long_nodes_have_run(world: Spend
     assert spender.up_s is not None
 
 
-def test_where_no_pool_can_be_asked_the_network_stays_stopped(world: SpendWorld, paper: Paper) -> None:
+def test_without_a_readable_pool_the_network_stays_stopped(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     order = stopped(world, spender)
     spender.silent = ProviderError("no such method")
@@ -125,7 +127,7 @@ def test_where_no_pool_can_be_asked_the_network_stays_stopped(world: SpendWorld,
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
 
 
-def test_what_a_row_knows_holds_up_nobody(world: SpendWorld, paper: Paper) -> None:
+def test_a_waiting_transaction_with_a_row_does_not_stop_the_signing(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     coin(world, "c", height=48)
     ours = world.order()
@@ -139,7 +141,7 @@ def test_what_a_row_knows_holds_up_nobody(world: SpendWorld, paper: Paper) -> No
     assert world.payout(ours).status == "sent"
 
 
-def test_what_a_reorg_took_holds_up_the_signing_while_it_waits_again(world: SpendWorld, paper: Paper) -> None:
+def test_a_departure_that_a_reorg_took_stops_the_signing_while_it_waits_again(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     order = stopped(world, spender)
     lost = UnknownRow(
@@ -158,7 +160,7 @@ def test_what_a_reorg_took_holds_up_the_signing_while_it_waits_again(world: Spen
     assert world.payout(order).status == "sent"
 
 
-def test_nothing_is_taken_for_asked_before_a_block_was_scanned(world: SpendWorld, paper: Paper) -> None:
+def test_no_query_counts_as_made_before_a_block_was_scanned(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     stopped(world, spender)
     world.is_tampered = True
@@ -170,7 +172,7 @@ def test_nothing_is_taken_for_asked_before_a_block_was_scanned(world: SpendWorld
 # Before each step that signs -----------------------------------------------------------------------------------------
 
 
-def test_what_waits_and_no_row_knows_stops_the_signing(world: SpendWorld, paper: Paper) -> None:
+def test_an_unknown_waiting_transaction_stops_the_signing(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     coin(world, "a", height=49, currency="ETH")
     coin(world, "b", height=50)
@@ -185,7 +187,7 @@ def test_what_waits_and_no_row_knows_stops_the_signing(world: SpendWorld, paper:
     assert spender.asked == [(1, None, False)]
 
 
-def test_where_no_pool_can_be_asked_signing_goes_on(world: SpendWorld, paper: Paper) -> None:
+def test_without_a_readable_pool_signing_continues(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     coin(world, "b", height=50)
     order = world.order()
@@ -199,7 +201,7 @@ def test_where_no_pool_can_be_asked_signing_goes_on(world: SpendWorld, paper: Pa
 
 
 @pytest.mark.parametrize("portion", [1, 2, 3, 4, 9])
-def test_every_coin_is_asked_about_that_no_block_spends(
+def test_every_coin_that_no_block_spends_is_asked_about(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch, portion: int
 ) -> None:
     monkeypatch.setattr(coins, "PORTION", portion)
@@ -216,7 +218,7 @@ def test_every_coin_is_asked_about_that_no_block_spends(
     assert max(map(len, told)) == min(portion, 5)
 
 
-# A coin that nodes call spent and no scanned block spends ----------------------------------------------------
+# Coins that nodes call spent though no scanned block spends them ---------------------------------------------------
 
 
 def refusing(world: SpendWorld, paper: Paper, monkeypatch: pytest.MonkeyPatch) -> tuple[PayoutRow, PaperSpender]:
@@ -229,16 +231,16 @@ def refusing(world: SpendWorld, paper: Paper, monkeypatch: pytest.MonkeyPatch) -
 
 
 def stops(world: SpendWorld) -> list[str]:
-    """Take a step; return which alarms were raised."""
+    """Run a step; return the alarms that it raised."""
     with capture_logs() as logs:
         world.step()
     return [log["event"] for log in logs if log["log_level"] == "critical"]
 
 
-def test_a_new_spend_whose_coin_is_called_spent_stops_the_network(
+def test_a_new_spend_whose_coin_nodes_call_spent_stops_the_network(
     world: SpendWorld, paper: Paper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rows went back: what has the coin may have paid the next order, too."""
+    """The rows went back: the transaction that has the coin may have paid the next order, too."""
     order, _ = refusing(world, paper, monkeypatch)
     later = world.order()
     assert stops(world) == ["signing.stopped", "spend.coin_used_unseen"]
@@ -251,7 +253,7 @@ def test_a_new_spend_whose_coin_is_called_spent_stops_the_network(
     assert (stops(world), world.payout(later).status) == ([], "approved"), "once for each stop"
 
 
-def test_one_that_may_have_its_coin_itself_stops_the_network_once_the_scan_has_looked_again(
+def test_a_sent_spend_whose_coin_nodes_call_spent_stops_the_network_after_the_scans_next_look(
     world: SpendWorld, paper: Paper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order, spender = refusing(world, paper, monkeypatch)
@@ -269,7 +271,7 @@ def test_one_that_may_have_its_coin_itself_stops_the_network_once_the_scan_has_l
         return stops(world)
 
     execute("UPDATE chain_cursors SET head_reached_at = app_now() - interval '50 seconds'")
-    assert again() == [], "its block may not have been read yet"
+    assert again() == [], "the scan may not have read its block"
     execute("UPDATE chain_cursors SET head_reached_at = app_now() - interval '59 seconds'")
     execute("UPDATE spend_attempts SET last_error = ''")
     assert again() == []
@@ -278,7 +280,7 @@ def test_one_that_may_have_its_coin_itself_stops_the_network_once_the_scan_has_l
     assert world.payout(order).status == "broadcasting"
 
 
-def test_a_coin_that_a_block_spends_or_none_makes_is_refused_rightly(
+def test_a_coin_spent_or_created_by_no_block_is_rightly_refused(
     world: SpendWorld, paper: Paper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order, _ = refusing(world, paper, monkeypatch)
@@ -288,10 +290,10 @@ def test_a_coin_that_a_block_spends_or_none_makes_is_refused_rightly(
             with transaction():
                 coins.note(world.network.code, [], [Spending("a", 0, "other")], height=50, block_hash="0x")
 
-    # Nobody noted whose transaction that is.
+    # That transaction has no row.
     world.is_tampered = True
     checkpoints.listen(taken)
     assert (stops(world), signing.read(world.network.code)) == ([], None)
     with transaction():
         assert not tracking.doubt_coins(world.spend(order).id, 0, is_first=True)
-        assert not tracking.doubt_coins(uuid7(), 0, is_first=True), "nobody's"
+        assert not tracking.doubt_coins(uuid7(), 0, is_first=True), "no such spend"

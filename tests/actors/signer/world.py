@@ -1,4 +1,4 @@
-"""A signer over a chain on paper: merchants with money, approved payouts, and steps that a test takes one by one."""
+"""A signer over a paper chain: merchants with money, approved payouts, and steps that a test runs one by one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TOKENS = CATALOGUE.pairs["USDT", "ethereum"].from_ledger(10 * USDT, CATALOGUE.sc
 
 
 class SpendWorld:
-    """One network whose hot wallet is rich, with the scan of its chain moved by hand."""
+    """One network with a rich hot wallet and a scan moved by hand."""
 
     def __init__(
         self, database: str, monkeypatch: pytest.MonkeyPatch, *, network: str = "ethereum", **env: str
@@ -52,7 +52,7 @@ class SpendWorld:
         self.chain = PaperChain()
         self._patch = monkeypatch
         self._orders = count(1)
-        # Where a test breaks the books itself, they need not be sound at its end.
+        # If a test breaks the books itself, they need not be sound at its end.
         self.is_tampered = False
         settings = {
             "ENVIRONMENT": "development",
@@ -86,7 +86,7 @@ class SpendWorld:
     def fund(self, shop: UUID, units: int, currency: str = "USDT") -> None:
         custody = Account(GATEWAY, CUSTODY, currency, self.network.code)
         with transaction():
-            # As if the operator had brought it and given it away, so that the books are sound.
+            # As if the operator had brought and given it, so that the books are sound.
             execute(
                 "INSERT INTO treasury_topups (id, network, txid, ordinal, currency, units, block_height, block_hash,"
                 " status) VALUES (%s, %s, %s, '0', %s, %s, 1, '0x', 'booked')",
@@ -119,7 +119,7 @@ class SpendWorld:
     # Steps --------------------------------------------------------------------------------------------------
 
     def step(self, times: int = 1) -> None:
-        """Answer the doorbell, with everything that is watched due."""
+        """Run the signer's step, with all watched spends due."""
         for _ in range(times):
             execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
             broadcast.broadcast(self.network.code)
@@ -131,7 +131,7 @@ class SpendWorld:
         self.ctx.market.forget()
 
     def outdate(self) -> None:
-        """Let all that was signed have a window behind which the scan has read on, and have been seen in no block."""
+        """Let the windows of all signed spends pass the scan, without an inclusion."""
         execute("DELETE FROM attempts_seen")
         guard = "TRIGGER spend_attempts_offered"
         execute(f"ALTER TABLE spend_attempts DISABLE {guard}")
@@ -143,16 +143,16 @@ class SpendWorld:
         self.scan()
 
     def advance(self, blocks: int = 1) -> None:
-        """Mine so many blocks, and take a step."""
+        """Mine a number of blocks, and run a step."""
         self.mine(blocks)
         self.step()
 
     def confirm(self) -> None:
-        """Bury what was mined last as deep as payouts are confirmed, and take a step."""
+        """Bury the last mined spends to their confirmations, and run a step."""
         self.advance(self.network.confirmations - 1)
 
     def confirm_sent(self) -> None:
-        """Mine what was sent, and confirm it."""
+        """Mine the sent spends, and confirm them."""
         self.advance()
         self.confirm()
 
@@ -160,7 +160,7 @@ class SpendWorld:
         self.advance(self.network.maturity - 1)
 
     def settle(self) -> None:
-        """Bury what is confirmed so deep that it is watched no more."""
+        """Bury confirmed spends so deep that they are no longer watched."""
         self.advance(self.network.maturity + WATCHED_ON_BLOCKS)
 
     def reorg(self, depth: int, *, is_lost: bool = False) -> None:
@@ -168,7 +168,7 @@ class SpendWorld:
         self.scan()
 
     def scan(self) -> None:
-        """Let the scan stand where the chain does, with what left our addresses noted."""
+        """Move the scan to the chain's head, with departures from our addresses noted."""
         is_stopped = signing.watch(self.network.code) is not None
         self._follow()
         reach_head()
@@ -203,7 +203,7 @@ class SpendWorld:
         )  # fmt: skip
 
     def _note_departures(self, block: PaperBlock) -> None:
-        """Note what left our addresses, known by a row or not, as a scan does."""
+        """Note departures from our addresses, with or without a row, as a scan does."""
         seen.note(self.network.code, list(block.included), height=block.height, block_hash=block.hash)
         senders = {self.chain.known[txid]["sender"] for txid in block.included}
         ours = unknown_spends.own(self.network.code, self.network.family, senders)
@@ -225,7 +225,7 @@ class SpendWorld:
         )  # fmt: skip
 
     def history(self, slots: int) -> None:
-        """Let the wallet's key have been used so often before anything was scanned."""
+        """Use the wallet's key a number of times before the first scan."""
         for _ in range(slots):
             self.chain.stranger(self.hot)
             self.mine()
@@ -234,12 +234,12 @@ class SpendWorld:
         self.step()
 
     def write_off(self, currency: str = "ETH", units: int = 0) -> None:
-        """Let the operator give up what left by transactions that no row knows; the next steps sign again."""
+        """Write off unknown departures as an operator, so that the next steps sign again."""
         writeoffs.write_off(CATALOGUE, self.network.code, currency, units, reason="a test", by="operator")
         self.scan()
         self.step()
 
-    # What came of it ----------------------------------------------------------------------------------------
+    # Results ----------------------------------------------------------------------------------------------------------
 
     def payout(self, of: PayoutRow) -> PayoutRow:
         found = payouts.find(of.merchant_id, of.id)
@@ -258,7 +258,7 @@ class SpendWorld:
         return balance(Account(of.merchant_id, AVAILABLE, of.currency))
 
     def paid(self, of: PayoutRow) -> int:
-        """Return how often the chain paid it."""
+        """Return the number of times that the chain paid an order."""
         return len(self.chain.received(of.address))
 
     def count(self, table: str) -> int:
@@ -269,18 +269,18 @@ class SpendWorld:
         return column("SELECT wait_reason FROM payouts ORDER BY id")
 
     def close(self) -> None:
-        """End the test: nobody listens any more, and the books must be sound."""
+        """End the test: remove the listeners and check the books."""
         checkpoints.listen(None)
         if not self.is_tampered:
             assert_sound()
 
     def due_now(self) -> None:
-        """Let what was put off be due."""
+        """Make postponed payouts due."""
         execute("UPDATE payouts SET due_at = app_now()")
 
 
 def coin(world: SpendWorld, txid: str, *, height: int, currency: str = "USDT") -> None:
-    """Let the hot wallet have a coin as large as an order, by a transaction that left the chain for another."""
+    """Give the hot wallet a coin of an order's size, from a transaction that left the chain for another."""
     execute("INSERT INTO stranger_spends (network, txid) VALUES (%s, %s)", (world.network.code, txid))
     new = CoinRow(
         network=world.network.code, txid=txid, vout=0, address=world.hot, currency=currency, units=TOKENS,

@@ -1,4 +1,4 @@
-"""A treasury on a real chain, with one provider or three."""
+"""Provides a treasury on a real chain, with one provider or three."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the treasury and the reconciler refuse to do, each shown by what would go wrong without it. On a real node."""
+"""Refusals of the treasury and the reconciler, each shown by the fault that it prevents. On a real node."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STRANGER = "0x" + "66" * 20
 
 @pytest.fixture
 def cooled(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
-    """Open a world whose hot wallet holds 200 USDT, where 3 are enough."""
+    """Open a world whose hot wallet holds 200 USDT and needs 3."""
     env = {"ETHEREUM_COLD_ADDRESS": COLD, "HOT_LIMIT_USD": "3"}
     for made in TreasuryWorld(database, anvil, **env).opened(gas_wei=2 * ETHER):
         made.send(made.hot, 20 * USDT_UNITS)
@@ -49,7 +49,7 @@ def cooled(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld
 
 @contextlib.contextmanager
 def payout(units: int, *, status: str, reason: str = "") -> Iterator[None]:
-    """Write a payout that nobody's balance pays for, and take it away before the books are looked at."""
+    """Write an unfunded payout, and remove it before the books are checked."""
     number = str(uuid7())
     execute(
         "INSERT INTO payouts (id, merchant_id, order_id, kind, hold_reference, currency, network, address,"
@@ -63,7 +63,7 @@ def payout(units: int, *, status: str, reason: str = "") -> Iterator[None]:
 
 
 def refusing(monkeypatch: pytest.MonkeyPatch, error: Exception, *, purpose: str, times: int = 1_000) -> None:
-    """Let spends of a purpose be refused so many times."""
+    """Refuse spends of a purpose a number of times."""
     honest, left = spending.start, [times]
 
     def start(*args: Any, **named: Any) -> object:
@@ -78,7 +78,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch, error: Exception, *, purpose: str,
 # Sweeps -----------------------------------------------------------------------------------------------------
 
 
-def test_an_address_of_another_wallet_gets_no_gas_and_holds_up_no_other(world: TreasuryWorld) -> None:
+def test_an_address_of_another_wallet_gets_no_gas_and_delays_no_other(world: TreasuryWorld) -> None:
     foreign = World.invoice(world)
     world.pay(foreign)
     mine = world.paid_invoice()
@@ -87,7 +87,7 @@ def test_an_address_of_another_wallet_gets_no_gas_and_holds_up_no_other(world: T
 
 
 @pytest.mark.parametrize("error", [LoneRefusalError, SpendRefusedError])
-def test_an_address_whose_sweep_is_refused_holds_up_no_other(
+def test_an_address_whose_sweep_is_refused_delays_no_other(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     both = {world.paid_invoice(ETHER, currency="ETH").address.lower() for _ in range(2)}
@@ -99,7 +99,7 @@ def test_an_address_whose_sweep_is_refused_holds_up_no_other(
 
 
 @pytest.mark.parametrize("error", [FeeTooHighError, ProviderError, InsufficientCoinError])
-def test_what_a_step_cannot_do_now_waits_for_the_next(
+def test_work_beyond_a_step_waits_for_the_next(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     world.paid_invoice(ETHER, currency="ETH")
@@ -110,7 +110,7 @@ def test_what_a_step_cannot_do_now_waits_for_the_next(
     assert world.spends("purpose") == [("sweep",)]
 
 
-def test_coin_that_no_deposit_explains_stays_where_it_is(world: TreasuryWorld) -> None:
+def test_coin_without_a_deposit_is_not_swept(world: TreasuryWorld) -> None:
     mine = world.paid_invoice(ETHER, currency="ETH")
     world.node.ask("anvil_setBalance", mine.address.lower(), hex(5 * ETHER))
     world.advance()
@@ -118,9 +118,9 @@ def test_coin_that_no_deposit_explains_stays_where_it_is(world: TreasuryWorld) -
     assert [units < ETHER for (units,) in world.spends("token_units")] == [True]
 
 
-def test_nothing_is_swept_where_the_fee_leaves_nothing(world: TreasuryWorld) -> None:
+def test_a_deposit_that_the_fee_would_use_up_is_not_swept(world: TreasuryWorld) -> None:
     world.paid_invoice(ETHER // 2_000, currency="ETH")
-    # Dearer than by the quotes that the plan knows.
+    # Above the quotes that the plan knows.
     world.node.ask("anvil_setNextBlockBaseFeePerGas", hex(40 * 10**9))
     world.keep()
     assert world.spends() == []
@@ -129,7 +129,7 @@ def test_nothing_is_swept_where_the_fee_leaves_nothing(world: TreasuryWorld) -> 
     assert world.spends("purpose") == [("sweep",)]
 
 
-def test_small_amounts_are_swept_while_a_payout_waits_for_them(database: str, anvil: Callable[..., Anvil]) -> None:
+def test_small_deposits_are_swept_while_a_payout_waits_for_them(database: str, anvil: Callable[..., Anvil]) -> None:
     for world in TreasuryWorld(database, anvil, SWEEP_MIN_USD="11").opened():
         world.paid_invoice()
         world.keep()
@@ -142,14 +142,14 @@ def test_small_amounts_are_swept_while_a_payout_waits_for_them(database: str, an
 # The cold address -------------------------------------------------------------------------------------------
 
 
-def test_what_open_payouts_take_stays_in_the_hot_wallet(cooled: TreasuryWorld) -> None:
+def test_sums_of_open_payouts_stay_in_the_hot_wallet(cooled: TreasuryWorld) -> None:
     with payout(50 * 10**18, status="awaiting_cosign"):
         cooled.keep()
     assert cooled.spends("purpose", "token_units") == [("cold", 147_000_000)]
 
 
 @pytest.mark.parametrize("error", [InsufficientCoinError, LoneRefusalError, SpendRefusedError])
-def test_an_excess_that_cannot_leave_stays(
+def test_an_excess_that_cannot_be_sent_stays(
     cooled: TreasuryWorld, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     refusing(monkeypatch, error("not now"), purpose="cold")
@@ -157,24 +157,24 @@ def test_an_excess_that_cannot_leave_stays(
     assert cooled.spends() == []
 
 
-def test_a_cold_address_that_is_the_hot_one_gets_nothing(
+def test_a_cold_address_equal_to_the_hot_one_gets_nothing(
     cooled: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What setting it answers then.
+    # The answer of setting it, in that case.
     monkeypatch.setattr(treasury, "set_cold", lambda *_args: False)
     cooled.keep()
     assert cooled.spends() == []
 
 
 def come_back(world: TreasuryWorld, units: int) -> None:
-    """Send USDT from the cold address to the hot wallet, and bury that; the signer sees nothing meanwhile."""
+    """Send USDT from the cold address to the hot wallet and bury it, unseen by the signer."""
     contract = context.context().catalogue.pairs["USDT", "ethereum"].contract
     world.node.ask("anvil_setBalance", COLD, hex(ETHER))
     world.node.send(contract, data=calldata("transfer(address,uint256)", world.hot, units), sender=COLD)
     world.advance(world.network.maturity + 1)
 
 
-def test_what_comes_back_from_the_cold_address_is_missed_nowhere(cooled: TreasuryWorld) -> None:
+def test_money_back_from_the_cold_address_is_missed_nowhere(cooled: TreasuryWorld) -> None:
     cooled.keep_and_follow()
     cooled.bury()
     cooled.reconcile()
@@ -185,8 +185,8 @@ def test_what_comes_back_from_the_cold_address_is_missed_nowhere(cooled: Treasur
     assert cold_books.units("ethereum", "USDT", with_pending=True) == 187 * USDT
 
 
-def test_what_is_carried_in_by_the_cold_address_is_booked_beyond_its_books(cooled: TreasuryWorld) -> None:
-    """An operator's 100 pass an address that has 197: all of it comes home, and no more of it is his than that."""
+def test_a_top_up_by_the_cold_address_is_booked_beyond_its_books(cooled: TreasuryWorld) -> None:
+    """An operator sends 100 by an address that holds 197: all of it returns, and only the rest is new money."""
     cooled.keep_and_follow()
     cooled.bury()
     own, held = nets_of(EQUITY_USDT, CUSTODY_USDT)
@@ -203,8 +203,8 @@ def test_what_is_carried_in_by_the_cold_address_is_booked_beyond_its_books(coole
     cooled.assert_sound()
 
 
-def test_what_came_back_waits_while_a_spend_to_the_cold_address_is_in_no_known_block(cooled: TreasuryWorld) -> None:
-    """The signer was away: the books do not have there yet what has come back already."""
+def test_returned_money_waits_while_a_spend_to_the_cold_address_is_in_no_known_block(cooled: TreasuryWorld) -> None:
+    """The signer was away: the books do not have at the cold address what has already returned."""
     cooled.keep()
     cooled.mine()
     come_back(cooled, USDT_UNITS)
@@ -213,7 +213,7 @@ def test_what_came_back_waits_while_a_spend_to_the_cold_address_is_in_no_known_b
     cooled.watch()
     cooled.poll()
     assert rows("SELECT status, excess_units FROM treasury_topups WHERE origin = 'cold'") == [("booked", 0)]
-    # What the operator brought at the beginning.
+    # The operator's money from the beginning.
     assert nets_of(EQUITY_USDT) == [200 * USDT]
 
 
@@ -234,7 +234,7 @@ def funded(world: TreasuryWorld) -> None:
     world.assert_agreed()
 
 
-def test_what_left_in_a_block_that_is_not_scanned_yet_is_not_missed(world: TreasuryWorld) -> None:
+def test_a_departure_in_an_unscanned_block_is_not_missed(world: TreasuryWorld) -> None:
     funded(world)
     world.advance()
     sent(world, STRANGER)
@@ -242,14 +242,14 @@ def test_what_left_in_a_block_that_is_not_scanned_yet_is_not_missed(world: Treas
     world.assert_agreed()
 
 
-def test_what_the_hot_wallet_sends_to_itself_changes_nothing_but_its_gas(world: TreasuryWorld) -> None:
+def test_a_transfer_of_the_hot_wallet_to_itself_changes_only_its_gas(world: TreasuryWorld) -> None:
     funded(world)
     sent(world, world.hot)
     world.advance()
     world.assert_agreed()
 
 
-def test_what_was_there_before_is_still_the_gateways_own_where_it_could_not_be_adopted_at_first(
+def test_a_first_balance_that_could_not_be_adopted_at_first_is_still_the_gateways(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.token(world.hot)
@@ -262,8 +262,8 @@ def test_what_was_there_before_is_still_the_gateways_own_where_it_could_not_be_a
     assert world.frozen() == []
 
 
-def test_what_one_provider_has_not_seen_yet_is_no_theft(database: str, anvil: Callable[..., Anvil]) -> None:
-    """Of two providers one lags, so that nothing is known of a spend whose effect the other one's balance shows."""
+def test_a_spend_that_one_provider_has_not_seen_is_no_theft(database: str, anvil: Callable[..., Anvil]) -> None:
+    """One of two providers lags, so that the fate of a spend is unknown whose effect the other's balance shows."""
     world = TreasuryWorld(database, anvil)
     with world.served_by(2):
         world.keep()
@@ -276,21 +276,21 @@ def test_what_one_provider_has_not_seen_yet_is_no_theft(database: str, anvil: Ca
             world.reconcile()
         assert world.findings() == []
         assert world.frozen() == []
-        # What is missing beside it is told as ever.
+        # A sum missing in addition is reported as always.
         world.drain(world.hot, 2 * USDT_UNITS)
         world.reconcile(3)
         assert ("USDT", "hot", 3) in world.findings()
         assert len(world.frozen()) == 1
 
 
-def test_before_there_is_a_hot_wallet_nothing_is_compared(database: str, anvil: Callable[..., Anvil]) -> None:
+def test_without_a_hot_wallet_no_balance_is_compared(database: str, anvil: Callable[..., Anvil]) -> None:
     world = TreasuryWorld(database, anvil)
     with world.served_by():
         world.reconcile()
     assert reconciliation.listing() == []
 
 
-def test_what_agrees_is_asked_for_once_a_block_and_is_no_news(world: TreasuryWorld) -> None:
+def test_agreeing_balances_are_read_once_a_block_and_not_logged(world: TreasuryWorld) -> None:
     with capture_logs() as logged:
         world.reconcile()
     asked = list(world.providers[0].asked)
@@ -300,7 +300,9 @@ def test_what_agrees_is_asked_for_once_a_block_and_is_no_news(world: TreasuryWor
     assert "reconciliation.differs" not in {line["event"] for line in logged}
 
 
-def test_while_too_much_is_under_way_nothing_is_compared(world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_too_many_spends_under_way_no_balance_is_compared(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     funded(world)
     height = reconciliation.last_height("ethereum")
     sent(world, STRANGER)
@@ -310,7 +312,7 @@ def test_while_too_much_is_under_way_nothing_is_compared(world: TreasuryWorld, m
     assert reconciliation.last_height("ethereum") == height
 
 
-def test_a_surplus_that_is_gone_when_it_is_asked_for_again_is_nobodys(world: TreasuryWorld) -> None:
+def test_a_surplus_missing_at_the_second_reading_is_not_adopted(world: TreasuryWorld) -> None:
     first = iter([hex(6 * ETHER)])
     world.providers[0].lies["eth_getBalance"] = lambda truth, _params: next(first, truth)
     world.reconcile()
@@ -318,7 +320,7 @@ def test_a_surplus_that_is_gone_when_it_is_asked_for_again_is_nobodys(world: Tre
     assert not reconciliation.was_compared("ethereum", "ETH")
 
 
-def test_a_coin_that_is_offered_no_more_keeps_no_other_from_being_compared(
+def test_a_coin_no_longer_offered_does_not_stop_other_comparisons(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.paid_invoice()
@@ -329,17 +331,17 @@ def test_a_coin_that_is_offered_no_more_keeps_no_other_from_being_compared(
 
 
 @pytest.mark.parametrize("robbed", [0, 1])
-def test_of_a_coins_addresses_the_one_that_is_short_is_told(world: TreasuryWorld, robbed: int) -> None:
+def test_the_short_one_of_a_coins_addresses_is_reported(world: TreasuryWorld, robbed: int) -> None:
     both = sorted(world.paid_invoice().address.lower() for _ in range(2))
     world.drain(both[robbed], 1)
     world.reconcile()
     assert ("USDT", "deposits", 1) in world.findings()
 
 
-def test_coin_on_its_way_from_a_deposit_address_is_not_missed_there(world: TreasuryWorld) -> None:
+def test_coin_being_swept_is_not_missed_at_its_address(world: TreasuryWorld) -> None:
     mine = world.paid_invoice(ETHER, currency="ETH")
     world.keep()
-    # Not taken by that sweep, and so looked at.
+    # Not taken by that sweep, and therefore compared.
     world.pay(mine, ETHER // 2, currency="ETH")
     world.confirm_sent()
     assert world.spends("purpose", "state") == [("sweep", "sent")]
@@ -349,7 +351,7 @@ def test_coin_on_its_way_from_a_deposit_address_is_not_missed_there(world: Treas
 # Payouts first ----------------------------------------------------------------------------------------------
 
 
-def test_a_backlog_of_sweeps_takes_a_quarter_of_the_hot_wallets_slots(
+def test_many_sweeps_take_at_most_a_quarter_of_the_hot_wallets_slots(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert funding.slots_max(world.network) == traits_of(world.network).in_flight_max // 4
@@ -359,7 +361,7 @@ def test_a_backlog_of_sweeps_takes_a_quarter_of_the_hot_wallets_slots(
     for _ in range(2):
         world.keep()
         assert world.spends("purpose") == [("gas",)] * 2
-    # In a block they take none; what is funded is swept whatever waits.
+    # Once in a block they take no slot; a funded address is swept whatever waits.
     world.follow()
     world.keep()
     assert sorted(world.spends("purpose")) == [("gas",)] * 4 + [("sweep",)] * 2
@@ -371,13 +373,13 @@ def test_while_payouts_are_due_no_gas_is_sent_for_sweeps(world: TreasuryWorld) -
         execute("UPDATE payouts SET due_at = app_now()")
         world.keep()
         assert world.spends() == []
-        # What waits for coin waits for a sweep; so it may not wait for the payout.
+        # A payout that waits for coin waits for a sweep, which must not wait for the payout.
         execute("UPDATE payouts SET wait_reason = %s", (payout_queue.SHORT_OF_COIN,))
         world.keep()
         assert world.spends("purpose") == [("gas",)]
 
 
-def test_payouts_that_are_frozen_keep_no_sweep_waiting(world: TreasuryWorld) -> None:
+def test_frozen_payouts_delay_no_sweep(world: TreasuryWorld) -> None:
     world.paid_invoice()
     with payout(10**18, status="approved"):
         execute("UPDATE payouts SET due_at = app_now()")

@@ -1,4 +1,4 @@
-"""A chain that tells balances of its newest block alone: they are compared when the scan has come there."""
+"""On a chain that reports only its newest balances, they are compared once the scan has reached their block."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STRANGER = "0x" + "66" * 20
 
 @dataclass
 class NewestOnly:
-    """What a node does that keeps no old balances: it answers for its newest block, or for the one a test sets."""
+    """A node without old balances: it answers for its newest block, or for the one that a test sets."""
 
     world: TreasuryWorld
     honest: Callable[..., Snapshot] = EvmReader.snapshot
@@ -37,7 +37,7 @@ class NewestOnly:
     is_alone: bool = False
 
     def served(self, monkeypatch: pytest.MonkeyPatch) -> NewestOnly:
-        """Let every reader answer so."""
+        """Let every reader answer like that."""
 
         def snapshot(chain: EvmReader, places: Sequence[Place], **at: Any) -> Snapshot:
             return self.snapshot(chain, places, **at)
@@ -78,7 +78,7 @@ def sent(world: TreasuryWorld, units: int = USDT_UNITS) -> None:
 
 
 def ahead(world: TreasuryWorld) -> int:
-    """Have a block scanned and another one mined, which nobody has scanned yet; return its height."""
+    """Have one block scanned and another one mined, unscanned; return its height."""
     world.advance()
     return int(world.node.mine())
 
@@ -87,7 +87,7 @@ def kept() -> list[int]:
     return [height for (height,) in rows("SELECT DISTINCT height FROM balance_snapshots")]
 
 
-def test_it_waits_for_the_scan_and_is_compared_at_its_own_block(newest: NewestOnly) -> None:
+def test_a_snapshot_waits_for_the_scan_and_is_compared_at_its_own_block(newest: NewestOnly) -> None:
     world = newest.world
     before = reconciliation.last_height("ethereum")
     sent(world)
@@ -97,7 +97,7 @@ def test_it_waits_for_the_scan_and_is_compared_at_its_own_block(newest: NewestOn
     assert (kept(), reconciliation.last_height("ethereum")) == ([height], before)
     assert len(newest.asked) == 1
 
-    # The scan goes on, past more that moves.
+    # The scan goes on, past further movements.
     sent(world, 2 * USDT_UNITS)
     world.advance(2)
     world.reconcile()
@@ -106,7 +106,7 @@ def test_it_waits_for_the_scan_and_is_compared_at_its_own_block(newest: NewestOn
     assert [found.chain_units for found in reconciliation.listing() if found.currency == "USDT"] == [40 * 10**18]
 
 
-def test_a_theft_that_it_shows_freezes_payouts(newest: NewestOnly) -> None:
+def test_a_theft_shown_by_a_snapshot_freezes_payouts(newest: NewestOnly) -> None:
     world = newest.world
     world.drain(world.hot, USDT_UNITS)
     for _ in range(3):
@@ -119,7 +119,7 @@ def test_a_theft_that_it_shows_freezes_payouts(newest: NewestOnly) -> None:
     assert len(world.frozen()) == 1
 
 
-def test_one_whose_block_a_reorg_took_is_thrown_away(newest: NewestOnly) -> None:
+def test_a_snapshot_whose_block_a_reorg_took_is_dropped(newest: NewestOnly) -> None:
     world = newest.world
     before = reconciliation.last_height("ethereum")
     sent(world)
@@ -130,7 +130,7 @@ def test_one_whose_block_a_reorg_took_is_thrown_away(newest: NewestOnly) -> None
     world.advance()
     world.reconcile()
     assert (kept(), reconciliation.last_height("ethereum")) == ([], before)
-    # The next one is taken as ever.
+    # The next one is taken as usual.
     ahead(world)
     world.reconcile()
     world.advance()
@@ -139,7 +139,7 @@ def test_one_whose_block_a_reorg_took_is_thrown_away(newest: NewestOnly) -> None
     assert world.findings() == []
 
 
-def test_one_that_a_reorg_takes_while_it_is_compared_leaves_nothing_behind(
+def test_a_snapshot_that_a_reorg_takes_during_its_comparison_leaves_no_trace(
     newest: NewestOnly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = newest.world
@@ -153,7 +153,7 @@ def test_one_that_a_reorg_takes_while_it_is_compared_leaves_nothing_behind(
     assert (kept(), reconciliation.last_height("ethereum")) == ([], before)
 
 
-def test_one_that_the_scan_never_reaches_is_forgotten(newest: NewestOnly) -> None:
+def test_a_snapshot_that_the_scan_never_reaches_is_deleted(newest: NewestOnly) -> None:
     world = newest.world
     ahead(world)
     world.reconcile()
@@ -167,7 +167,7 @@ def test_one_that_the_scan_never_reaches_is_forgotten(newest: NewestOnly) -> Non
     assert len(newest.asked) == 2
 
 
-def test_one_that_is_older_than_the_last_comparison_says_nothing(newest: NewestOnly) -> None:
+def test_a_snapshot_older_than_the_last_comparison_does_not_count(newest: NewestOnly) -> None:
     world = newest.world
     newest.height = reconciliation.last_height("ethereum")
     world.advance()
@@ -175,13 +175,13 @@ def test_one_that_is_older_than_the_last_comparison_says_nothing(newest: NewestO
     assert (len(newest.asked), kept()) == (1, [])
 
 
-def test_what_was_swept_before_the_scan_came_there_is_not_missed(newest: NewestOnly) -> None:
+def test_coin_swept_before_the_scan_reached_the_snapshot_is_not_missed(newest: NewestOnly) -> None:
     world = newest.world
     world.paid_invoice()
     world.keep_and_follow()
     world.keep()
     world.node.mine()
-    # The sweep is in the block of the balances, which the scan has not read yet.
+    # The sweep is in the block of the balances, which the scan has not read.
     world.reconcile()
     assert [units for place, units in rows("SELECT place, units FROM balance_snapshots") if place == "deposits"] == []
     world.follow()
@@ -205,7 +205,7 @@ def test_an_address_whose_deposit_leaves_meanwhile_is_left_out(newest: NewestOnl
     assert [found.place for found in reconciliation.listing() if found.place == "deposits"] == []
 
 
-def test_an_address_that_was_robbed_is_told(newest: NewestOnly) -> None:
+def test_a_robbed_address_is_reported(newest: NewestOnly) -> None:
     world = newest.world
     mine = world.paid_invoice()
     world.drain(mine.address.lower(), 1)
@@ -216,7 +216,7 @@ def test_an_address_that_was_robbed_is_told(newest: NewestOnly) -> None:
     assert ("USDT", "deposits", 1) in world.findings()
 
 
-def test_a_surplus_is_adopted_when_more_witnesses_have_told_it_of_a_block_that_is_scanned(newest: NewestOnly) -> None:
+def test_a_surplus_is_adopted_once_more_witnesses_show_it_in_a_scanned_block(newest: NewestOnly) -> None:
     world = newest.world
     execute("DELETE FROM reconciliations WHERE currency = 'ETH'")
     world.node.ask("anvil_setBalance", world.hot, hex(9 * ETHER))
@@ -240,7 +240,7 @@ def test_a_surplus_is_adopted_when_more_witnesses_have_told_it_of_a_block_that_i
     assert world.findings() == []
 
 
-def test_an_operator_waits_for_the_scan_to_come_there(newest: NewestOnly, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operators_comparison_waits_for_the_scan(newest: NewestOnly, monkeypatch: pytest.MonkeyPatch) -> None:
     world = newest.world
     height = ahead(world)
     monkeypatch.setattr(cli_comparison, "sleep", lambda _s: world.advance())

@@ -1,4 +1,4 @@
-"""One provider of three lies about a figure, or says nonsense: no treasury step ends, no address is sent too much."""
+"""One lying provider of three neither ends a treasury step nor makes it send an address too much."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def duo(database: str, anvil: Callable[..., Anvil]) -> Iterator[TreasuryWorld]:
 
 
 def swept(world: TreasuryWorld) -> list[str]:
-    """Let an address be funded and swept, and return what was sent for that."""
+    """Fund and sweep an address; return the purposes of the spends."""
     world.paid_invoice()
     # The base fee falls from block to block, as these are nearly empty.
     world.node.ask("anvil_setNextBlockBaseFeePerGas", hex(GWEI))
@@ -37,12 +37,12 @@ def swept(world: TreasuryWorld) -> list[str]:
     before = len(world.spends())
     world.keep_and_follow(4)
     sent = world.spends("purpose", "currency")[before:]
-    # What is left of the gas comes home, sooner or later.
+    # The rest of the gas comes home, sooner or later.
     return [purpose for purpose, currency in sent if (purpose, currency) != ("sweep", "ETH")]
 
 
 def funded(world: TreasuryWorld) -> int:
-    """Return what the last funding sent."""
+    """Return the sum of the last funding."""
     return next(units for purpose, units in reversed(world.spends("purpose", "token_units")) if purpose == "gas")
 
 
@@ -77,7 +77,7 @@ def test_one_liar_of_three_changes_nothing(trio: TreasuryWorld, lies: dict[str, 
     trio.providers[0].lies.clear()
 
 
-def test_an_address_that_two_tell_apart_holds_up_no_other(duo: TreasuryWorld) -> None:
+def test_an_address_with_disputed_balances_delays_no_other(duo: TreasuryWorld) -> None:
     first, second = duo.paid_invoice(), duo.paid_invoice()
     # The walk goes by address.
     odd, other = sorted((first.address.lower(), second.address.lower()))
@@ -106,7 +106,7 @@ def test_a_provider_that_answers_alone_freezes_no_payouts(duo: TreasuryWorld) ->
     duo.providers[1].lies = dict(duo.providers[0].lies)
     duo.advance()
     duo.reconcile()
-    assert len(duo.frozen()) == 1, "two tell it"
+    assert len(duo.frozen()) == 1, "two providers show it"
     reconciliation.forget_misses(duo.network.code)
     freezes.unfreeze("network", duo.network.code)
     duo.advance()
@@ -117,10 +117,10 @@ def test_a_provider_that_answers_alone_freezes_no_payouts(duo: TreasuryWorld) ->
         provider.lies.clear()
 
 
-def test_what_one_told_before_two_were_asked_freezes_no_payouts(
+def test_a_single_providers_report_from_before_a_second_freezes_no_payouts(
     duo: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Balances that wait for the scan were asked of one, and are the third miss only when they are compared."""
+    """Balances that wait for the scan came from one provider, and are the third miss only when they are compared."""
     monkeypatch.setattr(reconciliation, "is_near_freeze", lambda _network: False)
     duo.advance()
     duo.providers[1].lies |= {"eth_call": DOWN, "eth_getBalance": DOWN}
@@ -134,8 +134,8 @@ def test_what_one_told_before_two_were_asked_freezes_no_payouts(
         provider.lies.clear()
 
 
-def test_no_funding_is_above_the_operators_limit(database: str, anvil: Callable[..., Anvil]) -> None:
-    """Whatever all of them say: an address is sent no more than GAS_FUNDING_MAX_USD at once."""
+def test_no_funding_exceeds_the_operators_limit(database: str, anvil: Callable[..., Anvil]) -> None:
+    """Even if all providers lie, an address gets at most GAS_FUNDING_MAX_USD at once."""
     world = TreasuryWorld(database, anvil, GAS_FUNDING_MAX_USD="0")
     for opened in world.opened():
         opened.paid_invoice()
@@ -146,7 +146,7 @@ def test_no_funding_is_above_the_operators_limit(database: str, anvil: Callable[
 
 
 def test_without_a_rate_of_gas_nothing_is_funded(trio: TreasuryWorld) -> None:
-    """What it would be worth is not known."""
+    """Its worth would be unknown."""
     trio.paid_invoice()
     execute("DELETE FROM rates WHERE currency = 'ETH'")
     context().market.forget()
@@ -154,7 +154,7 @@ def test_without_a_rate_of_gas_nothing_is_funded(trio: TreasuryWorld) -> None:
     assert trio.spends() == []
 
 
-def test_the_fee_that_merchants_are_charged_is_the_middle_one(trio: TreasuryWorld) -> None:
+def test_merchants_are_charged_the_middle_fee_of_three(trio: TreasuryWorld) -> None:
     def quoted() -> int:
         refresh_network_fees("ethereum")
         return int(rows("SELECT units FROM network_fees WHERE currency = 'ETH' AND network = 'ethereum'")[0][0])

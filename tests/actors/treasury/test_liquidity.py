@@ -1,4 +1,4 @@
-"""What a network holds and can pay is the same before, while and after a sweep is under way. On a real node."""
+"""A network's held and usable coin is the same before, during and after a sweep. On a real node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SENT = 50 * USDT_UNITS
 
 
 def figures(world: TreasuryWorld, currency: str = "USDT") -> tuple[int, int]:
-    """Return what is held and what is usable of a coin, in the chain's units."""
+    """Return a coin's held and usable sums, in the chain's units."""
     ctx = context.context()
     ctx.market.forget()
     found = liquidity.stocks(
@@ -26,7 +26,7 @@ def figures(world: TreasuryWorld, currency: str = "USDT") -> tuple[int, int]:
 
 
 def signed_sweep(world: TreasuryWorld, units: int = SENT) -> None:
-    """Let a deposit be swept as far as the signature: no node takes the bytes yet."""
+    """Sweep a deposit up to the signature: no node takes the bytes."""
     world.paid_invoice(units)
     world.keep_and_follow()
     world.reconcile()
@@ -36,7 +36,7 @@ def signed_sweep(world: TreasuryWorld, units: int = SENT) -> None:
 
 
 def take(world: TreasuryWorld) -> None:
-    """Let a node take what is signed."""
+    """Let a node take the signed bytes."""
     world.providers[0].lies.clear()
     execute("UPDATE spend_attempts SET sent_at = NULL")
     world.watch()
@@ -51,19 +51,19 @@ def test_a_sweep_counts_once_from_its_signature_to_its_block(world: TreasuryWorl
     assert figures(world) == (SENT, SENT), "compared while it was in no block"
     take(world)
     world.advance()
-    assert figures(world) == (SENT, SENT), "in a block of which no row says it"
+    assert figures(world) == (SENT, SENT), "in a block, unknown to the row"
     world.reconcile()
     assert world.spends("purpose", "state")[-1] == ("sweep", "sent")
-    assert figures(world) == (SENT, SENT), "compared in that block, which no row says"
+    assert figures(world) == (SENT, SENT), "compared in that block, unknown to the row"
     world.watch()
-    assert figures(world) == (SENT, SENT), "its row says it"
+    assert figures(world) == (SENT, SENT), "its row has the block"
     world.advance()
     world.reconcile()
-    assert figures(world) == (SENT, SENT), "and so does the next comparison"
+    assert figures(world) == (SENT, SENT), "and so has the next comparison"
     world.assert_agreed()
 
 
-def test_a_comparison_before_the_block_of_a_sweep_is_without_it(world: TreasuryWorld) -> None:
+def test_a_comparison_before_a_sweeps_block_is_without_it(world: TreasuryWorld) -> None:
     signed_sweep(world)
     world.advance()
     take(world)
@@ -73,7 +73,7 @@ def test_a_comparison_before_the_block_of_a_sweep_is_without_it(world: TreasuryW
     world.assert_agreed()
 
 
-def test_a_sweep_whose_block_is_gone_counts_once(world: TreasuryWorld) -> None:
+def test_a_sweep_whose_block_was_replaced_counts_once(world: TreasuryWorld) -> None:
     signed_sweep(world)
     take(world)
     world.follow()
@@ -94,11 +94,11 @@ def test_a_sweep_whose_block_is_gone_counts_once(world: TreasuryWorld) -> None:
     assert figures(world) == (SENT, SENT), "the comparison has it already"
 
 
-def test_gas_that_is_on_its_way_to_an_address_has_left(world: TreasuryWorld) -> None:
+def test_gas_being_sent_to_an_address_counts_as_left(world: TreasuryWorld) -> None:
     world.paid_invoice(SENT)
     world.reconcile()
     held = figures(world, "ETH")
     world.keep()
     ((units,),) = rows("SELECT token_units FROM spends WHERE purpose = 'gas'")
     assert 0 < units < ETHER
-    assert figures(world, "ETH") == (held[0], held[1] - units), "it is held until its block"
+    assert figures(world, "ETH") == (held[0], held[1] - units), "it is held until its inclusion"

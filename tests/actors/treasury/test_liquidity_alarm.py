@@ -1,4 +1,4 @@
-"""A coin that queued payouts lack is an error in the log, once an hour, whichever process looks."""
+"""Logs a coin that queued payouts lack as an error, once an hour over all processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def logged() -> list[dict[str, object]]:
     return [dict(line) for line in lines if line["event"] == "liquidity.missing"]
 
 
-def test_what_payouts_lack_is_logged_once_an_hour(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shortage_of_payouts_is_logged_once_an_hour(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     configure(database)
     assert logged() == []
     hold("USDT", "ethereum", 4 * USDT)
@@ -34,6 +34,6 @@ def test_what_payouts_lack_is_logged_once_an_hour(database: str, monkeypatch: py
     assert logged() == []
     with monkeypatch.context() as patch:
         patch.setattr(ticks, "single_flight", lambda _name: contextlib.nullcontext(enter_result=False))
-        assert logged() == [], "another process looks"
+        assert logged() == [], "another process checks"
     execute("UPDATE app_clock SET ahead = ahead + interval '61 minutes'")
     assert len(logged()) == 1

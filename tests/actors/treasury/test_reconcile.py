@@ -1,4 +1,4 @@
-"""The chain is held against the rows: what is right stays quiet, what is wrong stops payouts. On a real node."""
+"""Compares the chain with the rows: agreement stays quiet, a deficit stops payouts. On a real node."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sent(world: TreasuryWorld, units: int = USDT_UNITS) -> object:
     )
 
 
-def test_what_left_is_known_before_anybody_noted_its_block(world: TreasuryWorld) -> None:
+def test_a_departure_counts_before_its_block_is_noted(world: TreasuryWorld) -> None:
     spend_id = sent(world)
     world.advance()
     assert spends.find(spend_id).state == "sent"  # type: ignore[union-attr,arg-type]
@@ -59,7 +59,7 @@ def test_what_left_is_known_before_anybody_noted_its_block(world: TreasuryWorld)
     assert world.spends("state") == [("confirmed",)]
 
 
-def test_what_is_sent_and_not_included_counts_for_nothing(world: TreasuryWorld) -> None:
+def test_a_sent_spend_in_no_block_does_not_count(world: TreasuryWorld) -> None:
     world.advance()
     sent(world)
     world.assert_agreed()
@@ -76,12 +76,12 @@ def test_a_spend_that_a_reorg_moved_is_looked_up(world: TreasuryWorld) -> None:
     assert world.frozen() == []
 
 
-def test_a_theft_from_the_hot_wallet_freezes_payouts_and_says_what_and_where(world: TreasuryWorld) -> None:
+def test_a_theft_from_the_hot_wallet_freezes_payouts_and_names_coin_and_place(world: TreasuryWorld) -> None:
     world.drain(world.hot, USDT_UNITS)
     world.reconcile(2)
     assert ("USDT", "hot", 2) in world.findings()
     assert world.frozen() == []
-    # The same block again proves nothing more.
+    # The same block again proves no more.
     world.reconcile()
     assert world.frozen() == []
 
@@ -104,7 +104,7 @@ def test_one_wrong_answer_freezes_nothing(world: TreasuryWorld) -> None:
     world.assert_agreed()
 
 
-def test_no_answer_is_no_finding(world: TreasuryWorld) -> None:
+def test_no_answer_is_not_a_finding(world: TreasuryWorld) -> None:
     world.advance()
     before = reconciliation.listing()
     world.providers[0].lies["eth_getBalance"] = Refusal(-32000, "missing trie node")
@@ -112,7 +112,7 @@ def test_no_answer_is_no_finding(world: TreasuryWorld) -> None:
     assert [found.height for found in reconciliation.listing()] == [found.height for found in before]
 
 
-def test_coin_that_a_contract_passed_on_becomes_the_gateways_own(world: TreasuryWorld) -> None:
+def test_coin_passed_on_by_a_contract_becomes_the_gateways_own(world: TreasuryWorld) -> None:
     world.node.send(FORWARDER, value=ETHER, data=calldata("forward(address)", world.hot))
     world._nonce += 1
     world.advance()
@@ -125,8 +125,8 @@ def test_coin_that_a_contract_passed_on_becomes_the_gateways_own(world: Treasury
     assert net_of(Account(GATEWAY, EQUITY, "ETH")) == 6 * ETHER
 
 
-def test_tokens_that_nobody_sent_freeze_until_they_are_adopted(world: TreasuryWorld) -> None:
-    """The scan reads every transfer of a token, so a surplus means that something was overlooked."""
+def test_a_surplus_of_tokens_freezes_until_it_is_adopted(world: TreasuryWorld) -> None:
+    """The scan reads every transfer of a token, so that a surplus means a missed one."""
     world.providers[0].hide_logs()
     world.send(world.hot, 3 * USDT_UNITS)
     world.advance()
@@ -144,7 +144,7 @@ def test_tokens_that_nobody_sent_freeze_until_they_are_adopted(world: TreasuryWo
     world.assert_agreed()
     assert len(world.frozen()) == 1
 
-    # The transfer turns up after all: it was counted, and gets its name.
+    # The transfer is found later: it was counted, and gets its name.
     world.providers[0].lies.clear()
     world.advance(8)
     world.rescan()
@@ -152,7 +152,7 @@ def test_tokens_that_nobody_sent_freeze_until_they_are_adopted(world: TreasuryWo
     assert len([row for row in topup_rows("units", "currency") if row == (30 * 10**18, "USDT")]) == 1
 
 
-def test_what_was_there_before_the_first_comparison_is_the_gateways_own(
+def test_a_balance_from_before_the_first_comparison_is_the_gateways_own(
     database: str, anvil: Callable[..., Anvil]
 ) -> None:
     world = TreasuryWorld(database, anvil)
@@ -165,20 +165,18 @@ def test_what_was_there_before_the_first_comparison_is_the_gateways_own(
         assert topup_rows("currency", "origin") == [("USDT", "balance")]
 
 
-def test_a_deposit_address_that_was_robbed_freezes_payouts(world: TreasuryWorld) -> None:
+def test_a_robbed_deposit_address_freezes_payouts(world: TreasuryWorld) -> None:
     mine = world.paid_invoice()
     world.drain(mine.address.lower(), 1)
     for _ in range(3):
-        # Others come and go; the short one is looked at again.
+        # Other deposits come and go; the short address is compared again.
         world.paid_invoice()
         world.reconcile()
     assert ("USDT", "deposits", 3) in world.findings()
     assert mine.address.lower() in world.frozen()[0]
 
 
-def test_a_cold_address_that_was_emptied_is_told_and_freezes_nothing(
-    database: str, anvil: Callable[..., Anvil]
-) -> None:
+def test_an_emptied_cold_address_is_reported_and_freezes_nothing(database: str, anvil: Callable[..., Anvil]) -> None:
     env = {"ETHEREUM_COLD_ADDRESS": COLD, "HOT_LIMIT_USD": "3"}
     for world in TreasuryWorld(database, anvil, **env).opened(gas_wei=2 * ETHER):
         world.send(world.hot, 20 * USDT_UNITS)
@@ -189,12 +187,12 @@ def test_a_cold_address_that_was_emptied_is_told_and_freezes_nothing(
         world.reconcile(4)
         assert ("USDT", "cold", 4) in world.findings()
         assert world.frozen() == []
-        # What comes back is not the operator's a second time.
+        # Money that returns is not the operator's a second time.
         world.drain(COLD, 1)
         assert net_of(Account(GATEWAY, EQUITY, "USDT")) == 200 * 10**18
 
 
-def test_a_reorg_while_the_chain_is_asked_leaves_nothing_behind(world: TreasuryWorld) -> None:
+def test_a_reorg_during_the_comparison_leaves_no_finding(world: TreasuryWorld) -> None:
     world.advance()
     height = reconciliation.last_height("ethereum")
 
@@ -207,7 +205,7 @@ def test_a_reorg_while_the_chain_is_asked_leaves_nothing_behind(world: TreasuryW
     assert reconciliation.last_height("ethereum") == height
 
 
-def test_the_buyers_gas_for_a_stranger_is_not_ours(world: TreasuryWorld) -> None:
+def test_gas_sent_by_a_buyer_to_a_stranger_does_not_count(world: TreasuryWorld) -> None:
     world.node.send(STRANGER, value=ETHER, sender=BUYER)
     world._nonce += 1
     world.advance()

@@ -1,4 +1,4 @@
-"""Deposits are gathered in the hot wallet where that pays, each once; its excess leaves it. On a real node."""
+"""Sweeps deposits to the hot wallet once each if that pays, and its excess to the cold address. On a real node."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def test_a_token_deposit_gets_gas_and_is_swept_to_the_last_unit(world: TreasuryW
     world.assert_agreed()
 
 
-def test_each_step_home_knows_the_last_block_of_the_scan(world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_treasury_spend_knows_the_last_scanned_block(
+    world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.paid_invoice()
     seen, real = [], EvmTreasurer.step
 
@@ -109,7 +111,7 @@ def test_several_deposits_at_one_address_take_one_sweep(world: TreasuryWorld) ->
     assert len(set(rows("SELECT sweep_id FROM deposits"))) == 1
 
 
-def test_a_step_that_runs_again_starts_nothing_twice(world: TreasuryWorld) -> None:
+def test_a_repeated_step_starts_nothing_twice(world: TreasuryWorld) -> None:
     world.paid_invoice()
     world.keep()
     world.keep()
@@ -120,7 +122,7 @@ def test_a_step_that_runs_again_starts_nothing_twice(world: TreasuryWorld) -> No
     assert world.spends("purpose") == [("gas",), ("sweep",)]
 
 
-def test_a_deposit_that_comes_while_the_sweep_is_signed_stops_it(
+def test_a_deposit_that_arrives_during_the_signature_stops_the_sweep(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = world.paid_invoice()
@@ -139,13 +141,13 @@ def test_a_deposit_that_comes_while_the_sweep_is_signed_stops_it(
     assert world.tokens(mine.address.lower()) == USDT_UNITS
 
 
-def test_small_amounts_and_dear_gas_wait(database: str, anvil: Callable[..., Anvil]) -> None:
+def test_small_deposits_and_expensive_gas_wait(database: str, anvil: Callable[..., Anvil]) -> None:
     dear = {"SWEEP_MIN_USD": "11", "SWEEP_FEE_MAX_PERCENT": "5"}
     for world in TreasuryWorld(database, anvil, **dear).opened():
         mine = world.paid_invoice()
         world.keep()
         assert world.spends() == []
-        # Two dollars more, and it is worth it; but not while gas takes a fifth.
+        # Two dollars more make it worth a sweep, but not while gas takes a fifth.
         world.pay(mine, 2 * USDT_UNITS // 10)
         world.confirm_sent()
         execute("UPDATE network_fees SET sweep_units = 2 * 10::numeric ^ 18 WHERE currency = 'USDT'")
@@ -158,14 +160,14 @@ def test_small_amounts_and_dear_gas_wait(database: str, anvil: Callable[..., Anv
         assert world.spends("purpose") == [("gas",)]
 
 
-def test_without_gas_nothing_is_swept_and_nothing_breaks(database: str, anvil: Callable[..., Anvil]) -> None:
+def test_without_gas_no_sweep_is_made_and_no_step_fails(database: str, anvil: Callable[..., Anvil]) -> None:
     for world in TreasuryWorld(database, anvil).opened(gas_wei=0):
         world.paid_invoice()
         world.keep()
         assert world.spends() == []
 
 
-def test_a_hot_wallet_that_lacks_gas_is_asked_for_it_once_a_step(database: str, anvil: Callable[..., Anvil]) -> None:
+def test_a_hot_wallet_short_of_gas_is_asked_once_a_step(database: str, anvil: Callable[..., Anvil]) -> None:
     for world in TreasuryWorld(database, anvil).opened(gas_wei=0):
         for _ in range(2):
             world.paid_invoice()
@@ -174,7 +176,7 @@ def test_a_hot_wallet_that_lacks_gas_is_asked_for_it_once_a_step(database: str, 
         assert [log["event"] for log in logs].count("sweep.hot_wallet_short") == 1
 
 
-def test_an_address_that_holds_less_than_its_deposits_is_left_alone(world: TreasuryWorld) -> None:
+def test_an_address_with_less_than_its_deposits_is_not_swept(world: TreasuryWorld) -> None:
     mine = world.paid_invoice()
     world.drain(mine.address.lower(), 1)
     with structlog.testing.capture_logs() as logs:
@@ -183,7 +185,7 @@ def test_an_address_that_holds_less_than_its_deposits_is_left_alone(world: Treas
     assert {log["event"] for log in logs if log["log_level"] != "info"} == {"sweep.balance_short"}
 
 
-def test_the_excess_goes_to_the_cold_address_and_payouts_keep_theirs(
+def test_the_excess_goes_to_the_cold_address_less_the_sums_of_payouts(
     database: str, anvil: Callable[..., Anvil]
 ) -> None:
     env = {"ETHEREUM_COLD_ADDRESS": COLD, "HOT_LIMIT_USD": "3"}
@@ -212,7 +214,9 @@ def test_a_signer_with_another_wallet_does_nothing(world: TreasuryWorld) -> None
     execute("UPDATE treasury_addresses SET address = %s", (held_keys.keys().hot_address(world.network),))
 
 
-def test_the_gas_coin_of_a_network_that_does_not_offer_it(database: str, anvil: Callable[..., Anvil]) -> None:
+def test_a_token_is_swept_on_a_network_that_does_not_offer_its_gas_coin(
+    database: str, anvil: Callable[..., Anvil]
+) -> None:
     for world in TreasuryWorld(database, anvil, network="base").opened(gas_wei=0):
         world.reconcile()
         world.node.ask("anvil_setBalance", world.hot, hex(ETHER))
@@ -234,7 +238,7 @@ def test_while_the_network_is_frozen_nothing_goes_to_the_hot_wallet(world: Treas
     assert world.spends("purpose") == [("gas",)]
 
 
-def test_a_signer_that_dies_while_it_signs_has_taken_nothing(
+def test_a_signer_that_dies_during_the_signature_has_taken_no_deposit(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.paid_invoice()
@@ -274,14 +278,14 @@ def test_a_sweep_that_a_reorg_takes_is_sent_again_and_counted_once(world: Treasu
     world.reconcile()
 
     assert (world.tokens(world.hot), world.tokens(mine.address.lower())) == (USDT_UNITS, 0)
-    # The third brings home what was left of the gas.
+    # The third brings home the rest of the gas.
     assert world.spends("currency", "state")[:2] == [("ETH", "confirmed"), ("USDT", "confirmed")]
     assert [currency for (currency,) in world.spends("currency")].count("USDT") == 1
     assert world.findings() == []
     assert len(world.deposits()) == 1
 
 
-def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld) -> None:
+def test_a_sweep_whose_deposit_a_reorg_takes_returns_it(world: TreasuryWorld) -> None:
     mine = world.invoice()
     txid, raw = world.signed(mine.address.lower(), USDT_UNITS)
     world.node.ask("eth_sendRawTransaction", raw)
@@ -307,9 +311,9 @@ def test_a_sweep_whose_deposit_a_reorg_takes_gives_it_back(world: TreasuryWorld)
     world.assert_agreed()
 
 
-def test_gas_that_is_never_enough_is_not_sent_for_ever(world: TreasuryWorld) -> None:
+def test_fundings_that_are_never_enough_are_bounded(world: TreasuryWorld) -> None:
     address = world.paid_invoice().address.lower()
-    # Whatever is there, its node sees nothing of it.
+    # The node reports an empty address, despite its coin.
     world.providers[0].lies["eth_getBalance"] = lambda truth, params: "0x0" if params[0].lower() == address else truth
     world.keep_and_follow(funding.FUNDINGS_MAX + 2)
     given = [units for purpose, units in world.spends("purpose", "token_units") if purpose == "gas"]

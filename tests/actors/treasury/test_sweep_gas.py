@@ -1,4 +1,4 @@
-"""What sweeping a token takes: as much gas as its own offer, hardly any of which stays behind. On a real node."""
+"""Gives a token's sweep the gas of its own offer, of which hardly any is left over. On a real node."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ GWEI = 10**9
 
 
 def price(world: TreasuryWorld, gwei: int) -> None:
-    """Let the next block ask for so much."""
+    """Set the price of the next block."""
     world.node.ask("anvil_setNextBlockBaseFeePerGas", hex(gwei * GWEI))
 
 
 def sweep(world: TreasuryWorld, made: Any, *, gwei: tuple[int, int] = (20, 20)) -> None:
-    """Fund and sweep an address, each at a price of its own."""
+    """Fund and sweep an address, each at its own price."""
     for each in gwei:
         price(world, each)
         world.advance()
@@ -37,7 +37,7 @@ def sweep(world: TreasuryWorld, made: Any, *, gwei: tuple[int, int] = (20, 20)) 
 
 
 def given(world: TreasuryWorld, made: Any) -> list[int]:
-    """Return what an address was given for gas."""
+    """Return the gas that an address was given."""
     return [
         int(units)
         for purpose, recipient, units in world.spends("purpose", "recipient", "token_units")
@@ -46,25 +46,25 @@ def given(world: TreasuryWorld, made: Any) -> list[int]:
 
 
 def collected(world: TreasuryWorld) -> list[str]:
-    """Return who sent coin home."""
+    """Return the senders of returned coin."""
     return [sender for purpose, sender, coin in world.spends("purpose", "sender", "currency") if coin == "ETH" and
             purpose == "sweep"]  # fmt: skip
 
 
-def test_of_the_gas_for_a_sweep_hardly_any_stays_behind(world: TreasuryWorld) -> None:
-    """It was five sixths. Room is left for a quarter more of the price; the token gives back some of its gas."""
+def test_hardly_any_of_a_sweeps_gas_is_left_over(world: TreasuryWorld) -> None:
+    """Five sixths were left once. A quarter above the price is allowed for; the token refunds some of its gas."""
     made = world.paid_invoice()
     sweep(world, made)
     (gas,) = given(world, made)
     left = world.coin(made.address.lower())
     assert 0 < left < gas / 3
-    # That much the transfer took.
+    # The transfer's actual fee.
     (cost,) = [int(fee) for purpose, fee in world.spends("purpose", "chain_fee_units") if purpose == "sweep"]
     assert cost == gas - left
     world.assert_agreed()
 
 
-def test_what_an_address_was_given_pays_although_the_price_has_risen_since(world: TreasuryWorld) -> None:
+def test_given_gas_pays_after_the_price_has_risen(world: TreasuryWorld) -> None:
     made = world.paid_invoice()
     sweep(world, made, gwei=(20, 22))
     assert len(given(world, made)) == 1
@@ -75,7 +75,7 @@ def test_what_an_address_was_given_pays_although_the_price_has_risen_since(world
     assert tip_wei <= price_wei - 22 * GWEI
 
 
-def test_an_address_is_given_what_it_lacks_and_no_more(world: TreasuryWorld) -> None:
+def test_an_address_gets_only_the_missing_gas(world: TreasuryWorld) -> None:
     made = world.paid_invoice()
     price(world, 20)
     world.keep_and_follow()
@@ -84,7 +84,7 @@ def test_an_address_is_given_what_it_lacks_and_no_more(world: TreasuryWorld) -> 
     assert first * 2 * 9 // 10 < second < first * 2 * 11 // 10
 
 
-def test_what_is_left_pays_for_the_next_sweep_of_the_address(world: TreasuryWorld) -> None:
+def test_left_over_gas_pays_for_the_next_sweep_of_the_address(world: TreasuryWorld) -> None:
     made = world.paid_invoice()
     sweep(world, made)
     left = world.coin(made.address.lower())
@@ -92,12 +92,12 @@ def test_what_is_left_pays_for_the_next_sweep_of_the_address(world: TreasuryWorl
     world.confirm_sent()
     sweep(world, made)
     first, second = given(world, made)
-    # The second transfer finds tokens in the hot wallet, and takes less gas than the first.
+    # The second transfer finds tokens in the hot wallet, and needs less gas than the first.
     assert second <= first - left
 
 
-def test_a_sweep_that_would_take_too_much_of_it_gets_no_gas(database: str, anvil: Callable[..., Anvil]) -> None:
-    """The plan judges by the last quotes; what is about to be offered may be dearer by then."""
+def test_a_sweep_whose_fee_became_too_high_gets_no_gas(database: str, anvil: Callable[..., Anvil]) -> None:
+    """The plan judges by the last quotes; the actual offer may be higher by then."""
     for world in TreasuryWorld(database, anvil, SWEEP_FEE_MAX_PERCENT="5").opened():
         execute("UPDATE rates SET usd = 3000 WHERE currency = 'ETH'")
         context.context().market.forget()
@@ -116,7 +116,7 @@ def test_a_sweep_that_would_take_too_much_of_it_gets_no_gas(database: str, anvil
         assert world.spends("purpose") == [("gas",)]
 
 
-def test_gas_that_is_left_comes_home_once_that_is_worth_its_fee(world: TreasuryWorld) -> None:
+def test_left_over_gas_returns_once_it_is_worth_its_fee(world: TreasuryWorld) -> None:
     made = world.paid_invoice()
     sweep(world, made)
     address, left = made.address.lower(), world.coin(made.address.lower())
@@ -151,7 +151,7 @@ def test_gas_at_an_address_with_deposits_is_left_for_their_sweep(world: Treasury
     assert collected(world) == []
 
 
-def test_gas_comes_home_where_the_coin_is_not_offered_too(database: str, anvil: Callable[..., Anvil]) -> None:
+def test_gas_returns_even_if_the_network_does_not_offer_its_coin(database: str, anvil: Callable[..., Anvil]) -> None:
     for world in TreasuryWorld(database, anvil, network="base").opened(gas_wei=0):
         world.reconcile()
         world.node.ask("anvil_setBalance", world.hot, hex(ETHER))
@@ -167,8 +167,8 @@ def test_gas_comes_home_where_the_coin_is_not_offered_too(database: str, anvil: 
         assert world.frozen() == []
 
 
-def test_only_explained_coin_is_gas_that_was_left(world: TreasuryWorld) -> None:
-    """Whatever else is there is somebody's, and the probes find out whose."""
+def test_only_explained_coin_counts_as_left_over_gas(world: TreasuryWorld) -> None:
+    """Any other coin has an owner, which the probes find."""
     made = world.paid_invoice()
     sweep(world, made)
     world.node.ask("anvil_setBalance", made.address.lower(), hex(ETHER))
@@ -180,7 +180,7 @@ def test_only_explained_coin_is_gas_that_was_left(world: TreasuryWorld) -> None:
             if (purpose, coin) == ("sweep", "ETH")] == [True]  # fmt: skip
 
 
-def test_an_address_whose_gas_cannot_leave_keeps_no_other_waiting(
+def test_an_address_whose_gas_cannot_return_delays_no_other(
     world: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = [world.paid_invoice() for _ in range(2)]
@@ -191,7 +191,7 @@ def test_an_address_whose_gas_cannot_leave_keeps_no_other_waiting(
     assert len(collected(world)) == 1
 
 
-def test_what_is_less_than_the_fee_just_told_is_not_asked_about(world: TreasuryWorld) -> None:
+def test_gas_below_the_last_quoted_fee_is_not_asked_about(world: TreasuryWorld) -> None:
     for _ in range(2):
         sweep(world, world.paid_invoice())
     price(world, 20)

@@ -1,4 +1,4 @@
-"""Reorgs deeper than maturity, while sweeps are on their way: nothing is missed that is there. On a real node."""
+"""Reorgs deeper than maturity during sweeps: books and balances agree afterwards. On a real node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.peers.anvil import BUYER
 
 
 def swept(world: TreasuryWorld) -> tuple[InvoiceRow, int]:
-    """Return an invoice whose deposit was swept, too deep for any reorg to be expected, and the height before it."""
+    """Return an invoice with a swept deposit, deeper than any expected reorg, and the height before it."""
     before = world.node.height()
     made = world.paid_invoice()
     world.keep_and_follow(2)
@@ -23,7 +23,7 @@ def swept(world: TreasuryWorld) -> tuple[InvoiceRow, int]:
 
 
 def undo(world: TreasuryWorld, before: int) -> None:
-    """Replace every block above a height; what was in them has to be sent again."""
+    """Replace every block above a height; its transactions have to be sent again."""
     assert world.node.height() - before > world.network.maturity
     world.reorg(world.node.height() - before)
     world._nonce = int(world.node.ask("eth_getTransactionCount", BUYER, "latest"), 16)
@@ -31,14 +31,14 @@ def undo(world: TreasuryWorld, before: int) -> None:
 
 
 def pay_anew(world: TreasuryWorld, made: InvoiceRow, units: int) -> None:
-    """Let the buyer pay again with another transaction than before."""
+    """Let the buyer pay again by another transaction."""
     world.send("0x" + "77" * 20, 1, currency="ETH")
     world.pay(made, units)
     world.advance()
 
 
 def settle(world: TreasuryWorld) -> None:
-    """Let what the reorg took be sent again, and everything become final."""
+    """Send again the transactions that the reorg took, until everything is final."""
     for _ in range(4):
         world.pass_time(10)
         world.follow()
@@ -47,7 +47,7 @@ def settle(world: TreasuryWorld) -> None:
     world.bury()
 
 
-def test_a_deposit_that_is_paid_anew_after_a_deep_reorg_is_swept_by_the_sweep_of_the_first(
+def test_a_deposit_paid_again_after_a_deep_reorg_is_swept_by_the_first_sweep(
     world: TreasuryWorld,
 ) -> None:
     made, before = swept(world)
@@ -62,7 +62,7 @@ def test_a_deposit_that_is_paid_anew_after_a_deep_reorg_is_swept_by_the_sweep_of
     assert sweeps.unswept("ethereum", family="evm", limit=9) == []
 
 
-def test_what_the_sweep_of_the_first_left_of_a_larger_payment_is_swept_after_it(world: TreasuryWorld) -> None:
+def test_the_rest_of_a_larger_payment_is_swept_after_the_first_sweep(world: TreasuryWorld) -> None:
     made, before = swept(world)
     undo(world, before)
     pay_anew(world, made, 3 * USDT_UNITS)
@@ -72,7 +72,7 @@ def test_what_the_sweep_of_the_first_left_of_a_larger_payment_is_swept_after_it(
     assert world.tokens(made.address.lower()) == 0
     assert world.tokens(world.hot) == 3 * USDT_UNITS
     world.assert_agreed(4)
-    # What comes later is not taken for what was swept before.
+    # A later deposit does not count as swept before.
     world.pay(made, USDT_UNITS)
     world.confirm_sent()
     settle(world)
@@ -81,8 +81,8 @@ def test_what_the_sweep_of_the_first_left_of_a_larger_payment_is_swept_after_it(
     assert world.frozen() == []
 
 
-def test_a_confirmed_sweep_that_came_to_nothing_takes_nothing_of_what_is_paid_anew(world: TreasuryWorld) -> None:
-    """After the reorg its bytes are included before the buyer has paid again: they move nothing."""
+def test_a_confirmed_sweep_that_lost_its_effect_takes_nothing_of_a_new_payment(world: TreasuryWorld) -> None:
+    """After the reorg its bytes are included before the buyer pays again: they move nothing."""
     made, before = swept(world)
     undo(world, before)
     settle(world)
@@ -97,10 +97,10 @@ def test_a_confirmed_sweep_that_came_to_nothing_takes_nothing_of_what_is_paid_an
     world.assert_agreed(4)
 
 
-def test_a_deposit_that_comes_back_after_its_confirmed_sweep_came_to_nothing_is_swept_anew(
+def test_a_returning_deposit_is_swept_again_after_its_confirmed_sweep_lost_its_effect(
     world: TreasuryWorld,
 ) -> None:
-    """The same transaction, in a later block than the sweep: the row still names a sweep that moved nothing."""
+    """The same transaction is in a later block than the sweep: the row still names a sweep that moved nothing."""
     before, made = world.node.height(), world.invoice()
     txid, raw = world.signed(made.address.lower(), USDT_UNITS)
     assert world.node.ask("eth_sendRawTransaction", raw) == txid
@@ -124,7 +124,7 @@ def test_a_deposit_that_comes_back_after_its_confirmed_sweep_came_to_nothing_is_
     world.assert_agreed(4)
 
 
-def test_an_address_whose_confirmed_sweep_left_the_chain_is_left_alone_until_it_is_back(world: TreasuryWorld) -> None:
+def test_an_address_whose_confirmed_sweep_left_the_chain_waits_until_it_is_back(world: TreasuryWorld) -> None:
     made, before = swept(world)
     undo(world, before)
     world.watch()

@@ -1,4 +1,4 @@
-"""What comes to the hot wallet counts once enough providers tell of it: an invented top-up is never sold."""
+"""Top-ups of the hot wallet count once enough providers show them: an invented one is never sold."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def usdt() -> list[tuple[Any, ...]]:
     return rows("SELECT status, doubted_for FROM treasury_topups WHERE currency = 'USDT' ORDER BY id")
 
 
-def test_an_invented_top_up_is_neither_booked_nor_sold_nor_freezes_anything(trio: TreasuryWorld) -> None:
-    """10,000 USDT that one provider tells of were the gateway's own at maturity, and conversions sold them."""
+def test_an_invented_top_up_is_neither_booked_nor_sold_and_freezes_nothing(trio: TreasuryWorld) -> None:
+    """Before, 10,000 USDT of one provider became the gateway's own at maturity, and conversions sold them."""
     invent(trio, trio.hot, TEN_THOUSAND)
     trio.catch_up()
     mature(trio)
@@ -50,13 +50,13 @@ def test_an_invented_top_up_is_neither_booked_nor_sold_nor_freezes_anything(trio
     assert freezes.listing() == []
 
 
-def test_a_top_up_that_two_tell_of_is_booked(trio: TreasuryWorld) -> None:
+def test_a_top_up_that_two_providers_show_is_booked(trio: TreasuryWorld) -> None:
     trio.send(trio.hot, TEN_THOUSAND)
     trio.advance()
     trio.providers[1].failure = DOWN
     mature(trio)
     assert net_of(EQUITY_USDT) == 0
-    # While it is doubted it may be there or not.
+    # While it is doubted, it may or may not be there.
     reconcile.reconcile("ethereum")
     assert trio.findings() == []
 
@@ -68,7 +68,7 @@ def test_a_top_up_that_two_tell_of_is_booked(trio: TreasuryWorld) -> None:
     trio.providers[1].failure = None
 
 
-def test_small_top_ups_share_the_hour_of_the_deposits(database: str, anvil: Callable[..., Anvil]) -> None:
+def test_small_top_ups_share_the_hourly_budget_of_deposits(database: str, anvil: Callable[..., Anvil]) -> None:
     world = TreasuryWorld(database, anvil, QUORUM_USD="1000", QUORUM_HOURLY_USD="25")
     with world.served_by(2):
         world.keep()
@@ -81,8 +81,8 @@ def test_small_top_ups_share_the_hour_of_the_deposits(database: str, anvil: Call
         assert net_of(EQUITY_USDT) == 20 * 10**18
 
 
-def test_what_a_second_reading_lacks_is_doubted_and_none_is_booked_before_it(trio: TreasuryWorld) -> None:
-    """Too small for the policy: nobody but the second reading notices."""
+def test_a_top_up_missing_at_the_second_reading_is_doubted_and_booked_only_after_it(trio: TreasuryWorld) -> None:
+    """It is too small for the policy: only the second reading notices."""
     invent(trio, trio.hot, USDT_UNITS)
     trio.catch_up()
     trio.advance(trio.network.maturity + rescan.BEHIND)
@@ -95,7 +95,7 @@ def test_what_a_second_reading_lacks_is_doubted_and_none_is_booked_before_it(tri
     assert (usdt(), net_of(EQUITY_USDT)) == ([("pending", "missing")], 0)
 
 
-def test_a_top_up_that_comes_again_after_a_reorg_is_witnessed_anew(trio: TreasuryWorld) -> None:
+def test_a_top_up_returning_after_a_reorg_is_witnessed_again(trio: TreasuryWorld) -> None:
     txid, raw = trio.signed(trio.hot, TEN_THOUSAND)
     trio.node.ask("eth_sendRawTransaction", raw)
     trio.advance()
@@ -114,8 +114,8 @@ def test_a_top_up_that_comes_again_after_a_reorg_is_witnessed_anew(trio: Treasur
     assert net_of(EQUITY_USDT) == 10_000 * 10**18
 
 
-def test_coin_that_one_balance_shows_is_not_adopted(database: str, anvil: Callable[..., Anvil]) -> None:
-    """With one of two away, the other's word is a balance, but no top-up."""
+def test_coin_shown_by_one_providers_balance_is_not_adopted(database: str, anvil: Callable[..., Anvil]) -> None:
+    """With one of two providers away, the other's answer is a balance, but no top-up."""
     world = TreasuryWorld(database, anvil)
     with world.served_by(2):
         world.keep()
@@ -128,10 +128,10 @@ def test_coin_that_one_balance_shows_is_not_adopted(database: str, anvil: Callab
         assert net_of(Account(GATEWAY, CUSTODY, "ETH", "ethereum")) == 0
 
 
-def test_coin_that_no_transfer_brought_is_adopted_once_two_tell_of_it(
+def test_coin_without_a_transfer_is_adopted_once_two_providers_show_it(
     database: str, anvil: Callable[..., Anvil]
 ) -> None:
-    """Nobody lies here: the word of one is too little all the same, and waits for the other's."""
+    """No provider lies here: one answer is still too little, and waits for the other."""
     world = TreasuryWorld(database, anvil)
     with world.served_by(2):
         world.keep()
@@ -146,7 +146,7 @@ def test_coin_that_no_transfer_brought_is_adopted_once_two_tell_of_it(
         assert topup_rows("currency", "units", "origin") == [("ETH", 3 * ETHER, "balance")]
 
 
-def test_a_reader_may_see_why_a_top_up_waits(trio: TreasuryWorld) -> None:
+def test_the_read_only_role_sees_why_a_top_up_waits(trio: TreasuryWorld) -> None:
     invent(trio, trio.hot, TEN_THOUSAND)
     trio.catch_up()
     trio.witness()

@@ -1,4 +1,4 @@
-"""What comes to the hot wallet, and what our own moves look like to a scan. On a real node."""
+"""Top-ups of the hot wallet, and our own moves as a scan sees them. On a real node."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def mature(world: World) -> None:
 
 
 def include(world: World, spend_id: object, height: int, *, fee: int = 0) -> None:
-    """Note that a spend stands in a block, with effect."""
+    """Note that a spend is in a block, with effect."""
     block_hash = world.node.ask("eth_getBlockByNumber", hex(height), False)["hash"]
     execute(
         "UPDATE spends SET state = 'mined', mined_txid = 'known', mined_height = %s, mined_hash = %s,"
@@ -51,7 +51,7 @@ def include(world: World, spend_id: object, height: int, *, fee: int = 0) -> Non
     )
 
 
-def test_a_transfer_to_the_hot_wallet_is_booked_as_the_gateways_own_once_it_is_deep(world: World) -> None:
+def test_a_transfer_to_the_hot_wallet_is_booked_as_the_gateways_own_at_maturity(world: World) -> None:
     txid = send(world, HOT, 5 * ETHER)
     send(world, HOT, 7_000_000, currency="USDT")
     world.advance()
@@ -74,7 +74,7 @@ def test_a_transfer_to_the_hot_wallet_is_booked_as_the_gateways_own_once_it_is_d
     assert world.deposits() == []
 
 
-def test_a_top_up_that_a_reorg_takes_is_taken_back_and_may_come_again(world: World) -> None:
+def test_a_top_up_that_a_reorg_takes_is_reversed_and_may_return(world: World) -> None:
     txid, raw = world.signed(HOT, ETHER, currency="ETH")
     world.node.ask("eth_sendRawTransaction", raw)
     world.mine()
@@ -93,7 +93,7 @@ def test_a_top_up_that_a_reorg_takes_is_taken_back_and_may_come_again(world: Wor
     assert net_of(EQUITY_ETH) == ETHER
 
 
-def test_what_an_operator_sends_by_the_cold_address_is_booked_as_it_was_in_no_books(world: World) -> None:
+def test_an_operators_transfer_by_the_cold_address_is_booked_since_no_books_had_it(world: World) -> None:
     assert treasury.set_cold("ethereum", COLD)
     world.node.ask("anvil_setBalance", COLD, hex(10 * ETHER))
     world.node.send(HOT, value=3 * ETHER, sender=COLD)
@@ -119,7 +119,7 @@ def test_a_second_reading_finds_a_top_up_that_the_first_missed(world: World) -> 
     assert topup_rows("units", "currency") == [(7 * 10**18, "USDT")]
 
 
-def test_gas_for_a_deposit_address_is_no_payment_of_its_invoice(world: World) -> None:
+def test_gas_for_a_deposit_address_does_not_pay_its_invoice(world: World) -> None:
     mine = world.coin_invoice()
     address = mine.address.lower()
     txid = send(world, address, ETHER)
@@ -127,7 +127,7 @@ def test_gas_for_a_deposit_address_is_no_payment_of_its_invoice(world: World) ->
     height = world.mine()
     world.catch_up()
 
-    # Nobody has noted yet that it is in a block: the balance is more than deposits explain, and no news.
+    # Its block is not noted: the balance is above the deposits, but not new.
     world.probe()
     assert world.deposits() == []
 
@@ -140,7 +140,7 @@ def test_gas_for_a_deposit_address_is_no_payment_of_its_invoice(world: World) ->
     assert world.status(mine) == "check"
 
 
-def test_what_a_payment_brings_beside_gas_still_counts(world: World) -> None:
+def test_coin_beyond_the_gas_in_a_payment_still_counts(world: World) -> None:
     mine = world.coin_invoice()
     address = mine.address.lower()
     gas = spend(recipient=address, sender=BUYER, token_units=ETHER, txid=send(world, address, ETHER))
@@ -155,7 +155,7 @@ def test_what_a_payment_brings_beside_gas_still_counts(world: World) -> None:
     assert world.status(mine) == "paid"
 
 
-def test_a_contract_that_passes_a_payout_on_to_an_invoice_pays_it(world: World) -> None:
+def test_a_payout_that_a_contract_passes_on_to_an_invoice_pays_it(world: World) -> None:
     mine = world.coin_invoice()
     txid = world.node.send(FORWARDER, value=ETHER, data=calldata("forward(address)", mine.address.lower()))
     world._nonce += 1
@@ -184,7 +184,7 @@ def test_a_sweep_is_neither_a_top_up_nor_missing_from_the_address(world: World) 
     assert topup_rows() == []
     assert len(world.deposits()) == 1
 
-    # What comes after the sweep is found to the last unit.
+    # Coin after the sweep is found to the last unit.
     world.pay_by_contract(mine, 5)
     world.advance()
     world.probe()
@@ -200,7 +200,7 @@ def test_a_reorg_of_a_gas_transfer_pauses_the_probe(world: World) -> None:
     height = world.mine()
     world.catch_up()
     include(world, gas, height)
-    # It moves one block down: the row still tells the old place.
+    # It moves one block down: the row still has the old height.
     world.reorg(1, (raw, 0))
     world.advance(2)
     world.probe()

@@ -1,4 +1,4 @@
-"""A gateway with its own wallet over a real node: deposit addresses are the wallet's, so that they can be swept."""
+"""A gateway over a real node whose deposit addresses are its wallet's, so that they can be swept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MNEMONIC = " ".join(["abandon"] * 11 + ["about"])
 
 
 class TreasuryWorld(World):
-    """As World, and the signer's steps besides."""
+    """As World, with the signer's steps."""
 
     def __init__(self, database: str, anvil: Callable[..., Anvil], *, network: str = "ethereum", **env: str) -> None:
         super().__init__(database, anvil, network=network, **{"WALLET_MNEMONIC": MNEMONIC} | env)
@@ -34,7 +34,7 @@ class TreasuryWorld(World):
         held_keys.keys.cache_clear()
 
     def opened(self, *, gas_wei: int = 5 * ETHER, providers: int = 1) -> Iterator[TreasuryWorld]:
-        """Serve with providers and a hot wallet that has gas; what must always hold is checked at the end."""
+        """Serve with providers and a hot wallet with gas; check the invariants at the end."""
         with self.served_by(providers):
             scales.keep(context.context().catalogue.ledger_scales())
             self.keep()
@@ -70,16 +70,16 @@ class TreasuryWorld(World):
         return made
 
     def keep(self) -> None:
-        """Let the treasury take a step."""
+        """Run the treasury's step."""
         treasury.keep_treasury(self.network.code)
 
     def follow(self) -> None:
-        """Mine what was sent, scan it, and let the signer see what became of it."""
+        """Mine the sent spends, scan, and let the signer see their fates."""
         self.advance()
         self.watch()
 
     def keep_and_follow(self, steps: int = 1) -> None:
-        """Let the treasury take so many steps, and see what became of each."""
+        """Run a number of treasury steps, and follow the spends of each."""
         for _ in range(steps):
             self.keep()
             self.follow()
@@ -89,25 +89,25 @@ class TreasuryWorld(World):
         broadcast.broadcast(self.network.code)
 
     def bury(self) -> None:
-        """Make everything as deep as anything waits for."""
+        """Mine to the largest depth that any row waits for."""
         self.advance(self.network.maturity)
         self.watch()
         self.watch()
 
     def reconcile(self, times: int = 1) -> None:
-        """Compare so many times, each at a new block."""
+        """Compare a number of times, each at a new block."""
         for number in range(times):
             if number:
                 self.advance()
             reconcile.reconcile(self.network.code)
 
     def assert_agreed(self, times: int = 1) -> None:
-        """Compare so many times; fail if what was found last does not agree."""
+        """Compare a number of times; fail if the last findings differ."""
         self.reconcile(times)
         assert self.findings() == []
 
     def drain(self, address: str, units: int) -> str:
-        """Let somebody who has an address's key take tokens from it."""
+        """Take tokens from an address with its key, as a thief does."""
         contract = context.context().catalogue.pairs["USDT", self.network.code].contract
         if self.coin(address) < ETHER:
             self.node.ask("anvil_setBalance", address, hex(ETHER))
@@ -129,7 +129,7 @@ class TreasuryWorld(World):
         return rows(f"SELECT {', '.join(columns or ('purpose', 'state'))} FROM spends ORDER BY id")
 
     def findings(self) -> list[tuple[Any, ...]]:
-        """Return what does not agree: currency, place, how often."""
+        """Return the differing findings: currency, place, how often."""
         return rows("SELECT currency, place, misses FROM reconciliations WHERE NOT is_sound ORDER BY currency, place")
 
     def frozen(self) -> list[str]:

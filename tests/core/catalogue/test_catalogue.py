@@ -85,7 +85,7 @@ def catalogue(request: pytest.FixtureRequest) -> Catalogue:
     return load_catalogue(request.param)
 
 
-def test_it_offers_exactly_the_27_documented_pairs(catalogue: Catalogue) -> None:
+def test_the_catalogue_offers_exactly_the_27_documented_pairs(catalogue: Catalogue) -> None:
     documented = [(coin, network) for coin, names in NETWORKS_BY_CURRENCY.items() for network in names.split()]
 
     assert len(documented) == 27
@@ -93,7 +93,7 @@ def test_it_offers_exactly_the_27_documented_pairs(catalogue: Catalogue) -> None
     assert {coin: " ".join(catalogue.networks_of(coin)) for coin in catalogue.assets} == NETWORKS_BY_CURRENCY
 
 
-def test_it_has_the_ten_networks_and_their_chain_ids(catalogue: Catalogue) -> None:
+def test_the_catalogue_has_the_ten_networks_and_their_chain_ids(catalogue: Catalogue) -> None:
     names = {network for networks in NETWORKS_BY_CURRENCY.values() for network in networks.split()}
 
     assert len(names) == 10
@@ -148,7 +148,7 @@ def test_every_family_answers_each_question_about_parameters() -> None:
         tron_parameters(load_catalogue("production").networks["solana"])
 
 
-def test_it_prices_in_23_fiat_currencies_and_every_coin(catalogue: Catalogue) -> None:
+def test_the_catalogue_prices_in_23_fiat_currencies_and_every_coin(catalogue: Catalogue) -> None:
     assert " ".join(catalogue.fiats) == FIATS
     assert len(catalogue.fiats) == 23
     assert {code: catalogue.digits(code) for code in catalogue.fiats} == {
@@ -218,7 +218,7 @@ def test_production_uses_real_depths_and_amounts_worth_a_sweep() -> None:
     ]  # fmt: skip
 
 
-def test_every_evm_network_names_what_its_gas_offers_follow() -> None:
+def test_every_evm_network_has_its_gas_parameters() -> None:
     networks = load_catalogue("production").networks.items()
     told = {code: evm_parameters(n) for code, n in networks if n.family == "evm"}
 

@@ -43,7 +43,7 @@ def test_dollars_convert_to_units_of_a_coin() -> None:
     ("held", "needed", "excess"),
     [(100, 0, 0), (150, 0, 0), (151, 0, 51), (151, 1, 0), (400, 100, 200), (99, 500, 0)],
 )
-def test_the_hot_wallet_keeps_its_limit_and_what_payouts_need(held: int, needed: int, excess: int) -> None:
+def test_the_hot_wallet_keeps_its_limit_and_the_sums_of_payouts(held: int, needed: int, excess: int) -> None:
     found = excess_units(held_units=held * USDT, limit_usd=100, needed_units=needed * USDT, rate=DOLLAR, scale=18)
     assert found == excess * USDT
 

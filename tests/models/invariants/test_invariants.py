@@ -397,7 +397,7 @@ def test_only_a_full_audit_checks_objects_that_ended_long_ago() -> None:
         "DELETE FROM split_shares WHERE released_units > 0",
     ],
 )
-def test_a_full_audit_sums_what_recipients_received(change: str) -> None:
+def test_a_full_audit_sums_received_shares(change: str) -> None:
     assert check(is_full=True) == []
     corrupt(change)
 

@@ -93,7 +93,7 @@ def test_creating_and_paying_an_invoice_writes_no_timeline_rows(shop: UUID, chai
     assert rows("SELECT count(*) FROM invoice_events") == [(0,)]
 
 
-def test_a_deposit_shows_its_depth_and_what_it_waits_for(shop: UUID, chain: Chain) -> None:
+def test_a_deposit_shows_its_depth_and_the_reason_of_its_wait(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.pay(mine, PRICE)
     settled(mine)

@@ -250,7 +250,7 @@ def test_sending_back_uncredited_deposits_does_not_count_as_a_refund_of_credits(
     assert refunds.find_whole(mine.id, address=back.address, whole_units=back.amount_units) is None
 
 
-def test_a_credited_stray_does_not_increase_what_can_be_refunded(chain: Chain) -> None:
+def test_a_credited_stray_does_not_increase_the_refundable_sum(chain: Chain) -> None:
     """Its coin may differ, and so the value of a unit."""
     mine = paid(chain, invoice(merchant()))
     chain.pay_and_confirm(mine, 500 * USDT, currency="DAI", stray="asset", txid="0xstray")

@@ -32,7 +32,7 @@ def _refuses_balance(merchant_id: UUID) -> bool:
     return False
 
 
-def test_each_scope_stops_what_it_names(shop: UUID) -> None:
+def test_each_scope_stops_its_own_payouts(shop: UUID) -> None:
     nothing = dict.fromkeys(("ethereum", "bsc", "other", "balance"), False)
     stopped: dict[tuple[Scope, str], dict[str, bool]] = {
         ("all", ""): dict.fromkeys(nothing, True),

@@ -97,7 +97,7 @@ def test_a_payout_is_stored_as_planned(shop: UUID) -> None:
     assert row.created_at.microsecond % 1000 == 0
 
 
-def test_its_money_is_held_under_a_reference_of_its_own(shop: UUID) -> None:
+def test_a_payouts_money_is_held_under_its_own_reference(shop: UUID) -> None:
     row = insert(shop)
 
     assert row.hold_reference == f"payout:{row.id}:hold"

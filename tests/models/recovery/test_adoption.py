@@ -120,7 +120,7 @@ def test_a_departure_with_foreign_coins_pays_only_the_payout_that_an_operator_na
     assert rows("SELECT status FROM unknown_spends") == [("order",)]
 
 
-def test_a_departure_that_is_no_transfer_of_ours_pays_no_payout(shop: UUID) -> None:
+def test_a_departure_other_than_our_transfer_pays_no_payout(shop: UUID) -> None:
     order = payout(shop)
     left(order.address, order.to_units, is_transfer=False)
     with pytest.raises(RecoveryError, match="this is no payout"):

@@ -95,7 +95,7 @@ def test_info_shows_the_wallet_with_its_deposits() -> None:
         (Came(shown_status="reversed"), "reversed"),
     ],
 )
-def test_a_deposits_status_shows_what_holds_it(came: Came, status: str) -> None:
+def test_a_deposits_status_shows_the_reason_of_its_hold(came: Came, status: str) -> None:
     body = wallet_views.info(CATALOGUE, Stored(), [came])
 
     assert msgspec.convert(body, WalletInfo).deposits[0].status == status
