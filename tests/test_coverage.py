@@ -70,7 +70,7 @@ def test_every_pattern_finds_modules() -> None:
     assert {"core.money", "models.ledger.ledger", "actors.signer.broadcast"} < covered().keys()
 
 
-def test_a_run_that_misses_something_is_red_and_says_what() -> None:
+def test_a_run_with_missed_marks_fails_and_names_them() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/core/test_money.py", "-k", "fiat"]
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | {"COVERAGE": "1"}, capture_output=True, text=True, check=False, timeout=60

@@ -101,7 +101,7 @@ def closes_circle(edge: tuple[str, str], graph: grimp.ImportGraph) -> bool:
         (("api.app", "uuid"), False),
     ],
 )
-def test_a_circle_is_told_from_none(edge: tuple[str, str], graph: grimp.ImportGraph, *, closes: bool) -> None:
+def test_a_circle_of_imports_is_found(edge: tuple[str, str], graph: grimp.ImportGraph, *, closes: bool) -> None:
     assert closes_circle(edge, graph) == closes
 
 

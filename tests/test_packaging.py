@@ -27,7 +27,7 @@ def tops(told: dict[str, Any]) -> set[str]:
     return {name for name in packages if any(fnmatchcase(name, pattern) for pattern in patterns)}
 
 
-def test_a_wheel_has_the_packages_that_operators_are_told_of_and_no_other(tops: set[str]) -> None:
+def test_a_wheel_has_exactly_the_documented_packages(tops: set[str]) -> None:
     (sentence,) = re.findall(r"^.*packages with plain names.*$", OPERATIONS.read_text(encoding="utf-8"), re.MULTILINE)
     listed = re.findall(r"`(\w+)`", sentence.partition("plain names:")[2].partition(".")[0])
 

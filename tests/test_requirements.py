@@ -31,14 +31,14 @@ NEVER_IMPORTED_IN_DEVELOPMENT: Final = {
 }
 
 
-def test_the_product_names_what_it_imports_and_no_more() -> None:
+def test_product_requirements_name_exactly_the_imports() -> None:
     imported = wheels(product_files())
 
     assert imported - named("requirements.in") == set()
     assert named("requirements.in") - imported == set(NEVER_IMPORTED)
 
 
-def test_development_names_what_it_adds_and_no_more() -> None:
+def test_development_requirements_name_only_their_own_packages() -> None:
     added = wheels(development_files()) - named("requirements.in")
 
     assert added - named("requirements-dev.in") == set()

@@ -134,7 +134,7 @@ def test_each_cause_takes_it_away_and_its_end_gives_it_back(live: Live, cause: s
     assert told(live) == (METHODS, METHODS)
 
 
-def test_whoever_asks_for_it_alone_is_told_the_same() -> None:
+def test_a_single_method_gets_the_same_answer() -> None:
     served = frozenset({"ethereum"})
     assert availability.read_usable(CATALOGUE, served).payouts == {ETHEREUM, ETHER}
 
@@ -153,7 +153,7 @@ def test_the_last_address_that_came_back_counts(live: Live) -> None:
     assert to_pay(live) == set()
 
 
-def test_what_is_frozen_for_one_merchant_or_for_conversions_alone_is_available(live: Live) -> None:
+def test_a_freeze_of_one_merchant_or_of_conversions_leaves_methods_available(live: Live) -> None:
     freezes.freeze("merchant", str(live.stranger), reason="test", frozen_by="test")
     freezes.freeze("conversion", reason="test", frozen_by="test")
 

@@ -740,14 +740,14 @@ def test_shared_errors_are_those_that_are_tried_below() -> None:
 
 
 @of_all(lambda e: e.is_guarded)
-def test_whoever_does_not_show_the_token_is_refused(make_client: Callable[..., Client], endpoint: Endpoint) -> None:
+def test_requests_without_the_token_are_refused(make_client: Callable[..., Client], endpoint: Endpoint) -> None:
     answer = ask(make_client(METRICS_TOKEN="a-token-of-some-length"), endpoint, headers={"Authorization": "Bearer no"})
 
     assert (answer.status_code, code_of(answer)) == (401, "auth.bad_token")
 
 
 @of_all(lambda e: e.rights is not None)
-def test_whoever_does_not_prove_a_key_is_refused(client: Client, keys: Keys, endpoint: Endpoint) -> None:
+def test_requests_without_a_proved_key_are_refused(client: Client, keys: Keys, endpoint: Endpoint) -> None:
     refusals = {
         "auth.bad_timestamp": {"headers": {"X-Timestamp": "soon"}},
         "merchant.unknown_key": {"public_id": "pk_nobody"},
@@ -830,7 +830,7 @@ def test_a_public_read_without_its_store_is_busy(client: Client) -> None:
 
 
 @of_all(lambda e: e.actor is not None or e.rights is not None)
-def test_what_nobody_foresaw_is_an_internal_error(
+def test_an_unforeseen_failure_is_an_internal_error(
     client: Client, caller: FakeCaller, keys: Keys, endpoint: Endpoint
 ) -> None:
     caller.error = keys.error = ZeroDivisionError("secret words")

@@ -268,7 +268,7 @@ def no_name(*_args: object, **_options: object) -> Any:
     raise socket.gaierror(socket.EAI_NONAME, "the tests know no names")
 
 
-def test_whoever_knows_the_description_alone_calls_every_operation_with_success(world: World) -> None:
+def test_a_client_with_the_description_alone_calls_every_operation(world: World) -> None:
     """If an operation is left here, its examples must agree with those of the operations that create its objects.
 
     Objects that no operation creates belong in WORLD.

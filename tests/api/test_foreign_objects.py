@@ -227,7 +227,7 @@ def _untouched(live: Live, theirs: Theirs) -> Iterator[None]:
     assert state() == before, "something of the stranger's changed"
 
 
-def test_every_signed_endpoint_is_tried_or_says_why_not() -> None:
+def test_every_signed_endpoint_is_tried_or_has_a_reason() -> None:
     assert {endpoint.name for endpoint in SIGNED} == FOREIGN.keys() | OWN.keys()
     assert not FOREIGN.keys() & OWN.keys()
     for endpoint in SIGNED:

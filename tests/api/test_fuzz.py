@@ -227,16 +227,14 @@ def examine(api_schema: Any, known: Known, endpoint: Endpoint, mode: GenerationM
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("endpoint", "mode"), CASES, ids=lambda value: getattr(value, "name", None))
-def test_every_answer_is_one_that_is_described(
-    api_schema: Any, known: Known, endpoint: Endpoint, mode: GenerationMode
-) -> None:
+def test_every_answer_is_described(api_schema: Any, known: Known, endpoint: Endpoint, mode: GenerationMode) -> None:
     examine(api_schema, known, endpoint, mode, examples=EXAMPLES)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("endpoint", "mode"), CASES, ids=lambda value: getattr(value, "name", None))
-def test_every_answer_of_a_long_run_is_one_that_is_described(
+def test_every_answer_of_a_long_run_is_described(
     api_schema: Any, known: Known, endpoint: Endpoint, mode: GenerationMode
 ) -> None:
     examine(api_schema, known, endpoint, mode, examples=EXAMPLES_OF_A_SOAK)

@@ -42,7 +42,7 @@ def test_a_replay_with_the_same_key_gets_the_first_answer(live: Live) -> None:
     assert count("invoices") == 1
 
 
-def test_a_replay_under_another_key_makes_another_payment_unless_an_order_id_says_otherwise(live: Live) -> None:
+def test_a_replay_under_another_key_makes_another_payment_without_an_order_id(live: Live) -> None:
     # The key is not signed. A payment can only bring money in; requests that move it out are deduplicated by signature.
     def replayed(body: bytes) -> set[str]:
         answers = [

@@ -138,7 +138,7 @@ def test_one_key_for_another_endpoint_is_refused(stack: Stack) -> None:
     assert code_of(stack.post({"currency": "ETH"}, "k", "/v1/wallet")) == "idempotency.key_reused"
 
 
-def test_a_key_ignores_how_often_its_owner_signs_anew(stack: Stack) -> None:
+def test_an_idempotency_key_ignores_new_signatures(stack: Stack) -> None:
     first = stack.post(USDT, "k")
     later = stack.post(USDT, "k", timestamp=str(NOW + 200))
     by_another_key_of_the_merchant = stack.post(USDT, "k", public_id="pk_payment")
@@ -184,7 +184,7 @@ def test_a_refusal_frees_its_key_and_burns_no_order_id(stack: Stack) -> None:
     assert stack.post(USDT | {"order_id": "a"}, "k").status_code == 200
 
 
-def test_without_the_store_a_request_with_a_key_is_told_that_it_had_no_effect(
+def test_without_the_store_a_request_with_a_key_is_refused_without_effect(
     stack: Stack, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -207,7 +207,7 @@ def _gone(*_: object) -> Any:
     raise StoreUnavailableError("gone")
 
 
-def test_of_two_choices_at_once_one_holds_and_the_others_are_told(stack: Stack) -> None:
+def test_of_choices_at_once_one_holds_and_the_others_are_refused(stack: Stack) -> None:
     invoice_id = stack.live.agnostic()
     coins = [("USDT", "ethereum"), ("ETH", "ethereum"), ("BNB", "bsc"), ("USDC", "bsc")]
 
@@ -248,7 +248,7 @@ def test_a_refresh_against_a_payment_leaves_one_live_invoice(stack: Stack) -> No
     assert {answer.json["result"]["uuid"] for answer in answers} <= {str(live[0][0]), first}
 
 
-def test_a_call_that_nobody_works_on_never_takes_effect_later(live: Live, keys: Keys, redis_url: str) -> None:
+def test_a_call_without_a_worker_never_takes_effect_later(live: Live, keys: Keys, redis_url: str) -> None:
     settings = make_settings(DATABASE_URL=live.settings.database_url, REDIS_URL=redis_url, CALL_WAIT_S="0.2")
     broker = make_broker(redis_url)
     app = create_app(

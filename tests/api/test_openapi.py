@@ -144,7 +144,7 @@ def test_every_error_code_of_an_endpoint_is_described_under_its_status(method: s
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(ROUTES))
-def test_signed_endpoints_say_how_they_are_signed(method: str, path: str) -> None:
+def test_signed_endpoints_describe_their_signature(method: str, path: str) -> None:
     security = operation(method, path)["security"]
 
     signed = ROUTES[method, path].rights is not None
@@ -247,7 +247,7 @@ def test_whatever_is_referred_to_is_there() -> None:
     assert set(references(DOCUMENT)) <= known
 
 
-def test_what_the_description_allows_is_what_the_types_allow() -> None:
+def test_description_and_types_allow_the_same() -> None:
     schema = DOCUMENT["components"]["schemas"]["CreatePayment"]
 
     assert schema["required"] == ["amount", "currency"]
@@ -307,7 +307,7 @@ COUNTED = (
 )
 
 
-def test_every_property_says_what_it_means() -> None:
+def test_every_property_has_a_description() -> None:
     """A field without: give its type a `Meta(description=…)` in the schemas, or use a type of core/net/fields."""
     assert [name for name, schema in PROPERTIES if not re.fullmatch(r"\S.*\.", meaning(schema))] == []
 

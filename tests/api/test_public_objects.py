@@ -122,7 +122,7 @@ def test_an_order_id_does_not_open_a_public_payment(live: Live) -> None:
     assert live.client.simulate_get("/pay/order-1").status_code == 400
 
 
-def test_an_unknown_page_says_the_same_of_every_id(live: Live) -> None:
+def test_an_unknown_page_is_the_same_for_every_id(live: Live) -> None:
     unknown = [live.client.simulate_get(f"/pay/0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c{n}d").text for n in range(2)]
 
     assert unknown[0] == unknown[1]

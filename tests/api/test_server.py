@@ -234,7 +234,7 @@ def test_a_message_that_two_servers_could_read_differently_is_refused_as_json(se
     ],
     ids=["words", "version", "lower-case", "long-line", "long-header", "not-ascii", "tls"],
 )
-def test_what_is_not_http_is_refused_as_json(server: Server, request_bytes: bytes) -> None:
+def test_bytes_that_are_not_http_are_refused_as_json(server: Server, request_bytes: bytes) -> None:
     assert code_of(server.talk(request_bytes)) == (400, "request.malformed")
 
 
@@ -260,7 +260,7 @@ def test_a_body_past_the_limit_is_refused_before_it_is_sent(server: Server) -> N
     assert code_of(answer) == (413, "request.too_large")
 
 
-def test_who_keeps_his_connection_is_told_that_it_ends_after_a_body_that_nobody_read(server: Server) -> None:
+def test_a_kept_connection_ends_after_an_unread_body(server: Server) -> None:
     request = server.signed(body=b" " * (1024 * 1024 + 1), close=False)
 
     # The server ends it, too: `talk` reads until then.
@@ -291,7 +291,7 @@ def test_a_body_that_does_not_come_is_waited_for_a_while_only(server: Server) ->
     assert REQUEST_S <= time.monotonic() - started_at < 45
 
 
-def test_clients_that_say_nothing_more_do_not_stop_the_gateway(server: Server) -> None:
+def test_silent_clients_do_not_stop_the_gateway(server: Server) -> None:
     stalled = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3 * THREADS)]
     try:
         for number, connection in enumerate(stalled):
@@ -316,7 +316,7 @@ def test_an_expectation_is_met(server: Server) -> None:
     assert code_of(answer.split(b"\r\n\r\n", 1)[1]) == (404, "payment.not_found")
 
 
-def test_a_key_that_signed_is_read_again_while_nobody_asks(server: Server, module_database: str) -> None:
+def test_a_used_key_is_read_again_between_requests(server: Server, module_database: str) -> None:
     with contextlib.closing(psycopg2.connect(module_database)) as session, session.cursor() as cursor:
         session.autocommit = True
 
@@ -332,7 +332,7 @@ def test_a_key_that_signed_is_read_again_while_nobody_asks(server: Server, modul
         eventually(lambda: key_reads() > before + 1)
 
 
-def test_calls_that_nobody_works_on_end_busy_while_reads_go_on(server: Server, valkey: Valkey) -> None:
+def test_calls_without_a_worker_end_busy_while_reads_go_on(server: Server, valkey: Valkey) -> None:
     body = b'{"amount":"1","currency":"USD"}'
     answers: list[bytes] = []
     stamps = CallStamps(DEVELOPMENT_SECRET_KEYS)

@@ -8,18 +8,18 @@ import pytest
 from bench.measuring.quiet import PAIRS_MAX, beside, holds, machine_ticks, shares, until_it_holds
 
 
-def test_what_others_used_is_neither_idle_nor_withheld_nor_ours(tmp_path: Path) -> None:
+def test_other_programs_time_is_neither_idle_nor_withheld_nor_own(tmp_path: Path) -> None:
     stat = tmp_path / "stat"
     stat.write_text("cpu  300 50 100 400 40 10 0 100 7 9\ncpu0 1 1 1 1 1 1 1 1 1 1\n")
 
     assert shares(machine_ticks(str(stat)), own=260) == pytest.approx((0.2, 0.1))
 
 
-def test_a_clock_that_lags_makes_nobody_negative() -> None:
+def test_a_lagging_clock_makes_no_share_negative() -> None:
     assert shares([0] * 8, own=3) == (0, 0)
 
 
-def test_what_ran_beside_is_told_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_load_of_other_programs_is_printed_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     with beside():
         assert not capsys.readouterr().out
 

@@ -20,7 +20,7 @@ def told(plan: dict[str, Any]) -> Reading:
     return plans.readings[0]
 
 
-def test_what_a_filter_removed_was_read_in_every_loop() -> None:
+def test_filtered_rows_count_in_every_loop() -> None:
     nested = {
         "Node Type": "Nested Loop",
         "Actual Rows": 4,
@@ -31,7 +31,7 @@ def test_what_a_filter_removed_was_read_in_every_loop() -> None:
     assert told(nested) == Reading(text="SELECT", read=16, returned=4, took_ms=1.5)
 
 
-def test_a_write_gives_what_it_wrote_and_not_what_it_looked_up_before() -> None:
+def test_a_write_returns_the_rows_that_it_wrote() -> None:
     before = scan(7) | {"Parent Relationship": "InitPlan"}
     write = {"Node Type": "ModifyTable", "Relation Name": "calls", "Actual Rows": 0, "Actual Loops": 1}
 
@@ -45,6 +45,6 @@ def test_another_notice_is_no_plan() -> None:
     assert not plans.readings
 
 
-def test_a_statement_may_read_so_much_for_each_row_that_it_gives() -> None:
+def test_a_statement_may_read_a_limited_number_for_each_returned_row() -> None:
     assert allowed(STEP, told(scan(10))) == 10 * READ_MAX + SMALL
     assert allowed(STEP, told(scan(0))) == READ_MAX + SMALL

@@ -88,7 +88,7 @@ def found() -> dict[str, set[str]]:
     return {name: words for name, words in told.items() if words}
 
 
-def test_nobody_asks_which_family_it_is(found: dict[str, set[str]]) -> None:
+def test_no_other_code_depends_on_a_family(found: dict[str, set[str]]) -> None:
     new = {name: words - ALLOWED.get(name, (set(), ""))[0] for name, words in found.items()}
 
     assert len(list(names())) > 300
@@ -176,7 +176,7 @@ def test_a_family_is_served_where_it_stands_in_the_table_and_told_apart_where_it
 @pytest.mark.parametrize(
     ("modules", "folder"), [(registry._MODULES, "chains"), (development_chains._MODULES, "cli.embedded")]
 )
-def test_a_family_stands_in_a_folder_of_its_name(modules: dict[str, str], folder: str) -> None:
+def test_a_family_has_a_folder_of_its_name(modules: dict[str, str], folder: str) -> None:
     assert dict(modules) == {family: f"{folder}.{family}.family" for family in modules}
     for module in modules.values():
         assert (ROOT / module.replace(".", "/")).with_suffix(".py").exists()

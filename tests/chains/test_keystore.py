@@ -10,7 +10,7 @@ MNEMONIC = "abandon " * 11 + "about"
 PASSPHRASE = "correct horse battery staple"
 
 
-def test_what_was_sealed_opens_with_its_passphrase() -> None:
+def test_a_sealed_mnemonic_opens_with_its_passphrase() -> None:
     assert unseal(seal(MNEMONIC, PASSPHRASE), PASSPHRASE) == MNEMONIC
 
 
@@ -71,7 +71,7 @@ def test_another_version_is_not_guessed_at() -> None:
         unseal(json.dumps(file).encode(), PASSPHRASE)
 
 
-def test_no_error_tells_the_secret() -> None:
+def test_no_error_shows_the_secret() -> None:
     with pytest.raises(KeystoreError) as caught:
         unseal(seal(MNEMONIC, PASSPHRASE), "the wrong passphrase")
 

@@ -18,7 +18,7 @@ def included(effect: str, *, fee: int) -> Fate:
     )
 
 
-def test_whoever_is_outvoted_about_the_effect_says_nothing_of_the_fee() -> None:
+def test_a_node_outvoted_about_the_effect_does_not_decide_the_fee() -> None:
     told = [included("exact", fee=5), included("none", fee=9), included("exact", fee=4)]
 
     found = living(told, needed=2, is_fee_one=False)

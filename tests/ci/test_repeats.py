@@ -32,7 +32,7 @@ def test_seven_lines_are_no_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("between", [[""], ["# why"], ["import os"], ["from os import (", "    path,", ")"]])
-def test_what_does_not_count_does_not_interrupt(between: list[str], tmp_path: Path) -> None:
+def test_uncounted_lines_do_not_interrupt_a_run(between: list[str], tmp_path: Path) -> None:
     assert look(tmp_path, a=RUN, b=[*RUN[:4], *between, *RUN[4:]])[0] == 1
 
 
@@ -52,7 +52,7 @@ def test_a_list_of_equal_rows_is_no_run_of_its_own(tmp_path: Path) -> None:
     assert look(tmp_path, a=["rows = [", *["    1,"] * 12, "]"]) == (0, "")
 
 
-def test_a_run_may_stand_twice_in_one_file(tmp_path: Path) -> None:
+def test_a_run_may_repeat_within_one_file(tmp_path: Path) -> None:
     assert look(tmp_path, a=[*RUN, "between = 1", *RUN])[0] == 1
 
 

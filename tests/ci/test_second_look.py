@@ -42,10 +42,10 @@ def test_a_test_that_passes_alone_is_written_down(folder: Path) -> None:
 @pytest.mark.parametrize(
     "failed", [["test_it.py::test_known"], ["test_it.py::test_red"], [], [f"test_it.py::test_{n}" for n in range(6)]]
 )
-def test_what_is_known_or_red_or_nothing_or_too_many_stays_red(folder: Path, failed: list[str]) -> None:
+def test_known_red_missing_or_many_failures_stay_red(folder: Path, failed: list[str]) -> None:
     assert second_look(folder, *failed).returncode == 1
 
 
-def test_nothing_stands_twice_in_the_list() -> None:
+def test_no_test_is_listed_twice() -> None:
     looked_at = runpy.run_path(str(CI / "second_look.py"))["looked_at"]()
     assert sorted(looked_at) == sorted(set(looked_at))

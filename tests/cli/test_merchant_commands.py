@@ -76,7 +76,7 @@ def test_a_key_is_revoked_and_revoking_again_changes_nothing(sluice_db: CommandL
     assert find_key(public_id) is None
 
 
-def test_revoking_names_the_coins_that_are_not_sent_by_themselves_any_more(sluice_db: CommandLine) -> None:
+def test_revoking_names_the_coins_whose_rules_end(sluice_db: CommandLine) -> None:
     merchant = sluice_db("merchant", "create", "Shop", "--json").json["merchant_id"]
     keys = [sluice_db("key", "create", merchant, "--json").json["public_id"] for _ in range(2)]
     base.connect(sluice_db.env["DATABASE_URL"])
@@ -153,7 +153,7 @@ def test_revoking_keeps_cheques_that_a_lost_claim_may_have_paid(sluice_db: Comma
     assert "cheques that are cancelled: 1" in sluice_db("key", "revoke", key).out
 
 
-def test_the_owner_is_told_of_keys_co_signing_and_allowlists(sluice_db: CommandLine) -> None:
+def test_the_owner_gets_notices_of_keys_co_signing_and_allowlists(sluice_db: CommandLine) -> None:
     sluice_db.env["SMTP_URL"] = "smtp://127.0.0.1:1"
     shop = sluice_db("merchant", "create", "Shop", "--json").json["merchant_id"]
     assert (
@@ -196,7 +196,7 @@ def test_mistakes_are_answered_in_a_line(sluice_db: CommandLine) -> None:
         assert outcome.err.startswith("sluice: "), words
 
 
-def test_what_is_no_id_or_kind_is_wrong_use(sluice_db: CommandLine) -> None:
+def test_an_invalid_id_or_kind_is_wrong_usage(sluice_db: CommandLine) -> None:
     assert sluice_db("key", "create", "nonsense").code == 2
     assert sluice_db("key", "create", str(uuid4()), "--kind", "admin").code == 2
 

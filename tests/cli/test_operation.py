@@ -153,7 +153,7 @@ def test_bad_settings_are_findings(stack: CommandLine) -> None:
     assert [finding["text"].split(":")[0] for finding in outcome.json["findings"]] == ["PORT", "RATES_SOURCE"]
 
 
-def test_the_doctor_judges_for_the_role_it_is_told(stack: CommandLine) -> None:
+def test_the_doctor_judges_for_the_given_role(stack: CommandLine) -> None:
     assert "settings" in findings(stack, "--role", "web")
     outcome = stack("doctor", "--role", "signer")
     assert outcome.code == 1
@@ -209,7 +209,7 @@ def test_a_moved_clock_is_a_failure_in_production_alone(stack: CommandLine) -> N
         (12, "production", Verdict.OK),
     ],
 )
-def test_a_clock_behind_the_newest_block_or_far_ahead_of_it_is_told(
+def test_a_clock_behind_or_far_ahead_of_the_newest_block_is_reported(
     age_s: int, environment: str, verdict: Verdict
 ) -> None:
     insert = "INSERT INTO chain_cursors (network, height, head_height, hash, block_time)"
@@ -220,7 +220,9 @@ def test_a_clock_behind_the_newest_block_or_far_ahead_of_it_is_told(
 
 
 @pytest.mark.parametrize(("limit_s", "verdict"), [(-1, "warn"), (-2, "fail")])
-def test_clocks_apart_are_told(stack: CommandLine, monkeypatch: pytest.MonkeyPatch, limit_s: int, verdict: str) -> None:
+def test_differing_clocks_are_reported(
+    stack: CommandLine, monkeypatch: pytest.MonkeyPatch, limit_s: int, verdict: str
+) -> None:
     monkeypatch.setattr(checks, "SKEW_WARN_S", -1)
     monkeypatch.setattr(checks, "SKEW_FAIL_S", 30 if verdict == "warn" else limit_s)
     assert findings(stack)["clock"]["verdict"] == verdict
@@ -263,7 +265,7 @@ def test_a_provider_of_another_chain_is_a_failure(stack: CommandLine) -> None:
     assert "chain 2, expected 1" in finding["text"]
 
 
-def test_a_provider_that_is_away_is_a_warning_beside_a_good_one(stack: CommandLine) -> None:
+def test_a_missing_provider_is_a_warning_next_to_a_good_one(stack: CommandLine) -> None:
     with JsonRpcNode({"eth_chainId": "0x1"}) as node:
         stack.env["ETHEREUM_RPC_URLS"] = (
             f"http://blueplane:redbicycle@127.0.0.1:1/providerkey#X-Key=greentractor,{node.url}"

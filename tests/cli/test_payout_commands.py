@@ -74,7 +74,7 @@ def test_every_scope_is_frozen_listed_and_lifted(sluice_db: CommandLine, merchan
     assert sluice_db("payouts", "frozen").out == "nothing is frozen\n"
 
 
-def test_an_operator_lifts_the_reconcilers_freeze_and_is_told_what_is_left(sluice_db: CommandLine) -> None:
+def test_an_operator_lifts_the_reconcilers_freeze_and_sees_the_others(sluice_db: CommandLine) -> None:
     with connected(sluice_db):
         freezes.freeze("network", "bsc", reason="12 USDT are missing", frozen_by=RECONCILER)
         found = Finding(
@@ -92,7 +92,7 @@ def test_an_operator_lifts_the_reconcilers_freeze_and_is_told_what_is_left(sluic
     assert items(sluice_db) == [("conversion", "", "operator", "a leak")]
 
 
-def test_a_list_for_people_says_who_why_and_since_when(sluice_db: CommandLine, merchant: str) -> None:
+def test_the_list_shows_author_reason_and_time(sluice_db: CommandLine, merchant: str) -> None:
     sluice_db("payouts", "freeze", "--merchant", merchant, "--reason", "Ümlaut & co")
 
     (line,) = sluice_db("payouts", "frozen").out.splitlines()
@@ -118,7 +118,7 @@ def test_a_list_for_people_says_who_why_and_since_when(sluice_db: CommandLine, m
         ("unfreeze", "--all", "--conversion"),
     ],
 )
-def test_a_slip_is_told_in_a_line_and_freezes_nothing(sluice_db: CommandLine, words: tuple[str, ...]) -> None:
+def test_a_wrong_name_is_reported_in_a_line_and_freezes_nothing(sluice_db: CommandLine, words: tuple[str, ...]) -> None:
     outcome = sluice_db("payouts", *words)
 
     assert (outcome.code, outcome.err.count("\n")) == (1, 1)
@@ -293,7 +293,7 @@ def test_nothing_is_settled_without_a_yes(sluice_db: CommandLine, monkeypatch: p
 
 
 @pytest.mark.parametrize("url", ["", "smtp://127.0.0.1:1"])
-def test_what_an_operator_decides_sends_receipts_where_the_settings_say_so(
+def test_an_operators_decision_sends_receipts_by_the_settings(
     sluice_db: CommandLine, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     for name, value in (sluice_db.env | {"SMTP_URL": url}).items():

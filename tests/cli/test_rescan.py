@@ -64,7 +64,7 @@ def test_a_transaction_names_its_block(world: World, sluice: CommandLine, databa
         (("ethereum", "--from", "1", "--to", "0"), "--to has to follow"),
     ],
 )
-def test_what_cannot_be_read_again_is_said(
+def test_an_impossible_rescan_is_reported(
     world: World, sluice: CommandLine, words: tuple[str, ...], problem: str
 ) -> None:
     del world
@@ -74,7 +74,7 @@ def test_what_cannot_be_read_again_is_said(
     assert problem in outcome.err
 
 
-def test_providers_that_fail_are_said_without_their_address(world: World, sluice: CommandLine) -> None:
+def test_failing_providers_are_reported_without_their_address(world: World, sluice: CommandLine) -> None:
     world.providers[0].failure = DOWN
     outcome = sluice("rescan", "ethereum", "--from", "1")
 

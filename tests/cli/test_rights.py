@@ -164,7 +164,7 @@ def test_one_privilege_too_many_or_too_few_is_named(
         base.close()
 
 
-def test_a_server_without_the_roles_is_told(process: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_the_roles_is_reported(process: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("models.db.rights.ROLES", (*ROLES, "sluice_nobody"))
 
     found = {f["check"]: f for f in process("doctor", "--json").json["findings"]}

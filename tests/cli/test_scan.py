@@ -124,7 +124,7 @@ def test_it_is_refused_where_it_is_not_needed_or_not_possible(world: World, slui
     assert "has no providers here" in sluice("scan", "rewind", "bitcoin", "--to", "1").err
 
 
-def test_one_providers_word_is_enough_by_force(world: World, sluice: CommandLine, database: str) -> None:
+def test_one_provider_is_enough_with_force(world: World, sluice: CommandLine, database: str) -> None:
     world.advance(3)
     at = world.cursor()[0]
     world.providers[1].failure = DOWN
@@ -157,7 +157,7 @@ def test_a_scan_that_has_not_begun_is_not_moved(world: World, sluice: CommandLin
     world.poll()
 
 
-def test_what_is_scanned_is_shown(world: World, sluice: CommandLine, database: str) -> None:
+def test_scans_are_shown(world: World, sluice: CommandLine, database: str) -> None:
     at, block_hash = world.cursor()
     found = sluice("scan", "show", "ethereum", "--json").json["scans"]
     base.connect(database)

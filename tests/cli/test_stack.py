@@ -169,7 +169,7 @@ def stack(anvil_program: Path) -> Iterator[Running]:
         assert running.end() == 0, running.log.read_text()
 
 
-def test_the_ready_file_says_all_that_a_program_needs(stack: Running) -> None:
+def test_the_ready_file_has_all_that_a_program_needs(stack: Running) -> None:
     ready = stack.ready
 
     assert set(ready) == READY_KEYS
@@ -212,7 +212,7 @@ def test_a_further_command_runs_with_the_environment_of_the_ready_file(stack: Ru
     assert "Demo shop" in done.stdout.decode()
 
 
-def test_each_process_logs_in_as_one_that_may_do_no_more_than_it_needs(stack: Running) -> None:
+def test_each_process_logs_in_with_only_the_rights_it_needs(stack: Running) -> None:
     """So every story on a stack proves that the grants are enough."""
     with contextlib.closing(psycopg2.connect(stack.ready["database_url"])) as session, session.cursor() as cursor:
         cursor.execute(
@@ -238,7 +238,7 @@ def test_every_process_is_in_the_file_of_pids_and_the_supervisor_is_not(stack: R
 
 
 @pytest.mark.parametrize("name", [*APPS, *SERVERS])
-def test_whoever_is_killed_is_started_again(stack: Running, name: str) -> None:
+def test_a_killed_process_is_started_again(stack: Running, name: str) -> None:
     stack.kill(name)
 
     wait_for(stack.serves, limit_s=SERVES_LIMIT_S)
@@ -274,7 +274,7 @@ def _command(pid: int) -> bytes:
     return b""
 
 
-def test_what_the_servers_hold_survives_their_kill(stack: Running) -> None:
+def test_data_of_the_servers_survives_their_kill(stack: Running) -> None:
     node = JsonRpc(stack.ready["rpc"]["ethereum"], timeout_s=5)
     with contextlib.closing(redis.Redis.from_url(stack.ready["redis_url"])) as client:
         client.set("kept", "yes")
@@ -325,7 +325,7 @@ def test_an_unknown_network_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.fresh_database
-def test_a_second_stack_beside_the_first_uses_given_stores_instead_of_servers_of_its_own(
+def test_a_second_stack_uses_given_stores_instead_of_its_own_servers(
     stack: Running, folder: Path, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", database_url)
@@ -376,7 +376,7 @@ def test_a_stack_ends_starts_again_and_is_killed(stack: Running, capsys: pytest.
     assert third.end(signal.SIGINT) == 0
 
 
-def test_the_demonstration_pays_once_and_says_so(anvil_program: Path, folder: Path) -> None:
+def test_the_demonstration_pays_once_and_shows_it(anvil_program: Path, folder: Path) -> None:
     del anvil_program
     log = folder / "demo.log"
 
@@ -391,7 +391,7 @@ def test_the_demonstration_pays_once_and_says_so(anvil_program: Path, folder: Pa
     assert re.search(r"audit\s+\d+ invariants hold", said)
 
 
-def test_a_demonstration_that_cannot_pay_says_why(folder: Path) -> None:
+def test_a_demonstration_that_cannot_pay_names_the_reason(folder: Path) -> None:
     log = folder / "demo.log"
     with log.open("ab") as file:
         done = subprocess.run(
@@ -410,7 +410,7 @@ def test_a_demonstration_that_cannot_pay_says_why(folder: Path) -> None:
     assert "Traceback" not in log.read_text()
 
 
-def test_a_stack_that_is_asked_to_end_while_it_starts_leaves_nobody(anvil_program: Path, folder: Path) -> None:
+def test_a_stack_that_ends_while_it_starts_leaves_no_process(anvil_program: Path, folder: Path) -> None:
     del anvil_program
     # Given a ready file of an earlier life
     ready_file, data, log = folder / "ready.json", folder / "data", folder / "dev.log"
@@ -426,9 +426,7 @@ def test_a_stack_that_is_asked_to_end_while_it_starts_leaves_nobody(anvil_progra
     assert not [command for command in commands if str(data).encode() in command]
 
 
-def test_a_database_that_cannot_be_reached_is_told_without_a_traceback(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_database_is_reported_without_a_traceback(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", f"postgresql://nobody@127.0.0.1:{free_port()}/none")
     log = folder / "dev.log"
 

@@ -28,7 +28,7 @@ def world(database: str, anvil: Callable[..., Anvil], sluice: CommandLine) -> It
         base.connect(database)
 
 
-def test_status_shows_addresses_and_what_agrees(world: TreasuryWorld, sluice: CommandLine, database: str) -> None:
+def test_status_shows_addresses_and_comparisons(world: TreasuryWorld, sluice: CommandLine, database: str) -> None:
     world.paid_invoice()
     world.reconcile()
     found = sluice("treasury", "status", "--network", "ethereum", "--json").json["networks"][0]
@@ -43,9 +43,7 @@ def test_status_shows_addresses_and_what_agrees(world: TreasuryWorld, sluice: Co
     assert "10 USDT at deposit addresses" in lines
 
 
-def test_liquidity_shows_what_is_owed_held_and_missing(
-    world: TreasuryWorld, sluice: CommandLine, database: str
-) -> None:
+def test_liquidity_shows_owed_held_and_missing_sums(world: TreasuryWorld, sluice: CommandLine, database: str) -> None:
     world.paid_invoice()
     shop = merchant()
     fund(shop, 5 * USDT)
@@ -88,7 +86,7 @@ def test_a_sweep_rings_the_signer(world: TreasuryWorld, sluice: CommandLine, dat
     assert bells._Process.send is None  # no broker whose link was closed
 
 
-def test_without_redis_a_sweep_says_so(world: TreasuryWorld, sluice: CommandLine) -> None:
+def test_without_redis_a_sweep_is_reported_as_failed(world: TreasuryWorld, sluice: CommandLine) -> None:
     del world
     outcome = sluice("treasury", "sweep")
     assert outcome.code == 1
@@ -127,7 +125,7 @@ def test_a_surplus_is_adopted_once(world: TreasuryWorld, sluice: CommandLine, da
         (("adopt", "ethereum", "SOL"), "cannot be compared now"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_an_impossible_command_is_reported(
     world: TreasuryWorld, sluice: CommandLine, words: tuple[str, ...], problem: str
 ) -> None:
     del world

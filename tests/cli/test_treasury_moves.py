@@ -36,7 +36,7 @@ def _gateway(sluice: CommandLine, database: str, chain: Chain) -> None:
     execute("UPDATE spends SET state = 'confirmed' WHERE id = %s", (spend_id,))
 
 
-def test_what_was_carried_is_booked_once(sluice: CommandLine, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_is_booked_once(sluice: CommandLine, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     first = sluice(*MOVE)
     again = sluice(*MOVE, "--yes", "--json")
@@ -63,7 +63,7 @@ def test_what_was_carried_is_booked_once(sluice: CommandLine, database: str, mon
         ({MOVE[-1]: "0x; DROP"}, "--txid is a transaction's hash"),
     ],
 )
-def test_what_cannot_have_been_carried_is_refused(sluice: CommandLine, change: dict[str, str], error: str) -> None:
+def test_an_impossible_move_is_refused(sluice: CommandLine, change: dict[str, str], error: str) -> None:
     outcome = sluice(*(change.get(word, word) for word in MOVE), "--yes")
     assert outcome.code == 1
     assert error in outcome.err
@@ -76,7 +76,7 @@ def test_no_confirmation_books_nothing(sluice: CommandLine, database: str, monke
     assert base.rows("SELECT 1 FROM treasury_moves") == []
 
 
-def test_what_came_back_is_booked_once_as_such(
+def test_a_returned_topup_is_booked_once(
     sluice: CommandLine, database: str, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base.connect(database)

@@ -53,7 +53,7 @@ def test_it_is_listed_until_it_is_kept_and_kept_once(
     assert_sound()
 
 
-def test_what_is_not_booked_or_not_named_is_not_kept(
+def test_an_unbooked_or_unnamed_topup_is_not_kept(
     came: Topup, sluice: CommandLine, database: str, chain: Chain
 ) -> None:
     base.connect(database)

@@ -27,7 +27,7 @@ def init(keystore: Path, *options: str, typed: str = "", passphrase: str | None 
     )
 
 
-def test_a_new_wallet_prints_what_the_other_processes_need(keystore: Path) -> None:
+def test_a_new_wallet_prints_the_settings_of_the_other_processes(keystore: Path) -> None:
     result = init(keystore)
 
     assert result.exit_code == 0
@@ -116,7 +116,7 @@ def descriptor(*words: str) -> Result:
     return CliRunner().invoke(app, ["descriptor", *words], env=env)
 
 
-def test_what_watches_bitcoin_addresses_is_told_for_both_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_descriptors_of_bitcoin_cover_both_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_MODULES", {**registry._MODULES, "bitcoin": "chains.bitcoin.family"})
 
     result = descriptor("bitcoin")
@@ -130,7 +130,7 @@ def test_what_watches_bitcoin_addresses_is_told_for_both_accounts(monkeypatch: p
     ("network", "problem"),
     [("ethereum", "cannot be watched"), ("nowhere", "no network nowhere"), ("solana", "solana is not served")],
 )
-def test_what_cannot_be_watched_says_so(network: str, problem: str) -> None:
+def test_a_network_that_cannot_be_watched_is_refused(network: str, problem: str) -> None:
     result = descriptor(network)
 
     assert result.exit_code != 0

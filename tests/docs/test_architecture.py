@@ -58,7 +58,7 @@ def short(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def test_the_floors_stand_on_each_other_as_drawn(graph: grimp.ImportGraph, pictures: dict[str, list[str]]) -> None:
+def test_the_floors_import_each_other_as_drawn(graph: grimp.ImportGraph, pictures: dict[str, list[str]]) -> None:
     assert pictures["Floors"] == drawn(graph, list(FLOORS))
 
 

@@ -19,7 +19,7 @@ DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGE: Final = (DOCS / "auto-withdraw.md").read_text(encoding="utf-8")
 
 
-def test_the_samples_are_what_is_taken_and_answered() -> None:
+def test_the_samples_are_accepted_and_answered() -> None:
     asked, answered = (json.loads(text) for text in re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 
     body: Any = read_request(SetAutoWithdraw, asked, own_hosts=frozenset())

@@ -17,7 +17,7 @@ from models.batches.items import LEASE_S
 PAGE = (Path(__file__).parents[2] / "docs" / "batches.md").read_text(encoding="utf-8")
 
 
-def test_the_samples_are_what_the_api_takes_and_gives() -> None:
+def test_the_samples_match_requests_and_answers() -> None:
     samples = re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     request, created, info = map(json.loads, samples)
 

@@ -50,7 +50,7 @@ def log_calls(tree: ast.AST) -> Iterator[tuple[ast.Call, set[str]]]:
             yield node, found
 
 
-def test_every_event_that_is_logged_stands_on_the_page_with_its_level() -> None:
+def test_every_logged_event_is_on_the_page_with_its_level() -> None:
     logged: defaultdict[str, set[str]] = defaultdict(set)
     for path in sorted(each for folder in FOLDERS for each in (ROOT / folder).rglob("*.py")):
         for call, levels in log_calls(ast.parse(path.read_text(encoding="utf-8"))):

@@ -24,7 +24,7 @@ from core.settings.settings import Settings
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "payment-links.md").read_text(encoding="utf-8")
 
 
-def test_the_samples_are_what_is_taken_and_answered() -> None:
+def test_the_samples_are_accepted_and_answered() -> None:
     asked, answered, order = map(json.loads, re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 
     link: Any = read_request(CreatePaymentLink, asked, own_hosts=frozenset())

@@ -31,7 +31,7 @@ def test_every_sample_is_one() -> None:
     ]
 
 
-def test_every_code_exists_with_the_status_beside_it() -> None:
+def test_every_code_exists_with_its_status() -> None:
     named = set(re.findall(r"`((?:payout|compliance|gateway)\.[a-z_]+)`", PAGE))
     events = {payout_event(status) for status in SHOWN}
 

@@ -20,7 +20,7 @@ SAMPLES: Final[list[Any]] = [
 ]
 
 
-def test_the_samples_are_what_is_taken_and_answered() -> None:
+def test_the_samples_are_accepted_and_answered() -> None:
     asked, made, wanted, told = SAMPLES
 
     rule = read_request(schemas.AddRule, asked, own_hosts=frozenset())

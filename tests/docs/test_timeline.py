@@ -28,7 +28,7 @@ def words(name: str) -> set[str]:
     return {word for literal in get_args(hint) for word in get_args(literal)}
 
 
-def test_the_samples_are_what_is_taken_and_answered() -> None:
+def test_the_samples_are_accepted_and_answered() -> None:
     asked, answered = (json.loads(text) for text in re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 
     body: Any = read_request(PaymentLookup, asked, own_hosts=frozenset())
@@ -42,7 +42,7 @@ def test_the_tables_name_every_event_and_everything_that_is_waited_for() -> None
     assert {*table("`waiting_for`"), "rate"} == words("waiting_for")
 
 
-def test_every_reason_is_told() -> None:
+def test_every_reason_is_documented() -> None:
     told = set(re.findall(r"`([a-z]+)`", PAGE))
 
     assert words("stray_reason") | words("witness_reason") | (words("reason") - {"left_chain"}) <= told

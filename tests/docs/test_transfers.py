@@ -17,7 +17,7 @@ from core.net.requests import read_request
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "transfers.md").read_text(encoding="utf-8")
 
 
-def test_the_samples_are_what_is_taken_and_answered() -> None:
+def test_the_samples_are_accepted_and_answered() -> None:
     asked, answered = (json.loads(text) for text in re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 
     body: Any = read_request(ToPersonal, asked, own_hosts=frozenset())

@@ -91,7 +91,7 @@ def test_every_invoice_event_is_listed() -> None:
         assert f"| `{event}` |" in PAGE
 
 
-def test_the_json_is_what_the_api_answers() -> None:
+def test_the_json_matches_the_apis_answers() -> None:
     answers = re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     # An identifier that is cut short replaces any.
     whole = [text.replace("0190b3c6-…", "0190b3c6-7d20-7a11-8f6f-1a2b3c4d5e6f") for text in answers]

@@ -53,7 +53,7 @@ def pay_on(stack: Stack, network: str) -> list[str]:
 
 
 @pytest.mark.timeout(400)
-def test_every_network_credits_its_payments_beside_the_others(stack: Stack) -> None:
+def test_all_networks_credit_their_payments_at_once(stack: Stack) -> None:
     with ThreadPoolExecutor(len(NETWORKS)) as pool:
         created = dict(zip(NETWORKS, pool.map(lambda network: pay_on(stack, network), NETWORKS), strict=True))
     merchant, end = stack.merchant(), time.monotonic() + SETTLE_LIMIT_S

@@ -88,7 +88,7 @@ def test_a_network_that_is_not_scanned_is_named(client: Client) -> None:
     assert lines == ["scans: ethereum stands still, the log says why", "scans: bsc was never scanned"]
 
 
-def test_books_that_were_not_found_right_lately_are_named_and_the_last_time_is_told(
+def test_an_old_audit_is_named_with_the_time_of_the_last_pass(
     make_client: Callable[..., Client],
 ) -> None:
     healthy()
@@ -103,7 +103,7 @@ def test_books_that_were_not_found_right_lately_are_named_and_the_last_time_is_t
     assert make_client().simulate_get("/readyz").json["audit_passed_at"] is None
 
 
-def test_what_cannot_be_looked_at_is_named_and_hides_no_other(client: Client, queues: FakeQueues) -> None:
+def test_a_failing_check_is_named_and_hides_no_other(client: Client, queues: FakeQueues) -> None:
     healthy()
     queues.signs.age_s = 99.0
 

@@ -31,7 +31,7 @@ def test_production_without_a_token_has_no_metrics(make_client: Callable[..., Cl
 
 
 @pytest.mark.parametrize("environment", [{}, PRODUCTION])
-def test_who_shows_the_token_reads_the_metrics_and_nobody_else(
+def test_only_callers_with_the_token_read_the_metrics(
     make_client: Callable[..., Client], environment: dict[str, str]
 ) -> None:
     client = make_client(**environment, METRICS_TOKEN=TOKEN)
@@ -45,7 +45,7 @@ def test_who_shows_the_token_reads_the_metrics_and_nobody_else(
     assert "sluice_scrape_ok" in right.text
 
 
-def test_who_guesses_tokens_is_slowed_down_and_who_has_it_is_not(make_client: Callable[..., Client]) -> None:
+def test_wrong_tokens_are_limited_and_the_right_one_is_not(make_client: Callable[..., Client]) -> None:
     client = make_client(METRICS_TOKEN=TOKEN, RATE_LIMIT_PUBLIC_MINUTE="3")
 
     tried = [client.simulate_get("/metrics", headers={"Authorization": "Bearer no"}).status_code for _ in range(4)]
@@ -58,7 +58,7 @@ def test_development_without_a_token_is_open(client: Client) -> None:
     assert client.simulate_get("/metrics").status_code == 200
 
 
-def test_a_token_is_no_word_that_one_guesses_and_is_taken_out_of_logs() -> None:
+def test_a_short_token_is_refused_and_a_token_is_redacted_in_logs() -> None:
     for bad in ("short", "with a blank in the middle"):
         with pytest.raises(SettingsError, match="METRICS_TOKEN"):
             make_settings(METRICS_TOKEN=bad)

@@ -68,7 +68,7 @@ def test_a_verdict_holds_for_a_moment_so_that_asking_often_costs_nothing() -> No
     assert len(asked) == 2
 
 
-def test_a_check_that_hangs_holds_up_one_thread_alone_and_nobody_is_told_that_all_is_well() -> None:
+def test_a_hanging_check_blocks_one_thread_and_readiness_stays_unknown() -> None:
     entered, release = threading.Event(), threading.Event()
 
     def hang() -> None:
@@ -90,7 +90,7 @@ def samples(text: str, name: str) -> dict[str, float]:
 
 
 @pytest.mark.usefixtures("database")
-def test_metrics_tell_what_the_stores_hold(client: Client) -> None:
+def test_metrics_show_the_state_of_the_stores(client: Client) -> None:
     merchant_id = add_merchant()
     invoice_id = add_invoice(merchant_id)
     base.execute(
@@ -124,7 +124,7 @@ def test_metrics_tell_what_the_stores_hold(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_metrics_tell_of_a_ledger_that_does_not_balance(client: Client) -> None:
+def test_metrics_show_a_ledger_that_does_not_balance(client: Client) -> None:
     base.execute(
         "WITH a AS (INSERT INTO accounts (holder, kind, currency) VALUES (gen_random_uuid(), 'available', 'USDT')"
         " RETURNING id) INSERT INTO balances SELECT id, 5 FROM a"
@@ -168,7 +168,7 @@ def test_registering_gauges_reads_nothing(queues: FakeQueues) -> None:
     Metrics().register(gauges(queues, make_settings()))
 
 
-def test_requests_are_counted_by_route_and_never_by_what_a_caller_makes_up(client: Client) -> None:
+def test_requests_are_counted_by_route_and_never_by_path(client: Client) -> None:
     client.simulate_get("/healthz")
     client.simulate_get("/made/up/1")
     client.simulate_get("/made/up/2")

@@ -49,7 +49,7 @@ def test_balances_misses_and_age_show_by_network_and_coin() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_what_payouts_lack_shows_in_whole_coins_and_nothing_as_zero() -> None:
+def test_missing_liquidity_shows_in_whole_coins_and_zero_without_any() -> None:
     payout(funded(), status="approved")
     hold("USDT", "ethereum", 75 * USDT // 10)
     found = shown("sluice_liquidity_missing", liquidity_gauges(make_settings()))

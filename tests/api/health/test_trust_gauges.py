@@ -31,7 +31,7 @@ def gauge(name: str) -> dict[str, float]:
 
 
 @pytest.mark.usefixtures("database")
-def test_a_scan_that_stands_still_shows_and_one_that_goes_on_does_not() -> None:
+def test_a_stopped_scan_shows_and_a_running_one_does_not() -> None:
     for network in ("ethereum", "bsc"):
         Chain(network)
     assert cursors.halt("bsc", "providers disagree about a block")
@@ -43,7 +43,7 @@ def test_a_scan_that_stands_still_shows_and_one_that_goes_on_does_not() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_a_network_that_waits_for_its_scan_shows_as_one_that_is_not_signed_for() -> None:
+def test_a_network_that_waits_for_its_scan_shows_as_not_signed_for() -> None:
     Chain()
     Chain("polygon")
     reach_head()
@@ -70,7 +70,7 @@ def test_deposits_that_wait_for_a_second_provider_show_until_it_answers() -> Non
 
 
 @pytest.mark.usefixtures("database")
-def test_what_waits_for_a_block_shows_and_since_when_nobody_looked() -> None:
+def test_sightings_without_a_block_show_with_the_age_of_the_last_look() -> None:
     Chain()
     assert gauge("sluice_sightings_age_seconds") == {}
     shop = add_merchant()

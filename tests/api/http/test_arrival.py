@@ -50,7 +50,7 @@ def test_a_request_has_arrived_with_its_last_byte_however_it_comes(request_bytes
         (b"x" * (HEAD_MAX + 1), Verdict.ENDLESS),
     ],
 )
-def test_what_is_done_with_what_has_arrived(request_bytes: bytes, verdict: Verdict) -> None:
+def test_the_verdict_on_arrived_bytes(request_bytes: bytes, verdict: Verdict) -> None:
     assert Arrival(0.0).add(request_bytes) is verdict
 
 

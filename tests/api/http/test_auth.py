@@ -71,7 +71,7 @@ def test_a_timestamp_outside_the_window_is_a_bad_signature(client: Client, offse
 
 
 @pytest.mark.parametrize("public_id", ["pk_unknown", "", "pk_ünknown", "'; DROP TABLE api_keys", "x" * 5000])
-def test_an_unknown_key_is_told_before_its_signature_is_judged(client: Client, public_id: str) -> None:
+def test_an_unknown_key_is_refused_before_its_signature_is_checked(client: Client, public_id: str) -> None:
     answer = signed(client, headers={"X-Public-Id": public_id}, timestamp=str(NOW - 301))
 
     assert (answer.status_code, code_of(answer)) == (401, "merchant.unknown_key")
@@ -230,7 +230,7 @@ def test_a_legacy_key_reaches_its_own_endpoints_only(
         assert code_of(answer) == "merchant.wrong_key_kind"
 
 
-def test_rights_are_told_only_to_who_proves_the_key(client: Client) -> None:
+def test_the_allowlist_error_needs_a_proved_key(client: Client) -> None:
     answer = signed(client, public_id="pk_payout", headers={"X-Signature": "0" * 64})
 
     assert code_of(answer) == "merchant.bad_signature"

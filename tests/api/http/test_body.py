@@ -38,7 +38,7 @@ LIMIT = 1024 * 1024
         b'{"a":[{"b":1,"b":1}]}', b'{"a":1,"\\u0061":2}', b'{"a":' + b"9" * 5000 + b"}", b'{"a":/**/1}',
     ],
 )  # fmt: skip
-def test_what_is_not_one_plain_json_object_is_refused(body: bytes) -> None:
+def test_a_body_other_than_one_plain_json_object_is_refused(body: bytes) -> None:
     with pytest.raises(RequestBadJson):
         read_json(body)
 
@@ -54,7 +54,7 @@ def test_what_is_not_one_plain_json_object_is_refused(body: bytes) -> None:
         (b'{"a":1e400}', {"a": float("inf")}),
     ],
 )
-def test_plain_json_is_read_as_it_stands(body: bytes, value: object) -> None:
+def test_plain_json_is_read_unchanged(body: bytes, value: object) -> None:
     assert read_json(body) == value
 
 

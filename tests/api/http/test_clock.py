@@ -46,7 +46,7 @@ def test_the_time_is_read_once_a_second_and_goes_on_while_the_database_is_away()
     assert (clock.now_ms(), clock.now_ms(), database.reads) == (at_ms + 10_500, at_ms + 10_500, 2)
 
 
-def test_a_time_that_nobody_knows_is_not_told() -> None:
+def test_an_unknown_time_is_not_sent() -> None:
     database = Database()
     database.is_away = True
 
@@ -64,7 +64,7 @@ def test_every_public_answer_has_the_time_and_lets_other_origins_read_it(client:
     assert CLOCK_HEADER not in client.simulate_get("/healthz").headers
 
 
-def test_hosted_pages_tell_the_time(live: Live) -> None:
+def test_hosted_pages_carry_the_gateway_time(live: Live) -> None:
     claim = live.client.simulate_get(f"/claim/{linked(live)['claim_token']}")
     for answer in (claim, live.client.simulate_get(f"/link/{opened(live)}"), live.client.simulate_get("/pay/none")):
         assert abs(int(answer.headers[CLOCK_HEADER]) - base.app_now().timestamp() * 1000) < 60_000

@@ -123,9 +123,7 @@ def test_forty_clients_that_read_no_answer_delay_no_sale(server: Server, clients
 
 @pytest.mark.usefixtures("worker")
 @pytest.mark.parametrize("part", [b"GET /healthz HTTP/1.1\r\nHo", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"])
-def test_twenty_sources_that_hold_all_connections_keep_nobody_out(
-    server: Server, clients: Clients, part: bytes
-) -> None:
+def test_twenty_sources_on_all_connections_keep_no_client_out(server: Server, clients: Clients, part: bytes) -> None:
     slow = clients.send(HEALTH[:-1], source="127.0.0.50")
     for number in range(CONNECTIONS_MAX + 60):
         clients.send(part, source=f"127.0.0.{100 + number % 20}")
@@ -136,7 +134,7 @@ def test_twenty_sources_that_hold_all_connections_keep_nobody_out(
     assert read_health(slow).startswith(b"HTTP/1.1 200")
 
 
-def test_answers_that_nobody_reads_are_counted_by_source(server: Server, clients: Clients) -> None:
+def test_unread_answers_are_counted_by_source(server: Server, clients: Clients) -> None:
     request = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n"
     greedy = [clients.send(request * 30, source="127.0.0.60", receive_bytes=4096) for _ in range(OPEN_MAX + 5)]
 
@@ -177,14 +175,14 @@ def is_open(client: socket.socket) -> bool:
         return False
 
 
-def test_sixty_four_half_open_requests_delay_nobody(server: Server, clients: Clients) -> None:
+def test_sixty_four_half_open_requests_delay_no_other(server: Server, clients: Clients) -> None:
     for number in range(64):
         clients.send((b"GET /healthz HTTP/1.1\r\nHo", b"", server.signed()[:-1], b"G")[number % 4])
 
     assert_serves(server)
 
 
-def test_clients_that_stay_after_their_last_answer_delay_nobody(server: Server, clients: Clients) -> None:
+def test_clients_that_do_not_close_delay_no_other(server: Server, clients: Clients) -> None:
     began_at = time.monotonic()
     for _ in range(20):
         assert read_health(clients.send(HEALTH)).startswith(b"HTTP/1.1 200")
@@ -193,7 +191,7 @@ def test_clients_that_stay_after_their_last_answer_delay_nobody(server: Server, 
     assert_serves(server)
 
 
-def test_what_looks_whole_and_is_none_holds_no_thread(server: Server, clients: Clients) -> None:
+def test_a_request_that_only_looks_whole_holds_no_thread(server: Server, clients: Clients) -> None:
     # The loop reads no length as long as this; gunicorn reads 900, and would wait for those bytes.
     head = b"GET /v1/currencies HTTP/1.1\r\nHost: x\r\nContent-Length: %s900\r\n\r\n" % (b"0" * 20)
     for number in range(8 * THREADS):
@@ -202,7 +200,7 @@ def test_what_looks_whole_and_is_none_holds_no_thread(server: Server, clients: C
     assert_serves(server)
 
 
-def test_a_body_that_nobody_saw_coming_is_not_taken_for_the_next_request(clients: Clients) -> None:
+def test_an_unannounced_body_is_not_read_as_the_next_request(clients: Clients) -> None:
     padded = b"%s%d" % (b"0" * 20, len(HEALTH))
     client = clients.send(b"GET /v1/currencies HTTP/1.1\r\nHost: x\r\nContent-Length: " + padded + b"\r\n\r\n")
     answers = client.recv(1)
@@ -286,7 +284,7 @@ def test_open_requests_are_bounded_by_source_and_the_oldest_end(server: Server, 
     assert_serves(server)
 
 
-def test_who_keeps_a_connection_idle_does_not_have_a_request_open(server: Server, clients: Clients) -> None:
+def test_an_idle_connection_is_no_open_request(server: Server, clients: Clients) -> None:
     kept = [clients.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") for _ in range(OPEN_MAX + 5)]
     for client in kept:
         assert read_health(client).startswith(b"HTTP/1.1 200")
@@ -306,7 +304,7 @@ def read_health(client: socket.socket) -> bytes:
     return answer
 
 
-def test_open_requests_behind_a_trusted_proxy_count_for_whom_it_names(server: Server, clients: Clients) -> None:
+def test_open_requests_behind_a_trusted_proxy_count_for_its_client(server: Server, clients: Clients) -> None:
     def half(source: str) -> bytes:
         return server.signed(extra=b"X-Forwarded-For: %s\r\n" % source.encode())[:-1]
 
@@ -320,9 +318,7 @@ def test_open_requests_behind_a_trusted_proxy_count_for_whom_it_names(server: Se
     assert all(is_open(client) for client in heads)
 
 
-def test_health_answers_beside_a_pool_whose_threads_all_wait(
-    server: Server, postgres: Postgres, valkey: Valkey
-) -> None:
+def test_health_answers_while_all_threads_wait(server: Server, postgres: Postgres, valkey: Valkey) -> None:
     assert postgres.pid is not None
     order = b'{"amount":"1","currency":"USD"}'
     with redis.Redis.from_url(valkey.url) as queue, ThreadPoolExecutor(2 * THREADS) as pool:
@@ -375,7 +371,7 @@ def test_requests_that_come_one_behind_the_other_are_answered_when_each_is_whole
 
 
 @pytest.mark.parametrize("size", [0, 100_000])
-def test_who_asks_to_go_on_is_told_once(server: Server, size: int) -> None:
+def test_an_expectation_is_answered_once(server: Server, size: int) -> None:
     request = server.signed(body=b'{"order_id":"nobody"}' + b" " * size, extra=b"Expect: 100-continue\r\n")
     head, _, body = request.partition(b"\r\n\r\n")
 
@@ -385,7 +381,7 @@ def test_who_asks_to_go_on_is_told_once(server: Server, size: int) -> None:
     assert code_of(answer.split(b"\r\n\r\n", 1)[1]) == (404, "payment.not_found")
 
 
-def test_who_ends_in_the_middle_of_a_body_is_told_so_at_once(server: Server, clients: Clients) -> None:
+def test_a_client_that_ends_within_a_body_is_refused_at_once(server: Server, clients: Clients) -> None:
     client = clients.send(server.signed()[:-5])
     client.shutdown(socket.SHUT_WR)
     began_at = time.monotonic()
@@ -394,7 +390,7 @@ def test_who_ends_in_the_middle_of_a_body_is_told_so_at_once(server: Server, cli
     assert time.monotonic() - began_at < SOON_S
 
 
-def test_a_worker_that_is_told_to_end_answers_who_is_sending(
+def test_an_ending_worker_answers_requests_that_are_being_sent(
     postgres: Postgres, valkey: Valkey, tmp_path: Path
 ) -> None:
     port = free_port()
@@ -417,9 +413,7 @@ def test_a_worker_that_is_told_to_end_answers_who_is_sending(
         assert time.monotonic() - began_at < REQUEST_S / 2
 
 
-def test_a_worker_that_is_told_to_end_says_so_to_who_keeps_it_busy(
-    postgres: Postgres, valkey: Valkey, tmp_path: Path
-) -> None:
+def test_an_ending_worker_closes_kept_connections(postgres: Postgres, valkey: Valkey, tmp_path: Path) -> None:
     port = free_port()
     env = {
         "ENVIRONMENT": "development", "DATABASE_URL": postgres.database_url(TEMPLATE), "REDIS_URL": valkey.url,
@@ -442,7 +436,7 @@ def test_a_worker_that_is_told_to_end_says_so_to_who_keeps_it_busy(
 
 # The last with this server: it keeps these connections until their turn comes, though their clients have gone.
 @pytest.mark.usefixtures("worker")
-def test_chunked_bodies_that_hold_all_connections_keep_nobody_out(server: Server, clients: Clients) -> None:
+def test_chunked_bodies_on_all_connections_keep_no_client_out(server: Server, clients: Clients) -> None:
     head = b"POST /v1/payment HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     for number in range(CONNECTIONS_MAX + 60):
         clients.send(head, source=f"127.0.0.{100 + number % 20}")

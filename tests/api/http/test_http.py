@@ -159,7 +159,7 @@ def test_a_body_of_exactly_the_limit_is_read(client: Client) -> None:
     assert client.signed("/v1/payment", fields + b" " * (1024 * 1024 - len(fields))).status_code == 200
 
 
-def test_a_body_that_stops_early_is_told_so(client: Client) -> None:
+def test_a_body_that_stops_early_is_refused(client: Client) -> None:
     env = testing.create_environ(
         path="/v1/payment", method="POST", body=b"{}", headers={"Content-Type": "application/json"}
     )
@@ -202,7 +202,7 @@ def test_forwarding_headers_change_nothing(client: Client, name: str) -> None:
     assert client.post("/v1/payment", GOOD, headers={name: "GET"}).status_code == 200
 
 
-def test_a_busy_gateway_says_when_to_come_back(client: Client, caller: FakeCaller) -> None:
+def test_a_busy_gateway_sends_retry_after(client: Client, caller: FakeCaller) -> None:
     caller.error = GatewayBusy()
 
     answer = client.post("/v1/payment", GOOD)
@@ -218,7 +218,7 @@ class CutShortError(Exception):
     pgcode = "57014"
 
 
-def test_an_unforeseen_failure_tells_no_details_but_the_log_has_them(
+def test_an_unforeseen_failure_shows_details_only_in_the_log(
     client: Client, caller: FakeCaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged: list[tuple[str, dict[str, Any], str]] = []
@@ -251,7 +251,7 @@ def test_a_read_without_its_store_is_busy_and_not_a_defect(
     assert (answer.status_code, code_of(answer)) == (503, "gateway.busy")
 
 
-def test_a_message_may_quote_what_utf8_cannot_hold(client: Client) -> None:
+def test_a_message_may_quote_text_that_utf8_cannot_encode(client: Client) -> None:
     answer = client.signed("/v1/payment", b'{"amount":"1","currency":"USD","theme":"\\ud800"}')
 
     assert code_of(answer) == "request.bad_field"

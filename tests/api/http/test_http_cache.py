@@ -25,7 +25,7 @@ def test_an_answer_that_is_known_is_not_sent_again(client: Client, path: str) ->
     assert (stale.status_code, stale.content) == (200, first.content)
 
 
-def test_the_description_is_sent_compressed_to_who_takes_that(client: Client) -> None:
+def test_the_description_is_compressed_for_clients_that_accept_it(client: Client) -> None:
     plain = client.simulate_get("/openapi.json")
     packed = client.simulate_get("/openapi.json", headers={"Accept-Encoding": "br, gzip;q=0.8"})
 
@@ -54,12 +54,12 @@ def test_another_process_packs_to_the_same_version() -> None:
 
 
 @pytest.mark.parametrize("header", ["gzip", "GZIP", "deflate, gzip", "gzip;q=0.5", "gzip ; Q=1.0", "*", "br, *;q=0.1"])
-def test_who_names_gzip_takes_it(header: str) -> None:
+def test_a_client_that_names_gzip_accepts_it(header: str) -> None:
     assert takes_gzip(header)
 
 
 @pytest.mark.parametrize("header", ["", "br", "identity", "gzip;q=0.000", "gzip;q=0, *", "*;q=0", "xgzip", "gzip;q"])
-def test_who_does_not_name_it_or_refuses_it_does_not(header: str) -> None:
+def test_a_client_that_omits_or_refuses_gzip_does_not_accept_it(header: str) -> None:
     assert not takes_gzip(header)
 
 

@@ -56,7 +56,7 @@ def loop() -> Iterator[Loop]:
     started.close()
 
 
-def test_whoever_holds_the_most_ends_first_and_his_oldest(loop: Loop) -> None:
+def test_the_source_with_the_most_bytes_loses_its_oldest_request(loop: Loop) -> None:
     buyer = loop.connect("203.0.113.1", 3000)
     flood = [loop.connect("203.0.113.2", 2000) for _ in range(4)]
 
@@ -78,7 +78,7 @@ def fill(loop: Loop) -> Connection:
 @pytest.mark.parametrize(
     ("end", "is_room"), [(lambda loop, conn: loop.receiving.answered(conn), True), (lambda *_: None, False)]
 )
-def test_what_is_being_answered_holds_what_it_brought(
+def test_a_request_holds_its_bytes_until_it_is_answered(
     loop: Loop, end: Callable[[Loop, Connection], None], *, is_room: bool
 ) -> None:
     end(loop, fill(loop))

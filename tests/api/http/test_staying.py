@@ -55,7 +55,7 @@ def test_a_request_that_follows_at_once_is_for_the_same_thread(peers: Peers) -> 
     assert next(peers.conn.parser).path == "/v1/payment"
 
 
-def test_nobody_is_waited_for_longer_than_a_moment(peers: Peers) -> None:
+def test_a_thread_waits_only_a_moment(peers: Peers) -> None:
     began_at = time.monotonic()
 
     assert not peers.staying().holds_next(peers.conn)
@@ -74,14 +74,14 @@ def test_nobody_is_waited_for_longer_than_a_moment(peers: Peers) -> None:
     ],
     ids=["part", "health", "long", "chunked", "expecting", "endless"],
 )
-def test_what_needs_no_thread_or_another_one_is_left_for_the_loop(peers: Peers, arrived: bytes) -> None:
+def test_requests_for_another_thread_or_none_are_left_for_the_loop(peers: Peers, arrived: bytes) -> None:
     peers.client.send(arrived)
 
     assert not peers.staying().holds_next(peers.conn)
     assert peers.left_for_the_loop() == arrived
 
 
-def test_what_came_behind_the_last_request_is_left_for_the_loop(peers: Peers) -> None:
+def test_bytes_behind_the_last_request_are_left_for_the_loop(peers: Peers) -> None:
     peers.conn.unreader.hold(b"GET")
     peers.client.send(WHOLE)
 
@@ -90,7 +90,7 @@ def test_what_came_behind_the_last_request_is_left_for_the_loop(peers: Peers) ->
 
 
 @pytest.mark.parametrize("how", [socket.SHUT_WR, None])
-def test_who_closes_is_left_for_the_loop(peers: Peers, how: int | None) -> None:
+def test_a_closed_connection_is_left_for_the_loop(peers: Peers, how: int | None) -> None:
     if how is None:
         # Unread bytes turn the close into a reset.
         peers.conn.sock.send(b"unread")
@@ -102,7 +102,7 @@ def test_who_closes_is_left_for_the_loop(peers: Peers, how: int | None) -> None:
     assert peers.left_for_the_loop() == b""
 
 
-def test_what_is_readable_for_nothing_is_left_for_the_loop(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_readable_socket_without_bytes_is_left_for_the_loop(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
     peers.client.send(WHOLE)
     monkeypatch.setattr(peers.conn, "receive", lambda: None)
 
@@ -168,7 +168,7 @@ class Answers:
         self.worker.tpool.shutdown()
 
 
-def test_a_thread_answers_what_follows_until_nothing_does(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_answers_following_requests_until_none_comes(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = Answers(monkeypatch, True, True, True)
     answers.answer(peers.conn, Verdict.WHOLE)
 

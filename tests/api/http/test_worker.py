@@ -39,7 +39,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> Config:
     return config
 
 
-def test_settings_are_what_they_were(settled: Config) -> None:
+def test_gunicorn_settings_are_unchanged(settled: Config) -> None:
     given = Config()
     given.set("header_map", "drop")
     given.set("threads", 3)
@@ -60,7 +60,7 @@ def test_a_request_looks_no_setting_up(settled: Config, monkeypatch: pytest.Monk
     assert looked_up == []
 
 
-def test_what_a_request_held_is_given_back_however_it_ends() -> None:
+def test_a_request_releases_its_bytes_however_it_ends() -> None:
     worker = a_worker()
     worker._receiving, worker._health = Mock(), Mock()
     worker._lingering = Mock()
@@ -76,7 +76,7 @@ def test_what_a_request_held_is_given_back_however_it_ends() -> None:
     ended.close.assert_called_once_with()
 
 
-def test_what_is_refused_outside_the_application_says_when_to_come_again_too() -> None:
+def test_refusals_outside_the_application_send_retry_after_too() -> None:
     status, headers, body = split(refusal(GatewayBusy()))
 
     assert (status, headers["retry-after"], body["error"]["code"]) == (503, "1", "gateway.busy")

@@ -65,7 +65,7 @@ def assert_refused(answer: testing.Result) -> None:
 # Over HTTP ----------------------------------------------------------------------------------------------------------
 
 
-def test_production_has_the_documented_limits_and_development_practically_none() -> None:
+def test_production_has_the_documented_limits_and_development_very_high_ones() -> None:
     defaults = {name: Settings.model_fields[name.lower()].default for name in LOW}
     assert limits_of(make_settings(**{name: str(most) for name, most in defaults.items()})) == {
         "key": ((60_000, 600), (1_000, 100)),
@@ -121,7 +121,7 @@ def test_a_flood_of_bad_signatures_is_limited_by_its_source(low: Client, keys: K
     assert "pk_unified" in keys.asked
 
 
-def test_who_shares_an_address_with_a_guesser_can_still_sign(low: Client) -> None:
+def test_a_caller_that_shares_an_address_with_a_guesser_can_still_sign(low: Client) -> None:
     for _ in range(5):
         low.post("/v1/payment", GOOD, headers={"X-Signature": "0" * 64})
 
@@ -174,7 +174,7 @@ def test_a_payment_page_is_limited_by_payment_and_source(low: Client) -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_whoever_guesses_payments_is_limited_by_source_and_not_by_payment(low: Client) -> None:
+def test_guesses_of_payments_are_limited_by_source(low: Client) -> None:
     def guess(source: str = "198.51.100.1") -> list[int]:
         guessed = uuid.uuid4()
         return [low.simulate_get(f"{at}{guessed}", remote_addr=source).status_code for at in ("/pay/", "/v1/pay/")]
@@ -186,7 +186,7 @@ def test_whoever_guesses_payments_is_limited_by_source_and_not_by_payment(low: C
 
 
 @pytest.mark.usefixtures("database")
-def test_a_page_that_there_is_none_of_is_not_looked_up_past_the_limit(low: Client) -> None:
+def test_a_missing_page_is_not_looked_up_past_the_limit(low: Client) -> None:
     for _ in range(3):
         low.simulate_get(f"/v1/pay/{uuid.uuid4()}")
 
@@ -194,7 +194,7 @@ def test_a_page_that_there_is_none_of_is_not_looked_up_past_the_limit(low: Clien
     assert_refused(low.simulate_get(f"/v1/pay/{uuid.uuid4()}"))
 
 
-def test_one_address_cannot_use_up_what_a_link_sells_to_all(make_client: Callable[..., Client]) -> None:
+def test_one_address_cannot_use_up_the_sales_of_a_link(make_client: Callable[..., Client]) -> None:
     client = make_client(RATE_LIMIT_LINK_HOUR="2")
     link, other = (str(uuid.uuid4()) for _ in range(2))
 
@@ -268,7 +268,7 @@ def test_health_is_never_limited(low: Client) -> None:
     assert {low.simulate_get("/healthz").status_code for _ in range(10)} == {200}
 
 
-def test_a_source_is_what_trusted_proxies_vouch_for(make_client: Callable[..., Client]) -> None:
+def test_the_source_comes_from_trusted_proxies(make_client: Callable[..., Client]) -> None:
     def ask(client: Client, source: str, forwarded_for: str) -> int:
         headers = {"X-Forwarded-For": forwarded_for}
         return client.simulate_get("/v1/currencies", remote_addr=source, headers=headers).status_code
@@ -336,7 +336,7 @@ def test_a_limit_is_kept_exactly_and_refusals_do_not_count(clock: Clock) -> None
 
 @pytest.mark.parametrize("start_s", [0.0, 10.0, 59.9])
 @pytest.mark.parametrize("step_s", [0.05, 0.7, 5.9, 13.0])
-def test_who_comes_back_when_told_to_is_let_in(clock: Clock, start_s: float, step_s: float) -> None:
+def test_a_caller_that_waits_for_retry_after_is_admitted(clock: Clock, start_s: float, step_s: float) -> None:
     limiter = make(clock)
     clock.now_s += start_s
     for _ in range(40):
@@ -372,7 +372,7 @@ def test_a_burst_has_a_limit_of_its_own_within_the_minutes(clock: Clock) -> None
     assert 1 < wait_s(limiter) <= 60
 
 
-def test_a_clock_that_is_set_back_locks_nobody_out(clock: Clock) -> None:
+def test_a_clock_that_is_set_back_locks_no_caller_out(clock: Clock) -> None:
     limiter = make(clock)
     passed(limiter, 10)
 
@@ -388,9 +388,7 @@ def test_a_limit_of_one_lets_one_through_again(clock: Clock) -> None:
     limiter.admit_key("me")
 
 
-def test_what_is_held_in_memory_is_bounded_and_whoever_is_there_is_not_forgotten(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_is_bounded_and_active_callers_are_not_forgotten(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "SUBJECTS_MAX", 5)
     limiter = make(clock)
     for number in range(100):
@@ -484,7 +482,7 @@ def test_a_small_limit_is_asked_for_at_every_request(clock: Clock, link: RedisLi
     assert sum(passed(limiter, 1) for limiter in limiters * 4) == 3
 
 
-def test_what_redis_holds_ends_with_its_windows(clock: Clock, link: RedisLink) -> None:
+def test_redis_keys_expire_with_their_windows(clock: Clock, link: RedisLink) -> None:
     make(clock, link).admit_key("me")
 
     keys = link.run([("KEYS", "t:limit:*")])[0]

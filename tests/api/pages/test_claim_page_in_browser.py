@@ -87,7 +87,7 @@ def test_the_page_follows_the_link(page: Page, site: str, live: Live) -> None:
     assert not page.is_visible("#view-open")
 
 
-def test_a_claim_that_comes_too_late_says_so(page: Page, site: str, live: Live) -> None:
+def test_a_late_claim_shows_that_it_is_late(page: Page, site: str, live: Live) -> None:
     link = linked(live)
     page.goto(f"{site}/claim/{link['claim_token']}")
     base.execute("UPDATE payout_links SET expires_at = app_now()")
@@ -109,7 +109,7 @@ def test_a_script_of_the_merchants_is_a_text(page: Page, site: str, live: Live) 
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_the_page_asks_nobody_but_its_own_site_and_tells_no_referrer(browser: Browser, site: str, live: Live) -> None:
+def test_the_page_loads_only_its_own_site_and_sends_no_referrer(browser: Browser, site: str, live: Live) -> None:
     link = linked(live)
     opened, complaints = open_page(browser)
     asked: list[Any] = []

@@ -30,7 +30,7 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
 
 
-def test_a_buyer_names_an_amount_and_a_coin_and_sees_what_to_send(page: Page, site: str, live: Live) -> None:
+def test_a_buyer_chooses_amount_and_coin_and_sees_the_amount_to_send(page: Page, site: str, live: Live) -> None:
     script = "</h1><script>document.title='owned'</script>"
     link_id = opened(
         live, amount_mode="range", amount_min="5", amount_max="500", title=script, description=f"{script}\n{'x' * 500}"
@@ -74,7 +74,7 @@ def test_an_amount_is_taken_as_people_write_it(page: Page, site: str, live: Live
     assert page.evaluate("(texts) => texts.map((text) => plainAmount(text))", list(AMOUNTS)) == list(AMOUNTS.values())
 
 
-def test_a_pinned_link_needs_one_click_and_one_that_is_switched_off_says_so(page: Page, site: str, live: Live) -> None:
+def test_a_pinned_link_needs_one_click_and_a_switched_off_one_shows_it(page: Page, site: str, live: Live) -> None:
     link_id = opened(live, pinned_currency="USDT", pinned_network="ethereum", title="Coffee")
     page.goto(f"{site}/link/{link_id}")
     assert "10.00 USD" in page.inner_text("header")

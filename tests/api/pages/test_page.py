@@ -229,7 +229,7 @@ def test_each_stage_has_its_words(
     assert "hidden" in section(text, "countdown") or name in {*INVITING, "wrong_coin", "unpriced"}
 
 
-def test_who_has_paid_in_full_is_not_asked_for_money_until_it_is_confirmed(client: Client) -> None:
+def test_a_buyer_who_has_paid_in_full_is_not_asked_for_more(client: Client) -> None:
     text = stage(client, sums(125) | {"deposit_height": 7}, PENDING | {"amount_units": 125 * UNIT})
 
     assert "Waiting for your payment" not in text
@@ -247,7 +247,7 @@ def test_who_has_paid_in_full_is_not_asked_for_money_until_it_is_confirmed(clien
         (20, 5, "A part of the payment was seen", "20 USDT of it waits for its first block."),
     ],
 )
-def test_what_is_in_no_block_yet_is_told_as_seen(
+def test_a_payment_without_a_block_shows_as_seen(
     client: Client, sighted: int, detected: int, heading: str, said: str
 ) -> None:
     merchant_id = add_merchant()
@@ -272,7 +272,7 @@ def test_all_of_all_is_no_mismatch(client: Client) -> None:
     assert "match" not in text
 
 
-def test_a_part_is_asked_for_what_remains(client: Client) -> None:
+def test_a_partly_paid_page_asks_for_the_rest(client: Client) -> None:
     """A merchant who takes payments in one piece does not invite it; it counts all the same."""
     for is_multiple, said in ((True, "Please send the remaining 120 USDT."), (False, "120 USDT is missing.")):
         text = stage(client, sums(5) | {"is_payment_multiple": is_multiple}, PENDING)
@@ -281,13 +281,13 @@ def test_a_part_is_asked_for_what_remains(client: Client) -> None:
         assert 'data-copy="amount"' in text
 
 
-def test_a_stray_beside_a_payment_is_told_of(client: Client) -> None:
+def test_a_stray_next_to_a_payment_is_shown(client: Client) -> None:
     text = stage(client, sums(125), PENDING | {"amount_units": 125 * UNIT}, {})
 
     assert "Besides, 5 USDC on Ethereum arrived, which was not asked for" in words(text)
 
 
-def test_what_a_reorg_took_and_what_was_sent_back_is_not_told_of(client: Client) -> None:
+def test_reorged_and_refunded_deposits_are_not_shown(client: Client) -> None:
     assert 'data-stage="waiting"' in stage(client, {}, PENDING | {"status": "reversed"}, {"status": "credited"})
 
 
@@ -313,7 +313,7 @@ def test_a_page_that_has_not_changed_is_not_sent_again_but_the_time_is(client: C
 
 
 @pytest.mark.parametrize("name", ["order_id", "url_return", "url_success", "additional_data", "payer_email", "txid"])
-def test_what_a_merchant_wrote_is_never_markup(client: Client, name: str) -> None:
+def test_a_merchants_text_is_never_markup(client: Client, name: str) -> None:
     text = page(client, **{name: SCRIPT})
 
     assert "<script>alert" not in text
@@ -352,7 +352,7 @@ def test_links_of_the_web_are_links(client: Client) -> None:
     assert 'href="https://shop.example/ok" rel="noopener noreferrer"' in text
 
 
-def test_the_browser_may_run_only_what_comes_from_here(client: Client) -> None:
+def test_the_browser_may_run_only_the_gateways_files(client: Client) -> None:
     answer = client.simulate_get(f"/pay/{add_invoice(add_merchant())}")
     policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
 

@@ -127,7 +127,7 @@ def pay(invoice_id: uuid.UUID, amount: int, **columns: Any) -> None:
     base.execute("UPDATE invoices SET detected_units = detected_units + %s WHERE id = %s", (amount * UNIT, invoice_id))
 
 
-def test_the_page_tells_what_was_seen_until_a_block_has_it(page: Page, site: str) -> None:
+def test_the_page_shows_a_seen_payment_until_its_block(page: Page, site: str) -> None:
     merchant_id = add_merchant()
     invoice_id = add_invoice(merchant_id, expires_at="2100-01-01")
     page.goto(f"{site}/pay/{invoice_id}")
@@ -143,7 +143,7 @@ def test_the_page_tells_what_was_seen_until_a_block_has_it(page: Page, site: str
     page.wait_for_selector("text=Your payment was found")
 
 
-def test_the_part_that_remains_is_what_is_copied(page: Page, site: str, browser: Browser) -> None:
+def test_the_rest_of_the_amount_is_copied(page: Page, site: str, browser: Browser) -> None:
     del browser
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     invoice_id = add_invoice(add_merchant(), expires_at="2100-01-01")
@@ -196,7 +196,7 @@ def test_a_page_stops_asking_for_money_when_the_time_is_over(page: Page, site: s
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_page_that_is_told_to_wait_does(page: Page, site: str, status: int) -> None:
+def test_a_page_waits_for_retry_after(page: Page, site: str, status: int) -> None:
     invoice_id = add_invoice(add_merchant(), expires_at="2100-01-01")
     page.clock.install()
     page.goto(f"{site}/pay/{invoice_id}")
@@ -237,7 +237,7 @@ def test_a_failing_server_is_asked_ever_more_seldom(page: Page, site: str) -> No
     assert 3 <= len(asked) <= 7
 
 
-def test_a_reader_is_told_of_what_changes(page: Page, site: str) -> None:
+def test_changes_are_announced_to_screen_readers(page: Page, site: str) -> None:
     invoice_id = add_invoice(add_merchant(), expires_at="2100-01-01")
     page.goto(f"{site}/pay/{invoice_id}")
     region = page.locator("[role=status]").first

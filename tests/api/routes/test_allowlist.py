@@ -51,9 +51,7 @@ def test_spoofed_forwarding_headers_do_not_pass_the_allowlist(
     assert code_of(ask(client, OUTSIDE, **{name: value})) == "auth.ip_not_allowed"
 
 
-def test_behind_a_trusted_proxy_its_word_counts_and_the_senders_does_not(
-    make_client: Callable[..., Client], keys: Keys
-) -> None:
+def test_behind_a_trusted_proxy_only_its_own_entry_counts(make_client: Callable[..., Client], keys: Keys) -> None:
     allow(keys, [INSIDE])
     client = make_client(TRUSTED_PROXIES="10.0.0.0/8")
 
@@ -63,7 +61,7 @@ def test_behind_a_trusted_proxy_its_word_counts_and_the_senders_does_not(
         assert code_of(ask(client, PROXY, **{"X-Forwarded-For": spoofed})) == "auth.ip_not_allowed"
 
 
-def test_the_address_is_judged_only_for_who_proves_the_key(client: Client, keys: Keys) -> None:
+def test_the_address_is_checked_only_after_the_signature(client: Client, keys: Keys) -> None:
     allow(keys, [INSIDE])
 
     assert code_of(ask(client, OUTSIDE, **{"X-Signature": "0" * 64})) == "merchant.bad_signature"
@@ -93,7 +91,7 @@ def test_a_list_is_in_force_within_a_second(keys: Keys) -> None:
         authenticator.authenticate(env, "POST", "/", b"")
 
 
-def test_the_actor_is_told_the_list_and_the_true_source(client: Client, caller: FakeCaller) -> None:
+def test_the_actor_gets_the_list_and_the_true_source(client: Client, caller: FakeCaller) -> None:
     caller.result = {"ips": [INSIDE]}
 
     answer = client.post(PATH, {"ips": [INSIDE]}, headers={"X-Forwarded-For": INSIDE})
@@ -116,7 +114,7 @@ def test_an_empty_list_is_not_an_absent_one(client: Client, caller: FakeCaller) 
 
 
 @pytest.mark.parametrize("ips", ["203.0.113.7", 5, {}, [5], [None], ["x"], [INSIDE, ""], [[INSIDE]], [INSIDE] * 101])
-def test_what_is_no_list_of_addresses_never_reaches_the_queue(client: Client, caller: FakeCaller, ips: Any) -> None:
+def test_an_invalid_list_of_addresses_never_reaches_the_queue(client: Client, caller: FakeCaller, ips: Any) -> None:
     answer = client.post(PATH, {"ips": ips})
 
     assert (answer.status_code, code_of(answer)) == (400, "allowlist.bad_ip")

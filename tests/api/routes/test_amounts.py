@@ -24,7 +24,7 @@ def priced(live: Live, amount: Any, currency: str = "USD", **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("currency", ["USD", "JPY", "ETH"])
-def test_what_is_no_amount_is_refused_with_the_domains_code(live: Live, currency: str) -> None:
+def test_an_invalid_amount_is_refused_with_the_domains_code(live: Live, currency: str) -> None:
     answers = {repr(amount)[:40]: priced(live, amount, currency) for amount in NOT_AMOUNTS}
 
     assert {amount: code_of(answer) for amount, answer in answers.items()} == dict.fromkeys(

@@ -66,7 +66,7 @@ def test_a_batch_goes_to_its_actor_with_its_author(client: Client, caller: FakeC
 
 
 @of_each
-def test_batches_of_what_moves_money_need_a_key_that_may(client: Client, caller: FakeCaller, path: str) -> None:
+def test_batches_that_move_money_need_a_payout_key(client: Client, caller: FakeCaller, path: str) -> None:
     able, unable = ("pk_payment", "pk_payout") if path == "/v1/payment/batch" else ("pk_payout", "pk_payment")
 
     assert client.post(path, body_of(path, [PAYMENT]), public_id=able).status_code == 200
@@ -196,7 +196,7 @@ def test_another_merchants_batch_is_as_absent_as_a_missing_one(live: Live) -> No
     assert answers[0].text == answers[1].text
 
 
-def test_a_gateway_without_batches_says_so_and_shows_those_it_has(live: Live) -> None:
+def test_a_gateway_without_batches_refuses_new_ones_and_shows_old_ones(live: Live) -> None:
     batch_id = take(live, [PAYMENT])
     live.configure(BATCHES_ENABLED="0")
 

@@ -46,7 +46,7 @@ def test_all_fresh_rates_are_listed_for_every_kind_of_key(client: Client, kind: 
         ("\u202eHTE", []),
     ],
 )
-def test_one_currency_may_be_asked_for_and_what_is_unknown_or_stale_is_absent(
+def test_one_currency_may_be_read_and_unknown_or_stale_ones_are_absent(
     client: Client, currency: str, result: Any
 ) -> None:
     assert shown(client.post(PATH, {"currency_from": currency})) == result

@@ -58,7 +58,7 @@ def test_info_shows_every_field_of_a_payment(client: Client, merchant_id: uuid.U
     assert info.address_qr_code.startswith("data:image/png;base64,")
 
 
-def test_info_shows_what_strayed_but_not_what_a_reorg_took(client: Client, merchant_id: uuid.UUID) -> None:
+def test_info_shows_strays_but_no_reorged_deposits(client: Client, merchant_id: uuid.UUID) -> None:
     invoice_id = add_invoice(merchant_id)
     add_deposit(merchant_id, invoice_id)
     add_deposit(merchant_id, invoice_id, ordinal="1", status="reversed")
@@ -113,7 +113,7 @@ def test_a_lookup_that_finds_nothing(client: Client, body: Any, status: int, cod
     assert (answer.status_code, code_of(answer)) == (status, code)
 
 
-def test_another_merchants_payment_is_exactly_as_absent_as_none(client: Client, merchant_id: uuid.UUID) -> None:
+def test_another_merchants_payment_answers_like_a_missing_one(client: Client, merchant_id: uuid.UUID) -> None:
     del merchant_id
     foreign = add_invoice(add_merchant("Other"), order_id="theirs")
 
@@ -138,7 +138,7 @@ def test_a_buyer_sees_the_public_payment_and_nothing_private(client: Client, mer
         assert secret not in answer.text
 
 
-def test_a_buyer_who_may_choose_sees_what_there_is(client: Client, merchant_id: uuid.UUID) -> None:
+def test_a_buyer_who_may_choose_sees_the_available_methods(client: Client, merchant_id: uuid.UUID) -> None:
     invoice_id = add_invoice(merchant_id, status="select")
 
     result = client.simulate_get(f"/v1/pay/{invoice_id}").json["result"]
@@ -170,7 +170,7 @@ def test_a_payment_that_did_not_change_is_not_sent_again(client: Client, merchan
 @pytest.mark.parametrize(
     "text", ["x", "1", "0190b3c65a3e7cc09d5e8f6f1a2b3c4d", "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4", "a%20b", "%00"]
 )
-def test_a_malformed_id_is_told_from_an_unknown_one(client: Client, text: str) -> None:
+def test_a_malformed_id_gets_another_error_than_an_unknown_one(client: Client, text: str) -> None:
     answer = client.simulate_get(f"/v1/pay/{text}")
     choice = client.public_post(f"/v1/pay/{text}/select", {"currency": "USDT"})
 

@@ -118,21 +118,21 @@ def test_a_repeat_with_its_key_makes_one_rule(live: Live) -> None:
 
 
 @pytest.mark.parametrize("percent", [0, 0.001, 0.009, 100.01, 101, -1, 33.333, "5", "NaN", None, True, [5], 1e300])
-def test_a_percentage_that_is_none_is_refused(live: Live, percent: Any) -> None:
+def test_an_invalid_percentage_is_refused(live: Live, percent: Any) -> None:
     answer = add(live, percent)
 
     assert (answer.status_code, code_of(answer)) == (400, "split.bad_percent")
     assert listed(live) == []
 
 
-def test_what_is_no_json_number_is_no_json(live: Live) -> None:
+def test_an_invalid_json_number_is_bad_json(live: Live) -> None:
     raw = f'{{"recipient_merchant_id": "{live.stranger}", "percent": NaN}}'.encode()
 
     assert code_of(live.client.signed(RULE, raw)) == "request.bad_json"
 
 
 @pytest.mark.parametrize("percent", [0.01, 1, 1.0, 12.5, 99.99, 100, 1e2])
-def test_what_is_a_percentage_is_taken(live: Live, percent: float) -> None:
+def test_a_valid_percentage_is_accepted(live: Live, percent: float) -> None:
     assert add(live, percent).json["result"]["percent"] == percent
 
 
@@ -145,7 +145,7 @@ def test_all_rules_together_are_no_more_than_all(live: Live) -> None:
     assert code_of(add(live, 0.01)) == "split.over_100"
 
 
-def test_what_others_share_counts_for_them_alone(live: Live) -> None:
+def test_shares_of_other_merchants_count_for_them_alone(live: Live) -> None:
     add_rule(live.stranger, live.shop, 100)
 
     assert add(live, 100).status_code == 200
@@ -159,7 +159,7 @@ def test_rules_made_at_the_same_moment_are_no_more_than_all_either(live: Live) -
     assert [rule["percent"] for rule in listed(live)] == [40, 40]
 
 
-def test_a_merchant_has_so_many_rules_and_no_more(live: Live) -> None:
+def test_the_number_of_rules_is_limited(live: Live) -> None:
     """Ten thousand of a hundredth percent would be a share each of every credit."""
     execute(
         "INSERT INTO split_rules (id, merchant_id, recipient_id, percent_ppm)"
@@ -183,7 +183,7 @@ def test_a_recipient_is_another_merchant_of_the_gateway(live: Live, to: Any) -> 
     assert (answer.status_code, code_of(answer)) == (400, "split.unknown_recipient")
 
 
-def test_nobody_shares_with_himself_and_ids_may_be_in_capitals(live: Live) -> None:
+def test_a_merchant_cannot_share_with_itself_and_ids_may_be_in_capitals(live: Live) -> None:
     assert code_of(add(live, to=live.shop)) == "split.unknown_recipient"
     assert add(live, to=str(live.stranger).upper()).json["result"]["recipient_merchant_id"] == str(live.stranger)
 
@@ -192,7 +192,7 @@ NO_RULES = ("", "x", NOBODYS, f"{{{NOBODYS}}}", f"{NOBODYS}\n", None, 7, [])
 
 
 @pytest.mark.parametrize("body", [{}] + [{"rule_id": given} for given in NO_RULES])
-def test_a_rule_that_is_none_is_not_found(live: Live, body: Any) -> None:
+def test_an_unknown_rule_is_not_found(live: Live, body: Any) -> None:
     answer = live.post(DELETE, body)
 
     assert (answer.status_code, code_of(answer)) == (404, "split.rule_not_found")
@@ -211,7 +211,7 @@ def test_any_other_text_is_a_title_and_comes_back_as_it_was(live: Live, title: s
 # Settings -----------------------------------------------------------------------------------------------------
 
 
-def test_settings_change_by_what_is_given(live: Live) -> None:
+def test_only_given_settings_change(live: Live) -> None:
     assert live.post(GET, {}).json["result"] == {"enabled": True, "refund_hold_hours": 0, "earnings_by_asset": {}}
 
     changed = live.post(SET, {"refund_hold_hours": 2160}).json["result"]
@@ -222,7 +222,7 @@ def test_settings_change_by_what_is_given(live: Live) -> None:
 
 
 @pytest.mark.parametrize("hours", [-1, 2161, 10**30, 1.5, "5", True, None, []])
-def test_a_hold_that_is_none_is_refused(live: Live, hours: Any) -> None:
+def test_an_invalid_hold_is_refused(live: Live, hours: Any) -> None:
     answer = live.post(SET, {"enabled": False, "refund_hold_hours": hours})
 
     if hours is None:
@@ -237,7 +237,7 @@ def test_enabled_is_true_or_false(live: Live, enabled: Any) -> None:
     assert code_of(live.post(SET, {"enabled": enabled})) == "request.bad_field"
 
 
-def test_earnings_are_told_in_minor_units(live: Live) -> None:
+def test_earnings_are_in_minor_units(live: Live) -> None:
     for recipient, currency in ((live.shop, "USDT"), (live.shop, "ETH"), (live.stranger, "DAI")):
         SplitEarnings(recipient_id=recipient, currency=currency, units=10**27).write()
 

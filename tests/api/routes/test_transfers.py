@@ -55,7 +55,7 @@ def balance_of(answer: testing.Result) -> str:
     return msgspec.convert(answer.json["result"], Transferred).personal_balance
 
 
-def test_a_transfer_is_made_and_shown_as_the_specification_says(desk: Client) -> None:
+def test_a_transfer_is_made_and_shown_by_the_specification(desk: Client) -> None:
     answer = desk.post(PATH, FIVE | {"order_id": "t-1"})
 
     assert (answer.status_code, answer.json["state"]) == (200, 0)
@@ -72,7 +72,7 @@ def test_the_very_same_request_moves_money_once(desk: Client, shop: UUID) -> Non
     assert held(shop) == {AVAILABLE: 95 * USDT}
 
 
-def test_a_request_that_was_signed_anew_is_another(desk: Client, shop: UUID) -> None:
+def test_a_newly_signed_request_is_another_request(desk: Client, shop: UUID) -> None:
     answers = [
         desk.post(PATH, FIVE),
         desk.post(PATH, FIVE, **LATER),
@@ -191,7 +191,9 @@ def test_no_header_makes_the_key_of_a_signature(desk: Client, shop: UUID) -> Non
         ({"order_id": "x" * 256}, "request.bad_field"),
     ],
 )
-def test_what_cannot_be_done_is_refused_by_its_code(desk: Client, shop: UUID, body: dict[str, Any], code: str) -> None:
+def test_an_impossible_transfer_is_refused_by_its_code(
+    desk: Client, shop: UUID, body: dict[str, Any], code: str
+) -> None:
     answer = desk.post(PATH, FIVE | body)
 
     assert (answer.status_code, code_of(answer)) == (400, code)

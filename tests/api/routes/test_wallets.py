@@ -48,7 +48,7 @@ def made(client: Client, body: dict[str, Any] = USDT, **options: Any) -> dict[st
     return result
 
 
-def test_a_wallet_is_created_once_and_shown_as_the_specification_says(shop: Client) -> None:
+def test_a_wallet_is_created_once_and_shown_by_the_specification(shop: Client) -> None:
     first = shop.post("/v1/wallet", USDT | {"order_id": "customer-1"})
 
     assert first.status_code == 200
@@ -60,7 +60,7 @@ def test_a_wallet_is_created_once_and_shown_as_the_specification_says(shop: Clie
     assert made(shop, {"currency": "ETH"})["network"] == "ethereum"
 
 
-def test_a_replay_says_so_and_a_key_used_otherwise_is_refused(shop: Client) -> None:
+def test_a_replay_is_marked_and_a_key_with_another_body_is_refused(shop: Client) -> None:
     key = {"Idempotency-Key": "k"}
     first = shop.post("/v1/wallet", USDT, headers=key)
     again = shop.post("/v1/wallet", USDT, headers=key)
@@ -126,14 +126,14 @@ def test_a_payout_key_reaches_no_wallet(client: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/block", "/info", "/qr"])
-def test_wallets_are_for_those_who_sign(client: Client, caller: FakeCaller, path: str) -> None:
+def test_wallets_need_a_signature(client: Client, caller: FakeCaller, path: str) -> None:
     answer = client.public_post(f"/v1/wallet{path}", USDT | {"address": "0x1"})
 
     assert answer.status_code == 401
     assert caller.calls == []
 
 
-def test_another_merchants_wallet_is_exactly_as_absent_as_none(shop: Client) -> None:
+def test_another_merchants_wallet_answers_like_a_missing_one(shop: Client) -> None:
     theirs = made(shop, public_id="pk_other")
     missing = "0x" + "0" * 40
 
@@ -169,7 +169,7 @@ def test_to_block_and_to_unblock(shop: Client) -> None:
         assert shop.post("/v1/wallet/info", {"uuid": wallet["uuid"]}).json["result"]["blocked"] is blocked
 
 
-def test_info_shows_what_came_newest_first(shop: Client, merchant_id: uuid.UUID) -> None:
+def test_info_shows_deposits_newest_first(shop: Client, merchant_id: uuid.UUID) -> None:
     wallet = made(shop)
     came = {"owner_kind": "wallet", "stray_reason": None}
     wallet_id = uuid.UUID(wallet["uuid"])

@@ -114,7 +114,7 @@ def column(answer: Any, name: str = "uuid") -> list[Any]:
         ),
     ],
 )
-def test_an_event_names_the_call_that_made_what_it_tells_of(
+def test_an_event_names_the_call_that_made_its_object(
     live: Live, chain: Chain, path: str, body: Any, settle: Callable[[Any], None]
 ) -> None:
     live.webhook_endpoint(live.shop)
@@ -130,7 +130,7 @@ def test_an_event_names_the_call_that_made_what_it_tells_of(
     assert (shown["uuid"], shown["request_id"]) == (str(made_id), request_id)
 
 
-def test_what_an_earlier_version_made_names_no_call(live: Live) -> None:
+def test_a_delivery_of_an_earlier_version_names_no_call(live: Live) -> None:
     live.webhook_endpoint(live.shop)
     before = live.invoice(status="paid", is_final=True)
 
@@ -238,7 +238,7 @@ def test_a_delivery_that_waits_shows_where_it_will_go(client: Client, merchant_i
     assert item["next_attempt_at"][:16] == item["created_at"][:16]
 
 
-def test_an_attempt_that_failed_tells_why_and_when_the_next_comes(client: Client, merchant_id: uuid.UUID) -> None:
+def test_a_failed_attempt_shows_its_error_and_the_next_time(client: Client, merchant_id: uuid.UUID) -> None:
     register(merchant_id)
     emit(merchant_id)
     attempt("answered 500", 500)
@@ -249,7 +249,7 @@ def test_an_attempt_that_failed_tells_why_and_when_the_next_comes(client: Client
     assert item["next_attempt_at"] > item["created_at"]
 
 
-def test_success_and_death_are_told_apart(client: Client, merchant_id: uuid.UUID) -> None:
+def test_delivered_and_dead_deliveries_differ(client: Client, merchant_id: uuid.UUID) -> None:
     register(merchant_id)
     dead = emit(merchant_id)
     base.execute("UPDATE webhook_deliveries SET attempts = %s", (ATTEMPTS_MAX - 1,))
@@ -265,7 +265,7 @@ def test_success_and_death_are_told_apart(client: Client, merchant_id: uuid.UUID
     assert second["next_attempt_at"] is second["delivered_at"] is None
 
 
-def test_what_was_delivered_keeps_its_address_and_what_waits_takes_the_new_one(
+def test_delivered_webhooks_keep_their_url_and_waiting_ones_use_the_new_one(
     client: Client, merchant_id: uuid.UUID
 ) -> None:
     register(merchant_id)
@@ -344,7 +344,7 @@ def test_a_cursor_of_another_merchants_list_is_refused(client: Client, keys: Key
 
 @pytest.mark.parametrize("wrong", [{"status": "sent"}, {"uuid": "x"}, {"event": "payout.paid"}, {"limit": "5"}])
 @pytest.mark.usefixtures("merchant_id")
-def test_a_filter_that_is_none_is_refused(client: Client, wrong: dict[str, Any]) -> None:
+def test_an_invalid_filter_is_refused(client: Client, wrong: dict[str, Any]) -> None:
     answer = client.post(DELIVERIES, wrong)
 
     assert code_of(answer) == "request.bad_field"
@@ -412,7 +412,7 @@ def test_a_dead_delivery_starts_over_with_its_id_and_body(
     assert (leased.id, leased.body, leased.attempts) == (dead["delivery_id"], BODY, 0)
 
 
-def test_what_was_delivered_can_be_had_again(client: Client, caller: FakeCaller, merchant_id: uuid.UUID) -> None:
+def test_a_delivered_webhook_can_be_sent_again(client: Client, caller: FakeCaller, merchant_id: uuid.UUID) -> None:
     play(caller, redeliver_webhook)
     register(merchant_id)
     emit(merchant_id)
@@ -540,7 +540,7 @@ def test_a_test_is_of_the_event_that_was_asked_for(
         (Answer(raw=b"garbage\r\n\r\n"), (None, "the answer was no HTTP")),
     ],
 )
-def test_a_test_that_fails_says_why(
+def test_a_failed_test_webhook_names_the_reason(
     client: Client, caller: FakeCaller, merchant_id: uuid.UUID, answer: Answer, expected: tuple[int | None, str]
 ) -> None:
     play(caller, try_webhook)
@@ -562,7 +562,7 @@ def test_without_an_endpoint_there_is_nothing_to_try(client: Client, caller: Fak
 
 
 @pytest.mark.parametrize("event", ["payout.paid", "invoice", 5])
-def test_an_event_that_is_none_cannot_be_tried(client: Client, caller: FakeCaller, event: Any) -> None:
+def test_an_unknown_event_cannot_be_tested(client: Client, caller: FakeCaller, event: Any) -> None:
     assert code_of(client.post(TEST, {"event": event})) == "request.bad_field"
     assert caller.calls == []
 

@@ -105,7 +105,7 @@ def test_a_block_that_makes_something_up_is_refused() -> None:
 
 
 @pytest.mark.parametrize("count", [3, 6, 7])
-def test_a_list_whose_end_stands_twice_has_the_same_root_and_is_refused(count: int) -> None:
+def test_a_list_with_a_doubled_end_has_the_same_root_and_is_refused(count: int) -> None:
     txs = [coinbase(), *map(payment, range(1, count))]
     ids = [double_sha256(tx.base) for tx in txs]
     # The merkle tree doubles the last hash of an odd row; here the list itself has the double.
@@ -155,7 +155,7 @@ def test_before_its_day_no_height_is_asked_for() -> None:
     assert "another height" in refused(raw)
 
 
-def test_a_coinbase_of_two_inputs_is_none() -> None:
+def test_a_coinbase_of_two_inputs_is_refused() -> None:
     first = coinbase()
     double = Tx(version=2, inputs=(*first.inputs, *payment(1).inputs), outputs=first.outputs, lock_time=0)
 
@@ -180,7 +180,7 @@ def test_a_block_that_is_cut_anywhere_is_refused(end: int) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 5, 7, 252, 65_535, 2**31, 2**64 - 1])
-def test_a_count_that_is_none_is_refused_at_once(count: int) -> None:
+def test_an_invalid_count_is_refused_at_once(count: int) -> None:
     refused(block(WHOLE, count=count))
 
 
@@ -223,7 +223,7 @@ def test_the_first_header_there_ever_was_is_proved() -> None:
     "change",
     [lambda raw: raw[:-1], lambda raw: raw + b"\0", lambda raw: raw[:-1] + b"\0", lambda raw: b"\2" + raw[1:]],
 )
-def test_a_header_of_another_hash_is_none(change: Callable[[bytes], bytes]) -> None:
+def test_a_header_of_another_hash_is_refused(change: Callable[[bytes], bytes]) -> None:
     with pytest.raises(ProviderError, match="header of"):
         read_header(change(bytes.fromhex(GENESIS_HEADER)), GENESIS, MAIN)
 
@@ -237,12 +237,12 @@ def test_a_hash_that_took_no_work_is_no_block() -> None:
 
 
 @pytest.mark.parametrize("bits", [0x1D010000, 0x207FFFFF, 0x1D80FFFF, 0x00FFFFFF, 0xFF00FFFF, 0x1D000000, 0])
-def test_work_that_is_too_easy_or_none_is_not_asked_for(bits: int) -> None:
+def test_a_too_easy_or_invalid_target_is_refused(bits: int) -> None:
     with pytest.raises(ProviderError, match="no work is asked"):
         target_of(bits, MAIN)
 
 
-def test_what_old_blocks_asked_for_makes_no_block_of_today() -> None:
+def test_an_old_easy_target_makes_no_block_of_today() -> None:
     """A forger cannot begin a chain of its own at an old, easy target."""
     # Of the years 2021 and 2024.
     assert target_of(0x170F48E4, TODAY) > target_of(0x17032EEA, TODAY)

@@ -88,7 +88,7 @@ def test_an_address_that_is_not_the_keys_gets_no_signature(key: KeyRef) -> None:
 
 
 @pytest.mark.parametrize("message", [b"", MESSAGE[1:], MESSAGE + b"x"])
-def test_what_is_no_hash_is_not_signed(message: bytes) -> None:
+def test_only_a_hash_is_signed(message: bytes) -> None:
     with pytest.raises(ValueError, match="32 bytes"):
         MAIN.keyring().sign(HOT_KEY, message)
 

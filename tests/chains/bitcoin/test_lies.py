@@ -93,7 +93,7 @@ def test_a_block_upon_another_than_its_own_providers_is_read_of_the_next(chain: 
     assert found.block.height == head
 
 
-def test_another_block_than_the_heights_is_none(chain: Chain, liar: Liar) -> None:
+def test_a_block_of_another_height_is_refused(chain: Chain, liar: Liar) -> None:
     head = chain.node.height()
     liar.answers["getblockhash"] = lambda height: chain.node.ask("getblockhash", height and height - 1)
 
@@ -101,7 +101,7 @@ def test_another_block_than_the_heights_is_none(chain: Chain, liar: Liar) -> Non
         bitcoin_reader(liar.url).scan(head - 1, head, Books())
 
 
-def test_the_first_block_stands_at_no_other_height(chain: Chain, liar: Liar) -> None:
+def test_the_first_block_has_no_other_height(chain: Chain, liar: Liar) -> None:
     head = chain.node.height()
     liar.answers["getblockhash"] = lambda _height: chain.node.ask("getblockhash", 0)
 
@@ -109,7 +109,7 @@ def test_the_first_block_stands_at_no_other_height(chain: Chain, liar: Liar) -> 
         bitcoin_reader(liar.url).block(head)
 
 
-def test_a_chain_of_less_work_is_not_put_beside_ours(chain: Chain, liar: Liar) -> None:
+def test_a_chain_of_less_work_is_not_followed(chain: Chain, liar: Liar) -> None:
     # Regtest asks for none; but of a parent that asked for other work, no such block can come.
     head = chain.node.height()
     parent = bytearray.fromhex(chain.node.ask("getblockheader", chain.node.ask("getblockhash", head - 1), False))
@@ -135,7 +135,7 @@ def test_a_chain_of_less_work_is_not_put_beside_ours(chain: Chain, liar: Liar) -
 
 
 @pytest.mark.parametrize("answer", ["", "zz", "00" * 31, 7, None, ["00" * 32]])
-def test_what_is_no_hash_is_no_block(chain: Chain, liar: Liar, answer: object) -> None:
+def test_a_malformed_hash_is_no_block(chain: Chain, liar: Liar, answer: object) -> None:
     liar.answers["getblockhash"] = lambda height: answer if height else chain.node.ask("getblockhash", 0)
 
     with pytest.raises(ProviderError):
@@ -176,7 +176,7 @@ def test_a_range_ends_where_blocks_part_and_where_it_is_large(
     assert len(bitcoin_reader(liar.url).scan(head - 20, head, Books())) == 1
 
 
-def test_what_a_node_lacks_is_told(chain: Chain, liar: Liar) -> None:
+def test_a_nodes_missing_methods_are_reported(chain: Chain, liar: Liar) -> None:
     def told(**state: object) -> list[str]:
         liar.answers["getblockchaininfo"] = STATE | state
         (lacks,) = bitcoin_reader(liar.url).lacking()
@@ -260,7 +260,7 @@ def test_bytes_of_another_transaction_are_no_second_opinion_and_no_departure(cha
         bitcoin_reader(liar.url).departure(wanted, block)
 
 
-def test_what_left_is_read_of_its_own_block_and_made_no_coin_of_its_own(chain: Chain, liar: Liar) -> None:
+def test_a_departure_is_read_from_its_own_block_with_coins_made_before(chain: Chain, liar: Liar) -> None:
     wanted = chain.node.pay((OURS, 50_000))
     height = chain.node.mine()
     block = chain.scan(height).block
@@ -294,7 +294,7 @@ def test_other_coins_at_the_same_tip_are_a_lie(chain: Chain, liar: Liar) -> None
             bitcoin_reader(*urls, second.url).snapshot([place], height=1, block_hash="", witnesses=2)
 
 
-def test_what_left_paid_what_most_providers_say(chain: Chain, liar: Liar) -> None:
+def test_a_departures_fee_is_the_majoritys(chain: Chain, liar: Liar) -> None:
     by = chain.node.pay((OURS, 50_000), fee_units=5_000)
     block = chain.scan(chain.node.mine()).block
 
@@ -317,7 +317,7 @@ def test_what_left_paid_what_most_providers_say(chain: Chain, liar: Liar) -> Non
     assert bitcoin_reader(liar.url, chain.node.url).departure(by, block)
 
 
-def test_a_transaction_that_nobody_could_be_asked_for_is_not_known_to_be_nowhere(chain: Chain, liar: Liar) -> None:
+def test_a_transaction_without_an_answer_is_not_known_to_be_missing(chain: Chain, liar: Liar) -> None:
     txid = chain.node.pay((OURS, 50_000))
     height = chain.node.mine()
     liar.answers["gettxout"] = Refusal(-28, "Loading block index")

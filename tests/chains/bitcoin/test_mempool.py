@@ -26,7 +26,7 @@ def plain(one: Sighting) -> tuple[str, str, int, bool]:
     return one.transfer.txid, one.transfer.ordinal, one.transfer.units, one.is_soon
 
 
-def test_what_waits_for_us_is_seen_each_output_of_it(chain: Chain) -> None:
+def test_each_output_to_us_of_a_waiting_transaction_is_seen(chain: Chain) -> None:
     spent = chain.node.coins[0][:2]
     txid = chain.node.pay((OURS, 50_000), (THEIRS, 1_000), (OURS, 60_000))
     chain.node.pay((THEIRS, 70_000))
@@ -40,20 +40,20 @@ def test_what_waits_for_us_is_seen_each_output_of_it(chain: Chain) -> None:
     assert chain.scan().transfers == tuple(one.transfer for one in found.seen)
 
 
-def test_it_is_told_until_it_is_known_and_then_no_more(chain: Chain) -> None:
+def test_a_sighting_is_reported_until_it_is_recorded(chain: Chain) -> None:
     txid = chain.node.pay((OURS, 50_000))
 
     assert look(chain) == look(chain) == [(txid, "0", 50_000, True)]
     assert look(chain, {txid: True}) == []
 
 
-def test_what_is_known_otherwise_is_told_again(chain: Chain) -> None:
+def test_a_changed_sighting_is_reported_again(chain: Chain) -> None:
     txid = chain.node.pay((OURS, 50_000))
 
     assert look(chain, {txid: False}) == [(txid, "0", 50_000, True)]
 
 
-def test_what_was_found_to_be_for_others_is_not_fetched_again(chain: Chain) -> None:
+def test_a_transaction_for_others_is_not_fetched_again(chain: Chain) -> None:
     chain.node.pay((THEIRS, 50_000))
     chain.reader.sightings(chain.books, {})
     asked = len(chain.books.asked)
@@ -67,7 +67,7 @@ def test_what_was_found_to_be_for_others_is_not_fetched_again(chain: Chain) -> N
     assert not any(chain.reader._pools._passed.values())
 
 
-def test_what_was_mined_is_gone_and_so_is_what_was_replaced(chain: Chain) -> None:
+def test_mined_and_replaced_transactions_are_gone(chain: Chain) -> None:
     mined = chain.node.pay((OURS, 50_000))
     chain.node.mine()
     coins = list(chain.node.coins)
@@ -90,7 +90,7 @@ def test_nothing_is_gone_while_a_provider_cannot_be_asked(chain: Chain) -> None:
     assert found.gone == frozenset()
 
 
-def test_pools_are_asked_at_once_and_each_first_for_what_no_other_is(
+def test_pools_are_asked_at_once_each_first_for_other_transactions(
     chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mempool, "FETCHED_AT_ONCE", 1)
@@ -142,7 +142,7 @@ def test_a_flood_is_looked_through_in_portions(chain: Chain, monkeypatch: pytest
     assert max(chain.books.asked) <= 3
 
 
-def test_what_is_known_is_asked_about_in_turn(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_sightings_are_asked_about_in_turn(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mempool, "KNOWN_ASKED", 2)
     txids = {chain.node.pay((OURS, 50_000 + number)) for number in range(5)}
 
@@ -206,7 +206,7 @@ def is_soon(node: JsonRpcNode) -> bool:
         (0.00000400, 0.00010000, False),
     ],
 )
-def test_soon_is_what_pays_for_it_alone_and_with_all_it_stands_upon(
+def test_soon_needs_the_rate_alone_and_with_all_ancestors(
     scripted: tuple[JsonRpcNode, str], base: float, ancestor: float, *, soon: bool
 ) -> None:
     node, _ = scripted
@@ -225,7 +225,7 @@ def test_soon_is_one_of_the_next_six_blocks(scripted: tuple[JsonRpcNode, str]) -
 @pytest.mark.parametrize(
     ("least", "relay", "soon"), [(0.00005, 0.00001, True), (0.00001, 0.00005, True), (0.00006, 0.00001, False)]
 )
-def test_without_an_estimate_it_is_what_the_pool_takes_at_the_least(
+def test_without_an_estimate_the_pools_minimum_counts(
     scripted: tuple[JsonRpcNode, str], least: float, relay: float, *, soon: bool
 ) -> None:
     node, _ = scripted
@@ -235,9 +235,7 @@ def test_without_an_estimate_it_is_what_the_pool_takes_at_the_least(
     assert is_soon(node) == soon
 
 
-def test_a_rate_that_is_none_makes_nothing_soon_and_silences_no_other(
-    scripted: tuple[JsonRpcNode, str], chain: Chain
-) -> None:
+def test_an_invalid_rate_makes_nothing_soon_and_hides_no_other(scripted: tuple[JsonRpcNode, str], chain: Chain) -> None:
     node, txid = scripted
     for rate in ("NaN", "sNaN", "Infinity", "1e999999"):
         node.answers["estimatesmartfee"] = {"feerate": rate, "blocks": 6}
@@ -251,7 +249,7 @@ def test_a_rate_that_is_none_makes_nothing_soon_and_silences_no_other(
         assert is_soon(node)
 
 
-def test_what_left_the_pool_meanwhile_is_not_soon(scripted: tuple[JsonRpcNode, str]) -> None:
+def test_a_transaction_that_left_the_pool_is_not_soon(scripted: tuple[JsonRpcNode, str]) -> None:
     node, _ = scripted
     node.answers["getmempoolentry"] = Refusal(-5, "Transaction not in mempool")
 
@@ -292,7 +290,7 @@ def test_bytes_of_another_transaction_are_no_sighting(scripted: tuple[JsonRpcNod
 
 
 @pytest.mark.parametrize("shown", ["", "00", "no digits", "ff" * 100])
-def test_what_is_no_transaction_hides_no_other_one(scripted: tuple[JsonRpcNode, str], shown: str) -> None:
+def test_an_invalid_transaction_hides_no_other(scripted: tuple[JsonRpcNode, str], shown: str) -> None:
     node, txid = scripted
     raw, broken = node.answers["getrawtransaction"], "11" * 32
     node.answers["getrawmempool"] = [broken, txid]
@@ -302,7 +300,7 @@ def test_what_is_no_transaction_hides_no_other_one(scripted: tuple[JsonRpcNode, 
     assert found.transfer.txid == txid
 
 
-def test_what_no_node_passes_on_is_no_sighting_and_the_largest_fit_into_an_answer(
+def test_an_oversized_transaction_is_no_sighting_and_the_largest_valid_one_fits(
     scripted: tuple[JsonRpcNode, str], chain: Chain
 ) -> None:
     node, txid = scripted

@@ -38,7 +38,7 @@ def test_nothing_is_lacking_of_a_node_that_keeps_up(chain: Chain) -> None:
     assert [list(told) for told in chain.reader.lacking() if not isinstance(told, ProviderError)] == [[]]
 
 
-def test_two_outputs_to_us_are_two_transfers_and_others_are_none(chain: Chain) -> None:
+def test_two_outputs_to_us_are_two_transfers(chain: Chain) -> None:
     txid = chain.node.pay((OURS, 50_000), (THEIRS, 60_000), (OURS, 70_000), (DATA, 0))
     height = chain.node.mine()
 
@@ -51,7 +51,7 @@ def test_two_outputs_to_us_are_two_transfers_and_others_are_none(chain: Chain) -
     assert chain.scan().block.height == height
 
 
-def test_an_output_of_nothing_is_no_transfer_beside_one_of_something(chain: Chain) -> None:
+def test_an_output_of_zero_is_no_transfer(chain: Chain) -> None:
     chain.node.ask("generateblock", MINER_ADDRESS, [chain.node.signed((OURS, 0), (OURS, 50_000), (OURS, 0))])
 
     assert [(one.ordinal, one.units) for one in chain.scan().transfers] == [("1", 50_000)]
@@ -64,7 +64,7 @@ def test_a_miners_reward_waits_for_its_own_depth(chain: Chain) -> None:
     assert (found.ordinal, found.depth_min) == ("0", 100)
 
 
-def test_a_coin_that_is_spent_is_told_with_what_spends_it(chain: Chain) -> None:
+def test_a_spent_coin_is_reported_with_its_spender(chain: Chain) -> None:
     first = chain.node.pay((OURS, 50_000))
     chain.node.mine()
     chain.books.recorded = {(chain.node.coins[-1][0], chain.node.coins[-1][1])}
@@ -76,7 +76,7 @@ def test_a_coin_that_is_spent_is_told_with_what_spends_it(chain: Chain) -> None:
     assert (spent.txid, spent.vout, spent.by_txid) == (first, 1, second)
 
 
-def test_a_coin_that_is_made_and_spent_in_one_block_or_one_range_is_told_as_both(chain: Chain) -> None:
+def test_a_coin_made_and_spent_in_one_block_or_range_is_reported_as_both(chain: Chain) -> None:
     chain.books.addresses_of = {BUYER_ADDRESS}
     for mines in (lambda: 0, chain.node.mine):
         chain.node.coins = chain.node.coins[:1]
@@ -142,7 +142,7 @@ def test_a_replaced_payment_was_never_there(chain: Chain) -> None:
     assert [(one.txid, one.ordinal, one.units) for one in chain.scan().transfers] == [(other, "1", 1_000)]
 
 
-def test_a_deposit_is_told_anew_by_its_block_and_by_its_bytes(chain: Chain) -> None:
+def test_a_deposit_is_read_again_by_its_block_and_by_its_bytes(chain: Chain) -> None:
     txid = chain.node.pay((OURS, 50_000))
     chain.node.mine()
     told = chain.reader.second_opinion
@@ -169,7 +169,7 @@ def test_whoever_has_the_block_says_so(chain: Chain) -> None:
     assert chain.reader.agreement(block.height, block.parent_hash).other == 1
 
 
-def test_a_transaction_is_found_by_what_is_left_of_it(chain: Chain) -> None:
+def test_a_transaction_is_found_by_its_unspent_outputs(chain: Chain) -> None:
     txid = chain.node.pay((OURS, 50_000))
     height = chain.node.mine()
     chain.node.mine(3)
@@ -178,7 +178,7 @@ def test_a_transaction_is_found_by_what_is_left_of_it(chain: Chain) -> None:
     assert chain.reader.locate("11" * 32) is None
 
 
-def test_what_lies_at_a_place_is_what_is_unspent_of_its_coins(chain: Chain) -> None:
+def test_an_addresss_balance_is_its_unspent_coins(chain: Chain) -> None:
     txid = chain.node.pay((OURS, 50_000), (OURS, 7_000))
     tip = chain.node.mine()
     places = [
@@ -191,7 +191,7 @@ def test_what_lies_at_a_place_is_what_is_unspent_of_its_coins(chain: Chain) -> N
     assert found.block_hash == chain.scan(tip).block.hash
 
 
-def test_what_waits_in_the_pool_takes_no_coin_from_its_place(chain: Chain) -> None:
+def test_a_waiting_transaction_spends_no_coin_yet(chain: Chain) -> None:
     chain.node.coins = chain.node.coins[:1]
     txid, vout, units = chain.node.coins[0]
     chain.node.pay((OURS, 50_000))
@@ -221,7 +221,7 @@ def test_providers_at_different_tips_are_no_two_witnesses(bitcoind: Callable[[],
         reader.snapshot([place], height=1, block_hash="", witnesses=2)
 
 
-def test_what_left_is_read_from_its_block(chain: Chain) -> None:
+def test_a_departure_is_read_from_its_block(chain: Chain) -> None:
     txid, vout, units = chain.node.coins[0]
     raw = chain.node.signed((THEIRS, 50_000), (DATA, 0), fee_units=5_000)
     by = chain.node.send(raw)

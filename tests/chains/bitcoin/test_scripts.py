@@ -50,7 +50,7 @@ def test_an_address_has_one_script_and_a_script_one_address(address: str, script
         "",
     ],
 )
-def test_what_cannot_be_paid_on_this_chain_has_no_script(address: str) -> None:
+def test_an_address_of_another_chain_has_no_script(address: str) -> None:
     with pytest.raises(ValueError, match="no address of this chain"):
         scripts.script_of(address, "main")
 

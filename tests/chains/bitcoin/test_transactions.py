@@ -71,7 +71,7 @@ def test_a_published_transaction_with_a_witness_is_read_and_written() -> None:
 
 @settings(deadline=None)
 @given(transactions)
-def test_what_is_written_is_read_again_and_has_the_id_that_another_library_finds(tx: Tx) -> None:
+def test_written_bytes_are_read_again_with_another_librarys_id(tx: Tx) -> None:
     assert txs.read(tx.raw) == tx
     assert Transaction.parse(tx.raw).txid().hex() == tx.txid
     assert 4 * (tx.vsize - 1) < tx.weight <= 4 * tx.vsize
@@ -79,7 +79,7 @@ def test_what_is_written_is_read_again_and_has_the_id_that_another_library_finds
 
 @settings(deadline=None)
 @given(transactions, st.data())
-def test_what_is_cut_short_or_goes_on_is_no_transaction(tx: Tx, data: st.DataObject) -> None:
+def test_truncated_or_longer_bytes_are_no_transaction(tx: Tx, data: st.DataObject) -> None:
     raw = tx.raw
     for rubbish in (raw[: data.draw(st.integers(0, len(raw) - 1))], raw + b"\0"):
         with pytest.raises(ProviderError):
@@ -95,7 +95,7 @@ def test_rubbish_is_refused_and_nothing_else_happens(raw: bytes) -> None:
 
 @settings(deadline=None)
 @given(transactions, st.data())
-def test_a_changed_byte_gives_another_transaction_or_none(tx: Tx, data: st.DataObject) -> None:
+def test_a_changed_byte_gives_another_transaction_or_an_error(tx: Tx, data: st.DataObject) -> None:
     raw = bytearray(tx.raw)
     raw[data.draw(st.integers(0, len(raw) - 1))] ^= data.draw(st.integers(1, 255))
     with contextlib.suppress(ProviderError):
@@ -126,7 +126,7 @@ def test_a_count_that_is_written_longer_than_it_need_be_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "zz", "01 00", "é"])
-def test_what_is_not_hexadecimal_is_refused(text: str) -> None:
+def test_a_text_that_is_not_hexadecimal_is_refused(text: str) -> None:
     with pytest.raises(ProviderError):
         txs.read_hex(text)
 
@@ -137,7 +137,7 @@ def test_an_id_is_sixty_four_small_digits(text: str) -> None:
         txs.id_bytes(text)
 
 
-def test_whoever_changes_the_witness_changes_no_id_and_whoever_changes_an_older_script_does() -> None:
+def test_a_changed_witness_keeps_the_id_and_a_changed_old_script_does_not() -> None:
     tx = txs.read_hex(SIGNED)
     old, new = tx.inputs
     rewitnessed = TxInput(txid=new.txid, vout=new.vout, sequence=new.sequence, witness=(b"\1", *new.witness[1:]))

@@ -53,7 +53,7 @@ def test_few_coins_stay_as_they_are(alone: World) -> None:
     assert isinstance(alone.treasurer.join(alone.coins, WALLET, cap_units=CAP), Sweep)
 
 
-def test_while_fees_are_high_nothing_is_joined_and_what_it_would_cost_is_told(alone: World) -> None:
+def test_while_fees_are_high_nothing_is_joined_and_the_cost_is_reported(alone: World) -> None:
     alone.fund(*[100_000] * 60)
     for rate, kind in ((0.00005, Sweep), (0.00006, Wait)):
         alone.providers[0].lies["estimatesmartfee"] = {"feerate": rate, "blocks": 3}
@@ -75,7 +75,7 @@ def test_the_operator_says_up_to_which_rate_and_may_say_never(bitcoind: Callable
         assert isinstance(frugal.treasurer.join(coins, WALLET, cap_units=CAP), Sweep)
 
 
-def test_what_is_not_worth_its_own_fee_is_left_where_it_lies_and_does_not_count(alone: World) -> None:
+def test_a_coin_below_its_own_fee_is_not_joined_and_does_not_count(alone: World) -> None:
     alone.fund(*[340] * 60)
     worth = alone.fund(*[10_000] * 50)
     assert isinstance(alone.treasurer.join(alone.coins, WALLET, cap_units=CAP), Wait)
@@ -89,7 +89,7 @@ def test_what_is_not_worth_its_own_fee_is_left_where_it_lies_and_does_not_count(
     assert set(draft.claim.coins) == set(worth)
 
 
-def test_what_would_go_mostly_to_miners_is_not_joined_and_of_too_many_coins_the_largest_are(alone: World) -> None:
+def test_costly_joins_are_not_made_and_of_too_many_coins_the_largest_are_joined(alone: World) -> None:
     # At 5 satoshi for a byte an input costs 340: a twentieth of 6,800.
     costly = [coin(number, 6_799) for number in range(1, 201)]
     assert isinstance(alone.treasurer.join(costly, WALLET, cap_units=CAP), Wait)

@@ -30,15 +30,15 @@ Start = Callable[..., Rig]
 OURS: Final[Mapping[str, str]] = {
     "test_a_payment_is_credited_once_however_often_its_block_is_read": "it tells blocks that prove what they hold",
     "test_a_reorg_in_the_middle_of_a_scan_is_followed": "it goes over to another branch",
-    "test_what_ripens_is_credited_when_it_is_ripe": "it takes blocks that somebody else has made",
+    "test_a_block_reward_is_credited_when_it_is_mature": "it takes blocks that somebody else has made",
     "test_a_payout_that_a_reorg_takes_out_is_sent_again_and_paid_once": "what it takes back waits again",
-    "test_what_is_stuck_is_offered_more_and_paid_once": "its pool lets the dearer take a place",
-    "test_what_has_no_change_is_offered_more_with_what_other_coins_bring_and_paid_once": "so also with more coins",
-    "test_what_a_thief_made_void_is_signed_anew_and_paid_once_when_the_loss_is_booked": "a block empties its pool",
-    "test_the_books_agree_with_what_the_chain_says_that_our_places_hold": "it tells which coins are unspent",
-    "test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone": "it tells what waiting ones offer",
-    "test_what_still_waits_in_the_pools_is_waited_for_before_anybody_is_paid_again": "it tells what spends a coin",
-    "test_one_that_comes_again_begins_anew": "it begins again without its pool",
+    "test_a_stuck_payout_is_offered_more_and_paid_once": "its pool lets the dearer take a place",
+    "test_a_payout_without_change_is_offered_more_with_other_coins_and_paid_once": "so also with more coins",
+    "test_a_payout_voided_by_a_thief_is_signed_again_after_the_write_off": "a block empties its pool",
+    "test_the_books_agree_with_the_chains_balances": "it tells which coins are unspent",
+    "test_two_of_three_pools_make_a_sighting_soon_and_one_loss_does_not_end_it": "it tells what waiting ones offer",
+    "test_signing_waits_for_lost_transactions_in_the_pools": "it tells what spends a coin",
+    "test_a_sighting_that_returns_begins_again": "it begins again without its pool",
 }
 """What is asked of our own node of bitcoin, and what of it only that shows: the rest is asked of a real one."""
 

@@ -65,7 +65,7 @@ def _deaf() -> None:
     checkpoints.listen(None)
 
 
-def test_two_workers_who_want_the_same_coins_spend_each_once(rig: Rig) -> None:
+def test_two_workers_on_the_same_coins_spend_each_once(rig: Rig) -> None:
     fill(rig, rig.price * 3, rig.price * 3)
     recipient = rig.recipient()
     order = rig.order(recipient)
@@ -138,7 +138,7 @@ def bumped(rig: Rig) -> tuple[str, tuple[str, bytes], str]:
 
 
 @pytest.mark.needs("stall")
-def test_what_has_no_change_is_offered_more_with_what_other_coins_bring_and_paid_once(rig: Rig) -> None:
+def test_a_payout_without_change_is_offered_more_with_other_coins_and_paid_once(rig: Rig) -> None:
     recipient, _, dearer = bumped(rig)
     rig.follow()
 
@@ -216,7 +216,7 @@ def test_nothing_is_joined_while_a_network_is_frozen_or_a_payout_is_due(rig: Rig
     assert rows("SELECT count(*) FROM spends") == [(0,)]
 
 
-def test_what_a_buyer_paid_pays_others_from_where_it_lies(rig: Rig) -> None:
+def test_deposited_coins_pay_out_directly(rig: Rig) -> None:
     mine, recipient = rig.invoice(), rig.recipient()
     rig.pay(stored(mine), rig.price * 3)
     rig.advance(rig.network.maturity)
@@ -237,7 +237,7 @@ def test_what_a_buyer_paid_pays_others_from_where_it_lies(rig: Rig) -> None:
     ) == ()  # fmt: skip
 
 
-def test_what_others_sent_is_spent_once_it_is_mature_and_change_at_once(rig: Rig) -> None:
+def test_foreign_coins_are_spent_once_mature_and_change_at_once(rig: Rig) -> None:
     rig.pay(rig.hot, rig.price * 3)
     for _ in range(rig.network.maturity - 1):
         rig.advance()
@@ -252,7 +252,7 @@ def test_what_others_sent_is_spent_once_it_is_mature_and_change_at_once(rig: Rig
     assert {coin.depth for coin in change} == {1}
 
 
-def test_a_flood_of_small_coins_keeps_nobody_from_being_paid(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_of_small_coins_stops_no_payout(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spending, "COINS_MAX", 3)
     fill(rig, *[rig.price // 100] * 4, rig.price * 3)
     recipient = rig.recipient()
@@ -272,7 +272,7 @@ def test_a_miners_coin_is_spent_when_it_is_ripe(rig: Rig) -> None:
     assert len(spending.free_coins(rig.network, rig.currency)) == 1
 
 
-def test_what_was_spent_and_made_between_the_scan_and_the_tip_is_no_loss(rig: Rig) -> None:
+def test_coins_spent_and_made_above_the_scan_are_no_loss(rig: Rig) -> None:
     fill(rig, rig.price * 3, rig.price * 3)
     rig.order(rig.recipient())
     rig.sign()
@@ -312,7 +312,7 @@ def test_a_thief_who_takes_the_coin_of_a_dearer_offer_alone_buries_nothing(toy: 
 
 
 @pytest.mark.rigs("toycoins")
-def test_what_lost_the_coin_of_a_dearer_offer_is_offered_more_without_it_and_paid_once(toy: CoinsRig) -> None:
+def test_a_payout_that_lost_a_coin_of_its_dearer_offer_is_offered_more_and_paid_once(toy: CoinsRig) -> None:
     recipient, (original, _), dearer = bumped(toy)
     ((txid, vout, units),) = rows("SELECT txid, vout, units FROM coins WHERE held_number = 1")
     thief = toy.stolen(toy.chain.pool.pop(dearer), (txid, vout))
@@ -341,7 +341,7 @@ def test_what_lost_the_coin_of_a_dearer_offer_is_offered_more_without_it_and_pai
 
 
 @pytest.mark.rigs("toycoins")
-def test_a_coin_that_somebody_takes_meanwhile_is_not_signed_for(toy: CoinsRig) -> None:
+def test_a_coin_taken_meanwhile_is_not_signed_for(toy: CoinsRig) -> None:
     wallet = spending.hot_wallet(toy.network)
     intent = Intent(wallet=wallet, pair=None, outputs=(Output(recipient=toy.recipient(), units=1_000),))
     once("watch.priced", lambda: spending.start(context.context(), toy.network, purpose="cold", intent=intent))
@@ -393,7 +393,7 @@ def test_a_coin_that_the_chain_lacks_freezes_the_payouts(toy: CoinsRig) -> None:
 
 
 @pytest.mark.rigs("toycoins")
-def test_a_coin_that_one_provider_alone_tells_of_is_neither_spent_nor_missed(toy: CoinsRig) -> None:
+def test_a_coin_of_one_provider_alone_is_neither_spent_nor_missed(toy: CoinsRig) -> None:
     fill(toy, toy.price, toy.price)
     first = free(toy)[0]
     execute("UPDATE treasury_topups SET doubted_for = 'missing' WHERE txid = %s", (first.txid,))
@@ -407,7 +407,7 @@ def test_a_coin_that_one_provider_alone_tells_of_is_neither_spent_nor_missed(toy
 
 
 @pytest.mark.rigs("toycoins")
-def test_a_chain_that_tells_of_more_than_it_was_asked_for_gives_nobody_anything(toy: CoinsRig) -> None:
+def test_unspent_coin_beyond_our_coins_credits_nothing(toy: CoinsRig) -> None:
     fill(toy, toy.price)
     assert toy.findings() == []
     toy.nodes[0].lies["unspent"] = lambda truth, *_: truth + 1
@@ -469,9 +469,7 @@ def test_what_is_too_much_goes_to_the_cold_address_and_what_payouts_hold_is_not_
 
 
 @pytest.mark.rigs("bitcoind")
-def test_what_no_transaction_brings_at_once_goes_to_the_cold_address_in_parts(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_surplus_goes_to_the_cold_address_in_parts(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     # Room for one coin and its change.
     monkeypatch.setattr(selection, "VBYTES_MAX", 400)
     fill(rig, *[rig.price * 4] * 3)

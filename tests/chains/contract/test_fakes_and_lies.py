@@ -17,7 +17,7 @@ LIES = ["hidden", "cut", "invented", "altered", "stuck"]
 FAILURES = ["silent", "429", "garbage", "wrong chain"]
 
 
-def test_each_fake_deposit_is_credited_as_what_it_is(rig: Rig) -> None:
+def test_each_fake_deposit_credits_its_true_sum(rig: Rig) -> None:
     fakes = rig.fakes()
     invoices = {name: rig.invoice() for name in fakes}
     # One block each, so that none hides behind another.
@@ -82,7 +82,7 @@ def test_a_head_that_no_provider_can_show_holds_up_neither_the_scan_nor_the_sign
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_while_nobody_answers_nothing_moves_and_afterwards_nothing_is_lost(start: Start, failure: str) -> None:
+def test_without_answers_nothing_moves_and_afterwards_nothing_is_lost(start: Start, failure: str) -> None:
     rig = start(2, QUORUM_USD="0")
     mine, before = rig.invoice(), rig.scanned()
     for number in range(2):

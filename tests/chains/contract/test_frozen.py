@@ -22,7 +22,7 @@ RESEND_S = 30
 
 
 @pytest.mark.needs("freeze")
-def test_whom_the_issuer_has_frozen_is_not_paid_and_the_money_comes_back(rich: Rig) -> None:
+def test_a_recipient_frozen_by_the_issuer_is_not_paid_and_the_hold_returns(rich: Rig) -> None:
     frozen, other = rich.recipient(), rich.recipient()
     rich.freeze(frozen)
     kept, paid = rich.order(frozen), rich.order(other)
@@ -42,7 +42,7 @@ def test_whom_the_issuer_has_frozen_is_not_paid_and_the_money_comes_back(rich: R
 
 
 @pytest.mark.needs("freeze")
-def test_who_is_frozen_while_his_payout_waits_for_a_block_gets_it_back_but_for_the_fee(rich: Rig) -> None:
+def test_a_payout_whose_recipient_is_frozen_before_its_block_returns_less_the_fee(rich: Rig) -> None:
     frozen = rich.recipient()
     order = rich.order(frozen)
     before = rich.holding()
@@ -123,7 +123,7 @@ def test_a_sweep_from_an_address_that_was_frozen_under_way_is_tried_no_more_at_a
 
 
 @pytest.mark.needs("freeze")
-def test_what_our_own_wallet_was_refused_in_a_block_is_signed_anew_when_that_is_over(rich: Rig) -> None:
+def test_a_payout_refused_to_our_wallet_is_signed_again_after_the_freeze(rich: Rig) -> None:
     fee_units = 20 * 10 ** rich.catalogue.scale(rich.currency)
     order = rich.order(rich.recipient(), fee_units=fee_units)
     before = rich.holding()

@@ -42,7 +42,7 @@ def pay_order(rig: Rig, of: PayoutRow, txid: str, place: int | None = None) -> t
     )
 
 
-def test_what_lost_rows_paid_finds_its_orders_again_and_each_is_paid_once(rich: Rig) -> None:
+def test_payouts_with_lost_rows_find_their_orders_and_are_paid_once(rich: Rig) -> None:
     people = [rich.recipient() for _ in range(3)]
     # One of them is owed the same twice: each order has a transfer of its own.
     orders = [rich.order(to) for to in (people[0], *people[:2])]
@@ -76,7 +76,7 @@ KILLED_AT = ("spending.signed", "spending.committed", "spending.given", "watch.t
 
 
 @pytest.mark.rigs("ethereum", "tron", "bitcoind")
-def test_a_machine_that_goes_back_as_a_whole_pays_nobody_twice_wherever_its_signer_was_killed(rich: Rig) -> None:
+def test_a_machine_restored_as_a_whole_pays_no_recipient_twice(rich: Rig) -> None:
     """Database and Redis are of one image: nothing but the chain knows what was signed since."""
     people = [rich.recipient() for _ in KILLED_AT]
     orders = [rich.order(to) for to in people]
@@ -166,7 +166,7 @@ def test_a_signer_that_begins_signs_once_the_scan_has_looked_and_stops_while_it_
 
 
 @pytest.mark.claims("window")
-def test_what_the_scan_has_seen_in_a_block_is_not_signed_again_where_all_nodes_forgot_it(
+def test_a_scanned_transaction_is_not_signed_again_if_all_nodes_forget_it(
     rich: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A node that began from a snapshot has none of the outcomes before."""
@@ -188,7 +188,7 @@ def test_what_the_scan_has_seen_in_a_block_is_not_signed_again_where_all_nodes_f
 
 
 @pytest.mark.needs("gather")
-def test_what_lost_rows_brought_home_is_found_again_and_is_nobodys_payment(rich: Rig) -> None:
+def test_a_sweep_with_lost_rows_is_found_again_and_is_no_payment(rich: Rig) -> None:
     """A sweep is no top-up, and gas for it no deposit, whatever their transfers are called."""
     mine = rich.invoice()
     rich.pay(stored(mine), rich.price)
@@ -215,7 +215,7 @@ def test_what_lost_rows_brought_home_is_found_again_and_is_nobodys_payment(rich:
     assert rich.findings() == []
 
 
-def test_what_nobody_asks_for_waits_until_an_operator_names_the_order(rich: Rig) -> None:
+def test_an_unclaimed_departure_waits_for_an_operator(rich: Rig) -> None:
     people = [rich.recipient() for _ in range(2)]
     kept = rich.order(people[0])
     backup = rich.copy()
@@ -245,7 +245,7 @@ def test_what_nobody_asks_for_waits_until_an_operator_names_the_order(rich: Rig)
     assert rich.findings() == []
 
 
-def test_what_is_written_off_leaves_the_books_and_what_was_asked_for_beside_it_is_paid(rich: Rig) -> None:
+def test_a_write_off_leaves_the_books_and_other_orders_are_paid(rich: Rig) -> None:
     people = [rich.recipient() for _ in range(2)]
     kept = rich.order(people[0])
     backup = rich.copy()
@@ -267,7 +267,7 @@ def test_what_is_written_off_leaves_the_books_and_what_was_asked_for_beside_it_i
 
 @pytest.mark.parametrize("back", ["go_back_to", "go_back_unnoticed"])
 @pytest.mark.claims("window")
-def test_what_may_still_come_into_a_block_is_waited_for_before_anybody_is_paid_again(rich: Rig, back: str) -> None:
+def test_signing_waits_until_no_lost_transaction_can_be_included(rich: Rig, back: str) -> None:
     """Nothing that both claim keeps one of two windows out: the scan has caught up, and knows nothing of what waits."""
     to = rich.recipient()
     order = rich.order(to)
@@ -294,7 +294,7 @@ def test_what_may_still_come_into_a_block_is_waited_for_before_anybody_is_paid_a
 
 @pytest.mark.parametrize("back", ["go_back_to", "go_back_unnoticed"])
 @pytest.mark.claims("coins")
-def test_what_still_waits_in_the_pools_is_waited_for_before_anybody_is_paid_again(rich: Rig, back: str) -> None:
+def test_signing_waits_for_lost_transactions_in_the_pools(rich: Rig, back: str) -> None:
     """Coins have no counter: the scan has caught up, but a new signature would take other coins."""
     to = rich.recipient()
     order = rich.order(to)
@@ -321,7 +321,7 @@ def test_what_still_waits_in_the_pools_is_waited_for_before_anybody_is_paid_agai
 
 
 @pytest.mark.rigs("bitcoind")
-def test_what_was_paid_out_of_coins_that_came_in_the_lost_time_is_found_too(rich: Rig) -> None:
+def test_payouts_of_coins_from_the_lost_time_are_found_too(rich: Rig) -> None:
     """The restored pool has the address at which they came, and does not know that anybody was shown it."""
     to, dollars = rich.recipient(), 47
     sum_of = {"amount_units": dollars * whole(rich), "to_units": dollars * whole(rich)}

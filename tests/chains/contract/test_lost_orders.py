@@ -149,7 +149,7 @@ def claims_again(rig: Rig, link: PayoutLinkRow, to: str) -> UUID | None:
 
 
 @pytest.mark.rigs("ethereum", "bitcoind", "tron")
-def test_an_operator_is_shown_what_waits_for_a_block_and_may_have_paid_what_he_cancels(rich: Rig) -> None:
+def test_a_cancellation_shows_waiting_transactions_that_may_have_paid_it(rich: Rig) -> None:
     to = rich.recipient()
     pending = rich.order(to, status="pending")
     backup = rich.copy()

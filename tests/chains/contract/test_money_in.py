@@ -14,7 +14,7 @@ DEPTHS = [1, 16, 128]
 
 
 @pytest.mark.parametrize("each", RIGS, ids=[each.label() for each in RIGS])
-def test_a_rig_lacks_what_it_says_and_no_more(each: type[Rig]) -> None:
+def test_a_rig_lacks_exactly_its_listed_methods(each: type[Rig]) -> None:
     offers = {name for name in OPTIONAL if getattr(each, name) is not getattr(Rig, name)}
     for name, reason in each.lacks.items():
         print(f"{each.label()} lacks {name}: {reason}")  # noqa: T201  the list of what is not asked of it
@@ -24,7 +24,7 @@ def test_a_rig_lacks_what_it_says_and_no_more(each: type[Rig]) -> None:
     assert all(each.lacks.values())
 
 
-def test_what_is_asked_of_our_own_node_is_a_duty() -> None:
+def test_every_test_of_our_own_node_is_a_duty() -> None:
     duties = "".join(file.read_text(encoding="utf-8") for file in Path(__file__).parent.glob("test_*.py"))
     assert [name for name in OURS if f"def {name}(" not in duties] == []
 
@@ -41,7 +41,7 @@ def test_a_payment_is_credited_once_however_often_its_block_is_read(rig: Rig) ->
     assert rig.deposits() == [(payment.txid, "credited", 0)]
 
 
-def test_ranges_that_overlap_tell_the_same_transfers(rig: Rig) -> None:
+def test_overlapping_ranges_return_the_same_transfers(rig: Rig) -> None:
     """The result does not depend on the steps of a scan, or on where a scan begins again."""
     mine, began = rig.invoice(), rig.scanned()
     for _ in range(3):
@@ -79,7 +79,7 @@ def test_nothing_is_credited_before_its_depth(rig: Rig) -> None:
 
 
 @pytest.mark.needs("pay_ripening")
-def test_what_ripens_is_credited_when_it_is_ripe(rig: Rig) -> None:
+def test_a_block_reward_is_credited_when_it_is_mature(rig: Rig) -> None:
     mine = rig.invoice()
     depth = rig.pay_ripening(stored(mine), rig.price)
     rig.advance(depth - 1)
@@ -90,7 +90,7 @@ def test_what_ripens_is_credited_when_it_is_ripe(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_what_a_reorg_takes_is_taken_back_and_what_it_brings_again_counts_once(rig: Rig, depth: int) -> None:
+def test_reorged_deposits_are_taken_back_and_included_again_count_once(rig: Rig, depth: int) -> None:
     mine, other = rig.invoice(), rig.invoice()
     # In this order, for a payer who counts.
     back, gone = rig.pay(stored(other), rig.price), rig.pay(stored(mine), rig.price)
@@ -129,7 +129,7 @@ def test_a_reorg_in_the_middle_of_a_scan_is_followed(rig: Rig, monkeypatch: pyte
 
 @pytest.mark.needs("leave_hole")
 @pytest.mark.parametrize("deeper", [0, 1, 2, 3])
-def test_a_reorg_beside_a_hole_is_followed(rig: Rig, deeper: int) -> None:
+def test_a_reorg_next_to_a_hole_is_followed(rig: Rig, deeper: int) -> None:
     """Whether the fork is above the hole, on it, or below it."""
     mine, other = rig.invoice(), rig.invoice()
     rig.advance(3)

@@ -46,7 +46,7 @@ def test_a_payout_is_paid_once_wherever_its_signer_dies(rich: Rig) -> None:
     assert paid == dict.fromkeys(LABELS, (True, rich.price, "confirmed"))
 
 
-def test_bytes_whose_taking_was_not_told_are_paid_once(rich: Rig) -> None:
+def test_bytes_with_a_lost_answer_are_paid_once(rich: Rig) -> None:
     recipient = rich.recipient()
     order = rich.order(recipient)
     rich.lose_answers()
@@ -62,7 +62,7 @@ def test_bytes_whose_taking_was_not_told_are_paid_once(rich: Rig) -> None:
 
 
 @pytest.mark.needs("stall")
-def test_what_is_stuck_is_offered_more_and_paid_once(rich: Rig) -> None:
+def test_a_stuck_payout_is_offered_more_and_paid_once(rich: Rig) -> None:
     recipient = rich.recipient()
     order = rich.order(recipient)
     rich.sign()
@@ -97,7 +97,7 @@ def test_a_payout_that_a_reorg_takes_out_is_sent_again_and_paid_once(rich: Rig) 
 
 
 @pytest.mark.needs("outlive")
-def test_what_expired_is_signed_anew_only_once_that_is_proved(rich: Rig) -> None:
+def test_an_expired_spend_is_signed_again_only_after_proof(rich: Rig) -> None:
     recipient = rich.recipient()
     order = rich.order(recipient)
     rich.lose_answers()
@@ -147,7 +147,7 @@ def test_a_deposit_is_swept_whole(rich: Rig) -> None:
     assert rich.findings() == []
 
 
-def test_the_books_agree_with_what_the_chain_says_that_our_places_hold(rich: Rig) -> None:
+def test_the_books_agree_with_the_chains_balances(rich: Rig) -> None:
     mine, recipient = rich.invoice(), rich.recipient()
     rich.pay(stored(mine), rich.price)
     rich.advance(rich.network.maturity)

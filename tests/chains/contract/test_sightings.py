@@ -72,7 +72,7 @@ def seen_at() -> datetime:
 
 
 @pytest.mark.needs("offer")
-def test_a_payment_that_everybody_sees_is_shown_before_its_block(rig: Rig) -> None:
+def test_a_payment_that_all_providers_see_is_shown_before_its_block(rig: Rig) -> None:
     """A payment seen as soon keeps its quote, however late its block is; any other counts by the time of its block."""
     mine = rig.invoice()
     paid = rig.pay(stored(mine), rig.price)
@@ -89,7 +89,7 @@ def test_a_payment_that_everybody_sees_is_shown_before_its_block(rig: Rig) -> No
 
 
 @pytest.mark.needs("offer")
-def test_what_waits_is_shown_and_credits_nothing(rig: Rig) -> None:
+def test_a_sighting_is_shown_and_credits_nothing(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
     rig.look()
@@ -110,7 +110,7 @@ def test_what_waits_is_shown_and_credits_nothing(rig: Rig) -> None:
 
 
 @pytest.mark.needs("offer")
-def test_what_was_seen_in_time_is_paid_at_its_quote_however_late_its_block_is(rig: Rig) -> None:
+def test_a_payment_seen_in_time_keeps_its_quote_however_late_its_block(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
     rig.look()
@@ -175,7 +175,7 @@ def test_one_that_vanishes_is_forgotten(rig: Rig) -> None:
 
 
 @pytest.mark.needs("offer")
-def test_one_that_comes_again_begins_anew(rig: Rig) -> None:
+def test_a_sighting_that_returns_begins_again(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
     rig.look()
@@ -194,7 +194,7 @@ def test_one_that_comes_again_begins_anew(rig: Rig) -> None:
 
 
 @pytest.mark.needs("offer")
-def test_what_is_lost_to_a_block_keeps_its_moment_until_the_scan_has_seen_it(rig: Rig) -> None:
+def test_a_mined_sighting_keeps_its_time_until_the_scan_sees_it(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
     rig.look()
@@ -211,7 +211,7 @@ def test_what_is_lost_to_a_block_keeps_its_moment_until_the_scan_has_seen_it(rig
 
 
 @pytest.mark.needs("offer")
-def test_what_is_lost_to_a_block_is_soon_until_the_scan_has_seen_it(rig: Rig) -> None:
+def test_a_mined_sighting_is_soon_until_the_scan_sees_it(rig: Rig) -> None:
     mine = rig.invoice()
     paid = rig.offer(stored(mine), rig.price)
     rig.look()
@@ -242,7 +242,7 @@ def test_a_reorg_gives_it_back_to_those_that_wait(rig: Rig) -> None:
 
 
 @pytest.mark.rigs("bitcoind")
-def test_what_was_seen_under_an_id_and_mined_under_another_is_credited_once(rig: Rig) -> None:
+def test_a_payment_mined_under_another_id_is_credited_once(rig: Rig) -> None:
     """Of a signature of the older kind everybody can make another that is as good: it changes the id, not the money."""
     assert isinstance(rig, BitcoinRig)
     mine = rig.invoice()
@@ -281,7 +281,7 @@ def test_too_low_a_fee_holds_no_quote_and_gives_no_moment(rig: Rig) -> None:
 
 
 @pytest.mark.needs("offer")
-def test_what_was_made_after_the_quote_ran_out_holds_it_no_more(rig: Rig) -> None:
+def test_a_payment_made_after_the_quote_does_not_hold_it(rig: Rig) -> None:
     """Whether or not another one was made by then."""
     mine = rig.invoice()
     know_rates()
@@ -311,7 +311,7 @@ def test_a_payment_is_waited_for_a_day_and_no_longer(rig: Rig) -> None:
 
 
 @pytest.mark.needs("offer", "pretend")
-def test_what_one_provider_invents_keeps_an_invoice_open_and_nothing_else(start: Start) -> None:
+def test_an_invented_sighting_only_keeps_an_invoice_open(start: Start) -> None:
     rig = start(3)
     endpoint(rig.shop)
     mine = rig.invoice()
@@ -327,7 +327,7 @@ def test_what_one_provider_invents_keeps_an_invoice_open_and_nothing_else(start:
 
 
 @pytest.mark.needs("offer")
-def test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone(start: Start) -> None:
+def test_two_of_three_pools_make_a_sighting_soon_and_one_loss_does_not_end_it(start: Start) -> None:
     rig = start(3)
     mine = rig.invoice()
     rig.offer(stored(mine), rig.price)
@@ -349,7 +349,7 @@ def test_what_two_of_three_have_is_soon_and_what_one_lost_is_not_gone(start: Sta
 
 
 @pytest.mark.needs("offer")
-def test_what_nobody_shows_holds_no_quote_though_one_provider_cannot_be_asked(start: Start) -> None:
+def test_a_vanished_sighting_holds_no_quote_while_one_provider_is_down(start: Start) -> None:
     """A buyer who takes a payment back cannot keep its price, even while a provider is down."""
     rig = start(3)
     mine = rig.invoice()
@@ -402,7 +402,7 @@ def test_a_step_that_dies_has_written_nothing_and_the_next_does(rig: Rig, monkey
 
 
 @pytest.mark.needs("offer")
-def test_what_comes_to_the_gateway_itself_or_with_its_keys_is_no_sighting(rig: Rig) -> None:
+def test_a_transfer_to_or_from_the_gateway_itself_is_no_sighting(rig: Rig) -> None:
     rig.enrich()
     ours = rig.offer(stored(rig.invoice()), rig.price)
     execute("INSERT INTO stranger_spends (network, txid) VALUES (%s, %s)", (rig.code, ours.txid))

@@ -51,7 +51,7 @@ def robbed(rig: Rig) -> tuple[str, PayoutRow, bool]:
     return recipient, order, is_void
 
 
-def test_a_thief_with_our_key_stops_the_signing_and_makes_nobody_be_paid_twice(rich: Rig) -> None:
+def test_a_theft_stops_the_signing_and_pays_no_recipient_twice(rich: Rig) -> None:
     recipient, order, is_void = robbed(rich)
     other = rich.recipient()
     later = rich.order(other)
@@ -67,7 +67,7 @@ def test_a_thief_with_our_key_stops_the_signing_and_makes_nobody_be_paid_twice(r
 
 
 @pytest.mark.needs("write_off")
-def test_what_a_thief_made_void_is_signed_anew_and_paid_once_when_the_loss_is_booked(rich: Rig) -> None:
+def test_a_payout_voided_by_a_thief_is_signed_again_after_the_write_off(rich: Rig) -> None:
     recipient, order, is_void = robbed(rich)
     if traits_of(rich.network).claim == "counter":
         reader, tip = cast("CounterReader", rich.reader), rich.tip()
@@ -127,7 +127,7 @@ def test_a_theft_that_one_of_three_makes_up_stops_nobody_for_good_and_one_of_two
 
 
 @pytest.mark.rigs("tron")
-def test_what_a_thief_does_with_our_key_that_moves_no_coin_is_known_and_can_be_written_off(rich: Rig) -> None:
+def test_a_thiefs_transaction_without_coin_is_known_and_can_be_written_off(rich: Rig) -> None:
     """Staking, permissions, other tokens: the chain takes a fee, and an operator has to say that he has looked."""
     cast("TronRig", rich).move_namesake()
     rich.catch_up()

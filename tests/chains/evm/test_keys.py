@@ -24,7 +24,7 @@ def deposit(ordinal: int) -> KeyRef:
 
 
 @pytest.mark.parametrize("key", [HOT_KEY, deposit(0), deposit(12345)])
-def test_whoever_recovers_the_signer_finds_the_address(key: KeyRef) -> None:
+def test_the_recovered_signer_is_the_address(key: KeyRef) -> None:
     signed = DERIVER.keyring().sign(key, MESSAGE)
 
     found = account()._recover_hash(MESSAGE, signature=signed[:64] + bytes([signed[64] + 27]))
@@ -67,7 +67,7 @@ def test_an_address_that_is_not_the_keys_gets_no_signature(key: KeyRef) -> None:
 
 
 @pytest.mark.parametrize("message", [b"", MESSAGE[1:], MESSAGE + b"x"])
-def test_what_is_no_hash_is_not_signed(message: bytes) -> None:
+def test_only_a_hash_is_signed(message: bytes) -> None:
     with pytest.raises(ValueError, match="32 bytes"):
         DERIVER.keyring().sign(HOT_KEY, message)
 

@@ -52,7 +52,7 @@ def test_a_number_that_no_row_can_hold_is_refused(
         ask(node)
 
 
-def test_a_final_height_that_no_row_can_hold_is_none(node: JsonRpcNode) -> None:
+def test_a_final_height_beyond_the_rows_range_is_refused(node: JsonRpcNode) -> None:
     header = dict.fromkeys(("hash", "parentHash"), HASH) | {"number": FAR, "timestamp": "0x1"}
     node.answers["eth_getBlockByNumber"] = lambda *_: header
     assert reader(node).final_height() is None

@@ -55,7 +55,7 @@ def test_the_header_is_the_chains(chain: Chain) -> None:
     assert chain.reader.head() == height
 
 
-def test_a_block_that_is_not_there_yet_is_none(chain: Chain) -> None:
+def test_a_future_block_is_none_yet(chain: Chain) -> None:
     above = chain.node.height() + 1
 
     assert chain.reader.block(above) is None
@@ -73,7 +73,7 @@ def test_the_matcher_is_asked_once_with_every_recipient(chain: Chain) -> None:
     assert asked == [{OURS, THEIRS, FORGER}]
 
 
-def test_an_empty_block_asks_nobody(chain: Chain) -> None:
+def test_an_empty_block_needs_no_query(chain: Chain) -> None:
     def refuse(_: object) -> set[str]:
         raise AssertionError
 
@@ -170,7 +170,7 @@ def test_zero_value_transfers_pay_nothing(chain: Chain) -> None:
     assert chain.found() == []
 
 
-def test_creating_a_contract_pays_nobody(chain: Chain) -> None:
+def test_creating_a_contract_pays_nothing(chain: Chain) -> None:
     chain.node.send(None, value=ETHER, data="0x00")
 
     assert chain.found() == []
@@ -198,7 +198,7 @@ def test_coin_passed_on_and_reverted_pays_nothing(chain: Chain) -> None:
     # Of a token that keeps a fee the collector's share is the transaction's first log.
     [("token_no_return", "0", 5_000_000), ("token_fee", "1", 4_950_000)],
 )
-def test_an_odd_token_pays_what_arrived(chain: Chain, code: str, ordinal: str, units: int) -> None:
+def test_an_odd_token_credits_the_sum_that_arrived(chain: Chain, code: str, ordinal: str, units: int) -> None:
     install_token(chain.node.rpc, chain.pair("USDT"), balances={BUYER: 10**12}, code=code)
     chain.pay("USDT", 5_000_000)
 
@@ -296,7 +296,7 @@ def test_a_transaction_included_again_elsewhere_keeps_its_ordinal(chain: Chain) 
     assert [(found.txid, found.ordinal) for found in second.transfers] == [(txid, "0")]
 
 
-def test_a_node_that_cannot_tell_finality_says_so(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_without_finality_reports_it(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = RpcError("eth_getBlockByNumber", -32602, "unknown block tag")
     monkeypatch.setattr(chain.reader._providers, "everyone", lambda *_asked, **_how: [refusal])
 

@@ -87,7 +87,7 @@ def test_all_nodes_are_asked_before_the_first_has_answered(three: tuple[JsonRpcN
     assert QUESTIONS[question](of(three)) == ANSWERS[question]
 
 
-def test_answers_stand_in_the_operators_order(three: tuple[JsonRpcNode, ...]) -> None:
+def test_answers_are_in_the_operators_order(three: tuple[JsonRpcNode, ...]) -> None:
     """The first node answers after the others have."""
     told = threading.Semaphore(0)
 
@@ -108,14 +108,14 @@ def test_answers_stand_in_the_operators_order(three: tuple[JsonRpcNode, ...]) ->
     assert ask(of(three)) == ["0x1", "0x2", "0x3"]
 
 
-def test_a_failure_stands_in_its_node_s_place_and_the_others_are_heard(three: tuple[JsonRpcNode, ...]) -> None:
+def test_a_failure_takes_its_nodes_place_and_the_others_count(three: tuple[JsonRpcNode, ...]) -> None:
     three[0].answers["eth_blockNumber"] = Raw(status=500)
     failed, *told = of(three).everyone(lambda node: node.call("eth_blockNumber", [], str))
     assert isinstance(failed, ProviderError)
     assert told == ["0x64", "0x64"]
 
 
-def test_a_mistake_of_ours_in_another_thread_is_the_caller_s(three: tuple[JsonRpcNode, ...]) -> None:
+def test_our_error_in_another_thread_is_raised_to_the_caller(three: tuple[JsonRpcNode, ...]) -> None:
     caller, mistakes = threading.current_thread(), iter([LookupError()])
 
     def mistaken(_node: object) -> str:
@@ -348,7 +348,7 @@ def test_a_node_that_has_not_answered_yet_is_slow_already(three: tuple[JsonRpcNo
     assert nodes._nodes[0].usage._under_way == {}
 
 
-def test_who_is_not_known_to_be_slow_is_waited_for_until_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_is_waited_for_until_it_is_known_to_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of three decide; the third answers once it was asked whether it is slow."""
     asked, over = threading.Event(), threading.Event()
 

@@ -218,7 +218,7 @@ def test_a_node_that_is_down_does_not_show_its_key() -> None:
     assert caught.value.__suppress_context__
 
 
-def test_what_opens_a_node_is_sent_with_every_request_and_nothing_of_it_in_the_address() -> None:
+def test_a_nodes_password_is_sent_with_every_request_and_not_in_its_url() -> None:
     with JsonRpcNode({"eth_method": "0x1"}) as node:
         opened = node.url.replace("://", "://us%40er:p%2Cass@") + "#X-Api-Key=a%20key/"
         for _ in range(2):
@@ -249,7 +249,7 @@ def test_a_short_password_leaves_the_words_of_a_refusal_as_they_are() -> None:
     ],
     ids=repr,
 )
-def test_no_error_shows_what_opens_a_node(answer: Answer) -> None:
+def test_no_error_shows_a_nodes_key(answer: Answer) -> None:
     with JsonRpcNode({"eth_method": answer}) as node:
         opened = node.url.replace("://", "://user:bluebicycle@") + "#X-Api-Key=greentractor"
         with pytest.raises(ProviderError) as caught:
@@ -296,7 +296,7 @@ def test_many_questions_are_answered_in_their_order_whatever_order_they_come_in(
     assert batch(lambda number: 10 * number) == [0, 10, 20]
 
 
-def test_what_is_refused_or_not_there_stands_in_its_place() -> None:
+def test_refused_and_missing_answers_keep_their_place() -> None:
     first, second, third = batch(lambda number: (7, None, Refusal(-5, "unknown"))[number])
 
     assert (first, second) == (7, None)
@@ -310,7 +310,7 @@ def test_no_question_is_no_request() -> None:
         assert node.asked == []
 
 
-def test_more_than_may_be_asked_at_once_is_a_mistake_of_ours() -> None:
+def test_too_large_a_batch_is_our_error() -> None:
     with pytest.raises(ValueError, match="101 questions"):
         batch(0, count=101)
 
@@ -328,7 +328,7 @@ def test_more_than_may_be_asked_at_once_is_a_mistake_of_ours() -> None:
         b'[{"id": 1}, {"id": 2, "result": 1}]',
     ],
 )
-def test_answers_that_are_not_one_for_each_question_are_none(body: bytes) -> None:
+def test_a_batch_without_one_answer_for_each_query_is_refused(body: bytes) -> None:
     class Wrong(JsonRpcNode):
         def answer_all(self, requests: object) -> Raw:
             del requests

@@ -68,7 +68,7 @@ def test_the_next_node_answers_for_one_that_fails(second: JsonRpcNode, failure: 
         assert head(providers(first.url, second.url)) == "0x2"
 
 
-def test_who_answered_is_known_and_another_one_is_asked(second: JsonRpcNode) -> None:
+def test_the_answering_node_is_known_and_another_can_be_asked(second: JsonRpcNode) -> None:
     with answering("0x1") as first:
         both = providers(first.url, second.url)
         assert both.answered_by == ""
@@ -138,7 +138,7 @@ def test_resting_nodes_are_asked_when_no_other_is_left() -> None:
         assert head(nodes) == "0x1"
 
 
-def test_null_is_an_answer_and_asks_nobody_else(second: JsonRpcNode) -> None:
+def test_null_is_an_answer_and_asks_no_other_node(second: JsonRpcNode) -> None:
     with answering(None) as first:
         assert providers(first.url, second.url).call_or_none("eth_blockNumber", [], str) is None
     assert second.asked == []
@@ -232,7 +232,7 @@ def test_a_block_or_two_behind_is_not_behind() -> None:
         assert providers(late.url, current.url).head() == 98
 
 
-def test_one_of_three_that_makes_its_head_up_leads_nobody() -> None:
+def test_an_invented_head_of_one_of_three_is_not_followed() -> None:
     with answering("0x63") as first, answering("0x64") as second, answering("0xffffff") as boaster:
         nodes = providers(first.url, second.url, boaster.url)
         assert nodes.head() == 99
@@ -296,7 +296,7 @@ def test_a_measure_of_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
     assert not slow.is_slow(Kind.HEAD, [fast])
 
 
-def test_a_failure_that_comes_at_once_makes_nobody_slow() -> None:
+def test_an_immediate_failure_makes_no_node_slow() -> None:
     with answering(Raw(status=502)) as broken, answering("0x2") as honest:
         nodes = providers(broken.url, honest.url)
         head(nodes)
@@ -381,7 +381,7 @@ def test_the_same_address_with_another_key_is_one_provider() -> None:
         assert "X-Api-Key" not in node.headers
 
 
-def test_a_minority_has_to_rest_and_a_tie_blames_nobody() -> None:
+def test_a_minority_rests_and_a_tie_blames_no_node() -> None:
     with answering("0x1") as first, answering("0x2") as second, answering("0x2") as third:
         three = providers(first.url, second.url, third.url)
         assert three.compare(lambda rpc: rpc.call("eth_blockNumber", [], str), "0x2") == (2, 1)
@@ -392,7 +392,7 @@ def test_a_minority_has_to_rest_and_a_tie_blames_nobody() -> None:
         assert [node.rests_until for node in two._nodes] == [0.0, 0.0]
 
 
-def test_where_each_tells_another_block_nobody_is_a_majority() -> None:
+def test_if_each_node_has_another_block_no_majority_exists() -> None:
     """The first has the expected block, which may be a replaced one: the others are no liars, and no majority."""
     with answering("0x1") as first, answering("0x2") as second, answering("0x3") as third:
         three = providers(first.url, second.url, third.url)
@@ -420,7 +420,7 @@ def test_who_makes_its_head_up_silences_nobody_but_who_is_stuck_has_no_voice() -
         assert compared("0x65") == (1, 1), "it moves again"
 
 
-def test_who_contradicts_itself_rests_by_name_and_the_next_is_asked() -> None:
+def test_a_node_that_contradicts_itself_rests_and_the_next_is_asked() -> None:
     def strict(rpc: JsonRpc) -> str:
         told = rpc.call("eth_blockNumber", [], str)
         if told == "0x1":
@@ -527,7 +527,7 @@ def test_every_node_says_which_chain_it_serves_in_the_operators_order() -> None:
     assert isinstance(told[1], ProviderError)
 
 
-def test_what_is_put_to_each_node_is_answered_in_the_operators_order() -> None:
+def test_a_query_to_each_node_is_answered_in_the_operators_order() -> None:
     with answering("0x1", chain_id="0x38") as wrong, answering("0x2") as right, answering(Raw(status=429)) as barred:
         nodes = providers(wrong.url, barred.url, right.url)
         head(nodes)

@@ -69,7 +69,7 @@ def made(network: str, providers: Asked) -> NodesReader[Any]:
         ("bitcoin", [ProviderError()]),
     ],
 )
-def test_a_block_is_read_again_by_whoever_did_not_tell_it(network: str, answers: list[Exception]) -> None:
+def test_a_block_is_read_again_from_another_node(network: str, answers: list[Exception]) -> None:
     asked = Asked(*answers)
     with pytest.raises(ProviderError):
         cast("Any", made(network, asked)).reread(8, NOBODY, but_by="first")
@@ -80,7 +80,7 @@ def test_a_block_is_read_again_by_whoever_did_not_tell_it(network: str, answers:
     ("network", "head", "answer"),
     [("ethereum", 8, SCAN), ("ethereum", 100, [SCAN]), ("tron", 8, SCAN), ("bitcoin", 8, [SCAN])],
 )
-def test_a_scan_notes_who_told_it(network: str, head: int, answer: object) -> None:
+def test_a_scan_notes_its_provider(network: str, head: int, answer: object) -> None:
     (scan,) = cast("Any", made(network, Asked(answer))).scan(7, head, NOBODY)
     assert scan.read_by == "first"
 
@@ -195,7 +195,7 @@ def test_a_head_whose_block_another_node_shows_is_believed(both: tuple[Node, Nod
     assert reader.head() == 101
 
 
-def test_who_is_ahead_of_one_that_stands_still_is_believed(both: tuple[Node, Node, EvmReader]) -> None:
+def test_a_node_ahead_of_a_stuck_one_is_believed(both: tuple[Node, Node, EvmReader]) -> None:
     first, second, reader = both
     first.says(180, has=180)
     assert reader.head() == 180
@@ -245,7 +245,7 @@ def test_who_spoils_a_header_that_another_proves_makes_no_shape_known(both: tupl
         reader.block(50)
 
 
-def test_headers_without_their_hash_are_believed_where_two_tell_the_same(both: tuple[Node, Node, EvmReader]) -> None:
+def test_headers_without_their_hash_are_believed_if_two_nodes_agree(both: tuple[Node, Node, EvmReader]) -> None:
     first, second, reader = both
     first.answers["eth_getBlockByNumber"] = told(timestamp="0x9")
     second.answers["eth_getBlockByNumber"] = told(timestamp="0x8")
@@ -272,7 +272,7 @@ def test_headers_without_their_hash_are_believed_where_two_tell_the_same(both: t
     ids=["nothing expected", "ours", "a chain of its own", "two minds", "no parent", "replaced meanwhile"],
 )
 @pytest.mark.parametrize("network", ["ethereum", "tron", "bitcoin"])
-def test_a_block_stands_upon_the_block_that_its_own_node_has_below_it(
+def test_a_blocks_parent_comes_from_its_own_node(
     monkeypatch: pytest.MonkeyPatch, network: str, upon: str, hashes: dict[int, str], refused: type[Exception] | None
 ) -> None:
     reader = made(network, Asked())

@@ -41,7 +41,7 @@ def test_a_refusal_is_no_answer_though_every_field_may_be_left_out(field: str) -
         ask({field: "no such thing"})
 
 
-def test_a_refusal_does_not_repeat_what_opens_the_node() -> None:
+def test_a_refusal_does_not_repeat_the_nodes_key() -> None:
     with RestPeer({"wallet/head": {"Error": "no such key: bluebicycle"}}) as peer:
         node = RestNode(peer.url + "#X-Api-Key=bluebicycle", timeout_s=5)
         with pytest.raises(RestError) as caught:

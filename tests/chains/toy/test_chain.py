@@ -103,7 +103,7 @@ def test_nothing_is_spent_that_is_not_there_or_by_another_key(claim: Claim) -> N
 
 @pytest.mark.parametrize("claim", CLAIMS)
 @pytest.mark.parametrize("keeps", [True, False])
-def test_a_reorg_takes_back_and_includes_anew(claim: Claim, *, keeps: bool) -> None:
+def test_a_reorg_removes_and_includes_again(claim: Claim, *, keeps: bool) -> None:
     chain, key = rich(claim)
     tx = paid(chain, key)
     chain.send(tx.raw)

@@ -105,7 +105,7 @@ def test_it_succeeded_only_where_block_and_outcome_say_so(
     ],
     ids=["no outcome", "another outcome", "another's", "a fee below nothing", "another block", "no block"],
 )
-def test_an_outcome_that_contradicts_itself_tells_nothing(chain: World, twist: Twist) -> None:
+def test_an_outcome_that_contradicts_itself_proves_nothing(chain: World, twist: Twist) -> None:
     draft, attempt = paid(chain)
 
     with twisted(chain, gettransactioninfobyid=twist) as told, pytest.raises(ProviderError):
@@ -137,7 +137,7 @@ def _log(sender: str, to: str, units: int) -> dict[str, Any]:
     ],
     ids=["nothing", "not ours", "a fee", "to another", "twice", "something came"],
 )
-def test_what_a_token_moved_its_logs_tell(
+def test_a_tokens_movement_is_read_from_its_logs(
     chain: World, logs: list[tuple[str, str, int]], effect: str, left: int, arrived: int
 ) -> None:
     draft, attempt = paid(chain)

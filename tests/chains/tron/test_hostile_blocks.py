@@ -52,7 +52,7 @@ def test_trx_of_a_call_or_of_a_contract_s_end_is_ours_however_its_node_writes_th
         b"",
     ],
 )
-def test_what_was_staked_for_our_address_is_no_trx_of_ours(chain: World, note: bytes) -> None:
+def test_a_stake_for_our_address_credits_no_trx(chain: World, note: bytes) -> None:
     """Nodes show a stake like a transfer; otherwise a staker would pay with TRX that it keeps."""
     height = passed_on(chain)
 
@@ -167,7 +167,7 @@ def _changed(change: Callable[[dict[str, Any]], object]) -> Twist:
     ],
     ids=["a fee below nothing", "a fee of no chain's", "half a fee", "all there is", "0x", "a short id", "nothing"],
 )
-def test_what_no_chain_tells_is_a_provider_s_fault(
+def test_an_impossible_answer_is_a_providers_fault(
     chain: World, path: str, change: Callable[[dict[str, Any]], object]
 ) -> None:
     chain.tron.send(chain.tron.token(OURS.address, TRX))

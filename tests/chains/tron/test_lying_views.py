@@ -60,7 +60,7 @@ def _parameter(name: str, value: object) -> Twist:
         ("wallet/getaccount", lambda told: told | {"address": "41" + BUYER.raw.hex()}),
     ],
 )
-def test_what_no_chain_tells_is_nobody_s_word(chain: World, path: str, lie: Twist) -> None:
+def test_an_impossible_answer_does_not_count(chain: World, path: str, lie: Twist) -> None:
     intent = payment(1, pair=USDT_PAIR)
     with one_of(1, chain, path, lie) as alone, pytest.raises(ProviderError):
         alone.drafted(intent)
@@ -160,7 +160,7 @@ def test_of_two_the_end_is_the_earlier_one_s(chain: World) -> None:
     assert claim.ends_at == honest.ends_at
 
 
-def test_what_one_provider_proves_has_left_whatever_the_others_hide(chain: World) -> None:
+def test_a_departure_proved_by_one_provider_counts_though_others_hide_it(chain: World) -> None:
     draft, attempt = chain.signed(payment(1))
     chain.spender.send(attempt.raw)
     chain.tron.mine()
@@ -177,7 +177,7 @@ def test_what_one_provider_proves_has_left_whatever_the_others_hide(chain: World
         alone.reader.departure(attempt.txid, block)
 
 
-def test_final_is_what_the_lower_of_two_and_the_middle_of_three_call_final(chain: World) -> None:
+def test_finality_is_the_lower_of_two_and_the_median_of_three(chain: World) -> None:
     solid = chain.tron.chain.solid_height()
 
     def other(height: int) -> Twist:
@@ -197,14 +197,14 @@ def _a_contract(told: Any) -> object:
     return told | {"type": "Contract"}
 
 
-def test_what_most_refuse_is_refused_whatever_one_says(chain: World) -> None:
+def test_a_majoritys_refusal_counts_against_one_provider(chain: World) -> None:
     with one_of(3, chain, "wallet/getaccount", _no_contract) as three, pytest.raises(SpendRefusedError):
         three.drafted(payment(1, to=USDT))
     with one_of(3, chain, "wallet/getaccount", _a_contract) as three:
         three.drafted(payment(1))
 
 
-def test_one_who_refuses_while_the_other_is_silent_fails_no_payout(chain: World) -> None:
+def test_one_refusal_while_the_other_is_silent_fails_no_payout(chain: World) -> None:
     with pytest.raises(ProviderError, match="one provider alone refuses"):
         world(chain.tron, [chain.tron.url, SILENT]).drafted(payment(1, to=USDT))
 
@@ -217,7 +217,7 @@ def test_a_transaction_is_looked_for_where_most_have_it(chain: World) -> None:
         assert three.reader.locate(txid) == height
 
 
-def test_what_two_lack_was_never_there_and_what_one_lacks_nobody_knows(chain: World) -> None:
+def test_a_departure_that_two_lack_is_missing_and_that_one_lacks_is_unknown(chain: World) -> None:
     chain.tron.mine()
     block = chain.scan().block
 

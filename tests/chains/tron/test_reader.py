@@ -16,7 +16,7 @@ from tests.chains.tron.world import HOT_KEY, OURS, PAIRS, THEIRS, USDT_PAIR, Wor
 from tests.peers.tron import BUYER, FORWARDER, TRX, USDT
 
 
-def test_trx_and_tokens_are_found_with_who_sent_them(chain: World) -> None:
+def test_trx_and_tokens_are_found_with_their_sender(chain: World) -> None:
     paid = chain.tron.send(chain.tron.transfer(OURS.address, 3 * TRX))
     moved = chain.tron.send(chain.tron.token(OURS.address, 5 * TRX))
     chain.tron.send(chain.tron.transfer(THEIRS, TRX))
@@ -50,7 +50,7 @@ def test_a_look_alike_a_failure_and_a_namesake_count_for_nothing(chain: World) -
     assert chain.found() == []
 
 
-def test_a_block_that_is_not_there_is_none(chain: World) -> None:
+def test_a_missing_block_is_none(chain: World) -> None:
     height = chain.tron.chain.head.height
 
     assert chain.reader.block(height + 1) is None
@@ -164,7 +164,7 @@ def test_a_number_that_its_id_does_not_bear_is_refused(chain: World) -> None:
     ],
     ids=["reverted", "failed", "rejected", "another token"],
 )
-def test_what_a_contract_did_not_pass_on_counts_for_nothing(chain: World, twist: Twist) -> None:
+def test_a_rejected_internal_transfer_counts_for_nothing(chain: World, twist: Twist) -> None:
     chain.tron.act("code", address=FORWARDER, code="forwarder")
     chain.tron.send(chain.tron.called(FORWARDER, "forward(address)", OURS.address, units=4 * TRX))
     height = chain.tron.mine()
@@ -180,7 +180,7 @@ def recorded(transfer: Transfer, height: int, block_hash: str, units: int = 0) -
     )  # fmt: skip
 
 
-def test_a_deposit_is_told_anew_by_its_block(chain: World) -> None:
+def test_a_deposit_is_read_again_by_its_block(chain: World) -> None:
     chain.tron.send(chain.tron.token(OURS.address, 5 * TRX))
     chain.tron.mine()
     scan = chain.scan()
@@ -233,7 +233,7 @@ def test_balances_of_a_chain_that_goes_on_are_nobodys(chain: World) -> None:
         hasty.reader.snapshot(PLACES, height=1, block_hash="any")
 
 
-def test_two_witnesses_have_to_tell_the_same_of_one_block(chain: World) -> None:
+def test_two_witnesses_have_to_agree_on_one_block(chain: World) -> None:
     def richer(told: Any) -> Any:
         return told | {"balance": 1}
 
@@ -275,7 +275,7 @@ def test_a_node_that_keeps_no_outcomes_is_found_out(chain: World) -> None:
         assert list(forgetful.reader.lacking()) == [[]]
 
 
-def test_what_left_without_a_row_is_told_whole(chain: World) -> None:
+def test_a_departure_without_a_row_is_read_whole(chain: World) -> None:
     for pair, units in ((None, 2 * TRX), (USDT_PAIR, 3 * TRX)):
         draft, attempt = chain.signed(payment(units, pair=pair))
         chain.spender.send(attempt.raw)
@@ -295,7 +295,7 @@ def test_what_left_without_a_row_is_told_whole(chain: World) -> None:
             chain.reader.departure("00" * 32, block)
 
 
-def test_a_call_that_is_no_transfer_is_told_as_none(chain: World) -> None:
+def test_a_call_without_a_transfer_returns_none(chain: World) -> None:
     txid = chain.tron.send(chain.tron.called(USDT, "approve(address,uint256)", THEIRS, 1))
     chain.tron.mine()
 
@@ -305,7 +305,7 @@ def test_a_call_that_is_no_transfer_is_told_as_none(chain: World) -> None:
     assert (found.is_transfer, found.pair, found.outputs[0].recipient) == (False, None, USDT)
 
 
-def test_a_signature_of_somebody_else_proves_nothing(chain: World) -> None:
+def test_another_signers_signature_proves_nothing(chain: World) -> None:
     txid = chain.tron.send(chain.tron.transfer(THEIRS, TRX))
     height = chain.tron.mine()
 

@@ -37,7 +37,7 @@ def sent(answer: dict[str, object]) -> Sending:
         ({"code": INVALID, "message": "not enough energy"}, Sending.UNFUNDED),
     ],
 )
-def test_a_code_means_what_the_table_says(answer: dict[str, object], meaning: Sending) -> None:
+def test_a_code_has_the_tables_meaning(answer: dict[str, object], meaning: Sending) -> None:
     assert sent(answer) is meaning
 
 
@@ -51,6 +51,6 @@ def test_a_code_means_what_the_table_says(answer: dict[str, object], meaning: Se
         *({"code": code} for code in UNKNOWN),
     ],
 )
-def test_of_whatever_stands_not_there_nothing_is_known(answer: dict[str, object]) -> None:
+def test_a_code_outside_the_table_leaves_the_fate_unknown(answer: dict[str, object]) -> None:
     with pytest.raises(ProviderError):
         sent(answer)

@@ -110,7 +110,7 @@ def test_a_spend_is_dead_when_what_is_irreversible_is_past_its_end_and_not_befor
     assert chain.spender.send(attempt.raw) is Sending.EXPIRED
 
 
-def test_what_was_included_in_time_is_never_dead(chain: World) -> None:
+def test_a_spend_included_in_time_is_never_dead(chain: World) -> None:
     draft, attempt = chain.signed(payment(1))
     chain.spender.send(attempt.raw)
     chain.tron.mine()
@@ -120,14 +120,14 @@ def test_what_was_included_in_time_is_never_dead(chain: World) -> None:
     assert chain.spender.fate(case(draft, attempt)).is_success
 
 
-def test_what_would_revert_is_refused_before_it_is_signed(chain: World) -> None:
+def test_a_spend_that_would_revert_is_refused_before_signing(chain: World) -> None:
     with pytest.raises(SpendRefusedError, match="own contract"):
         chain.drafted(payment(1, pair=USDT_PAIR, to=USDT))
     with pytest.raises(SpendRefusedError, match="takes no TRX"):
         chain.drafted(payment(1, to=USDT))
 
 
-def test_who_has_too_little_waits(chain: World) -> None:
+def test_a_payout_beyond_the_balance_waits(chain: World) -> None:
     with pytest.raises(InsufficientCoinError, match="units of the token"):
         chain.drafted(payment(5_001 * TRX, pair=USDT_PAIR))
     with pytest.raises(InsufficientCoinError, match="units of the token"):
@@ -136,7 +136,7 @@ def test_who_has_too_little_waits(chain: World) -> None:
         chain.drafted(payment(10_000 * TRX))
 
 
-def test_what_is_promised_to_others_is_not_there(chain: World) -> None:
+def test_coin_promised_to_other_payouts_does_not_count(chain: World) -> None:
     assert chain.drafted(payment(5_000 * TRX, pair=USDT_PAIR))
     with pytest.raises(InsufficientCoinError, match="units of USDT"):
         chain.drafted(payment(5_000 * TRX, pair=USDT_PAIR), USDT=1)
@@ -152,7 +152,7 @@ def test_above_the_cap_nothing_is_offered(chain: World) -> None:
         chain.drafted(payment(1, pair=USDT_PAIR), cap=draft.offer.ceiling_units - 1)
 
 
-def test_a_burnt_fee_is_told_where_energy_ran_out(chain: World) -> None:
+def test_a_fee_burnt_without_effect_is_reported(chain: World) -> None:
     draft = chain.drafted(payment(1, pair=USDT_PAIR))
     short = replace(draft, offer=replace(draft.offer, terms={**draft.offer.terms, "fee_limit": TRX}))
     attempt = chain.spender.sign(short, counter=None, keys=KEYRING)
@@ -204,7 +204,7 @@ def test_death_takes_every_provider(chain: World) -> None:
         assert world(chain.tron, [chain.tron.url, third]).spender.fate(case(draft, attempt)).kind is FateKind.DEAD
 
 
-def test_what_nodes_without_a_memory_have_forgotten_is_not_dead(chain: World) -> None:
+def test_a_transaction_forgotten_by_nodes_is_not_dead(chain: World) -> None:
     draft, attempt = chain.signed(payment(1))
     chain.spender.send(attempt.raw)
     chain.tron.mine()
@@ -266,13 +266,13 @@ def test_what_is_staked_and_what_is_free_need_not_be_held(chain: World) -> None:
         chain.drafted(intent)
 
 
-def test_of_two_who_tell_what_is_staked_the_lower_counts(chain: World) -> None:
+def test_the_lower_of_two_stakes_counts(chain: World) -> None:
     with one_of(2, chain, "wallet/getaccountresource", lambda told: told | {"EnergyLimit": 10**9}) as torn:
         found = drafts.verdict(torn.providers, payment(1, pair=USDT_PAIR))
     assert found.staked_energy == 0
 
 
-def test_nobody_sends_trx_to_himself(chain: World) -> None:
+def test_no_sender_pays_trx_to_itself(chain: World) -> None:
     with pytest.raises(SpendRefusedError, match="himself"):
         chain.drafted(payment(1, to=HOT_KEY.address))
 

@@ -48,7 +48,7 @@ def test_a_token_at_an_address_that_was_never_activated_is_funded_and_swept_to_t
     assert chain.tron.held(OURS.address) == 0
 
 
-def test_what_the_chain_does_not_show_is_not_swept(chain: World) -> None:
+def test_a_balance_missing_on_the_chain_is_not_swept(chain: World) -> None:
     chain.tron.send(chain.tron.token(OURS.address, 9))
     chain.tron.mine()
 
@@ -101,7 +101,7 @@ def test_a_rest_that_is_not_worth_its_fee_stays(chain: World) -> None:
     assert (rest.reason, rest.cost_units > 200_000) == ("dear", True)
 
 
-def test_nobody_lacks_anything_for_a_higher_offer(chain: World) -> None:
+def test_a_higher_offer_needs_no_further_funds(chain: World) -> None:
     offer = Offer(ceiling_units=7, terms={})
 
     assert chain.treasurer.relief(OURS, HOT_KEY, offer=offer, missing_units=1) == Wait(reason="short", cost_units=7)

@@ -91,7 +91,7 @@ def test_a_signal_whose_exception_got_lost_comes_again(stack: type[FakeStack], t
     assert stopped == [True]
 
 
-def test_what_else_is_lost_is_told_as_ever(
+def test_other_lost_exceptions_are_reported_as_usual(
     stack: type[FakeStack], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del stack
@@ -116,14 +116,14 @@ def test_the_jobs_code_is_the_commands(stack: type[FakeStack], tmp_path: Path) -
     assert go(lambda *_: 7, tmp_path) == 7
 
 
-def test_who_asks_twice_does_not_wait(stack: type[FakeStack], tmp_path: Path) -> None:
+def test_a_second_signal_does_not_wait(stack: type[FakeStack], tmp_path: Path) -> None:
     stack.stops = lambda _self: send(signal.SIGINT)
 
     assert go(lambda *_: send(signal.SIGINT), tmp_path) == 0
     assert stack.released == 1
 
 
-def test_a_failed_start_is_told_in_a_line_and_cleaned_up(
+def test_a_failed_start_is_reported_in_a_line_and_cleaned_up(
     stack: type[FakeStack], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopped: list[bool] = []
@@ -138,7 +138,7 @@ def test_a_failed_start_is_told_in_a_line_and_cleaned_up(
     assert stopped == [True]
 
 
-def test_signals_are_ours_only_while_the_stack_is(stack: type[FakeStack], tmp_path: Path) -> None:
+def test_signals_are_handled_only_while_the_stack_runs(stack: type[FakeStack], tmp_path: Path) -> None:
     del stack
     before = [signal.getsignal(number) for number in run.STOP_SIGNALS]
 

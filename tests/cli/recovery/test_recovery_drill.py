@@ -282,7 +282,7 @@ def test_a_disk_image_that_goes_back_gives_no_address_away_twice_and_pays_nobody
     assert (drill.stopped(), drill.frozen_by()) == ("", [])
 
 
-def test_what_nobody_claims_is_written_off_by_command(drill: Drill, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unclaimed_departure_is_written_off_by_command(drill: Drill, monkeypatch: pytest.MonkeyPatch) -> None:
     backup = drill.copy()
     drill.pay_out("lost", drill.recipient())
     drill.restore(backup)

@@ -262,7 +262,7 @@ def test_a_stray_is_shown_accepted_in_its_own_coin_and_ends_its_invoice(story: S
     assert story.events(invoice, 1) == ["invoice.wrong_amount"]
 
 
-def test_an_unpaid_invoice_is_quoted_anew_when_its_rate_runs_out(story: Story) -> None:
+def test_an_unpaid_invoice_is_quoted_again_when_its_rate_expires(story: Story) -> None:
     invoice = story.create(currency="EUR", to_currency="USDT")
     assert invoice["rate_expires_at"] < invoice["expired_at"]
 
@@ -280,7 +280,7 @@ def test_an_unpaid_invoice_is_quoted_anew_when_its_rate_runs_out(story: Story) -
     story.until(invoice, payment_status="paid")
 
 
-def test_a_refresh_revives_an_expired_invoice_that_nobody_paid(story: Story) -> None:
+def test_a_refresh_revives_an_expired_unpaid_invoice(story: Story) -> None:
     invoice = story.create(order_id="refreshed")
     story.advance(HOUR + 60)
     story.until(invoice, payment_status="expired")

@@ -133,7 +133,7 @@ def test_a_wallet_is_credited_blocked_unblocked_and_reorged(stack: Stack) -> Non
 
 
 @pytest.mark.timeout(300)
-def test_fifty_at_once_get_one_address_and_a_stranger_none(stack: Stack) -> None:
+def test_fifty_calls_at_once_get_one_address_and_a_stranger_gets_another(stack: Stack) -> None:
     merchant = stack.merchant()
     other = Merchant(stack.ready["base_url"], **stack.ready["other_merchant"])
     with ThreadPoolExecutor(CREATORS) as pool:

@@ -65,7 +65,7 @@ def test_nothing_stays_that_was_set_or_held(shared: WorkerDatabase) -> None:
     assert value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == 0
 
 
-def test_what_is_in_a_transaction_ends(shared: WorkerDatabase) -> None:
+def test_an_open_transaction_ends_with_the_session(shared: WorkerDatabase) -> None:
     before = pid()
     execute("BEGIN")
     execute("LOCK TABLE owners")
@@ -73,7 +73,7 @@ def test_what_is_in_a_transaction_ends(shared: WorkerDatabase) -> None:
     assert next_test(shared) != before
 
 
-def test_what_the_server_ended_is_not_handed_out(shared: WorkerDatabase) -> None:
+def test_a_session_that_the_server_ended_is_not_reused(shared: WorkerDatabase) -> None:
     before = pid()
     base.close()
     with contextlib.closing(psycopg2.connect(shared.url)) as other, other.cursor() as cursor:

@@ -76,7 +76,7 @@ def test_rows_that_refer_to_each_other_are_gone(
         "SELECT nextval('address_claims_evm') FROM generate_series(1, 3)",
     ],
 )
-def test_what_migrations_left_is_as_it_was(
+def test_rows_of_migrations_are_restored(
     worker_database: WorkerDatabase, untouched: list[tuple[object, ...]], change: str
 ) -> None:
     url = worker_database.fresh()

@@ -70,7 +70,7 @@ MADE = {
 
 
 @pytest.mark.parametrize(("make", "account"), MADE.values(), ids=MADE)
-def test_each_transaction_of_ours_is_rebuilt_to_the_byte(
+def test_each_of_our_transactions_is_rebuilt_to_the_byte(
     chain: World, tronweb: Tronweb, make: Callable[[World], Draft], account: int
 ) -> None:
     draft = make(chain)
@@ -104,7 +104,7 @@ def test_each_transaction_of_ours_is_rebuilt_to_the_byte(
     assert told["signature"][:128] == tronweb.ask("sign", key=key, whole=attempt.raw.hex())[:128]
 
 
-def test_a_transaction_of_ours_that_was_changed_is_seen_to_be_nobodys(chain: World, tronweb: Tronweb) -> None:
+def test_our_changed_transaction_has_no_valid_signer(chain: World, tronweb: Tronweb) -> None:
     """The other library really computes: its answer is not a copy of its input."""
     attempt = chain.signed(payment(UNITS))[1]
     changed = attempt.raw.replace(bytes.fromhex(hexed(THEIRS)), bytes.fromhex(hexed(BUYER.address)))
@@ -118,7 +118,7 @@ def test_a_transaction_of_ours_that_was_changed_is_seen_to_be_nobodys(chain: Wor
 
 
 @pytest.mark.parametrize("pair", [None, USDT_PAIR], ids=["TRX", "USDT"])
-def test_a_transaction_of_ours_arrives_whoever_sends_it(chain: World, tronweb: Tronweb, pair: Pair | None) -> None:
+def test_our_transaction_arrives_sent_by_either_library(chain: World, tronweb: Tronweb, pair: Pair | None) -> None:
     draft, attempt = chain.signed(payment(UNITS, pair=pair))
 
     told = tronweb.ask("send", url=chain.tron.url, whole=attempt.raw.hex())
@@ -145,7 +145,7 @@ def test_a_token_that_tronweb_sends_is_found(chain: World, tronweb: Tronweb) -> 
     assert chain.found() == [("0", "USDT", UNITS, OURS.address)]
 
 
-def test_what_a_node_refuses_tronweb_is_told(chain: World, tronweb: Tronweb) -> None:
+def test_tronweb_gets_a_nodes_refusal(chain: World, tronweb: Tronweb) -> None:
     told = tronweb.ask("pay", url=chain.tron.url, key="01" * 32, to=OURS.address, units=1)
     assert told["code"] == "CONTRACT_VALIDATE_ERROR"
 
@@ -160,7 +160,7 @@ def test_another_file_than_the_pinned_one_is_not_run(tmp_path: Path) -> None:
     assert list((tmp_path / "cache").rglob("*.cjs")) == []
 
 
-def test_addresses_are_written_alike_and_what_is_misspelt_is_none(tronweb: Tronweb) -> None:
+def test_both_write_addresses_alike_and_refuse_misspelt_ones(tronweb: Tronweb) -> None:
     chance = random.Random(20261124)  # noqa: S311
     for _ in range(100):
         secret = chance.randrange(1, 2**255)

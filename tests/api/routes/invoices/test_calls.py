@@ -105,13 +105,13 @@ def test_an_idempotency_key_has_1_to_255_characters(client: Client, caller: Fake
     assert caller.calls == []
 
 
-def test_a_bad_idempotency_key_is_told_only_to_who_signed(client: Client) -> None:
+def test_a_bad_idempotency_key_is_refused_after_the_signature(client: Client) -> None:
     answer = client.post("/v1/payment", GOOD, headers={"Idempotency-Key": "", "X-Signature": "0" * 64})
 
     assert code_of(answer) == "merchant.bad_signature"
 
 
-def test_a_replay_says_so(client: Client, caller: FakeCaller) -> None:
+def test_a_replay_is_marked(client: Client, caller: FakeCaller) -> None:
     caller.result, caller.replayed = {"uuid": "first"}, True
 
     answer = client.post("/v1/payment", GOOD, headers={"Idempotency-Key": "k"})

@@ -99,7 +99,7 @@ def test_a_cursor_of_nobodys_is_refused(client: Client, cursor: str) -> None:
 
 @pytest.mark.parametrize("moment", ["yesterday", "2026-02-30", "20260101", "2026-W01-1", "2026-01-01T25:00", 5])
 @pytest.mark.usefixtures("merchant_id")
-def test_a_date_that_is_none_is_refused(client: Client, moment: Any) -> None:
+def test_an_invalid_date_is_refused(client: Client, moment: Any) -> None:
     assert code_of(client.post(PATH, {"date_from": moment})) == "payment.bad_date"
     assert code_of(client.post(PATH, {"date_to": moment})) == "payment.bad_date"
 
@@ -129,7 +129,7 @@ def test_a_date_at_the_edge_of_all_dates_is_one(client: Client, moment: str) -> 
 
 
 @pytest.mark.usefixtures("merchant_id")
-def test_a_status_that_is_none_is_refused(client: Client) -> None:
+def test_an_unknown_status_is_refused(client: Client) -> None:
     assert code_of(client.post(PATH, {"status": "payed"})) == "request.bad_field"
 
 

@@ -142,7 +142,7 @@ def test_terms_are_for_keys_that_take_payments(client: Client, path: str, kind: 
 
 
 @pytest.mark.parametrize("path", [ACCEPTED, DISCOUNT, ACCURACY])
-def test_terms_are_for_those_who_sign(client: Client, caller: FakeCaller, path: str) -> None:
+def test_terms_need_a_signature(client: Client, caller: FakeCaller, path: str) -> None:
     assert client.public_post(path, {}).status_code == 401
     assert caller.calls == []
 
@@ -165,7 +165,7 @@ def test_terms_are_their_merchants_alone(shop: Client, keys: Keys) -> None:
 # Effects ------------------------------------------------------------------------------------------------------
 
 
-def test_a_payment_in_what_is_not_accepted_is_refused(shop: Client) -> None:
+def test_a_payment_in_a_method_that_is_not_accepted_is_refused(shop: Client) -> None:
     result(shop, ACCEPTED, {"accepted": [BSC]})
 
     refused = shop.post("/v1/payment", PRICE)
@@ -176,7 +176,7 @@ def test_a_payment_in_what_is_not_accepted_is_refused(shop: Client) -> None:
     assert result(shop, "/v1/payment", PRICE)["network"] == "ethereum"
 
 
-def test_a_buyer_may_choose_among_what_is_accepted_now(shop: Client) -> None:
+def test_a_buyer_may_choose_among_the_methods_accepted_now(shop: Client) -> None:
     made = result(shop, "/v1/payment", AGNOSTIC)
     path = f"/v1/pay/{made['uuid']}"
     # tron is of the catalogue, but this gateway does not serve it.
@@ -191,13 +191,13 @@ def test_a_buyer_may_choose_among_what_is_accepted_now(shop: Client) -> None:
     assert chosen.json["result"]["network"] == "bsc"
 
 
-def test_a_payment_that_nobody_could_pay_is_refused(shop: Client) -> None:
+def test_a_payment_without_a_usable_method_is_refused(shop: Client) -> None:
     result(shop, ACCEPTED, {"accepted": [{"currency": "BTC"}]})
 
     assert code_of(shop.post("/v1/payment", AGNOSTIC)) == "invoice.no_pay_asset"
 
 
-def test_services_show_what_is_accepted_and_the_discounts(shop: Client) -> None:
+def test_services_show_accepted_methods_and_discounts(shop: Client) -> None:
     result(shop, ACCEPTED, {"accepted": [BSC, {"currency": "USDT", "network": "tron"}]})
     result(shop, DISCOUNT, ETHEREUM | {"discount_percent": 12.5})
     result(shop, DISCOUNT, BSC | {"discount_percent": -3})
@@ -259,7 +259,7 @@ def test_a_payment_has_the_discount_of_its_first_quote(shop: Client) -> None:
     assert chosen.json["result"]["payer_amount"] == "110"
 
 
-def test_a_discount_below_the_minimum_is_told_as_such(shop: Client) -> None:
+def test_a_discount_below_the_minimum_is_refused_by_its_code(shop: Client) -> None:
     result(shop, DISCOUNT, ETHEREUM | {"discount_percent": 99})
     agnostic = result(shop, "/v1/payment", AGNOSTIC | {"amount": "10"})
 

@@ -24,7 +24,7 @@ def told(live: Live, body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [(item["event"], item["detail"]) for item in answer.json["result"]["items"]]
 
 
-def test_a_choice_of_coin_is_told_with_its_quote(live: Live) -> None:
+def test_a_choice_of_coin_shows_with_its_quote(live: Live) -> None:
     made = live.post("/v1/payment", {"amount": "10", "currency": "USD", "order_id": "order-7"}).json["result"]
     assert [event for event, _ in told(live, {"uuid": made["uuid"]})] == ["created"]
 
@@ -36,7 +36,7 @@ def test_a_choice_of_coin_is_told_with_its_quote(live: Live) -> None:
     assert events["quoted"]["generation"] == 1
 
 
-def test_a_choice_that_is_refused_is_not_told(live: Live) -> None:
+def test_a_refused_choice_is_not_shown(live: Live) -> None:
     made = live.post("/v1/payment", {"amount": "10", "currency": "USD"}).json["result"]
     live.choose(made["uuid"])
 
@@ -45,7 +45,7 @@ def test_a_choice_that_is_refused_is_not_told(live: Live) -> None:
     assert [event for event, _ in told(live, {"uuid": made["uuid"]})].count("selected") == 1
 
 
-def test_a_decision_to_send_back_is_told_with_the_refund(live: Live) -> None:
+def test_a_decision_to_refund_shows_with_the_refund(live: Live) -> None:
     asked: dict[str, Any] = {}
 
     def make(live: Live) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def test_a_decision_to_send_back_is_told_with_the_refund(live: Live) -> None:
     assert events["refunded"]["uuid"] == refund["uuid"]
 
 
-def test_a_stray_that_is_sent_back_is_told_by_its_transaction(live: Live) -> None:
+def test_a_refunded_stray_shows_with_its_transaction(live: Live) -> None:
     txid = "0x" + "ab" * 32
 
     def make(live: Live) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def test_a_stray_that_is_sent_back_is_told_by_its_transaction(live: Live) -> Non
 
 
 @pytest.mark.parametrize("body", [{"uuid": "{}"}, {"uuid": "{0190B3C6-5A3E-7CC0-9D5E-8F6F1A2B3C4D}"}, {"uuid": "x"}])
-def test_an_id_with_braces_is_none(live: Live, body: dict[str, Any]) -> None:
+def test_an_id_with_braces_is_invalid(live: Live, body: dict[str, Any]) -> None:
     assert code_of(live.post(PATH, body)) == "payment.bad_uuid"
 
 
@@ -90,7 +90,7 @@ def test_an_id_in_capitals_means_the_same_payment(live: Live) -> None:
     assert told(live, {"uuid": invoice.upper()}) == told(live, {"uuid": invoice})
 
 
-def test_no_public_address_tells_of_it(live: Live) -> None:
+def test_no_public_address_shows_the_timeline(live: Live) -> None:
     made = live.post("/v1/payment", {"amount": "10", "currency": "USD"}).json["result"]
     live.choose(made["uuid"])
 

@@ -26,7 +26,7 @@ def result(answer: Any) -> dict[str, Any]:
     return dict(answer.json["result"])
 
 
-def test_a_buyer_sees_who_is_paid_for_what_and_in_which_coins(live: Live) -> None:
+def test_a_buyer_sees_merchant_title_and_coins(live: Live) -> None:
     link_id = opened(live, title="Coffee", description="One cup", expires_in=600)
 
     told = result(shown(live, link_id))
@@ -42,7 +42,7 @@ def test_a_buyer_sees_who_is_paid_for_what_and_in_which_coins(live: Live) -> Non
     assert {method["network"] for method in accepted} == {"ethereum", "bsc"}
 
 
-def test_what_can_be_paid_in_is_what_the_merchant_accepts_at_this_moment(live: Live) -> None:
+def test_a_link_offers_the_methods_that_the_merchant_accepts_now(live: Live) -> None:
     link_id, pinned = opened(live), opened(live, pinned_currency="ETH", pinned_network="ethereum")
     live.post("/v1/payment/accepted", {"accepted": [IN_USDT]})
 
@@ -66,7 +66,7 @@ def test_coins_that_cannot_carry_a_links_price_are_not_offered(live: Live, link:
     assert IN_USDT in result(shown(live, opened(live, **OPEN)))["accepted"]
 
 
-def test_whoever_has_a_links_answer_is_not_sent_it_again(live: Live) -> None:
+def test_a_client_with_the_present_link_gets_304(live: Live) -> None:
     link_id = opened(live)
     first = shown(live, link_id)
 
@@ -85,7 +85,7 @@ def told(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("order", [{}, IN_USDT, {"amount": "x"}, {"currency": "DOGE"}, {"network": "bsc"}])
-def test_a_link_that_is_off_or_over_answers_as_one_that_there_never_was(live: Live, order: dict[str, str]) -> None:
+def test_a_switched_off_or_expired_link_answers_like_a_missing_one(live: Live, order: dict[str, str]) -> None:
     off, over = opened(live, amount_mode="open"), opened(live, amount_mode="open")
     result(checked_out(live, off, amount="1"))  # known to the worker
     base.execute(f"{OVER} WHERE id = %s", (over,))
@@ -100,7 +100,7 @@ def test_a_link_that_is_off_or_over_answers_as_one_that_there_never_was(live: Li
 
 
 @pytest.mark.parametrize("link_id", ["x", f"%7B{NOBODYS}%7D", NOBODYS.replace("-", ""), NOBODYS[:-1], "%C3%BF"])
-def test_an_id_that_is_none(live: Live, link_id: str) -> None:
+def test_an_invalid_id_is_refused(live: Live, link_id: str) -> None:
     assert code_of(shown(live, link_id)) == code_of(checked_out(live, link_id)) == "paylink.bad_id"
     assert page(live, link_id).status_code == 400
 
@@ -232,7 +232,7 @@ def test_nothing_else_that_a_buyer_sends_has_an_effect(live: Live) -> None:
     assert odd["uuid"] not in {plain["uuid"], NOBODYS}
 
 
-def test_no_more_than_so_many_payments_of_a_link_wait_for_their_buyers(live: Live) -> None:
+def test_the_number_of_unpaid_payments_of_a_link_is_limited(live: Live) -> None:
     link_id, other = opened(live), opened(live)
     live.configure(PAYMENT_LINK_UNPAID_MAX="2", ADDRESS_PUBLIC_KEY=live.settings.address_public_key, POOL_LOW="2")
     first = result(checked_out(live, link_id, **IN_USDT))
@@ -260,7 +260,7 @@ def test_of_a_hundred_checkouts_at_once_as_many_are_done_as_may_be(live: Live) -
 
 
 @pytest.mark.parametrize("ends", ["switched off", "over"])
-def test_from_the_moment_in_which_a_link_ends_nobody_checks_it_out(live: Live, ends: str) -> None:
+def test_an_expired_link_takes_no_checkout(live: Live, ends: str) -> None:
     link_id = opened(live)
 
     def work(number: int) -> list[int]:
@@ -335,7 +335,7 @@ def test_the_page_shows_the_link_and_runs_nothing_from_elsewhere(live: Live) -> 
     assert answer.headers["x-robots-tag"] == "noindex"
 
 
-def test_what_a_merchant_wrote_is_a_text(live: Live) -> None:
+def test_a_merchants_text_is_shown_as_text(live: Live) -> None:
     script = '"></h1><script>alert(1)</script>\u202e\r\n'
     base.execute("UPDATE merchants SET name = %s WHERE id = %s", (script, live.shop))
 
@@ -356,14 +356,14 @@ def test_what_a_merchant_wrote_is_a_text(live: Live) -> None:
         ({}, "10.00 USD", 'id="amount"'),
     ],
 )
-def test_the_page_asks_for_what_is_open_alone(live: Live, link: Any, shows: str, shows_not: str) -> None:
+def test_the_page_asks_only_for_open_choices(live: Live, link: Any, shows: str, shows_not: str) -> None:
     text = page(live, opened(live, **link)).text
 
     assert shows in text
     assert shows_not not in text
 
 
-def test_a_page_without_links_or_without_its_store_says_so(live: Live, client: Client) -> None:
+def test_a_page_without_links_or_without_its_store_shows_it(live: Live, client: Client) -> None:
     off = make_settings(DATABASE_URL=live.settings.database_url, PAYMENT_LINKS_ENABLED="0")
     without = Client(create_app(off, caller=FakeCaller(), queues=live.queues))
     disabled = without.simulate_get(f"/link/{opened(live)}")

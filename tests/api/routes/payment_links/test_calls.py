@@ -62,7 +62,9 @@ def create(live: Live, **body: Any) -> Any:
         ),
     ],
 )
-def test_a_link_shows_what_was_asked_and_nothing_else(live: Live, asked: dict[str, Any], shown: dict[str, str]) -> None:
+def test_a_link_shows_the_fields_that_were_set_and_no_other(
+    live: Live, asked: dict[str, Any], shown: dict[str, str]
+) -> None:
     made = create(live, **asked)
 
     link_id = made.json["result"]["link_id"]
@@ -148,7 +150,7 @@ def test_a_link_that_no_coin_can_pay_is_refused(live: Live, body: Any, code: str
 
 
 @pytest.mark.parametrize(("expires_in", "ends"), [(1, True), (TEN_YEARS_S, True), (0, False)])
-def test_a_link_ends_when_it_was_told_to(live: Live, expires_in: int, ends: bool) -> None:  # noqa: FBT001
+def test_a_link_expires_at_its_time(live: Live, expires_in: int, ends: bool) -> None:  # noqa: FBT001
     link_id = opened(live, expires_in=expires_in)
 
     assert ("expires_at" in info(live, link_id)) is ends
@@ -208,7 +210,7 @@ def test_a_links_payments_are_listed_newest_first_and_no_others(live: Live) -> N
 @pytest.mark.parametrize(
     "link_id", [None, "", "x", 5, f"{{{NOBODYS}}}", f" {NOBODYS}", NOBODYS.replace("-", ""), "\x00"]
 )
-def test_an_id_that_is_none(client: Client, path: str, link_id: Any) -> None:
+def test_an_invalid_id_is_refused(client: Client, path: str, link_id: Any) -> None:
     assert code_of(client.post(f"/v1/payment/link/{path}", {"link_id": link_id, "active": True})) == "paylink.bad_id"
 
 
@@ -220,7 +222,7 @@ def test_an_id_may_be_in_capitals(live: Live) -> None:
 
 
 @pytest.mark.parametrize("active", [None, "true", 1, 0, [], "absent"])
-def test_whether_it_is_on_has_to_be_said(live: Live, active: Any) -> None:
+def test_a_toggle_without_active_is_refused(live: Live, active: Any) -> None:
     link_id = opened(live)
     body = {"link_id": link_id} | ({} if active == "absent" else {"active": active})
 

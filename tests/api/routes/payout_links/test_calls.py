@@ -16,7 +16,7 @@ from tests.api.live import Live
 from tests.api.routes.payout_links.rows import ANN, LINK, enrich, linked, turn
 
 
-def test_creation_tells_token_and_page_and_nothing_else_does(live: Live) -> None:
+def test_only_the_creation_shows_token_and_page(live: Live) -> None:
     link = linked(live, reference="w-1")
 
     assert is_token(link["claim_token"])
@@ -32,7 +32,7 @@ def test_creation_tells_token_and_page_and_nothing_else_does(live: Live) -> None
         assert not [word for word in (link["claim_token"], "claim_token", "claim_url", "claim_kid") if word in told]
 
 
-def test_a_claimed_link_tells_its_payout_and_address(live: Live) -> None:
+def test_a_claimed_link_shows_its_payout_and_address(live: Live) -> None:
     link = linked(live)
     claimed = live.client.public_post(f"/v1/claim/{link['claim_token']}", {"address": ANN}).json["result"]
 
@@ -85,7 +85,7 @@ def test_a_batch_takes_five_hundred(live: Live) -> None:
     assert [item["index"] for item in items] == list(range(500))
 
 
-def test_the_message_of_a_batch_says_what_is_wrong_with_an_item(client: Client, caller: FakeCaller) -> None:
+def test_the_message_of_a_batch_names_the_error_of_an_item(client: Client, caller: FakeCaller) -> None:
     caller.result = {"batch_id": "x", "items": []}
     client.post("/v1/payout/link/batch", {"links": [LINK | {"currency": 5}, LINK]})
 
@@ -112,7 +112,7 @@ def test_a_list_is_bounded(live: Live, limit: Any) -> None:
 
 @pytest.mark.parametrize("link_id", [None, "", "x", 5, "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4"])
 @pytest.mark.parametrize("path", ["/v1/payout/link/info", "/v1/payout/link/cancel"])
-def test_what_is_no_id_is_a_bad_one(client: Client, path: str, link_id: Any) -> None:
+def test_a_malformed_id_is_refused(client: Client, path: str, link_id: Any) -> None:
     assert code_of(client.post(path, {"link_id": link_id})) == "payoutlink.bad_id"
 
 
@@ -124,7 +124,7 @@ def test_payout_keys_alone_reach_links(client: Client, caller: FakeCaller) -> No
     assert caller.calls == []
 
 
-def test_an_answer_whose_key_this_process_lacks_is_tried_again(client: Client, caller: FakeCaller) -> None:
+def test_an_answer_without_this_processs_key_is_busy(client: Client, caller: FakeCaller) -> None:
     caller.result = {"link_id": "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d", "claim_kid": "newer"}
 
     answer = client.post("/v1/payout/link", LINK)

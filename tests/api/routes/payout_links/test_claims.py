@@ -24,7 +24,7 @@ def claim(live: Live, token: str, address: str = ANN) -> Any:
     return live.client.public_post(f"/v1/claim/{token}", {"address": address})
 
 
-def test_whoever_holds_the_token_sees_the_link_and_nothing_of_the_merchants(live: Live) -> None:
+def test_the_holder_of_the_token_sees_no_private_field_of_the_merchant(live: Live) -> None:
     link = linked(live, title="Prize", note="Well done", reference="SECRET-7", email="ann@mail.example")
 
     answer = read(live, link["claim_token"])
@@ -47,7 +47,7 @@ def test_a_real_token_always_answers(live: Live, status: str) -> None:
     assert (answer.status_code, answer.json["result"]["status"]) == (200, status)
 
 
-def test_a_link_whose_time_is_over_shows_as_expired_before_it_is_swept(live: Live) -> None:
+def test_an_overdue_link_shows_as_expired_before_its_tick(live: Live) -> None:
     link = linked(live)
     base.execute("UPDATE payout_links SET expires_at = app_now()")
 
@@ -132,14 +132,14 @@ def test_the_page_shows_the_link_and_runs_nothing_from_elsewhere(live: Live) -> 
         ("expired", "This link has expired"),
     ],
 )
-def test_the_page_says_how_the_link_stands(live: Live, status: str, heading: str) -> None:
+def test_the_page_shows_the_status_of_the_link(live: Live, status: str, heading: str) -> None:
     link = linked(live)
     turn(link, status)
 
     assert heading in live.client.simulate_get(f"/claim/{link['claim_token']}").text
 
 
-def test_what_a_merchant_wrote_is_a_text(live: Live) -> None:
+def test_a_merchants_text_is_shown_as_text(live: Live) -> None:
     script = '"></p><script>alert(1)</script>'
     link = linked(live, title=script, note=script)
 
@@ -149,7 +149,7 @@ def test_what_a_merchant_wrote_is_a_text(live: Live) -> None:
     assert page.count("&lt;script&gt;alert(1)") == 2
 
 
-def test_a_page_without_its_store_says_so(client: Client) -> None:
+def test_a_page_without_its_store_shows_it(client: Client) -> None:
     base.connect("postgresql://nobody@127.0.0.1:1/nothing")
 
     page = client.simulate_get(f"/claim/{NO_TOKEN}")

@@ -81,7 +81,7 @@ NO_RULES: Final[dict[str, list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("code", NO_RULES)
-def test_what_is_no_rule_is_refused(live: Live, code: str) -> None:
+def test_an_invalid_rule_is_refused(live: Live, code: str) -> None:
     answers = [(change, live.post(PATH, RULE | change)) for change in NO_RULES[code]]
 
     assert [(change, answer.text) for change, answer in answers if answer.status_code == 200] == []
@@ -89,7 +89,7 @@ def test_what_is_no_rule_is_refused(live: Live, code: str) -> None:
     assert rules(live) == []
 
 
-def test_fields_that_nobody_knows_are_ignored(live: Live) -> None:
+def test_unknown_fields_are_ignored(live: Live) -> None:
     foreign = {"merchant_id": str(live.stranger), "set_by": "pk_stranger", "order_id": "autowithdraw:1", "uuid": "x"}
 
     assert rules(live, RULE | foreign) == [RULE | {"enabled": True, "status": "active"}]

@@ -55,7 +55,7 @@ def make(client: Client, order_id: str, **changed: Any) -> str:
     return str(result(client, "", ORDER | {"order_id": order_id} | changed)["uuid"])
 
 
-def test_a_payout_is_made_once_and_shown_as_the_specification_says(shop: Client) -> None:
+def test_a_payout_is_made_once_and_shown_by_the_specification(shop: Client) -> None:
     made = result(shop, "", ORDER)
 
     msgspec.convert(made, CreatedPayout)
@@ -68,7 +68,7 @@ def test_a_payout_is_made_once_and_shown_as_the_specification_says(shop: Client)
     assert row == ("pk_unified",)
 
 
-def test_a_replay_says_so_and_a_key_used_otherwise_is_refused(shop: Client) -> None:
+def test_a_replay_is_marked_and_a_key_with_another_body_is_refused(shop: Client) -> None:
     key = {"Idempotency-Key": "k"}
     first = shop.post("/v1/payout", ORDER, headers=key)
     again = shop.post("/v1/payout", ORDER, headers=key)
@@ -81,9 +81,7 @@ def test_a_replay_says_so_and_a_key_used_otherwise_is_refused(shop: Client) -> N
     assert len(result(shop, "/history", {})["items"]) == 1
 
 
-def test_a_second_long_call_is_told_to_come_back_and_the_same_request_is_then_made_once(
-    shop: Client, live: Live
-) -> None:
+def test_a_second_long_call_is_busy_and_its_repeat_is_made_once(shop: Client, live: Live) -> None:
     """The repeat has the same key and orders: the refused request has used up neither."""
     key, body = {"Idempotency-Key": "k"}, {"payouts": [ORDER, ORDER | {"order_id": "payout-2"}]}
     with another_long_call(live.shop):
@@ -130,7 +128,7 @@ def another_long_call(merchant_id: UUID) -> Iterator[None]:
         worker.join()
 
 
-def test_a_conversion_is_told_by_the_creation_alone(shop: Client) -> None:
+def test_only_the_creation_shows_a_conversion(shop: Client) -> None:
     stock(UNIT, currency="ETH")
     charge("ETH", units=10**15)
     body = ORDER | {"currency": "ETH", "amount": "0.01", "from_currency": "USDT"}
@@ -166,7 +164,7 @@ def test_a_payout_is_reckoned_without_minimum_and_without_balance(
     assert result(shop, "/history", {})["items"] == []
 
 
-def test_what_was_reckoned_is_what_is_charged_whoever_bears_the_fee(shop: Client) -> None:
+def test_the_calculated_amounts_are_charged_for_both_fee_bearers(shop: Client) -> None:
     asked = {"amount": "25", "currency": "USDT", "network": "ethereum"}
     assert result(shop, "/calculate", asked)["merchant_amount"] == "26.2"
     assert result(shop, "/fee-settings", {"is_subtract": False}) == {"is_subtract": False}
@@ -186,7 +184,7 @@ def test_a_coin_with_one_network_has_it_filled_in(shop: Client) -> None:
     assert result(shop, "/calculate", {"amount": "1", "currency": "ETH"})["network"] == "ethereum"
 
 
-def test_services_tell_what_can_be_paid_out_and_what_it_costs(shop: Client) -> None:
+def test_services_show_available_methods_and_their_cost(shop: Client) -> None:
     services = result(shop, "/services", {})
     msgspec.convert(services, PayoutServices)
     methods = {(item["currency"], item["network"]): item for item in services["items"]}
@@ -205,7 +203,7 @@ def test_services_tell_what_can_be_paid_out_and_what_it_costs(shop: Client) -> N
         assert methods[method]["commission"]["fee_amount"] is None
 
 
-def test_what_can_leave_now_is_ones_own_and_what_the_network_has(
+def test_available_now_is_limited_by_balance_and_hot_wallet(
     live: Live, shop: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(availability, "CACHE_S", -1.0)
@@ -267,7 +265,7 @@ def _merchant() -> Any:
     return row[0]
 
 
-def test_what_no_text_can_carry_spoils_no_other_payout(shop: Client) -> None:
+def test_an_unencodable_item_spoils_no_other_payout(shop: Client) -> None:
     hostile = [{"order_id": "\ud800"}, {"amount": "HUGE"}, {"memo": [[]]}, {"n": 10**400, "\udfff": "\ud800"}]
     body = json.dumps({"payouts": [ORDER | item for item in hostile]}).replace('"HUGE"', "1e999")
 
@@ -331,7 +329,7 @@ def test_a_cursor_of_nobodys_is_refused(shop: Client, cursor: str) -> None:
 
 
 @pytest.mark.parametrize("moment", ["yesterday", "2026-02-30", "2026-01-01T25:00", 5])
-def test_a_date_that_is_none_is_refused(shop: Client, moment: Any) -> None:
+def test_an_invalid_date_is_refused(shop: Client, moment: Any) -> None:
     for name in ("date_from", "date_to"):
         assert code_of(shop.post("/v1/payout/history", {name: moment})) == "payout.bad_date"
 
@@ -365,12 +363,12 @@ def test_a_payment_key_reaches_no_payout(client: Client, caller: FakeCaller, pat
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_payouts_are_for_those_who_sign(client: Client, caller: FakeCaller, path: str) -> None:
+def test_payouts_need_a_signature(client: Client, caller: FakeCaller, path: str) -> None:
     assert client.public_post(f"/v1/payout{path}", ORDER).status_code == 401
     assert caller.calls == []
 
 
-def test_the_actor_is_told_who_asks_and_only_what_may_be_said(client: Client, caller: FakeCaller) -> None:
+def test_the_actor_gets_the_principal_and_only_known_fields(client: Client, caller: FakeCaller) -> None:
     client.post("/v1/payout", ORDER | {"status": "confirmed", "created_by": "x", "fee_units": 0}, public_id="pk_payout")
     assert (caller.last.actor, caller.last.queue) == ("create_payout", "payouts")
     assert (caller.last.info.principal_id, caller.last.payload) == ("pk_payout", ORDER)

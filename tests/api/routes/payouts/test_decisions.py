@@ -83,7 +83,7 @@ def test_with_cosigning_two_others_approve(desk: Client, shop: UUID) -> None:
     assert reread(order).status == "approved"
 
 
-def test_a_payout_is_cancelled_by_whoever_may_pay_out(desk: Client, shop: UUID) -> None:
+def test_a_payout_is_cancelled_by_any_payout_key(desk: Client, shop: UUID) -> None:
     order = payout(shop, created_by="pk_unified")
 
     answer = desk.post(CANCEL, {"order_id": order.order_id})
@@ -107,7 +107,7 @@ def test_a_payout_is_cancelled_by_whoever_may_pay_out(desk: Client, shop: UUID) 
         ({"order_id": "' OR 1=1 --"}, 404, "payout.not_found"),
     ],
 )
-def test_what_names_no_payout_is_refused(
+def test_a_decision_without_a_payout_is_refused(
     desk: Client, shop: UUID, path: str, body: dict[str, Any], status: int, code: str
 ) -> None:
     order = payout(shop, order_id="order-7")
@@ -119,7 +119,7 @@ def test_what_names_no_payout_is_refused(
 
 
 @pytest.mark.parametrize("path", [APPROVE, CANCEL])
-def test_another_merchants_payout_answers_like_none(desk: Client, shop: UUID, path: str) -> None:
+def test_another_merchants_payout_answers_like_a_missing_one(desk: Client, shop: UUID, path: str) -> None:
     order = payout(shop)
     lookups = [({"uuid": str(order.id)}, {"uuid": UNKNOWN}), ({"order_id": order.order_id}, {"order_id": "nobody's"})]
 
@@ -139,7 +139,7 @@ def test_a_payment_key_decides_nothing(desk: Client, shop: UUID, path: str) -> N
     assert (answer.status_code, code_of(answer)) == (403, "merchant.wrong_key_kind")
 
 
-def test_what_may_not_leave_now_is_not_approved(desk: Client, shop: UUID, database: str, tmp_path: Path) -> None:
+def test_a_frozen_payout_is_not_approved(desk: Client, shop: UUID, database: str, tmp_path: Path) -> None:
     order = payout(shop)
     freezes.freeze("network", "ethereum", reason="r", frozen_by="operator")
     frozen = desk.post(APPROVE, {"uuid": str(order.id)})

@@ -100,7 +100,7 @@ def made(merchant_id: UUID) -> int:
 
 
 @EACH_DOOR
-def test_no_door_takes_what_is_no_amount(rich: Live, door: Door) -> None:
+def test_no_endpoint_accepts_an_invalid_amount(rich: Live, door: Door) -> None:
     body = door.body(rich)
 
     for amount in NO_AMOUNTS:

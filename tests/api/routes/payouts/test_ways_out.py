@@ -427,7 +427,7 @@ def check_revocation(shop: Shop, way: Way, case: Case) -> None:
         assert not [r for r in shop.post("/v1/auto-withdraw", {}, SECOND)["items"] if r["status"] != "off"]
 
 
-def test_the_owner_is_told_of_each_change_that_one_key_makes(shop: Shop) -> None:
+def test_the_owner_gets_a_notice_of_each_change_by_one_key(shop: Shop) -> None:
     shop.live.configure(SMTP_URL="smtp://127.0.0.1:1")
     with base.transaction():
         notices.set_address(shop.id, "owner@mail.example")
@@ -455,7 +455,7 @@ def test_the_owner_is_told_of_each_change_that_one_key_makes(shop: Shop) -> None
     assert texts[-1] == f"The split rule {rule['rule_id']} ended."
 
 
-def test_the_owner_is_told_nothing_where_nothing_changes(shop: Shop) -> None:
+def test_the_owner_gets_no_notice_without_a_change(shop: Shop) -> None:
     shop.live.configure(SMTP_URL="smtp://127.0.0.1:1")
     base.execute("UPDATE merchants SET ip_allowlist = '{10.0.0.1,127.0.0.1}', is_split_enabled = true")
     merchants.set_cosign(shop.id, is_required=True)
@@ -496,7 +496,7 @@ def test_every_route_that_changes_something_is_a_way_out_or_moves_nothing() -> N
     assert set(CASES) == {(way, route) for way in WAYS for route in way.routes}, "the walk leaves none out"
 
 
-def test_what_only_reads_asks_no_actor_that_writes() -> None:
+def test_a_reading_endpoint_calls_no_writing_actor() -> None:
     by_path = {endpoint.path: endpoint for endpoint in ENDPOINTS if endpoint.method == "POST"}
 
     assert [path for path in sorted(READS) if by_path[path].actor is not None] == []

@@ -24,7 +24,7 @@ def info(live: Live, uuid: str) -> PaymentInfo:
     return msgspec.convert(answer.json["result"], PaymentInfo)
 
 
-def test_a_refund_is_answered_and_told_by_its_payment(live: Live) -> None:
+def test_a_refund_is_answered_and_shown_by_its_payment(live: Live) -> None:
     wanted = paid_payment(live)
 
     answer = sending_back(REFUND, lambda _: wanted, amount="4")(live)
@@ -45,7 +45,7 @@ def answer_refunds(live: Live, uuid: str) -> list[dict[str, object]]:
     return found
 
 
-def test_refunds_stand_in_info_alone(live: Live) -> None:
+def test_only_info_lists_refunds(live: Live) -> None:
     wanted = paid_payment(live)
     sending_back(REFUND, lambda _: wanted)(live)
 
@@ -92,7 +92,7 @@ def test_a_wrong_amount_is_sent_back(live: Live) -> None:
     assert info(live, wanted["uuid"]).refund_status == "full"
 
 
-def test_a_stray_that_goes_back_says_so_and_names_its_coin(live: Live) -> None:
+def test_a_refunded_stray_shows_its_status_and_coin(live: Live) -> None:
     invoice_id = live.invoice(status="paid", is_final=True)
     add_deposit(live.shop, invoice_id, sender=PAYER.lower(), txid="0xstray")  # type: ignore[arg-type]
     wanted = {"uuid": invoice_id, "action": "refund", "txid": "0xstray"}
@@ -112,7 +112,7 @@ def test_a_stray_that_goes_back_says_so_and_names_its_coin(live: Live) -> None:
     assert [stray.status for stray in told.stray_deposits] == ["refunding"]
 
 
-def test_what_a_blocked_wallet_holds_is_sent_back(live: Live) -> None:
+def test_the_deposits_of_a_blocked_wallet_are_refunded(live: Live) -> None:
     answer = sending_back("/v1/wallet/blocked-address-refund", blocked_wallet, funds=0)(live)
 
     (made,) = msgspec.convert(answer.json["result"]["payouts"], list[Payout])
@@ -146,7 +146,7 @@ def test_money_is_sent_back_with_a_payout_key_and_accepted_with_a_payment_key(
 @pytest.mark.parametrize(
     ("path", "actor"), [(REFUND, "refund_payment"), ("/v1/wallet/blocked-address-refund", "refund_blocked_wallet")]
 )
-def test_the_actor_is_told_who_asks(client: Client, caller: FakeCaller, path: str, actor: str) -> None:
+def test_the_actor_gets_the_principal(client: Client, caller: FakeCaller, path: str, actor: str) -> None:
     body = {"uuid": UUID_TEXT, "refund_address": ELSEWHERE}
 
     client.post(path, body, public_id="pk_payout")

@@ -38,7 +38,7 @@ def robbed(world: World) -> tuple[Draft, Attempt, str, int]:
     return draft, world.sign(draft), stolen.txid, world.include(stolen.raw)
 
 
-def test_an_inclusion_tells_its_fee_and_what_it_moved_at_every_address(pair: World) -> None:
+def test_an_inclusion_has_its_fee_and_its_movement_at_every_address(pair: World) -> None:
     pair.fund(COIN, COIN, keys=(WALLET, DEPOSIT_KEYS[0]))
     outputs = tuple(Output(recipient=to, units=150_000_000 // 5) for to in RECIPIENTS)
     draft = pair.draft(Intent(wallet=WALLET, pair=None, outputs=outputs))
@@ -61,7 +61,7 @@ def test_an_inclusion_tells_its_fee_and_what_it_moved_at_every_address(pair: Wor
     assert moved.total() == -fee
 
 
-def test_what_pays_ourselves_is_told_once(alone: World) -> None:
+def test_a_payment_to_ourselves_counts_once(alone: World) -> None:
     alone.fund(COIN)
     draft = alone.draft(intent(1_000_000, to=WALLET.address))
     attempt = alone.sign(draft)
@@ -73,7 +73,7 @@ def test_what_pays_ourselves_is_told_once(alone: World) -> None:
     assert fate.fee_units == draft.offer.terms["fee_units"]
 
 
-def test_what_another_wallet_of_our_keys_wrote_is_told_wherever_its_change_stands(alone: World) -> None:
+def test_another_wallets_transaction_by_our_keys_is_read_wherever_its_change_is(alone: World) -> None:
     """Taken up from the chain, a spend has as its outputs whatever did not come back, in another wallet's order."""
     alone.fund(COIN)
     theirs = (
@@ -95,7 +95,7 @@ def test_what_another_wallet_of_our_keys_wrote_is_told_wherever_its_change_stand
     }  # fmt: skip
 
 
-def test_what_the_scan_saw_nowhere_waits(pair: World) -> None:
+def test_a_spend_that_the_scan_has_not_seen_waits(pair: World) -> None:
     pair.fund(COIN)
     draft, attempt, _ = included(pair)
 
@@ -131,7 +131,7 @@ def test_a_provider_that_lags_says_nothing(pair: World) -> None:
     assert (fate.kind, fate.is_witnessed) == (FateKind.INCLUDED, False)
 
 
-def test_a_provider_on_a_fork_is_outvoted_and_two_of_two_chains_tell_nothing(trio: World) -> None:
+def test_a_provider_on_a_fork_is_outvoted_and_two_chains_of_two_leave_the_fate_unknown(trio: World) -> None:
     trio.fund(COIN)
     draft, attempt, height = included(trio)
     ours = trio.node.ask("getblockhash", height)
@@ -151,7 +151,7 @@ def test_a_provider_on_a_fork_is_outvoted_and_two_of_two_chains_tell_nothing(tri
     assert trio.spender.fate(case).kind is FateKind.WAITING
 
 
-def test_a_block_that_is_none_proves_nothing(alone: World) -> None:
+def test_an_invalid_block_proves_nothing(alone: World) -> None:
     alone.fund(COIN)
     draft, attempt, height = included(alone)
     case = alone.case(draft, attempt, seen={attempt.txid: height})
@@ -199,7 +199,7 @@ def test_a_node_that_does_not_show_the_strangers_transaction_keeps_a_spend_alive
     assert trio.fate(draft, attempt, seen={thief: height}).kind is FateKind.DEAD
 
 
-def test_what_spends_other_coins_than_the_rows_say_is_not_believed(alone: World) -> None:
+def test_a_transaction_with_other_coins_than_its_rows_is_not_believed(alone: World) -> None:
     alone.fund(COIN, COIN)
     draft = alone.draft(intent(150_000_000))
     attempt = alone.sign(draft)

@@ -68,7 +68,7 @@ def chosen(bill: Bill, free: list[Coin]) -> Choice | ShortError | FeeTooHighErro
 
 
 @given(bills(), coins_of)
-def test_what_comes_in_is_what_goes_out(bill: Bill, free: list[Coin]) -> None:
+def test_inputs_equal_outputs_and_fee(bill: Bill, free: list[Coin]) -> None:
     match chosen(bill, free):
         case ShortError() as error:
             worth = [each for each in free if each.units > -(-INPUT_VBYTES * bill.rate // 1_000)]
@@ -96,7 +96,7 @@ def test_the_same_coins_give_the_same_choice(bill: Bill, free: list[Coin], chanc
 
 
 @given(bills(), coins_of, coins_of, st.integers(1_000, 20_000))
-def test_what_takes_anothers_place_spends_all_that_it_spent_and_pays_for_its_own_size(
+def test_a_replacement_spends_the_same_coins_and_pays_for_its_own_size(
     bill: Bill, free: list[Coin], further: list[Coin], increment: int
 ) -> None:
     before = chosen(bill, free)
@@ -126,7 +126,7 @@ def test_as_many_coins_are_spent_as_nodes_pass_on_and_more_than_that_is_no_short
         choose(replace(bill, units=1_700 * 99_000), many)
 
 
-def test_many_inputs_cost_no_more_than_a_share_of_what_is_paid() -> None:
+def test_many_inputs_cost_no_more_than_a_share_of_the_payment() -> None:
     # 200 coins of 24,000 satoshi are worth their fee at 190 satoshi for a byte, and most of them would go to miners.
     bill = Bill(scripts=(SCRIPTS[2],), units=2_200_000, rate=190_000, cap_units=CAP)
     many = [coin(number, 24_000) for number in range(1, 301)]
@@ -168,7 +168,7 @@ def test_change_goes_into_parts_however_many_small_coins_others_sent() -> None:
     assert choose(bill, [coin(1, 2 * COIN), *small, *large]).change_parts == COINS_WANTED - len(large)
 
 
-def test_what_costs_more_than_it_brings_is_left_where_it_lies() -> None:
+def test_a_coin_that_costs_more_than_it_brings_is_not_spent() -> None:
     bill = Bill(scripts=(SCRIPTS[2],), units=100_000, rate=100_000, cap_units=CAP)
     costly = [coin(number, 6_800) for number in range(1, 100)]
 
@@ -176,7 +176,7 @@ def test_what_costs_more_than_it_brings_is_left_where_it_lies() -> None:
         choose(bill, costly)
 
 
-def test_near_the_cap_what_is_left_over_is_change_though_it_costs_as_much_as_it_is_worth() -> None:
+def test_near_the_cap_the_rest_is_change_even_if_it_costs_its_worth() -> None:
     bill = Bill(scripts=(SCRIPTS[2],), units=100_000, rate=300_000, cap_units=CAP)
     left = bill.fee(1, 1) + 1_000
     choice = choose(bill, [coin(1, 100_000 + left)])

@@ -27,7 +27,7 @@ def locked(world: World, draft: Draft, height: int) -> bytes:
     return world.sign(replace(draft, offer=replace(draft.offer, terms=terms))).raw
 
 
-def test_what_is_sent_twice_or_stands_in_a_block_is_taken(alone: World) -> None:
+def test_a_transaction_sent_twice_or_in_a_block_counts_as_taken(alone: World) -> None:
     alone.fund(COIN)
     raw = alone.sign(alone.draft(intent(1_000_000))).raw
 
@@ -36,7 +36,7 @@ def test_what_is_sent_twice_or_stands_in_a_block_is_taken(alone: World) -> None:
     assert alone.spender.send(raw) is Sending.TAKEN
 
 
-def test_what_offers_too_little_is_told_from_what_is_taken(alone: World) -> None:
+def test_too_low_an_offer_differs_from_a_taken_one(alone: World) -> None:
     alone.fund(COIN)
     draft = alone.draft(intent(1_000_000))
 
@@ -46,7 +46,7 @@ def test_what_offers_too_little_is_told_from_what_is_taken(alone: World) -> None
     assert alone.spender.send(at_fee(alone, draft, 4_000)) is Sending.UNDERPRICED
 
 
-def test_what_spends_a_coin_that_is_gone_has_its_claim_used(alone: World) -> None:
+def test_a_transaction_with_a_spent_coin_has_its_claim_used(alone: World) -> None:
     alone.fund(COIN)
     mine, other = alone.draft(intent(1_000_000)), alone.sign(alone.draft(intent(2_000_000)))
     alone.include(other.raw)
@@ -54,7 +54,7 @@ def test_what_spends_a_coin_that_is_gone_has_its_claim_used(alone: World) -> Non
     assert alone.spender.send(alone.sign(mine).raw) is Sending.CLAIM_USED
 
 
-def test_what_a_node_refuses_for_a_fault_of_ours_is_never_taken_for_an_outcome(alone: World) -> None:
+def test_a_refusal_for_our_own_fault_is_no_outcome(alone: World) -> None:
     alone.fund(COIN)
     draft = alone.draft(intent(1_000_000))
     good = read(alone.sign(draft).raw)

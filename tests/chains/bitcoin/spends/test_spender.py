@@ -151,7 +151,7 @@ def test_a_coin_is_signed_for_by_its_own_addresss_key_alone(alone: World) -> Non
 @pytest.mark.parametrize(
     "terms", [{"fee_units": 1}, {"change_units": 1}, {"lock_height": 500_000_000}, {"lock_height": -1}]
 )
-def test_what_does_not_pay_what_its_terms_say_is_not_signed(alone: World, terms: dict[str, int]) -> None:
+def test_a_draft_that_differs_from_its_terms_is_not_signed(alone: World, terms: dict[str, int]) -> None:
     alone.fund(COIN)
     draft = alone.draft(intent(1_000_000))
 
@@ -207,7 +207,7 @@ def test_a_recipient_of_another_chain_is_paid_nothing(alone: World) -> None:
             alone.draft(intent(10_000, to=to))
 
 
-def test_change_goes_into_parts_until_the_wallet_has_coins_enough_to_pay_beside(alone: World) -> None:
+def test_change_is_split_until_the_wallet_has_enough_coins(alone: World) -> None:
     alone.fund(COIN)
     first = alone.draft(intent(1_000_000))
     alone.fund(*[COIN] * 9)
@@ -218,7 +218,7 @@ def test_change_goes_into_parts_until_the_wallet_has_coins_enough_to_pay_beside(
     assert alone.accepted(alone.sign(first))["allowed"]
 
 
-def test_what_the_coins_do_not_pay_for_waits(alone: World) -> None:
+def test_a_payout_beyond_the_coins_waits(alone: World) -> None:
     alone.fund(1_000_000)
 
     with pytest.raises(InsufficientCoinError, match="lack"):
@@ -229,7 +229,7 @@ def test_what_the_coins_do_not_pay_for_waits(alone: World) -> None:
 # Version 3 ----------------------------------------------------------------------------------------------------
 
 
-def test_no_large_child_of_a_recipient_pins_what_pays_the_others_too(alone: World) -> None:
+def test_a_recipients_large_child_does_not_pin_a_shared_payout(alone: World) -> None:
     alone.fund(COIN)
     outputs = (Output(recipient=BUYER_ADDRESS, units=COIN // 2), Output(recipient=RECIPIENTS[2], units=10_000))
     draft = alone.draft(Intent(wallet=WALLET, pair=None, outputs=outputs))
@@ -365,7 +365,7 @@ def pool(**figures: float) -> Callable[[Any, list[Any]], Any]:
     return lambda truth, _params: {**truth, **figures}
 
 
-def test_a_replacement_pays_what_nodes_ask_for_the_bytes_of_one(trio: World) -> None:
+def test_a_replacement_pays_the_nodes_rate_for_its_bytes(trio: World) -> None:
     trio.fund(COIN)
     before = trio.draft(intent(1_000_000))
     for peer, increment in zip(trio.providers, (0.0001, 0.0001, 0.9), strict=True):
@@ -379,7 +379,7 @@ def test_a_replacement_pays_what_nodes_ask_for_the_bytes_of_one(trio: World) -> 
         trio.dearer(before, cap=14)
 
 
-def test_what_one_asks_alone_for_the_bytes_of_a_replacement_is_bounded_by_what_all_asked(trio: World) -> None:
+def test_one_nodes_rate_for_a_replacement_is_bounded_by_all(trio: World) -> None:
     trio.fund(COIN)
     before = trio.draft(intent(1_000_000))
     trio.dearer(before)
@@ -391,7 +391,7 @@ def test_what_one_asks_alone_for_the_bytes_of_a_replacement_is_bounded_by_what_a
     assert trio.dearer(before).offer.terms["rate"] <= 7_000
 
 
-def test_a_pool_that_fills_before_a_transaction_is_sent_has_it_offer_what_is_taken(alone: World) -> None:
+def test_a_pool_that_fills_before_sending_raises_the_offer(alone: World) -> None:
     alone.fund(COIN)
     before = alone.draft(intent(1_000_000))
     alone.providers[0].lies["sendrawtransaction"] = Refusal(-26, "mempool min fee not met, 705 < 7050")
@@ -411,7 +411,7 @@ def test_what_nothing_is_left_to_pay_for_says_what_it_lacks(alone: World) -> Non
     assert caught.value.missing_units == caught.value.offer.ceiling_units - 700 > 0
 
 
-def test_the_original_that_is_mined_after_its_replacement_is_told_as_included(alone: World) -> None:
+def test_an_original_mined_after_its_replacement_is_included(alone: World) -> None:
     alone.fund(COIN)
     before = alone.draft(intent(1_000_000))
     after = alone.dearer(before)
@@ -447,7 +447,7 @@ def estimate(rate: float | None) -> object:
         ((0.000001, 0.000001, 0.000001), 1_000),
     ],
 )
-def test_of_what_nodes_ask_for_the_middle_one_counts(trio: World, told: tuple[float | None, ...], rate: int) -> None:
+def test_the_median_of_the_nodes_rates_counts(trio: World, told: tuple[float | None, ...], rate: int) -> None:
     trio.fund(COIN)
     for peer, each in zip(trio.providers, told, strict=True):
         peer.lies["estimatesmartfee"] = estimate(each)
@@ -475,7 +475,7 @@ def test_above_the_cap_it_waits(alone: World) -> None:
 NO_RATES = ("much", 1e300, "NaN", "sNaN", "Infinity", "1e999999", "-1e999999", "-1e9999999")
 
 
-def test_a_rate_that_is_none_is_not_known_and_keeps_no_other_from_being_told(pair: World) -> None:
+def test_an_invalid_rate_is_unknown_and_hides_no_other(pair: World) -> None:
     pair.fund(COIN)
     for lie in (HTML, 7, *({"feerate": rate} for rate in NO_RATES)):
         pair.providers[0].lies["estimatesmartfee"] = lie
@@ -488,7 +488,7 @@ def test_a_rate_that_is_none_is_not_known_and_keeps_no_other_from_being_told(pai
             pair.draft(intent(1_000_000))
 
 
-def test_one_alone_has_its_say_within_what_anybody_asks_for(alone: World) -> None:
+def test_a_single_providers_rate_is_used_within_bounds(alone: World) -> None:
     alone.fund(COIN)
     lies = alone.providers[0].lies
     # An estimate of zero is no estimate; a rate below the node's minimum is raised to it.

@@ -44,7 +44,7 @@ def waits(world: World) -> str:
     return attempt.txid
 
 
-def test_what_waits_is_told_until_a_block_has_it(pair: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiting_transaction_shows_until_its_block(pair: World, monkeypatch: pytest.MonkeyPatch) -> None:
     txid, scanned = waits(pair), tip(pair)
     assert ask(pair) == ask(pair, cautious=True) == {txid}
     monkeypatch.setattr(waiting, "PORTION", 2)
@@ -87,7 +87,7 @@ def test_one_word_is_enough_that_something_waits_and_later_it_takes_two(trio: Wo
         ("getmempoolinfo", {"loaded": False}),
     ],
 )
-def test_who_cannot_tell_has_no_word_and_where_none_can_nothing_is_told(pair: World, method: str, lie: object) -> None:
+def test_failing_providers_do_not_count_and_without_any_nothing_is_known(pair: World, method: str, lie: object) -> None:
     txid = waits(pair)
     pair.providers[0].lies[method] = lie
     assert ask(pair) == {txid}
@@ -98,7 +98,7 @@ def test_who_cannot_tell_has_no_word_and_where_none_can_nothing_is_told(pair: Wo
         ask(pair)
 
 
-def test_of_no_coins_nobody_is_asked(alone: World) -> None:
+def test_without_coins_no_provider_is_asked(alone: World) -> None:
     before = len(alone.providers[0].asked)
     assert alone.spender.waiting_spends([], block_hash="", cautious=True) == frozenset()
     assert len(alone.providers[0].asked) == before
@@ -110,7 +110,7 @@ def test_the_one_provider_there_is_has_the_only_word(alone: World) -> None:
     assert INVENTED in ask(alone) & ask(alone, cautious=True)
 
 
-def test_what_a_block_takes_out_of_the_pool_while_it_is_asked_is_not_taken_for_gone(alone: World) -> None:
+def test_a_transaction_mined_during_the_query_is_not_gone(alone: World) -> None:
     waits(alone)
     scanned = tip(alone)
 
@@ -123,13 +123,13 @@ def test_what_a_block_takes_out_of_the_pool_while_it_is_asked_is_not_taken_for_g
         ask(alone, block_hash=scanned)
 
 
-def test_who_stands_elsewhere_holds_up_nobody_for_good(pair: World) -> None:
+def test_a_provider_at_another_tip_stops_payouts_only_for_a_time(pair: World) -> None:
     txid = waits(pair)
     pair.providers[0].lies |= {ASK: invents, "getbestblockhash": "cd" * 32}
     assert ask(pair) == {txid}
 
 
-def test_a_pool_whose_node_began_later_does_not_say_that_nothing_waits(pair: World) -> None:
+def test_a_young_nodes_empty_pool_proves_nothing(pair: World) -> None:
     """Its pool may have started empty. Transactions that it has do count."""
     txid = waits(pair)
     young, other = (each.lies for each in pair.providers)

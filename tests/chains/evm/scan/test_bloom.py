@@ -23,7 +23,7 @@ def test_the_filter_of_a_real_block_is_that_of_its_logs(chain: Chain) -> None:
     assert bloom.of_header(found) == bloom.of_logs(log for receipt in receipts for log in receipt.logs) != 0
 
 
-def test_it_admits_what_was_written_and_denies_the_rest(chain: Chain) -> None:
+def test_the_bloom_admits_written_values_and_denies_others(chain: Chain) -> None:
     chain.pay("USDT", 5)
     height = hex(chain.node.mine())
     admitted = bloom.of_header(chain.node.rpc.call("eth_getBlockByNumber", [height, False], wire.Header))

@@ -39,7 +39,7 @@ def final_heights(node: HandMined, *told: object) -> int | None:
         pytest.param((None,), True, id="a lone provider is believed"),
     ],
 )
-def test_one_provider_alone_decides_nothing_about_what_is_final(
+def test_one_provider_alone_does_not_decide_finality(
     ethereum: HandMined, told: tuple[object, ...], *, is_known: bool
 ) -> None:
     ethereum.ask("anvil_mine", hex(80))

@@ -81,7 +81,7 @@ def test_a_real_node_names_the_transaction(chain: Chain, method: str, monkeypatc
         pytest.param([trace([0], transactionHash=None, type="reward")], [], id="a reward"),
     ],
 )
-def test_a_trace_is_read_as_what_moved(
+def test_a_trace_is_read_as_transfers(
     node: JsonRpcNode, traces: list[dict[str, Any]], expected: list[tuple[str, int]]
 ) -> None:
     node.answers["trace_block"] = traces
@@ -110,7 +110,7 @@ def frame(**changes: Any) -> dict[str, Any]:
         pytest.param(frame(calls=[frame(type="SELFDESTRUCT")]), [("trace:0", 7)], id="left behind"),
     ],
 )
-def test_a_call_tracer_is_read_as_what_moved(
+def test_a_call_tracer_is_read_as_transfers(
     node: JsonRpcNode, top: dict[str, Any], expected: list[tuple[str, int]]
 ) -> None:
     node.answers["debug_traceBlockByNumber"] = [{"txHash": TXID, "result": top}]

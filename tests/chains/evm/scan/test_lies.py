@@ -176,7 +176,7 @@ def test_a_null_block_is_not_yet(node: JsonRpcNode) -> None:
 
 
 @pytest.mark.parametrize("method", ["eth_getTransactionReceipt", "eth_getLogs"])
-def test_what_is_not_there_yet_is_no_answer_and_no_empty_list(node: JsonRpcNode, method: str) -> None:
+def test_a_missing_block_is_no_answer_and_no_empty_list(node: JsonRpcNode, method: str) -> None:
     node.answers[method] = None
 
     with pytest.raises(ProviderError, match="no result"):
@@ -328,7 +328,7 @@ def test_a_log_that_its_receipt_lacks_is_refused(node: JsonRpcNode) -> None:
         {"topics": [TRANSFER_TOPIC, topic(THEIRS), topic(THEIRS)]},
     ],
 )
-def test_a_log_that_its_receipt_tells_otherwise_is_refused(node: JsonRpcNode, change: dict[str, object]) -> None:
+def test_a_log_that_differs_from_its_receipt_is_refused(node: JsonRpcNode, change: dict[str, object]) -> None:
     node.answers["eth_getTransactionReceipt"] = receipt(log(**change))
 
     with pytest.raises(ProviderError, match="does not have"):

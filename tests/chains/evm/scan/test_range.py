@@ -132,7 +132,7 @@ def test_where_only_tokens_are_offered_empty_blocks_are_left_out(base: HandMined
     assert asked.count("eth_getBlockByNumber") == 7
 
 
-def test_what_a_reorg_could_still_reach_is_read_in_full(base: HandMined) -> None:
+def test_blocks_within_reach_of_a_reorg_are_read_in_full(base: HandMined) -> None:
     reader = evm_reader(base.url, network="base")
     reader._ranges.size.blocks = RANGE_MAX
     first = base.height() - 100

@@ -55,7 +55,7 @@ def test_a_few_are_asked_for_singly() -> None:
     [MISSING, None, Raw(b"{"), [receipt(txid, "0x" + "cc" * 32) for txid in ids(9)], [receipt(ids(9)[0])]],
     ids=["refused", "null", "garbage", "another block's", "cut"],
 )
-def test_what_the_whole_block_does_not_bring_is_asked_for_singly(whole: object) -> None:
+def test_receipts_missing_from_the_block_are_asked_for_singly(whole: object) -> None:
     with node(whole) as peer:
         found = ReceiptBook().collect(JsonRpc(peer.url, timeout_s=5), BLOCK, ids(9))
 
@@ -63,7 +63,7 @@ def test_what_the_whole_block_does_not_bring_is_asked_for_singly(whole: object) 
     assert all(one.block_hash == HASH for one in found.values())
 
 
-def test_what_was_shown_is_not_asked_for_again_after_a_step_was_cut_off() -> None:
+def test_known_receipts_are_not_asked_for_again_after_an_interrupted_step() -> None:
     book, steps = ReceiptBook(), 0
     with node() as peer:
         rpc = JsonRpc(peer.url, timeout_s=5)
@@ -111,7 +111,7 @@ def test_a_node_that_asks_for_patience_gets_it() -> None:
     assert peer.asked == ["eth_getBlockReceipts"]
 
 
-def test_what_is_kept_is_bounded_and_never_less_than_the_block_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_receipts_are_bounded_and_cover_the_present_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evm_receipts, "WEIGHT_KEPT", 3)
     book = ReceiptBook()
     with node() as peer:

@@ -44,7 +44,7 @@ def test_the_same_is_the_same(chain: Chain, paid: Recorded) -> None:
     assert agrees(chain, paid)
 
 
-def test_coin_is_told_the_same(chain: Chain, coin: Recorded) -> None:
+def test_a_transfer_of_coin_is_confirmed_alike(chain: Chain, coin: Recorded) -> None:
     assert agrees(chain, coin)
 
 
@@ -85,7 +85,7 @@ def test_a_failed_transaction_is_not(chain: Chain) -> None:
     assert not agrees(chain, recorded)
 
 
-def test_what_a_contract_passed_on_is_told_by_the_balance(chain: Chain) -> None:
+def test_an_internal_transfer_is_confirmed_by_the_balance(chain: Chain) -> None:
     txid = chain.node.send(FORWARDER, value=ETHER, data=calldata("forward(address)", OURS))
     block = chain.scan(chain.node.mine()).block
     recorded = Recorded(
@@ -111,7 +111,7 @@ def test_a_failed_transaction_with_value_is_not(chain: Chain) -> None:
     assert not agrees(chain, recorded)
 
 
-def test_a_node_that_has_not_got_so_far_cannot_tell(chain: Chain, paid: Recorded) -> None:
+def test_a_node_behind_the_block_cannot_confirm(chain: Chain, paid: Recorded) -> None:
     with pytest.raises(ProviderError, match="not there yet"):
         agrees(chain, replace(paid, height=paid.height + 1000))
 

@@ -31,7 +31,7 @@ def mined(world: World) -> Block:
 
 @pytest.mark.parametrize("is_legacy", [True, False])
 @pytest.mark.parametrize("currency", ["USDT", None])
-def test_what_we_signed_is_read_with_its_bytes(alone: World, currency: str | None, *, is_legacy: bool) -> None:
+def test_a_departure_is_read_with_its_bytes(alone: World, currency: str | None, *, is_legacy: bool) -> None:
     intent = alone.intent(1_000_000, currency=currency)
     fee = alone.quote(intent)
     offered = gas_offer(**fee.terms | {"tip_units": fee.terms["price_units"]}) if is_legacy else fee
@@ -54,7 +54,7 @@ def test_what_we_signed_is_read_with_its_bytes(alone: World, currency: str | Non
     assert found.fee_units == alone.fate(intent, attempt).fee_units
 
 
-def test_the_scan_names_who_sent_what(alone: World) -> None:
+def test_the_scan_names_the_sender_of_each_transaction(alone: World) -> None:
     attempt = alone.sign(alone.intent(5))
     alone.spender.send(attempt.raw)
     block = mined(alone)
@@ -76,7 +76,7 @@ def test_a_call_of_another_kind_is_no_transfer_and_a_revert_has_no_effect(alone:
     assert (found.is_transfer, found.failed) == (True, {0})
 
 
-def test_what_our_key_did_not_sign_is_nothing(alone: World) -> None:
+def test_a_transaction_without_our_signature_is_no_departure(alone: World) -> None:
     """A node that acts for any sender, as a lying one does."""
     alone.node.ask("anvil_setBalance", HOT, hex(10**18))
     txid = alone.node.send(OURS, value=5, sender=HOT)
@@ -84,7 +84,7 @@ def test_what_our_key_did_not_sign_is_nothing(alone: World) -> None:
 
 
 @pytest.mark.parametrize("is_legacy", [True, False])
-def test_what_we_signed_for_another_chain_is_nothing(alone: World, *, is_legacy: bool) -> None:
+def test_our_transaction_for_another_chain_is_no_departure(alone: World, *, is_legacy: bool) -> None:
     """Our addresses are the same on every EVM network."""
     intent = alone.intent(5)
     fee = alone.quote(intent)
@@ -157,7 +157,7 @@ def test_other_kinds_are_encoded_or_left_alone(kind: str) -> None:
     assert (raw[:1] == b"\x01") if kind == "0x1" else raw == b""
 
 
-def test_bytes_that_somebody_else_signed_are_not_ours() -> None:
+def test_bytes_of_another_signer_are_not_ours() -> None:
     """A node that lies can make up everything but our signature."""
     liar = Liar(
         told(

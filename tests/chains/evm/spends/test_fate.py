@@ -44,7 +44,7 @@ def fail(truth: Any, _params: object) -> Any:
 
 
 @pytest.mark.parametrize("currency", ["USDT", "ETH"])
-def test_what_is_included_is_told_with_its_place_and_its_cost(alone: World, currency: str) -> None:
+def test_an_included_spend_has_its_place_and_its_cost(alone: World, currency: str) -> None:
     intent, attempt = included(alone, currency=currency)
     receipt = alone.node.receipt(attempt.txid)
     cost = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
@@ -174,7 +174,7 @@ def test_running_out_of_gas_is_named(alone: World) -> None:
     assert effect_of(alone.fate(intent, attempt))[3] == OUT_OF_GAS
 
 
-def test_what_a_rollup_takes_for_data_is_part_of_the_cost(alone: World) -> None:
+def test_a_rollups_data_fee_is_part_of_the_cost(alone: World) -> None:
     intent, attempt = included(alone)
     before = alone.fate(intent, attempt).fee_units
     alone.providers[0].lies["eth_getTransactionReceipt"] = lambda truth, _: truth | {"l1Fee": hex(5 * GWEI)}
@@ -240,7 +240,7 @@ def test_overtaken_for_good_at_the_depth_asked_for_and_no_earlier(alone: World) 
     assert alone.fate(intent, attempt, depth=3) == DEAD
 
 
-def test_a_node_that_has_forgotten_the_state_cannot_tell(alone: World) -> None:
+def test_a_node_without_the_state_cannot_confirm(alone: World) -> None:
     intent, attempt = overtaken(alone, blocks=3)
     pruned = Refusal(-32000, "missing trie node")
     alone.providers[0].lies["eth_getTransactionCount"] = lambda truth, params: (
@@ -278,7 +278,7 @@ def test_a_provider_that_invents_a_used_slot_does_not_make_it_dead(pair: World) 
     assert pair.fate(intent, attempt) == WAITING
 
 
-def test_ours_that_comes_in_between_two_questions_is_not_dead(alone: World) -> None:
+def test_a_spend_included_between_two_queries_is_not_dead(alone: World) -> None:
     """The first look finds no receipt; the node's counter is already past the slot."""
     intent, attempt = included(alone)
     told: list[object] = []
@@ -357,7 +357,7 @@ def test_a_receipt_of_another_transaction_is_refused(alone: World) -> None:
         alone.fate(intent, attempt)
 
 
-def test_of_the_cost_that_is_told_the_commonest_counts() -> None:
+def test_the_most_frequent_cost_counts() -> None:
     costs = (7, 5, 5, 7)
     fates = [
         Fate(kind=FateKind.INCLUDED, txid="0x1", outputs=(OutputFate(effect="exact"),), fee_units=cost)
@@ -385,7 +385,7 @@ def test_the_key_is_that_of_the_sender() -> None:
     assert account().from_key(HOT_KEY).address.lower() == HOT
 
 
-def test_an_inclusion_tells_whether_two_have_seen_it(trio: World) -> None:
+def test_an_inclusion_shows_if_two_providers_have_seen_it(trio: World) -> None:
     intent, attempt = included(trio)
     for silent, is_witnessed in ((0, True), (1, True), (2, False)):
         for provider in trio.providers[:silent]:

@@ -121,7 +121,7 @@ def test_a_provider_that_answers_alone_raises_a_price_to_twice_the_agreed_one() 
         assert todays_price(providers, ETHEREUM).max_wei == 44 * GWEI
 
 
-def test_what_a_transfer_is_reckoned_with_is_the_middle_too() -> None:
+def test_the_estimate_for_a_transfer_is_the_median_too() -> None:
     with nodes(ETHEREUM, (10, 2), (900, 9), (10, 2)) as (providers, _):
         assert todays_price(providers, ETHEREUM).expected_wei == 14_500_000_000
 
@@ -155,7 +155,7 @@ def test_a_node_without_base_fee_is_offered_a_legacy_price(history: object) -> N
     assert offer.price_wei == offer.tip_wei == 22 * GWEI
 
 
-def test_a_node_that_fails_to_tell_its_base_fee_is_no_node_without_one() -> None:
+def test_a_node_that_fails_to_return_its_base_fee_may_have_one() -> None:
     with nodes(ETHEREUM, (1, 1)) as (providers, [node]):
         node.answers["eth_feeHistory"] = Refusal(-32000, "internal error")
         with pytest.raises(ProviderError):
@@ -176,7 +176,7 @@ def test_a_node_that_fails_to_tell_its_base_fee_is_no_node_without_one() -> None
         (12_249_999_999, (14_500_000_000, 2 * GWEI)),
     ],
 )
-def test_what_can_wait_offers_a_quarter_more_than_the_base_fee(affordable: int, offer: tuple[int, int]) -> None:
+def test_a_spend_that_can_wait_offers_a_quarter_above_the_base_fee(affordable: int, offer: tuple[int, int]) -> None:
     with nodes(ETHEREUM, (10, 2)) as (providers, _):
         found = frugal_bid(providers, ETHEREUM, cap_wei=CAP, affordable_wei=affordable)
     assert (found.price_wei, found.tip_wei) == offer
@@ -185,13 +185,13 @@ def test_what_can_wait_offers_a_quarter_more_than_the_base_fee(affordable: int, 
 @pytest.mark.parametrize(
     ("affordable", "price"), [(100 * GWEI, 22 * GWEI), (20 * GWEI, 20 * GWEI), (20 * GWEI - 1, 22 * GWEI)]
 )
-def test_without_a_base_fee_what_can_wait_offers_what_is_asked_for(affordable: int, price: int) -> None:
+def test_without_a_base_fee_a_spend_that_can_wait_offers_the_asked_price(affordable: int, price: int) -> None:
     with nodes(BSC, (1, 1)) as (providers, _):
         found = frugal_bid(providers, BSC, cap_wei=CAP, affordable_wei=affordable)
     assert found == Bid(price_wei=price, tip_wei=price)
 
 
-def test_what_can_wait_waits_above_the_cap() -> None:
+def test_a_spend_that_can_wait_waits_above_the_cap() -> None:
     with nodes(ETHEREUM, (10, 2)) as (providers, _), pytest.raises(FeeTooHighError, match="the cap is"):
         frugal_bid(providers, ETHEREUM, cap_wei=14 * GWEI, affordable_wei=CAP)
 

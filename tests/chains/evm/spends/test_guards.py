@@ -49,7 +49,7 @@ def test_a_slot_beyond_our_own_count_takes_two_providers(pair: World) -> None:
     assert pair.spender.next_counter(HOT, ours=1) == 1, "what we used ourselves is no news"
 
 
-def test_the_only_provider_there_is_tells_the_next_slot(alone: World) -> None:
+def test_a_single_provider_decides_the_next_slot(alone: World) -> None:
     alone.include(alone.sign(alone.intent(1)))
 
     assert alone.spender.next_counter(HOT, ours=0) == 1
@@ -58,7 +58,7 @@ def test_the_only_provider_there_is_tells_the_next_slot(alone: World) -> None:
 # Sending ----------------------------------------------------------------------------------------------------
 
 
-def test_who_does_not_know_a_kind_of_transaction_has_not_taken_it(alone: World) -> None:
+def test_a_node_that_does_not_know_a_kind_of_transaction_has_not_taken_it(alone: World) -> None:
     alone.providers[0].lies["eth_sendRawTransaction"] = Refusal(-32000, "Unknown transaction type: 2")
 
     with pytest.raises(ProviderError):
@@ -78,7 +78,7 @@ def test_who_does_not_know_a_kind_of_transaction_has_not_taken_it(alone: World) 
     ],
     ids=["removed by a reorg", "another token", "another event", "an NFT"],
 )
-def test_what_only_looks_like_the_transfer_is_none(alone: World, change: Callable[[Any], dict[str, Any]]) -> None:
+def test_a_lookalike_of_the_transfer_does_not_count(alone: World, change: Callable[[Any], dict[str, Any]]) -> None:
     intent = alone.intent(77)
     attempt = alone.sign(intent)
     alone.include(attempt)
@@ -103,7 +103,7 @@ def test_a_receipt_without_a_block_is_no_inclusion(alone: World) -> None:
 
 
 @pytest.mark.parametrize("text", ["gas required exceeds allowance (0)", "execution reverted: transfer amount"])
-def test_a_shortage_of_coin_is_none_of_the_payouts_fault_in_whatever_words(alone: World, text: str) -> None:
+def test_a_shortage_of_coin_is_not_the_payouts_fault_in_any_wording(alone: World, text: str) -> None:
     """Nodes call it so where there is nothing to pay the gas with; taken for a refusal it would fail the payout."""
     alone.node.ask("anvil_setBalance", HOT, "0x0")
     alone.providers[0].lies["eth_estimateGas"] = Refusal(-32000, text)
@@ -114,7 +114,7 @@ def test_a_shortage_of_coin_is_none_of_the_payouts_fault_in_whatever_words(alone
 
 @pytest.mark.parametrize("lie", [{"eth_getBalance": "0x0"}, {"eth_call": f"0x{0:064x}"}], ids=["coin", "tokens"])
 @pytest.mark.parametrize("liar", [0, 1])
-def test_what_one_of_two_finds_short_is_not_sent(pair: World, liar: int, lie: dict[str, str]) -> None:
+def test_a_spend_that_one_of_two_finds_short_is_not_sent(pair: World, liar: int, lie: dict[str, str]) -> None:
     pair.providers[liar].lies |= lie
 
     with pytest.raises(InsufficientCoinError):
@@ -181,7 +181,7 @@ def verdict(told: Sequence[Fate], providers: int) -> Fate | None:
 
 
 @pytest.mark.parametrize("truth", FATES, ids=lambda fate: f"{fate.kind.value} {fate.txid} {fate.height}")
-def test_one_liar_has_nothing_believed_that_no_honest_provider_tells(truth: Fate) -> None:
+def test_one_liar_alone_is_never_believed(truth: Fate) -> None:
     """With two providers, and with three of which one more lags; for every answer in every order."""
     for lie in FATES:
         for honest, providers in (((truth,), 2), ((truth, truth), 3), ((truth, WAITING), 3), ((truth,), 3)):

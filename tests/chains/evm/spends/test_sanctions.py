@@ -37,13 +37,13 @@ def screening(peers: list[LyingRpc]) -> OracleScreener:
     return OracleScreener(evm_providers(ETHEREUM, [p.url for p in peers], timeout_s=5), ORACLE)
 
 
-def test_the_oracle_tells_who_is_listed(peers: list[LyingRpc]) -> None:
+def test_the_oracle_decides_which_addresses_are_listed(peers: list[LyingRpc]) -> None:
     network = screening(peers)
 
     assert (network.is_sanctioned(THEIRS), network.is_sanctioned(OURS)) == (True, False)
 
 
-def test_without_an_oracle_nobody_is_asked_and_nobody_listed(peers: list[LyingRpc]) -> None:
+def test_without_an_oracle_no_address_is_listed(peers: list[LyingRpc]) -> None:
     assert screener(ETHEREUM, settings(ETHEREUM_RPC_URLS=peers[0].url, BSC_SANCTIONS_ORACLE=ORACLE)) is None
     assert peers[0].asked == []
 
@@ -65,7 +65,7 @@ def test_as_many_on_both_sides_is_not_known(peers: list[LyingRpc]) -> None:
 
 
 @pytest.mark.parametrize("answer", ["0x", DOWN])
-def test_an_oracle_that_does_not_answer_lists_nobody_and_clears_nobody(peers: list[LyingRpc], answer: object) -> None:
+def test_a_silent_oracle_neither_lists_nor_clears_an_address(peers: list[LyingRpc], answer: object) -> None:
     for peer in peers:
         peer.lies["eth_call"] = answer
 

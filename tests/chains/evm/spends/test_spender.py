@@ -103,7 +103,7 @@ def test_a_transaction_makes_one_transfer(alone: World, outputs: int) -> None:
 
 
 @pytest.mark.parametrize("currency", ["USDT", "ETH"])
-def test_what_is_promised_has_to_be_there_besides(alone: World, currency: str) -> None:
+def test_promised_coin_has_to_be_there_in_addition(alone: World, currency: str) -> None:
     intent = alone.intent(5, currency=currency)
     held = balances.newest(alone.spender.providers, HOT)
     fee = alone.quote(intent).ceiling_units
@@ -149,14 +149,14 @@ def test_importing_the_signing_library_leaves_the_recursion_limit() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "True\n"
 
 
-def test_a_slot_counts_what_is_included_alone(alone: World) -> None:
+def test_a_slot_counts_only_included_transactions(alone: World) -> None:
     alone.spender.send(alone.sign(alone.intent(1)).raw)
 
     assert alone.spender.next_counter(HOT, ours=0) == 0
 
 
 @pytest.mark.parametrize("lie", ["0x0", hex(10**30), "0x", "nonsense", Raw(drop=True)])
-def test_a_balance_is_the_middle_of_what_all_tell(trio: World, lie: object) -> None:
+def test_a_balance_is_the_median_of_all_answers(trio: World, lie: object) -> None:
     """One of three neither makes an address look empty, which would be funded again and again, nor rich."""
     true = int(trio.node.ask("eth_getBalance", HOT, "latest"), 16)
     trio.providers[1].lies["eth_getBalance"] = lie
@@ -187,7 +187,7 @@ def test_one_provider_that_says_revert_fails_nothing(trio: World) -> None:
     assert trio.quote(trio.intent(5)).terms["gas_limit"] > 21_000
 
 
-def test_what_every_reachable_provider_refuses_is_refused(trio: World) -> None:
+def test_a_payout_that_every_reachable_provider_refuses_is_refused(trio: World) -> None:
     trio.providers[0].failure = DOWN
     for peer in trio.providers[1:]:
         peer.lies["eth_estimateGas"] = REVERT
@@ -196,7 +196,7 @@ def test_what_every_reachable_provider_refuses_is_refused(trio: World) -> None:
         trio.quote(trio.intent(5))
 
 
-def test_one_who_refuses_while_the_others_are_silent_fails_no_payout(trio: World) -> None:
+def test_one_refusal_while_the_others_are_silent_fails_no_payout(trio: World) -> None:
     for peer in trio.providers[1:]:
         peer.failure = DOWN
     trio.providers[0].lies["eth_estimateGas"] = REVERT
@@ -276,7 +276,7 @@ def test_gas_has_a_margin(alone: World) -> None:
     assert alone.quote(alone.intent(5, currency="ETH")).terms["gas_limit"] == 21_000 * 12 // 10
 
 
-def test_one_provider_that_tells_too_little_gas_fails_nothing(trio: World) -> None:
+def test_one_provider_with_too_little_gas_fails_nothing(trio: World) -> None:
     honest = trio.quote(trio.intent(5))
     trio.providers[0].lies["eth_estimateGas"] = "0x5208"
 
@@ -384,19 +384,19 @@ def test_every_provider_gets_the_bytes(trio: World) -> None:
     assert [peer.asked.count("eth_sendRawTransaction") for peer in trio.providers] == [1, 1, 1]
 
 
-def test_a_used_slot_is_told(alone: World) -> None:
+def test_a_used_slot_is_reported(alone: World) -> None:
     alone.include(alone.sign(alone.intent(5)))
 
     assert alone.spender.send(alone.sign(alone.intent(6), slot=0).raw) is Sending.CLAIM_USED
 
 
-def test_an_offer_below_the_base_fee_is_told(alone: World) -> None:
+def test_an_offer_below_the_base_fee_is_reported(alone: World) -> None:
     attempt = alone.sign(alone.intent(5), offer=gas_offer(gas_limit=100_000, price_units=2, tip_units=1))
 
     assert alone.spender.send(attempt.raw) is Sending.UNDERPRICED
 
 
-def test_an_unfunded_sender_is_told(alone: World) -> None:
+def test_an_unfunded_sender_is_reported(alone: World) -> None:
     attempt = alone.sign(alone.intent(5, currency="ETH"))
     alone.node.ask("anvil_setBalance", HOT, "0x0")
 
@@ -419,7 +419,7 @@ def test_an_unfunded_sender_is_told(alone: World) -> None:
         ("Upfront cost exceeds account balance", Sending.UNFUNDED),
     ],
 )
-def test_what_nodes_answer_is_understood(alone: World, text: str, sending: Sending) -> None:
+def test_nodes_answers_are_understood(alone: World, text: str, sending: Sending) -> None:
     alone.providers[0].lies["eth_sendRawTransaction"] = Refusal(-32000, text)
 
     assert alone.spender.send(b"\x02") is sending
@@ -457,7 +457,7 @@ def test_a_node_that_is_not_asked_by_hash_is_asked_by_height(alone: World) -> No
     assert alone.balance_at(HOT, pair, header["hash"]) == 10**12
 
 
-def test_a_height_whose_block_was_replaced_tells_no_balance(alone: World) -> None:
+def test_a_replaced_block_has_no_balance(alone: World) -> None:
     header = alone.node.ask("eth_getBlockByNumber", hex(alone.node.mine()), False)
     alone.providers[0].lies["eth_getBlockByHash"] = header
     alone.node.ask("anvil_reorg", 1, [])
@@ -467,7 +467,7 @@ def test_a_height_whose_block_was_replaced_tells_no_balance(alone: World) -> Non
 
 
 @pytest.mark.parametrize(("currency", "method"), [("USDT", "eth_call"), (None, "eth_getBalance")])
-def test_a_balance_that_only_one_of_two_tells_is_none(trio: World, currency: str | None, method: str) -> None:
+def test_a_balance_from_one_of_two_is_unknown(trio: World, currency: str | None, method: str) -> None:
     header = trio.node.ask("eth_getBlockByNumber", "latest", False)
     pair = None if currency is None else CATALOGUE.pairs[currency, "ethereum"]
     true = trio.balance_at(HOT, pair, header["hash"])
@@ -563,7 +563,7 @@ def test_a_contract_that_takes_coin_only_in_a_call_that_costs_nothing_is_refused
         alone.quote(alone.intent(5, currency="ETH", to=THEIRS))
 
 
-def test_what_may_be_for_want_of_gas_is_no_refusal(alone: World) -> None:
+def test_a_failure_that_may_lack_gas_is_no_refusal(alone: World) -> None:
     """A wallet that could not pay for all the gas that may be signed has not seen the transfer refused."""
     install_code(alone.node.rpc, THEIRS, "burner")
     price = alone.quote(alone.intent(5, currency="ETH")).terms["price_units"]

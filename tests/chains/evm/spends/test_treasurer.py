@@ -40,7 +40,7 @@ def step(found: World, what: Lying) -> Any:
     return found.treasurer.step(what, POOL, cap_units=CAP)
 
 
-def test_a_token_without_gas_is_sent_what_its_transaction_is_about_to_offer(alone: World) -> None:
+def test_a_token_without_gas_gets_the_fee_of_its_sweep(alone: World) -> None:
     with_tokens(alone)
     fund = step(alone, lying(alone))
 
@@ -61,7 +61,7 @@ def test_a_token_without_gas_is_sent_what_its_transaction_is_about_to_offer(alon
     assert sweep.draft.offer.ceiling_units <= fund.intent.units
 
 
-def test_what_an_address_has_already_is_not_sent_again(alone: World) -> None:
+def test_gas_that_an_address_has_is_not_sent_again(alone: World) -> None:
     with_tokens(alone)
     whole = step(alone, lying(alone))
     alone.node.ask("anvil_setBalance", OURS, hex(whole.intent.units // 4))

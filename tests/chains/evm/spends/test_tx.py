@@ -63,7 +63,7 @@ def test_every_term_is_signed(change: dict[str, Any]) -> None:
         ("0x" + "cc" * 20, 20 * GWEI, "0x36d6b6ba2b738c77a778de0c7fe79256c326d6ce39462adfef848dc5f5072ca0"),
     ],
 )
-def test_what_was_signed_once_is_signed_so_for_ever(contract: str | None, tip_wei: int, txid: str) -> None:
+def test_signing_is_deterministic(contract: str | None, tip_wei: int, txid: str) -> None:
     """A spend that is signed again after an update has to be the one that is on its way already."""
     fee = gas_offer(gas_limit=60_000, price_units=20 * GWEI, tip_units=tip_wei)
     spend = plan_spend(to=OURS, units=255, contract=contract)
@@ -147,7 +147,7 @@ def test_an_absurd_price_is_refused(node: JsonRpcNode, base_wei: int, tip_wei: i
 
 
 @pytest.mark.parametrize("history", [{"baseFeePerGas": []}, {"baseFeePerGas": ["1"]}, {}, "0x1"])
-def test_a_fee_history_that_is_none_is_refused(node: JsonRpcNode, history: object) -> None:
+def test_an_invalid_fee_history_is_refused(node: JsonRpcNode, history: object) -> None:
     node.answers["eth_feeHistory"] = history
 
     with pytest.raises(ProviderError):
@@ -162,7 +162,7 @@ def test_absurd_gas_is_refused_before_anything_is_sent(node: JsonRpcNode) -> Non
     assert "eth_sendRawTransaction" not in node.asked
 
 
-def test_a_node_that_tells_another_id_is_not_believed(node: JsonRpcNode) -> None:
+def test_a_node_that_returns_another_id_is_not_believed(node: JsonRpcNode) -> None:
     node.answers["eth_sendRawTransaction"] = "0x" + "de" * 32
 
     with pytest.raises(ProviderError, match="another transaction's id"):

@@ -26,7 +26,7 @@ PAIR = CATALOGUE.pairs["BTC", "bitcoin"]
 Start = Callable[[], BitcoinNode]
 
 
-def test_the_buyer_pays_several_at_once_and_the_balance_tells(regtest: Start) -> None:
+def test_the_buyer_pays_several_at_once_and_balances_grow(regtest: Start) -> None:
     chain = BitcoinChain(regtest(), buyer_key=KEY)
     chain.equip()
     strangers = [chain.stranger() for _ in range(5)]

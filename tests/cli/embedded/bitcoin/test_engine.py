@@ -73,7 +73,7 @@ def assert_judges(state: State) -> None:
         state.pool.judge(spending(state.view.tip.block.txs[0], 5_000), now=state.now())
 
 
-def test_after_a_kill_the_engine_is_shown_what_it_had_not_written(tmp_path: Path, shown: list[str]) -> None:
+def test_after_a_kill_the_engine_gets_its_unwritten_blocks_again(tmp_path: Path, shown: list[str]) -> None:
     state = mined(tmp_path / "chain", 13)
     tip, coins = state.view.tip, state.view.coins
     left = killed(state, tmp_path / "chain")
@@ -87,7 +87,7 @@ def test_after_a_kill_the_engine_is_shown_what_it_had_not_written(tmp_path: Path
     state.close()
 
 
-def test_a_chain_that_stays_short_is_in_memory_and_none_that_grew_is_lost(tmp_path: Path, shown: list[str]) -> None:
+def test_a_short_chain_is_in_memory_and_a_longer_one_is_not_lost(tmp_path: Path, shown: list[str]) -> None:
     state = mined(tmp_path / "chain", 4)
     assert not (tmp_path / "chain" / "engine" / "chainstate").exists()
     tip = state.view.tip.hash
@@ -102,7 +102,7 @@ def test_a_chain_that_stays_short_is_in_memory_and_none_that_grew_is_lost(tmp_pa
     state.close()
 
 
-def test_a_block_that_was_refused_is_none_at_the_next_start(tmp_path: Path, shown: list[str]) -> None:
+def test_a_refused_block_is_absent_at_the_next_start(tmp_path: Path, shown: list[str]) -> None:
     state = mined(tmp_path, 6)
     assert_judges(state)
     state.close()
@@ -114,7 +114,7 @@ def test_a_block_that_was_refused_is_none_at_the_next_start(tmp_path: Path, show
     state.close()
 
 
-def test_the_engine_is_not_shown_again_what_was_of_the_future(
+def test_the_engine_does_not_get_blocks_of_the_future_again(
     tmp_path: Path, shown: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = mined(tmp_path, 5)
@@ -134,7 +134,7 @@ def test_the_engine_is_not_shown_again_what_was_of_the_future(
     state.close()
 
 
-def test_what_was_left_and_taken_again_is_so_at_the_next_start(tmp_path: Path, shown: list[str]) -> None:
+def test_invalidated_and_reconsidered_blocks_are_so_at_the_next_start(tmp_path: Path, shown: list[str]) -> None:
     state = mined(tmp_path, 4)
     left = state.at(3).hash
     state.invalidate(left)
@@ -230,7 +230,7 @@ def test_a_file_that_lost_its_last_block_counts(
     state.close()
 
 
-def test_what_stands_upon_a_block_that_is_missing_does_not_count(tmp_path: Path, shown: list[str]) -> None:
+def test_a_block_without_its_parent_does_not_count(tmp_path: Path, shown: list[str]) -> None:
     state = mined(tmp_path, 2)
     path = tmp_path / "blocks.bin"
     kept = path.read_bytes()

@@ -98,7 +98,7 @@ def test_both_show_a_block_alike(node: BitcoinNode) -> None:
     assert chain.ask("getrawtransaction", txid, 1, block_hash)["confirmations"] == 1
 
 
-def test_both_replace_only_by_what_pays_more(node: BitcoinNode) -> None:
+def test_both_replace_only_by_higher_fees(node: BitcoinNode) -> None:
     chain = HandMined(node.url, coins=3)
     coin = chain.coins[0]
 
@@ -121,7 +121,7 @@ def test_both_replace_only_by_what_pays_more(node: BitcoinNode) -> None:
     assert said(lambda: chain.send(offered(5_003, 2_000))) == (-25, "bad-txns-inputs-missingorspent")
 
 
-def test_both_tell_what_spends_a_coin_that_waits(node: BitcoinNode) -> None:
+def test_both_show_the_spender_of_a_waiting_coin(node: BitcoinNode) -> None:
     chain = HandMined(node.url, coins=2)
     asked = [{"txid": txid, "vout": vout} for txid, vout, _ in chain.coins[:2]]
     paid = chain.pay((BUYER_ADDRESS, 5_000))
@@ -145,7 +145,7 @@ def test_both_end_a_chain_of_waiting_ones_at_twenty_five(node: BitcoinNode) -> N
     assert held[1:] == sent
 
 
-def test_both_give_back_to_the_pool_what_a_reorg_takes_and_take_a_block_again(node: BitcoinNode) -> None:
+def test_both_return_reorged_transactions_to_the_pool_and_accept_a_block_again(node: BitcoinNode) -> None:
     chain = HandMined(node.url, coins=2)
     txid = chain.pay((BUYER_ADDRESS, 5_000))
     height = chain.mine()
@@ -220,13 +220,13 @@ def test_a_block_that_breaks_the_rules_is_refused_by_the_engine(tmp_path: Path) 
     state.close()
 
 
-def test_nobody_is_answered_without_the_password(regtest: Start) -> None:
+def test_calls_without_the_password_are_refused(regtest: Start) -> None:
     node = regtest()
     with pytest.raises(ProviderError, match="401"):
         JsonRpc(node.url.replace("sluice:", "sluice:not"), timeout_s=5).call("getblockcount", [], int)
 
 
-def test_the_older_form_tells_a_refusal_by_http_and_many_calls_go_at_once(regtest: Start) -> None:
+def test_the_older_form_refuses_by_http_and_calls_can_be_batched(regtest: Start) -> None:
     node = regtest()
     login, _, address = node.url.removeprefix("http://").partition("@")
     headers = urllib3.make_headers(basic_auth=login)

@@ -79,7 +79,7 @@ def test_one_of_two_states_is_always_whole(anvil: Callable[..., Anvil]) -> None:
     assert len(targets) == 2
 
 
-def test_nobody_elses_keys_hold_coin(anvil: Callable[..., Anvil]) -> None:
+def test_public_keys_hold_no_coin(anvil: Callable[..., Anvil]) -> None:
     chain = anvil("bsc")
 
     assert ask(chain, "eth_accounts") == []
@@ -105,7 +105,7 @@ def test_path_comes_before_the_cache(tmp_path: Path) -> None:
     assert find_anvil({"PATH": str(tmp_path)}, tmp_path / "cache") == program
 
 
-def test_without_npm_the_reason_is_told(tmp_path: Path) -> None:
+def test_without_npm_the_reason_is_shown(tmp_path: Path) -> None:
     with pytest.raises(NoAnvilError, match="no npm"):
         find_anvil({"PATH": "/nowhere", "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}, tmp_path)
 
@@ -145,6 +145,6 @@ def test_a_package_with_another_program_is_refused(tmp_path: Path, monkeypatch: 
     assert list((tmp_path / "cache").rglob("anvil")) == []
 
 
-def test_what_npm_says_is_passed_on(tmp_path: Path) -> None:
+def test_npms_message_is_passed_on(tmp_path: Path) -> None:
     with pytest.raises(NoAnvilError, match="no such thing"):
         cached_anvil(fake_npm(tmp_path, "echo no such thing >&2; exit 1"), tmp_path / "cache")

@@ -20,7 +20,7 @@ KEY = "0x" + "b1" * 32
 
 
 @pytest.mark.parametrize("currency", ["ETH", "USDT"])
-def test_the_buyer_pays_and_the_balance_tells(anvil: Callable[..., Anvil], currency: str) -> None:
+def test_the_buyer_pays_and_the_balance_grows(anvil: Callable[..., Anvil], currency: str) -> None:
     node = anvil("ethereum", block_time_s=None)
     chain = EvmChain(node, pairs=CATALOGUE.pairs_on("ethereum"), buyer_key=KEY)
     chain.equip()
@@ -51,7 +51,7 @@ def test_a_family_is_found_and_its_chain_made_of_a_site(anvil_program: Path, tmp
         chain.stop()
 
 
-def test_a_family_without_a_development_chain_is_none() -> None:
+def test_a_family_without_a_development_chain_is_refused() -> None:
     assert not chains.is_developed("solana")
     with pytest.raises(LookupError, match="solana networks have no development chain"):
         chains.development("solana")

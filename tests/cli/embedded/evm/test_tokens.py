@@ -40,7 +40,7 @@ def test_every_token_of_the_network_has_its_decimals_and_its_holder(chain: HandM
         assert currency.encode() in bytes.fromhex(read(chain, contract, "symbol()")[2:])
 
 
-def test_installing_again_keeps_what_others_hold(chain: HandMined) -> None:
+def test_installing_again_keeps_other_balances(chain: HandMined) -> None:
     usdt = install_tokens(chain.url, ETHEREUM, BUYER, 10)["USDT"]
     chain.send(usdt, data=calldata("transfer(address,uint256)", OTHER, 7))
     chain.mine()
@@ -50,7 +50,7 @@ def test_installing_again_keeps_what_others_hold(chain: HandMined) -> None:
     assert (balance(chain, usdt, OTHER), balance(chain, usdt, BUYER)) == (7, 10_000_000)
 
 
-def test_nobody_spends_more_than_he_has(chain: HandMined) -> None:
+def test_no_holder_spends_more_than_its_balance(chain: HandMined) -> None:
     usdt = install_tokens(chain.url, ETHEREUM, BUYER, 1)["USDT"]
     txid = chain.send(usdt, data=calldata("transfer(address,uint256)", OTHER, 1_000_001))
     chain.mine()

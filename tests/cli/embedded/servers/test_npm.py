@@ -103,7 +103,7 @@ def test_the_machines_npm_comes_first(index: Index, cache: Path) -> None:
 
 
 @pytest.mark.parametrize("body", ["echo no node here >&2; exit 126", "exec /nowhere/node"])
-def test_an_npm_that_does_not_run_is_none(index: Index, cache: Path, body: str) -> None:
+def test_an_npm_that_does_not_run_is_not_used(index: Index, cache: Path, body: str) -> None:
     put_npm(index, body)
 
     node, script = find_npm(index.env, cache)
@@ -111,14 +111,14 @@ def test_an_npm_that_does_not_run_is_none(index: Index, cache: Path, body: str) 
     assert Path(script).is_file()
 
 
-def test_an_npm_without_its_interpreter_is_none(index: Index, cache: Path) -> None:
+def test_an_npm_without_its_interpreter_is_not_used(index: Index, cache: Path) -> None:
     own = Path(put_npm(index, ""))
     own.write_text("#!/nowhere/node\n")
 
     assert find_npm(index.env, cache)[0].startswith(str(cache))
 
 
-def test_node_is_what_npm_runs_on(index: Index, cache: Path) -> None:
+def test_node_is_the_program_that_runs_npm(index: Index, cache: Path) -> None:
     assert find_node(index.env, cache) == str(cache / f"nodejs-{VERSION}" / NODE)
 
     put_npm(index, "echo 9.2.0")
@@ -181,7 +181,7 @@ def test_a_wheel_without_npm_is_refused(index: Index, cache: Path) -> None:
             find_npm(index.env, cache)
 
 
-def test_what_an_interrupted_fetch_left_is_not_taken(index: Index, cache: Path) -> None:
+def test_the_remains_of_an_interrupted_fetch_are_not_used(index: Index, cache: Path) -> None:
     left = cache / f".nodejs-{VERSION}"
     (left / NODE).parent.mkdir(parents=True)
     (left / NODE).write_text("half")
@@ -191,7 +191,7 @@ def test_what_an_interrupted_fetch_left_is_not_taken(index: Index, cache: Path) 
     assert not left.exists()
 
 
-def test_where_neither_can_be_had_it_is_said_what_helps(index: Index, cache: Path) -> None:
+def test_without_both_the_error_names_the_remedy(index: Index, cache: Path) -> None:
     for wheel in index.folder.glob("*.whl"):
         wheel.unlink()
 
@@ -203,14 +203,14 @@ def test_where_neither_can_be_had_it_is_said_what_helps(index: Index, cache: Pat
     assert "put anvil on PATH" in told
 
 
-def test_where_the_wheels_npm_fails_it_is_said_what_helps(index: Index, cache: Path) -> None:
+def test_a_failing_npm_of_the_wheel_names_the_remedy(index: Index, cache: Path) -> None:
     index.publish(node="#!/bin/sh\necho no such host >&2; exit 1\n")
 
     with pytest.raises(NoAnvilError, match=r"no such host\n.*put anvil on PATH"):
         cached_anvil(index.env, cache)
 
 
-def test_what_is_pinned_has_hashes_and_no_address() -> None:
+def test_pins_have_hashes_and_no_address() -> None:
     pinned = npm.PIN.read_text()
 
     assert pinned.count("==") - pinned.count(" == ") == 1

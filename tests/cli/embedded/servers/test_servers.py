@@ -79,7 +79,7 @@ def test_postgresql_listens_on_loopback_alone(open_folder: Path, leash: Leash) -
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another account")
-def test_root_runs_postgresql_from_a_folder_that_nobody_may_enter(tmp_path: Path, leash: Leash) -> None:
+def test_root_runs_postgresql_from_a_closed_folder(tmp_path: Path, leash: Leash) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     server = Postgres(closed, port=free_port(), leash=leash, durable=False)

@@ -63,7 +63,7 @@ def test_ports_are_kept_from_start_to_start(tmp_path: Path) -> None:
     assert KeptPorts(path).take("postgres") == taken
 
 
-def test_a_kept_port_that_somebody_took_is_given_up(tmp_path: Path) -> None:
+def test_a_stored_port_that_is_taken_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "ports.json"
     taken = KeptPorts(path).take("postgres")
     with socket.socket() as other:
@@ -138,7 +138,7 @@ def test_accounts_are_the_same_at_every_start(tmp_path: Path, database: str) -> 
     assert len({key.public_id for key in accounts.all()}) == 3
 
 
-def test_accounts_that_this_database_does_not_know_are_made_anew(tmp_path: Path, database: str) -> None:
+def test_accounts_unknown_to_the_database_are_made_again(tmp_path: Path, database: str) -> None:
     del database
     first = ensure_accounts(tmp_path, load_identity(tmp_path).secret_keys)
 
@@ -222,7 +222,7 @@ def test_other_networks_are_refused(text: str) -> None:
         parse_networks(text)
 
 
-def test_a_folder_that_everybody_reaches_stands_for_itself(open_folder: Path) -> None:
+def test_a_reachable_folder_needs_no_substitute(open_folder: Path) -> None:
     assert reachable_folder(open_folder / "new", NOBODY) == open_folder / "new"
 
 
@@ -231,7 +231,7 @@ def test_a_user_who_is_not_root_uses_the_folder_itself(tmp_path: Path) -> None:
     assert reachable_copy(tmp_path, (), None) == tmp_path
 
 
-def test_a_closed_folder_has_one_stand_in_that_goes_with_it(
+def test_a_closed_folder_has_one_substitute_that_goes_with_it(
     tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cli.embedded.supervise.unprivileged._PERSISTENT", open_folder)
@@ -250,7 +250,7 @@ def test_a_closed_folder_has_one_stand_in_that_goes_with_it(
 
 
 @pytest.mark.parametrize("is_link", [False, True])
-def test_a_stand_in_that_somebody_else_prepared_is_refused(
+def test_a_substitute_made_by_another_user_is_refused(
     tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_link: bool
 ) -> None:
     monkeypatch.setattr("cli.embedded.supervise.unprivileged._PERSISTENT", open_folder)

@@ -41,7 +41,7 @@ def test_after_sigkill_of_the_holder_nothing_is_left() -> None:
     holder.stdout.close()
 
 
-def test_release_stops_what_is_left_even_if_it_ignores_the_request(tmp_path: Path) -> None:
+def test_release_stops_remaining_processes_even_if_they_ignore_the_signal(tmp_path: Path) -> None:
     leash = Leash()
     stubborn = "trap '' INT TERM; echo ready; while :; do sleep 1; done"
     log = tmp_path / "log"
@@ -63,7 +63,7 @@ def test_a_stopped_process_is_stopped_for_good() -> None:
     wait_for(lambda: child.exit_code() is not None)
 
 
-def test_who_does_not_carry_the_mark_is_left_alone() -> None:
+def test_processes_without_the_mark_are_left_alone() -> None:
     leash, other = Leash(), Leash()
     stranger = Child("sleep", ["/bin/sleep", "300"], env=other.env, log=LOG)
 

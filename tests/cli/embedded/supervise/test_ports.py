@@ -36,7 +36,7 @@ def three_ports() -> tuple[int, int, int]:
         return one.getsockname()[1], two.getsockname()[1], three.getsockname()[1]
 
 
-def test_a_port_that_was_just_found_is_found_by_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_just_found_is_found_by_no_other_process(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, _ = three_ports()
     choose(monkeypatch, first, first, second)
     assert (ports.free_port(), ports.free_port()) == (first, second)
@@ -47,7 +47,7 @@ def test_a_port_that_was_just_found_is_found_by_nobody_else(monkeypatch: pytest.
     assert told.stdout.split() == ["False", "True"]
 
 
-def test_what_was_found_long_ago_is_found_again(monkeypatch: pytest.MonkeyPatch, claims: deque[socket.socket]) -> None:
+def test_an_old_claim_is_released(monkeypatch: pytest.MonkeyPatch, claims: deque[socket.socket]) -> None:
     first, second, third = three_ports()
     choose(monkeypatch, first, second, third, first)
     assert [ports.free_port() for _ in range(4)] == [first, second, third, first]

@@ -48,7 +48,7 @@ def test_a_program_that_ends_when_asked_was_not_killed(python: Start) -> None:
     assert child.stop(signal.SIGTERM, limit_s=10) is True
 
 
-def test_a_program_that_dies_at_its_start_tells_why(python: Start) -> None:
+def test_a_program_that_dies_at_its_start_shows_its_log(python: Start) -> None:
     child = python("raise SystemExit('no such table')")
 
     with pytest.raises(StartError, match=r"code 1.*\n.*no such table"):
@@ -63,7 +63,7 @@ def test_a_program_that_never_answers_is_given_up(python: Start) -> None:
     child.kill_group()
 
 
-def test_a_large_log_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_log_is_truncated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.embedded.supervise.process.LOG_BYTES_MAX", 10)
     log = tmp_path / "log"
     for text in ("a" * 11, "b"):

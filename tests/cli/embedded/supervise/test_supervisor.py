@@ -49,7 +49,7 @@ def watched(tmp_path: Path, leash: Leash) -> Iterator[Watched]:
     found.supervisor.stop(list(found.pids()))
 
 
-def test_who_is_killed_runs_again_under_a_new_pid(watched: Watched) -> None:
+def test_a_killed_program_runs_again_under_a_new_pid(watched: Watched) -> None:
     app = watched.run("web", "sleep 300")
     before = app.pid
     assert watched.pids() == {"web": [before]}
@@ -61,7 +61,7 @@ def test_who_is_killed_runs_again_under_a_new_pid(watched: Watched) -> None:
     assert watched.said[1] == f"web runs again, pid {watched.pids()['web'][0]}"
 
 
-def test_nobody_is_listed_while_it_is_down(watched: Watched) -> None:
+def test_a_program_is_not_listed_while_it_is_down(watched: Watched) -> None:
     app = watched.run("web", "sleep 300")
 
     os.kill(app.pid or 0, signal.SIGKILL)
@@ -77,7 +77,7 @@ def test_workers_are_listed_after_their_master(watched: Watched) -> None:
     assert watched.pids()["web"][0] == app.pid
 
 
-def test_who_keeps_dying_waits_longer_each_time(watched: Watched) -> None:
+def test_a_program_that_keeps_dying_waits_longer_each_time(watched: Watched) -> None:
     watched.run("web", "false")
 
     watched.step_until(lambda: watched.supervisor.deaths("web") == 3)
@@ -87,7 +87,7 @@ def test_who_keeps_dying_waits_longer_each_time(watched: Watched) -> None:
     assert "web ended with code 1" in watched.said[0]
 
 
-def test_who_ran_steadily_is_started_again_at_once(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_ran_steadily_restarts_at_once(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.embedded.supervise.supervisor.STEADY_S", 0.0)
     watched.run("web", "false")
 
@@ -96,7 +96,7 @@ def test_who_ran_steadily_is_started_again_at_once(watched: Watched, monkeypatch
     assert watched.supervisor.deaths("web") == 1
 
 
-def test_stop_lets_everybody_finish(watched: Watched) -> None:
+def test_stop_lets_every_program_finish(watched: Watched) -> None:
     watched.run("a", "sh -c 'trap \"sleep 0.3; echo finished; exit\" TERM; echo up; while :; do sleep 0.05; done'")
     log = watched.folder / "a.log"
     wait_for(lambda: "up" in log.read_text())
@@ -122,7 +122,7 @@ def test_stop_asks_all_at_once(watched: Watched) -> None:
     assert all("finished" in log.read_text() for log in logs)
 
 
-def test_who_was_stopped_by_a_signal_still_ends_when_asked(watched: Watched) -> None:
+def test_a_stopped_program_still_ends_when_asked(watched: Watched) -> None:
     app = watched.run("web", "sh -c 'trap \"echo finished; exit\" TERM; echo up; while :; do sleep 0.05; done'")
     log = watched.folder / "web.log"
     wait_for(lambda: "up" in log.read_text())

@@ -46,7 +46,7 @@ def height(chain: TronChain) -> int:
     return int(told["block_header"]["raw_data"].get("number", 0))
 
 
-def test_a_killed_chain_still_holds_what_the_buyer_paid(chain: TronChain) -> None:
+def test_a_killed_chain_keeps_the_buyers_payment(chain: TronChain) -> None:
     chain.equip()
     trx, usdt = CATALOGUE.pairs["TRX", "tron"], CATALOGUE.pairs["USDT", "tron"]
     stranger = chain.stranger()

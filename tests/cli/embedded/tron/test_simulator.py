@@ -23,7 +23,7 @@ def refused(tron: Tron, whole: bytes) -> str:
     return caught.value.code
 
 
-def test_a_transfer_to_nobody_creates_an_account_and_costs_what_that_costs(tron: Tron) -> None:
+def test_a_transfer_to_a_new_address_creates_an_account_for_a_fee(tron: Tron) -> None:
     before = tron.balance(BUYER.address)
     txid = tron.send(tron.transfer(OTHER.address, 5 * TRX))
     tron.mine()
@@ -82,7 +82,7 @@ def test_staked_energy_is_used_before_any_is_bought(tron: Tron) -> None:
     assert receipt["energy_fee"] == 100 * (receipt["energy_usage_total"] - 100_000)
 
 
-def test_what_reverts_moves_nothing_and_burns_what_it_used(tron: Tron) -> None:
+def test_a_reverted_call_moves_nothing_and_burns_its_energy(tron: Tron) -> None:
     tron.give(OTHER.address, 100 * TRX)
     txid = tron.send(tron.token(THIRD, 1, key=OTHER))
     tron.mine()
@@ -119,7 +119,7 @@ def test_a_frozen_holder_moves_nothing() -> None:
 
 
 @pytest.mark.parametrize(("function", "is_rejected"), [("forward", False), ("forward_and_revert", True)])
-def test_what_a_contract_passes_on_is_told_apart(tron: Tron, function: str, *, is_rejected: bool) -> None:
+def test_internal_transfers_are_shown_separately(tron: Tron, function: str, *, is_rejected: bool) -> None:
     tron.act("code", address=FORWARDER, code="forwarder")
     txid = tron.send(tron.called(FORWARDER, f"{function}(address)", OTHER.address, units=3 * TRX))
     tron.mine()
@@ -130,7 +130,7 @@ def test_what_a_contract_passes_on_is_told_apart(tron: Tron, function: str, *, i
     assert tron.balance(OTHER.address) == (0 if is_rejected else 3 * TRX)
 
 
-def test_a_log_of_another_contract_says_whose_it_is(tron: Tron) -> None:
+def test_a_log_names_its_contract(tron: Tron) -> None:
     tron.act("code", address=FORGER, code="forger")
     txid = tron.send(tron.called(FORGER, "erc20(address,uint256)", OTHER.address, 9))
     tron.mine()
@@ -148,7 +148,7 @@ def test_a_namesake_moves_beside_the_real_coins(tron: Tron) -> None:
     assert (tron.held(OTHER.address), tron.balance(OTHER.address)) == (0, 0)
 
 
-def test_what_is_known_already_is_refused_by_its_code(tron: Tron) -> None:
+def test_a_known_transaction_is_refused_by_its_code(tron: Tron) -> None:
     whole = tron.transfer(OTHER.address, 1)
     tron.send(whole)
     assert refused(tron, whole) == "DUP_TRANSACTION_ERROR"
@@ -156,7 +156,7 @@ def test_what_is_known_already_is_refused_by_its_code(tron: Tron) -> None:
     assert refused(tron, whole) == "DUP_TRANSACTION_ERROR"
 
 
-def test_what_a_node_does_not_take_is_refused_by_its_code(tron: Tron) -> None:
+def test_an_invalid_transaction_is_refused_by_its_code(tron: Tron) -> None:
     tron.mine()
     elsewhere = wire.raw_data(
         wire.transfer(BUYER.raw, OTHER.raw, 1), block_id="0" * 12 + "0001" + "ee" * 24,
@@ -175,7 +175,7 @@ def test_what_a_node_does_not_take_is_refused_by_its_code(tron: Tron) -> None:
     assert refused(tron, tron.called(THIRD, "transfer(address,uint256)", THIRD, 1)) == "CONTRACT_VALIDATE_ERROR"
 
 
-def test_who_has_no_coin_for_its_bytes_sends_nothing(tron: Tron) -> None:
+def test_an_account_without_coin_for_its_bytes_sends_nothing(tron: Tron) -> None:
     tron.give(OTHER.address, 2)
     for _ in range(2):
         tron.send(tron.transfer(BUYER.address, 1, key=OTHER))
@@ -184,7 +184,7 @@ def test_who_has_no_coin_for_its_bytes_sends_nothing(tron: Tron) -> None:
     assert refused(tron, tron.transfer(BUYER.address, 1, key=OTHER)) == "BANDWITH_ERROR"
 
 
-def test_an_account_obeys_those_whom_its_permission_names(tron: Tron) -> None:
+def test_an_account_obeys_the_keys_of_its_permission(tron: Tron) -> None:
     tron.act("permission", address=BUYER.address, threshold=1, keys=[OTHER.address])
     move = wire.transfer(BUYER.raw, OTHER.raw, 1)
 
@@ -194,7 +194,7 @@ def test_an_account_obeys_those_whom_its_permission_names(tron: Tron) -> None:
     assert told["keys"] == [{"address": OTHER.address, "weight": 1}]
 
 
-def test_what_expired_while_it_waited_is_in_no_block(tron: Tron) -> None:
+def test_an_expired_transaction_is_in_no_block(tron: Tron) -> None:
     tron.mine()
     whole = tron.transfer(OTHER.address, 1)
     tron.chain.reorg(1, [(whole.hex(), 0)])
@@ -207,7 +207,7 @@ def test_what_expired_while_it_waited_is_in_no_block(tron: Tron) -> None:
     assert tron.info(wire.read_transaction(late).txid) == {}
 
 
-def test_solidity_lags_and_shows_what_held_there(tron: Tron) -> None:
+def test_solidity_lags_and_shows_its_own_state(tron: Tron) -> None:
     txid = tron.send(tron.transfer(OTHER.address, 5))
     tron.mine(19)
     assert tron.ask("walletsolidity/gettransactioninfobyid", value=txid) == {}
@@ -235,7 +235,7 @@ def test_a_reorg_makes_other_blocks_and_takes_back_what_it_does_not_bring_again(
     tron.send(gone)
 
 
-def test_an_id_says_its_height_and_hashes_its_header(tron: Tron) -> None:
+def test_a_block_id_has_its_height_and_hashes_its_header(tron: Tron) -> None:
     tron.send(tron.transfer(OTHER.address, 5))
     tron.mine(2)
     first, second = (tron.ask("wallet/getblockbynum", num=height) for height in (1, 2))
