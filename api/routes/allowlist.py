@@ -22,8 +22,8 @@ ENDPOINTS: Final = (
         tag="Settings",
         summary="Read or set the IP allowlist",
         description=(
-            "Requests signed with any key of the merchant are then refused from every other source address, within a"
-            " second. Without ips the list is read; an empty one lets every address in."
+            "The gateway refuses requests with your keys from any other source address, a second"
+            " later at most. Omit ips to read the list; an empty list allows every address."
         ),
         rights=PAYOUT_KEYS,
         request=AllowlistChange,

@@ -23,7 +23,8 @@ ENDPOINTS: Final = (
         name="getBalance",
         tag="Balance",
         summary="Read the balance",
-        description="Every coin, each over all its networks. total = available + maturing + payout_held + hold - debt.",
+        description="Returns every coin, each over all its networks. total = available + maturing +"
+        " payout_held + hold - debt.",
         rights=ANY_KEY,
         request=Empty,
         result=Balance,

@@ -142,8 +142,8 @@ ENDPOINTS: Final = (
         tag="Batches",
         summary="Read a batch",
         description=(
-            "completed means that all items are handled, not that all succeeded. An item's result is the object as it"
-            " was created; its error is what its own endpoint would have answered."
+            "completed means that all items are handled, not that all succeeded. An item's result is"
+            " the created object; its error is the one that its own endpoint would have returned."
         ),
         rights=ANY_KEY,
         request=BatchLookup,

@@ -48,11 +48,12 @@ ENDPOINTS: Final = (
         tag="Splits",
         summary="Share credits with another merchant",
         description=(
-            "From now on that percentage of each credit of payments and static wallets, after fees and after what"
-            " repays a debt, waits in hold and then goes to the recipient. It is rounded down to the coin's precision."
-            " Two rules may name the same recipient; send an Idempotency-Key, so that a repeat makes no second one."
-            " Where the merchant requires co-signing, the rule is awaiting_cosign and shares nothing until another"
-            " principal of the merchant sends the same recipient, percent and title."
+            "From now on this percentage of each credit of payments and static wallets, after fees"
+            " and after the repayment of a debt, is held and then goes to the recipient. It is"
+            " rounded down to the coin's precision. Two rules may name the same recipient; send an"
+            " Idempotency-Key, so that a repeat makes no second rule. If the merchant requires"
+            " co-signing, the rule is awaiting_cosign and shares nothing until another principal of"
+            " the merchant sends the same recipient, percent and title."
         ),
         rights=PAYOUT_KEYS,
         request=AddRule,
@@ -87,7 +88,7 @@ ENDPOINTS: Final = (
         name="deleteSplitRule",
         tag="Splits",
         summary="Delete a rule",
-        description="It shares no later credit. Shares that wait in hold already go to their recipient all the same.",
+        description="The rule shares no later credit. Shares that are already held still go to their recipient.",
         rights=PAYOUT_KEYS,
         request=RuleLookup,
         result=DeletedRule,
@@ -99,8 +100,8 @@ ENDPOINTS: Final = (
         path="/v1/split/config/get",
         name="getSplitConfig",
         tag="Splits",
-        summary="Read how rules apply",
-        description="And what the merchant received so far by the rules of others.",
+        summary="Read the settings of split rules",
+        description="Also returns the shares that the merchant has received by the rules of others.",
         rights=PAYOUT_KEYS,
         request=Empty,
         result=SplitConfig,
@@ -111,11 +112,11 @@ ENDPOINTS: Final = (
         path="/v1/split/config/set",
         name="setSplitConfig",
         tag="Splits",
-        summary="Set how rules apply",
+        summary="Set the settings of split rules",
         description=(
-            "Whether rules apply to credits from now on (true at first), and for how many hours their shares then wait"
-            " in hold (0 at first), in which refunds take from them. Shares that wait already keep their time. What is"
-            " not given stays."
+            "Sets if rules apply to credits from now on (at first true), and for how many hours their"
+            " shares are held (at first 0). Refunds during that time reduce a held share. Shares that"
+            " are already held keep their time. Omitted fields keep their setting."
         ),
         rights=PAYOUT_KEYS,
         request=SetSplits,

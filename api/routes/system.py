@@ -68,8 +68,9 @@ ENDPOINTS: Final = (
         tag="Operation",
         summary="Can the gateway serve?",
         description=(
-            "PostgreSQL, Redis and the schema; no chain. What else an operator should know is named in attention, and"
-            " does not make the gateway unready: a web process cannot mend it."
+            "Checks PostgreSQL, Redis and the schema, but no chain. attention names further faults"
+            " for the operator. They do not make the gateway unready, since a web process cannot mend"
+            " them."
         ),
         rights=PUBLIC,
         result=Readiness,
@@ -92,7 +93,8 @@ ENDPOINTS: Final = (
         name="getMetrics",
         tag="Operation",
         summary="Metrics in Prometheus's format",
-        description="Asks for Authorization: Bearer METRICS_TOKEN. A production gateway without that setting has none.",
+        description="Requires Authorization: Bearer METRICS_TOKEN. A production gateway without that setting"
+        " has no metrics page.",
         rights=PUBLIC,
         result=None,
         reader=read_metrics,
@@ -107,7 +109,7 @@ ENDPOINTS: Final = (
         path="/openapi.json",
         name="getOpenapi",
         tag="Operation",
-        summary="This description",
+        summary="The OpenAPI document",
         rights=PUBLIC,
         result=None,
         reader=read_openapi,

@@ -15,11 +15,12 @@ ENDPOINTS: Final = (
         tag="Balance",
         summary="Transfer to the personal wallet",
         description=(
-            "Moves what is available to the wallet of the merchant's owner, which all of the owner's merchants share."
-            " A repeat of an order_id moves nothing and gets the first answer, whatever else it says. So does the very"
-            " same request, signature included, whatever Idempotency-Key it comes with: whoever moves the same amount"
-            " twice within a second needs two order_ids. Not while payouts of the merchant are frozen, nor while it"
-            " owes the gateway in any coin."
+            "Moves an available amount to the personal wallet of the merchant's owner, which all of"
+            " the owner's merchants share. A repeat of an order_id moves nothing and gets the first"
+            " answer, even if other fields differ. The same holds for an identical request with the"
+            " same signature, whatever its Idempotency-Key: to move the same amount twice within a"
+            " second, use two order_ids. Refused while payouts of the merchant are frozen, and while"
+            " it owes the gateway in any coin."
         ),
         rights=PAYOUT_KEYS,
         request=ToPersonal,

@@ -57,9 +57,10 @@ ENDPOINTS: Final = (
         tag="Static wallets",
         summary="Create a static wallet",
         description=(
-            "A permanent address. There is one for each currency, network and order_id, and a repeat returns it."
-            " Whatever coin of the catalogue comes on its network, however little, is credited less the percent fee,"
-            " and announced by wallet.paid."
+            "Creates a permanent address. There is one for each currency, network and order_id, and a"
+            " repeat returns it. Every deposit of a coin of the catalogue on its network, from the"
+            " network's smallest deposit on, is credited less the percent fee, and announced by"
+            " wallet.paid."
         ),
         rights=PAYMENT_KEYS,
         request=CreateWallet,
@@ -83,7 +84,7 @@ ENDPOINTS: Final = (
         tag="Static wallets",
         summary="Block or unblock a static wallet",
         description=(
-            "A blocked wallet stops crediting: what confirms is held, and credited when the wallet is unblocked."
+            "Deposits to a blocked wallet are held once they are confirmed, and credited when the wallet is unblocked."
         ),
         rights=PAYMENT_KEYS,
         request=BlockWallet,
@@ -100,7 +101,7 @@ ENDPOINTS: Final = (
         name="getWallet",
         tag="Static wallets",
         summary="Read a static wallet",
-        description="By uuid, or else by address; with its deposits, newest first.",
+        description="Finds the wallet by uuid, or else by address. Its deposits are newest first.",
         rights=PAYMENT_KEYS,
         request=WalletLookup,
         result=WalletInfo,
@@ -129,7 +130,7 @@ ENDPOINTS: Final = (
         name="renderQr",
         tag="Static wallets",
         summary="Render a QR code",
-        description="Of an address or any other text. The image is empty where no QR code holds it.",
+        description="Draws an address or any other text. The image is empty if the text is too long for a QR code.",
         rights=PAYMENT_KEYS,
         request=WalletQr,
         result=Image,

@@ -70,8 +70,8 @@ ENDPOINTS: Final = (
         tag="Webhooks",
         summary="Register the webhook endpoint",
         description=(
-            "One endpoint per merchant: a repeat replaces the address and makes a new secret, which is shown this once."
-            " Where the answer was lost, call again. The answer is the bare object."
+            "A merchant has one endpoint: a repeat replaces the URL and makes a new secret, which is"
+            " shown only once. If you lose the answer, call again. The answer is the bare object."
         ),
         rights=PAYMENT_KEYS,
         request=RegisterWebhook,
@@ -109,8 +109,8 @@ ENDPOINTS: Final = (
         tag="Webhooks",
         summary="Send a webhook again",
         description=(
-            "The same delivery, with its id and body, whatever became of it; its attempts are counted anew."
-            " A delivery whose body is no longer kept cannot be sent again."
+            "Sends the same delivery again, with its id and body, in any status; its attempts are"
+            " counted from 0 again. A delivery whose body was deleted cannot be sent again."
         ),
         rights=PAYMENT_KEYS,
         request=Redeliver,
@@ -126,11 +126,12 @@ ENDPOINTS: Final = (
         path="/v1/webhooks/test",
         name="testWebhook",
         tag="Webhooks",
-        summary="Try the webhook endpoint",
+        summary="Test the webhook endpoint",
         description=(
-            "Sends one signed webhook to the registered endpoint at once and waits for its answer, up to 10 seconds."
-            ' The body has the shape of the event, a uuid of zeros and `"test": true`. It is not tried again. One test'
-            " of a merchant at a time: gateway.busy while another is under way."
+            "Sends one signed webhook to the registered endpoint at once and waits for its answer, up"
+            ' to 10 seconds. The body has the form of the event, a uuid of zeros and `"test": true`.'
+            " It is not repeated. A merchant can run one test at a time; a second one gets"
+            " gateway.busy."
         ),
         rights=PAYMENT_KEYS,
         request=TryWebhook,

@@ -85,10 +85,11 @@ ENDPOINTS: Final = (
         tag="Payments",
         summary="Create a payment",
         description=(
-            "Prices an invoice and gives it a deposit address. With neither to_currency nor network the buyer picks the"
-            " coin on the hosted page, out of those that can carry the price; one that none can carry is"
-            " payment.below_minimum. A repeat with the order_id of a live payment returns that payment; one with the"
-            " same Idempotency-Key returns the stored answer."
+            "Creates a payment with a price and a deposit address. Without to_currency and network,"
+            " the buyer chooses a coin on the hosted page, among those that allow a payment of this"
+            " size; if none does, the answer is payment.below_minimum. A repeat with the order_id of"
+            " a live payment returns that payment; a repeat with the same Idempotency-Key returns the"
+            " stored answer."
         ),
         rights=PAYMENT_KEYS,
         request=CreatePayment,
@@ -127,7 +128,7 @@ ENDPOINTS: Final = (
         name="getPayment",
         tag="Payments",
         summary="Read a payment",
-        description="By uuid, or else by order_id: then the newest live payment, or the newest.",
+        description="Finds the payment by uuid, or else by order_id: the newest live payment, else the newest of all.",
         rights=PAYMENT_KEYS,
         request=PaymentLookup,
         result=PaymentInfo,

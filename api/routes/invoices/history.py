@@ -87,7 +87,8 @@ ENDPOINTS: Final = (
         name="getPaymentQr",
         tag="Payments",
         summary="Render a payment's QR code",
-        description="Before the buyer has chosen a coin the image leads to the payment page.",
+        description="The code has the deposit address; before the buyer has chosen a coin, the URL of the"
+        " payment page.",
         rights=PAYMENT_KEYS,
         request=PaymentLookup,
         result=Image,
@@ -104,8 +105,8 @@ ENDPOINTS: Final = (
         tag="Payments",
         summary="List payment methods",
         description=(
-            "Every coin on every network, with limits, fees and whether this merchant can be paid in it now:"
-            " is_available is false for what it does not accept, and while the network's scan is halted or behind, no"
+            "Returns every coin on every network, with limits and fees. is_available is false for a"
+            " method that you do not accept, and while the network's scan is halted or behind, no"
             " address is left, or the coin has no fresh rate."
         ),
         rights=PAYMENT_KEYS,
@@ -135,10 +136,10 @@ ENDPOINTS: Final = (
         tag="Payments",
         summary="Resolve a payment",
         description=(
-            "accept takes what was paid for what was asked and credits it: the payment becomes paid. refund sends it"
-            " back, less the network fee: the payment is final once that is confirmed. With txid they do so with that"
-            " stray deposit, in its own coin and in any status of the payment. accept needs a payment key, refund a"
-            " payout key."
+            "accept credits the paid sum in place of the price, and the payment becomes paid. refund"
+            " sends the sum back, less the network fee, and the payment becomes final once the refund"
+            " is confirmed. With txid, both apply to that stray deposit, in its own coin and in any"
+            " status of the payment. accept needs a payment key, refund a payout key."
         ),
         rights=ANY_KEY,
         request=ResolvePayment,
@@ -166,7 +167,7 @@ ENDPOINTS: Final = (
         name="resendPayment",
         tag="Payments",
         summary="Send a payment's webhooks again",
-        description="The webhook of the latest status, with the id that it had.",
+        description="Sends the webhook of the latest status again, with the same id.",
         rights=PAYMENT_KEYS,
         request=PaymentLookup,
         result=Resent,
@@ -191,8 +192,9 @@ ENDPOINTS: Final = (
         tag="Payments",
         summary="E-mail a payment's receipt or page",
         description=(
-            "A payment that is paid or paid_over sends its receipt, any other the link to its page; to email, or else"
-            " to the payment's payer_email. Five an hour for one payment, then 429 with Retry-After."
+            "Sends the receipt of a paid or paid_over payment, else the link to its page; to email,"
+            " or else to the payment's payer_email. After five an hour for one payment, the answer is"
+            " 429 with Retry-After."
         ),
         rights=PAYMENT_KEYS,
         request=SendPaymentEmail,

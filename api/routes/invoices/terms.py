@@ -19,8 +19,8 @@ ENDPOINTS: Final = (
         tag="Payments",
         summary="Read or set the accepted methods",
         description=(
-            "Which coins on which networks buyers may pay with; payments that have a coin keep it. Without accepted the"
-            " list is read; an empty one stands for every method."
+            "Sets the coins and networks that buyers may pay with. Payments that have a coin keep it."
+            " Omit accepted to read the list; an empty list accepts every method."
         ),
         rights=PAYMENT_KEYS,
         request=SetAccepted,
@@ -35,9 +35,10 @@ ENDPOINTS: Final = (
         tag="Payments",
         summary="Read or set discounts",
         description=(
-            "What is taken off the price, or added by a percentage below 0, where the buyer pays with a coin; a payment"
-            " takes it with its first quote and keeps it. 0 ends a discount; all that there are then are returned."
-            " Without discount_percent they are read: all, or those of a coin or network."
+            "Sets a percentage that is taken off the price, or added if it is negative, if the buyer"
+            " pays with a coin. A payment takes it with its first quote and keeps it. 0 ends a"
+            " discount. The answer has all discounts that are then set. Omit discount_percent to read"
+            " them: all, or those of a coin or network."
         ),
         rights=PAYMENT_KEYS,
         request=SetDiscount,
@@ -52,8 +53,8 @@ ENDPOINTS: Final = (
         tag="Payments",
         summary="Read or set the tolerance",
         description=(
-            "By how much a buyer may pay less or more, both bounds included, for payments created from now on that do"
-            " not say it themselves (accuracy_payment_percent). With an empty body it is read."
+            "Sets by how much a buyer may pay less or more, including both bounds, for new payments"
+            " without accuracy_payment_percent. An empty body reads the setting."
         ),
         rights=PAYMENT_KEYS,
         request=SetAccuracy,

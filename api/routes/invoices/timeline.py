@@ -23,10 +23,11 @@ ENDPOINTS: Final = (
         path="/v1/payment/timeline",
         name="getPaymentTimeline",
         tag="Payments",
-        summary="Read what happened to a payment",
+        summary="Read the history of a payment",
         description=(
-            "Its events, oldest first, at most 1000: of more, that it was created and the newest. detail says what a"
-            " deposit waits for, and what an expired payment lacks."
+            "Returns the events of a payment, oldest first, at most 1000: of more, the creation and"
+            " the newest. detail shows what a deposit waits for, and the sum that an expired payment"
+            " lacks."
         ),
         rights=PAYMENT_KEYS,
         request=PaymentLookup,

@@ -82,7 +82,7 @@ ENDPOINTS: Final = (
         name="getLink",
         tag="Payment links",
         summary="Read a payment link as a buyer",
-        description="A link that is off or over answers as one that there never was.",
+        description="A link that is switched off or has expired answers like one that does not exist.",
         rights=PUBLIC,
         cors=True,
         limit="public",
@@ -101,8 +101,9 @@ ENDPOINTS: Final = (
         tag="Payment links",
         summary="Check a payment link out",
         description=(
-            "Makes a payment of its own. Where no coin is pinned and none is named, its status is select. A pinned coin"
-            " may be named or left out. 429 also while too many of the link's payments wait for their buyers."
+            "Creates a payment for this buyer. If the link pins no coin and the buyer names none, its"
+            " status is select. A pinned coin may be named or omitted. The answer is also 429 while"
+            " too many payments of the link are unpaid."
         ),
         rights=PUBLIC,
         cors=True,

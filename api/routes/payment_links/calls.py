@@ -68,8 +68,9 @@ ENDPOINTS: Final = (
         tag="Payment links",
         summary="Create a payment link",
         description=(
-            "A page that any number of buyers pay on, each a payment of its own. Fields of other modes are ignored."
-            " Without a pinned coin the buyer chooses among those that you accept. Honours Idempotency-Key."
+            "Creates a page on which any number of buyers pay, each with a payment of its own. Fields"
+            " of other modes are ignored. Without a pinned coin the buyer chooses among those that"
+            " you accept. Honours Idempotency-Key."
         ),
         rights=PAYMENT_KEYS,
         request=CreatePaymentLink,
@@ -97,7 +98,7 @@ ENDPOINTS: Final = (
         name="listPaymentLinks",
         tag="Payment links",
         summary="List payment links",
-        description="Newest first, those that are off or over among them.",
+        description="Returns links newest first, with those that are switched off or have expired.",
         rights=PAYMENT_KEYS,
         request=PaymentLinkPage,
         result=PaymentLinks,
@@ -110,7 +111,8 @@ ENDPOINTS: Final = (
         name="getPaymentLink",
         tag="Payment links",
         summary="Read a payment link",
-        description="With a page of its payments, newest first; of the oldest of many, ask POST /v1/payment/history.",
+        description="Returns the link with a page of its payments, newest first. Use POST /v1/payment/history"
+        " for older ones than offset reaches.",
         rights=PAYMENT_KEYS,
         request=PaymentLinkInfo,
         result=PaymentLinkWithPayments,
@@ -138,7 +140,7 @@ ENDPOINTS: Final = (
         name="togglePaymentLink",
         tag="Payment links",
         summary="Switch a payment link on or off",
-        description="Payments that were checked out before live on. The same again changes nothing.",
+        description="Existing payments of the link are not affected. A repeat changes nothing.",
         rights=PAYMENT_KEYS,
         request=TogglePaymentLink,
         result=ToggledPaymentLink,

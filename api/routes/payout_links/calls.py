@@ -111,9 +111,10 @@ ENDPOINTS: Final = (
         tag="Payout links",
         summary="Create a payout link",
         description=(
-            "Puts the amount and the network fee aside, for whoever opens claim_url and names an address. claim_token"
-            " and claim_url are shown here alone. Idempotency-Key has no effect: a second link with a reference is"
-            " refused, and without a reference the very same request, signature and all, gets the first answer."
+            "Holds the amount and the network fee for a recipient, who opens claim_url and names an"
+            " address. claim_token and claim_url are shown only here. Idempotency-Key has no effect:"
+            " a second link with the same reference is refused; without a reference, an identical"
+            " request with the same signature gets the first answer."
         ),
         rights=PAYOUT_KEYS,
         request=CreatePayoutLink,
@@ -139,8 +140,9 @@ ENDPOINTS: Final = (
         tag="Payout links",
         summary="Create several payout links",
         description=(
-            "Each link is made, or fails, alone, with the codes of POST /v1/payout/link. The very same request,"
-            " signature and all, makes no link again. After a 503 none was made."
+            "Each link is made, or fails, independently, with the codes of POST /v1/payout/link. An"
+            " identical request with the same signature makes no further links. After a 503 no link"
+            " was made."
         ),
         rights=PAYOUT_KEYS,
         request=CreatePayoutLinks,
@@ -174,7 +176,7 @@ ENDPOINTS: Final = (
         name="listPayoutLinks",
         tag="Payout links",
         summary="List payout links",
-        description="Newest first, without their tokens.",
+        description="Returns links newest first, without their tokens.",
         rights=PAYOUT_KEYS,
         request=PayoutLinkPage,
         result=PayoutLinks,
@@ -187,7 +189,7 @@ ENDPOINTS: Final = (
         name="getPayoutLink",
         tag="Payout links",
         summary="Read a payout link",
-        description="After the claim with the payout's id and the address that the recipient named.",
+        description="After the claim, the answer has the payout's id and the recipient's address.",
         rights=PAYOUT_KEYS,
         request=PayoutLinkLookup,
         result=PayoutLink,
@@ -208,7 +210,7 @@ ENDPOINTS: Final = (
         name="cancelPayoutLink",
         tag="Payout links",
         summary="Cancel a payout link",
-        description="Of a funded link; one that is cancelled or claimed already is returned as it is.",
+        description="Cancels a funded link. A link that is already cancelled or claimed is returned unchanged.",
         rights=PAYOUT_KEYS,
         request=PayoutLinkLookup,
         result=PayoutLink,

@@ -61,7 +61,7 @@ ENDPOINTS: Final = (
         name="getClaim",
         tag="Payout links",
         summary="Read a payout link as its recipient",
-        description="Whoever holds the token sees what it is worth and whether it can be claimed.",
+        description="Shows the holder of the token the amount, and whether the link can be claimed.",
         rights=PUBLIC,
         cors=True,
         limit="public",
@@ -76,8 +76,9 @@ ENDPOINTS: Final = (
         tag="Payout links",
         summary="Claim a payout link",
         description=(
-            "Names the address that the money goes to, and makes the payout. The same address again gets the same"
-            " payout; another is refused. What is refused for its address leaves the link as it was."
+            "Makes a payout to the recipient's address. A repeat with the same address gets the same"
+            " payout; another address is refused. A refusal because of the address leaves the link"
+            " unchanged."
         ),
         rights=PUBLIC,
         cors=True,

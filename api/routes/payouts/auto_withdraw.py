@@ -20,15 +20,16 @@ ENDPOINTS: Final = (
         path="/v1/auto-withdraw",
         name="setAutoWithdraw",
         tag="Payouts",
-        summary="Have balances sent by themselves",
+        summary="Set up automatic withdrawals",
         description=(
-            "One rule a coin: as soon as the available balance has come to the threshold, all of it is sent to the"
-            " address, less the network fee, as a payout with source manual and an order_id that begins with"
-            " autowithdraw:. There is one such payout of a coin at a time, none while payouts are frozen or something"
-            " is owed. Where the merchant requires co-signing, a new or changed rule is awaiting_cosign and sends"
-            " nothing until another principal of the merchant sends the same address and threshold. What is left out"
-            " stays as it was; naming another network makes a new rule in place of the old one. An empty body reads"
-            " all rules, a currency alone that of the coin."
+            "Each coin has at most one rule: when the available balance reaches the threshold, all of"
+            " it is sent to the address, less the network fee, as a payout with source manual and an"
+            " order_id that begins with autowithdraw:. A coin has one such payout at a time, and none"
+            " while payouts are frozen or you owe the gateway. If the merchant requires co-signing, a"
+            " new or changed rule is awaiting_cosign and sends nothing until another principal of the"
+            " merchant sends the same address and threshold. Omitted fields keep their value; another"
+            " network replaces the rule. An empty body reads all rules, a currency alone the rule of"
+            " that coin."
         ),
         rights=PAYOUT_KEYS,
         request=SetAutoWithdraw,

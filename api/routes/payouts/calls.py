@@ -108,10 +108,11 @@ ENDPOINTS: Final = (
         tag="Payouts",
         summary="Create a payout",
         description=(
-            "Holds the money and sends it. order_id makes it safe to repeat: there is one payout for each, for ever,"
-            " and a repeat returns it, whatever else it says, even where it failed. The network fee is fixed now and"
-            " never charged higher. With from_currency the payout is paid in USDT, converted in the same step. Where"
-            " the merchant requires co-signing the status is awaiting_cosign until another principal approves."
+            "Holds the money and sends it. order_id makes a repeat safe: each order_id has one payout"
+            " for ever, and a repeat returns it, even if other fields differ or the payout failed."
+            " The network fee is fixed now and never rises. With from_currency the payout is paid in"
+            " USDT, converted in the same step. If the merchant requires co-signing, the status is"
+            " awaiting_cosign until another principal approves."
         ),
         rights=PAYOUT_KEYS,
         request=CreatePayout,
@@ -151,8 +152,9 @@ ENDPOINTS: Final = (
         tag="Payouts",
         summary="Calculate a payout",
         description=(
-            "What a payout would cost and bring now; nothing is made. It tells of any amount, also one that is below"
-            " the smallest payout or above the balance. commission is the network fee."
+            "Returns the present cost and result of a payout without making it. Any amount is"
+            " allowed, also below the smallest payout or above the balance. commission is the network"
+            " fee."
         ),
         rights=PAYOUT_KEYS,
         request=CalculatePayout,
@@ -184,9 +186,10 @@ ENDPOINTS: Final = (
         tag="Payouts",
         summary="Create up to 100 payouts",
         description=(
-            "Each by itself: one that is refused, or cannot even be read, stops no other. items stand in the order in"
-            " which the payouts were sent. Each order_id makes its payout safe to repeat, and so the whole call: after"
-            " a 503, when none was made, send it again. An Idempotency-Key covers the whole call, refusals included."
+            "Makes each payout independently: one that is refused or malformed stops no other. items"
+            " are in the order of the request. Each order_id makes its payout safe to repeat, and so"
+            " the whole call: after a 503 no payout was made; send the call again. An Idempotency-Key"
+            " covers the whole call, with its refusals."
         ),
         rights=PAYOUT_KEYS,
         request=MassPayout,
@@ -215,10 +218,11 @@ ENDPOINTS: Final = (
         path="/v1/payout/fee-settings",
         name="setPayoutFees",
         tag="Payouts",
-        summary="Say who bears the network fee",
+        summary="Choose who bears the network fee",
         description=(
-            "What is_subtract means for payouts that do not say it. true, as it is at first: the fee is charged on top"
-            " of the amount; false: it is taken out of it. An empty body reads the setting."
+            "Sets the default of is_subtract for payouts without it. true, the initial setting: you"
+            " pay the fee on top of the amount; false: the fee is deducted from the amount. An empty"
+            " body reads the setting."
         ),
         rights=PAYOUT_KEYS,
         request=PayoutFeeSettings,

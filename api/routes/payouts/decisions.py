@@ -18,10 +18,11 @@ ENDPOINTS: Final = (
         tag="Payouts",
         summary="Approve a payout",
         description=(
-            "By uuid, or else by order_id. For payouts that wait for it: a refund to another address than the payer's,"
-            " and every payout of a merchant with co-signing. Who approves is the key that signs, and has to be another"
-            " one than made the payout or approved it before. With co-signing, one that waits for approval goes to"
-            " awaiting_cosign first and needs a second approval."
+            "Finds the payout by uuid, or else by order_id. Needed for a refund to another address"
+            " than the payer's, and for every payout of a merchant with co-signing. The approver is"
+            " the key that signs the request. It must differ from the key that made the payout, and"
+            " from earlier approvers. With co-signing, a payout that waits for approval first becomes"
+            " awaiting_cosign and needs a second approval."
         ),
         rights=PAYOUT_KEYS,
         request=PayoutLookup,
@@ -44,8 +45,9 @@ ENDPOINTS: Final = (
         tag="Payouts",
         summary="Cancel a payout",
         description=(
-            "By uuid, or else by order_id. Only while it waits for approval or for a co-signature; what it held is"
-            " available again. Its order_id stays taken."
+            "Finds the payout by uuid, or else by order_id. Only while it waits for approval or for a"
+            " co-signature. The held amount becomes available again. Its order_id cannot be used"
+            " again."
         ),
         rights=PAYOUT_KEYS,
         request=PayoutLookup,

@@ -66,7 +66,8 @@ ENDPOINTS: Final = (
         name="getPayout",
         tag="Payouts",
         summary="Read a payout",
-        description="By uuid, or else by order_id. A refund, a claimed cheque and an automatic withdrawal are payouts.",
+        description="Finds the payout by uuid, or else by order_id. A refund, a claimed cheque and an"
+        " automatic withdrawal are payouts.",
         rights=PAYOUT_KEYS,
         request=PayoutLookup,
         result=Payout,
@@ -97,9 +98,10 @@ ENDPOINTS: Final = (
         tag="Payouts",
         summary="List payout methods",
         description=(
-            "Every coin on every network, with its smallest amount and what one payout costs now. is_available is"
-            " false while a payout would not be taken or not leave: this gateway does not serve the network or is"
-            " behind its chain, does not know the fee or the coin's rate, has no addresses left, or payouts are frozen."
+            "Returns every coin on every network, with its smallest amount and the present cost of a"
+            " payout. is_available is false while a payout would be refused or would wait: this"
+            " gateway does not serve the network or is behind its chain, does not know the fee or the"
+            " coin's rate, has no addresses left, or payouts are frozen."
         ),
         rights=PAYOUT_KEYS,
         request=Empty,

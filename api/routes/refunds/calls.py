@@ -38,10 +38,11 @@ ENDPOINTS: Final = (
         tag="Refunds",
         summary="Refund a payment",
         description=(
-            "Sends a credited payment, or a part of it, from the available balance. Exactly the amount arrives; the"
-            " network fee is charged on top and the platform fee is not returned. To the payer's address it is sent at"
-            " once, to any other after POST /v1/payout/approve. A repeat with the same payment, address and amount"
-            " returns the refund that there is."
+            "Refunds a credited payment, or a part of it, from the available balance. The recipient"
+            " gets exactly the amount; you pay the network fee on top, and the gateway's fee is not"
+            " returned. A refund to the payer's address is sent at once, to any other address after"
+            " POST /v1/payout/approve. A repeat with the same payment, address and amount returns the"
+            " existing refund."
         ),
         rights=PAYOUT_KEYS,
         request=CreateRefund,
@@ -68,10 +69,11 @@ ENDPOINTS: Final = (
         path="/v1/wallet/blocked-address-refund",
         name="refundBlockedWallet",
         tag="Static wallets",
-        summary="Send back what a blocked wallet holds",
+        summary="Refund the deposits of a blocked wallet",
         description=(
-            "Deposits that were confirmed and not credited, less the network fee; no platform fee. One payout for each"
-            " coin; a coin that is worth no more than its fee stays. The 1000 largest deposits at a time."
+            "Refunds deposits that were confirmed and not credited, less the network fee, without a"
+            " gateway fee. Makes one payout for each coin; a coin that is worth no more than its fee"
+            " stays. Handles the 1000 largest deposits in one call."
         ),
         rights=PAYOUT_KEYS,
         request=BlockedRefund,
