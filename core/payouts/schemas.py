@@ -64,8 +64,7 @@ DestinationText = Annotated[
     Meta(
         pattern=r"^[^\x00]*$",
         extra_json_schema={"minLength": 1, "maxLength": ADDRESS_CHARS_MAX},
-        description="The recipient's address. If it mixes upper and lower case on an EVM network, its EIP-55"
-        " checksum must be right.",
+        description="The recipient's address. If it mixes upper and lower case, its EIP-55 checksum must be right.",
         examples=[_ADDRESS],
     ),
 ]
