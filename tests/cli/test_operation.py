@@ -172,7 +172,7 @@ def test_pending_migrations_are_a_failure(stack: CommandLine, empty_database: st
     stack.env["DATABASE_URL"] = empty_database
     finding = findings(stack)["migrations"]
     assert finding["verdict"] == "fail"
-    assert "0001_gateway.sql" in finding["text"]
+    assert "0001_ground.sql" in finding["text"]
 
 
 def production(stack: CommandLine) -> None:

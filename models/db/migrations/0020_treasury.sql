@@ -11,6 +11,25 @@ CREATE TABLE treasury_addresses (
 );
 CREATE UNIQUE INDEX treasury_addresses_current ON treasury_addresses (network, role) WHERE is_current;
 
+-- What the version before, which serves EVM alone, says of a spend that stands in a block. A later release drops this
+-- with spends.recipient.
+CREATE FUNCTION movements_of(s spends) RETURNS TABLE (address text, currency text, decimals integer, units numeric)
+    LANGUAGE sql STABLE AS $$
+    SELECT m.address, m.currency, max(m.decimals), sum(m.units) FROM (
+        SELECT s.sender AS address, s.currency, s.decimals,
+            -(CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.left_units, 0) END)::numeric AS units
+        UNION ALL SELECT s.recipient, s.currency, s.decimals,
+            (CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.arrived_units, 0) END)::numeric
+            WHERE s.purpose NOT IN ('payout', 'lost') OR s.recipient = s.sender
+                OR EXISTS (SELECT FROM treasury_addresses t WHERE t.network = s.network AND t.address = s.recipient)
+                OR EXISTS (SELECT FROM pool_addresses p WHERE p.family = 'evm' AND p.address = s.recipient)
+        UNION ALL SELECT s.sender,
+            CASE WHEN s.contract IS NULL THEN s.currency ELSE CASE s.network WHEN 'bsc' THEN 'BNB'
+                WHEN 'polygon' THEN 'POL' WHEN 'avalanche' THEN 'AVAX' ELSE 'ETH' END END,
+            CASE WHEN s.contract IS NULL THEN s.decimals ELSE 18 END, -COALESCE(s.chain_fee_units, 0)::numeric
+        ) m GROUP BY m.address, m.currency HAVING sum(m.units) <> 0
+$$;
+
 -- Money that came to the hot wallet other than by a sweep. Booked when it is deep enough.
 CREATE TABLE treasury_topups (
     id uuid PRIMARY KEY,
@@ -22,40 +41,52 @@ CREATE TABLE treasury_topups (
     -- In the ledger's units.
     units units NOT NULL,
     sender text NOT NULL DEFAULT '',
-    -- transfer: somebody's, the gateway's own from then on; balance: as that, but only the balance shows it; adopted: an
-    -- operator said so; cold: back from the cold address, so that custody has held it all the time.
-    origin text NOT NULL DEFAULT 'transfer' CHECK (origin IN ('transfer', 'balance', 'adopted', 'cold')),
+    -- transfer: somebody's, the gateway's own from then on; balance: as that, but only the balance shows it; adopted:
+    -- an operator said so; cold: back from the cold address, so that custody has held it all the time; unowned: at an
+    -- address of nobody, so that it may be a buyer's: it is in custody, and is not the gateway's own until an operator
+    -- says so, which makes it adopted.
+    origin text NOT NULL DEFAULT 'transfer' CHECK (origin IN ('transfer', 'balance', 'adopted', 'cold', 'unowned')),
     block_height bigint NOT NULL,
     block_hash text NOT NULL,
     status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'booked', 'reversed')),
     -- Counts the lives: a reorg may take it, and bring it back.
     round integer NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT app_now(),
+    -- What came to the hot wallet and one provider alone is not believed for: it is booked once agreed_at is set.
+    -- doubted_for: as in deposit_quorums; NULL: no second opinion is needed. Of the present life alone.
+    doubted_for text CHECK (doubted_for IN ('amount', 'unpriced', 'hourly', 'missing')),
+    agreed_at timestamptz,
+    asked_at timestamptz,
+    attempts integer NOT NULL DEFAULT 0,
+    next_attempt_at timestamptz NOT NULL DEFAULT app_now(),
+    -- What stood in the way last.
+    problem text NOT NULL DEFAULT '',
+    -- So many confirmations a transfer to the hot wallet takes at least: a miner's reward cannot be spent before.
+    depth_min integer NOT NULL DEFAULT 0 CHECK (depth_min >= 0),
+    -- Where a top-up came to: the hot wallet, or an address of the pool that was given out to nobody.
+    address text NOT NULL DEFAULT '',
+    -- Of what came back from a cold address: what the books had there, so that custody held it all the time; and what
+    -- is beyond that, so that an operator brought it, which is booked like any other top-up. Both are decided when it
+    -- is booked.
+    known_units units NOT NULL DEFAULT 0,
+    excess_units units NOT NULL DEFAULT 0,
     UNIQUE (network, txid, ordinal)
 );
 CREATE INDEX treasury_topups_pending ON treasury_topups (network, block_height) WHERE status = 'pending';
 CREATE INDEX treasury_topups_by_height ON treasury_topups (network, block_height) WHERE status <> 'reversed';
+CREATE INDEX treasury_topups_doubted ON treasury_topups (network, next_attempt_at)
+    WHERE status = 'pending' AND doubted_for IS NOT NULL AND agreed_at IS NULL;
+CREATE INDEX treasury_topups_unowned ON treasury_topups (network, id) WHERE origin = 'unowned';
 
--- The sweep that took a deposit to the hot wallet; NULL while it lies at its own address. It is written before the
--- spend, in one transaction.
-ALTER TABLE deposits ADD COLUMN sweep_id uuid REFERENCES spends DEFERRABLE INITIALLY DEFERRED;
-CREATE INDEX deposits_to_sweep ON deposits (network, currency, address)
-    WHERE sweep_id IS NULL AND status IN ('confirmed', 'credited');
-CREATE INDEX deposits_of_sweep ON deposits (sweep_id) WHERE sweep_id IS NOT NULL;
-
--- How far the walk over unswept addresses has come, by network and walker; '' at its beginning.
+-- How far the walk over unswept addresses has come, by network and walker; '' at its beginning. gas: what is left of
+-- the gas that deposit addresses were given is swept where that is worth its fee.
 CREATE TABLE treasury_walks (
     network text NOT NULL,
-    walker text NOT NULL CHECK (walker IN ('sweep', 'reconcile')),
+    walker text NOT NULL CHECK (walker IN ('sweep', 'reconcile', 'gas')),
     currency text NOT NULL,
     address text NOT NULL,
     PRIMARY KEY (network, walker)
 );
-
--- Gas that was sent to an address explains a part of its balance. balance_probes.swept_units is no longer used: what
--- left an address is in spends, by height.
-CREATE INDEX spends_of_gas ON spends (network, recipient) WHERE purpose = 'gas';
-CREATE INDEX spends_by_sender ON spends (network, sender, mined_height) WHERE mined_height IS NOT NULL;
 
 -- The last comparison of rows and chain, by network, coin and place.
 CREATE TABLE reconciliations (
@@ -75,5 +106,38 @@ CREATE TABLE reconciliations (
     address text NOT NULL DEFAULT '',
     detail text NOT NULL DEFAULT '',
     checked_at timestamptz NOT NULL DEFAULT app_now(),
+    -- Of the hot wallet: the spends that the rows show in no block, and that were in none up to this height. Their
+    -- money was not part of the balance yet.
+    waiting_ids uuid[],
     PRIMARY KEY (network, currency, place)
+);
+
+-- What an operator gave up for lost, against the gateway's equity.
+CREATE TABLE treasury_writeoffs (
+    id uuid PRIMARY KEY,
+    network text NOT NULL,
+    currency text NOT NULL,
+    -- In the ledger's units: all of it, and what of it no transaction explains, which is booked at once. The rest is
+    -- booked as its transactions are buried.
+    units units NOT NULL,
+    unexplained_units units NOT NULL CHECK (unexplained_units <= units),
+    reason text NOT NULL,
+    written_by text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT app_now()
+);
+CREATE INDEX treasury_writeoffs_by_network ON treasury_writeoffs (network, currency);
+
+-- What an operator carried from the cold address of one network to the hot wallet of another: it has left the custody
+-- of the first, against the gateway's equity; what arrives is a top-up like any other.
+CREATE TABLE treasury_moves (
+    id uuid PRIMARY KEY,
+    currency text NOT NULL,
+    from_network text NOT NULL,
+    to_network text NOT NULL CHECK (to_network <> from_network),
+    -- The transaction by which it left the cold address.
+    txid text NOT NULL,
+    units units NOT NULL CHECK (units > 0),
+    moved_by text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT app_now(),
+    UNIQUE (from_network, txid, currency)
 );

@@ -52,7 +52,7 @@ def test_without_postgresql_the_gateway_is_not_ready(client: Client) -> None:
 
 @pytest.mark.usefixtures("database")
 def test_with_an_older_schema_the_gateway_is_not_ready(client: Client) -> None:
-    base.execute("DELETE FROM schema_migrations WHERE name = '0001_gateway.sql'")
+    base.execute("DELETE FROM schema_migrations WHERE name = '0001_ground.sql'")
 
     assert message_of(client.simulate_get("/readyz")) == "Not ready: migrations."
 
