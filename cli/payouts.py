@@ -13,7 +13,7 @@ import typer
 
 from actors import context as process
 from actors.context import Context
-from actors.signer import recovery
+from actors.recovery import resume
 from chains.net.budget import budget
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database, failures_named
@@ -174,7 +174,7 @@ def _cancel_stopped(ctx: Context, found: PayoutRow) -> None:
 def _is_awaited(ctx: Context, network: Network) -> bool:
     settings = ctx.settings
     with failures_named(network.code), budget(seconds=settings.rpc_step_s, requests=settings.rpc_step_requests):
-        return recovery.is_awaited(ctx, network)
+        return resume.is_awaited(ctx, network)
 
 
 def _status(payout_id: UUID) -> str:

@@ -57,6 +57,7 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "chain": (
         "actors.rates.network_fees",
+        "actors.recovery.seek",
         "actors.scan.follow",
         "actors.scan.balances",
         "actors.scan.sightings",
@@ -64,7 +65,7 @@ QUEUES: Final[Mapping[str, tuple[str, ...]]] = {
         "actors.treasury.reconcile",
         "actors.scan.rescan",
     ),
-    "signer": ("actors.addresses.fill", "actors.signer.broadcast", "actors.treasury.sweep"),
+    "signer": ("actors.addresses.fill", "actors.recovery.resume", "actors.signer.broadcast", "actors.treasury.sweep"),
 }
 """The modules that a worker loads for each queue it serves, and no others: a web-facing one loads no signing code."""
 

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable
-from typing import Final, cast
+from typing import cast
 
 import structlog
 
 from actors.context import Context
 from actors.scan.outflow import NOTHING, Left
-from chains.base import Block, BlockScan, DisownedError, ProviderError
-from chains.family import CounterReader, DepartureReader, Reader
+from chains.base import BlockScan, DisownedError
+from chains.family import CounterReader, Reader
 from chains.spending import Departure
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
-from models.db.base import transaction
-from models.deposits import cursors
-from models.spends import coins, strangers
+from models.spends import coins
 from models.spends import unknown as unknown_spends
-from models.spends.strangers import StrangerSpend
 from models.spends.unknown import Part, UnknownRow
 from models.treasury import own_addresses as treasury
 
 log = structlog.get_logger()
-
-# Each takes a few requests.
-READ_PER_STEP: Final = 20
-# If the nodes could not show one, requests pause for this long.
-REST_S: Final = 10.0
-
-_rests_until: dict[str, float] = {}
 
 
 def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[BlockScan]) -> dict[str, Left]:
@@ -38,8 +27,7 @@ def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[Block
 
     Raises DisownedError if no provider proves a transaction that the reader of its block showed: that provider rests,
     so that the block is read from another one.
-    Empty where counters do not show them: there actors.scan.outflow notes departures, and read_strangers() reads them
-    later.
+    Empty where counters do not show them: there actors.scan.outflow notes departures, and recovery reads them later.
     Called outside of transactions, since nodes are asked about each departure without a row. The signer commits bytes
     before it sends them, so that every transaction that it signed has its row before it is in a block.
     """
@@ -58,7 +46,7 @@ def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[Block
         departure = _departure(network, counting, txid, sent[txid], ours)
         if departure is None:
             continue
-        new = _noted(ctx, network, departure, ours[departure.sender])
+        new = noted(ctx, network, departure, ours[departure.sender])
         left = found.get(block.hash, NOTHING)
         found[block.hash] = left._replace(unknown=(*left.unknown, new))
     return found
@@ -82,45 +70,8 @@ def _departure(
     return departure
 
 
-def read_strangers(ctx: Context, network: Network, chain: DepartureReader) -> int:
-    """Read departures without a row where counters do not show them; return the number read.
-
-    actors.scan.outflow noted them with their blocks. Call outside of transactions. Failing nodes are no error: the next
-    step tries again.
-    """
-    if time.monotonic() < _rests_until.get(network.code, 0.0):
-        return 0
-    waiting = strangers.unread(network.code, limit=READ_PER_STEP)
-    done = sum(_read_stranger(ctx, network, chain, each) for each in waiting)
-    if done < len(waiting):
-        _rests_until[network.code] = time.monotonic() + REST_S
-    return done
-
-
-def _read_stranger(ctx: Context, network: Network, chain: DepartureReader, stranger: StrangerSpend) -> bool:
-    try:
-        block = chain.block(stranger.block_height or 0)
-        if not isinstance(block, Block) or block.hash != stranger.block_hash:
-            # The block was replaced, which the scan will notice.
-            return False
-        departure = chain.departure(stranger.txid, block)
-    except DisownedError as error:
-        log.warning("departure.disowned", network=network.code, txid=stranger.txid, problem=str(error))
-        with transaction():
-            return strangers.disown(stranger)
-    except ProviderError as error:
-        log.warning("departure.not_read", network=network.code, txid=stranger.txid, problem=str(error))
-        return False
-    if departure is None or (departure.sender, departure.block_hash) != (stranger.sender, block.hash):
-        log.error("departure.contradicted", network=network.code, txid=stranger.txid)
-        return False
-    ours = unknown_spends.own(network.code, network.family, {departure.sender} - {""})
-    new = _noted(ctx, network, departure, ours.get(departure.sender))
-    with transaction():
-        return cursors.is_scanned(network.code, height=block.height, block_hash=block.hash) and unknown_spends.note(new)
-
-
-def _noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> UnknownRow:
+def noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> UnknownRow:
+    """Return the row of a departure that no row knows, and log it. key_ordinal: of the key that signed it."""
     pair = found.pair or ctx.catalogue.pair(network.gas_currency, network.code)
     spent = coins.ours(network.code, found.spends)
     parts = _parts(network, found)

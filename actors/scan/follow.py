@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
-from typing import Final, cast
+from typing import Final
 
 import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
-from actors.scan import departures, missing, outflow, reorgs
+from actors.scan import departures, outflow, reorgs
 from actors.scan.intake import SETTLE, Matching, doubt, settle_owners, take_transfer
 from actors.scan.outflow import NOTHING, Left
 from chains.base import SKIPPED, WITNESSES_MIN, Block, BlockScan, ProviderError
-from chains.family import CounterReader, DepartureReader, Reader
+from chains.family import Reader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from models.db.base import repeat_on_deadlock, transaction
@@ -65,20 +65,10 @@ class Tip(Enum):
 def poll_network(ctx: Context, network: Network, chain: Reader) -> bool:
     """Scan a network's new blocks and settle their deposits; return whether there are more."""
     try:
-        more = _scan(ctx, network, chain)
-        if not more:
-            _seek_missing(ctx, network, chain)
+        return _scan(ctx, network, chain)
     finally:
         # Deposits of blocks scanned before are settled even if the scan fails.
         _settle(ctx, network, chain)
-    return more
-
-
-def _seek_missing(ctx: Context, network: Network, chain: Reader) -> None:
-    if traits_of(network).notes_departures_by_counter:
-        missing.seek(ctx, network, cast("CounterReader", chain))
-    else:
-        departures.read_strangers(ctx, network, cast("DepartureReader", chain))
 
 
 def _scan(ctx: Context, network: Network, chain: Reader) -> bool:

@@ -17,7 +17,7 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
 from actors.signer import limits as signer_policy
-from actors.signer import recovery, refusals
+from actors.signer import pools, readiness, refusals, spenders
 from actors.signer import spend as spending
 from actors.signer import watch as spend_watch
 from actors.signer.limits import FeeRisenError, LimitReachedError, NoRateError
@@ -100,7 +100,7 @@ def broadcast(ctx: Context, network: Network, _chain: Reader) -> bool:
     # Half of the budget for each, so that many spends under way do not delay new payouts.
     seconds, requests = ctx.settings.rpc_step_s / 2, ctx.settings.rpc_step_requests // 2
     with budget(seconds=seconds, requests=requests):
-        may_sign = recovery.advance(ctx, network)
+        may_sign = readiness.may_sign(network)
         spend_watch.advance(ctx, network)
     with budget(seconds=seconds, requests=requests):
         # A payout that could not be sent waits until its own retry time.
@@ -124,7 +124,7 @@ def _take_up(ctx: Context, network: Network) -> int:
     except KeystoreError as error:
         log.critical("signing.keystore_failed", network=network.code, problem=str(error))
         return 0
-    if not recovery.check_pools(network, spending.spender_of(ctx, network), wallet.address):
+    if not pools.check(network, spenders.spender_of(ctx, network), wallet.address):
         return 0
     traits = traits_of(network)
     room = traits.in_flight_max - spend_reads.waiting_of(network.code, wallet.address)

@@ -14,6 +14,7 @@ import structlog
 
 from actors.context import Context
 from actors.signer import spend as spending
+from actors.signer import spenders
 from actors.signer.intents import intent_of
 from chains.base import ProviderError
 from chains.family import TokenSpender
@@ -104,7 +105,7 @@ def is_own_refusal(ctx: Context, network: Network, pair: Pair) -> bool:
         return False
     neutral = spending.deposit_wallet(network, NEUTRAL_ORDINAL).address
     least = (Output(recipient=neutral, units=NEUTRAL_UNITS),)
-    spender = cast("TokenSpender", spending.spender_of(ctx, network))
+    spender = cast("TokenSpender", spenders.spender_of(ctx, network))
     return spender.refuses(Intent(wallet=spending.hot_wallet(network), pair=pair, outputs=least))
 
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from actors.signer.intents import coin_of, draft_of, intent_of, nothing_of
-from actors.signer.spend import free_coins, holding, scanned
+from actors.signer.spend import free_coins, scanned
+from actors.signer.spenders import holding
 from chains.family import CoinSpender, Spender
 from chains.spending import Coins, Draft, Purse
 from core.catalogue.catalogue import Network

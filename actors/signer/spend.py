@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 from uuid import UUID
 
 import structlog
@@ -22,9 +22,10 @@ import structlog
 from actors.context import Context
 from actors.signer.held_keys import keys
 from actors.signer.intents import coin_of
+from actors.signer.spenders import beyond, counting, spender_of
 from chains import registry
 from chains.base import ForeignKeyError, ProviderError
-from chains.family import CoinSpender, CounterSpender, Spender
+from chains.family import Spender
 from chains.keystore import KeystoreError
 from chains.spending import (
     Attempt,
@@ -103,26 +104,11 @@ def _address(network: Network, ordinal: int | None) -> str:
     return address
 
 
-def spender_of(ctx: Context, network: Network) -> Spender:
-    """Return the network's spender. LookupError if it has none."""
-    return registry.spender(network, ctx.settings)
-
-
 def freeze_for(network: str, error: ForeignKeyError) -> None:
     """Freeze a network on which others may sign for our wallet, until an operator lifts the freeze."""
     log.critical("signing.foreign_key", network=network, problem=str(error))
     with transaction():
         freezes.freeze("network", network, reason=str(error), frozen_by=freezes.SIGNER)
-
-
-def counting(network: Network, spender: Spender) -> CounterSpender | None:
-    """Return the spender as a CounterSpender; None if its family has no counters."""
-    return cast("CounterSpender", spender) if traits_of(network).has_counters else None
-
-
-def holding(network: Network, spender: Spender) -> CoinSpender | None:
-    """Return the spender as a CoinSpender; None if its family spends no coins."""
-    return cast("CoinSpender", spender) if traits_of(network).spends_coins else None
 
 
 def start(
@@ -189,11 +175,6 @@ def _counted(network: Network, spender: Spender, draft: Draft) -> Draft:
     with transaction():
         signing.stop(network.code, reason=reason, sender=sender)
     raise SigningStoppedError(reason)
-
-
-def beyond(sender: str, told: int, ours: int) -> str:
-    """Describe that the chain has used slots of a sender beyond our rows."""
-    return f"the next slot of {sender} is {told} by its chain and {ours} by our rows"
 
 
 def _unless_overtaken(attempt: Callable[[], SpendRow], sender: str) -> SpendRow:

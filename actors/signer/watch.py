@@ -21,14 +21,13 @@ from actors.signer.intents import as_meant, case_of, nothing_of, wallet_of
 from actors.signer.replacing import replaced
 from actors.signer.spend import (
     SigningStoppedError,
-    counting,
     give,
     hot_wallet,
     new_attempt,
     sign,
-    spender_of,
     start,
 )
+from actors.signer.spenders import counting, spender_of
 from chains import registry
 from chains.base import ProviderError
 from chains.family import Spender
@@ -51,6 +50,7 @@ from core.money import rescale_down
 from core.rates.pricing import CENTS
 from models.db.base import transaction
 from models.db.clock import FUTURE_MAX_S
+from models.outcomes import spends as payout_spends
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.spends import held_coins
@@ -61,8 +61,12 @@ from models.spends.hooks import hooks_of
 from models.spends.outputs import Moved
 from models.spends.rows import AttemptRow, Inclusion, Movement, SpendRow
 from models.spends.tracking import Cause
+from models.treasury import sweeps
 
 log = structlog.get_logger()
+
+# The modules whose spends are followed; each has registered its hooks when it was imported.
+FOLLOWED: Final = (payout_spends, sweeps)
 
 WATCHED_PER_STEP: Final = 50
 # After this many requests in a row that no provider answered, the step ends.

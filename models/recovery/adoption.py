@@ -1,6 +1,6 @@
 """Turns unknown transactions into spends, with the payouts that they paid, so that they are followed like all others.
 
-Called by actors.signer.recovery for transactions that our rows explain, and by the command line for an operator's
+Called by actors.recovery.resume for transactions that our rows explain, and by the command line for an operator's
 decisions. Each function makes one change in the caller's transaction; a second adoption finds it settled.
 """
 

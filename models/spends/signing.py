@@ -1,7 +1,7 @@
 """Stops the signing for a network while the database may lack spends that were signed before.
 
 A database that was restored, or promoted from a standby that lagged, hands out slots and takes orders a second time.
-actors.signer.spend asks in the same transaction that commits signed bytes. actors.signer.recovery lifts a stop once the
+actors.signer.spend asks in the same transaction that commits signed bytes. actors.recovery.resume lifts a stop once the
 scan has caught up with the chain and no departure is unknown.
 """
 
@@ -378,9 +378,9 @@ def tell_payouts(network: str, reason: str) -> None:
 
 
 def wake_payouts(network: str) -> None:
-    """Make payouts that waited for the scan due now."""
+    """Make payouts due now that waited until their network may be signed for."""
     execute(
         "UPDATE payouts SET due_at = app_now(), wait_reason = '' WHERE network = %s AND status = 'approved'"
         " AND starts_with(wait_reason, %s)",
-        (network, waiting_reason(freshness.PREFIX)),
+        (network, waiting_reason("")),
     )

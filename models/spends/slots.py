@@ -1,6 +1,6 @@
 """Finds slots that a sender used and no row explains, and the blocks between which they were used.
 
-actors.scan.missing looks for their transactions; actors.signer.recovery signs nothing before they are found.
+actors.recovery.missing looks for their transactions; actors.recovery.resume signs nothing before they are found.
 """
 
 from __future__ import annotations

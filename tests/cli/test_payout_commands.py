@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from actors.signer import recovery
+from actors.recovery import resume
 from cli import session
 from models.db import base
 from models.db.base import execute, one, transaction
@@ -221,9 +221,9 @@ def test_an_operator_cancels_an_approved_payout_whoevers_it_is(
         pin_hot()
     sluice_db.env["ETHEREUM_RPC_URLS"] = "http://127.0.0.1:1"
     assert "the providers of ethereum failed" in sluice_db("payouts", "cancel", str(kept.id)).err
-    monkeypatch.setattr(recovery, "is_awaited", lambda *_: True)
+    monkeypatch.setattr(resume, "is_awaited", lambda *_: True)
     assert "waits for a block" in sluice_db("payouts", "cancel", str(kept.id)).err
-    monkeypatch.setattr(recovery, "is_awaited", lambda *_: False)
+    monkeypatch.setattr(resume, "is_awaited", lambda *_: False)
     assert sluice_db("payouts", "cancel", str(kept.id), "--json").json["status"] == "cancelled"
 
 

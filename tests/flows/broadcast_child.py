@@ -16,6 +16,7 @@ import embit.bip39
 import chains.evm.reader
 import chains.evm.spends.spender
 from actors import context
+from actors.recovery import resume, seek
 from actors.scan import follow as polling
 from actors.signer import broadcast, held_keys
 from chains.evm.spends import library
@@ -51,6 +52,7 @@ class Gateway:
         execute("UPDATE payouts SET due_at = app_now() WHERE due_at > app_now()")
         execute("UPDATE rates SET quoted_at = app_now()")
         self.context.market.forget()
+        resume.resume_signing("ethereum")
         broadcast.broadcast("ethereum")
 
     def bury(self, blocks: int) -> None:
@@ -61,6 +63,7 @@ class Gateway:
     def scan(self) -> None:
         for _ in range(2):
             polling.poll_network("ethereum")
+            seek.seek_departures("ethereum")
 
     def be_a_stranger(self) -> None:
         """Use the hot wallet's key behind the gateway's back."""

@@ -18,7 +18,7 @@ from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.addresses import reservations
 from models.db.base import execute, rows
 from models.spends import signing
-from tests.actors.signer.recovery_world import RecoveryWorld
+from tests.actors.recovery.world import RecoveryWorld
 
 pytestmark = pytest.mark.fresh_database
 KEY = "test:watermark"

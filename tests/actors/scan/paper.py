@@ -9,7 +9,8 @@ import pytest
 
 from actors import network_ticks
 from actors.context import Context
-from actors.scan import departures, follow
+from actors.recovery import seek, unread
+from actors.scan import follow
 from chains.base import Transfer
 from core.settings.settings import load_settings
 from models.db.base import app_now, column
@@ -34,7 +35,7 @@ CTX = cast("Context", Process())
 
 def begin(monkeypatch: pytest.MonkeyPatch, *, tip: int = 0) -> PaperReader:
     """Put a chain without any block in place of the network's."""
-    departures._rests_until.clear()
+    unread._rests_until.clear()
     made = PaperReader(began=app_now(), tip=tip)
     monkeypatch.setattr(network_ticks, "context", lambda: CTX)
     monkeypatch.setattr(network_ticks, "reader", lambda _network, _settings: made)
@@ -44,6 +45,7 @@ def begin(monkeypatch: pytest.MonkeyPatch, *, tip: int = 0) -> PaperReader:
 def poll(steps: int = 1) -> None:
     for _ in range(steps):
         follow.poll_network("ethereum")
+        seek.seek_departures("ethereum")
 
 
 def to(address: str, *, txid: str = "0xaa", ordinal: str = "0", sender: str = SENDER, **more: Any) -> Transfer:

@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 
 from actors.queue import schedule
-from actors.scan import balances, departures, follow, sightings
+from actors.recovery import unread
+from actors.scan import balances, follow, sightings
 from actors.scan.rescan import reread
 from chains.base import Sighting, Sightings, SpentCoin, Transfer
 from chains.family import Reader
@@ -339,7 +340,7 @@ def test_the_sums_of_an_unknown_spend_are_read_without_its_change(chain: PaperRe
     chain.mine(spent=(spent("0xone", "0xthief"),))
     poll()
     assert unknown_spends.find("ethereum", "0xthief") is None
-    departures._rests_until.clear()
+    unread._rests_until.clear()
     told(chain, "0xthief")
     poll()
 
@@ -471,7 +472,7 @@ def test_a_departure_shown_for_another_sender_or_block_is_refused(
     assert unknown_spends.find("ethereum", "0xthief") is None
     assert is_stopped()
 
-    departures._rests_until.clear()
+    unread._rests_until.clear()
     told(chain, "0xthief", sender=HOT, spends=(), window=window)
     poll()
     found = unknown_spends.find("ethereum", "0xthief")

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from actors import context
+from actors.recovery import seek
 from actors.scan import balances as probes
 from actors.scan import follow as polling
 from actors.scan import rescan
@@ -139,6 +140,7 @@ class World:
     def poll(self, steps: int = 1) -> None:
         for _ in range(steps):
             polling.poll_network(self.network.code)
+            seek.seek_departures(self.network.code)
 
     def catch_up(self) -> None:
         """Poll until the scan has reached the head."""

@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from actors import context
-from actors.signer import broadcast, recovery
+from actors.signer import broadcast, readiness
 from actors.signer import spend as spending
 from chains.family import Keyring
 from chains.spending import Attempt, Draft, Fate, FateKind, KeyRef, OutputFate, Sending
@@ -53,7 +53,7 @@ def test_while_the_scan_is_halted_nothing_is_signed_and_signed_spends_are_follow
 
 def test_a_new_signer_notifies_its_scan_and_logs_nothing(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     order, rung = world.order(), Mock()
-    monkeypatch.setattr(recovery, "ring", rung)
+    monkeypatch.setattr(readiness, "ring", rung)
     freshness.begin()
     world.step()
     rung.assert_called_once_with("poll_network", world.network.code)

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from actors.signer import recovery
+from actors.signer import readiness
 from actors.signer import spend as spending
 from models.db.base import execute, transaction
 from models.spends import signing
@@ -18,7 +18,7 @@ PATIENCE_S: Final = 61
 
 
 def _step(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recovery, "advance", lambda _ctx, _network: True)
+    patch.setattr(readiness, "may_sign", lambda _network: True)
 
 
 def _freeze(_patch: pytest.MonkeyPatch) -> None:

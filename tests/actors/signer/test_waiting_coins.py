@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from actors.signer import recovery
+from actors.recovery import resume
+from actors.signer import pools
 from chains.base import ProviderError
 from chains.spending import Sending
 from core.ids import uuid7
@@ -66,7 +67,7 @@ def test_one_node_that_shows_it_is_enough_for_half_an_hour(world: SpendWorld, pa
     spender = paper("coins")
     stopped(world, spender)
     spender.waiting["a", 0] = "lost"
-    world.pass_time(recovery.CAUTIOUS_S - 60)
+    world.pass_time(resume.CAUTIOUS_S - 60)
     step(world)
     world.pass_time(60)
     step(world)
@@ -93,7 +94,7 @@ def test_a_node_must_have_run_since_the_rows_were_surely_complete(
     assert spender.up_s is not None
     assert 560 <= spender.up_s - 1_000 * (not has_signed) < 660
 
-    world.pass_time(recovery.CAUTIOUS_S)
+    world.pass_time(resume.CAUTIOUS_S)
     step(world)
     assert spender.up_s is None
 
@@ -182,7 +183,7 @@ def test_an_unknown_waiting_transaction_stops_the_signing(world: SpendWorld, pap
     assert [told["event"] for told in step(world)] == ["signing.stopped"]
     found = signing.read(world.network.code)
     assert found is not None
-    assert (found.reason, found.sender) == (recovery.WAITING, "")
+    assert (found.reason, found.sender) == (pools.WAITING, "")
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
     assert spender.asked == [(1, None, False)]
 

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from actors import context
+from actors.recovery import resume
 from actors.signer import broadcast, held_keys
 from actors.signer import spend as spending
 from chains import registry
@@ -122,6 +123,7 @@ class SpendWorld:
         """Run the signer's step, with all watched spends due."""
         for _ in range(times):
             execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
+            resume.resume_signing(self.network.code)
             broadcast.broadcast(self.network.code)
 
     def pass_time(self, seconds: int) -> None:

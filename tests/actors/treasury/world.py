@@ -8,6 +8,7 @@ from typing import Any
 
 from actors import context
 from actors.rates import network_fees
+from actors.recovery import resume
 from actors.signer import broadcast, held_keys
 from actors.signer import spend as spending
 from actors.treasury import reconcile
@@ -86,6 +87,7 @@ class TreasuryWorld(World):
 
     def watch(self) -> None:
         execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
+        resume.resume_signing(self.network.code)
         broadcast.broadcast(self.network.code)
 
     def bury(self) -> None:

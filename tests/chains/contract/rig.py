@@ -18,7 +18,8 @@ from psycopg2 import sql
 
 from actors import context
 from actors.rates import network_fees
-from actors.scan import departures, follow, rescan, sightings, witnesses
+from actors.recovery import resume, seek, unread
+from actors.scan import follow, rescan, sightings, witnesses
 from actors.signer import broadcast, held_keys
 from actors.signer import spend as spending
 from actors.treasury import reconcile, sweep
@@ -41,7 +42,7 @@ from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
 from models.spends import freshness
-from tests.actors.signer.recovery_world import with_admin
+from tests.actors.recovery.world import with_admin
 from tests.chains.toy.plug import forget
 from tests.models.builders import assert_sound, merchant, reach_head
 from tests.models.invoices.builders import create, new_invoice
@@ -327,7 +328,7 @@ class Rig(ABC):
     def restart(self) -> None:
         """Begin like a new process, which has asked no provider yet."""
         forget()
-        departures._rests_until.clear()
+        unread._rests_until.clear()
         freshness.begin()
         context.configure(load_settings(self.env))
         held_keys.keys.cache_clear()
@@ -373,6 +374,7 @@ class Rig(ABC):
     def poll(self, steps: int = 1) -> None:
         for _ in range(steps):
             follow.poll_network(self.code)
+            seek.seek_departures(self.code)
 
     def catch_up(self) -> None:
         """Scan up to the chain's last block."""
@@ -439,6 +441,7 @@ class Rig(ABC):
             " WHERE status = 'approved' AND due_at <= app_now()",
             {"wait": wait},
         )
+        resume.resume_signing(self.code)
         broadcast.broadcast(self.code)
 
     def follow(self, times: int = 3) -> None:

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from actors import context
-from actors.signer import broadcast, recovery
-from actors.signer import spend as spending
+from actors.recovery import resume
+from actors.signer import broadcast, spenders
 from chains.spending import Fate, FateKind
 from models.db.base import execute, rows, transaction
 from models.deposits import cursors
@@ -174,7 +174,7 @@ def test_a_scanned_transaction_is_not_signed_again_if_all_nodes_forget_it(
     order = rich.order(to)
     sign(rich, 1)
     rich.advance()
-    spender = spending.spender_of(context.context(), rich.network)
+    spender = spenders.spender_of(context.context(), rich.network)
     with monkeypatch.context() as lite:
         lite.setattr(type(spender), "fate", lambda *_: Fate(kind=FateKind.DEAD, cause="expired"))
         rich.outlast()
@@ -306,7 +306,7 @@ def test_signing_waits_for_lost_transactions_in_the_pools(rich: Rig, back: str) 
     rich.catch_up()
     sign(rich, 3)
     assert (rows("SELECT count(*) FROM spends"), status(order)) == ([(0,)], "approved")
-    rich.pass_time(recovery.CAUTIOUS_S + 1)
+    rich.pass_time(resume.CAUTIOUS_S + 1)
     sign(rich)
     assert signing.read(rich.code) is not None, "it waits, however long that is"
     rich.mine()

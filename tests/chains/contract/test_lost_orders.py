@@ -9,7 +9,7 @@ import pytest
 
 from actors import context
 from actors.payout_links.checks import check_unpaid
-from actors.signer import recovery
+from actors.recovery import resume
 from core.errors import DomainError, PayoutFrozen
 from models.db.base import execute, rows, transaction
 from models.outcomes import decisions
@@ -153,7 +153,7 @@ def test_a_cancellation_shows_waiting_transactions_that_may_have_paid_it(rich: R
     to = rich.recipient()
     pending = rich.order(to, status="pending")
     backup = rich.copy()
-    assert not recovery.is_awaited(context.context(), rich.network)
+    assert not resume.is_awaited(context.context(), rich.network)
     with transaction():
         payouts.move(rich.catalogue, pending, "approved")
     sign(rich)
@@ -163,4 +163,4 @@ def test_a_cancellation_shows_waiting_transactions_that_may_have_paid_it(rich: R
     sign(rich)
     # A transaction with a window is waited for by time.
     is_window = rich.claim == "window"
-    assert recovery.is_awaited(context.context(), rich.network) != is_window
+    assert resume.is_awaited(context.context(), rich.network) != is_window

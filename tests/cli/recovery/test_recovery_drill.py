@@ -36,7 +36,7 @@ from models.db.migrate import migrate
 from models.ledger.ledger import EQUITY, GATEWAY, Account
 from models.payouts.rows import PayoutRow
 from models.spends import signing
-from tests.actors.signer.recovery_world import RecoveryWorld
+from tests.actors.recovery.world import RecoveryWorld
 from tests.cli.conftest import CommandLine, Outcome
 from tests.models.ledger.figures import net_of
 from tests.peers.databases.owner import OWNER, as_owner, make_owner

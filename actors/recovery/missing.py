@@ -1,4 +1,4 @@
-"""Finds departures in blocks that were read without their transactions. No actor; called by the scan.
+"""Finds departures in blocks that were read without their transactions. No actor; called by actors.recovery.seek.
 
 Far behind the head, the scan reads only logs if the gas coin itself is not offered, and a plain transfer of it leaves
 no log. Such a transaction is missed, and then the chain has used a slot that no row explains: signing stops. This

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from actors.scan import missing
+from actors.recovery import missing
 from actors.treasury import sweep as treasury
 from chains import registry
 from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows
 from models.spends import slots
-from tests.actors.signer.recovery_world import RecoveryWorld
+from tests.actors.recovery.world import RecoveryWorld
 from tests.peers.json_rpc_node import Refusal
 
 # Other databases are copied from it.

@@ -19,7 +19,7 @@ from models.payouts import freezes
 from models.recovery import writeoffs
 from models.recovery.writeoffs import RecoveryError
 from models.spends import signing
-from tests.actors.signer.recovery_world import RecoveryWorld
+from tests.actors.recovery.world import RecoveryWorld
 from tests.models.builders import CATALOGUE, USDT, merchant
 
 pytestmark = pytest.mark.fresh_database

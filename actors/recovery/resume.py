@@ -1,6 +1,5 @@
-"""Resumes signing after the database lost its last commits.
+"""Resumes signing after the database lost its last commits. Notified by the scheduler; runs in the signer process.
 
-A step of the signer, called by actors.signer.broadcast.
 While the signer may not sign for a network, each unknown departure is adopted by the order that asks for it. Signing
 resumes once the scan has reached the head, no departure is unknown and the chain has used no slot beyond our count.
 Where spends claim coins, there is one more condition: no transaction without a row may wait for a block and spend one
@@ -15,80 +14,56 @@ from uuid import UUID
 import structlog
 
 from actors.context import Context
+from actors.network_ticks import network_tick
 from actors.queue import watermark
 from actors.queue.doorbells import ring
 from actors.queue.isolated import isolated
-from actors.signer import spend as spending
+from actors.signer import spenders
 from chains.base import ProviderError
-from chains.family import CoinSpender, CounterSpender, Spender
+from chains.family import CoinSpender, CounterSpender, Reader
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.deposits import cursors
-from models.outcomes import spends as payout_spends
-from models.recovery import adoption, writeoffs
-from models.spends import coins, freshness, signing, slots
+from models.recovery import adoption
+from models.spends import coins, signing, slots
 from models.spends import rows as spends
 from models.spends import unknown as unknown_spends
 from models.spends.signing import Stop
 from models.treasury import own_addresses as treasury
-from models.treasury import sweeps
 
 log = structlog.get_logger()
 
-# The modules whose spends may be adopted; each has registered how.
-KNOWN: Final = (payout_spends, sweeps, writeoffs)
 # For this long one node is believed that says a transaction with our coins or slots waits for a block: pools differ,
 # and a node that lies can delay a wallet no longer than this.
 CAUTIOUS_S: Final = 1_800
 # The number of waiting transactions named in the log.
 NAMED_MAX: Final = 20
-# Why each network waited for its scan at the last step; '' if it did not wait.
-_reasons: dict[str, str] = {}
-
-WAITING: Final = "transactions that no row knows wait for a block and spend our coins"
 
 
-def advance(ctx: Context, network: Network) -> bool:
-    """Take a step towards signing for a network again; return whether the signer may sign."""
+@network_tick("resume", queue="signer")
+def resume_signing(ctx: Context, network: Network, _chain: Reader) -> None:
+    """Take a step towards signing for a stopped network again."""
+    if signing.read(network.code) is None:
+        # The signer and the scan stop a network, each before it does anything else; here a stop is only lifted.
+        return
+    # A database that went back may hold an older stop, which has to begin again before it may be lifted.
     watermark.look()
     stopped = signing.watch(network.code)
-    if stopped is None:
-        return _has_read(network)
+    if stopped is not None and _lift(ctx, network, stopped):
+        ring("broadcast", network.code)
+
+
+def _lift(ctx: Context, network: Network, stopped: Stop) -> bool:
+    """Adopt what our rows explain, and lift the stop if that was all; return whether it is lifted."""
     # Before signing can resume: the loss may include which address was shown to which buyer.
     signing.renew_pool(network.family)
     for unknown in unknown_spends.open_ones(network.code):
         isolated(unknown.id, _adopt, ctx, unknown.id)
     try:
-        is_over = _is_over(ctx, network, stopped)
+        return _is_over(ctx, network, stopped)
     except ProviderError as error:
         log.warning("signing.not_compared", network=network.code, error=str(error))
-        is_over = False
-    if not is_over:
-        signing.tell_payouts(network.code, stopped.reason)
         return False
-    return _has_read(network)
-
-
-def _has_read(network: Network) -> bool:
-    """Return whether the scan has read every departure, without which the signer signs nothing.
-
-    Payouts are given the reason why they wait, except one that ends with the scan's next step, which is notified at
-    once.
-    """
-    before, reason = _reasons.get(network.code), freshness.obstacle(network.code)
-    _reasons[network.code] = reason
-    if not reason:
-        if before != "":
-            # Also payouts to which an earlier process gave a reason.
-            signing.wake_payouts(network.code)
-        return True
-    if not reason.startswith(freshness.HALTED):
-        ring("poll_network", network.code)
-    if reason != freshness.UNREAD:
-        if reason != before:
-            log.warning("signing.held_up", network=network.code, reason=reason)
-        signing.tell_payouts(network.code, reason)
-    return False
 
 
 def _adopt(ctx: Context, unknown_id: UUID) -> bool:
@@ -100,8 +75,8 @@ def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
     # Spares the nodes' requests; resume() decides, under its lock.
     if not stopped.is_caught_up or signing.has_unknown(network.code):
         return False
-    spender, cautious = spending.spender_of(ctx, network), stopped.age_s < CAUTIOUS_S
-    counter, holder = spending.counting(network, spender), spending.holding(network, spender)
+    spender, cautious = spenders.spender_of(ctx, network), stopped.age_s < CAUTIOUS_S
+    counter, holder = spenders.counting(network, spender), spenders.holding(network, spender)
     slots: dict[str, int] = {}
     if holder is not None and _is_awaited(network, holder, cautious=cautious):
         return False
@@ -162,45 +137,9 @@ def is_awaited(ctx: Context, network: Network) -> bool:
     For an operator who gives money back while signing for the network is stopped. Where spends claim a window, it is
     enough that the scan has caught up. Raises ProviderError.
     """
-    spender = spending.spender_of(ctx, network)
-    counter, holder = spending.counting(network, spender), spending.holding(network, spender)
+    spender = spenders.spender_of(ctx, network)
+    counter, holder = spenders.counting(network, spender), spenders.holding(network, spender)
     if holder is not None:
         return _is_awaited(network, holder, cautious=True)
     hot = treasury.address(network.code, "hot")
     return counter is not None and hot is not None and _agreed_slot(network, counter, hot, cautious=True) is None
-
-
-def check_pools(network: Network, spender: Spender, sender: str) -> bool:
-    """Return whether each of a sender's transactions in the nodes' pools has a row; stop signing if not.
-
-    True also if the nodes fail; where slots are counted, signing then finds a used slot itself. Where spends claim
-    coins, nodes are asked about the free coins, of which the next spend may be made. Where they claim windows, no node
-    can answer.
-    """
-    counter, holder = spending.counting(network, spender), spending.holding(network, spender)
-    try:
-        if counter is not None:
-            return _check_slots(network, counter, sender)
-        return holder is None or _check_coins(network, holder)
-    except ProviderError as error:
-        log.warning("signing.waiting_unknown", network=network.code, error=str(error))
-        return True
-
-
-def _check_slots(network: Network, counter: CounterSpender, sender: str) -> bool:
-    ours = spends.next_slot(network.code, sender)
-    waiting = counter.waiting_counter(sender, ours=ours, cautious=False)
-    if waiting <= ours:
-        return True
-    with transaction():
-        signing.stop(network.code, reason=spending.beyond(sender, waiting, ours), sender=sender)
-    return False
-
-
-def _check_coins(network: Network, holder: CoinSpender) -> bool:
-    waiting = holder.waiting_spends(spending.free_outpoints(network), block_hash=None, cautious=False)
-    if not unknown_spends.unheard_of(network.code, waiting):
-        return True
-    with transaction():
-        signing.stop(network.code, reason=WAITING)
-    return False
