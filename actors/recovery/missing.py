@@ -14,9 +14,9 @@ from typing import Final
 import structlog
 
 from actors.context import Context
-from actors.scan import departures
-from actors.scan.intake import Matching, settle_owners, take_late
-from actors.scan.outflow import NOTHING
+from actors.scan import departures, observers
+from actors.scan.intake import settle_owners
+from actors.scan.reading import NOTHING, Matching, Reading
 from chains.base import ProviderError
 from chains.family import CounterReader
 from core.catalogue.catalogue import Network
@@ -75,9 +75,9 @@ def _find(ctx: Context, network: Network, chain: CounterReader, sender: str, slo
     scan = next(iter(chain.scan(height - 1, height, ours, whole=True)), None)
     if scan is None:
         return False
-    left = departures.left_in(ctx, network, chain, [scan])
-    take_late(ctx, network, chain, scan, ours, left)
+    left = departures.left_in(ctx, network, chain, [scan]).get(scan.block.hash, NOTHING)
+    observers.note_late(Reading(ctx=ctx, network=network, chain=chain, scan=scan, ours=ours, left=left))
     settle_owners(ctx, ours.of(scan.transfers))
-    is_found = any(each.slot == slot and each.sender == sender for each in left.get(scan.block.hash, NOTHING).unknown)
+    is_found = any(each.slot == slot and each.sender == sender for each in left.unknown)
     log.warning("departure.sought", network=network.code, sender=sender, slot=slot, height=height, is_found=is_found)
     return is_found

@@ -34,8 +34,8 @@ _rests_until: dict[str, float] = {}
 def read(ctx: Context, network: Network, chain: DepartureReader) -> int:
     """Read departures without a row where counters do not show them; return the number read.
 
-    actors.scan.outflow noted them with their blocks. Call outside of transactions. Failing nodes are no error: the next
-    step tries again.
+    actors.scan.departures noted them with their blocks. Call outside of transactions. Failing nodes are no error: the
+    next step tries again.
     """
     if time.monotonic() < _rests_until.get(network.code, 0.0):
         return 0

@@ -15,7 +15,9 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.scan.intake import Matching, found_in, settle_owners, take, take_late
+from actors.scan import observers
+from actors.scan.intake import found_in, settle_owners, take
+from actors.scan.reading import Matching, Reading
 from chains.base import Block, BlockScan, ProviderError, Transfer
 from chains.family import HiddenReader, Reader
 from chains.net.budget import BudgetSpentError
@@ -155,7 +157,7 @@ class _Probe:
             return
         if not isinstance(scan, BlockScan) or scan.block.hash != block.hash:
             return
-        take_late(self._ctx, self._network, self._chain, scan, ours)
+        observers.note_late(Reading(ctx=self._ctx, network=self._network, chain=self._chain, scan=scan, ours=ours))
         traced = self._traced(block)
         back = self._taken_back()
         if back:

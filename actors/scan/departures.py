@@ -8,13 +8,13 @@ from typing import cast
 import structlog
 
 from actors.context import Context
-from actors.scan.outflow import NOTHING, Left
+from actors.scan.reading import NOTHING, Left, Reading
 from chains.base import BlockScan, DisownedError
 from chains.family import CounterReader, Reader
 from chains.spending import Departure
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
-from models.spends import coins
+from models.spends import coins, seen, strangers
 from models.spends import unknown as unknown_spends
 from models.spends.unknown import Part, UnknownRow
 from models.treasury import own_addresses as treasury
@@ -27,7 +27,7 @@ def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[Block
 
     Raises DisownedError if no provider proves a transaction that the reader of its block showed: that provider rests,
     so that the block is read from another one.
-    Empty where counters do not show them: there actors.scan.outflow notes departures, and recovery reads them later.
+    Empty where counters do not show them: there note() finds departures by itself, and recovery reads them later.
     Called outside of transactions, since nodes are asked about each departure without a row. The signer commits bytes
     before it sends them, so that every transaction that it signed has its row before it is in a block.
     """
@@ -68,6 +68,43 @@ def _departure(
         log.error("departure.contradicted", network=network.code, txid=txid)
         return None
     return departure
+
+
+def note(reading: Reading) -> int:
+    """Record a block's departures: the included attempts, and those without a row, which stop the signing.
+
+    Records no deposits.
+    """
+    network, block = reading.network, reading.scan.block
+    if traits_of(network).notes_departures_by_counter:
+        for departure in reading.left.unknown:
+            unknown_spends.note(departure)
+        seen.note(network.code, reading.left.known, height=block.height, block_hash=block.hash)
+        return 0
+    takers = _takers(network, reading.scan)
+    strangers.note(network.code, takers, height=block.height, block_hash=block.hash)
+    seen.note(network.code, takers, height=block.height, block_hash=block.hash)
+    return 0
+
+
+def _takers(network: Network, scan: BlockScan) -> dict[str, str]:
+    """Return the sender of each transaction that took from us, '' if the chain names none."""
+    if traits_of(network).spends_coins:
+        return {coin.by_txid: "" for coin in scan.spent}
+    ours = unknown_spends.own(network.code, network.family, {sender for sender, _ in scan.sent})
+    return {txid: sender for sender, txid in scan.sent if sender in ours}
+
+
+def concerns(reading: Reading) -> bool:
+    """Return whether a block has departures, or senders that have to be checked."""
+    is_watched = traits_of(reading.network).notes_departures_by_sender and bool(reading.scan.sent)
+    return any(reading.left) or is_watched
+
+
+def take_back(network: Network) -> None:
+    """Undo note() for blocks above the cursor."""
+    if not traits_of(network).notes_departures_by_counter:
+        strangers.take_out(network.code)
 
 
 def noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> UnknownRow:

@@ -6,7 +6,6 @@ back. It passes over heights that a chain skips, and waits for one that does not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import Final
@@ -16,10 +15,10 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
-from actors.scan import departures, outflow, reorgs
-from actors.scan.intake import SETTLE, Matching, doubt, settle_owners, take_transfer
-from actors.scan.outflow import NOTHING, Left
-from chains.base import SKIPPED, WITNESSES_MIN, Block, BlockScan, ProviderError
+from actors.scan import departures, observers, reorgs
+from actors.scan.intake import SETTLE, settle_owners
+from actors.scan.reading import NOTHING, Matching, Reading
+from chains.base import SKIPPED, WITNESSES_MIN, Block, ProviderError
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
@@ -216,7 +215,10 @@ def _scan_next(
             return back
         if pace is not None:
             _check_pace(network, chain, scan.block, pace)
-        if not repeat_on_deadlock(_record, ctx, network, chain, at, scan, ours, head, left):
+        reading = Reading(
+            ctx=ctx, network=network, chain=chain, scan=scan, ours=ours, left=left.get(scan.block.hash, NOTHING)
+        )
+        if not repeat_on_deadlock(_record, reading, at, head):
             return None
         settle_owners(ctx, ours.of(scan.transfers))
         at = Cursor(scan.block.height, scan.block.hash, scan.block.time)
@@ -257,25 +259,13 @@ def _check_pace(network: Network, chain: Reader, block: Block, since: Pace) -> N
         raise ProviderError(f"block {block.height} comes too soon, and one provider alone has it")
 
 
-def _record(
-    ctx: Context,
-    network: Network,
-    chain: Reader,
-    cursor: Cursor,
-    scan: BlockScan,
-    ours: Matching,
-    head: int,
-    left: Mapping[str, Left],
-) -> bool:
+def _record(reading: Reading, cursor: Cursor, head: int) -> bool:
+    scan = reading.scan
     with transaction():
-        block = scan.block
-        if not cursors.advance(reorgs.row(network, block, read_by=scan.read_by), expected=cursor, head=head):
+        row = reorgs.row(reading.network, scan.block, read_by=scan.read_by)
+        if not cursors.advance(row, expected=cursor, head=head):
             return False
-        outflow.note(network, scan, left.get(block.hash, NOTHING))
-        for transfer in scan.transfers:
-            take_transfer(ctx, network, chain, block, transfer, ours)
-            if not scan.is_proved and chain.providers > 1:
-                doubt(network.code, transfer.txid, transfer.ordinal)
+        observers.note(reading)
     return True
 
 

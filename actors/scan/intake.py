@@ -6,9 +6,8 @@ are coins, a transfer to an address that was given to no owner is a top-up too, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
@@ -16,24 +15,20 @@ import structlog
 
 from actors.context import Context
 from actors.queue.isolated import isolated
-from actors.scan import outflow
-from actors.scan.outflow import NOTHING, Left
-from chains.base import NATIVE, Block, BlockScan, Transfer
+from actors.scan.reading import Matching, Reading
+from chains.base import NATIVE, Block, Transfer
 from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
 from core.ids import uuid7
 from core.money import format_coin
 from core.rates.pricing import CENTS, usd_cents
-from models.db.base import transaction
 from models.deposits import balances as probes
-from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.deposits import witnesses as quorum
 from models.deposits.rows import Booked, Deposit, Owner, OwnerKind
 from models.invoices import settlement, tallies
 from models.invoices.quoting import Targets
-from models.spends import coins
 from models.treasury import own_addresses as treasury
 from models.treasury import topup_doubts, topups
 from models.treasury.rows import Origin, Topup
@@ -52,37 +47,6 @@ SETTLE: Final[Mapping[OwnerKind, Callable[[Catalogue, UUID], None]]] = {
     "wallet": wallet_settlement.settle,
 }
 """The function that settles each kind of owner."""
-
-
-class Matching:
-    """Finds our addresses and coins, as chains.base.Ours, and keeps their owners. Made again for every scan step.
-
-    On networks with unowned coins, addresses that were given to no owner count too. A database that lost its last
-    commits no longer knows their owners, and only their coins lead to the payouts that spent them.
-    """
-
-    def __init__(self, network: Network) -> None:
-        self._code, self._family = network.code, network.family
-        self._counts_unowned = traits_of(network).has_unowned_coins
-        self.hot = treasury.address(network.code, "hot")
-        self.owners: dict[str, Owner] = {}
-        self.targets = Targets()
-
-    def addresses(self, seen: Collection[str]) -> Collection[str]:
-        """Return those of the addresses that are ours."""
-        found, unowned = deposits.matched(self._family, seen)
-        self.owners.update(found)
-        mine = [*found, *unowned] if self._counts_unowned else [*found]
-        return [*mine, self.hot] if self.hot is not None and self.hot in seen else mine
-
-    def coins(self, seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
-        """Return those of the coins that are ours."""
-        return coins.ours(self._code, seen)
-
-    def of(self, transfers: Iterable[Transfer]) -> set[tuple[OwnerKind, UUID]]:
-        """Return the owners of these transfers, without the gateway itself."""
-        owners = [self.owners[t.recipient] for t in transfers if t.recipient in self.owners]
-        return {(owner.kind, owner.id) for owner in owners}
 
 
 def found_in(
@@ -264,32 +228,26 @@ def _origin(network: Network, transfer: Transfer, ours: Matching) -> Origin:
     return "cold" if treasury.is_cold(network.code, transfer.sender) else "transfer"
 
 
-def take_late(
-    ctx: Context,
-    network: Network,
-    chain: Reader,
-    scan: BlockScan,
-    ours: Matching,
-    left: Mapping[str, Left] = MappingProxyType({}),
-) -> int:
-    """Record the findings of a second reading of a scanned block; return the number of new deposits and top-ups.
+def note(reading: Reading) -> int:
+    """Record a block's transfers, and ask for witnesses of those that its readings may not show alike.
 
-    left: the departures that our keys signed, by block, where counters show them. Nothing is recorded unless the
-    block is part of the scanned chain.
+    Returns the number of new deposits and top-ups. Call inside the transaction that records the block.
     """
-    signed = left.get(scan.block.hash, NOTHING)
-    # Departures in the block matter even if they brought us no transfer.
-    if not (scan.transfers or scan.spent or any(signed) or outflow.is_watched(network, scan)):
-        return 0
-    with transaction():
-        if not cursors.is_scanned(network.code, height=scan.block.height, block_hash=scan.block.hash):
-            return 0
-        outflow.note(network, scan, signed)
-        new = [each for each in scan.transfers if take_transfer(ctx, network, chain, scan.block, each, ours)]
-        # The first reading did not show them: one provider hides them, or the other invented them.
-        for transfer in new if chain.providers > 1 else ():
-            doubt(network.code, transfer.txid, transfer.ordinal)
-        return len(new)
+    network, chain, scan = reading.network, reading.chain, reading.scan
+    new = [
+        transfer for transfer in scan.transfers
+        if take_transfer(reading.ctx, network, chain, scan.block, transfer, reading.ours)
+    ]  # fmt: skip
+    # The first reading did not show what a second one adds: one provider hides it, or the other invented it.
+    doubted = new if reading.is_late else [] if scan.is_proved else scan.transfers
+    for transfer in doubted if chain.providers > 1 else ():
+        doubt(network.code, transfer.txid, transfer.ordinal)
+    return len(new)
+
+
+def concerns(reading: Reading) -> bool:
+    """Return whether a block brought us a transfer."""
+    return bool(reading.scan.transfers)
 
 
 def booked_as(catalogue: Catalogue, network: Network, transfer: Transfer) -> Booked:

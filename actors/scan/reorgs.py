@@ -12,7 +12,7 @@ from typing import Final
 import structlog
 
 from actors.context import Context
-from actors.scan import outflow
+from actors.scan import observers
 from chains.base import SKIPPED, WITNESSES_MIN, Agreement, Block, ProviderError, Skipped
 from chains.family import Reader
 from core.catalogue.catalogue import Network
@@ -215,7 +215,7 @@ def go_on(
     with transaction():
         moved = move(expected=cursor, peak=peak)
         if moved:
-            outflow.take_back(network)
+            observers.take_back(network)
             probes.fall_back(network.code, height)
             signing.fall_behind(network.code)
     if not moved:

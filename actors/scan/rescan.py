@@ -15,8 +15,9 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.scan import departures
-from actors.scan.intake import Matching, booked_as, doubt, settle_owners, take_late
+from actors.scan import departures, observers
+from actors.scan.intake import booked_as, doubt, settle_owners
+from actors.scan.reading import NOTHING, Matching, Reading
 from chains.base import BlockScan, Skipped
 from chains.family import Reader
 from core.catalogue.catalogue import Network
@@ -97,7 +98,8 @@ def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread
         if scan is not None and kept not in {None, scan.block.hash}:
             _note_split(network, chain, height, kept)
         return Reread(height=height, block_hash=None)
-    found = take_late(ctx, network, chain, scan, ours, departures.left_in(ctx, network, chain, [scan]))
+    left = departures.left_in(ctx, network, chain, [scan]).get(scan.block.hash, NOTHING)
+    found = observers.note_late(Reading(ctx=ctx, network=network, chain=chain, scan=scan, ours=ours, left=left))
     if found:
         log.warning("rescan.deposits_found", network=network.code, height=height, count=found)
     settle_owners(ctx, ours.of(scan.transfers))

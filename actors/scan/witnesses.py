@@ -14,7 +14,8 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.scan.intake import Matching, settle_owners, take_transfer
+from actors.scan.intake import settle_owners, take_transfer
+from actors.scan.reading import Matching
 from chains.base import WITNESSES_MIN, Agreement, BlockScan, ProviderError, Recorded, Transfer
 from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network

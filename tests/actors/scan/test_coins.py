@@ -11,7 +11,7 @@ import pytest
 
 from actors.queue import schedule
 from actors.recovery import unread
-from actors.scan import balances, follow, sightings
+from actors.scan import balances, intake, sightings
 from actors.scan.rescan import reread
 from chains.base import Sighting, Sightings, SpentCoin, Transfer
 from chains.family import Reader
@@ -249,7 +249,7 @@ def test_a_step_that_dies_in_a_block_notes_no_coin(
     held_by("0xmove", "0xone")
     chain.mine(to(invoice(shop).address), spent=(spent("0xone", "0xmove"),))
 
-    dying_at(monkeypatch, follow, "take_transfer", poll)
+    dying_at(monkeypatch, intake, "take_transfer", poll)
     assert (stored("txid", "spent_height"), cursor()[0]) == ([("0xone", None)], 2)
     poll()
     assert (stored("txid", "spent_height"), statuses()) == ([("0xaa", None), ("0xone", 3)], ["pending"])

@@ -14,6 +14,7 @@ import pytest
 import structlog
 
 from actors.scan import follow as polling
+from actors.scan import intake
 from chains.base import WITNESSES_MIN, Agreement, Block, ProviderError, Transfer
 from models.db.base import app_now, execute, rows
 from models.invoices import rows as invoices
@@ -538,7 +539,7 @@ def test_deposits_of_an_unproved_block_need_witnesses(
     is_proved: bool,
 ) -> None:
     asked: list[tuple[str, ...]] = []
-    monkeypatch.setattr(polling, "doubt", lambda *key: asked.append(key))
+    monkeypatch.setattr(intake, "doubt", lambda *key: asked.append(key))
     node.providers, node.agree = providers, Agreement(same=2, other=0)
     node.mine(transfer(invoice(shop)), count=2, is_proved=is_proved)
     poll()

@@ -10,8 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from actors.context import context
-from actors.scan import rescan
-from actors.scan.intake import Matching, take_late
+from actors.scan import observers, rescan
+from actors.scan.reading import Matching, Reading
 from chains.base import BlockScan
 from chains.registry import reader
 from core.catalogue.catalogue import load_catalogue
@@ -274,7 +274,8 @@ def test_a_found_transfer_whose_block_is_replaced_meanwhile_is_not_recorded(star
     world.reorg(DEEP + 1)
     world.advance()
 
-    assert take_late(context(), world.network, chain, scan, ours.owners) == 0
+    reading = Reading(ctx=context(), network=world.network, chain=chain, scan=scan, ours=ours)
+    assert observers.note_late(reading) == 0
     assert world.deposits() == []
 
 

@@ -1,0 +1,48 @@
+"""Lists the observers of blocks, and has them note or take back what the scan read. Used by the actors that scan.
+
+A block's findings are recorded in one transaction, whichever of them there are: a row here, and no call in the scan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from actors.scan import coins, departures, intake
+from actors.scan.reading import Observer, Reading
+from core.catalogue.catalogue import Network
+from models.db.base import transaction
+from models.deposits import cursors
+
+OBSERVERS: Final = (
+    Observer(note=coins.note, concerns=coins.concerns, take_back=coins.take_back),
+    Observer(note=departures.note, concerns=departures.concerns, take_back=departures.take_back),
+    Observer(note=intake.note, concerns=intake.concerns),
+)
+"""In the order in which they note a block. What reorgs take from deposits is reversed by actors.scan.reorgs."""
+
+
+def note(reading: Reading) -> int:
+    """Record a block's findings; return the number of new deposits and top-ups. Call inside a transaction."""
+    return sum(observer.note(reading) for observer in OBSERVERS)
+
+
+def take_back(network: Network) -> None:
+    """Undo note() for blocks above the cursor. Call in the transaction that moves the cursor back."""
+    for observer in OBSERVERS:
+        observer.take_back(network)
+
+
+def note_late(reading: Reading) -> int:
+    """Record the findings of a second reading of a scanned block; return the number of new deposits and top-ups.
+
+    Nothing is recorded unless the block is part of the scanned chain.
+    """
+    # Departures in the block matter even if they brought us no transfer.
+    if not any(observer.concerns(reading) for observer in OBSERVERS):
+        return 0
+    block = reading.scan.block
+    with transaction():
+        if not cursors.is_scanned(reading.network.code, height=block.height, block_hash=block.hash):
+            return 0
+        return note(replace(reading, is_late=True))
