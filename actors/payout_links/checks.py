@@ -47,7 +47,7 @@ def check_unpaid(ctx: Context, link: PayoutLinkRow, address: str, memo: str) -> 
 
 
 def _may_be_paid(ctx: Context, link: PayoutLinkRow) -> bool:
-    """Return whether a departure without a row may have paid the cheque."""
+    """Return whether an unexplained departure may have paid the cheque."""
     return link.network in signing.doubtful() or matching.has_moved(
         ctx.catalogue, network=link.network, currency=link.currency, units=link.amount_units
     )

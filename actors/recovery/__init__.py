@@ -1,1 +1,1 @@
-"""Recovery from lost commits: departures without a row are found, read and adopted until signing may resume."""
+"""Recovery from lost commits: unexplained departures are found, read and adopted until signing may resume."""

@@ -78,6 +78,6 @@ def _find(ctx: Context, network: Network, chain: CounterReader, sender: str, slo
     left = departures.left_in(ctx, network, chain, [scan]).get(scan.block.hash, NOTHING)
     observers.note_late(Reading(ctx=ctx, network=network, chain=chain, scan=scan, ours=ours, left=left))
     settle_owners(ctx, ours.of(scan.transfers))
-    is_found = any(each.slot == slot and each.sender == sender for each in left.unknown)
+    is_found = any(each.slot == slot and each.sender == sender for each in left.unexplained)
     log.warning("departure.sought", network=network.code, sender=sender, slot=slot, height=height, is_found=is_found)
     return is_found

@@ -1,7 +1,8 @@
 """Resumes signing after the database lost its last commits. Notified by the scheduler; runs in the signer process.
 
-While the signer may not sign for a network, each unknown departure is adopted by the order that asks for it. Signing
-resumes once the scan has reached the head, no departure is unknown and the chain has used no slot beyond our count.
+While the signer may not sign for a network, each unexplained departure is adopted by the order that asks for it.
+Signing resumes once the scan has reached the head, no departure is unexplained and the chain has used no slot beyond
+our count.
 Where spends claim coins, there is one more condition: no transaction without a row may wait for a block and spend one
 of our coins, since the signer would pay the same order again with other coins.
 """
@@ -25,9 +26,8 @@ from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.deposits import cursors
 from models.recovery import adoption
-from models.spends import coins, signing, slots
+from models.spends import coins, signing, slots, unexplained
 from models.spends import rows as spends
-from models.spends import unknown as unknown_spends
 from models.spends.signing import Stop
 from models.treasury import own_addresses as treasury
 
@@ -57,8 +57,8 @@ def _lift(ctx: Context, network: Network, stopped: Stop) -> bool:
     """Adopt what our rows explain, and lift the stop if that was all; return whether it is lifted."""
     # Before signing can resume: the loss may include which address was shown to which buyer.
     signing.renew_pool(network.family)
-    for unknown in unknown_spends.open_ones(network.code):
-        isolated(unknown.id, _adopt, ctx, unknown.id)
+    for departure in unexplained.open_ones(network.code):
+        isolated(departure.id, _adopt, ctx, departure.id)
     try:
         return _is_over(ctx, network, stopped)
     except ProviderError as error:
@@ -66,14 +66,14 @@ def _lift(ctx: Context, network: Network, stopped: Stop) -> bool:
         return False
 
 
-def _adopt(ctx: Context, unknown_id: UUID) -> bool:
+def _adopt(ctx: Context, departure_id: UUID) -> bool:
     with transaction():
-        return adoption.adopt(ctx.catalogue, unknown_id)
+        return adoption.adopt(ctx.catalogue, departure_id)
 
 
 def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
     # Spares the nodes' requests; resume() decides, under its lock.
-    if not stopped.is_caught_up or signing.has_unknown(network.code):
+    if not stopped.is_caught_up or signing.has_unexplained(network.code):
         return False
     spender, cautious = spenders.spender_of(ctx, network), stopped.age_s < CAUTIOUS_S
     counter, holder = spenders.counting(network, spender), spenders.holding(network, spender)
@@ -81,7 +81,7 @@ def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
     if holder is not None and _is_awaited(network, holder, cautious=cautious):
         return False
     if counter is None:
-        # No slots to compare: only the scan finds unknown departures in blocks.
+        # No slots to compare: only the scan finds unexplained departures in blocks.
         return signing.resume(stopped, slots)
     for sender in {treasury.address(network.code, "hot"), stopped.sender} - {None, ""}:
         slot = _agreed_slot(network, counter, str(sender), cautious=cautious)
@@ -115,20 +115,20 @@ def _is_awaited(network: Network, holder: CoinSpender, *, cautious: bool) -> boo
 
     A transaction that enters a block meanwhile is in no pool and in none of our rows yet. So a node's pool counts only
     if the node has the block at the scan's cursor: a transaction in none of its blocks is in its pool, and one that the
-    scan finds in a later block is noted as unknown before signing resumes. While one node's answer is enough, a node
-    that started after the lost transactions may have been signed does not count: its pool may have started empty.
+    scan finds in a later block is noted before signing resumes. While one node's answer is enough, a node that started
+    after the lost transactions may have been signed does not count: its pool may have started empty.
     """
     up_s = signing.surely_known_s(network.code) if cautious else None
     cursor = cursors.read(network.code)
     block_hash = "" if cursor is None else cursor.hash
-    unknown: set[str] = set()
+    without_row: set[str] = set()
     for portion in coins.unspent(network.code, network.gas_currency):
         waiting = holder.waiting_spends(portion, block_hash=block_hash, cautious=cautious, up_s=up_s)
-        unknown |= unknown_spends.unheard_of(network.code, waiting)
-    if unknown:
-        named = sorted(unknown)[:NAMED_MAX]
-        log.error("signing.spends_waiting", network=network.code, waiting=len(unknown), txids=named)
-    return bool(unknown)
+        without_row |= unexplained.without_row(network.code, waiting)
+    if without_row:
+        named = sorted(without_row)[:NAMED_MAX]
+        log.error("signing.spends_waiting", network=network.code, waiting=len(without_row), txids=named)
+    return bool(without_row)
 
 
 def is_awaited(ctx: Context, network: Network) -> bool:

@@ -1,4 +1,4 @@
-"""Seeks departures without a row, and reads what they moved. Notified by the scheduler; runs with the scan's rights."""
+"""Seeks unexplained departures, and reads what they moved. Notified by the scheduler; runs with the scan's rights."""
 
 from __future__ import annotations
 

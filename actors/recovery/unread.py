@@ -1,4 +1,4 @@
-"""Reads the movements of departures without a row, where counters do not show them.
+"""Reads the movements of unexplained departures, where counters do not show them.
 
 No actor; called by actors.recovery.seek.
 """
@@ -17,9 +17,8 @@ from chains.family import DepartureReader
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.deposits import cursors
-from models.spends import strangers
-from models.spends import unknown as unknown_spends
-from models.spends.strangers import StrangerSpend
+from models.spends import unexplained, unread_departures
+from models.spends.unread_departures import UnreadDeparture
 
 log = structlog.get_logger()
 
@@ -32,38 +31,38 @@ _rests_until: dict[str, float] = {}
 
 
 def read(ctx: Context, network: Network, chain: DepartureReader) -> int:
-    """Read departures without a row where counters do not show them; return the number read.
+    """Read unexplained departures where counters do not show them; return the number read.
 
     actors.scan.departures noted them with their blocks. Call outside of transactions. Failing nodes are no error: the
     next step tries again.
     """
     if time.monotonic() < _rests_until.get(network.code, 0.0):
         return 0
-    waiting = strangers.unread(network.code, limit=READ_PER_STEP)
+    waiting = unread_departures.waiting(network.code, limit=READ_PER_STEP)
     done = sum(_read_one(ctx, network, chain, each) for each in waiting)
     if done < len(waiting):
         _rests_until[network.code] = time.monotonic() + REST_S
     return done
 
 
-def _read_one(ctx: Context, network: Network, chain: DepartureReader, stranger: StrangerSpend) -> bool:
+def _read_one(ctx: Context, network: Network, chain: DepartureReader, claimed: UnreadDeparture) -> bool:
     try:
-        block = chain.block(stranger.block_height or 0)
-        if not isinstance(block, Block) or block.hash != stranger.block_hash:
+        block = chain.block(claimed.block_height or 0)
+        if not isinstance(block, Block) or block.hash != claimed.block_hash:
             # The block was replaced, which the scan will notice.
             return False
-        departure = chain.departure(stranger.txid, block)
+        departure = chain.departure(claimed.txid, block)
     except DisownedError as error:
-        log.warning("departure.disowned", network=network.code, txid=stranger.txid, problem=str(error))
+        log.warning("departure.disowned", network=network.code, txid=claimed.txid, problem=str(error))
         with transaction():
-            return strangers.disown(stranger)
+            return unread_departures.disown(claimed)
     except ProviderError as error:
-        log.warning("departure.not_read", network=network.code, txid=stranger.txid, problem=str(error))
+        log.warning("departure.not_read", network=network.code, txid=claimed.txid, problem=str(error))
         return False
-    if departure is None or (departure.sender, departure.block_hash) != (stranger.sender, block.hash):
-        log.error("departure.contradicted", network=network.code, txid=stranger.txid)
+    if departure is None or (departure.sender, departure.block_hash) != (claimed.sender, block.hash):
+        log.error("departure.contradicted", network=network.code, txid=claimed.txid)
         return False
-    ours = unknown_spends.own(network.code, network.family, {departure.sender} - {""})
+    ours = unexplained.own(network.code, network.family, {departure.sender} - {""})
     new = departures.noted(ctx, network, departure, ours.get(departure.sender))
     with transaction():
-        return cursors.is_scanned(network.code, height=block.height, block_hash=block.hash) and unknown_spends.note(new)
+        return cursors.is_scanned(network.code, height=block.height, block_hash=block.hash) and unexplained.note(new)

@@ -1,4 +1,4 @@
-"""Finds departures without a row in scanned blocks. No actor; used by the actors that scan."""
+"""Finds unexplained departures in scanned blocks. No actor; used by the actors that scan."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from chains.family import CounterReader, Reader
 from chains.spending import Departure
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
-from models.spends import coins, seen, strangers
-from models.spends import unknown as unknown_spends
-from models.spends.unknown import Part, UnknownRow
+from models.spends import coins, seen, unexplained, unread_departures
+from models.spends.unexplained import Part, UnexplainedRow
 from models.treasury import own_addresses as treasury
 
 log = structlog.get_logger()
@@ -28,27 +27,27 @@ def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[Block
     Raises DisownedError if no provider proves a transaction that the reader of its block showed: that provider rests,
     so that the block is read from another one.
     Empty where counters do not show them: there note() finds departures by itself, and recovery reads them later.
-    Called outside of transactions, since nodes are asked about each departure without a row. The signer commits bytes
+    Called outside of transactions, since nodes are asked about each unexplained departure. The signer commits bytes
     before it sends them, so that every transaction that it signed has its row before it is in a block.
     """
     if not traits_of(network).notes_departures_by_counter:
         return {}
     counting, read = cast("CounterReader", chain), list(scans)
-    ours = unknown_spends.own(network.code, network.family, {sender for scan in read for sender, _ in scan.sent})
+    ours = unexplained.own(network.code, network.family, {sender for scan in read for sender, _ in scan.sent})
     sent = {txid: scan for scan in read for sender, txid in scan.sent if sender in ours}
-    unheard_of = unknown_spends.unheard_of(network.code, sent)
+    without_row = unexplained.without_row(network.code, sent)
     found: dict[str, Left] = {}
-    for txid in sorted(sent.keys() - unheard_of):
+    for txid in sorted(sent.keys() - without_row):
         left = found.get(sent[txid].block.hash, NOTHING)
         found[sent[txid].block.hash] = left._replace(known=(*left.known, txid))
-    for txid in sorted(unheard_of):
+    for txid in sorted(without_row):
         block = sent[txid].block
         departure = _departure(network, counting, txid, sent[txid], ours)
         if departure is None:
             continue
         new = noted(ctx, network, departure, ours[departure.sender])
         left = found.get(block.hash, NOTHING)
-        found[block.hash] = left._replace(unknown=(*left.unknown, new))
+        found[block.hash] = left._replace(unexplained=(*left.unexplained, new))
     return found
 
 
@@ -77,12 +76,12 @@ def note(reading: Reading) -> int:
     """
     network, block = reading.network, reading.scan.block
     if traits_of(network).notes_departures_by_counter:
-        for departure in reading.left.unknown:
-            unknown_spends.note(departure)
+        for departure in reading.left.unexplained:
+            unexplained.note(departure)
         seen.note(network.code, reading.left.known, height=block.height, block_hash=block.hash)
         return 0
     takers = _takers(network, reading.scan)
-    strangers.note(network.code, takers, height=block.height, block_hash=block.hash)
+    unread_departures.note(network.code, takers, height=block.height, block_hash=block.hash)
     seen.note(network.code, takers, height=block.height, block_hash=block.hash)
     return 0
 
@@ -91,7 +90,7 @@ def _takers(network: Network, scan: BlockScan) -> dict[str, str]:
     """Return the sender of each transaction that took from us, '' if the chain names none."""
     if traits_of(network).spends_coins:
         return {coin.by_txid: "" for coin in scan.spent}
-    ours = unknown_spends.own(network.code, network.family, {sender for sender, _ in scan.sent})
+    ours = unexplained.own(network.code, network.family, {sender for sender, _ in scan.sent})
     return {txid: sender for sender, txid in scan.sent if sender in ours}
 
 
@@ -104,19 +103,19 @@ def concerns(reading: Reading) -> bool:
 def take_back(network: Network) -> None:
     """Undo note() for blocks above the cursor."""
     if not traits_of(network).notes_departures_by_counter:
-        strangers.take_out(network.code)
+        unread_departures.take_out(network.code)
 
 
-def noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> UnknownRow:
-    """Return the row of a departure that no row knows, and log it. key_ordinal: of the key that signed it."""
+def noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> UnexplainedRow:
+    """Return the row of an unexplained departure, and log it. key_ordinal: of the key that signed it."""
     pair = found.pair or ctx.catalogue.pair(network.gas_currency, network.code)
     spent = coins.ours(network.code, found.spends)
     parts = _parts(network, found)
     log.critical(
-        "departure.unknown", network=network.code, txid=found.txid,
+        "departure.unexplained", network=network.code, txid=found.txid,
         sender=found.sender, slot=found.slot, height=found.height,
     )  # fmt: skip
-    return UnknownRow(
+    return UnexplainedRow(
         network=network.code,
         txid=found.txid,
         sender=found.sender,

@@ -16,7 +16,7 @@ from models.deposits import rows as deposits
 from models.deposits.rows import Owner, OwnerKind
 from models.invoices.quoting import Targets
 from models.spends import coins
-from models.spends.unknown import UnknownRow
+from models.spends.unexplained import UnexplainedRow
 from models.treasury import own_addresses as treasury
 
 
@@ -54,8 +54,8 @@ class Matching:
 class Left(NamedTuple):
     """Transactions of our keys in one block, where counters show departures."""
 
-    # The departures without a row, and the ids of those with one.
-    unknown: tuple[UnknownRow, ...] = ()
+    # The unexplained ones, and the ids of those with a row.
+    unexplained: tuple[UnexplainedRow, ...] = ()
     known: tuple[str, ...] = ()
 
 

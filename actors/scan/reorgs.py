@@ -22,8 +22,7 @@ from models.deposits import cursors
 from models.deposits.cursors import Cursor
 from models.deposits.rows import ChainBlock
 from models.outcomes import reversals
-from models.spends import signing
-from models.spends import unknown as unknown_spends
+from models.spends import signing, unexplained
 from models.treasury import topups
 
 log = structlog.get_logger()
@@ -231,5 +230,5 @@ def reverse_orphans(ctx: Context, network: Network) -> None:
     Safe to run any number of times.
     """
     topups.reverse_orphans(network.code)
-    unknown_spends.take_out(network.code)
+    unexplained.take_out(network.code)
     reversals.reverse_orphans(ctx.catalogue, network.code)

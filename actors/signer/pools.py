@@ -13,8 +13,7 @@ from chains.family import CoinSpender, CounterSpender, Spender
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.spends import rows as spends
-from models.spends import signing
-from models.spends import unknown as unknown_spends
+from models.spends import signing, unexplained
 
 log = structlog.get_logger()
 
@@ -50,7 +49,7 @@ def _check_slots(network: Network, counter: CounterSpender, sender: str) -> bool
 
 def _check_coins(network: Network, holder: CoinSpender) -> bool:
     waiting = holder.waiting_spends(spending.free_outpoints(network), block_hash=None, cautious=False)
-    if not unknown_spends.unheard_of(network.code, waiting):
+    if not unexplained.without_row(network.code, waiting):
         return True
     with transaction():
         signing.stop(network.code, reason=WAITING)

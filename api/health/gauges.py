@@ -27,9 +27,8 @@ from models.invariants.money_in import INVARIANTS
 from models.payouts import freezes, withdrawal_walk
 from models.payouts import queue as payout_queue
 from models.rates.rates import load_market
-from models.spends import freshness, signing
+from models.spends import freshness, signing, unexplained
 from models.spends import reads as spend_reads
-from models.spends import unknown as unknown_spends
 from models.treasury import liquidity, reconciliation
 from models.webhooks import outbox
 
@@ -174,10 +173,10 @@ def freeze_gauges(settings: Settings) -> Iterator[Metric]:
         (held_up | {stopped.network: float(stopped.age_s) for stopped in signing.listing()}).items(),
     )
     yield _gauge(
-        "sluice_unknown_spends",
-        "Transactions that left our addresses, that no row knows and that wait for an operator.",
+        "sluice_unexplained_departures",
+        "Departures without a row: they wait to be adopted, written off or dismissed.",
         "network",
-        ((network, float(count)) for network, count in unknown_spends.waiting().items()),
+        ((network, float(count)) for network, count in unexplained.waiting().items()),
     )
 
 

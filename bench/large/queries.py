@@ -53,8 +53,7 @@ from models.refunds import reads as refund_reads
 from models.refunds import rows as refunds
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends import slots
-from models.spends import unknown as unknown_spends
+from models.spends import slots, unexplained
 from models.treasury import own_addresses, reconciliation, sweeps, topup_doubts, topups
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
@@ -228,7 +227,7 @@ def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]
     yield "API key", partial(merchants.find_key, "pk_none")
     yield "is an address ours", partial(rules.is_internal, "evm", sold.address)
     yield "owners of a block's addresses", partial(deposits.match, "evm", addresses)
-    yield "keys of a block's senders", partial(unknown_spends.own, NETWORK, "evm", addresses)
+    yield "keys of a block's senders", partial(unexplained.own, NETWORK, "evm", addresses)
     yield "a transfer's own spend", partial(own_addresses.is_own_move, NETWORK, "0x7", HOT)
     yield "what a deposit address got", partial(probes.deposited_units, NETWORK, sold.address, "USDT", height=10**9)
 
@@ -283,7 +282,7 @@ def _for_the_signer() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "the next slot", partial(spends.next_slot, NETWORK, HOT)
     yield "the newest slot known", partial(spends.known_slot, NETWORK, HOT)
     yield "a slot's gap", partial(spend_reads.is_gap, NETWORK, HOT, 7)
-    yield "transactions unheard of", partial(unknown_spends.unheard_of, NETWORK, [f"0x{n}" for n in range(100)])
+    yield "transactions unheard of", partial(unexplained.without_row, NETWORK, [f"0x{n}" for n in range(100)])
     yield "addresses to sweep", partial(sweeps.walk, NETWORK, "sweep", family="evm", limit=100)
     yield "addresses to reconcile", partial(sweeps.walk, NETWORK, "reconcile", family="evm", limit=100)
     yield "gas to collect", partial(sweeps.walk_gas, NETWORK, "ETH", family="evm", limit=100)

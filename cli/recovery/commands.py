@@ -1,7 +1,7 @@
-"""Declares `sluice treasury recover`, `writeoff` and `dismiss`: they explain transactions that left without a row.
+"""Declares `sluice treasury recover`, `writeoff` and `dismiss`: the ends of an unexplained departure.
 
-For use after a database lost its last commits; docs/backup.md has the whole procedure. cli.__main__ joins them with the
-commands of cli.treasury.
+For a database that lost its last commits; docs/backup.md describes each step. cli.__main__ joins them with the commands
+of cli.treasury.
 """
 
 from typing import Annotated, Final
@@ -25,9 +25,8 @@ from models.db.base import transaction
 from models.merchants import rows as merchants
 from models.recovery import writeoffs
 from models.recovery.writeoffs import RecoveryError
-from models.spends import matching, strangers
-from models.spends import unknown as unknown_spends
-from models.spends.unknown import UnknownRow
+from models.spends import matching, unexplained, unread_departures
+from models.spends.unexplained import UnexplainedRow
 
 log = structlog.get_logger()
 
@@ -45,7 +44,7 @@ DespiteOption = Annotated[
 def recover(
     network: str,
     *,
-    adopt: Annotated[str | None, typer.Option("--adopt", help="Book this transaction as an order's payout.")] = None,
+    adopt: Annotated[str | None, typer.Option("--adopt", help="Adopt this departure as an order's payout.")] = None,
     merchant: Annotated[UUID | None, typer.Option("--merchant", help="Whose order, by the merchant's id.")] = None,
     order_id: Annotated[str | None, typer.Option("--order-id", help="The order that it paid.")] = None,
     output: Annotated[int | None, typer.Option("--output", help="Which of its outputs, where several wait.")] = None,
@@ -53,7 +52,7 @@ def recover(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """List transactions that left our addresses without a row, or book an output of one as the payout of an order.
+    """List unexplained departures, or adopt an output of one as the payout of an order.
 
     A repeat of that order then returns the payout. The merchant's balance pays it; a missing rest becomes debt. A
     cheque is named as payoutlink:ID.
@@ -82,7 +81,7 @@ def writeoff(
 ) -> None:
     """Write off the missing amount of a coin, against the gateway's equity.
 
-    It is the sum of the coin's unknown transactions, and of the rest that the hot wallet lacks.
+    It is the sum of the coin's unexplained departures, and of the rest that the hot wallet lacks.
     """
     _check_reason(reason)
     with database() as settings:
@@ -92,7 +91,7 @@ def writeoff(
         moved, waiting = writeoffs.explained(ctx.catalogue, network, currency)
         if units < moved:
             shown = amount_of(ctx.catalogue, currency, moved)
-            raise CommandError(f"unknown transactions moved {shown} {currency}: all or none")
+            raise CommandError(f"unexplained departures moved {shown} {currency}: all or none")
         if units == 0 and not waiting:
             raise CommandError("there is nothing to write off")
         if units > moved:
@@ -100,7 +99,7 @@ def writeoff(
         for each in waiting:
             _warn_of_cheques(ctx, each)
         if not yes:
-            question = f"Give up {amount} {currency} on {network}, {len(waiting)} transactions with it, as lost?"
+            question = f"Write off {amount} {currency} on {network}, {len(waiting)} departures with it?"
             typer.confirm(question, abort=True, err=True)
         by = operator()
         try:
@@ -109,25 +108,25 @@ def writeoff(
             )
         except RecoveryError as error:
             raise CommandError(str(error)) from None
-        log.warning("treasury.written_off", network=network, currency=currency, amount=amount, by=by, reason=reason,
+        log.warning("departure.written_off", network=network, currency=currency, amount=amount, by=by, reason=reason,
                     txids=txids)  # fmt: skip
     document = {"network": network, "currency": currency, "amount": amount, "id": str(done.id), "txids": txids}
-    lines = [f"{amount} {currency} on {network} are written off, {len(txids)} transactions with it"]
+    lines = [f"{amount} {currency} on {network} are written off, {len(txids)} departures with it"]
     if txids:
         days = matching.REPEATED_WITHIN_S // DAY_S
         lines.append(f"for {days} days a payout that asks for the same waits for recover --adopt or payouts release")
     show(document, lines, as_json=as_json)
 
 
-def _warn_of_cheques(ctx: Context, unknown: UnknownRow) -> None:
+def _warn_of_cheques(ctx: Context, departure: UnexplainedRow) -> None:
     """Name open cheques of exactly this sum: a lost claim may have been paid by it, and would be paid again."""
     found = {
-        link_id: None for part in unknown.parts
-        for link_id in matching.cheques(ctx.catalogue, unknown, part, limit=CHEQUES_MAX)
+        link_id: None for part in departure.parts
+        for link_id in matching.cheques(ctx.catalogue, departure, part, limit=CHEQUES_MAX)
     }  # fmt: skip
     if found:
         named = ", ".join(f"{writeoffs.CHEQUE}{link_id}" for link_id in found)
-        typer.echo(f"{unknown.txid} moved the sum of open cheques, which its claim may have paid: {named}", err=True)
+        typer.echo(f"{departure.txid} moved the sum of open cheques, which its claim may have paid: {named}", err=True)
 
 
 def _check_reason(reason: str) -> None:
@@ -138,13 +137,13 @@ def _check_reason(reason: str) -> None:
 def _check_missing(ctx: Context, network: Network, currency: str, units: int) -> None:
     """Refuse to write off more than the chain lacks: the excess would be the next difference. Raises CommandError."""
     hot, _ = compared_now(ctx, network.code, currency)
-    # Unknown transactions explain a part of the missing amount; the comparison below does not include that part.
+    # Unexplained departures explain a part of the missing amount; the comparison below does not include that part.
     moved, _ = writeoffs.explained(ctx.catalogue, network.code, currency)
     missing = hot.expected_units - hot.chain_units - moved
     if units > missing:
         raise CommandError(
             f"the hot wallet of {network.code} lacks {amount_of(ctx.catalogue, currency, max(0, missing))} {currency}"
-            " beside the unknown transactions"
+            " besides the unexplained departures"
         )
 
 
@@ -154,15 +153,15 @@ def _adopt(
 ) -> None:  # fmt: skip
     merchants.check_exists(merchant_id)
     txid = stored_txid(network, written)
-    found = unknown_spends.find(network.code, txid)
+    found = unexplained.find(network.code, txid)
     if found is None:
-        raise CommandError(f"{written} on {network.code} is not among the unknown transactions")
+        raise CommandError(f"{written} on {network.code} is not among the unexplained departures")
     amount = format_coin(found.token_units, found.decimals)
     if not order_id.startswith(writeoffs.CHEQUE):
         _warn_of_cheques(ctx, found)
     if not yes:
         what = f"output {place} of {txid}" if place is not None else f"{amount} {found.currency} to {found.recipient}"
-        typer.confirm(f"Book {what} as order {order_id!r} of {merchant_id}?", abort=True, err=True)
+        typer.confirm(f"Adopt {what} as order {order_id!r} of {merchant_id}?", abort=True, err=True)
     by = operator()
     try:
         payout, left = writeoffs.pay_order(
@@ -171,12 +170,12 @@ def _adopt(
         )  # fmt: skip
     except RecoveryError as error:
         raise CommandError(str(error)) from None
-    log.warning("treasury.adopted", network=network.code, txid=txid, payout=str(payout.id), order_id=order_id, by=by)
+    log.warning("departure.adopted", network=network.code, txid=txid, payout=str(payout.id), order_id=order_id, by=by)
     document = {
         "network": network.code, "txid": txid, "payout": str(payout.id), "order_id": order_id, "outputs_left": left
     }  # fmt: skip
     line = f"{txid} is payout {payout.id} of order {order_id!r}; it is paid once it is buried"
-    show(document, [line, *([f"of its outputs {left} are nobody's still"] if left else [])], as_json=as_json)
+    show(document, [line, *([f"{left} of its outputs are unexplained still"] if left else [])], as_json=as_json)
 
 
 @app.command()
@@ -188,26 +187,26 @@ def dismiss(
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Cancel a transaction that one node claimed and no node can show: it never existed.
+    """Dismiss a departure that one node claimed and no node can show: it never existed.
 
-    Only for transactions that `recover` lists as shown by no node. If one is found in a block, signing stops again.
+    Only for departures that `recover` lists as shown by no node. If one is found in a block, signing stops again.
     """
     _check_reason(reason)
     with database() as settings:
         known = known_network(process.configure(settings), network)
         wanted = stored_txid(known, txid)
-        unread = strangers.unread(network, limit=LISTED_MAX)
+        unread = unread_departures.waiting(network, limit=LISTED_MAX)
         claimed = next((each for each in unread if each.txid == wanted), None)
         if claimed is None:
             raise CommandError(f"{txid} on {network} is not among those that no node has shown yet")
         if not yes:
             typer.confirm(f"Does no explorer of {network} know {txid}, so that it never was?", abort=True, err=True)
         with transaction():
-            is_dismissed = strangers.disown(claimed)
+            is_dismissed = unread_departures.disown(claimed)
         if not is_dismissed:
             raise CommandError(f"{txid} has been found in another block since: look again")
         by = operator()
-        log.warning("treasury.dismissed", network=network, txid=wanted, height=claimed.block_height, by=by,
+        log.warning("departure.dismissed", network=network, txid=wanted, height=claimed.block_height, by=by,
                     reason=reason)  # fmt: skip
     show({"network": network, "txid": wanted}, [f"{wanted} counts for nothing on {network}"], as_json=as_json)
 

@@ -1,5 +1,6 @@
-"""Lists a network's transactions without a row, for `sluice treasury recover`. Called by cli.recovery.commands."""
+"""Lists a network's unexplained departures for `sluice treasury recover`. Called by cli.recovery.commands."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
@@ -8,29 +9,32 @@ from cli.output import show
 from core.catalogue.catalogue import Network
 from core.money import format_coin
 from models.recovery import adoption
-from models.spends import freshness, signing, strangers
+from models.spends import freshness, signing, unexplained, unread_departures
 from models.spends import rows as spends
-from models.spends import unknown as unknown_spends
-from models.spends.unknown import UnknownRow
+from models.spends.unexplained import Status, UnexplainedRow
 
 LISTED_MAX: Final = 500
+# By the status of the row.
+STATES: Final[Mapping[Status, str]] = {
+    "open": "unexplained", "matched": "adopted", "order": "adopted", "written_off": "written_off", "gone": "gone",
+}  # fmt: skip
 
 
 def show_departures(ctx: Context, network: Network, *, as_json: bool) -> None:
-    """Show why the signer does not sign for a network, and the transactions without a row."""
+    """Show why the signer does not sign for a network, and all departures that were ever unexplained."""
     stopped = signing.read(network.code)
     waits = [] if stopped else [wait.reason for wait in freshness.waits([network.code])]
     reason = stopped.reason if stopped else next(iter(waits), "")
-    found = [_document(ctx, each) for each in unknown_spends.listing(network.code, limit=LISTED_MAX)]
+    found = [_document(ctx, each) for each in unexplained.listing(network.code, limit=LISTED_MAX)]
     lines = [f"{network.code} is " + (f"not signed for: {reason}" if reason else "signed for")]
     if stopped is not None and not stopped.is_caught_up:
         lines.append("  the scan has not caught up with the chain yet")
     for each in found:
         lines += _lines(each)
-    unread = [each.txid for each in strangers.unread(network.code, limit=LISTED_MAX)]
+    unread = [each.txid for each in unread_departures.waiting(network.code, limit=LISTED_MAX)]
     lines += [f"  {txid}: no node has shown yet what it moved" for txid in unread]
     document = {
-        "network": network.code, "stopped": reason or None, "unknown": found,
+        "network": network.code, "stopped": reason or None, "departures": found,
         "unread": unread,
     }  # fmt: skip
     show(document, lines, as_json=as_json)
@@ -40,7 +44,7 @@ def _lines(each: dict[str, Any]) -> list[str]:
     claim = "" if each["slot"] is None else f", slot {each['slot']}"
     sender = f" from {each['sender']}" if each["sender"] else ""
     head = (
-        f"  {each['status']} {each['txid']}: {each['amount']} {each['currency']} to"
+        f"  {each['status'].replace('_', ' ')} {each['txid']}: {each['amount']} {each['currency']} to"
         f" {each['recipient'] or 'several'}{_memo(each['outputs'][0])}{sender}{claim}, block {each['height'] or 'none'}"
         + ("" if each["took_effect"] else ", without effect")
         + (f"; {each['reason']}, by {each['settled_by']}" if each["settled_by"] else "")
@@ -59,10 +63,10 @@ def _memo(output: dict[str, Any]) -> str:
     return f" with memo {output['memo']!r}" if output["memo"] else ""
 
 
-def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
+def _document(ctx: Context, each: UnexplainedRow) -> dict[str, Any]:
     return {
         "txid": each.txid,
-        "status": each.status,
+        "status": STATES[each.status],
         "sender": each.sender,
         "slot": each.slot,
         "recipient": each.recipient,
@@ -89,7 +93,7 @@ def _document(ctx: Context, each: UnknownRow) -> dict[str, Any]:
     }
 
 
-def _payouts_of(ctx: Context, each: UnknownRow) -> list[UUID | None]:
+def _payouts_of(ctx: Context, each: UnexplainedRow) -> list[UUID | None]:
     """Return the payout of each output: the recorded one, or the one that it would get by an adoption."""
     spend = None if each.spend_id is None else spends.find(each.spend_id)
     if spend is not None and len(spend.outputs) == len(each.parts):

@@ -25,7 +25,7 @@ from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutApproval, PayoutRow
-from models.spends import matching, signing, slots, strangers
+from models.spends import matching, signing, slots, unread_departures
 
 _HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND principal = %s"
 
@@ -84,13 +84,13 @@ def cancel_stopped(catalogue: Catalogue, found: PayoutRow, *, by: str) -> str:
 
 
 def _doubt(catalogue: Catalogue, payout: PayoutRow) -> str:
-    """Return why a payout may have been paid by an unknown transaction, or is kept otherwise; '' if neither."""
+    """Return why a payout may have been paid by an unexplained departure, or is kept otherwise; '' if neither."""
     if freezes.is_network_frozen(payout.network, but_by=freezes.RECOVERY):
         return "while its network is frozen nothing that was approved is given back"
-    # Locks the stop: if the scan finds an unknown transaction from now on, it stops the network again, and waits here.
+    # Locks the stop: if the scan finds an unexplained departure from now on, it stops the network again and waits here.
     if not signing.is_caught_up(payout.network):
         return "the scan has not caught up with the chain yet: it may still find what paid this"
-    if strangers.unread(payout.network, limit=1):
+    if unread_departures.waiting(payout.network, limit=1):
         return f"a transaction left that no node has shown yet; see sluice treasury recover {payout.network}"
     if slots.missing(payout.network, limit=1):
         return "the chain has used a slot of the hot wallet that no scan has shown yet; sluice rescan reads it"

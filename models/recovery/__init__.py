@@ -1,1 +1,1 @@
-"""Departures without a row, as after a restored backup: whose they were, or written off as lost."""
+"""Unexplained departures, as after a restored backup: whose they were, or written off as lost."""

@@ -1,4 +1,4 @@
-"""Books losses that an operator writes off, and unknown transactions that he names as an order's payout.
+"""Books losses that an operator writes off, and unexplained departures that he names as an order's payout.
 
 Called by `sluice treasury`. A written-off transaction becomes a spend like any other, so that gas, slots and reorgs are
 followed as usual; its amount is booked against the gateway's equity once it is deep enough. A loss without a
@@ -26,11 +26,10 @@ from models.payouts import rows as payouts
 from models.payouts.rows import PayoutApproval, PayoutRow
 from models.recovery import adoption
 from models.recovery.rows import Writeoff
-from models.spends import matching
+from models.spends import matching, unexplained
 from models.spends import rows as spends
-from models.spends import unknown as unknown_spends
 from models.spends.rows import Purpose
-from models.spends.unknown import Part, UnknownRow
+from models.spends.unexplained import Part, UnexplainedRow
 
 # The order_id of a cheque's payout begins like this, and goes on with the cheque's id.
 CHEQUE: Final = "payoutlink:"
@@ -59,7 +58,7 @@ def pay_order(
     place: int | None = None,
     despite: Collection[UUID] = (),
 ) -> tuple[PayoutRow, int]:
-    """Book an output of an unknown transfer as the payout of an order, in a transaction of its own.
+    """Book an output of an unexplained transfer as the payout of an order, in a transaction of its own.
 
     place: the output, if several have no payout. Returns the payout and the number of outputs that still have none: the
     transaction becomes a spend once all have one. An open payout of the order, or the cheque that the order_id names,
@@ -68,20 +67,20 @@ def pay_order(
     `despite` may have asked for the transfer: signed later, it would be paid twice.
     """
     with transaction():
-        if (lost := unknown_spends.find(network, txid)) is not None and lost.status == "written_off":
+        if (lost := unexplained.find(network, txid)) is not None and lost.status == "written_off":
             return _reclaim(catalogue, lost, merchant_id, order_id, by, place, despite)
-        unknown = _lock(network, txid)
-        at = _chosen(catalogue, unknown, place)
-        units = matching.ledger_units(catalogue, unknown, unknown.parts[at].units)
-        if not unknown.may_pay or not units or unknown.key_ordinal is not None:
+        departure = _lock(network, txid)
+        at = _chosen(catalogue, departure, place)
+        units = matching.ledger_units(catalogue, departure, departure.parts[at].units)
+        if not departure.may_pay or not units or departure.key_ordinal is not None:
             raise RecoveryError(NO_PAYOUT)
-        _check_free(catalogue, unknown)
-        payout = _ordered(catalogue, unknown, unknown.parts[at], units, merchant_id, order_id, by, despite)
-        unknown = unknown_spends.name_payout(unknown, at, payout.id)
-        payouts_of = adoption.asked_by(catalogue, unknown)
+        _check_free(catalogue, departure)
+        payout = _ordered(catalogue, departure, departure.parts[at], units, merchant_id, order_id, by, despite)
+        departure = unexplained.name_payout(departure, at, payout.id)
+        payouts_of = adoption.asked_by(catalogue, departure)
         if all(payouts_of):
             adoption.become(
-                catalogue, unknown, "payout", status="order", by=by, payouts_of=payouts_of, reason=f"order {order_id}"
+                catalogue, departure, "payout", status="order", by=by, payouts_of=payouts_of, reason=f"order {order_id}"
             )
         row = payouts.lock(payout.id)
     if row is None:
@@ -90,84 +89,84 @@ def pay_order(
 
 
 def _ordered(
-    catalogue: Catalogue, unknown: UnknownRow, part: Part, units: int, merchant_id: UUID, order_id: str, by: str,
+    catalogue: Catalogue, departure: UnexplainedRow, part: Part, units: int, merchant_id: UUID, order_id: str, by: str,
     despite: Collection[UUID],
 ) -> PayoutRow:  # fmt: skip
     """Return the payout of an order, locked and approved; a new one if it is missing. Raises RecoveryError."""
     locks.wait_order("payout", merchant_id, order_id)
     found = payouts.find_by_order(merchant_id, order_id)
     if found is None and order_id.startswith(CHEQUE):
-        found = _claimed(catalogue, unknown, part, units, merchant_id, order_id)
+        found = _claimed(catalogue, departure, part, units, merchant_id, order_id)
     if found is None:
-        _check_rivals(catalogue, unknown, [part], despite)
-    payout = _made(catalogue, unknown, part, units, merchant_id, order_id, by) if found is None else found
-    return _approved(catalogue, payout, unknown, part, units, by)
+        _check_rivals(catalogue, departure, [part], despite)
+    payout = _made(catalogue, departure, part, units, merchant_id, order_id, by) if found is None else found
+    return _approved(catalogue, payout, departure, part, units, by)
 
 
 def _reclaim(
-    catalogue: Catalogue, unknown: UnknownRow, merchant_id: UUID, order_id: str, by: str, place: int | None,
+    catalogue: Catalogue, departure: UnexplainedRow, merchant_id: UUID, order_id: str, by: str, place: int | None,
     despite: Collection[UUID],
 ) -> tuple[PayoutRow, int]:  # fmt: skip
     """Book an output of a written-off transaction as an order's payout, as pay_order() does."""
     # First: the signer locks the spend before its payouts.
-    spend = None if unknown.spend_id is None else spends.lock(unknown.spend_id)
+    spend = None if departure.spend_id is None else spends.lock(departure.spend_id)
     open_ones = [] if spend is None else [output for output in spend.outputs if output.payout_id is None]
     chosen = [output for output in open_ones if place in {None, output.place}]
     if spend is None or len(chosen) != 1:
         raise RecoveryError(f"it was written off, and of its outputs {len(chosen)} may be meant: say which one")
     output = chosen[0]
-    part = unknown.parts[output.place]
-    units = matching.ledger_units(catalogue, unknown, part.units)
-    if not unknown.may_pay or not units or unknown.key_ordinal is not None:
+    part = departure.parts[output.place]
+    units = matching.ledger_units(catalogue, departure, part.units)
+    if not departure.may_pay or not units or departure.key_ordinal is not None:
         raise RecoveryError(NO_PAYOUT)
     if output.state not in {"open", "confirmed"} or output.effect != "exact":
         raise RecoveryError("it was written off, and is in no block in which it moved just that; try again later")
-    payout = _ordered(catalogue, unknown, part, units, merchant_id, order_id, by, despite)
-    adoption.reclaim(catalogue, unknown, spend, output.place, payout)
+    payout = _ordered(catalogue, departure, part, units, merchant_id, order_id, by, despite)
+    adoption.reclaim(catalogue, departure, spend, output.place, payout)
     if len(open_ones) == 1:
-        unknown_spends.reclaim(unknown, by=by, reason=f"order {order_id}")
+        unexplained.reclaim(departure, by=by, reason=f"order {order_id}")
     after = payouts.lock(payout.id)
     if after is None:
         raise LookupError(f"payout {payout.id} vanished while it was locked")
     return after, len(open_ones) - 1
 
 
-def _chosen(catalogue: Catalogue, unknown: UnknownRow, place: int | None) -> int:
+def _chosen(catalogue: Catalogue, departure: UnexplainedRow, place: int | None) -> int:
     """Return the place of the chosen output: the named one, else the only one, or the only one without a payout."""
-    asked = adoption.asked_by(catalogue, unknown)
+    asked = adoption.asked_by(catalogue, departure)
     open_ones = [at for at, payout in enumerate(asked) if payout is None]
     if place is None and len(asked) == 1:
         return 0
     if place is None and len(open_ones) != 1:
-        raise RecoveryError(f"of its outputs {len(open_ones)} are nobody's: say which one is meant")
+        raise RecoveryError(f"of its outputs {len(open_ones)} have no order: say which one is meant")
     if place is not None and place not in range(len(asked)):
         raise RecoveryError(f"it has no output {place}")
     return open_ones[0] if place is None else place
 
 
-def _check_free(catalogue: Catalogue, unknown: UnknownRow) -> None:
-    if unknown_spends.hindered(unknown, depth=catalogue.networks[unknown.network].maturity):
-        raise RecoveryError(f"a spend of ours claims what {unknown.txid} has and is not buried yet; try again later")
+def _check_free(catalogue: Catalogue, departure: UnexplainedRow) -> None:
+    if unexplained.hindered(departure, depth=catalogue.networks[departure.network].maturity):
+        raise RecoveryError(f"a spend of ours claims what {departure.txid} has and is not buried yet; try again later")
 
 
-def _lock(network: str, txid: str) -> UnknownRow:
-    found = unknown_spends.find(network, txid)
-    unknown = None if found is None else unknown_spends.lock(found.id)
-    if unknown is None:
-        raise RecoveryError(f"{txid} on {network} is not among the unknown transactions that wait")
-    if unknown.block_height is None:
+def _lock(network: str, txid: str) -> UnexplainedRow:
+    found = unexplained.find(network, txid)
+    departure = None if found is None else unexplained.lock(found.id)
+    if departure is None:
+        raise RecoveryError(f"{txid} on {network} is not among the unexplained departures that wait")
+    if departure.block_height is None:
         raise RecoveryError(f"{txid} is in no block now, as a reorganisation took it; try again later")
-    return unknown
+    return departure
 
 
 def _approved(
-    catalogue: Catalogue, payout: PayoutRow, unknown: UnknownRow, part: Part, units: int, by: str
+    catalogue: Catalogue, payout: PayoutRow, departure: UnexplainedRow, part: Part, units: int, by: str
 ) -> PayoutRow:
     """Return an order's payout, locked and approved. Raises RecoveryError if it asks for something else."""
     locked = payouts.lock(payout.id)
     if locked is None or locked.status not in UNSIGNED_PAYOUTS:
         raise RecoveryError(f"the payout of this order is {payout.status}")
-    if not matching.is_paid_by(locked, unknown, part, units):
+    if not matching.is_paid_by(locked, departure, part, units):
         raise RecoveryError("the payout of this order asks for another transfer")
     if locked.status == "approved":
         return locked
@@ -180,7 +179,7 @@ def _approved(
 
 
 def _claimed(
-    catalogue: Catalogue, unknown: UnknownRow, part: Part, units: int, merchant_id: UUID, order_id: str
+    catalogue: Catalogue, departure: UnexplainedRow, part: Part, units: int, merchant_id: UUID, order_id: str
 ) -> PayoutRow:
     """Claim the cheque that an order_id names for the output's recipient, and return its payout.
 
@@ -196,7 +195,7 @@ def _claimed(
     if locked.status not in {"funded", "claiming"}:
         raise RecoveryError(f"the cheque is {locked.status}, its money available: book it with an order_id of your own")
     worth = (locked.network, locked.currency, locked.amount_units)
-    if worth != (unknown.network, unknown.currency, units):
+    if worth != (departure.network, departure.currency, units):
         raise RecoveryError("the cheque asks for another transfer")
     # A claim under way in this database ended with another recipient in the commits that were lost.
     payout_link_claims.roll_back(locked.id)
@@ -208,27 +207,29 @@ def _claimed(
     return row
 
 
-def _check_rivals(catalogue: Catalogue, unknown: UnknownRow, parts: Sequence[Part], despite: Collection[UUID]) -> None:
+def _check_rivals(
+    catalogue: Catalogue, departure: UnexplainedRow, parts: Sequence[Part], despite: Collection[UUID]
+) -> None:
     """Raise RecoveryError if open orders outside `despite` may have asked for these outputs."""
-    found = {each.id: each for part in parts for each in matching.rivals(catalogue, unknown, part)}
+    found = {each.id: each for part in parts for each in matching.rivals(catalogue, departure, part)}
     named = [f"{each.id} (order {each.order_id} of {each.merchant_id})" for each in found.values()
              if each.id not in despite]  # fmt: skip
     if named:
         raise RecoveryError(
-            f"{unknown.txid} may have paid what is still open, and would be paid again: {', '.join(named[:NAMED_MAX])}."
+            f"{departure.txid} may have paid open orders, which would be paid again: {', '.join(named[:NAMED_MAX])}."
             " Book it as that order with recover --adopt, or name each that it did not pay with --despite"
         )
 
 
 def _made(
-    catalogue: Catalogue, unknown: UnknownRow, part: Part, units: int, merchant_id: UUID, order_id: str, by: str
+    catalogue: Catalogue, departure: UnexplainedRow, part: Part, units: int, merchant_id: UUID, order_id: str, by: str
 ) -> PayoutRow:
     if order_id.startswith(RESERVED):
         raise RecoveryError("refunds make their orders themselves: let it be made again")
     payout_id = uuid7()
-    owed, available = (Account(merchant_id, kind, unknown.currency) for kind in (DEBT, AVAILABLE))
-    ledger.lock_debt(merchant_id, unknown.currency)
-    paid = debts.take(merchant_id, unknown.currency, units)
+    owed, available = (Account(merchant_id, kind, departure.currency) for kind in (DEBT, AVAILABLE))
+    ledger.lock_debt(merchant_id, departure.currency)
+    paid = debts.take(merchant_id, departure.currency, units)
     ledger.post(f"recover:{payout_id}:debt", [Transfer(owed, available, units - paid)])
     return payouts.insert(
         catalogue,
@@ -237,8 +238,8 @@ def _made(
             merchant_id=merchant_id,
             order_id=order_id,
             kind="payout",
-            currency=unknown.currency,
-            network=unknown.network,
+            currency=departure.currency,
+            network=departure.network,
             address=part.recipient,
             memo=part.memo,
             amount_units=units,
@@ -262,7 +263,7 @@ def release(catalogue: Catalogue, payout_id: UUID) -> list[str]:
         txids = [] if payout is None else matching.written_off(catalogue, payout)
         if payout is not None and txids:
             for txid in txids:
-                unknown_spends.note_not_paid(payout.network, txid, [payout.id])
+                unexplained.note_not_paid(payout.network, txid, [payout.id])
             payout_queue.release(payout.id)
     return txids
 
@@ -270,13 +271,13 @@ def release(catalogue: Catalogue, payout_id: UUID) -> list[str]:
 # As lost ------------------------------------------------------------------------------------------------------
 
 
-def explained(catalogue: Catalogue, network: str, currency: str) -> tuple[int, list[UnknownRow]]:
-    """Return the units that a coin's unknown transactions moved without a payout, and those transactions.
+def explained(catalogue: Catalogue, network: str, currency: str) -> tuple[int, list[UnexplainedRow]]:
+    """Return the units that a coin's unexplained departures moved without a payout, and those transactions.
 
     In the ledger's units.
     """
     moved, waiting = 0, []
-    for each in unknown_spends.open_ones(network):
+    for each in unexplained.open_ones(network):
         asked = adoption.asked_by(catalogue, each)
         if each.currency != currency or all(asked):
             continue
@@ -297,7 +298,7 @@ def write_off(
     by: str,
     despite: Collection[UUID] = (),
 ) -> tuple[Writeoff, list[str]]:
-    """Book a loss of a coin in a transaction of its own: all its unknown transactions, and the rest of `units`.
+    """Book a loss of a coin in a transaction of its own: all its unexplained departures, and the rest of `units`.
 
     Outputs that payouts ask for still pay those. Returns the write-off and the ids of the transactions. Raises
     RecoveryError if `units` is less than the transactions moved, since all have to be covered, or if another open order
@@ -306,20 +307,20 @@ def write_off(
     with transaction():
         moved, waiting = explained(catalogue, network, currency)
         if units < moved:
-            raise RecoveryError("the unknown transactions moved more than that")
+            raise RecoveryError("the unexplained departures moved more than that")
         for each in waiting:
-            unknown = _lock(network, each.txid)
-            _check_free(catalogue, unknown)
-            payouts_of = adoption.asked_by(catalogue, unknown)
-            lost = [part for part, payout in zip(unknown.parts, payouts_of, strict=True) if payout is None]
-            _check_rivals(catalogue, unknown, lost, despite)
+            departure = _lock(network, each.txid)
+            _check_free(catalogue, departure)
+            payouts_of = adoption.asked_by(catalogue, departure)
+            lost = [part for part, payout in zip(departure.parts, payouts_of, strict=True) if payout is None]
+            _check_rivals(catalogue, departure, lost, despite)
             purpose: Purpose = "payout" if any(payouts_of) else "lost"
             spend_id = adoption.become(
-                catalogue, unknown, purpose, status="written_off", by=by, payouts_of=payouts_of, reason=reason
+                catalogue, departure, purpose, status="written_off", by=by, payouts_of=payouts_of, reason=reason
             )
-            unknown_spends.note_not_paid(network, unknown.txid, despite)
-            if unknown.key_ordinal is not None and unknown.is_success:
-                adoption.take_deposits(catalogue, unknown, spend_id)
+            unexplained.note_not_paid(network, departure.txid, despite)
+            if departure.key_ordinal is not None and departure.is_success:
+                adoption.take_deposits(catalogue, departure, spend_id)
         written = Writeoff(
             id=uuid7(), network=network, currency=currency, units=units, unexplained_units=units - moved,
             reason=reason, written_by=by,

@@ -1,4 +1,4 @@
-"""Matches outputs of unknown transactions with the orders that may have asked for them. Reads only.
+"""Matches outputs of unexplained departures with the orders that may have asked for them. Reads only.
 
 Called by models.recovery.adoption, models.recovery.writeoffs, models.outcomes.doubts and actors.payout_links.checks.
 
@@ -27,7 +27,7 @@ from core.money import PrecisionLostError
 from core.payouts.states import UNSIGNED_PAYOUTS
 from models.db.base import column, is_true, rows_as, value
 from models.payouts.rows import PayoutRow
-from models.spends.unknown import Part, UnknownRow
+from models.spends.unexplained import Part, UnexplainedRow
 
 # A fee within these bounds of today's matches by itself; gas moves more in hours than in minutes. Beyond them an
 # operator names the order: a wrong match would cost a recipient the difference.
@@ -49,8 +49,8 @@ _MAY_EXPIRE: Final = (
     " AND NOT EXISTS (SELECT FROM attempts_seen s WHERE (s.network, s.txid) = (a.network, a.txid))"
     " AND NOT EXISTS (SELECT FROM unknown_spends u WHERE (u.network, u.txid) = (a.network, a.txid)))"
 )
-# What open outputs of the hot wallet brought to one recipient with one memo, in the token's own units; as UnknownRow's
-# may_pay says.
+# Open outputs of the hot wallet to one recipient with one memo, in the token's own units; chosen as by the property
+# UnexplainedRow.may_pay.
 _OUTPUTS: Final = (
     "SELECT u.txid, (part ->> 'units')::numeric AS units, part ->> 'payout_id' AS payout_id FROM unknown_spends u,"
     " jsonb_array_elements(CASE WHEN u.outputs = '[]' THEN jsonb_build_array(jsonb_build_object("
@@ -86,19 +86,19 @@ class Order(NamedTuple):
 
 
 class Output(NamedTuple):
-    """An output of an unknown transaction that no order is known to ask for. Units are the token's own."""
+    """An output of an unexplained departure that no order is known to ask for. Units are the token's own."""
 
     txid: str
     units: int
     payout_id: str | None
 
 
-def ledger_units(catalogue: Catalogue, unknown: UnknownRow, units: int) -> int | None:
+def ledger_units(catalogue: Catalogue, departure: UnexplainedRow, units: int) -> int | None:
     """Return token units of what a transaction moved in the ledger's; None for a coin not offered on its network."""
-    pair = catalogue.pair(unknown.currency, unknown.network)
-    if pair is None or _stored(pair.contract) != _stored(unknown.contract):
+    pair = catalogue.pair(departure.currency, departure.network)
+    if pair is None or _stored(pair.contract) != _stored(departure.contract):
         return None
-    return pair.to_ledger(units, catalogue.scale(unknown.currency))
+    return pair.to_ledger(units, catalogue.scale(departure.currency))
 
 
 def _stored(contract: str | None) -> str:
@@ -108,42 +108,42 @@ def _stored(contract: str | None) -> str:
 # By an output --------------------------------------------------------------------------------------------------
 
 
-def asker(catalogue: Catalogue, unknown: UnknownRow, part: Part, taken: Collection[UUID]) -> UUID | None:
+def asker(catalogue: Catalogue, departure: UnexplainedRow, part: Part, taken: Collection[UUID]) -> UUID | None:
     """Return the approved payout that an output pays, of those that are not taken; None where that is not certain.
 
     The oldest that asks for exactly this, or else the only one of this gross sum.
     """
-    units = ledger_units(catalogue, unknown, part.units)
-    found = [] if units is None else _orders(unknown, part, units, taken)
+    units = ledger_units(catalogue, departure, part.units)
+    found = [] if units is None else _orders(departure, part, units, taken)
     if found and found[0].is_exact:
         return found[0].id
     same = {(each.merchant_id, each.held_units) for each in found}
-    return found[0].id if len(same) == 1 and _is_alone(catalogue, unknown, part, found[0]) else None
+    return found[0].id if len(same) == 1 and _is_alone(catalogue, departure, part, found[0]) else None
 
 
-def _is_alone(catalogue: Catalogue, unknown: UnknownRow, part: Part, order: Order) -> bool:
+def _is_alone(catalogue: Catalogue, departure: UnexplainedRow, part: Part, order: Order) -> bool:
     """Return whether no output of another sum waits that an order may have asked for at another fee."""
-    waiting = _brought(catalogue, unknown.network, unknown.currency, part.recipient, part.memo)
+    waiting = _brought(catalogue, departure.network, departure.currency, part.recipient, part.memo)
     return not any(
         _is_fee(order.held_units - units, order.fee_units, FEE_TIMES_MAX)
         for each, units in waiting if each.payout_id is None and each.units != part.units
     )  # fmt: skip
 
 
-def rivals(catalogue: Catalogue, unknown: UnknownRow, part: Part) -> list[Order]:
+def rivals(catalogue: Catalogue, departure: UnexplainedRow, part: Part) -> list[Order]:
     """Return the open orders that an output may have paid, at any fee: signed later, they would be paid twice.
 
     A sent order counts too while its bytes may expire and no known block includes them: it may have been signed again
     in commits that the database lost.
     """
-    units = ledger_units(catalogue, unknown, part.units)
-    if not units or not unknown.may_pay or unknown.key_ordinal is not None or not part.has_effect:
+    units = ledger_units(catalogue, departure, part.units)
+    if not units or not departure.may_pay or departure.key_ordinal is not None or not part.has_effect:
         return []
-    return _orders(unknown, part, units, is_possible_enough=True)
+    return _orders(departure, part, units, is_possible_enough=True)
 
 
 def _orders(
-    unknown: UnknownRow, part: Part, units: int, taken: Collection[UUID] = (), *, is_possible_enough: bool = False
+    departure: UnexplainedRow, part: Part, units: int, taken: Collection[UUID] = (), *, is_possible_enough: bool = False
 ) -> list[Order]:
     """Return open orders of an output, the exact and then the oldest first; only approved ones that it surely paid."""
     fee = (
@@ -159,7 +159,7 @@ def _orders(
         f" AND (to_units = %(units)s OR ({_IS_FEE_OUT} AND held_units - %(units)s {fee}))"
         " AND id <> ALL(%(taken)s::uuid[]) ORDER BY to_units <> %(units)s, created_at, id LIMIT %(limit)s",
         {
-            "network": unknown.network, "currency": unknown.currency, "address": part.recipient, "memo": part.memo,
+            "network": departure.network, "currency": departure.currency, "address": part.recipient, "memo": part.memo,
             "units": units, "taken": list(taken), "limit": ORDERS_MAX,
             "statuses": list(UNSIGNED_PAYOUTS) if is_possible_enough else ["approved"],
             "is_possible": is_possible_enough,
@@ -167,10 +167,10 @@ def _orders(
     )  # fmt: skip
 
 
-def is_paid_by(payout: PayoutRow, unknown: UnknownRow, part: Part, units: int) -> bool:
+def is_paid_by(payout: PayoutRow, departure: UnexplainedRow, part: Part, units: int) -> bool:
     """Return whether an output can have paid a payout, as an operator says; units: the ledger's."""
     asked = (payout.network, payout.currency, payout.address, payout.memo)
-    return asked == (unknown.network, unknown.currency, part.recipient, part.memo) and _is_within(payout, units)
+    return asked == (departure.network, departure.currency, part.recipient, part.memo) and _is_within(payout, units)
 
 
 def _is_within(payout: PayoutRow, units: int, *, times: int | None = None) -> bool:
@@ -191,7 +191,7 @@ def _is_fee(units: int, today_units: int, times: int | None) -> bool:
 
 
 def payers(catalogue: Catalogue, payout: PayoutRow) -> list[str]:
-    """Return the unknown transactions that may have paid a payout, whatever its fee was, or that are named for it."""
+    """Return the unexplained departures that may have paid a payout, whatever its fee was, or that are named for it."""
     return [
         each.txid
         for each, units in _brought(catalogue, payout.network, payout.currency, payout.address, payout.memo)
@@ -218,7 +218,7 @@ def written_off(catalogue: Catalogue, payout: PayoutRow) -> list[str]:
 
 
 def is_repeat(catalogue: Catalogue, new: PayoutRow) -> bool:
-    """Return whether unknown outputs brought what a new payout asks for, more than all open payouts there ask for."""
+    """Return whether unexplained outputs brought a new payout's transfer, more than all open payouts there ask for."""
     found = _brought(catalogue, new.network, new.currency, new.address, new.memo)
     brought = sum(_is_within(new, units, times=FEE_TIMES_MAX) for each, units in found if each.payout_id is None)
     asked: int = value(
@@ -230,7 +230,7 @@ def is_repeat(catalogue: Catalogue, new: PayoutRow) -> bool:
 
 
 def has_moved(catalogue: Catalogue, *, network: str, currency: str, units: int) -> bool:
-    """Return whether an unknown transaction brought just this sum to anybody."""
+    """Return whether an unexplained departure brought just this sum to anybody."""
     pair = catalogue.pair(currency, network)
     try:
         token_units = 0 if pair is None else pair.from_ledger(units, catalogue.scale(currency))
@@ -251,13 +251,13 @@ def _brought(catalogue: Catalogue, network: str, currency: str, address: str, me
     return [(each, pair.to_ledger(int(each.units), scale)) for each in _outputs(network, currency, address, memo)]
 
 
-def cheques(catalogue: Catalogue, unknown: UnknownRow, part: Part, *, limit: int) -> list[UUID]:
+def cheques(catalogue: Catalogue, departure: UnexplainedRow, part: Part, *, limit: int) -> list[UUID]:
     """Return open cheques of just the sum that an output brought: a claim that the database lost may have paid one."""
-    units = ledger_units(catalogue, unknown, part.units)
+    units = ledger_units(catalogue, departure, part.units)
     return column(
         "SELECT id FROM payout_links WHERE network = %s AND currency = %s AND amount_units = %s"
         " AND status IN ('funded', 'claiming') ORDER BY id LIMIT %s",
-        (unknown.network, unknown.currency, units or 0, limit),
+        (departure.network, departure.currency, units or 0, limit),
     )
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from core.catalogue.catalogue import Catalogue
 from models.db.base import column, execute
 from models.db.table import Big, Numeric, Table
-from models.spends import unknown as unknown_spends
+from models.spends import unexplained
 from models.spends.rows import Movement, SpendRow
 
 
@@ -54,7 +54,7 @@ def _ours(catalogue: Catalogue, spend: SpendRow, addresses: Collection[str]) -> 
     ours = {spend.sender}
     if spend.purpose not in {"payout", "lost"}:
         ours.update(output.recipient for output in spend.outputs)
-    ours.update(unknown_spends.own(spend.network, catalogue.networks[spend.network].family, addresses))
+    ours.update(unexplained.own(spend.network, catalogue.networks[spend.network].family, addresses))
     ours.update(
         column(
             "SELECT address FROM treasury_addresses WHERE network = %s AND address = ANY(%s)",

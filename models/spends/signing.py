@@ -2,7 +2,7 @@
 
 A database that was restored, or promoted from a standby that lagged, hands out slots and takes orders a second time.
 actors.signer.spend asks in the same transaction that commits signed bytes. actors.recovery.resume lifts a stop once the
-scan has caught up with the chain and no departure is unknown.
+scan has caught up with the chain and no departure is unexplained.
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
     Records the current database as the one to sign from. Not to be called inside a transaction.
     """
     with transaction():
-        if not is_caught_up(stopped.network) or has_unknown(stopped.network):
+        if not is_caught_up(stopped.network) or has_unexplained(stopped.network):
             return False
         for sender, slot in slots.items():
             spends.raise_slot(stopped.network, sender, slot)
@@ -352,8 +352,8 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
     return True
 
 
-def has_unknown(network: str) -> bool:
-    """Return True if an unknown transaction is open on the network, or a block has a stranger's that no row knows."""
+def has_unexplained(network: str) -> bool:
+    """Return True if a departure on the network is unexplained, read or not."""
     return is_true(
         # In families without slots, a transaction that a reorg took does not count: it stops the signing again if it
         # comes back.

@@ -14,10 +14,9 @@ import structlog
 from core.catalogue.catalogue import Catalogue, Network
 from models.deposits.cursors import BLOCKS_SETTLED
 from models.payouts import freezes
-from models.spends import bookings, held_coins, movements, outputs, seen, signing
+from models.spends import bookings, held_coins, movements, outputs, seen, signing, unexplained
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends import unknown as unknown_spends
 from models.spends.hooks import Hooks, hooks_of
 from models.spends.outputs import Ending, OutputRow
 from models.spends.rows import Inclusion, SpendRow
@@ -231,14 +230,14 @@ def _is_lost_to_another(spend: SpendRow) -> bool:
     """
     if spend.slot is None:
         return _is_robbed(spend)
-    user = unknown_spends.user_of_slot(spend)
+    user = unexplained.user_of_slot(spend)
     if user is None:
         # Only our key can have signed the transaction in this slot. Until the scan shows it, it may be one that paid
         # for this spend.
         if signing.stop(spend.network, reason=UNSEEN, sender=spend.sender):
             log.critical("spend.slot_used_unseen", **_names(spend))
         return False
-    if unknown_spends.may_be(user, spend):
+    if unexplained.may_be(user, spend):
         # The same transfer: it becomes an attempt of this spend (models.recovery.adoption).
         return False
     if spend.state not in {"confirmed", "failed"}:
@@ -249,10 +248,10 @@ def _is_lost_to_another(spend: SpendRow) -> bool:
 def _is_robbed(spend: SpendRow) -> bool:
     """Return True if other transactions took coins of a spend; False until all of those are known."""
     for txid in held_coins.taken_from(spend.id):
-        user = unknown_spends.find(spend.network, txid)
+        user = unexplained.find(spend.network, txid)
         if user is None and not spends.is_attempt(spend.network, txid):
             return False
-        if user is not None and user.status == "open" and unknown_spends.may_be(user, spend):
+        if user is not None and user.status == "open" and unexplained.may_be(user, spend):
             return False
     # Who else has this key?
     log.critical("spend.claim_used_by_other", **_names(spend), state=spend.state)

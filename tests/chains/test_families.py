@@ -34,7 +34,7 @@ ALLOWED: Final[dict[str, tuple[set[str], str]]] = {
     "core/addresses/addresses.py": (set(FAMILIES), "the one table"),
     "core/catalogue/families.py": ({*FAMILIES, "gwei"}, "what is data of each family: traits and parameters"),
     "models/spends/rows.py": ({"gas_limit"}, OLDER),
-    "models/spends/unknown.py": ({"gas_limit"}, OLDER),
+    "models/spends/unexplained.py": ({"gas_limit"}, OLDER),
 }
 
 

@@ -27,7 +27,7 @@ from models.payout_links import rows as payout_links
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.queue.calls import AbandonedError, ReplayedError
-from models.spends import unknown as unknown_spends
+from models.spends import unexplained
 from tests.actors.payout_links.world import ANN, BOB, cancel, claim, configure, create, give_up, info
 from tests.models.builders import USDT, endpoint
 from tests.models.db.collisions import at_once
@@ -176,7 +176,7 @@ def test_a_claim_waits_for_an_unknown_departure_of_its_sum(shop: UUID, link: dic
     """A reorg took it out of its block, so that it stops no signing; but it may have paid this cheque."""
     new = unknown(currency="USDT", contract="0xtoken", decimals=6, token_units=25 * 10**6, slot=None)
     with transaction():
-        unknown_spends.note(new)
+        unexplained.note(new)
     execute("UPDATE unknown_spends SET block_height = NULL")
     execute("DELETE FROM signing_stops")
     execute("DELETE FROM payout_freezes")

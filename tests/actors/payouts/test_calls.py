@@ -54,8 +54,7 @@ from models.payouts import conversion, freezes
 from models.payouts import rows as payouts
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError, begin
-from models.spends import signing
-from models.spends import unknown as unknown_spends
+from models.spends import signing, unexplained
 from tests.actors.asking import ask, configure
 from tests.models.builders import assert_sound, merchant
 from tests.models.db.collisions import at_once
@@ -383,7 +382,7 @@ def test_a_balance_that_a_restore_brought_back_is_converted_only_for_a_repeated_
     with pytest.raises(PayoutFrozen):
         create(shop, body)
     with transaction():
-        unknown_spends.note(unknown(recipient=RECIPIENT.lower(), token_units=10**16))
+        unexplained.note(unknown(recipient=RECIPIENT.lower(), token_units=10**16))
     create(shop, body)
     assert rows("SELECT status FROM payouts") == [("approved",)]
 

@@ -22,8 +22,7 @@ from models.db.base import column, execute, rows, transaction
 from models.invoices import rows as invoices
 from models.ledger.ledger import MATURING, SUSPENSE, Account
 from models.recovery import adoption
-from models.spends import held_coins, signing, strangers
-from models.spends import unknown as unknown_spends
+from models.spends import held_coins, signing, unexplained, unread_departures
 from models.treasury import own_addresses
 from models.wallets import deposits as wallet_deposits
 from models.wallets import views
@@ -261,7 +260,7 @@ def test_a_retreat_that_dies_reverses_nothing(chain: PaperReader, monkeypatch: p
     chain.reorg(1)
     chain.mine()
 
-    dying_at(monkeypatch, strangers, "take_out", poll)
+    dying_at(monkeypatch, unread_departures, "take_out", poll)
     assert (stored("created_height"), cursor()) == ([(2,)], (2, "0x0-2"))
     poll(2)
     assert (stored("created_height"), cursor()) == ([(None,)], (2, "0x1-2"))
@@ -285,8 +284,8 @@ def test_an_unknown_spend_of_our_coin_stops_the_signing(chain: PaperReader) -> N
 
     stopped = signing.read("ethereum")
     assert stopped is not None
-    assert stopped.reason == strangers.REASON
-    assert unknown_spends.waiting() == {"ethereum": 1}
+    assert stopped.reason == unread_departures.REASON
+    assert unexplained.waiting() == {"ethereum": 1}
     # Its output to our own address is not a payment.
     assert rows("SELECT txid FROM treasury_topups") == [("0xone",)]
     poll(2)
@@ -302,18 +301,18 @@ def test_an_unknown_spend_ends_by_a_reorg_or_a_row(chain: PaperReader) -> None:
     poll()
     chain.mine(spent=(spent("0xone", "0xthief"),))
     poll()
-    assert signing.has_unknown("ethereum")
+    assert signing.has_unexplained("ethereum")
 
     chain.reorg(2)
     chain.mine()
     poll(2)
-    assert not signing.has_unknown("ethereum")
+    assert not signing.has_unexplained("ethereum")
     chain.mine(spent=(spent("0xone", "0xthief"),))
     poll()
     assert rows("SELECT block_height, block_hash FROM stranger_spends") == [(4, "0x1-4")]
-    assert signing.has_unknown("ethereum")
+    assert signing.has_unexplained("ethereum")
     signed("0xthief")
-    assert not signing.has_unknown("ethereum")
+    assert not signing.has_unexplained("ethereum")
 
 
 def told(chain: PaperReader, txid: str, **more: Any) -> Departure:
@@ -330,7 +329,7 @@ def told(chain: PaperReader, txid: str, **more: Any) -> Departure:
 
 
 def parts(txid: str) -> list[tuple[str, int]]:
-    found = unknown_spends.find("ethereum", txid)
+    found = unexplained.find("ethereum", txid)
     return [] if found is None else [(part.recipient, part.units) for part in found.parts]
 
 
@@ -339,17 +338,17 @@ def test_the_sums_of_an_unknown_spend_are_read_without_its_change(chain: PaperRe
     poll()
     chain.mine(spent=(spent("0xone", "0xthief"),))
     poll()
-    assert unknown_spends.find("ethereum", "0xthief") is None
+    assert unexplained.find("ethereum", "0xthief") is None
     unread._rests_until.clear()
     told(chain, "0xthief")
     poll()
 
-    found = unknown_spends.find("ethereum", "0xthief")
+    found = unexplained.find("ethereum", "0xthief")
     assert found is not None
     assert (found.sender, found.slot, found.outpoints, found.is_transfer) == ("", None, [("0xone", 0)], True)
     assert (parts("0xthief"), found.recipient, found.token_units) == ([("0xthem", 7)], "0xthem", 7)
-    assert strangers.unread("ethereum", limit=9) == []
-    assert unknown_spends.waiting() == {"ethereum": 1}
+    assert unread_departures.waiting("ethereum", limit=9) == []
+    assert unexplained.waiting() == {"ethereum": 1}
 
 
 @pytest.mark.parametrize(
@@ -367,7 +366,7 @@ def test_an_unknown_spend_with_foreign_coins_matches_no_payout(
     chain.mine(spent=(spent("0xone", "0xthief"),))
     told(chain, "0xthief", spends=spends)
     poll()
-    found = unknown_spends.find("ethereum", "0xthief")
+    found = unexplained.find("ethereum", "0xthief")
     assert found is not None
     assert (parts("0xthief"), found.is_transfer) == (outputs, is_transfer)
 
@@ -379,7 +378,7 @@ def test_an_unknown_spend_to_our_own_address_is_a_join(chain: PaperReader) -> No
     told(chain, "0xjoin", outputs=(Output(recipient=HOT, units=10),))
     poll()
     assert parts("0xjoin") == [(HOT, 10)]
-    found = unknown_spends.find("ethereum", "0xjoin")
+    found = unexplained.find("ethereum", "0xjoin")
     assert found is not None
     with transaction():
         assert adoption.adopt(CATALOGUE, found.id)
@@ -395,12 +394,12 @@ def test_an_unknown_spend_that_a_reorg_took_stops_no_signing_and_is_void_once_it
     chain.mine(spent=(spent("0xone", "0xthief"),))
     told(chain, "0xthief")
     poll()
-    assert signing.has_unknown("ethereum")
+    assert signing.has_unexplained("ethereum")
     chain.reorg(2)
     chain.mine()
     poll(2)
-    assert not signing.has_unknown("ethereum")
-    found = unknown_spends.find("ethereum", "0xthief")
+    assert not signing.has_unexplained("ethereum")
+    found = unexplained.find("ethereum", "0xthief")
     assert found is not None
     with transaction():
         assert not adoption.adopt(CATALOGUE, found.id)
@@ -469,13 +468,13 @@ def test_a_departure_shown_for_another_sender_or_block_is_refused(
     window = Window(reference="1", last_height=9)
     told(chain, "0xthief", **({"sender": HOT, "spends": (), "window": window} | lie))
     poll()
-    assert unknown_spends.find("ethereum", "0xthief") is None
+    assert unexplained.find("ethereum", "0xthief") is None
     assert is_stopped()
 
     unread._rests_until.clear()
     told(chain, "0xthief", sender=HOT, spends=(), window=window)
     poll()
-    found = unknown_spends.find("ethereum", "0xthief")
+    found = unexplained.find("ethereum", "0xthief")
     assert found is not None
     assert (found.sender, found.key_ordinal, found.expires_height, len(found.parts)) == (HOT, None, 9, 2)
 
@@ -487,7 +486,7 @@ def test_an_unknown_departure_whose_window_ended_is_void_unless_in_a_block(
     chain.mine(sent=((HOT, "0xthief"),))
     told(chain, "0xthief", sender=HOT, spends=(), window=Window(reference="1", last_height=chain.tip + 1))
     poll()
-    found = unknown_spends.find("ethereum", "0xthief")
+    found = unexplained.find("ethereum", "0xthief")
     assert found is not None
     chain.reorg(1)
     for blocks, is_void in ((1, False), (2, True)):

@@ -16,10 +16,9 @@ from core.ids import uuid7
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.payouts.rows import PayoutRow
-from models.spends import coins, signing, tracking
-from models.spends import unknown as unknown_spends
+from models.spends import coins, signing, tracking, unexplained
 from models.spends.coins import Spending
-from models.spends.unknown import UnknownRow
+from models.spends.unexplained import UnexplainedRow
 from tests.actors.signer.world import SpendWorld, coin
 from tests.peers.paper_spender import PaperSpender
 
@@ -145,13 +144,13 @@ def test_a_waiting_transaction_with_a_row_does_not_stop_the_signing(world: Spend
 def test_a_departure_that_a_reorg_took_stops_the_signing_while_it_waits_again(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     order = stopped(world, spender)
-    lost = UnknownRow(
+    lost = UnexplainedRow(
         network="ethereum", txid="lost", sender="", key_ordinal=None, slot=None, recipient="0x" + "a1" * 20,
         currency="ETH", contract=None, decimals=18, token_units=1, is_transfer=True, raw=b"lost", ceiling_units=1,
         terms={}, is_success=True, chain_fee_units=1, block_height=None, block_hash=None, spends=[["a", 0]],
     )  # fmt: skip
     with transaction():
-        assert unknown_spends.note(lost)
+        assert unexplained.note(lost)
     world.scan()
     spender.waiting["a", 0] = "lost"
 

@@ -25,13 +25,12 @@ from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer,
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
-from models.spends import coins, seen, signing
+from models.spends import coins, seen, signing, unexplained
 from models.spends import rows as spends
-from models.spends import unknown as unknown_spends
 from models.spends.coins import CoinRow
 from models.spends.rows import SpendRow
 from models.spends.tracking import WATCHED_ON_BLOCKS
-from models.spends.unknown import UnknownRow
+from models.spends.unexplained import UnexplainedRow
 from tests.models.builders import CATALOGUE, USDT, assert_sound, merchant, reach_head
 from tests.peers.paper_chain import GAS as PAPER_GAS
 from tests.peers.paper_chain import PaperBlock, PaperChain
@@ -188,7 +187,7 @@ class SpendWorld:
                     if height in blocks and blocks[height].hash == block_hash]  # fmt: skip
             with transaction():
                 assert cursors.retreat(self.network.code, expected=cursor, to_height=max(kept), peak=None)
-                unknown_spends.take_out(self.network.code)
+                unexplained.take_out(self.network.code)
         cursor = cursors.read(self.network.code)
         assert cursor is not None
         for height in range(cursor.height + 1, self.chain.blocks[-1].height + 1):
@@ -208,15 +207,15 @@ class SpendWorld:
         """Note departures from our addresses, with or without a row, as a scan does."""
         seen.note(self.network.code, list(block.included), height=block.height, block_hash=block.hash)
         senders = {self.chain.known[txid]["sender"] for txid in block.included}
-        ours = unknown_spends.own(self.network.code, self.network.family, senders)
-        for txid in sorted(unknown_spends.unheard_of(self.network.code, list(block.included))):
+        ours = unexplained.own(self.network.code, self.network.family, senders)
+        for txid in sorted(unexplained.without_row(self.network.code, list(block.included))):
             tx = self.chain.known[txid]
             if tx["sender"] in ours:
-                unknown_spends.note(self._unknown(block, txid, tx, ours[tx["sender"]]))
+                unexplained.note(self._unknown(block, txid, tx, ours[tx["sender"]]))
 
-    def _unknown(self, block: PaperBlock, txid: str, tx: dict[str, Any], ordinal: int | None) -> UnknownRow:
+    def _unknown(self, block: PaperBlock, txid: str, tx: dict[str, Any], ordinal: int | None) -> UnexplainedRow:
         currency = "ETH" if tx["contract"] is None else "USDT"
-        return UnknownRow(
+        return UnexplainedRow(
             network=self.network.code, txid=txid, sender=tx["sender"], key_ordinal=ordinal, slot=tx["slot"],
             recipient=tx["recipient"], currency=currency, contract=tx["contract"],
             decimals=CATALOGUE.pairs[currency, self.network.code].decimals, token_units=tx["units"], is_transfer=True,

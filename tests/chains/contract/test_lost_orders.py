@@ -19,8 +19,7 @@ from models.payout_links.rows import PayoutLinkRow
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
-from models.spends import signing
-from models.spends import unknown as unknown_spends
+from models.spends import signing, unexplained
 from tests.chains.contract.rig import PRICE, Rig, status
 from tests.chains.contract.test_lost_commits import sign, whole
 from tests.models.payout_links.builders import new_link
@@ -74,7 +73,7 @@ def payer_of(rig: Rig, to: str) -> tuple[str, int]:
     """Return which unknown transaction brought something to an address, and by which of its outputs."""
     ((txid, place),) = [
         (each.txid, place)
-        for each in unknown_spends.open_ones(rig.code)
+        for each in unexplained.open_ones(rig.code)
         for place, part in enumerate(each.parts)
         if part.recipient == to
     ]

@@ -12,9 +12,8 @@ from models.db import base
 from models.db.base import rows, transaction
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import signing, strangers
-from models.spends import unknown as unknown_spends
-from models.spends.unknown import Part
+from models.spends import signing, unexplained, unread_departures
+from models.spends.unexplained import Part
 from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE, merchant
 from tests.models.payout_links.builders import new_link
@@ -31,8 +30,8 @@ def noted() -> UUID:
     outputs = [Part(FIRST, ETHER).tells(), Part(SECOND, 2 * ETHER).tells()]
     new = unknown(TXID, recipient="", token_units=3 * ETHER, outputs=outputs)
     with transaction():
-        assert unknown_spends.note(new)
-        strangers.note("ethereum", {"0xunread": ""}, height=8, block_hash="0x8")
+        assert unexplained.note(new)
+        unread_departures.note("ethereum", {"0xunread": ""}, height=8, block_hash="0x8")
     return merchant()
 
 
@@ -45,7 +44,7 @@ def test_each_output_is_named_and_then_it_is_a_spend(sluice: CommandLine, databa
     assert "0xunread: no node has shown yet what it moved" in listed.out
 
     words = ("treasury", "recover", "ethereum", "--adopt", TXID.replace("ab", "AB"), "--merchant", str(shop), "--yes")
-    assert "2 are nobody's: say which" in sluice(*words, "--order-id", "one").err
+    assert "2 have no order: say which" in sluice(*words, "--order-id", "one").err
     assert "has no output 2" in sluice(*words, "--order-id", "one", "--output", "2").err
     told = sluice(*words, "--order-id", "one", "--output", "1", "--json").json
     assert (told["txid"], told["outputs_left"]) == (TXID, 1)
@@ -58,7 +57,7 @@ def test_each_output_is_named_and_then_it_is_a_spend(sluice: CommandLine, databa
     found = sluice("treasury", "recover", "ethereum", "--json").json
     base.connect(database)
     paid = dict(rows("SELECT address, id::text FROM payouts"))
-    assert [each["payout"] for each in found["unknown"][0]["outputs"]] == [paid[FIRST], paid[SECOND]]
+    assert [each["payout"] for each in found["departures"][0]["outputs"]] == [paid[FIRST], paid[SECOND]]
     assert found["unread"] == ["0xunread"]
     assert rows("SELECT s.purpose, s.token_units, count(*) FROM spends s JOIN spend_outputs o ON o.spend_id = s.id"
                 " GROUP BY 1, 2") == [("payout", 3 * ETHER, 2)]  # fmt: skip
@@ -68,26 +67,26 @@ def test_each_output_is_named_and_then_it_is_a_spend(sluice: CommandLine, databa
 def test_what_no_node_can_show_is_taken_back_by_its_operator(sluice: CommandLine, database: str) -> None:
     sluice.env["DATABASE_URL"] = database
     with transaction():
-        strangers.note("tron", {"c0de": ""}, height=8, block_hash="0x8")
-    assert signing.has_unknown("tron")
+        unread_departures.note("tron", {"c0de": ""}, height=8, block_hash="0x8")
+    assert signing.has_unexplained("tron")
     words = ("treasury", "dismiss", "tron")
     assert "printable" in sluice(*words, "c0de", "--reason", " ", "--yes").err
     assert "no network" in sluice("treasury", "dismiss", "moon", "c0de", "--reason", "r", "--yes").err
     assert "not among" in sluice(*words, "c0df", "--reason", "r", "--yes").err
     assert "not among" in sluice("treasury", "dismiss", "bitcoin", "c0de", "--reason", "r", "--yes").err
     base.connect(database)
-    assert signing.has_unknown("tron")
+    assert signing.has_unexplained("tron")
 
     assert sluice(*words, "C0DE", "--reason", "no explorer has it", "--yes", "--json").json == {
         "network": "tron", "txid": "c0de",
     }  # fmt: skip
     assert sluice("treasury", "recover", "tron", "--json").json["unread"] == []
     base.connect(database)
-    assert not signing.has_unknown("tron")
+    assert not signing.has_unexplained("tron")
 
     with transaction():
-        assert strangers.note("tron", {"c0de": ""}, height=9, block_hash="0x9") == 1
-    assert signing.has_unknown("tron"), "it stands in a block after all"
+        assert unread_departures.note("tron", {"c0de": ""}, height=9, block_hash="0x9") == 1
+    assert signing.has_unexplained("tron"), "it stands in a block after all"
 
 
 def test_what_a_node_has_shown_is_not_taken_back(
@@ -111,7 +110,7 @@ def test_what_an_open_order_may_have_asked_for_is_settled_by_its_name_alone(slui
     new = unknown(TXID, recipient=FIRST, token_units=ETHER, outputs=[Part(FIRST, ETHER, memo="7").tells()])
     link = new_link(shop, currency="ETH", amount_units=ETHER)
     with transaction():
-        unknown_spends.note(new)
+        unexplained.note(new)
         link.write()
         repeat = payouts.insert(CATALOGUE, order(shop))
     loss = ("treasury", "writeoff", "ethereum", "ETH", "1", "--reason", "nobody's", "--yes")

@@ -135,9 +135,9 @@ def test_a_dump_that_is_restored_after_more_was_paid_pays_nobody_twice(
     assert drill.frozen_by() == ["recovery"]
 
     listed = drill.operate("treasury", "recover", "ethereum", "--json").json
-    assert [(u["txid"], u["status"], u["amount"], u["currency"]) for u in listed["unknown"]] == [
-        (never.txid, "open", "30", "USDT"),
-        (again.txid, "matched", "20", "USDT"),
+    assert [(u["txid"], u["status"], u["amount"], u["currency"]) for u in listed["departures"]] == [
+        (never.txid, "unexplained", "30", "USDT"),
+        (again.txid, "adopted", "20", "USDT"),
     ]
     words = ("treasury", "recover", "ethereum", "--adopt", never.txid, "--merchant", str(drill.shop))
     assert drill.operate(*words).code == 1, "an order is missing"

@@ -6,7 +6,7 @@ from typing import Final
 
 from core.ids import uuid7
 from models.db.base import execute, transaction
-from models.spends import coins, held_coins, strangers
+from models.spends import coins, held_coins, unread_departures
 from models.spends.coins import CoinRow, Spending
 from models.treasury import topups
 from models.treasury.rows import Topup
@@ -87,7 +87,7 @@ def move_coins(chain: Chain) -> None:
         assert held_coins.hold(mover, [("0xours", 0)])
         spent = [Spending("0xours", 0, "0xmove"), Spending("0xstolen", 0, "0xthief")]
         coins.note("ethereum", [], spent, **at)
-        strangers.note("ethereum", {"0xthief": ""}, **at)
+        unread_departures.note("ethereum", {"0xthief": ""}, **at)
     # An operator has examined that.
     execute("DELETE FROM signing_stops")
     execute("DELETE FROM payout_freezes")

@@ -29,8 +29,7 @@ from models.outcomes import spends as payout_spends
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow, find_by_order
-from models.spends import signing, strangers
-from models.spends import unknown as unknown_spends
+from models.spends import signing, unexplained, unread_departures
 from tests.actors.payouts.withdrawals import add_key
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
@@ -212,7 +211,7 @@ def test_an_undecided_payout_is_not_cancelled_while_the_database_may_lack_its_ap
     assert "caught up" in cancel_stopped(waits)
     with transaction():
         signing.stop("ethereum", reason="restored")
-        strangers.note("ethereum", {"0xunread": ""}, height=8, block_hash="0x8")
+        unread_departures.note("ethereum", {"0xunread": ""}, height=8, block_hash="0x8")
     signing.note_caught_up("ethereum")
     assert "no node has shown" in cancel_stopped(waits)
     execute("DELETE FROM stranger_spends")
@@ -221,7 +220,7 @@ def test_an_undecided_payout_is_not_cancelled_while_the_database_may_lack_its_ap
     freezes.unfreeze("all")
     new = unknown(recipient=DESTINATION, currency="USDT", contract="0xtoken", decimals=6, token_units=10**7)
     with transaction():
-        unknown_spends.note(new)
+        unexplained.note(new)
     signing.note_caught_up("ethereum")
     assert "0xlost may have paid it" in cancel_stopped(waits)
     execute("UPDATE unknown_spends SET token_units = 1")

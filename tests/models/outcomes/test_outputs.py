@@ -16,7 +16,7 @@ from models.spends import outputs, tracking
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends.tracking import WATCHED_ON_BLOCKS
-from models.spends.unknown import Part
+from models.spends.unexplained import Part
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.outcomes.many import FEE_UNITS, Many
 from tests.models.treasury.builders import other_with_slot

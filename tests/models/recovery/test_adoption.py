@@ -15,9 +15,8 @@ from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
 from models.recovery import adoption, writeoffs
 from models.recovery.writeoffs import RecoveryError
-from models.spends import matching
-from models.spends import unknown as unknown_spends
-from models.spends.unknown import Part, UnknownRow
+from models.spends import matching, unexplained
+from models.spends.unexplained import Part, UnexplainedRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.ledger.figures import held
 from tests.models.payout_links.builders import AMOUNT, ANN, BOB, new_link, rich_merchant
@@ -37,7 +36,7 @@ def shop(database: str) -> Iterator[UUID]:
     assert_sound()
 
 
-def left(to: str, units: int, **columns: Any) -> UnknownRow:
+def left(to: str, units: int, **columns: Any) -> UnexplainedRow:
     """Note an unknown transfer of USDT; units: the ledger's."""
     token_units = units // 10**12
     new = unknown(
@@ -45,8 +44,8 @@ def left(to: str, units: int, **columns: Any) -> UnknownRow:
         contract=CONTRACT, decimals=6, **columns,
     )  # fmt: skip
     with transaction():
-        assert unknown_spends.note(new)
-    found = unknown_spends.find("ethereum", "0xlost")
+        assert unexplained.note(new)
+    found = unexplained.find("ethereum", "0xlost")
     assert found is not None
     return found
 

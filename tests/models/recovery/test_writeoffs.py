@@ -11,12 +11,11 @@ from models.db.base import execute, rows, transaction
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
 from models.recovery.writeoffs import RecoveryError
-from models.spends import matching
+from models.spends import matching, unexplained
 from models.spends import rows as spends
-from models.spends import unknown as unknown_spends
 from models.spends.outputs import Moved
 from models.spends.rows import Inclusion
-from models.spends.unknown import Part
+from models.spends.unexplained import Part
 from tests.models.builders import CATALOGUE, USDT, assert_sound
 from tests.models.payout_links.builders import ANN, BOB, rich_merchant
 from tests.models.payouts.held import payout
@@ -44,7 +43,7 @@ def write_off(*parts: tuple[str, int], **columns: Any) -> None:
         outputs=told, currency="USDT", contract=CONTRACT, decimals=6, **columns,
     )  # fmt: skip
     with transaction():
-        assert unknown_spends.note(new)
+        assert unexplained.note(new)
     moved, _ = writeoffs.explained(CATALOGUE, "ethereum", "USDT")
     writeoffs.write_off(CATALOGUE, "ethereum", "USDT", moved, reason="a test", by="operator")
 

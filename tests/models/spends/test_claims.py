@@ -12,8 +12,7 @@ from core.ids import uuid7
 from models.db.base import execute, transaction
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends import seen, signing, tracking
-from models.spends import unknown as unknown_spends
+from models.spends import seen, signing, tracking, unexplained
 from models.spends.outputs import OutputRow
 from models.spends.rows import SpendRow
 from tests.models.builders import CATALOGUE, Chain
@@ -139,7 +138,7 @@ def test_a_spend_seen_before_its_row_was_restored_is_not_dead() -> None:
     chain.mine()
     with transaction():
         new = unknown("0xother", block_height=chain.height, block_hash=chain._hash())
-        assert unknown_spends.note(new)
+        assert unexplained.note(new)
     # A transaction that an operator adopts becomes an attempt.
     execute("UPDATE unknown_spends SET txid = %s", (row.txid,))
     assert bury(row, "expired") is None

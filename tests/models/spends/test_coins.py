@@ -7,9 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from models.db.base import execute, rows, transaction
-from models.spends import coins, held_coins, tracking
+from models.spends import coins, held_coins, tracking, unexplained
 from models.spends import rows as spends
-from models.spends import unknown as unknown_spends
 from models.spends.coins import FreeCoin, Spending
 from models.treasury import sweeps
 from tests.models.builders import CATALOGUE, begin_scan
@@ -179,7 +178,7 @@ def test_a_spend_whose_coin_was_taken_is_buried_once_its_taker_is_known() -> Non
         "0xstranger", sender="", slot=None, recipient="0xd", token_units=1, contract=row.contract, spends=[["0xa", 0]]
     )
     with transaction():
-        assert unknown_spends.note(same)
+        assert unexplained.note(same)
         assert tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "the taker paid the same"
     execute("UPDATE unknown_spends SET token_units = 2")
     with transaction():

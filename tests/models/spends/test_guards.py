@@ -12,7 +12,7 @@ from models.payouts.rows import PayoutRow
 from models.spends import counters as signer_counters
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
-from models.spends import unknown as unknown_spends
+from models.spends import unexplained
 from tests.models.builders import USDT
 from tests.models.db.collisions import at_once
 from tests.models.payouts.held import funded, payout, reread, taken
@@ -122,6 +122,6 @@ def test_the_signer_sums_spends_of_one_network_within_an_hour() -> None:
 
 def test_a_block_without_departures_costs_no_query(monkeypatch: pytest.MonkeyPatch) -> None:
     for ask in ("rows", "column"):
-        monkeypatch.setattr(unknown_spends, ask, None)
-    assert unknown_spends.own("ethereum", "evm", []) == {}
-    assert unknown_spends.unheard_of("ethereum", {}) == set()
+        monkeypatch.setattr(unexplained, ask, None)
+    assert unexplained.own("ethereum", "evm", []) == {}
+    assert unexplained.without_row("ethereum", {}) == set()

@@ -11,9 +11,8 @@ from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import matching, seen, signing
-from models.spends import unknown as unknown_spends
-from models.spends.unknown import Part, UnknownRow
+from models.spends import matching, seen, signing, unexplained
+from models.spends.unexplained import Part, UnexplainedRow
 from tests.models.builders import CATALOGUE, merchant
 from tests.models.payout_links.builders import new_link
 from tests.models.payouts.builders import fund
@@ -46,17 +45,17 @@ def order(shop: UUID, *, fee: int = FEE, gross: int = GROSS, **others: Any) -> P
         return payouts.insert(CATALOGUE, new)
 
 
-def left(units: int, txid: str = "0xlost", *, slot: int = 3, **part: Any) -> UnknownRow:
+def left(units: int, txid: str = "0xlost", *, slot: int = 3, **part: Any) -> UnexplainedRow:
     """Note an unknown departure of one output."""
     new = unknown(txid, slot=slot, recipient=TO, token_units=units, outputs=[Part(TO, units, **part).tells()])
     with transaction():
-        assert unknown_spends.note(new)
-    found = unknown_spends.find("ethereum", txid)
+        assert unexplained.note(new)
+    found = unexplained.find("ethereum", txid)
     assert found is not None
     return found
 
 
-def asker(of: UnknownRow, *taken: UUID) -> UUID | None:
+def asker(of: UnexplainedRow, *taken: UUID) -> UUID | None:
     return matching.asker(CATALOGUE, of, of.parts[0], taken)
 
 
@@ -144,7 +143,7 @@ def test_an_order_may_be_a_repeat_while_a_matching_departure_waits(shop: UUID) -
     assert not matching.is_repeat(CATALOGUE, new), "another payout matches it"
     execute("UPDATE payouts SET status = 'cancelled'")
     with transaction():
-        unknown_spends.name_payout(found, 0, new.id)
+        unexplained.name_payout(found, 0, new.id)
     assert not matching.is_repeat(CATALOGUE, new), "an operator has named its payout"
     assert "0xnear" in matching.payers(CATALOGUE, new)
 
@@ -217,7 +216,7 @@ def test_a_departure_noted_by_an_older_version_has_no_memo(shop: UUID) -> None:
     del shop
     found = left(GROSS)
     execute("UPDATE unknown_spends SET outputs = jsonb_build_array(outputs -> 0 #- '{memo}')")
-    again = unknown_spends.find("ethereum", "0xlost")
+    again = unexplained.find("ethereum", "0xlost")
     assert again is not None
     assert again.parts == found.parts
 

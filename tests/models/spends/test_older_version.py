@@ -10,7 +10,7 @@ import pytest
 from core.ids import uuid7
 from models.db.base import execute, rows
 from models.spends import rows as spends
-from models.spends import unknown as unknown_spends
+from models.spends import unexplained
 from tests.models.builders import Chain
 from tests.models.outcomes.many import Many
 from tests.models.payouts.held import funded, payout, taken
@@ -63,7 +63,7 @@ def test_an_unknown_departure_of_the_older_version_has_terms() -> None:
         (uuid7(),),
     )
 
-    found = unknown_spends.find("ethereum", "0xold")
+    found = unexplained.find("ethereum", "0xold")
     assert found is not None
     assert found.ceiling_units == 42_000
     assert found.terms == {"gas_limit": 21_000, "price_units": 2, "tip_units": 1, "data_units": 0}

@@ -10,10 +10,9 @@ import pytest
 from models.db.base import execute, rows, transaction, value
 from models.deposits import cursors
 from models.deposits.rows import ChainBlock
-from models.spends import signing
-from models.spends import unknown as unknown_spends
+from models.spends import signing, unexplained
 from models.spends.signing import Stop
-from models.spends.unknown import UnknownRow
+from models.spends.unexplained import UnexplainedRow
 from tests.models.db.collisions import at_once
 
 SENDER = "0x" + "11" * 20
@@ -21,7 +20,7 @@ BYTES = bytes(range(256))
 HOUR_S = 3_600
 
 
-def unknown(txid: str = "0xlost", **others: object) -> UnknownRow:
+def unknown(txid: str = "0xlost", **others: object) -> UnexplainedRow:
     told: dict[str, Any] = {
         "network": "ethereum", "txid": txid, "sender": SENDER, "key_ordinal": None, "slot": 3,
         "recipient": "0x" + "22" * 20, "currency": "ETH", "contract": None, "decimals": 18, "token_units": 10**30,
@@ -29,7 +28,7 @@ def unknown(txid: str = "0xlost", **others: object) -> UnknownRow:
         "terms": {"gas_limit": 21_000, "price_units": 2, "tip_units": 1, "data_units": 0}, "is_success": True,
         "chain_fee_units": 42_000, "block_height": 7, "block_hash": "0xblock",
     }  # fmt: skip
-    return UnknownRow(**(told | others))
+    return UnexplainedRow(**(told | others))
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def test_a_stop_ends_once(stopped: Stop) -> None:
 
 def test_a_departure_found_since_the_signers_reading_keeps_the_stop(stopped: Stop) -> None:
     with transaction():
-        assert unknown_spends.note(unknown())
+        assert unexplained.note(unknown())
     signing.note_caught_up("ethereum")
     assert not signing.resume(stopped, {SENDER: 4})
     execute("UPDATE unknown_spends SET status = 'gone'")
@@ -162,8 +161,8 @@ def test_a_block_dated_ahead_ends_no_stop_younger_than_its_receipt(database: str
 def test_an_unknown_departure_is_read_as_noted(database: str) -> None:
     del database
     with transaction():
-        assert unknown_spends.note(unknown())
-    found = unknown_spends.find("ethereum", "0xlost")
+        assert unexplained.note(unknown())
+    found = unexplained.find("ethereum", "0xlost")
     assert found is not None
     assert vars(found) == vars(found) | vars(unknown())
     assert (found.status, found.spend_id, found.settled_by, found.reason) == ("open", None, "", "")
@@ -172,16 +171,16 @@ def test_an_unknown_departure_is_read_as_noted(database: str) -> None:
 def test_unknown_departures_are_listed_counted_and_locked_until_settled(database: str) -> None:
     del database
     with transaction():
-        assert [unknown_spends.note(unknown(txid)) for txid in ("0xone", "0xtwo", "0xone")] == [True, True, False]
-    assert [row.txid for row in unknown_spends.listing("ethereum", limit=9)] == ["0xtwo", "0xone"]
-    assert unknown_spends.waiting() == {"ethereum": 2}
+        assert [unexplained.note(unknown(txid)) for txid in ("0xone", "0xtwo", "0xone")] == [True, True, False]
+    assert [row.txid for row in unexplained.listing("ethereum", limit=9)] == ["0xtwo", "0xone"]
+    assert unexplained.waiting() == {"ethereum": 2}
 
     with transaction():
-        (first, _) = unknown_spends.open_ones("ethereum")
-        assert unknown_spends.lock(first.id) == first
+        (first, _) = unexplained.open_ones("ethereum")
+        assert unexplained.lock(first.id) == first
         execute("UPDATE unknown_spends SET status = 'gone' WHERE id = %s", (first.id,))
-        assert unknown_spends.lock(first.id) is None
-    assert unknown_spends.waiting() == {"ethereum": 1}
+        assert unexplained.lock(first.id) is None
+    assert unexplained.waiting() == {"ethereum": 1}
 
 
 def test_a_database_without_counted_looks_has_no_age(database: str) -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from core.ids import uuid7
 from models.db.base import transaction
-from models.spends import hooks, tracking
-from models.spends import unknown as unknown_spends
+from models.spends import hooks, tracking, unexplained
 from models.spends.outputs import Moved
 from models.spends.rows import Inclusion
 from tests.models.builders import CATALOGUE
@@ -53,8 +52,8 @@ def test_the_same_transfer_in_its_slot_buries_no_spend() -> None:
         token_units=row.token_units,
     )
     with transaction():
-        assert unknown_spends.note(same)
-        assert unknown_spends.user_of_slot(row) is not None
+        assert unexplained.note(same)
+        assert unexplained.user_of_slot(row) is not None
         assert tracking.bury(CATALOGUE, row.id, attempts=1) is None
     assert read(row.id) == row
 

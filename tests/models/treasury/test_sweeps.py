@@ -14,8 +14,8 @@ from models.deposits import cursors
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.spends import rows as spends
-from models.spends import strangers
 from models.spends import tracking as spend_tracking
+from models.spends import unread_departures
 from models.spends.outputs import Moved
 from models.spends.rows import AttemptRow, Inclusion, Movement
 from models.treasury import own_addresses as treasury
@@ -354,7 +354,7 @@ def test_a_move_is_ours_by_its_mark_if_the_other_side_has_another_id(database: s
 def test_a_strangers_transaction_is_not_a_payment_before_it_is_read(database: str) -> None:
     del database
     with transaction():
-        strangers.note("ethereum", {"0xlost": HOT}, height=1, block_hash="0x1")
+        unread_departures.note("ethereum", {"0xlost": HOT}, height=1, block_hash="0x1")
     assert treasury.is_own_move("ethereum", "0xlost", HOT)
     assert not treasury.is_own_move("ethereum", "0xlost", "0xcontract")
 

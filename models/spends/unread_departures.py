@@ -1,8 +1,8 @@
-"""Keeps transactions that took from our addresses and that no row knows, in families where no slot shows them.
+"""Keeps unexplained departures whose movements no node has shown yet, in families where no slot shows them.
 
 Noted by the scan. The signer commits bytes before it sends them, so each of our transactions in a block has its row. If
 one has none, another party has our keys or the database has lost its last commits. Signing stops until a row knows it.
-actors.scan.departures then reads what it moved, and it is settled as an unknown transaction (models.spends.unknown).
+Recovery then reads its movements, and it is settled as an unexplained departure (models.spends.unexplained).
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ import structlog
 
 from models.db.base import execute, touched
 from models.db.table import BY_DATABASE, Big, Table
-from models.spends import signing
-from models.spends import unknown as unknown_spends
+from models.spends import signing, unexplained
 
 log = structlog.get_logger()
 
-REASON: Final = "transactions that no row knows took from our addresses"
+REASON: Final = "unexplained departures took from our addresses"
 
 
-class StrangerSpend(Table, table="stranger_spends t"):
-    """A transaction that took from our addresses and that no row knew."""
+class UnreadDeparture(Table, table="stranger_spends t"):
+    """A departure that was unexplained when its block was read."""
 
     network: str
     txid: str
@@ -42,17 +41,17 @@ def note(network: str, takers: Mapping[str, str], *, height: int, block_hash: st
     takers: the sender of each transaction that took from us, '' if the chain names none. Call inside the transaction
     that records the block.
     """
-    unheard_of = sorted(unknown_spends.unheard_of(network, takers))
-    noted = StrangerSpend.write_all(
+    without_row = sorted(unexplained.without_row(network, takers))
+    noted = UnreadDeparture.write_all(
         [
-            StrangerSpend(network=network, txid=txid, sender=takers[txid], block_height=height, block_hash=block_hash)
-            for txid in unheard_of
+            UnreadDeparture(network=network, txid=txid, sender=takers[txid], block_height=height, block_hash=block_hash)
+            for txid in without_row
         ],
         "ON CONFLICT (network, txid) DO UPDATE SET block_height = EXCLUDED.block_height,"
         " block_hash = EXCLUDED.block_hash WHERE t.block_height IS NULL",
     )
     if noted:
-        log.critical("departure.stranger", network=network, txids=unheard_of, height=height)
+        log.critical("departure.unread", network=network, txids=without_row, height=height)
         signing.stop(network, reason=REASON)
     return noted
 
@@ -66,7 +65,7 @@ def take_out(network: str) -> int:
     )
 
 
-def disown(stranger: StrangerSpend) -> bool:
+def disown(claimed: UnreadDeparture) -> bool:
     """Record that a transaction is in no block and never was in the one noted; False if it was noted again meanwhile.
 
     If the scan finds it in any block, the signing stops again.
@@ -74,13 +73,13 @@ def disown(stranger: StrangerSpend) -> bool:
     return touched(
         "UPDATE stranger_spends SET block_height = NULL, block_hash = NULL WHERE (network, txid, block_hash) ="
         " (%s, %s, %s)",
-        (stranger.network, stranger.txid, stranger.block_hash),
+        (claimed.network, claimed.txid, claimed.block_hash),
     )
 
 
-def unread(network: str, *, limit: int) -> list[StrangerSpend]:
+def waiting(network: str, *, limit: int) -> list[UnreadDeparture]:
     """Return the transactions in a block whose movements are not read yet."""
-    return StrangerSpend.read(
+    return UnreadDeparture.read(
         "t.network = %s AND t.block_height IS NOT NULL AND NOT EXISTS (SELECT FROM spend_attempts a"
         "   WHERE (a.network, a.txid) = (t.network, t.txid)) AND NOT EXISTS (SELECT FROM unknown_spends u"
         "   WHERE (u.network, u.txid, u.block_height) = (t.network, t.txid, t.block_height))"

@@ -1,6 +1,6 @@
-"""Keeps unknown transactions: signed with our keys, found by the scan, and without a row in this database.
+"""Keeps unexplained departures: signed with our keys, found by the scan, and without a row in this database.
 
-After a database lost its last commits, they show what those had paid. An unknown transaction that pays an open order
+After a database lost its last commits, they show what those had paid. An unexplained departure that pays an open order
 becomes that order's spend and is followed like any other (models.spends.tracking); the others wait for an operator.
 """
 
@@ -25,7 +25,7 @@ SETTLED_PER_STEP: Final = 200
 
 
 class Part(NamedTuple):
-    """An output of an unknown transaction: the amount for one recipient, in the token's own units."""
+    """An output of an unexplained departure: the amount for one recipient, in the token's own units."""
 
     recipient: str
     units: int
@@ -53,8 +53,8 @@ class Part(NamedTuple):
         return self._asdict() | {"payout_id": payout_id, "not_paid": [str(each) for each in self.not_paid]}
 
 
-class UnknownRow(Table, table="unknown_spends"):
-    """An unknown transaction. Units are the token's own; addresses are in the stored form."""
+class UnexplainedRow(Table, table="unknown_spends"):
+    """An unexplained departure. Units are the token's own; addresses are in the stored form."""
 
     id: UUID = BY_DATABASE
     network: str
@@ -136,8 +136,8 @@ def own(network: str, family: str, addresses: Collection[str]) -> dict[str, int 
     return found
 
 
-def unheard_of(network: str, txids: Collection[str]) -> set[str]:
-    """Return the transactions that no attempt has and that are not noted as unknown in a block either."""
+def without_row(network: str, txids: Collection[str]) -> set[str]:
+    """Return the transactions that no attempt has and that are not noted as unexplained in a block either."""
     if not txids:
         return set()
     found = column(
@@ -150,8 +150,8 @@ def unheard_of(network: str, txids: Collection[str]) -> set[str]:
     return set(found)
 
 
-def note(new: UnknownRow) -> bool:
-    """Record an unknown transaction and stop the signing; False if it was known.
+def note(new: UnexplainedRow) -> bool:
+    """Record an unexplained departure and stop the signing; False if it was known.
 
     Call inside the transaction that records its block.
     """
@@ -167,7 +167,7 @@ def note(new: UnknownRow) -> bool:
         (uuid7(), *values.values(), new.network, new.txid),
     )
     if noted:
-        signing.stop(new.network, reason="transactions left our addresses that no row knows", sender="")
+        signing.stop(new.network, reason="unexplained departures left our addresses", sender="")
     return noted
 
 
@@ -180,18 +180,20 @@ def take_out(network: str) -> int:
     )
 
 
-def open_ones(network: str, *, limit: int = SETTLED_PER_STEP) -> list[UnknownRow]:
+def open_ones(network: str, *, limit: int = SETTLED_PER_STEP) -> list[UnexplainedRow]:
     """Return the transactions that are not settled, in the order of the chain; those in no block come last."""
-    return UnknownRow.read("network = %s AND status = 'open' ORDER BY block_height, slot LIMIT %s", (network, limit))
+    return UnexplainedRow.read(
+        "network = %s AND status = 'open' ORDER BY block_height, slot LIMIT %s", (network, limit)
+    )
 
 
-def listing(network: str, *, limit: int) -> list[UnknownRow]:
-    """Return all unknown transactions ever noted, newest first."""
-    return UnknownRow.read("network = %s ORDER BY id DESC LIMIT %s", (network, limit))
+def listing(network: str, *, limit: int) -> list[UnexplainedRow]:
+    """Return all unexplained departures ever noted, newest first."""
+    return UnexplainedRow.read("network = %s ORDER BY id DESC LIMIT %s", (network, limit))
 
 
 def waiting() -> dict[str, int]:
-    """Return the number of transactions that are not settled, by network, with strangers'."""
+    """Return the number of unexplained departures by network, with those that are not read yet."""
     return dict(
         rows(
             "SELECT network, count(*) FROM (SELECT network FROM unknown_spends WHERE status = 'open'"
@@ -203,24 +205,24 @@ def waiting() -> dict[str, int]:
     )
 
 
-def find(network: str, txid: str) -> UnknownRow | None:
-    """Return an unknown transaction by its id."""
-    return UnknownRow.first("network = %s AND txid = %s", (network, txid))
+def find(network: str, txid: str) -> UnexplainedRow | None:
+    """Return an unexplained departure by its id."""
+    return UnexplainedRow.first("network = %s AND txid = %s", (network, txid))
 
 
-def lock(unknown_id: UUID) -> UnknownRow | None:
-    """Lock an unknown transaction until the caller's commit and return it; None if it is settled."""
-    if not is_true("SELECT 1 FROM unknown_spends WHERE id = %s AND status = 'open' FOR UPDATE", (unknown_id,)):
+def lock(departure_id: UUID) -> UnexplainedRow | None:
+    """Lock an unexplained departure until the caller's commit and return it; None if it is settled."""
+    if not is_true("SELECT 1 FROM unknown_spends WHERE id = %s AND status = 'open' FOR UPDATE", (departure_id,)):
         return None
-    return UnknownRow.first("id = %s", (unknown_id,))
+    return UnexplainedRow.first("id = %s", (departure_id,))
 
 
-def settle(unknown: UnknownRow, status: Status, *, spend_id: UUID | None, by: str, reason: str) -> None:
+def settle(departure: UnexplainedRow, status: Status, *, spend_id: UUID | None, by: str, reason: str) -> None:
     """Record the outcome of a locked transaction: its spend, who decided, and why."""
     execute(
         "UPDATE unknown_spends SET status = %s, spend_id = %s, settled_by = %s, reason = %s, settled_at = app_now()"
         " WHERE id = %s AND status = 'open'",
-        (status, spend_id, by, reason, unknown.id),
+        (status, spend_id, by, reason, departure.id),
     )
 
 
@@ -235,24 +237,24 @@ def note_not_paid(network: str, txid: str, payout_ids: Collection[UUID]) -> None
     execute("UPDATE unknown_spends SET outputs = %s WHERE id = %s", (outputs, found.id))
 
 
-def reclaim(unknown: UnknownRow, *, by: str, reason: str) -> None:
+def reclaim(departure: UnexplainedRow, *, by: str, reason: str) -> None:
     """Record that an operator found the orders of a transaction that was written off."""
     execute(
         "UPDATE unknown_spends SET status = 'order', settled_by = %s, reason = %s WHERE id = %s"
         " AND status = 'written_off'",
-        (by, reason, unknown.id),
+        (by, reason, departure.id),
     )
 
 
-def name_payout(unknown: UnknownRow, place: int, payout_id: UUID) -> UnknownRow:
+def name_payout(departure: UnexplainedRow, place: int, payout_id: UUID) -> UnexplainedRow:
     """Record the payout that an operator named for an output of a locked transaction; return the changed row."""
-    parts = list(unknown.parts)
+    parts = list(departure.parts)
     parts[place] = parts[place]._replace(payout_id=payout_id)
     outputs = Json([part.tells() for part in parts])
-    execute("UPDATE unknown_spends SET outputs = %s WHERE id = %s AND status = 'open'", (outputs, unknown.id))
-    found = UnknownRow.first("id = %s", (unknown.id,))
+    execute("UPDATE unknown_spends SET outputs = %s WHERE id = %s AND status = 'open'", (outputs, departure.id))
+    found = UnexplainedRow.first("id = %s", (departure.id,))
     if found is None:
-        raise LookupError(f"{unknown.txid} vanished while it was locked")
+        raise LookupError(f"{departure.txid} vanished while it was locked")
     return found
 
 
@@ -266,59 +268,59 @@ def named_payouts(network: str, *, but: UUID) -> set[UUID]:
     return {UUID(payout_id) for payout_id in found}
 
 
-def user_of_slot(spend: SpendRow) -> UnknownRow | None:
-    """Return the unknown transaction that used a spend's slot in a block; None if there is none."""
-    return UnknownRow.first(
+def user_of_slot(spend: SpendRow) -> UnexplainedRow | None:
+    """Return the unexplained departure that used a spend's slot in a block; None if there is none."""
+    return UnexplainedRow.first(
         "network = %s AND sender = %s AND slot = %s AND block_height IS NOT NULL LIMIT 1",
         (spend.network, spend.sender, spend.slot),
     )
 
 
-def may_be(unknown: UnknownRow, spend: SpendRow) -> bool:
+def may_be(departure: UnexplainedRow, spend: SpendRow) -> bool:
     """Return True if a transaction moves the same as a spend: the same amount and memo to each recipient."""
     asked = sorted((output.recipient, output.token_units, output.memo) for output in spend.outputs)
-    moved = sorted((part.recipient, part.units, part.memo) for part in unknown.parts)
-    return (asked, spend.contract) == (moved, unknown.contract)
+    moved = sorted((part.recipient, part.units, part.memo) for part in departure.parts)
+    return (asked, spend.contract) == (moved, departure.contract)
 
 
-def holders(unknown: UnknownRow) -> list[UUID]:
+def holders(departure: UnexplainedRow) -> list[UUID]:
     """Return our spends that share a transaction's claim and are not dead."""
-    if unknown.slot is None:
-        return held_coins.holders(unknown.network, unknown.outpoints)
+    if departure.slot is None:
+        return held_coins.holders(departure.network, departure.outpoints)
     return column(
         "SELECT id FROM spends WHERE network = %s AND sender = %s AND slot = %s AND state <> 'dead'",
-        (unknown.network, unknown.sender, unknown.slot),
+        (departure.network, departure.sender, departure.slot),
     )
 
 
-def hindered(unknown: UnknownRow, *, depth: int) -> list[UUID]:
+def hindered(departure: UnexplainedRow, *, depth: int) -> list[UUID]:
     """Return our spends that have to be dead before a transaction may have its claim.
 
     A spend that claims one of the coins only with a later attempt can do without it, and does not count once a block at
     this depth spends the coin.
     """
-    if unknown.slot is None:
-        return held_coins.needing(unknown.network, unknown.outpoints, depth=depth)
-    return holders(unknown)
+    if departure.slot is None:
+        return held_coins.needing(departure.network, departure.outpoints, depth=depth)
+    return holders(departure)
 
 
-def is_void(unknown: UnknownRow) -> bool:
+def is_void(departure: UnexplainedRow) -> bool:
     """Return True if, by our own scan, no block can ever include this transaction, which is in none now."""
-    if unknown.spends and held_coins.are_spent_otherwise(unknown.network, unknown.outpoints, unknown.txid):
+    if departure.spends and held_coins.are_spent_otherwise(departure.network, departure.outpoints, departure.txid):
         return True
-    if unknown.slot is not None:
-        return _is_slot_used_otherwise(unknown)
+    if departure.slot is not None:
+        return _is_slot_used_otherwise(departure)
     return is_true(
         "SELECT 1 FROM chain_cursors c JOIN unknown_spends u ON u.network = c.network"
         " WHERE u.id = %s AND (c.height > u.expires_height OR c.block_time > u.expires_at)",
-        (unknown.id,),
+        (departure.id,),
     )
 
 
-def _is_slot_used_otherwise(unknown: UnknownRow) -> bool:
+def _is_slot_used_otherwise(departure: UnexplainedRow) -> bool:
     return is_true(
         "SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot = %s AND mined_txid <> %s"
         " UNION ALL SELECT 1 FROM unknown_spends WHERE network = %s AND sender = %s AND slot = %s AND txid <> %s"
         "   AND block_height IS NOT NULL LIMIT 1",
-        (unknown.network, unknown.sender, unknown.slot, unknown.txid) * 2,
+        (departure.network, departure.sender, departure.slot, departure.txid) * 2,
     )
