@@ -121,9 +121,13 @@ class SpendWorld:
     def step(self, times: int = 1) -> None:
         """Run the signer's step, with all watched spends due."""
         for _ in range(times):
-            execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
             resume.resume_signing(self.network.code)
-            broadcast.broadcast(self.network.code)
+            self.sign()
+
+    def sign(self) -> None:
+        """Answer the signer's notification alone."""
+        execute("UPDATE spends SET check_at = app_now() WHERE check_at > app_now()")
+        broadcast.broadcast(self.network.code)
 
     def pass_time(self, seconds: int) -> None:
         execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
