@@ -72,7 +72,7 @@ def test_a_reason_that_the_signer_wrote_while_the_stop_ended_does_not_stay(world
     with transaction():
         signing.stop(code, reason="a test")
     waits = world.order()
-    # The signer's step alone, as its tick runs beside the other one.
+    # The signer's step alone, as its tick runs while the other one does not.
     world.sign()
     signing.note_caught_up(code)
     resume.resume_signing(code)
