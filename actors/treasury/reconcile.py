@@ -120,4 +120,4 @@ def _adopt(
     if surplus <= 0:
         return False
     log.warning("reconciliation.surplus_found", network=network.code, detail=found.detail)
-    return reconciliation.adopt(network.code, found.currency, surplus, books.cursor, origin="balance")
+    return reconciliation.adopt(network.code, found.currency, surplus, books, origin="balance")

@@ -94,16 +94,16 @@ def adopt(
     """
     with database() as settings:
         ctx = process.configure(settings)
-        hot, cursor = compared_now(ctx, network, currency)
+        hot, books = compared_now(ctx, network, currency)
         surplus = hot.chain_units - hot.expected_units
         if surplus <= 0:
             raise CommandError(f"the hot wallet of {network} holds no {currency} beyond the books")
         amount = amount_of(ctx.catalogue, currency, surplus)
         if not yes:
             typer.confirm(f"Book {amount} {currency} on {network} as the gateway's own?", abort=True, err=True)
-        if not reconciliation.adopt(network, currency, surplus, cursor, origin="adopted"):
-            raise CommandError("the chain has moved on; try again")
-    document = {"network": network, "currency": currency, "amount": amount, "height": cursor.height}
+        if not reconciliation.adopt(network, currency, surplus, books, origin="adopted"):
+            raise CommandError("the chain or the books have moved on; try again")
+    document = {"network": network, "currency": currency, "amount": amount, "height": books.cursor.height}
     show(document, [f"{amount} {currency} on {network} is booked once it is deep enough"], as_json=as_json)
 
 

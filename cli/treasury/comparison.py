@@ -9,7 +9,6 @@ from chains import registry
 from cli.output import CommandError
 from cli.session import failures_named
 from core.catalogue.catalogue import Network
-from models.deposits.cursors import Cursor
 from models.treasury import reconciliation, snapshots
 from models.treasury.reconciliation import Books, Finding
 from models.treasury.snapshots import Balances
@@ -18,8 +17,8 @@ from models.treasury.snapshots import Balances
 SCAN_WAIT_S: Final = 60
 
 
-def compared_now(ctx: Context, network: str, currency: str) -> tuple[Finding, Cursor]:
-    """Compare the hot wallet's balance of a coin with the books; return result and block. Raises CommandError."""
+def compared_now(ctx: Context, network: str, currency: str) -> tuple[Finding, Books]:
+    """Compare the hot wallet's balance of a coin with the books; return result and books. Raises CommandError."""
     known = ctx.catalogue.networks.get(network)
     books = None if known is None else reconciliation.read_books(network)
     if known is None or books is None or network not in ctx.available:
@@ -29,7 +28,7 @@ def compared_now(ctx: Context, network: str, currency: str) -> tuple[Finding, Cu
     hot = next((f for f in findings or () if f.place == "hot" and f.currency == currency), None)
     if hot is None:
         raise CommandError(f"{currency} of {network}'s hot wallet cannot be compared now")
-    return hot, books.cursor
+    return hot, books
 
 
 def _compared(ctx: Context, network: Network, books: Books) -> tuple[list[Finding] | None, Books]:

@@ -7,7 +7,7 @@ A spend counts at the height where the chain included it, whatever its row's sta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final, Literal
 from uuid import UUID
@@ -99,6 +99,23 @@ def read_books(network: str, *, at: Cursor | None = None) -> Books | None:
         )
 
 
+def _is_unchanged(network: str, books: Books, currency: str) -> bool:
+    """Return True if the figures that explain the hot wallet's balance of a coin are as they were read.
+
+    Open spends may have got their blocks since: the comparison asked the chain for these.
+    """
+    height, kept = books.cursor.height, (books.topup_units, books.doubted_units, books.written_off_units)
+    now = (_topups(network, height), _topups(network, height, is_doubted=True), _written_off(network))
+    if [each.get(currency, 0) for each in now] != [each.get(currency, 0) for each in kept]:
+        return False
+    flows = _flows(network, books.hot, height, without=[spend.id for spend in books.open])
+    return _flows_in(currency, flows) == _flows_in(currency, books.flows)
+
+
+def _flows_in(currency: str, flows: Iterable[Flow]) -> frozenset[Flow]:
+    return frozenset(flow for flow in flows if flow.currency == currency)
+
+
 def _written_off(network: str) -> dict[str, int]:
     """Return the losses written off without a transaction, by coin, in the ledger's units."""
     found = rows(
@@ -142,16 +159,19 @@ _MISPLACED = (
 )
 
 
-def _flows(network: str, hot: str, height: int) -> list[Flow]:
+def _flows(network: str, hot: str, height: int, *, without: Collection[UUID] = ()) -> list[Flow]:
     # All movements, less those of the few spends whose block the scan has replaced: the sum itself needs no spends.
     return rows_as(
         Flow,
         "SELECT currency, decimals, sum(units) AS units FROM (SELECT currency, decimals, units FROM spend_movements"
         "   WHERE network = %s AND address = %s AND height <= %s"
         "   UNION ALL SELECT m.currency, m.decimals, -m.units FROM spends s JOIN spend_movements m ON m.spend_id = s.id"
-        f"   WHERE s.network = %s AND s.settled_at IS NULL AND {_MISPLACED} AND m.address = %s AND m.height <= %s) m"
+        f"   WHERE s.network = %s AND s.settled_at IS NULL AND {_MISPLACED} AND m.address = %s AND m.height <= %s"
+        "   AND s.id <> ALL(%s::uuid[])"
+        "   UNION ALL SELECT m.currency, m.decimals, -m.units FROM spend_movements m WHERE m.spend_id = ANY(%s::uuid[])"
+        "   AND m.network = %s AND m.address = %s AND m.height <= %s) m"
         " GROUP BY currency, decimals HAVING sum(units) <> 0",
-        (network, hot, height) * 2,
+        (*(network, hot, height) * 2, list(without), list(without), network, hot, height),
     )
 
 
@@ -222,13 +242,18 @@ def was_compared(network: str, currency: str) -> bool:
     )
 
 
-def adopt(network: str, currency: str, units: int, cursor: Cursor, *, origin: Literal["balance", "adopted"]) -> bool:
-    """Record a surplus of the hot wallet as a top-up; False if the scanned chain no longer has the block.
+def adopt(network: str, currency: str, units: int, books: Books, *, origin: Literal["balance", "adopted"]) -> bool:
+    """Record a surplus of the hot wallet over its books as a top-up; it is booked like any top-up, at the same depth.
 
-    It is booked like any top-up, at the same depth.
+    False if the scanned chain no longer has the books' block, or if the books have changed since they were read: the
+    same money may be in them by now, as another top-up or as a spend. Then it has to be compared again.
     """
+    cursor = books.cursor
     with transaction():
+        # Locks the cursor: adoptions, and the scan's top-ups, take turns.
         if not cursors.is_scanned(network, height=cursor.height, block_hash=cursor.hash):
+            return False
+        if topups.is_adopted_after(network, currency, cursor.height) or not _is_unchanged(network, books, currency):
             return False
         return topups.record(
             Topup(

@@ -80,6 +80,15 @@ def _covers(new: Topup) -> bool:
     return bool(later)
 
 
+def is_adopted_after(network: str, currency: str, height: int) -> bool:
+    """Return True if a surplus of the hot wallet was adopted at a later block."""
+    return is_true(
+        "SELECT 1 FROM treasury_topups WHERE network = %s AND currency = %s AND origin IN ('balance', 'adopted')"
+        " AND status <> 'reversed' AND block_height > %s",
+        (network, currency, height),
+    )
+
+
 def book_matured(network: Network, *, limit: int, after_rereading: bool = False) -> int:
     """Book the top-ups that are at the maturity depth and that the chain calls final; return how many.
 

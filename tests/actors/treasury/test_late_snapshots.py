@@ -244,8 +244,8 @@ def test_an_operators_comparison_waits_for_the_scan(newest: NewestOnly, monkeypa
     world = newest.world
     height = ahead(world)
     monkeypatch.setattr(cli_comparison, "sleep", lambda _s: world.advance())
-    found, cursor = compared_now(context.context(), "ethereum", "USDT")
-    assert (found.detail, cursor.height) == ("", height)
+    found, books = compared_now(context.context(), "ethereum", "USDT")
+    assert (found.detail, books.cursor.height) == ("", height)
 
     ahead(world)
     monkeypatch.setattr(cli_comparison, "sleep", lambda _s: None)

@@ -137,9 +137,7 @@ def test_a_surplus_of_tokens_freezes_until_it_is_adopted(world: TreasuryWorld) -
     kept = next(found for found in reconciliation.listing("ethereum") if found.currency == "USDT")
     books = reconciliation.read_books("ethereum")
     assert books is not None
-    assert reconciliation.adopt(
-        "ethereum", "USDT", kept.chain_units - kept.expected_units, books.cursor, origin="adopted"
-    )
+    assert reconciliation.adopt("ethereum", "USDT", kept.chain_units - kept.expected_units, books, origin="adopted")
     world.advance()
     world.assert_agreed()
     assert len(world.frozen()) == 1

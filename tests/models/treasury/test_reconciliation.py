@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from models.db.base import execute
 from models.treasury import own_addresses as treasury
 from models.treasury import reconciliation
@@ -115,12 +117,59 @@ def test_misses_count_at_rising_heights_and_end_with_a_match(database: str) -> N
     assert not reconciliation.was_compared("ethereum", "USDT")
 
 
+def adopted(read: reconciliation.Books, currency: str = "ETH") -> bool:
+    return reconciliation.adopt("ethereum", currency, 5, read, origin="adopted")
+
+
 def test_a_surplus_in_a_replaced_block_is_not_adopted(chain: Chain) -> None:
     pin_hot()
     chain.mine()
-    cursor = books().cursor
+    gone = books()
     chain.fork(1)
-    assert not reconciliation.adopt("ethereum", "ETH", 5, cursor, origin="adopted")
-    assert reconciliation.adopt("ethereum", "ETH", 5, books().cursor, origin="adopted")
-    assert not reconciliation.adopt("ethereum", "ETH", 5, books().cursor, origin="adopted")
+    assert not adopted(gone)
+    assert adopted(books())
     assert topup_rows() == [(5, "pending", "adopted")]
+
+
+@pytest.mark.parametrize("is_older_first", [True, False])
+def test_a_surplus_is_adopted_once_by_two_that_compared_at_different_blocks(
+    chain: Chain, *, is_older_first: bool
+) -> None:
+    pin_hot()
+    first = books()
+    chain.mine()
+    second = books()
+    one, other = (first, second) if is_older_first else (second, first)
+    assert (adopted(one), adopted(other)) == (True, False)
+    assert topup_rows() == [(5, "pending", "adopted")]
+
+
+def test_a_surplus_is_compared_again_once_its_books_have_changed(chain: Chain) -> None:
+    pin_hot()
+    here = (chain.height, chain._hash())
+    read = books()
+    topup(chain, 3)
+    assert not adopted(read)
+    read = books()
+    # A transaction that no row named is a spend by now.
+    spend(recipient=STRANGER, token_units=3, mined=here)
+    assert not adopted(read)
+    assert adopted(read, "USDT")
+    assert adopted(books())
+
+
+def test_a_spend_whose_block_is_noted_meanwhile_changes_no_surplus(chain: Chain) -> None:
+    pin_hot()
+    here = (chain.height, chain._hash())
+    opened = [spend(recipient=STRANGER, token_units=3), spend(recipient=STRANGER, token_units=4, mined=(here[0], "0x"))]
+    read = books()
+    assert sorted(each.id for each in read.open) == sorted(opened)
+    for spend_id, units in zip(opened, (3, 4), strict=True):
+        execute("UPDATE spends SET (mined_height, mined_hash) = (%s, %s) WHERE id = %s", (*here, spend_id))
+        execute(
+            "INSERT INTO spend_movements (spend_id, network, address, currency, decimals, units, height)"
+            " VALUES (%s, 'ethereum', %s, 'ETH', 18, %s, %s) ON CONFLICT DO NOTHING",
+            (spend_id, HOT, -units, here[0]),
+        )
+    assert books().flows
+    assert adopted(read)
