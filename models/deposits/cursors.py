@@ -34,6 +34,9 @@ UNSEEN: Final = (
 # Limits how often a look and a reached head are recorded: each is a commit, and a starting signer waits for the head.
 LOOK_EVERY_S: Final = 10
 HEAD_EVERY_S: Final = 1
+# The moment that the scan of a cursor c has passed. A miner may date a block two hours ahead: payments that were made
+# after it was read can still come with the next one.
+PASSED: Final = "LEAST(c.block_time, c.moved_at)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,13 @@ def position(network: str, *, pace_blocks: int) -> Position | None:
     height, block_hash, block_time, split_height, now, pace_height, pace_time = found
     pace = None if pace_height is None else Pace(pace_height, pace_time, now)
     return Position(Cursor(height, block_hash, block_time), split_height, pace)
+
+
+def has_passed(network: str, moment: datetime) -> bool:
+    """Return True if a network's scan has passed a moment, and the clock has reached it."""
+    return is_true(
+        f"SELECT {PASSED} > %s AND app_now() >= %s FROM chain_cursors c WHERE c.network = %s", (moment, moment, network)
+    )
 
 
 def begun(networks: Collection[str]) -> set[str]:

@@ -20,7 +20,7 @@ from models.db.base import app_now, column, execute, in_transaction, one, rows, 
 from models.db.clock import FUTURE_MAX_S
 from models.db.locks import LockSeed
 from models.db.table import BY_DATABASE, Big, Table, Units, derived
-from models.deposits import sightings
+from models.deposits import cursors, sightings
 
 _LIVE: Final = "(i.status IN ('select', 'check') OR (i.status = 'wrong_amount' AND NOT i.is_final))"
 
@@ -349,10 +349,10 @@ def as_calls(news: Sequence[Creation]) -> str:
 
 # Each network by itself: if a scan is halted, the invoices that wait for it do not delay others.
 _DUE: Final = (
-    "SELECT due.id FROM (SELECT network, block_time FROM chain_cursors"
+    f"SELECT due.id FROM (SELECT c.network, {cursors.PASSED} AS passed FROM chain_cursors c"
     "  UNION ALL SELECT '', app_now() + interval '1 microsecond') c"
     " CROSS JOIN LATERAL (SELECT i.id, i.expires_at FROM invoices i WHERE i.status IN ('select', 'check')"
-    "  AND COALESCE(i.network, '') = c.network AND i.expires_at < c.block_time AND i.expires_at <= app_now()"
+    "  AND COALESCE(i.network, '') = c.network AND i.expires_at < c.passed AND i.expires_at <= app_now()"
     "  AND {further} ORDER BY i.expires_at LIMIT %s {then}) due ORDER BY due.expires_at LIMIT %s"
 )
 _NOTHING_AWAITED: Final = (

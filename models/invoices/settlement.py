@@ -16,8 +16,8 @@ from core.addresses.addresses import AddressError, display, parse
 from core.catalogue.catalogue import Catalogue, Network
 from core.invoices import states
 from core.invoices.states import InvoiceStatus
-from models.db.base import app_now, execute, is_true, repeat_on_deadlock, transaction
-from models.deposits import crediting, sightings
+from models.db.base import app_now, execute, repeat_on_deadlock, transaction
+from models.deposits import crediting, cursors, sightings
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.invoices import events, quoting, receipts, tallies, views
@@ -253,8 +253,7 @@ def _quote_held(quotes: Sequence[QuoteRow], ends: Sequence[int], in_time: Sequen
 def _expiry_passed(invoice: InvoiceRow) -> bool:
     if invoice.network is None:
         return app_now() >= invoice.expires_at
-    sql = "SELECT block_time > %s FROM chain_cursors WHERE network = %s"
-    return is_true(sql, (invoice.expires_at, invoice.network))
+    return cursors.has_passed(invoice.network, invoice.expires_at)
 
 
 def _judged(standing: _Standing) -> InvoiceStatus:

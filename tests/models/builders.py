@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from datetime import datetime, timedelta
 from itertools import count
+from math import ceil
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from models.invariants import money_in as invariants
 from models.invariants import scope
 from models.invoices.rows import InvoiceRow
 from models.outcomes import reversals
+from models.rates import rates
 from models.spends import freshness
 from models.wallets.rows import WalletRow
 from tests.peers.databases.worker_database import WorkerDatabase
@@ -31,6 +33,7 @@ from tests.peers.databases.worker_database import WorkerDatabase
 CATALOGUE: Final = load_catalogue("development")
 USDT: Final = 10**18
 STANDARD: Final = StandardTerms(fee_ppm=15_000, fee_fixed_usd_cents=30, price_max_usd=10_000_000)
+SECOND: Final = timedelta(seconds=1)
 SENDER: Final = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
 # Objects that are young now count as young until the tests end.
 _YOUNG: Final = scope.young_since()
@@ -157,8 +160,13 @@ class Chain:
         self.mine(self.network.maturity - 1)
 
     def pass_by(self, moment: datetime) -> None:
-        """Scan a block that is younger than a moment."""
-        self.mine(at=max(self.time, moment + timedelta(seconds=1)))
+        """Let the clock pass a moment as `sluice clock advance` does, and scan a block that is younger."""
+        wait_s = ceil((moment + SECOND - app_now()).total_seconds())
+        if wait_s > 0:
+            with transaction():
+                rates.carry_over(wait_s)
+                execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (wait_s,))
+        self.mine(at=max(self.time, moment + SECOND))
 
     def reorg(self, depth: int) -> None:
         """Replace the last blocks: move the cursor back and reverse their deposits, as the scan does."""

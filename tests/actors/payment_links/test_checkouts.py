@@ -284,7 +284,7 @@ def test_a_payment_that_gave_way_ends_like_any_unpaid_one(shop: UUID, database: 
     assert rows("SELECT status, count(*) FROM invoices GROUP BY status") == [("check", 4)], (
         "the scan has not passed its end"
     )
-    execute("UPDATE chain_cursors SET block_time = app_now() + interval '1 second'")
+    execute("UPDATE chain_cursors SET (block_time, moved_at) = (app_now() + interval '1 second', app_now())")
     assert end_unpaid(CATALOGUE, limit=10) == 1
     assert column("SELECT status FROM invoices ORDER BY created_at, id") == ["expired", "check", "check", "check"]
 

@@ -457,6 +457,23 @@ def test_a_short_payment_becomes_wrong_amount_at_the_expiry_and_waits(shop: UUID
     assert (suspense(shop), held(shop)) == (9 * USDT, {})
 
 
+def test_a_block_dated_ahead_does_not_end_a_part_before_its_expiry(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    paid(chain, mine, 9 * USDT)
+    chain.mine(at=mine.expires_at + timedelta(hours=1))
+    assert settled(mine).status == "check"
+    # The rest may have been sent in time and be in the next block.
+    execute("UPDATE app_clock SET ahead = %s - app_now() + interval '1 second'", (mine.expires_at,))
+    assert settled(mine).status == "check"
+    chain.mine(at=mine.expires_at)
+    assert settled(mine).status == "check"
+
+    chain.mine(2)
+
+    assert settled(mine).status == "wrong_amount"
+    assert events(mine) == ["invoice.wrong_amount"]
+
+
 def test_a_deposit_in_time_keeps_check_until_it_confirms(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.mine(at=mine.expires_at - timedelta(seconds=1))
@@ -671,6 +688,7 @@ def test_a_returning_transaction_to_another_address_belongs_to_that_owner(shop: 
     chain.mine(1, chain.transfer(mine, PRICE, txid="0xswap"), at=theirs.expires_at)
     settled(mine)
     chain.reorg(1)
+    execute("UPDATE app_clock SET ahead = '302 seconds'")
     chain.mine(1, chain.transfer(theirs, PRICE, txid="0xswap"), at=theirs.expires_at + timedelta(seconds=1))
     chain.confirm()
 
