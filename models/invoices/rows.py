@@ -392,6 +392,11 @@ def lock_overdue(limit: int) -> list[InvoiceRow]:
 
 # Up to this, a transaction that began earlier may read what a later one has just written.
 _FUTURE: Final = f"(SELECT app_now() + interval '{FUTURE_MAX_S} seconds')"
+# A quote q that begins later than now, and is not the first of its invoice.
+_AHEAD: Final = (
+    f"q.invoice_id = {{of}} AND q.valid_from > {_FUTURE}"
+    " AND EXISTS (SELECT 1 FROM quotes e WHERE e.invoice_id = q.invoice_id AND e.generation < q.generation)"
+)
 # An expiry and an invoice: where a walk of open invoices has come to.
 Place = tuple[datetime, UUID]
 
@@ -409,20 +414,18 @@ def take_back_future(invoice_ids: Collection[UUID]) -> int:
     """Take back quotes of these invoices that begin later than now, unless payments hold the last; return how many.
 
     The clock was ahead when they were written: the page would show the last of them until the expiry, and a payment
-    would be judged by the first.
+    would be judged by the first. The first quote of an invoice remains: no earlier one was shown.
     """
     ahead = column(
         "SELECT i.id FROM invoices i WHERE i.id = ANY(%s::uuid[]) AND i.status = 'check'"
         " AND i.rate_expires_at <= i.expires_at"
-        f" AND (i.quoted_until > {_FUTURE} OR EXISTS (SELECT 1 FROM quotes q WHERE q.invoice_id = i.id"
-        f"  AND q.valid_from > {_FUTURE}))"
-        f" AND EXISTS (SELECT 1 FROM quotes q WHERE q.invoice_id = i.id AND q.valid_from <= {_FUTURE})"
+        f" AND (i.quoted_until > {_FUTURE} OR EXISTS (SELECT 1 FROM quotes q WHERE {_AHEAD.format(of='i.id')}))"
         f" AND {sightings.HELD_UNITS} * {HOLDING_PART} < i.payer_units ORDER BY i.id FOR UPDATE OF i",
         (list(invoice_ids),),
     )
     if not ahead:
         return 0
-    execute(f"DELETE FROM quotes WHERE invoice_id = ANY(%s::uuid[]) AND valid_from > {_FUTURE}", (ahead,))
+    execute(f"DELETE FROM quotes q WHERE {_AHEAD.format(of='ANY(%s::uuid[])')}", (ahead,))
     return execute(
         "UPDATE invoices i SET generation = q.generation, payer_units = q.payer_units,"
         " fee_fixed_units = q.fee_fixed_units, rate_expires_at = q.rate_expires_at, extended_generation = NULL,"

@@ -406,6 +406,20 @@ def test_quotes_written_by_a_clock_ahead_are_withdrawn(
     del chain
 
 
+def test_the_first_quote_remains_of_an_invoice_made_while_the_clock_was_ahead(shop: UUID, chain: Chain) -> None:
+    pass_time(3_600)
+    mine = invoice(shop)
+    before = figures(seen(mine))
+    keep_rates(USD=1, USDT=2)
+    leap(1_200, [mine], is_settled=True)
+    assert len(quotes(mine)) == 2
+    pass_time(-3_600)
+
+    assert (quoting.take_back_future(limit=9), quoting.take_back_future(limit=9)) == (1, 0)
+    assert (figures(seen(mine)), quotes(mine)) == (before, [(1, PRICE)])
+    del chain
+
+
 def test_a_held_quote_is_not_withdrawn(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
