@@ -26,6 +26,12 @@ ASKED_MAX: Final = 5
 ASKED_S: Final = 3_600
 
 
+def wait_turn(invoice: InvoiceRow) -> None:
+    """Wait for the turn to write the receipt of a locked invoice, if it can get one; before any balance is locked."""
+    if invoice.payer_email and invoice.receipt_at is None and invoice.status not in states.DECIDED_STATUSES:
+        emails.wait_turn(invoice.merchant_id)
+
+
 def write_once(catalogue: Catalogue, paid: InvoiceRow) -> None:
     """Write the receipt of a payment that was just decided; nothing where one was written before, whenever that was.
 

@@ -120,6 +120,7 @@ def settle_locked(catalogue: Catalogue, invoice_id: UUID) -> None:
     """Settle one invoice inside the caller's transaction, by one page; actors.invoices.ticks settles the others."""
     invoice = invoices.lock(invoice_id)
     if invoice is not None:
+        receipts.wait_turn(invoice)
         (invoice,) = quoting.write(catalogue, [invoice])
         confirmed = _confirm_some(catalogue, invoice)
         _judge(catalogue, invoice, has_grown=confirmed.has_grown)
@@ -145,6 +146,7 @@ def _settle_page(catalogue: Catalogue, invoice_id: UUID, *, is_due: bool) -> boo
         invoice = invoices.lock_open(invoice_id) if is_due else invoices.lock(invoice_id)
         if invoice is None:
             return True
+        receipts.wait_turn(invoice)
         (invoice,) = quoting.write(catalogue, [invoice])
         confirmed = _confirm_some(catalogue, invoice)
         if confirmed.is_more:

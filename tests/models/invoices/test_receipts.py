@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 from uuid import UUID
 
@@ -13,14 +14,16 @@ from structlog.testing import capture_logs
 from core.errors import EmailTooMany, TooManyRequestsError
 from core.net.letters import Body
 from core.settings.settings import load_settings
+from models.db import base
 from models.db.base import execute, rows, transaction
 from models.invoices import receipts, resolution, settlement
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
+from models.ledger.ledger import MATURING, Account, lock_balances
 from models.merchants import emails
 from models.merchants.emails import EmailRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
-from tests.models.db.collisions import at_once
+from tests.models.db.collisions import at_once, wait_until_somebody_waits
 from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
 
 ANN: Final = "ann@mail.example"
@@ -58,6 +61,29 @@ def ask(of: InvoiceRow, recipient: str = ANN) -> None:
         assert post is not None
         assert locked is not None
         receipts.write_asked(CATALOGUE, locked, post, recipient)
+
+
+def test_a_receipt_waits_for_its_turn_before_any_balance_is_locked(shop: UUID, chain: Chain) -> None:
+    """A cheque takes its turn, then its merchant's balance: the other way round each would wait for the other."""
+    paid(chain, invoice(shop, payer_email=ANN), PRICE)
+    mine = invoice(shop, payer_email=ANN)
+    chain.pay_and_confirm(mine, PRICE)
+
+    def settle() -> None:
+        try:
+            settlement.settle(CATALOGUE, mine.id)
+        finally:
+            base.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction():
+            emails.wait_turn(shop)
+            done = pool.submit(settle)
+            wait_until_somebody_waits(limit_s=10)
+            execute("SET LOCAL lock_timeout = '100ms'")
+            assert lock_balances(Account(shop, MATURING, "USDT")) > [0]
+        done.result()
+    assert written() == [("receipt", ANN)] * 2
 
 
 def test_a_receipt_is_written_in_the_commit_that_pays_the_invoice(shop: UUID, chain: Chain, rung: list[str]) -> None:
