@@ -1,22 +1,16 @@
 """Speaks to Redis: a raw connection for each exchange under way, several commands in one write.
 
 Used by actors.queue.broker and its consumer.
-The connection used last is used next. So a process holds as many as it has exchanges under way at once, and closes
-those that a crowd left behind once they are unused for IDLE_MAX_S.
-
 redis-py's clients retry, and give up reading after five seconds: a retried pipeline enqueues twice, a short timeout
 breaks every blocking wait. So connections are driven by hand here: nothing is repeated, and each wait names its end.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import math
-import os
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
@@ -27,6 +21,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
+from core.net.unused import Unused
+
 Command = tuple[str | bytes | int | float, ...]
 
 CONNECT_TIMEOUT_S: Final = 2.0
@@ -34,9 +30,6 @@ CONNECT_TIMEOUT_S: Final = 2.0
 REPLY_TIMEOUT_S: Final = 5.0
 # A connection unused for this long may have been closed at the other end; looking costs a system call.
 IDLE_CHECK_S: Final = 0.5
-# After this long without use a connection is closed, unless it is the last one.
-IDLE_MAX_S: Final = 20.0
-IDLE_LOOK_S: Final = 5.0
 # How often the offset to Redis's clock is measured again.
 CLOCK_SAMPLE_S: Final = 5.0
 
@@ -51,18 +44,17 @@ class LinkDownError(ConnectionClosed):
 
 
 class _Session:
-    """A connection, with its last use and the time that its socket waits."""
+    """A connection, with the time that its socket waits."""
 
-    __slots__ = ("connection", "timeout_s", "used_at")
+    __slots__ = ("connection", "timeout_s")
 
     # redis-py's connections are not typed.
     def __init__(self, connection: Any) -> None:
         self.connection = connection
-        self.used_at = time.monotonic()
         self.timeout_s = 0.0
 
-    def is_open(self) -> bool:
-        if time.monotonic() - self.used_at < IDLE_CHECK_S:
+    def is_open(self, used_at: float) -> bool:
+        if time.monotonic() - used_at < IDLE_CHECK_S:
             return True
         try:
             return not self.connection.can_read(timeout=0)
@@ -74,6 +66,9 @@ class _Session:
         if timeout_s != self.timeout_s:
             self.connection.update_current_socket_timeout(timeout_s)
             self.timeout_s = timeout_s
+
+    def close(self) -> None:
+        self.connection.disconnect()
 
 
 class RedisLink:
@@ -96,10 +91,7 @@ class RedisLink:
         }
         self._make_connection: Callable[[], Any] = functools.partial(pool.connection_class, **parameters)
         self._reply_timeout_s = reply_timeout_s
-        # Unused connections, the one used last at the right end. Each operation on it is atomic.
-        self._unused: deque[_Session] = deque()
-        self._process_id = os.getpid()
-        self._look_at = 0.0
+        self._unused = Unused[_Session](is_open=_Session.is_open, close=_Session.close)
         self._scripts: dict[str, bytes] = {}
         self._sample_at = 0.0
         self._clock_offset_s: float | None = None
@@ -131,52 +123,29 @@ class RedisLink:
         try:
             answers = self._exchange(session, commands, wait_s)
         except (RedisError, OSError) as error:
-            session.connection.disconnect()
+            session.close()
             # The cause has probably ended the other connections too.
             self.close()
             raise _down(error) from error
         except BaseException:
             # Interrupted between write and read: the next command must not read these answers as its own.
-            session.connection.disconnect()
+            session.close()
             raise
-        self._give_back(session)
+        self._unused.give_back(session)
         return answers
 
     def close(self) -> None:
         """Close the connections that no thread is using now."""
-        with contextlib.suppress(IndexError):
-            while True:
-                self._unused.pop().connection.disconnect()
+        self._unused.close_all()
 
     def _take(self) -> _Session:
         """Return the connection used last, or a new one."""
-        if self._process_id != os.getpid():
-            # A forked child must not speak on its parent's.
-            self._unused, self._process_id = deque(), os.getpid()
-        while True:
-            try:
-                session = self._unused.pop()
-            except IndexError:
-                break
-            if session.is_open():
-                return session
-            session.connection.disconnect()
+        session = self._unused.take()
+        if session is not None:
+            return session
         connection = self._make_connection()
         connection.connect()
         return _Session(connection)
-
-    def _give_back(self, session: _Session) -> None:
-        session.used_at = now = time.monotonic()
-        self._unused.append(session)
-        if now >= self._look_at:
-            self._look_at = now + IDLE_LOOK_S
-            self._close_idle(now - IDLE_MAX_S)
-
-    def _close_idle(self, used_before: float) -> None:
-        with contextlib.suppress(IndexError):
-            while (session := self._unused.popleft()).used_at < used_before:
-                session.connection.disconnect()
-            self._unused.appendleft(session)
 
     def _exchange(self, session: _Session, commands: Sequence[Command], wait_s: float) -> list[Any]:
         connection = session.connection

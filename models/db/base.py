@@ -6,7 +6,6 @@ A thread keeps its connection from the first statement until release(), at the e
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import select
 import threading
@@ -22,8 +21,8 @@ import psycopg2.extensions
 import psycopg2.extras
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
+from core.net.unused import Unused
 from models.db import bells, silence
-from models.db.unused import Unused
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,7 +54,6 @@ class _Database(peewee.PostgresqlDatabase):
     # Of the calling thread.
     _state: Any
     _connect: Callable[[], silence.WatchedConnection]
-    _close: Callable[[silence.WatchedConnection], None]
 
     def connect(self, reuse_if_open: bool = False) -> bool:  # noqa: FBT001, FBT002 - peewee's
         """Open this thread's connection. Peewee itself opens one at a time, under a lock."""
@@ -82,13 +80,13 @@ class _Database(peewee.PostgresqlDatabase):
         connection, is_usable = state.conn, _is_at_rest(state.conn)
         if is_usable:
             state.reset()
-            _unused.give_back(connection, close=self._close)
+            _unused.give_back(connection)
         else:
             self.close()
 
     def close_unused(self) -> None:
         """Close the connections that no thread uses."""
-        _unused.close_all(close=self._close)
+        _unused.close_all()
 
 
 def _is_at_rest(connection: silence.WatchedConnection) -> bool:
@@ -102,8 +100,10 @@ def _is_readable(descriptor: int) -> bool:
 
 
 # An idle connection receives nothing: if it is readable, the server has ended it, or sent a harmless notice.
-_unused: Final = Unused(is_open=lambda connection: not (connection.closed or _is_readable(connection.fileno())))
-os.register_at_fork(after_in_child=_unused.forget)
+_unused: Final = Unused[silence.WatchedConnection](
+    is_open=lambda connection, _used_at: not (connection.closed or _is_readable(connection.fileno())),
+    close=silence.WatchedConnection.close,
+)
 _own = _Database(None, autoconnect=True)
 db: peewee.PostgresqlDatabase = _own
 

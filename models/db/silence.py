@@ -3,7 +3,8 @@
 Used by models.db.base.
 Neither its timeouts nor TCP's end such a wait: statement_timeout is frozen with the server, while its kernel goes on
 acknowledging what we send. So each connection records when its statement began, and one thread of the process shuts
-down connections whose answer is long overdue; the waiting thread then gets a lost connection.
+down connections whose answer is long overdue; the waiting thread then gets a lost connection. It also closes the idle
+connections that a burst left behind, Redis's among them, since it wakes every few seconds anyway.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import Any, Final
 
 import psycopg2
 import psycopg2.extensions
+
+from core.net import unused
 
 # Added to the server's statement timeout. COMMIT, which no timeout of the server limits, has only this.
 GRACE_S: Final = 4.0
@@ -127,6 +130,8 @@ class _Watch:
                 if connection.is_silent(now) and connection.cut():
                     answering.note_silence()
             del held
+            with contextlib.suppress(OSError, psycopg2.Error):
+                unused.close_idle()
 
 
 class Answering:

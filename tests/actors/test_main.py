@@ -93,7 +93,7 @@ def test_a_worker_with_waiting_callers_reads_ahead(
 
 
 def test_an_idle_worker_has_no_connection_to_postgresql(environment: dict[str, str]) -> None:
-    assert told(environment, "webhooks", "(base.db.is_closed(), len(base._unused._held))") == "(True, 0)"
+    assert told(environment, "webhooks", "(base.db.is_closed(), len(base._unused))") == "(True, 0)"
 
 
 def test_garbage_collections_of_a_worker_skip_loaded_modules(environment: dict[str, str]) -> None:

@@ -15,6 +15,7 @@ import redis
 from actors.queue import link as redis_link
 from actors.queue.link import LinkDownError, RedisLink
 from cli.embedded.servers.valkey import Valkey
+from core.net import unused
 from tests.actors.queue.workers import eventually
 from tests.peers.smtp_server import certify
 
@@ -191,10 +192,22 @@ def test_unused_connections_of_a_crowd_are_closed_and_the_used_one_is_kept(
     mine = client_id(link)
     assert open_named(redis_url, "tested") == 3
 
-    monkeypatch.setattr(redis_link, "IDLE_MAX_S", 0.0)
-    link._look_at = 0.0
+    monkeypatch.setattr(unused, "IDLE_MAX_S", 0.0)
+    link._unused._look_at = 0.0
 
     assert client_id(link) == mine
+    eventually(lambda: open_named(redis_url, "tested") == 1)
+
+
+def test_connections_that_a_crowd_left_are_closed_without_a_later_use(
+    link: RedisLink, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the thread that looks after the connections to PostgreSQL."""
+    crowd(link, redis_url, threads=3)
+    monkeypatch.setattr(unused, "IDLE_MAX_S", 0.0)
+
+    unused.close_idle()
+
     eventually(lambda: open_named(redis_url, "tested") == 1)
 
 
@@ -215,7 +228,7 @@ def test_any_number_of_connections_may_be_made_in_succession(link: RedisLink) ->
 def test_a_forked_child_opens_its_own_connection(link: RedisLink) -> None:
     mine = client_id(link)
 
-    link._process_id = 1
+    link._unused.forget()
 
     assert client_id(link) != mine
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cli.embedded.servers.postgres import Postgres
+from core.net import unused
 from models.db import base, silence
 from models.db.base import StoreUnavailableError, execute, long_statements, one, transaction
 from tests.models.db.collisions import at_once
@@ -176,3 +178,23 @@ def test_a_socket_with_the_number_of_a_closed_one_is_left_open() -> None:
 
     assert connection.cut() is False
     assert one("SELECT 1") == (1,)
+
+
+def test_connections_that_a_burst_left_behind_are_closed_without_a_later_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = threading.Barrier(3)
+
+    def speak(_: int) -> None:
+        one("SELECT 1")
+        together.wait(SOON_S)
+        base.release()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(speak, range(3)))
+    assert len(base._unused) == 3
+
+    monkeypatch.setattr(unused, "IDLE_MAX_S", 0.0)
+
+    until = time.monotonic() + SOON_S
+    while len(base._unused) > 1:
+        assert time.monotonic() < until, "they stay open"
+        time.sleep(0.05)
