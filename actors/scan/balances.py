@@ -8,7 +8,7 @@ unexplained becomes a deposit of its own.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final, cast
 
 import structlog
@@ -27,6 +27,8 @@ from models.db.base import transaction
 from models.deposits import balances as probes
 from models.deposits import cursors
 from models.deposits import rows as deposits
+from models.deposits import witnesses as quorum
+from models.deposits.balances import TakenBack
 from models.deposits.cursors import Cursor
 from models.deposits.rows import Owner
 from models.treasury import own_addresses as treasury
@@ -37,6 +39,8 @@ INVOICES_PER_STEP: Final = 50
 WALLETS_PER_STEP: Final = 5
 # A step passes over this many addresses at which providers failed; after more failures the providers count as down.
 FAILURES_PER_STEP: Final = 3
+# After a reorg a transaction may take this long to be in a block again.
+RETURN_S: Final = 7_200
 # A block of this age that no provider can trace counts as one that shows no transfers.
 TRACE_PATIENCE_S: Final = 600
 
@@ -50,8 +54,9 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
     cursor = cursors.read(network.code)
     if pair is None or cursor is None:
         return
+    further = RETURN_S * 1000 // network.block_time_ms
     due = [
-        *probes.due_again(network.code, scanned=cursor.height, limit=INVOICES_PER_STEP),
+        *probes.due_again(network.code, scanned=cursor.height, further=further, limit=INVOICES_PER_STEP),
         *probes.due_invoices(network.code, family=network.family, currency=pair.currency, limit=INVOICES_PER_STEP),
         *probes.due_wallets(network.code, limit=WALLETS_PER_STEP),
     ]
@@ -158,14 +163,15 @@ class _Probe:
         if not isinstance(scan, BlockScan) or scan.block.hash != block.hash:
             return
         observers.note_late(Reading(ctx=self._ctx, network=self._network, chain=self._chain, scan=scan, ours=ours))
+        # Returning coin is the deposit that it was: its shares and refunds are not paid again. First of all a transfer
+        # takes over the deposit of its sum. Before the other transfers come sums that were paid out.
+        scale = self._ctx.catalogue.scale(self._pair.currency)
         traced = self._traced(block)
-        back = self._taken_back()
-        if back:
-            # Returning coin is the deposit that it was: its shares and refunds are not paid again.
-            sums = {transfer.units for transfer in back}
-            self._take(block, [transfer for transfer in traced if transfer.units in sums])
-            self._take(block, self._taken_back())
+        sums = {self._pair.from_ledger(each.units, scale) for each in self._taken_back()}
+        self._take(block, [transfer for transfer in traced if transfer.units in sums])
+        self._take_again(block, self._taken_back(only_paid_out=True))
         self._take(block, traced)
+        self._take_again(block, self._taken_back())
         rest = self._surplus(block.height, block.hash)
         if rest > 0:
             log.warning("deposit.without_transaction", network=self._network.code, height=block.height, units=rest)
@@ -183,27 +189,18 @@ class _Probe:
             log.warning("probe.not_traced", network=self._network.code, height=block.height, problem=str(error))
             return ()
 
-    def _take(self, block: Block, transfers: Collection[Transfer]) -> None:
+    def _take(self, block: Block, transfers: Iterable[Transfer]) -> None:
         """Record traced transfers up to the balance's surplus: a trace alone is no proof."""
         for transfer in transfers:
-            known = self._deposited(block.height)
-            if transfer.units > self._surplus(block.height, block.hash):
-                continue
-            with transaction():
-                if not cursors.is_scanned(self._network.code, height=block.height, block_hash=block.hash):
-                    return
-                if self._deposited(block.height) != known:
-                    # The scan or its second reading has recorded some of it meanwhile; the next step compares again.
-                    return
-                found = found_in(self._ctx, self._network, block, transfer, self._owner)
-                probes.name_again(found)
-                take(self._ctx, self._chain, found)
+            self._record(block, block, transfer)
 
-    def _taken_back(self) -> list[Transfer]:
-        """Return the address's hidden deposits that a reorg or rewind took back, under their own names."""
+    def _take_again(self, block: Block, returned: Iterable[TakenBack]) -> None:
+        """Record taken-back deposits up to the balance's surplus under their own names, in their own blocks if kept."""
         scale = self._ctx.catalogue.scale(self._pair.currency)
-        return [
-            Transfer(
+        for each in returned:
+            own = self._chain.block(each.block_height)
+            is_kept = isinstance(own, Block) and own.hash == each.block_hash and own.height <= block.height
+            transfer = Transfer(
                 txid=each.txid,
                 ordinal=each.ordinal,
                 currency=self._pair.currency,
@@ -212,8 +209,34 @@ class _Probe:
                 recipient=self._address,
                 depth_min=each.depth_min,
             )
-            for each in probes.taken_back(self._network.code, self._address, self._pair.currency, self._owner.id)
-        ]
+            self._record(block, cast("Block", own) if is_kept else block, transfer, is_known=is_kept)
+
+    def _record(self, block: Block, within: Block, transfer: Transfer, *, is_known: bool = False) -> None:
+        """Record a transfer in a block, if the surplus after another covers it and the chain still has both.
+
+        is_known: an earlier life of its deposit was in that block.
+        """
+        known = self._deposited(block.height)
+        if transfer.units > self._surplus(block.height, block.hash):
+            return
+        with transaction():
+            if not all(
+                cursors.is_scanned(self._network.code, height=each.height, block_hash=each.hash)
+                for each in (block, within)
+            ):
+                return
+            if self._deposited(block.height) != known:
+                # The scan or its second reading has recorded some of it meanwhile; the next step compares again.
+                return
+            found = found_in(self._ctx, self._network, within, transfer, self._owner)
+            probes.name_again(found)
+            if take(self._ctx, self._chain, found) and is_known:
+                quorum.carry_over(found)
+
+    def _taken_back(self, *, only_paid_out: bool = False) -> list[TakenBack]:
+        """Return the address's hidden deposits that a reorg or rewind took back."""
+        found = probes.taken_back(self._network.code, self._address, self._pair.currency, self._owner.id)
+        return [each for each in found if each.is_paid_out or not only_paid_out]
 
     def _unnamed(self, block: Block, units: int) -> Transfer:
         return Transfer(

@@ -41,10 +41,11 @@ def due_invoices(network: str, *, family: str, currency: str, limit: int) -> lis
     )
 
 
-def due_again(network: str, *, scanned: int, limit: int) -> list[str]:
-    """Return addresses with coin that was taken back, until their balance is explained up to its block again.
+def due_again(network: str, *, scanned: int, further: int, limit: int) -> list[str]:
+    """Return addresses with coin that was taken back, until their balance is explained some blocks beyond it.
 
-    No transaction shows it, and its invoice may have ended long ago. scanned: the cursor's height.
+    No transaction shows it, its invoice may have ended long ago, and after a reorg it often returns in a later block.
+    scanned: the cursor's height. further: the number of blocks beyond the one that had it.
     """
     return column(
         "SELECT p.address FROM (SELECT g.address, max(g.block_height) AS block_height FROM deposits g"
@@ -52,8 +53,8 @@ def due_again(network: str, *, scanned: int, limit: int) -> list[str]:
         f"   AND (g.ordinal LIKE '{TRACE}%%' OR g.ordinal LIKE '{PROBE}%%')"
         "   GROUP BY g.address) p"
         " LEFT JOIN balance_probes b ON b.network = %s AND b.address = p.address"
-        " WHERE COALESCE(b.height, -1) < LEAST(p.block_height, %s) ORDER BY b.probed_at NULLS FIRST LIMIT %s",
-        (network, network, scanned, limit),
+        " WHERE COALESCE(b.height, -1) < LEAST(p.block_height + %s, %s) ORDER BY b.probed_at NULLS FIRST LIMIT %s",
+        (network, network, further, scanned, limit),
     )
 
 
@@ -135,7 +136,10 @@ def covers(found: Deposit) -> bool:
 
 
 class TakenBack(NamedTuple):
-    """A deposit without a transaction in view that a reorg or rewind took back; units are the ledger's."""
+    """A deposit without a transaction in view that a reorg or rewind took back; units are the ledger's.
+
+    is_paid_out: part of it went to recipients of shares, or all of it to a refund.
+    """
 
     id: UUID
     txid: str
@@ -143,18 +147,24 @@ class TakenBack(NamedTuple):
     sender: str
     units: int
     depth_min: int
+    block_height: int
+    block_hash: str
+    is_paid_out: bool
 
 
 def taken_back(network: str, address: str, currency: str, owner_id: UUID) -> list[TakenBack]:
     """Return an owner's deposits at an address that were taken back and only a trace or the balance shows.
 
-    Oldest first. Shares and refunds may have been paid out of them, so coin that comes back is theirs.
+    Oldest first. Coin that comes back belongs to those that were paid out.
     """
     return rows_as(
         TakenBack,
-        "SELECT id, txid, ordinal, sender, amount_units AS units, depth_min FROM deposits WHERE network = %s"
-        " AND address = %s AND currency = %s AND owner_id = %s AND status = 'reversed'"
-        f" AND (ordinal LIKE '{TRACE}%%' OR ordinal LIKE '{PROBE}%%') ORDER BY detected_at, id",
+        "SELECT d.id, d.txid, d.ordinal, d.sender, d.amount_units AS units, d.depth_min, d.block_height, d.block_hash,"
+        " d.refund_id IS NOT NULL"
+        "   OR EXISTS (SELECT 1 FROM split_shares s WHERE s.deposit_id = d.id AND s.released_units > 0) AS is_paid_out"
+        " FROM deposits d WHERE d.network = %s AND d.address = %s AND d.currency = %s AND d.owner_id = %s"
+        f" AND d.status = 'reversed' AND (d.ordinal LIKE '{TRACE}%%' OR d.ordinal LIKE '{PROBE}%%')"
+        " ORDER BY d.detected_at, d.id",
         (network, address, currency, owner_id),
     )
 

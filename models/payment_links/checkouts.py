@@ -105,7 +105,8 @@ def make_room(link_id: UUID, *, source: str, unpaid_max: int) -> UUID | None:
         # A statement of its own sees what came before the row was locked.
         ended: UUID | None = value(
             "UPDATE invoices i SET expires_at = app_now(), updated_at = date_trunc('milliseconds', app_now())"
-            f" WHERE i.id = ANY(%s::uuid[]) AND {_MAY_GIVE_WAY} RETURNING i.id",
+            f" WHERE i.id = ANY(%s::uuid[]) AND {_MAY_GIVE_WAY}"
+            " AND i.status IN ('select', 'check') AND i.expires_at > app_now() RETURNING i.id",
             (found,),
         )
     return ended

@@ -26,6 +26,7 @@ from core.payment_links.schemas import CheckOut
 from models.db.base import close, column, execute, rows, transaction, value
 from models.invoices.endings import end_unpaid
 from models.payment_links import rows as payment_links
+from models.payment_links.checkouts import make_room
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError
 from tests.actors.asking import ask
@@ -276,6 +277,21 @@ def test_money_that_arrives_while_room_is_made_keeps_its_payment(
     assert is_full(one, "new")
     assert open_ones(one) == [0, 1, 2]
     execute("UPDATE invoices SET detected_units = 0")
+
+
+@pytest.mark.parametrize("end", ["status = 'expired', is_final = true", "expires_at = created_at"])
+def test_payment_that_ends_while_room_is_made_keeps_its_expiry(
+    shop: UUID, database: str, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    one = crowd(shop, database, "a", "a", "a")
+
+    def ended(sql: str, asked: dict[str, Any]) -> list[UUID]:
+        found: list[UUID] = column(sql, asked)
+        execute(f"UPDATE invoices SET {end} WHERE id = ANY(%s::uuid[])", (found,))
+        return found
+
+    monkeypatch.setattr("models.payment_links.checkouts.column", ended)
+    assert make_room(one, source="new", unpaid_max=3) is None
 
 
 def test_a_payment_that_gave_way_ends_like_any_unpaid_one(shop: UUID, database: str) -> None:

@@ -17,6 +17,7 @@ from chains.net.budget import BudgetSpentError
 from chains.registry import reader
 from models.db.base import execute, one, rows
 from models.deposits import balances as probes
+from models.deposits.balances import TakenBack
 from models.invoices import rows as invoices
 from tests.actors.scan.world import ETHER, FORWARDER, World
 from tests.models.builders import CATALOGUE
@@ -364,7 +365,10 @@ def test_coin_reversed_by_a_rewind_is_found_in_its_block_again(world: World, hou
     assert invoices.reread(mine).status == "paid"
 
 
-def test_an_address_is_not_probed_again_once_its_reversed_coin_is_explained(world: World) -> None:
+def test_an_address_is_not_probed_again_once_its_reversed_coin_is_explained(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actor, "RETURN_S", 0)
     mine, _ = passed_on(world)
     world.catch_up()
     world.probe()
@@ -433,7 +437,15 @@ def test_a_plain_transfer_hidden_before_a_rewind_is_the_same_deposit(world: Worl
     assert world.deposits("id", "txid", "ordinal") == [(first[0], txid, "native")]
 
 
-def test_a_sum_that_returns_in_parts_is_the_same_deposit(world: World) -> None:
+def paid_out(read: Callable[..., list[TakenBack]]) -> Callable[..., list[TakenBack]]:
+    """Read deposits as if shares of them had been released."""
+    return lambda *key: [each._replace(is_paid_out=True) for each in read(*key)]
+
+
+def test_a_paid_out_sum_that_returns_in_parts_is_the_same_deposit(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probes, "taken_back", paid_out(probes.taken_back))
     before = world.cursor()[0]
     mute(world)
     mine = world.coin_invoice(2 * ETHER)
@@ -471,6 +483,54 @@ def test_coin_beyond_the_reversed_sum_is_new(world: World) -> None:
     units = {row[0]: row[1] for row in world.deposits("id", "amount_units", "status") if row[2] != "reversed"}
     assert units.pop(first[0]) == ETHER
     assert list(units.values()) == [2 * ETHER]
+
+
+def test_coin_that_returns_in_a_later_block_long_after_its_invoice_ended_is_credited_again(world: World) -> None:
+    mute(world)
+    mine, height = passed_on(world)
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    world.poll()
+    assert world.deposits("status") == [("credited",)]
+    execute("UPDATE invoices SET expires_at = app_now() - interval '1 day' WHERE id = %s", (mine,))
+    world.reorg(world.node.height() - height + 1)
+    world.mine()
+    world.catch_up()
+    world.probe()
+    assert world.deposits("status") == [("reversed",)]
+
+    world.node.ask("eth_sendTransaction", _forward(invoices.reread(mine).address.lower()))
+    world.mine()
+    world.catch_up()
+    for _ in range(3):
+        world.probe()
+        world.advance(world.network.confirmations)
+    # Its invoice took it in time before; the returned coin came after its end.
+    assert world.deposits("status", "round") == [("confirmed", 1)]
+
+
+@pytest.mark.parametrize("is_paid_out", [False, True])
+def test_another_payment_takes_no_name_of_one_that_left_the_chain_unless_that_was_paid_out(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, is_paid_out: bool
+) -> None:
+    mine = world.coin_invoice(2 * ETHER)
+    lost = world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    world.catch_up()
+    world.probe()
+    world.reorg(world.node.height() - height + 1)
+    world.advance(2)
+    assert world.deposits("status", "txid") == [("reversed", lost)]
+    if is_paid_out:
+        monkeypatch.setattr(probes, "taken_back", paid_out(probes.taken_back))
+
+    paid = world.node.ask("eth_sendTransaction", _forward(mine.address.lower()) | {"value": hex(2 * ETHER)})
+    world.mine()
+    world.catch_up()
+    world.probe()
+    live = {row[1:] for row in world.deposits("status", "txid", "amount_units") if row[0] != "reversed"}
+    assert live == ({(lost, ETHER), ("", ETHER)} if is_paid_out else {(paid, 2 * ETHER)})
 
 
 def test_a_probe_under_way_during_a_rewind_explains_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -534,3 +594,56 @@ def test_a_step_out_of_time_does_not_mean_that_traces_fail(world: World, monkeyp
     assert world.deposits() == []
     world.probe()
     assert world.deposits("ordinal") == [("trace:0",)]
+
+
+KEPT_STATES = 4  # of geth: 128
+
+
+def forget_old_states(world: World) -> None:
+    """Let all providers lack balances and traces of all but the newest blocks, as full nodes do."""
+
+    def forgetful(truth: str, params: list[Any]) -> object:
+        block = world.node.ask("eth_getBlockByHash", params[1]["blockHash"], False)
+        is_kept = int(block["number"], 16) > world.node.height() - KEPT_STATES
+        return truth if is_kept else Refusal(-32000, "missing trie node")
+
+    for provider in world.providers:
+        provider.lies["eth_getBalance"] = forgetful
+        for method in ("trace_block", "debug_traceBlockByNumber"):
+            provider.lies[method] = Refusal(-32000, "required historical state unavailable")
+
+
+def witness(world: World) -> None:
+    execute("UPDATE deposit_quorums SET next_attempt_at = app_now()")
+    world.witness()
+
+
+@pytest.mark.parametrize("was_agreed", [True, False])
+def test_coin_of_a_known_block_needs_no_more_witnesses_than_before(
+    start: Callable[..., World], *, was_agreed: bool
+) -> None:
+    """After a rewind beyond the states that nodes keep, none could agree again."""
+    world = start(2, QUORUM_USD="1")
+    before = world.cursor()[0]
+    world.coin_invoice()
+    _, height = passed_on(world)
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    if was_agreed:
+        witness(world)
+        world.poll()
+    status = "credited" if was_agreed else "pending"
+    assert world.deposits("status") == [(status,)]
+    world.advance(12)
+
+    forget_old_states(world)
+    rewind(world, before)
+    assert world.deposits("status") == [("reversed",)]
+    for _ in range(3):
+        world.catch_up()
+        world.probe()
+        world.confirm()
+        witness(world)
+        world.poll()
+    assert world.deposits("status", "ordinal", "block_height") == [(status, "trace:0", height)]
