@@ -18,9 +18,14 @@ from tests.actors.queue.workers import declare_call, effects, make_broker, take_
 PAUSES = frozenset(os.environ["PAUSE_AT"].split(","))
 
 
+def say(line: str) -> None:
+    """Write a line at once: print writes the line's end by itself, behind another thread's line."""
+    os.write(sys.stdout.fileno(), f"{line}\n".encode())
+
+
 def pause(place: str) -> None:
     if place in PAUSES:
-        print(place, flush=True)  # noqa: T201
+        say(place)
         sys.stdin.readline()
 
 
@@ -57,7 +62,7 @@ def main() -> None:
     broker.settle = paused_settle  # type: ignore[method-assign]
     declare_call(broker, work, together=work_together)
     with working(broker, threads=2):
-        print("ready", flush=True)  # noqa: T201
+        say("ready")
         threading.Event().wait()
 
 
