@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from actors.queue import watermark
 from core.catalogue.catalogue import Catalogue, load_catalogue
 from core.payouts.deny_list import DenyList, DenyListError
 from core.settings.settings import Settings, SettingsError
@@ -45,8 +45,11 @@ class _Holder:
     context: Context | None = None
 
 
-def configure(settings: Settings) -> Context:
-    """Build the process's context; called once, before any actor runs. Raises SettingsError."""
+def configure(settings: Settings, *, is_current: Callable[[], bool] = lambda: True) -> Context:
+    """Build the process's context; called once, before any actor runs. Raises SettingsError.
+
+    No address is handed out while `is_current` returns False: the database may have gone back.
+    """
     try:
         deny_list = DenyList(settings.deny_list)
     except DenyListError as error:
@@ -60,9 +63,7 @@ def configure(settings: Settings) -> Context:
         market=MarketBoard(),
         terms=TermsCache(settings.standard_terms),
         links=LinksCache(),
-        addresses=AddressStash(
-            settings.address_public_key, environment=settings.environment, is_current=watermark.is_current
-        ),
+        addresses=AddressStash(settings.address_public_key, environment=settings.environment, is_current=is_current),
         spare=AddressReserve(settings.pool_low // 2, fresh_s=SPARE_FRESH_S),
         deny_list=deny_list,
     )

@@ -16,10 +16,12 @@ from actors import context
 from actors.queue.broker import SluiceBroker, make_broker
 from actors.queue.registry import AWAITED_QUEUES, modules_for, served_queues
 from actors.queue.working import threads_of, work
+from actors.signer import rollback
+from actors.signer.rollback import Watermark
 from core.logs import log
 from core.settings.settings import load_settings
 from models.db import base, scales
-from models.db.ahead import ahead
+from models.db.prefetch import ahead
 
 SIGNER_QUEUE: Final = "signer"
 
@@ -36,10 +38,11 @@ def boot(queues: frozenset[str]) -> SluiceBroker:
         ahead.allow()
     else:
         base.connect(settings.database_url, application_name=f"sluice-{name}")
-    made = context.configure(settings)
+    made = context.configure(settings, is_current=rollback.is_current)
     scales.keep(made.catalogue.ledger_scales())
     made.addresses.fill_ahead()
     broker = make_broker(settings, client_name=f"sluice-{name}")
+    rollback.use(Watermark(broker.link, broker.namespace, settings.secret_keys))
     for module in modules_for(queues):
         importlib.import_module(module)
     broker.serve(queues)

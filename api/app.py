@@ -36,7 +36,7 @@ from api.pages.pages import ClaimPage, PaymentPage, static_files
 from api.routes import ENDPOINTS
 from core.catalogue.catalogue import Catalogue, load_catalogue
 from core.errors import RequestNotFound
-from core.net.encoding import Packed, pack
+from core.http.encoding import Packed, pack
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
 from models.merchants import rows as merchants

@@ -14,7 +14,7 @@ from typing import Final
 from core.catalogue.catalogue import Catalogue
 from core.rates.pricing import Market, Method
 from models.addresses import reservations
-from models.db.ahead import ahead
+from models.db.prefetch import ahead
 from models.deposits import scans
 from models.payouts import freezes
 from models.rates.rates import load_market

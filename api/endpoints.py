@@ -37,10 +37,10 @@ from core.errors import (
     RequestNotFound,
     RequestTooLarge,
 )
-from core.net.allowlist import Address
-from core.net.answers import Answer
-from core.net.encoding import Packed
-from core.net.requests import Request
+from core.http.allowlist import Address
+from core.http.answers import Answer
+from core.http.encoding import Packed
+from core.http.requests import Request
 from models.merchants.rows import KeyKind
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from actors.queue.shares import Shares
 from api.availability import Availability
 from api.limits.limits import Limiter
 from core.catalogue.catalogue import Catalogue
-from core.net.encoding import Packed
+from core.http.encoding import Packed
 from core.settings.settings import Settings
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from api import events
 from api.endpoints import ANY_KEY, JSON, Endpoint
 from api.http.dispatch import IDEMPOTENCY_KEY_CHARS_MAX
 from core.errors import DomainError
-from core.net.requests import SCHEMA_REFERENCE, Request, optional_fields
+from core.http.requests import SCHEMA_REFERENCE, Request, optional_fields
 
 Json = dict[str, Any]
 

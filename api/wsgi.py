@@ -6,7 +6,7 @@ from api.app import create_app
 from core.logs import log
 from core.settings.settings import load_settings
 from models.db import base
-from models.db.ahead import ahead
+from models.db.prefetch import ahead
 
 _settings = load_settings(role="web")
 log.configure(_settings, process="web")

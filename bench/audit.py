@@ -15,8 +15,7 @@ from typing import Final
 from bench.measuring.own_database import own_database
 from models.db import base
 from models.db.migrate import migrate
-from models.invariants import checkpoint
-from models.invariants import money_in as invariants
+from models.invariants import checkpoint, deposits
 
 ROWS: Final = 10_000_000
 ROWS_QUICK: Final = 200_000
@@ -128,7 +127,7 @@ def timed(what: str, step: Callable[[], object]) -> float:
 
 def sound(*, is_full: bool) -> None:
     """Audit, and fail on a violation."""
-    found = invariants.audit(is_full=is_full, within_s=600)
+    found = deposits.audit(is_full=is_full, within_s=600)
     if found:
         raise SystemExit(f"not sound: {found}")
 

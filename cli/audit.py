@@ -12,8 +12,8 @@ from cli.output import JsonFlag, show
 from cli.session import database
 from cli.treasury.commands import comparison, comparison_line
 from core.catalogue.catalogue import load_catalogue
-from models.invariants import money_in as invariants
-from models.invariants.money_in import Violation
+from models.invariants import deposits
+from models.invariants.deposits import Violation
 from models.treasury import reconciliation
 from models.treasury.reconciliation import MISSES_MAX
 
@@ -30,7 +30,7 @@ def audit(
 ) -> None:
     """Check every invariant of the stored data in one snapshot, and show the last comparisons with the chain."""
     with database() as settings:
-        violations = invariants.audit(is_full=full, within_s=ADVANCE_S)
+        violations = deposits.audit(is_full=full, within_s=ADVANCE_S)
         catalogue = load_catalogue(settings.environment)
         compared = [comparison(catalogue, kept) for kept in reconciliation.listing()]
     wrong = [each for each in compared if each["misses"] >= MISSES_MAX and each["place"] != "cold"]
@@ -45,7 +45,7 @@ def audit(
     ]
     document = {
         "ok": is_ok,
-        "checked": list(invariants.named(is_full=full)),
+        "checked": list(deposits.named(is_full=full)),
         "violations": found,
         "reconciliations": compared,
     }
@@ -55,7 +55,7 @@ def audit(
 
 def _lines(violations: list[Violation], *, is_full: bool) -> Iterator[str]:
     if not violations:
-        yield f"{len(invariants.named(is_full=is_full))} invariants hold"
+        yield f"{len(deposits.named(is_full=is_full))} invariants hold"
     for violation in violations:
         yield f"BROKEN {violation.name}: {violation.meaning}"
         yield from (f"    {'  '.join(map(str, row))}" for row in violation.rows)

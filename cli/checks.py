@@ -28,7 +28,7 @@ from models.db import grants, migrate, rights
 from models.db.base import app_now, rows, value
 from models.payouts import freezes
 from models.rates.rates import load_market
-from models.spends import freshness, signing
+from models.spends import freshness, permission
 from models.spends import reads as spend_reads
 
 POSTGRESQL_MIN: Final = 140_000
@@ -105,7 +105,7 @@ def check_tables(settings: Settings) -> Iterator[Finding]:
     if unclear:
         text = f"{unclear} moved something else than they were to move (sluice payouts unsettled)"
         yield Finding("payouts to settle", Verdict.FAIL, text)
-    for stopped in signing.listing():
+    for stopped in permission.listing():
         hint = f"sluice treasury recover {stopped.network}"
         yield Finding("signing", Verdict.FAIL, f"{stopped.network}: {stopped.reason} ({hint})")
     for wait in freshness.waits(settings.rpc_urls):

@@ -9,8 +9,8 @@ import typer
 from cli.output import JsonFlag, show
 from cli.session import database
 from core.catalogue.catalogue import load_catalogue
+from core.http.requests import Email
 from core.money import CENT_DIGITS, PPM, PPM_DIGITS, format_coin, parse_units
-from core.net.requests import Email
 from core.secrets.secretbox import SecretBox
 from models.db.base import transaction
 from models.merchants import allowlists, notices, term_changes

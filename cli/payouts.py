@@ -11,7 +11,7 @@ from uuid import UUID
 import structlog
 import typer
 
-from actors import context as process
+from actors import context
 from actors.context import Context
 from actors.recovery import resume
 from chains.net.budget import budget
@@ -24,9 +24,8 @@ from core.payouts.states import UNSIGNED_PAYOUTS
 from core.settings.settings import Settings
 from models.db.base import transaction
 from models.merchants import rows as merchants
-from models.outcomes import decisions as payout_decisions
-from models.outcomes import settlements as payout_settlements
-from models.outcomes.settlements import SettleError, Unclear
+from models.outcomes import decisions, manual
+from models.outcomes.manual import SettleError, Unclear
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.freezes import Freeze, Scope
@@ -122,11 +121,11 @@ def cancel(
         catalogue = load_catalogue(settings.environment)
         try:
             with transaction():
-                payout_decisions.cancel(catalogue, found, by=OPERATOR)
+                decisions.cancel(catalogue, found, by=OPERATOR)
         except PayoutNotPending:
             raise CommandError(f"{_status(payout_id)}: only what nothing is signed for is cancelled") from None
         except PayoutFrozen:
-            _cancel_stopped(process.configure(settings), found)
+            _cancel_stopped(context.configure(settings), found)
     log.warning("payout.cancelled_by_operator", payout=str(payout_id), merchant=str(found.merchant_id))
     document = {"payout": str(payout_id), "merchant": str(found.merchant_id), "status": "cancelled"}
     show(document, [f"payout {payout_id} of merchant {found.merchant_id}: cancelled"], as_json=as_json)
@@ -166,7 +165,7 @@ def _cancel_stopped(ctx: Context, found: PayoutRow) -> None:
     if found.network in ctx.available and _is_awaited(ctx, ctx.catalogue.networks[found.network]):
         raise CommandError("a transaction that no row knows waits for a block and may pay this; try again later")
     with transaction():
-        kept = payout_decisions.cancel_stopped(ctx.catalogue, found, by=OPERATOR)
+        kept = decisions.cancel_stopped(ctx.catalogue, found, by=OPERATOR)
     if kept:
         raise CommandError(kept)
 
@@ -194,7 +193,7 @@ def unsettled(*, as_json: JsonFlag = False) -> None:
     """List the payouts that moved another amount than was asked: each waits for `settle`."""
     with database() as settings:
         catalogue = load_catalogue(settings.environment)
-        found = payout_settlements.listing(catalogue)
+        found = manual.listing(catalogue)
     lines = [_unclear_line(catalogue, each) for each in found] or ["no payout waits to be settled"]
     show({"items": [_unclear_document(catalogue, each) for each in found]}, lines, as_json=as_json)
 
@@ -216,7 +215,7 @@ def settle(
         _check_reason(reason)
     with database() as settings:
         catalogue = load_catalogue(settings.environment)
-        found = payout_settlements.listing(catalogue, payout)
+        found = manual.listing(catalogue, payout)
         if not found:
             raise CommandError("no such payout waits to be settled; see sluice payouts unsettled")
         if not yes:
@@ -224,7 +223,7 @@ def settle(
         word: Literal["paid", "failed"] = "paid" if outcome is Outcome.PAID else "failed"
         try:
             with transaction():
-                after = payout_settlements.settle(catalogue, found[0], word, settled_by=OPERATOR, reason=reason)
+                after = manual.settle(catalogue, found[0], word, settled_by=OPERATOR, reason=reason)
         except SettleError as error:
             raise CommandError(str(error)) from None
     lost = _amount(catalogue, after.currency, int(after.lost_units))

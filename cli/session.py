@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from actors import context as process
+from actors import context
 from actors.context import Context
-from actors.queue import watermark
 from actors.queue.broker import make_broker
 from chains.base import ProviderError
 from chains.family import Reader
@@ -15,7 +14,7 @@ from core.catalogue.catalogue import Network
 from core.logs import log
 from core.settings.rules import Role
 from core.settings.settings import Settings, load_settings
-from models.db import base, bells
+from models.db import after_commit, base
 from models.merchants import emails
 
 
@@ -45,7 +44,7 @@ def open_network(code: str) -> Iterator[tuple[Context, Network, Reader]]:
     Raises CommandError if the settings have no providers for the network, and if the providers fail.
     """
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         network = ctx.catalogue.networks.get(code)
         if network is None or code not in settings.rpc_urls:
             raise CommandError(f"{code} has no providers here")
@@ -70,6 +69,5 @@ def bell(settings: Settings) -> Iterator[Callable[..., object]]:
         yield broker.ring
     finally:
         # A later notification of models would open the link again.
-        bells.use(None)
-        watermark.use(None)
+        after_commit.use(None)
         broker.link.close()

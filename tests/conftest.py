@@ -77,8 +77,8 @@ def _logs_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the notifications of actors, "actor:argument"; they reach no actor unless a test sends them."""
     bells: list[str] = []
-    monkeypatch.setattr("models.db.bells._Process.quiet_until", 0.0)
-    monkeypatch.setattr("models.db.bells._Process.send", lambda *bell: bells.append(":".join(bell)))
+    monkeypatch.setattr("models.db.after_commit._Process.quiet_until", 0.0)
+    monkeypatch.setattr("models.db.after_commit._Process.send", lambda *bell: bells.append(":".join(bell)))
     return bells
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -96,7 +97,7 @@ def closes_circle(edge: tuple[str, str], graph: grimp.ImportGraph) -> bool:
     ("edge", "closes"),
     [
         (("models.payouts.views", "models.payouts.rules"), True),  # of modules
-        (("core.net.render", "core.catalogue.catalogue"), True),  # of folders
+        (("core.catalogue.families", "core.texts.qr"), True),  # of folders
         (("api.app", "core.ids"), False),
         (("api.app", "uuid"), False),
     ],
@@ -118,14 +119,71 @@ def names(folder: Path) -> list[str]:
 
     Migrations are left out: there are more every week, and none is ever taken away.
     """
-    found = (entry.name for entry in folder.iterdir())
     left_out = (".", "__pycache__", "__init__.py")
-    return sorted(name for name in found if not name.startswith(left_out) and not name.endswith(".sql"))
+    return sorted(
+        entry.name
+        for entry in folder.iterdir()
+        if not entry.name.startswith(left_out) and entry.suffix != ".sql" and not is_left_over(entry)
+    )
+
+
+def is_left_over(entry: Path) -> bool:
+    """Return whether Git has removed all files of a folder, so that only Python's caches remain."""
+    return entry.is_dir() and not any(file.is_file() and file.suffix != ".pyc" for file in entry.rglob("*"))
 
 
 @pytest.mark.parametrize("floor", FLOORS)
 def test_every_folder_is_a_package(floor: str) -> None:
     assert [str(folder) for folder in folders(floor) if not (folder / "__init__.py").exists()] == []
+
+
+@pytest.mark.parametrize("top", [*FLOORS, "bench", "tests"])
+def test_no_alias_hides_the_name_of_a_module(top: str) -> None:
+    files = sorted((ROOT / top).rglob("*.py"))
+    hidden = {str(file.relative_to(ROOT)): aliases(file.read_text(encoding="utf-8")) for file in files}
+
+    assert files
+    assert {file: found for file, found in hidden.items() if found} == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "hidden"),
+    [
+        ("from models.payouts import rows as payouts", []),
+        ("from models.batches import rows as batch", []),
+        ("from models.payouts import queue as payout_queue", []),
+        ("from models.payouts import queue as payouts", ["models.payouts.queue as payouts"]),
+        ("from models.payouts import rows as invoices", ["models.payouts.rows as invoices"]),
+        ("from actors.signer import limits as signer_policy", ["actors.signer.limits as signer_policy"]),
+        ("from models.payouts.rows import PayoutRow as Row", []),
+        ("import models.payouts.queue as due", ["models.payouts.queue as due"]),
+    ],
+)
+def test_an_alias_that_hides_a_name_is_found(line: str, hidden: list[str]) -> None:
+    assert aliases(line) == hidden
+
+
+def aliases(source: str) -> list[str]:
+    """Return the modules of ours that are imported by another name than their own.
+
+    `rows` may have its folder's name, and any module its folder's before its own: two that are read side by side.
+    """
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    prefixes = {id(node): f"{node.module}." if isinstance(node, ast.ImportFrom) else "" for node in nodes}
+    renamed = [(prefixes[id(node)] + name.name, name.asname) for node in nodes for name in node.names if name.asname]
+    return [f"{module} as {alias}" for module, alias in renamed if is_ours(module) and not says(alias, module)]
+
+
+def is_ours(module: str) -> bool:
+    path = ROOT / module.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").exists()
+
+
+def says(alias: str, module: str) -> bool:
+    """Return whether an alias is the module's name, its folder's for `rows`, or both, the folder's in either number."""
+    *_, folder, name = ["", *module.split(".")]
+    nouns = {folder, folder.removesuffix("s"), folder.removesuffix("es"), folder.removesuffix("ies") + "y"}
+    return alias in {name, *(f"{noun}_{name}" for noun in nouns), *(nouns if name == "rows" else ())}
 
 
 def test_every_workflow_is_kept_from_the_others(contracts: dict[str, dict[str, Any]]) -> None:

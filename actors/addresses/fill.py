@@ -8,14 +8,14 @@ from typing import Final
 import structlog
 
 from actors.context import context
-from actors.queue import watermark
 from actors.queue.broker import doorbell
+from actors.signer import rollback
 from actors.signer.held_keys import keys
 from chains.keys import Keys
 from core.catalogue.catalogue import Network
 from models.addresses.pool import chunk_message, fill
 from models.addresses.reservations import CHUNK, last_reserved, level, next_chunk
-from models.spends import signing
+from models.spends import permission
 
 log = structlog.get_logger()
 
@@ -58,8 +58,8 @@ def fill_address_pool(family: str) -> None:
         # Processes that hand out addresses would refuse every address of this wallet.
         log.critical("address_pool.key_mismatch")
         return
-    watermark.look()
-    signing.renew_pool(family)
+    rollback.look()
+    permission.renew_pool(family)
     # Networks of a family share their addresses.
     network = next(network for network in context().catalogue.networks.values() if network.family == family)
     ahead = _demand.look(family)

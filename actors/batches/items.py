@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from actors.context import Context
-from actors.invoices import service as invoice_orders
-from actors.payouts import service as payout_orders
-from actors.refunds import service as refund_orders
+from actors.invoices import orders as invoice_orders
+from actors.payouts import orders as payout_orders
+from actors.refunds import orders as refund_orders
 from core.errors import MerchantUnknownKey, RequestBadField
+from core.http.requests import read_request
 from core.ids import uuid7
 from core.invoices.schemas import CreatePayment
-from core.net.requests import read_request
 from models.addresses.spare import AddressReserve
 from models.batches.items import Leased
 from models.batches.rows import BatchRow

@@ -16,7 +16,7 @@ from uuid import UUID
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from actors.batches import items as batch_orders
+from actors.batches import items as batches_items
 from actors.batches import together
 from actors.context import Context, context
 from actors.queue.broker import doorbell, ring
@@ -146,7 +146,7 @@ class Run:
 
     def _do(self, item: Leased) -> None:
         """Do an item: its effect, its result and its status are one transaction."""
-        with batch_orders.prepared(self.ctx, item, self.spare) as create:
+        with batches_items.prepared(self.ctx, item, self.spare) as create:
 
             def step() -> None:
                 with transaction():

@@ -13,10 +13,10 @@ from uuid import UUID
 
 import structlog
 
-from actors.batches import items as batch_orders
+from actors.batches import items as batches_items
 from actors.context import Context
-from actors.invoices import service as invoice_orders
-from actors.invoices.service import Ready
+from actors.invoices import orders as invoice_orders
+from actors.invoices.orders import Ready
 from core.errors import DomainError
 from core.invoices.schemas import CreatePayment
 from models.addresses.spare import AddressReserve
@@ -76,7 +76,7 @@ def _create(ctx: Context, begun: Sequence[Leased], spare: AddressReserve) -> set
 def _read(ctx: Context, items: Sequence[Leased]) -> Iterator[tuple[Leased, CallInfo, CreatePayment]]:
     for item in items:
         with contextlib.suppress(DomainError):
-            yield item, batch_orders.call_of(item.of), batch_orders.read_payment(ctx, item)
+            yield item, batches_items.call_of(item.of), batches_items.read_payment(ctx, item)
 
 
 def _write(items: Mapping[UUID, Leased], ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:

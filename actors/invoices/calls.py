@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from actors.context import Context, context
-from actors.invoices import service as invoice_orders
+from actors.invoices import orders as invoice_orders
 from actors.queue.caller import CallInfo, CallReply, call_actor
 from core.addresses.addresses import display
 from core.errors import (

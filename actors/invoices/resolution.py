@@ -9,7 +9,7 @@ from typing import Any
 
 from actors.context import Context, context
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
-from actors.refunds import uncredited as suspense_refunds
+from actors.refunds import uncredited
 from actors.refunds.uncredited import Wanted
 from core.errors import EmailDisabled, EmailNoRecipient, PaymentNotFound
 from core.invoices import states
@@ -69,9 +69,9 @@ def _send_back(ctx: Context, asker: Asker, invoice: InvoiceRow, wanted: ResolveP
     """Refund a locked payment's money, or that of its stray deposit; return the refund objects, at least one."""
     to = Wanted(address=wanted.address, network=wanted.network)
     if wanted.txid:
-        refunds = suspense_refunds.return_stray(ctx, asker, invoice, wanted.txid, to)
+        refunds = uncredited.return_stray(ctx, asker, invoice, wanted.txid, to)
     else:
-        refunds = [suspense_refunds.resolve(ctx, asker, invoice, to)]
+        refunds = [uncredited.resolve(ctx, asker, invoice, to)]
     written = [refund_views.refund(ctx.catalogue, refund) for refund in refunds]
     events.note_sent_back(invoice.id, written, txid=wanted.txid)
     return written

@@ -6,8 +6,8 @@ from ipaddress import ip_address
 
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import AllowlistLocksYouOut
+from core.http import allowlist
 from core.merchants.schemas import IpAllowlist, SetAllowlist
-from core.net import allowlist
 from models.merchants import allowlists, notices
 
 

@@ -11,11 +11,10 @@ from core.errors import PayoutFrozen, TransferBadAmount, TransferUnknownCurrency
 from core.merchants.transfer_schemas import ToPersonal
 from core.money import parse_units, rescale
 from models.db import locks
-from models.merchants import notices
-from models.merchants import transfers as personal
+from models.merchants import notices, transfers
 from models.merchants.transfers import TransferRow
 from models.payouts import freezes
-from models.spends import signing
+from models.spends import permission
 
 
 @call_actor(queue="payouts", body=ToPersonal)
@@ -26,7 +25,7 @@ def transfer_to_personal(info: CallInfo, body: ToPersonal) -> CallReply:
         made = _earlier(merchant_id, body.order_id) or _transfer(
             catalogue, merchant_id, body, principal=info.principal()
         )
-        return record.store(personal.to_personal(catalogue, made))
+        return record.store(transfers.to_personal(catalogue, made))
 
 
 def _earlier(merchant_id: UUID, order_id: str | None) -> TransferRow | None:
@@ -34,7 +33,7 @@ def _earlier(merchant_id: UUID, order_id: str | None) -> TransferRow | None:
     if order_id is None:
         return None
     locks.wait_order("transfer", merchant_id, order_id)
-    return personal.find_by_order(merchant_id, order_id)
+    return transfers.find_by_order(merchant_id, order_id)
 
 
 def _transfer(catalogue: Catalogue, merchant_id: UUID, body: ToPersonal, *, principal: str) -> TransferRow:
@@ -42,9 +41,9 @@ def _transfer(catalogue: Catalogue, merchant_id: UUID, body: ToPersonal, *, prin
     # A merchant's debt is taken from the balance first; a frozen merchant could hide money from that in the wallet.
     freezes.check_merchant(merchant_id, body.currency)
     # Nor may money leave that had left before a restore brought it back into the balance.
-    if body.currency in signing.doubted_coins(catalogue, context().available):
+    if body.currency in permission.doubted_coins(catalogue, context().available):
         raise PayoutFrozen
-    made = personal.transfer(merchant_id, body.order_id, body.currency, units, created_by=principal)
+    made = transfers.transfer(merchant_id, body.order_id, body.currency, units, created_by=principal)
     notices.write(
         merchant_id,
         f"{body.amount} {body.currency} went to the owner's personal wallet.",

@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from actors.context import Context, context
-from actors.payment_links.service import require_enabled
+from actors.payment_links.orders import require_enabled
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import (
     InvoiceQuoteFailed,

@@ -11,9 +11,9 @@ from uuid import UUID
 import structlog
 
 from actors.context import Context, context
-from actors.invoices import service as invoice_orders
-from actors.invoices.service import Ready
-from actors.payment_links import service as payment_link_orders
+from actors.invoices import orders as invoice_orders
+from actors.invoices.orders import Ready
+from actors.payment_links import orders as payment_link_orders
 from actors.queue.caller import CallInfo, CallReply, call_actor
 from core.errors import DomainError, GatewayBusy, PaylinkNotFound, TooManyRequestsError
 from core.payment_links.schemas import CheckOut

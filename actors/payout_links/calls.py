@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from actors.context import context
-from actors.payout_links import service as payout_link_orders
+from actors.payout_links import orders as payout_link_orders
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import ERRORS, DomainError
 from core.payout_links.schemas import BatchedLink, CreatePayoutLink, PayoutLinkLookup

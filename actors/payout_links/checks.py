@@ -15,7 +15,7 @@ from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from models.payouts import rules as payout_rules
 from models.payouts.rules import DestinationErrors
-from models.spends import matching, signing
+from models.spends import matching, permission
 
 DESTINATION_ERRORS: Final = DestinationErrors(
     bad=PayoutlinkBadAddress, mismatch=PayoutlinkBadAddress, internal=PayoutlinkDestinationInternal
@@ -48,7 +48,7 @@ def check_unpaid(ctx: Context, link: PayoutLinkRow, address: str, memo: str) -> 
 
 def _may_be_paid(ctx: Context, link: PayoutLinkRow) -> bool:
     """Return whether an unexplained departure may have paid the cheque."""
-    return link.network in signing.doubtful() or matching.has_moved(
+    return link.network in permission.doubtful() or matching.has_moved(
         ctx.catalogue, network=link.network, currency=link.currency, units=link.amount_units
     )
 

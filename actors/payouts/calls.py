@@ -9,7 +9,7 @@ import psycopg2
 import structlog
 
 from actors.context import Context, context
-from actors.payouts import service as payout_orders
+from actors.payouts import orders as payout_orders
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import DomainError, GatewayBusy, GatewayInternalError
 from core.payouts.schemas import ORDER_ID_CHARS_MAX, CreatePayout, MassOrder, PayoutFeeSettings

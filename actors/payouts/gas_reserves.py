@@ -1,6 +1,6 @@
 """Calculates the gas reserve, so that no conversion sells the coin that pays for transactions. No actor.
 
-Called by actors.payouts.service.
+Called by actors.payouts.orders.
 """
 
 from __future__ import annotations

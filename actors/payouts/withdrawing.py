@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from actors.context import Context
-from actors.signer import limits as signer_policy
+from actors.signer import limits
 from actors.signer.limits import NoRateError
 from core.addresses.addresses import display
 from core.catalogue.catalogue import Pair
@@ -27,7 +27,7 @@ from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutApproval, PayoutRow
 from models.payouts.rules import DestinationErrors, MethodErrors
 from models.payouts.withdrawals import Key, WithdrawalRule
-from models.spends import signing
+from models.spends import permission
 from models.treasury import liquidity
 
 log = structlog.get_logger()
@@ -81,7 +81,7 @@ def _order(ctx: Context, rule: WithdrawalRule) -> bool:
     if freezes.is_frozen(rule.merchant_id, rule.network, rule.currency):
         raise PayoutFrozen
     # After a restore, the balance may still include money that had left before.
-    if rule.currency in signing.doubted_coins(ctx.catalogue, ctx.available):
+    if rule.currency in permission.doubted_coins(ctx.catalogue, ctx.available):
         raise PayoutFrozen
     catalogue = ctx.catalogue
     pair = payout_rules.choose_pair(
@@ -124,7 +124,7 @@ def _units(ctx: Context, rule: WithdrawalRule, pair: Pair, fee_units: int, *, le
     )
     if available < rule.threshold_units:
         return None
-    most = signer_policy.largest_units(ctx, pair.currency) * LIMIT_PERCENT // PERCENT + fee_units
+    most = limits.largest_units(ctx, pair.currency) * LIMIT_PERCENT // PERCENT + fee_units
     if room < max(least_units, payout_rules.minimum_units(ctx.catalogue, pair)):
         raise _LiquidityError
     units = min(available, most, room)

@@ -18,7 +18,6 @@ from dramatiq.brokers import redis as stock
 from dramatiq.middleware import ShutdownNotifications
 from dramatiq.worker import Worker
 
-from actors.queue import watermark
 from actors.queue.consumer import BlockingConsumer
 from actors.queue.delayed import DelayedConsumer
 from actors.queue.doorbells import doorbell, ring
@@ -30,11 +29,10 @@ from actors.queue.middleware import Entrance, ThreadKeeping
 from actors.queue.registry import AWAITED_QUEUES, REGISTRY
 from actors.queue.schedule import DOORBELLS
 from actors.queue.signs import Signs
-from actors.queue.watermark import Watermark
 from actors.queue.wire import Envelope, WireEncoder, encode
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
-from models.db import bells
+from models.db import after_commit
 from models.db.locks import single_flight
 
 __all__ = ["Backlog", "SluiceBroker", "doorbell", "make_broker", "ring", "single_flight"]
@@ -293,6 +291,5 @@ def make_broker(settings: Settings, *, client_name: str) -> SluiceBroker:
         secret_keys=settings.secret_keys,
         client_name=client_name,
     )
-    bells.use(broker.ring)
-    watermark.use(Watermark(broker.link, broker.namespace, settings.secret_keys))
+    after_commit.use(broker.ring)
     return broker

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.queue.registry import Registration, register
 from actors.queue.schedule import DOORBELLS, Arguments
-from models.db import bells
+from models.db import after_commit
 
 if TYPE_CHECKING:
     from actors.queue.broker import SluiceBroker
@@ -19,7 +19,7 @@ def ring(actor: str, *args: str) -> None:
     """Notify an actor, after the commit if a transaction is open. Raises ValueError for a name without a doorbell."""
     if actor not in DOORBELLS:
         raise ValueError(f"{actor!r} is no doorbell")
-    bells.ring(actor, *args)
+    after_commit.ring(actor, *args)
 
 
 def doorbell(

@@ -15,14 +15,14 @@ import structlog
 
 from actors.context import Context
 from actors.scan import departures, observers
-from actors.scan.intake import settle_owners
 from actors.scan.reading import NOTHING, Matching, Reading
+from actors.scan.record import settle_owners
 from chains.base import ProviderError
 from chains.family import CounterReader
 from core.catalogue.catalogue import Network
 from models.deposits import cursors
-from models.spends import signing, slots
-from models.treasury import own_addresses as treasury
+from models.spends import permission, slots
+from models.treasury import addresses
 
 log = structlog.get_logger()
 
@@ -40,14 +40,14 @@ def seek(ctx: Context, network: Network, chain: CounterReader) -> int:
     For families that note departures by counter. Call outside of transactions. Failing nodes are no
     error: the next step tries again.
     """
-    stopped = signing.read(network.code)
+    stopped = permission.read(network.code)
     cursor = cursors.read(network.code)
     if stopped is None or not stopped.is_caught_up or cursor is None:
         return 0
     if time.monotonic() < _rests_until.get(network.code, 0.0):
         return 0
     found, is_lacking = 0, False
-    for sender in sorted({treasury.address(network.code, "hot") or "", stopped.sender} - {""}):
+    for sender in sorted({addresses.address(network.code, "hot") or "", stopped.sender} - {""}):
         try:
             lacking = _missing(network, chain, sender, cursor.height)
             is_lacking = is_lacking or bool(lacking)

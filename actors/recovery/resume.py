@@ -16,20 +16,19 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.queue import watermark
 from actors.queue.doorbells import ring
 from actors.queue.isolated import isolated
-from actors.signer import spenders
+from actors.signer import rollback, spenders
 from chains.base import ProviderError
 from chains.family import CoinSpender, CounterSpender, Reader
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.deposits import cursors
 from models.recovery import adoption
-from models.spends import coins, signing, slots, unexplained
+from models.spends import coins, permission, slots, unexplained
 from models.spends import rows as spends
-from models.spends.signing import Stop
-from models.treasury import own_addresses as treasury
+from models.spends.permission import Stop
+from models.treasury import addresses
 
 log = structlog.get_logger()
 
@@ -43,12 +42,12 @@ NAMED_MAX: Final = 20
 @network_tick("resume", queue="signer")
 def resume_signing(ctx: Context, network: Network, _chain: Reader) -> None:
     """Take a step towards signing for a stopped network again."""
-    if signing.read(network.code) is None:
+    if permission.read(network.code) is None:
         # The signer and the scan stop a network, each before it does anything else; here a stop is only lifted.
         return
     # A database that went back may hold an older stop, which has to begin again before it may be lifted.
-    watermark.look()
-    stopped = signing.watch(network.code)
+    rollback.look()
+    stopped = permission.watch(network.code)
     if stopped is not None and _lift(ctx, network, stopped):
         ring("broadcast", network.code)
 
@@ -56,7 +55,7 @@ def resume_signing(ctx: Context, network: Network, _chain: Reader) -> None:
 def _lift(ctx: Context, network: Network, stopped: Stop) -> bool:
     """Adopt what our rows explain, and lift the stop if that was all; return whether it is lifted."""
     # Before signing can resume: the loss may include which address was shown to which buyer.
-    signing.renew_pool(network.family)
+    permission.renew_pool(network.family)
     for departure in unexplained.open_ones(network.code):
         isolated(departure.id, _adopt, ctx, departure.id)
     try:
@@ -73,7 +72,7 @@ def _adopt(ctx: Context, departure_id: UUID) -> bool:
 
 def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
     # Spares the nodes' requests; resume() decides, under its lock.
-    if not stopped.is_caught_up or signing.has_unexplained(network.code):
+    if not stopped.is_caught_up or permission.has_unexplained(network.code):
         return False
     spender, cautious = spenders.spender_of(ctx, network), stopped.age_s < CAUTIOUS_S
     counter, holder = spenders.counting(network, spender), spenders.holding(network, spender)
@@ -82,13 +81,13 @@ def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
         return False
     if counter is None:
         # No slots to compare: only the scan finds unexplained departures in blocks.
-        return signing.resume(stopped, slots)
-    for sender in {treasury.address(network.code, "hot"), stopped.sender} - {None, ""}:
+        return permission.resume(stopped, slots)
+    for sender in {addresses.address(network.code, "hot"), stopped.sender} - {None, ""}:
         slot = _agreed_slot(network, counter, str(sender), cautious=cautious)
         if slot is None:
             return False
         slots[str(sender)] = slot
-    return signing.resume(stopped, slots)
+    return permission.resume(stopped, slots)
 
 
 def _agreed_slot(network: Network, counter: CounterSpender, sender: str, *, cautious: bool) -> int | None:
@@ -118,7 +117,7 @@ def _is_awaited(network: Network, holder: CoinSpender, *, cautious: bool) -> boo
     scan finds in a later block is noted before signing resumes. While one node's answer is enough, a node that started
     after the lost transactions may have been signed does not count: its pool may have started empty.
     """
-    up_s = signing.surely_known_s(network.code) if cautious else None
+    up_s = permission.surely_known_s(network.code) if cautious else None
     cursor = cursors.read(network.code)
     block_hash = "" if cursor is None else cursor.hash
     without_row: set[str] = set()
@@ -141,5 +140,5 @@ def is_awaited(ctx: Context, network: Network) -> bool:
     counter, holder = spenders.counting(network, spender), spenders.holding(network, spender)
     if holder is not None:
         return _is_awaited(network, holder, cautious=True)
-    hot = treasury.address(network.code, "hot")
+    hot = addresses.address(network.code, "hot")
     return counter is not None and hot is not None and _agreed_slot(network, counter, hot, cautious=True) is None

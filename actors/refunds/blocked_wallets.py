@@ -6,9 +6,9 @@ from uuid import UUID
 
 from actors.context import context
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
-from actors.refunds import service as refund_orders
-from actors.refunds import uncredited as suspense_refunds
-from actors.refunds.service import Destination, Purpose
+from actors.refunds import orders as refund_orders
+from actors.refunds import uncredited
+from actors.refunds.orders import Destination, Purpose
 from core.errors import RefundNothingToRefund, WalletStaticNotFound
 from core.refunds.schemas import BlockedRefund
 from models.deposits import rows as deposits
@@ -24,14 +24,14 @@ def refund_blocked_wallet(info: CallInfo, wanted: BlockedRefund) -> CallReply:
     with recorded(info) as record:
         wallet = _locked(info, wanted)
         # Read under the lock: deposits that were credited while this waited for it are no longer held.
-        held = deposits.largest_waiting(wallet.id, limit=suspense_refunds.DEPOSITS_MAX) if wallet.is_blocked else []
+        held = deposits.largest_waiting(wallet.id, limit=uncredited.DEPOSITS_MAX) if wallet.is_blocked else []
         if not held:
             raise RefundNothingToRefund
         named = refund_orders.destination(ctx, network=wallet.network, address=wanted.refund_address, payer="")
         # The merchant named the address for these very coins: it needs no approval.
         to = Destination(address=named.address, is_payer=True)
         purpose = Purpose(kind="wallet_refund", wallet_id=wallet.id)
-        written = suspense_refunds.send_back(ctx, info.asker(), purpose, to, held)
+        written = uncredited.send_back(ctx, info.asker(), purpose, to, held)
         shown = [payout_views.payout(ctx.catalogue, refund) for refund in written]
         return record.store({"payouts": shown})
 

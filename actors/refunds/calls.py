@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from actors.context import context
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
-from actors.refunds import service as refund_orders
+from actors.refunds import orders as refund_orders
 from core.refunds.schemas import CreateRefund
 
 

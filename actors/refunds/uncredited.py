@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from actors.context import Context
-from actors.refunds import service as refund_orders
-from actors.refunds.service import Destination, Purpose
-from actors.signer import limits as signer_policy
+from actors.refunds import orders as refund_orders
+from actors.refunds.orders import Destination, Purpose
+from actors.signer import limits
 from actors.signer.limits import NoRateError
 from core.errors import (
     DomainError,
@@ -124,7 +124,7 @@ def _planned(
     if units <= 0:
         raise PayoutAmountBelowFee
     payout_rules.check_carried(ctx.catalogue, method, address=to.address, units=units)
-    signer_policy.check_size(ctx, currency, units, error=PayoutBadAmount)
+    limits.check_size(ctx, currency, units, error=PayoutBadAmount)
     new = refund_orders.planned(asker, purpose, to, method, units=units, fee_units=fee_units, funded_from="suspense")
     return new, parts
 
@@ -132,7 +132,7 @@ def _planned(
 def _fitting(ctx: Context, currency: str, found: Sequence[Deposit], fee_units: int) -> Sequence[Deposit]:
     """Return the deposits that together fit the signer's limit for one payout, preferring the largest."""
     try:
-        room_units = signer_policy.largest_units(ctx, currency) + fee_units
+        room_units = limits.largest_units(ctx, currency) + fee_units
     except NoRateError:
         # The signer checks its worth again before it signs.
         return found

@@ -16,22 +16,20 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan import observers
-from actors.scan.intake import found_in, settle_owners, take
 from actors.scan.reading import Matching, Reading
+from actors.scan.record import found_in, settle_owners, take
 from chains.base import Block, BlockScan, ProviderError, Transfer
 from chains.family import HiddenReader, Reader
 from chains.net.budget import BudgetSpentError
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import traits_of
 from models.db.base import transaction
-from models.deposits import balances as probes
-from models.deposits import cursors
+from models.deposits import cursors, probes, witnesses
 from models.deposits import rows as deposits
-from models.deposits import witnesses as quorum
-from models.deposits.balances import TakenBack
 from models.deposits.cursors import Cursor
+from models.deposits.probes import TakenBack
 from models.deposits.rows import Owner
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses
 
 log = structlog.get_logger()
 
@@ -87,7 +85,7 @@ class _Probe:
         self._address, self._owner = owner.address, owner
 
     def run(self, cursor: Cursor) -> None:
-        if treasury.is_in_motion(self._network.code, [self._address]):
+        if addresses.is_in_motion(self._network.code, [self._address]):
             self._note(None)  # Our own gas, or a sweep, may be in or not: the balance explains nothing now.
             return
         if self._surplus(cursor.height, cursor.hash) <= 0:
@@ -117,7 +115,7 @@ class _Probe:
         """Return the balance's surplus after a block over deposits and own spends up to it, in token units."""
         network, currency = self._network.code, self._pair.currency
         deposited = self._deposited(height)
-        moved = treasury.moved_native_units(network, self._address, currency, height=height)
+        moved = addresses.moved_native_units(network, self._address, currency, height=height)
         known = self._pair.from_ledger(deposited, self._ctx.catalogue.scale(currency)) + moved
         return self._chain.balance(self._address, block_hash) - known
 
@@ -231,7 +229,7 @@ class _Probe:
             found = found_in(self._ctx, self._network, within, transfer, self._owner)
             probes.name_again(found)
             if take(self._ctx, self._chain, found) and is_known:
-                quorum.carry_over(found)
+                witnesses.carry_over(found)
 
     def _taken_back(self, *, only_paid_out: bool = False) -> list[TakenBack]:
         """Return the address's hidden deposits that a reorg or rewind took back."""

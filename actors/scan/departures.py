@@ -16,7 +16,7 @@ from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
 from models.spends import coins, seen, unexplained, unread_departures
 from models.spends.unexplained import Part, UnexplainedRow
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses
 
 log = structlog.get_logger()
 
@@ -154,5 +154,5 @@ def _parts(network: Network, found: Departure) -> list[Part]:
     ]
     if not found.spends:
         return parts
-    hot = treasury.address(network.code, "hot")
+    hot = addresses.address(network.code, "hot")
     return [part for part in parts if part.recipient != hot] or parts

@@ -16,8 +16,8 @@ from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
 from actors.scan import departures, observers, reorgs
-from actors.scan.intake import SETTLE, settle_owners
 from actors.scan.reading import NOTHING, Matching, Reading
+from actors.scan.record import SETTLE, settle_owners
 from chains.base import SKIPPED, WITNESSES_MIN, Block, ProviderError
 from chains.family import Reader
 from core.catalogue.catalogue import Network
@@ -26,7 +26,7 @@ from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import crediting, cursors
 from models.deposits import rows as deposits
 from models.deposits.cursors import Cursor, Pace, Position
-from models.spends import signing
+from models.spends import permission
 from models.treasury import topups
 
 log = structlog.get_logger()
@@ -74,8 +74,8 @@ def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
     """Scan up to BLOCKS_PER_STEP blocks; return whether there are more."""
     # Read before the head is asked for: a transaction signed before the stop is in a block up to the head, or in none
     # yet. Where claims are windows, one that is in none may still enter a block: only time ends that.
-    looked_at = signing.look(network.code)
-    is_stopped = signing.watch(network.code) is not None
+    looked_at = permission.look(network.code)
+    is_stopped = permission.watch(network.code) is not None
     head = chain.head()
     at = cursors.position(network.code, pace_blocks=PACE_OVER_BLOCKS) or _first_position(network, chain, head)
     if at is None:
@@ -130,7 +130,7 @@ def _note_head(network: Network, at: Cursor, looked_at: datetime | None, *, is_s
     """
     traits, age_max_s = traits_of(network), _head_age_max_s(network)
     if is_stopped:
-        signing.note_caught_up(
+        permission.note_caught_up(
             network.code, window_s=traits.window_s, age_max_s=age_max_s, needs_new_block=traits.resumes_on_new_block
         )
     if looked_at is not None:

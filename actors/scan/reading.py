@@ -17,7 +17,7 @@ from models.deposits.rows import Owner, OwnerKind
 from models.invoices.quoting import Targets
 from models.spends import coins
 from models.spends.unexplained import UnexplainedRow
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses as treasury_addresses
 
 
 class Matching:
@@ -30,7 +30,7 @@ class Matching:
     def __init__(self, network: Network) -> None:
         self._code, self._family = network.code, network.family
         self._counts_unowned = traits_of(network).has_unowned_coins
-        self.hot = treasury.address(network.code, "hot")
+        self.hot = treasury_addresses.address(network.code, "hot")
         self.owners: dict[str, Owner] = {}
         self.targets = Targets()
 

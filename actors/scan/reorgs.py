@@ -17,12 +17,11 @@ from chains.base import SKIPPED, WITNESSES_MIN, Agreement, Block, ProviderError,
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
-from models.deposits import balances as probes
-from models.deposits import cursors
+from models.deposits import cursors, probes
 from models.deposits.cursors import Cursor
 from models.deposits.rows import ChainBlock
 from models.outcomes import reversals
-from models.spends import signing, unexplained
+from models.spends import permission, unexplained
 from models.treasury import topups
 
 log = structlog.get_logger()
@@ -216,7 +215,7 @@ def go_on(
         if moved:
             observers.take_back(network)
             probes.fall_back(network.code, height)
-            signing.fall_behind(network.code)
+            permission.fall_behind(network.code)
     if not moved:
         return None
     cursors.resume(network.code)

@@ -16,8 +16,8 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.scan import departures, observers
-from actors.scan.intake import booked_as, doubt, settle_owners
 from actors.scan.reading import NOTHING, Matching, Reading
+from actors.scan.record import booked_as, doubt, settle_owners
 from chains.base import BlockScan, Skipped
 from chains.family import Reader
 from core.catalogue.catalogue import Network

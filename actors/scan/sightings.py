@@ -16,7 +16,7 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.scan.intake import stray_reason
+from actors.scan.record import stray_reason
 from chains.base import Sighting, Sightings, Transfer
 from chains.family import MempoolReader, Reader
 from core.catalogue.catalogue import Network
@@ -27,7 +27,7 @@ from models.deposits import rows as deposits
 from models.deposits.rows import Owner
 from models.invoices import quoting
 from models.invoices import rows as invoices
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses as treasury_addresses
 
 log = structlog.get_logger()
 
@@ -106,7 +106,7 @@ def _rows(ctx: Context, network: Network, ours: _Awaited, seen: Collection[Sight
         units = pair.to_ledger(transfer.units, ctx.catalogue.scale(transfer.currency))
         owner = ours.owners[transfer.recipient]
         sender = transfer.sender if traits_of(network).has_sender else None
-        if units <= 0 or treasury.is_own_move(network.code, transfer.mark or transfer.txid, sender):
+        if units <= 0 or treasury_addresses.is_own_move(network.code, transfer.mark or transfer.txid, sender):
             continue
         spends = [f"{txid}:{vout}" for txid, vout in found.spends]
         others = partial(_others, owner.id, transfer, spends, before)

@@ -14,14 +14,13 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.scan.intake import settle_owners, take_transfer
 from actors.scan.reading import Matching
+from actors.scan.record import settle_owners, take_transfer
 from chains.base import WITNESSES_MIN, Agreement, BlockScan, ProviderError, Recorded, Transfer
 from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network
 from models.db.base import repeat_on_deadlock, transaction
-from models.deposits import cursors
-from models.deposits import witnesses as quorum
+from models.deposits import cursors, witnesses
 from models.deposits.rows import Deposit, OwnerKind
 from models.outcomes import reversals
 from models.treasury import topup_doubts
@@ -35,9 +34,9 @@ ASKED_PER_STEP: Final = 50
 @network_tick("quorum")
 def seek_second_opinions(ctx: Context, network: Network, chain: Reader) -> None:
     """Ask witnesses about a network's due deposits and top-ups, and settle the agreed deposits."""
-    quorum.forget_hours()
+    witnesses.forget_hours()
     code = network.code
-    due = quorum.due(code, confirmations=network.confirmations, limit=ASKED_PER_STEP)
+    due = witnesses.due(code, confirmations=network.confirmations, limit=ASKED_PER_STEP)
     for asked in due:
         settle_owners(ctx, _settled(ctx, network, chain, asked))
     for topup in topup_doubts.due(code, limit=ASKED_PER_STEP):
@@ -48,13 +47,13 @@ def _settled(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> s
     """Agree on a deposit, replace it, or ask again later; return the owners to settle."""
     answer = chain.second_opinion(_recorded(ctx.catalogue, asked, units=asked.amount_units))
     if _is_firm(answer):
-        is_agreed = _is_deep(network, chain, asked) and quorum.agree(asked)
+        is_agreed = _is_deep(network, chain, asked) and witnesses.agree(asked)
         return {(asked.owner_kind, asked.owner_id)} if is_agreed else set()
     if answer.other >= WITNESSES_MIN and answer.other > answer.same:
         concerned = _corrected(ctx, network, chain, asked)
         if concerned:
             return concerned
-    quorum.put_off(asked, _problem(answer, chain, asked))
+    witnesses.put_off(asked, _problem(answer, chain, asked))
     return set()
 
 
@@ -66,13 +65,13 @@ def _is_deep(network: Network, chain: Reader, asked: Deposit) -> bool:
     last = asked.block_height + max(network.confirmations, asked.depth_min) - 1
     kept = cursors.kept_at_or_above(network.code, last)
     if kept is None:
-        quorum.await_depth(asked)
+        witnesses.await_depth(asked)
         return False
     same = chain.agreement(*kept).same
     if same < WITNESSES_MIN:
         problem = f"{same} of {chain.providers} providers have the block of its last confirmation"
         log.warning("deposit.awaits_witness", network=asked.network, txid=asked.txid, problem=problem)
-        quorum.put_off(asked, problem)
+        witnesses.put_off(asked, problem)
     return same >= WITNESSES_MIN
 
 

@@ -16,13 +16,10 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
-from actors.signer import limits as signer_policy
-from actors.signer import pools, readiness, refusals, spenders
-from actors.signer import spend as spending
-from actors.signer import watch as spend_watch
+from actors.signer import follow_up, limits, pools, readiness, refusals, sign, spenders
 from actors.signer.limits import FeeRisenError, LimitReachedError, NoRateError
 from actors.signer.refusals import OwnRefusalError
-from actors.signer.spend import SigningStoppedError
+from actors.signer.sign import SigningStoppedError
 from chains import registry
 from chains.base import ForeignKeyError, ProviderError
 from chains.family import Reader
@@ -44,16 +41,15 @@ from core.logs.checkpoints import reached
 from core.money import PrecisionLostError
 from core.payouts.states import WaitingFor
 from models.db.base import repeat_on_deadlock, transaction
-from models.outcomes import disowned, reversals
-from models.outcomes import endings as payout_endings
-from models.outcomes import spends as payout_spends
+from models.outcomes import disowned, endings, reversals
+from models.outcomes import spends as outcome_spends
 from models.payouts import freezes, withdrawals
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 from models.refunds import rows as refunds
-from models.spends import matching, signing
+from models.spends import matching, permission
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 
@@ -101,7 +97,7 @@ def broadcast(ctx: Context, network: Network, _chain: Reader) -> bool:
     seconds, requests = ctx.settings.rpc_step_s / 2, ctx.settings.rpc_step_requests // 2
     with budget(seconds=seconds, requests=requests):
         may_sign = readiness.may_sign(network)
-        spend_watch.advance(ctx, network)
+        follow_up.advance(ctx, network)
     with budget(seconds=seconds, requests=requests):
         # A payout that could not be sent waits until its own retry time.
         return may_sign and _take_up(ctx, network) > 0
@@ -112,7 +108,7 @@ def _take_up(ctx: Context, network: Network) -> int:
 
     Returns the number of payouts that are no longer approved.
     """
-    doubted = signing.doubted_coins(ctx.catalogue, ctx.available, but=network.code)
+    doubted = permission.doubted_coins(ctx.catalogue, ctx.available, but=network.code)
     if doubted:
         payout_queue.explain_doubted(network.code, doubted)
     payout_queue.explain_immature(network)
@@ -120,7 +116,7 @@ def _take_up(ctx: Context, network: Network) -> int:
     if not due:
         return 0
     try:
-        wallet = spending.hot_wallet(network)
+        wallet = sign.hot_wallet(network)
     except KeystoreError as error:
         log.critical("signing.keystore_failed", network=network.code, problem=str(error))
         return 0
@@ -174,11 +170,11 @@ def _judged(ctx: Context, network: Network, payout_id: UUID) -> _Ready | bool:
         if freezes.is_frozen(payout.merchant_id, network.code, payout.currency, way=payout.way):
             payout_queue.postpone(payout.id, seconds=PAUSE_S, reason="frozen", waiting_for="freeze")
             return False
-        signer_policy.check(
+        limits.check(
             ctx.settings,
             _cents(ctx, payout),
             merchant_id=payout.merchant_id,
-            carried_cents=signer_policy.carried_cents(ctx, payout),
+            carried_cents=limits.carried_cents(ctx, payout),
         )
         return _fail(ctx, payout.id, BLOCKED) if _is_blocked(ctx, network, payout) else ready
     except REASONS as error:
@@ -206,7 +202,7 @@ def _sign(ctx: Context, network: Network, wallet: KeyRef, batch: Sequence[_Ready
     intent = Intent(wallet=wallet, pair=batch[0].pair, outputs=tuple(each.output for each in batch))
     payout_ids = [each.payout_id for each in batch]
     try:
-        spend_id = spending.start(ctx, network, purpose="payout", intent=intent, payout_ids=payout_ids, within=take)
+        spend_id = sign.start(ctx, network, purpose="payout", intent=intent, payout_ids=payout_ids, within=take)
     except REASONS as error:
         if not at_hand and len(batch) > 1 and isinstance(error, SPLITTING):
             # The error does not name its payout: halving the batch finds it.
@@ -267,20 +263,20 @@ def _frozen(payout_id: UUID, error: ForeignKeyError) -> None:
     payout = payout_queue.read(payout_id)
     if payout is None:
         raise LookupError(f"payout {payout_id} vanished while it was judged")
-    spending.freeze_for(payout.network, error)
+    sign.freeze_for(payout.network, error)
     _postponed(payout_id, PAUSE_ALARM_S, "frozen", error, "freeze")
 
 
 def _limit(ctx: Context, payout_id: UUID, error: LimitReachedError) -> str:
     """Describe the limit that a payout waits for, and the signer's own rate if that is the cause."""
     payout = payout_queue.read(payout_id)
-    blamed = None if payout is None else signer_policy.blamed_rate(ctx, payout.currency)
+    blamed = None if payout is None else limits.blamed_rate(ctx, payout.currency)
     return f"the signer's limit: {error}" + (f" ({blamed})" if blamed else "")
 
 
 def _why(error: ProviderError) -> str:
     if isinstance(error, SigningStoppedError):
-        return signing.waiting_reason(str(error))
+        return permission.waiting_reason(str(error))
     if isinstance(error, CoinsTooSmallError):
         return payout_queue.COINS_TOO_SMALL
     if isinstance(error, FeeTooHighError):
@@ -317,7 +313,7 @@ def _fail(ctx: Context, payout_id: UUID, error: str) -> bool:
             if payout is not None and freezes.is_network_frozen(payout.network):
                 return False
             # Checked last, under the ending's locks: if a spend was signed meanwhile, the transaction rolls back.
-            after = payout_endings.end(ctx.catalogue, payout_id, "failed", error=error)
+            after = endings.end(ctx.catalogue, payout_id, "failed", error=error)
             if after is not None and spends.of_payout(payout_id) is not None:
                 raise _UnsoundError("an approved payout has a spend")
     except ForbiddenTransitionError:
@@ -348,7 +344,7 @@ def _ready(ctx: Context, network: Network, payout: PayoutRow) -> _Ready:
 
 def _cents(ctx: Context, payout: PayoutRow) -> int:
     """Return the worth of a payout's output in US cents. Raises NoRateError."""
-    return signer_policy.usd_cents(ctx.catalogue, signer_policy.market(ctx), payout.currency, payout.to_units)
+    return limits.usd_cents(ctx.catalogue, limits.market(ctx), payout.currency, payout.to_units)
 
 
 def _is_blocked(ctx: Context, network: Network, payout: PayoutRow) -> bool:
@@ -375,7 +371,7 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
         return False
     if freezes.is_frozen(payout.merchant_id, network.code, payout.currency, way=payout.way):
         return False
-    if payout.currency in signing.doubted_coins(ctx.catalogue, ctx.available, but=network.code):
+    if payout.currency in permission.doubted_coins(ctx.catalogue, ctx.available, but=network.code):
         # Another network was stopped meanwhile.
         return False
     if refunds.is_lost(payout) or not payout_queue.is_here(network, payout.id):
@@ -390,15 +386,15 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
     if payout_rules.is_internal(network.family, payout.address) or payout.address == wallet.address:
         raise _UnsoundError("the address is the gateway's own")
     cents = _cents(ctx, payout)
-    signer_policy.allow(
+    limits.allow(
         ctx.settings,
         network.code,
         cents,
         merchant_id=payout.merchant_id,
         spend_id=spend_id,
         place=place,
-        carried_cents=signer_policy.carried_cents(ctx, payout),
+        carried_cents=limits.carried_cents(ctx, payout),
     )
     payout_queue.take(payout.id)
     reached("broadcast.judged")
-    return payout_spends.begin(ctx.catalogue, payout)
+    return outcome_spends.begin(ctx.catalogue, payout)

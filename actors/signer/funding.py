@@ -1,7 +1,7 @@
 """Sends gas from the hot wallet to deposit addresses, so that payouts never wait for it. No actor.
 
-Used by actors.treasury.sweep before a token is swept, and by actors.signer.watch if a deposit address cannot pay for
-its signed spend.
+Used by actors.treasury.sweep before a token is swept, and by actors.signer.follow_up if a deposit address cannot pay
+for its signed spend.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from actors.context import Context
-from actors.signer import spend as spending
+from actors.signer import sign
 from chains.spending import Fund, KeyRef
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
@@ -62,4 +62,4 @@ def fund(ctx: Context, network: Network, step: Fund) -> bool:
         return False
     if sweeps.fundings_lately(network.code, address) >= FUNDINGS_MAX or not is_room(network, hot):
         return False
-    return spending.start(ctx, network, purpose="gas", intent=step.intent) is not None
+    return sign.start(ctx, network, purpose="gas", intent=step.intent) is not None

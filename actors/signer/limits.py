@@ -23,7 +23,7 @@ from core.settings.signer_rates import far_above
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 from models.rates import rates
-from models.spends import counters as signer_counters
+from models.spends import counters
 
 log = structlog.get_logger()
 
@@ -120,9 +120,9 @@ def allow(
     carried_cents: int = 0,
 ) -> None:
     """Count a payout that the caller's transaction signs. Raises as check() does, and then counts nothing."""
-    signer_counters.lock()
+    counters.lock()
     check(settings, cents, merchant_id=merchant_id, carried_cents=carried_cents)
-    signer_counters.add(
+    counters.add(
         spend_id,
         place=place,
         merchant_id=merchant_id,
@@ -141,19 +141,19 @@ def check(settings: Settings, cents: int, *, merchant_id: UUID, carried_cents: i
     """
     if cents > settings.signer_payout_max_usd * CENTS:
         raise LimitReachedError("above SIGNER_PAYOUT_MAX_USD")
-    everybody = signer_counters.spent()
+    everybody = counters.spent()
     if everybody.hour + cents > settings.signer_hourly_usd * CENTS:
         raise LimitReachedError("above SIGNER_HOURLY_USD")
     if everybody.day + cents > settings.signer_daily_usd * CENTS:
         raise LimitReachedError("above SIGNER_DAILY_USD")
-    merchant = signer_counters.spent_by(merchant_id)
+    merchant = counters.spent_by(merchant_id)
     if merchant.hour + cents > share_usd(settings, settings.signer_hourly_usd) * CENTS:
         raise LimitReachedError("above the merchant's share of SIGNER_HOURLY_USD")
     if merchant.day + cents > share_usd(settings, settings.signer_daily_usd) * CENTS:
         raise LimitReachedError("above the merchant's share of SIGNER_DAILY_USD")
     if not carried_cents:
         return
-    carried = signer_counters.carried_for(merchant_id)
+    carried = counters.carried_for(merchant_id)
     if carried + carried_cents > settings.payout_fee_carried_usd * CENTS:
         raise FeeRisenError(
             f"{carried} cents of the merchant's PAYOUT_FEE_CARRIED_USD are used, {carried_cents} needed"

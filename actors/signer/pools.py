@@ -6,14 +6,13 @@ from typing import Final
 
 import structlog
 
-from actors.signer import spend as spending
-from actors.signer import spenders
+from actors.signer import sign, spenders
 from chains.base import ProviderError
 from chains.family import CoinSpender, CounterSpender, Spender
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
+from models.spends import permission, unexplained
 from models.spends import rows as spends
-from models.spends import signing, unexplained
 
 log = structlog.get_logger()
 
@@ -43,14 +42,14 @@ def _check_slots(network: Network, counter: CounterSpender, sender: str) -> bool
     if waiting <= ours:
         return True
     with transaction():
-        signing.stop(network.code, reason=spenders.beyond(sender, waiting, ours), sender=sender)
+        permission.stop(network.code, reason=spenders.beyond(sender, waiting, ours), sender=sender)
     return False
 
 
 def _check_coins(network: Network, holder: CoinSpender) -> bool:
-    waiting = holder.waiting_spends(spending.free_outpoints(network), block_hash=None, cautious=False)
+    waiting = holder.waiting_spends(sign.free_outpoints(network), block_hash=None, cautious=False)
     if not unexplained.without_row(network.code, waiting):
         return True
     with transaction():
-        signing.stop(network.code, reason=WAITING)
+        permission.stop(network.code, reason=WAITING)
     return False

@@ -1,6 +1,6 @@
 """Asks whether a network may be signed for, and gives waiting payouts the reason if not.
 
-A step of actors.signer.broadcast. It spares nodes requests: actors.signer.spend asks again in the transaction that
+A step of actors.signer.broadcast. It spares nodes requests: actors.signer.sign asks again in the transaction that
 signs. A stop is lifted by recovery.
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import structlog
 
-from actors.queue import watermark
 from actors.queue.doorbells import ring
+from actors.signer import rollback
 from core.catalogue.catalogue import Network
-from models.spends import freshness, signing
+from models.spends import freshness, permission
 
 log = structlog.get_logger()
 
@@ -21,12 +21,12 @@ _reasons: dict[str, str] = {}
 
 def may_sign(network: Network) -> bool:
     """Return whether a network may be signed for; stop it first if its database is another one or went back."""
-    watermark.look()
-    stopped = signing.watch(network.code)
+    rollback.look()
+    stopped = permission.watch(network.code)
     if stopped is None:
         return _has_read(network)
     _reasons[network.code] = stopped.reason
-    signing.tell_payouts(network.code, stopped.reason)
+    permission.tell_payouts(network.code, stopped.reason)
     return False
 
 
@@ -41,12 +41,12 @@ def _has_read(network: Network) -> bool:
     if not reason:
         if before != "":
             # Also payouts to which an earlier process gave a reason.
-            signing.wake_payouts(network.code)
+            permission.wake_payouts(network.code)
         return True
     if not reason.startswith(freshness.HALTED):
         ring("poll_network", network.code)
     if reason != freshness.UNREAD:
         if reason != before:
             log.warning("signing.held_up", network=network.code, reason=reason)
-        signing.tell_payouts(network.code, reason)
+        permission.tell_payouts(network.code, reason)
     return False

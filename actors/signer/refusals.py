@@ -13,8 +13,7 @@ from uuid import UUID
 import structlog
 
 from actors.context import Context
-from actors.signer import spend as spending
-from actors.signer import spenders
+from actors.signer import sign, spenders
 from actors.signer.intents import intent_of
 from chains.base import ProviderError
 from chains.family import TokenSpender
@@ -103,10 +102,10 @@ def is_own_refusal(ctx: Context, network: Network, pair: Pair) -> bool:
     if pair.contract is None:
         # The gas coin has no issuer: only a recipient can refuse it.
         return False
-    neutral = spending.deposit_wallet(network, NEUTRAL_ORDINAL).address
+    neutral = sign.deposit_wallet(network, NEUTRAL_ORDINAL).address
     least = (Output(recipient=neutral, units=NEUTRAL_UNITS),)
     spender = cast("TokenSpender", spenders.spender_of(ctx, network))
-    return spender.refuses(Intent(wallet=spending.hot_wallet(network), pair=pair, outputs=least))
+    return spender.refuses(Intent(wallet=sign.hot_wallet(network), pair=pair, outputs=least))
 
 
 def freeze(network: Network, currency: str, *, problem: str) -> None:

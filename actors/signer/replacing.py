@@ -1,4 +1,4 @@
-"""Chooses the attempt that a dearer one replaces, and the coins that pay for it. Called by actors.signer.watch.
+"""Chooses the attempt that a dearer one replaces, and the coins that pay for it. Called by actors.signer.follow_up.
 
 On networks of coins, others may spend a coin that a later attempt has added. No attempt that claims this coin can be
 included, nor could a dearer one that claims it again. So the newest attempt whose coins are all unspent is replaced.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from actors.signer.intents import coin_of, draft_of, intent_of, nothing_of
-from actors.signer.spend import free_coins, scanned
+from actors.signer.sign import free_coins, scanned
 from actors.signer.spenders import holding
 from chains.family import CoinSpender, Spender
 from chains.spending import Coins, Draft, Purse

@@ -25,11 +25,10 @@ from chains.spending import FateKind
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import traits_of
 from core.money import format_coin, rescale_down
-from models.deposits import balances as probes
+from models.deposits import probes
 from models.spends import rows as spends
 from models.spends.rows import SpendRow
-from models.treasury import own_addresses as treasury
-from models.treasury import reconciliation, sweeps
+from models.treasury import addresses, reconciliation, sweeps
 from models.treasury.reconciliation import Books, Finding, Flow
 from models.treasury.rows import Place
 from models.treasury.snapshots import Balances, Held
@@ -237,11 +236,11 @@ class _Check:
             return None
         if not coin.is_gas:
             return unswept[0].units
-        if treasury.is_in_motion(code, [address]):
+        if addresses.is_in_motion(code, [address]):
             return None
         # Gas for its tokens is paid from the same coin.
         come = probes.deposited_units(code, address, coin.currency, height=height, only_confirmed=True)
-        return come + coin.to_ledger(treasury.moved_native_units(code, address, coin.currency, height=height))
+        return come + coin.to_ledger(addresses.moved_native_units(code, address, coin.currency, height=height))
 
     def _cold(self, coin: Coin, cold: str, held: int) -> Finding:
         sent = sum(

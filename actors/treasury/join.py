@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from actors.context import Context
-from actors.signer import spend as spending
+from actors.signer import sign
 from chains import registry
 from chains.spending import Coin, Coins, InsufficientCoinError, KeyRef, SpendRefusedError, Sweep
 from core.catalogue.catalogue import Network
@@ -31,14 +31,14 @@ def join(ctx: Context, network: Network, hot: KeyRef) -> bool:
     Not while payouts are due, which may want the same coins. Raises FeeTooHighError and ProviderError.
     """
     code, currency = network.code, network.gas_currency
-    found = spending.free_coins(network, currency)
+    found = sign.free_coins(network, currency)
     if len(found) <= COINS_FEW or currency in freezes.frozen_coins(code) or payout_queue.is_any_due(network):
         return False
     if spend_reads.waiting_of(code, hot.address, "join"):
         return False
     treasurer, cap_units = registry.coin_treasurer(network, ctx.settings), registry.fee_cap_units(network, ctx.settings)
     try:
-        step = treasurer.join(found, hot, cap_units=cap_units, scanned=spending.scanned(network))
+        step = treasurer.join(found, hot, cap_units=cap_units, scanned=sign.scanned(network))
         return isinstance(step, Sweep) and _start(ctx, network, step, found)
     except (InsufficientCoinError, SpendRefusedError) as error:
         log.warning("join.refused", network=code, reason=str(error))
@@ -49,6 +49,6 @@ def _start(ctx: Context, network: Network, step: Sweep, found: tuple[Coin, ...])
     draft = step.draft
     if not isinstance(draft.claim, Coins) or not set(draft.claim.outpoints) <= {(one.txid, one.vout) for one in found}:
         raise ValueError("a join claims other coins than it was offered")
-    spend_id = spending.start(ctx, network, purpose="join", intent=draft.intent, draft=draft)
+    spend_id = sign.start(ctx, network, purpose="join", intent=draft.intent, draft=draft)
     log.info("join.started", network=network.code, coins=len(draft.claim.coins), spend=str(spend_id))
     return spend_id is not None

@@ -12,10 +12,8 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
-from actors.queue import watermark
 from actors.queue.broker import ring
-from actors.signer import funding, refusals
-from actors.signer import spend as spending
+from actors.signer import funding, refusals, rollback, sign
 from actors.signer.refusals import OwnRefusalError
 from actors.treasury.join import join
 from chains import registry
@@ -43,14 +41,12 @@ from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import traits_of
 from core.money import rescale_down
 from core.rates.worth import excess_units
-from models.deposits import balances as probes
-from models.deposits import cursors
+from models.deposits import cursors, probes
 from models.deposits.cursors import Cursor
 from models.payouts import freezes
-from models.spends import signing
-from models.treasury import own_addresses as treasury
+from models.spends import permission
+from models.treasury import addresses, sweeps
 from models.treasury import plan as treasury_plan
-from models.treasury import sweeps
 from models.treasury.sweeps import Unswept
 
 log = structlog.get_logger()
@@ -67,15 +63,15 @@ COOLED_PARTS: Final = (1, 2, 4, 8)
 @network_tick("treasury", queue="signer")
 def keep_treasury(ctx: Context, network: Network, chain: Reader) -> None:
     """Sweep deposits that are worth it, and move the hot wallet's excess to the cold address."""
-    watermark.look()
-    is_stopped = signing.watch(network.code) is not None or bool(signing.obstacle(network.code))
+    rollback.look()
+    is_stopped = permission.watch(network.code) is not None or bool(permission.obstacle(network.code))
     keeper = None if is_stopped else _open_treasury(ctx, network, chain)
     if keeper is None:
         return
     try:
         keeper.run()
     except ForeignKeyError as error:
-        spending.freeze_for(network.code, error)
+        sign.freeze_for(network.code, error)
     except FeeTooHighError as error:
         log.info("treasury.gas_too_high", network=network.code, reason=str(error))
     finally:
@@ -86,12 +82,12 @@ def keep_treasury(ctx: Context, network: Network, chain: Reader) -> None:
 def _open_treasury(ctx: Context, network: Network, chain: Reader) -> _Keeper | None:
     """Record the hot and the cold address; None without a scan cursor or with another keystore's wallet."""
     try:
-        hot = spending.hot_wallet(network)
+        hot = sign.hot_wallet(network)
     except KeystoreError as error:
         log.critical("treasury.keystore_failed", network=network.code, problem=str(error))
         return None
     cold = ctx.settings.cold_addresses.get(network.code)
-    if not treasury.set_cold(network.code, cold):
+    if not addresses.set_cold(network.code, cold):
         log.critical("treasury.cold_is_hot", network=network.code)
         cold = None
     cursor = cursors.read(network.code)
@@ -149,12 +145,12 @@ class _Keeper:
 
         Returns the step's cost in base units of the gas coin; 0 if unknown.
         """
-        wallet = spending.deposit_wallet(self._network, found.ordinal)
+        wallet = sign.deposit_wallet(self._network, found.ordinal)
         if wallet.address != found.address:
             log.error("sweep.address_not_ours", network=self._network.code, address=found.address)
             return 0
         lying = self._lying(found, wallet)
-        if lying.pair is None and treasury.is_in_motion(self._network.code, [found.address]):
+        if lying.pair is None and addresses.is_in_motion(self._network.code, [found.address]):
             return 0
         try:
             treasurer = registry.treasurer(self._network, self._ctx.settings)
@@ -201,13 +197,13 @@ class _Keeper:
             is_rest=not found.units,
             height=self._cursor.height,
             block_hash=self._cursor.hash,
-            scanned=spending.scanned_at(self._cursor),
+            scanned=sign.scanned_at(self._cursor),
         )
 
     def _explained_units(self, found: Unswept) -> int:
         """Return the gas coin that an address holds by our rows, in base units."""
         code, height = self._network.code, self._cursor.height
-        moved = treasury.moved_native_units(code, found.address, found.currency, height=height)
+        moved = addresses.moved_native_units(code, found.address, found.currency, height=height)
         pair = self._ctx.catalogue.pair(found.currency, code)
         if pair is None:
             return moved
@@ -219,7 +215,7 @@ class _Keeper:
 
     def _start_sweep(self, found: Unswept, draft: Draft) -> None:
         code = self._network.code
-        spend_id = spending.start(
+        spend_id = sign.start(
             self._ctx,
             self._network,
             purpose="sweep",
@@ -290,7 +286,7 @@ class _Keeper:
         On networks of coins, the sum of the coins that may be spent.
         """
         if self._traits.spends_coins:
-            return sum(coin.units for coin in spending.free_coins(self._network, pair.currency))
+            return sum(coin.units for coin in sign.free_coins(self._network, pair.currency))
         place = Place(address=self._hot.address, pair=pair)
         told = self._chain.snapshot([place], height=self._cursor.height, block_hash=self._cursor.hash)
         return told.units[0]
@@ -301,7 +297,7 @@ class _Keeper:
         for part in COOLED_PARTS if self._traits.spends_coins else COOLED_PARTS[:1]:
             intent = Intent(wallet=self._hot, pair=moved, outputs=(Output(recipient=cold, units=units // part),))
             try:
-                spending.start(self._ctx, self._network, purpose="cold", intent=intent)
+                sign.start(self._ctx, self._network, purpose="cold", intent=intent)
             except (CoinsTooSmallError, InsufficientCoinError, LoneRefusalError, SpendRefusedError) as error:
                 log.warning("treasury.cooling_refused", network=code, currency=pair.currency, reason=str(error))
                 self._trace(moved, error)

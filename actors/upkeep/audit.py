@@ -10,8 +10,7 @@ from typing import Final
 import structlog
 
 from actors.queue.broker import doorbell, single_flight
-from models.invariants import checkpoint
-from models.invariants import money_in as invariants
+from models.invariants import checkpoint, deposits
 from models.payouts import freezes
 
 log = structlog.get_logger()
@@ -30,7 +29,7 @@ def audit_ledger() -> None:
 
 
 def _audit() -> None:
-    for violation in invariants.audit(is_full=checkpoint.is_full_due(), within_s=ADVANCE_S):
+    for violation in deposits.audit(is_full=checkpoint.is_full_due(), within_s=ADVANCE_S):
         log.error("invariant.broken", name=violation.name, meaning=violation.meaning, rows=repr(violation.rows))
-        if violation.name in invariants.MONEY:
+        if violation.name in deposits.MONEY:
             freezes.freeze("all", reason=f"{violation.name}: {violation.meaning}", frozen_by=FROZEN_BY)

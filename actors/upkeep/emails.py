@@ -12,11 +12,11 @@ import structlog
 from actors.context import context
 from actors.queue.broker import doorbell, ring
 from actors.upkeep.mail_server import MailServer, MailServerError
-from core.net import mail
-from core.net.letters import Body
-from core.net.mail import MailRefusedError
 from core.secrets.secretbox import SecretBox, SecretBoxError
 from core.settings.settings import Settings
+from core.texts import mail
+from core.texts.letters import Body
+from core.texts.mail import MailRefusedError
 from models.db.base import StoreUnavailableError, in_transaction
 from models.merchants import emails
 from models.merchants.emails import EmailRow

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import unquote, urlsplit
 
-from core.net.mail import MailRefusedError
+from core.texts.mail import MailRefusedError
 
 TIMEOUT_S: Final = 10.0
 _PORTS: Final = {"smtp": 587, "smtps": 465}

@@ -15,7 +15,7 @@ from actors.queue.broker import single_flight
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.webhooks.lookup import resolve
 from core.errors import GatewayBusy, WebhookBadUrl, WebhookNotFound
-from core.net.egress import EgressRefused, check_public_url, with_ascii_host
+from core.http.egress import EgressRefused, check_public_url, with_ascii_host
 from core.secrets.secretbox import SecretBox
 from core.webhooks.schemas import Redeliver, RegisterWebhook, WebhookEndpoint
 from models.db.base import in_transaction

@@ -20,7 +20,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 
 from actors.webhooks.lookup import resolve
-from core.net.egress import EgressRefused, is_forbidden_address
+from core.http.egress import EgressRefused, is_forbidden_address
 
 # Each lookup blocks a thread; with few threads, some dead name servers would delay all merchants' deliveries.
 LOOKUP_THREADS = 32

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from typing import Final
 
-from core.net.egress import EgressRefused, is_forbidden_address
+from core.http.egress import EgressRefused, is_forbidden_address
 
 ADDRESSES_MAX: Final = 16
 

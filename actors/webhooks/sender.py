@@ -25,7 +25,7 @@ from yarl import URL
 
 from actors.webhooks.connector import PinnedConnector, asking
 from core import __version__
-from core.net.egress import EgressRefused, check_public_url
+from core.http.egress import EgressRefused, check_public_url
 from core.secrets.signing import sign_webhook
 
 log = structlog.get_logger()

@@ -20,14 +20,13 @@ from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings
 from models.addresses.reservations import level
 from models.db import base
-from models.deposits import scans, sightings
-from models.deposits import witnesses as quorum
+from models.deposits import scans, sightings, witnesses
 from models.invariants import checkpoint
-from models.invariants.money_in import INVARIANTS
+from models.invariants.deposits import INVARIANTS
 from models.payouts import freezes, withdrawal_walk
 from models.payouts import queue as payout_queue
 from models.rates.rates import load_market
-from models.spends import freshness, signing, unexplained
+from models.spends import freshness, permission, unexplained
 from models.spends import reads as spend_reads
 from models.treasury import liquidity, reconciliation
 from models.webhooks import outbox
@@ -142,7 +141,7 @@ def trust_gauges() -> Iterator[Metric]:
         ("sluice_deposits_awaiting_quorum", "Deposits that one provider alone is not believed for."),
         ("sluice_deposits_awaiting_quorum_seconds", "How long the oldest of them waits."),
         "network",
-        quorum.waiting(),
+        witnesses.waiting(),
     )
 
 
@@ -170,7 +169,7 @@ def freeze_gauges(settings: Settings) -> Iterator[Metric]:
         "sluice_signing_stopped_seconds",
         "For how long nothing is signed for a network; `sluice doctor` says why.",
         "network",
-        (held_up | {stopped.network: float(stopped.age_s) for stopped in signing.listing()}).items(),
+        (held_up | {stopped.network: float(stopped.age_s) for stopped in permission.listing()}).items(),
     )
     yield _gauge(
         "sluice_unexplained_departures",

@@ -14,11 +14,11 @@ from uuid import UUID
 
 from api.http.client_ip import Proxies, client_ip
 from core.errors import AuthBadToken, AuthIpNotAllowed, MerchantBadSignature, MerchantUnknownKey, RequestNotFound
-from core.net import allowlist
+from core.http import allowlist
 from core.secrets.secretbox import SecretBox
 from core.secrets.signing import check_timestamp, verify_request
 from core.settings.settings import Settings
-from models.db.ahead import ahead
+from models.db.prefetch import ahead
 from models.merchants import rows as merchants
 from models.merchants.rows import ApiKeyRow, KeyKind
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import structlog
 
-from core.net.allowlist import Address, Network
+from core.http.allowlist import Address, Network
 
 log = structlog.get_logger("sluice.api")
 

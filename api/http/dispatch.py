@@ -33,9 +33,9 @@ from core.errors import (
     MerchantWrongKeyKind,
     PayNotFound,
 )
+from core.http.encoding import GZIP, Packed, takes_gzip
+from core.http.requests import read_request
 from core.ids import is_uuid, uuid7
-from core.net.encoding import GZIP, Packed, takes_gzip
-from core.net.requests import read_request
 from models.db.base import StoreUnavailableError
 
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ipaddress import IPv6Address, IPv6Network
 from typing import Final, NamedTuple
 
-from core.net.allowlist import Address
+from core.http.allowlist import Address
 
 # IPv6 prefix lengths, each with the multiple of a limit that it may use.
 IPV6_BLOCKS: Final = ((64, 1), (56, 2), (48, 4))

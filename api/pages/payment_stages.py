@@ -12,7 +12,7 @@ from typing import Literal
 
 from core.catalogue.catalogue import Catalogue
 from core.invoices import states
-from core.net.render import coin_text
+from core.texts.render import coin_text
 from models.invoices.arrivals import Arrivals
 from models.invoices.shown import Shown
 

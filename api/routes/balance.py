@@ -6,8 +6,8 @@ from typing import Final
 
 from api.endpoints import ANY_KEY, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
+from core.http.requests import Empty
 from core.merchants.schemas import Balance
-from core.net.requests import Empty
 from models.ledger import balances
 
 

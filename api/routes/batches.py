@@ -26,7 +26,7 @@ from core.errors import (
     BatchTooLarge,
     BatchTooManyOpen,
 )
-from core.net.requests import PAGE_MAX
+from core.http.requests import PAGE_MAX
 from models.batches import items as batch_items
 from models.batches import rows as batches
 from models.batches import views as batch_views

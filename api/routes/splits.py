@@ -7,6 +7,7 @@ from typing import Any, Final
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core import errors
+from core.http.requests import Empty
 from core.merchants.split_schemas import (
     AddRule,
     DeletedRule,
@@ -16,7 +17,6 @@ from core.merchants.split_schemas import (
     SplitRule,
     SplitRules,
 )
-from core.net.requests import Empty
 from models.merchants import splits
 
 _RULE_ID: Final = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"

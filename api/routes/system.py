@@ -10,8 +10,8 @@ from api.endpoints import PUBLIC, Call, Endpoint, Reply
 from api.gateway import Gateway
 from api.health import metrics
 from core.errors import GatewayNotReady
-from core.net.answers import Health, Readiness
-from core.net.render import iso_time
+from core.http.answers import Health, Readiness
+from core.texts.render import iso_time
 from models.invariants import checkpoint
 
 OK: Final = Reply(body=msgspec.json.encode(Health(status="ok")))

@@ -8,8 +8,8 @@ from uuid import UUID
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core import errors
+from core.http.requests import page_size
 from core.invoices.schemas import Image
-from core.net.requests import page_size
 from core.wallets.schemas import BlockWallet, CreateWallet, Wallet, WalletBlock, WalletInfo, WalletLookup, WalletQr
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core.errors import WebhookBadCursor, WebhookBadUrl, WebhookNotFound, WebhookNoUrl
-from core.net.requests import page_size
+from core.http.requests import page_size
 from core.webhooks.schemas import (
     Delivery,
     DeliveryPage,

@@ -19,7 +19,7 @@ import psycopg2
 import psycopg2.extras
 from uuid_utils.compat import uuid7
 
-from bench.baselines import order as orders
+from bench.baselines import order as baseline_order
 
 KEY_CACHE_S = 1.0
 STASH = 16
@@ -69,7 +69,7 @@ class Addresses:
     def take(self) -> tuple[int, str]:
         with self._lock:
             if not self._ready:
-                self._ready.extend(query(orders.CLAIM, (STASH,)))
+                self._ready.extend(query(baseline_order.CLAIM, (STASH,)))
             return self._ready.popleft()
 
 
@@ -84,29 +84,31 @@ class Payments:
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         body = req.bounded_stream.read()
         merchant_id, secret = self._keys.find(req.env["HTTP_X_PUBLIC_ID"])
-        if not orders.is_signed(secret, req.env["HTTP_X_TIMESTAMP"], req.path, body, req.env["HTTP_X_SIGNATURE"]):
+        if not baseline_order.is_signed(
+            secret, req.env["HTTP_X_TIMESTAMP"], req.path, body, req.env["HTTP_X_SIGNATURE"]
+        ):
             raise falcon.HTTPUnauthorized
-        order = orders.read_order(body)
+        order = baseline_order.read_order(body)
         ordinal, address = self._addresses.take()
-        columns = orders.invoice_columns(
+        columns = baseline_order.invoice_columns(
             order,
             merchant_id=merchant_id,
             ordinal=ordinal,
-            address=orders.display(address),
-            units=orders.payer_units(orders.cents_of(order.amount), self._coin_usd()),
+            address=baseline_order.display(address),
+            units=baseline_order.payer_units(baseline_order.cents_of(order.amount), self._coin_usd()),
         )
         rows = query(
-            orders.CREATE,
+            baseline_order.CREATE,
             (
                 uuid7(),
                 req.env["HTTP_IDEMPOTENCY_KEY"],
                 hashlib.sha256(body).digest(),
                 1,
                 msgspec.json.encode(columns).decode(),
-                orders.LIFETIME_S,
-                orders.QUOTE_S,
-                orders.FAMILY,
-                msgspec.json.encode(orders.answer(order, columns)).decode()[:-1],
+                baseline_order.LIFETIME_S,
+                baseline_order.QUOTE_S,
+                baseline_order.FAMILY,
+                msgspec.json.encode(baseline_order.answer(order, columns)).decode()[:-1],
             ),
         )
         outcome, answer = rows[0]

@@ -18,7 +18,7 @@ import psycopg2
 import psycopg2.extras
 from uuid_utils.compat import uuid7
 
-from bench.baselines import order as orders
+from bench.baselines import order as baseline_order
 
 CONNECTIONS = 4
 STASH = 16
@@ -39,9 +39,9 @@ def pour(seconds: float, start: Barrier, results: multiprocessing.Queue[tuple[in
     started_at, cpu_at = time.monotonic(), time.process_time()
     while time.monotonic() - started_at < seconds:
         if not claimed:
-            cursor.execute(orders.CLAIM, (STASH,))
+            cursor.execute(baseline_order.CLAIM, (STASH,))
             claimed = cursor.fetchall()
-        cursor.execute(orders.CREATE, parameters(merchant_id, *claimed.pop()))
+        cursor.execute(baseline_order.CREATE, parameters(merchant_id, *claimed.pop()))
         if cursor.fetchall()[0][0] != "created":
             raise AssertionError("an invoice was not created")
         count += 1
@@ -51,8 +51,8 @@ def pour(seconds: float, start: Barrier, results: multiprocessing.Queue[tuple[in
 def parameters(merchant_id: UUID, ordinal: int, address: str) -> tuple[object, ...]:
     """Return the statement's parameters; the answer's text is made once, its size being all that counts here."""
     call_id = uuid7()
-    order = orders.Order("125.50", "USD", "USDT", "ethereum", f"order-{call_id}")
-    columns = orders.invoice_columns(
+    order = baseline_order.Order("125.50", "USD", "USDT", "ethereum", f"order-{call_id}")
+    columns = baseline_order.invoice_columns(
         order, merchant_id=merchant_id, ordinal=ordinal, address=address, units=125_500_000_000_000_000_000
     )
     columns_text = msgspec.json.encode(columns).decode()
@@ -62,9 +62,9 @@ def parameters(merchant_id: UUID, ordinal: int, address: str) -> tuple[object, .
         call_id.bytes * 2,
         1,
         columns_text,
-        orders.LIFETIME_S,
-        orders.QUOTE_S,
-        orders.FAMILY,
+        baseline_order.LIFETIME_S,
+        baseline_order.QUOTE_S,
+        baseline_order.FAMILY,
         _answer_text(order, columns),
     )
 
@@ -72,9 +72,9 @@ def parameters(merchant_id: UUID, ordinal: int, address: str) -> tuple[object, .
 _made: list[str] = []
 
 
-def _answer_text(order: orders.Order, columns: dict[str, object]) -> str:
+def _answer_text(order: baseline_order.Order, columns: dict[str, object]) -> str:
     if not _made:
-        _made.append(msgspec.json.encode(orders.answer(order, columns)).decode()[:-1])
+        _made.append(msgspec.json.encode(baseline_order.answer(order, columns)).decode()[:-1])
     return _made[0]
 
 

@@ -15,7 +15,7 @@ from dramatiq.brokers.redis import RedisBroker
 from dramatiq.results import Results
 from dramatiq.results.backends import RedisBackend
 
-from bench.baselines import order as orders
+from bench.baselines import order as baseline_order
 
 REDIS_URL = os.environ["BENCH_REDIS_URL"]
 NAMESPACE = "stock"
@@ -150,7 +150,7 @@ class Rate(Table):
 
 @dramatiq.actor(queue_name="stock", store_results=True, max_retries=0)
 def create_invoice(call_id: str, merchant_id: str, idem_key: str, body: str, fingerprint: str) -> dict[str, Any]:
-    order = orders.read_order(body)
+    order = baseline_order.read_order(body)
     with db.atomic():
         call = Call.create(
             call_id=call_id,
@@ -163,17 +163,17 @@ def create_invoice(call_id: str, merchant_id: str, idem_key: str, body: str, fin
         if Invoice.get_or_none(merchant_id=merchant.id, order_id=order.order_id, status="check") is not None:
             raise LookupError("there is such an order")
         ordinal = db.execute_sql("SELECT nextval('address_claims_evm')").fetchone()[0]
-        pooled = PoolAddress.get(family=orders.FAMILY, ordinal=ordinal)
-        rate = Rate.get_by_id(orders.COIN)
-        units = orders.payer_units(orders.cents_of(order.amount), int(rate.usd * 10**18))
-        columns = orders.invoice_columns(
-            order, merchant_id=merchant.id, ordinal=ordinal, address=orders.display(pooled.address), units=units
+        pooled = PoolAddress.get(family=baseline_order.FAMILY, ordinal=ordinal)
+        rate = Rate.get_by_id(baseline_order.COIN)
+        units = baseline_order.payer_units(baseline_order.cents_of(order.amount), int(rate.usd * 10**18))
+        columns = baseline_order.invoice_columns(
+            order, merchant_id=merchant.id, ordinal=ordinal, address=baseline_order.display(pooled.address), units=units
         )
         now = datetime.now(UTC)
         expires_at, rate_expires_at = now + timedelta(seconds=3600), now + timedelta(seconds=900)
         moments = {"created_at": now, "updated_at": now, "expires_at": expires_at, "rate_expires_at": rate_expires_at}
         invoice = Invoice.create(**columns, **moments)
-        AddressOwner.create(family=orders.FAMILY, ordinal=ordinal, owner_kind="invoice", owner_id=invoice.id)
+        AddressOwner.create(family=baseline_order.FAMILY, ordinal=ordinal, owner_kind="invoice", owner_id=invoice.id)
         Quote.create(
             invoice_id=invoice.id,
             generation=1,
@@ -182,13 +182,13 @@ def create_invoice(call_id: str, merchant_id: str, idem_key: str, body: str, fin
             valid_from=now,
             rate_expires_at=rate_expires_at,
         )
-        answer = orders.answer(order, columns) | {
+        answer = baseline_order.answer(order, columns) | {
             "expired_at": int(expires_at.timestamp()),
             "rate_expires_at": int(rate_expires_at.timestamp()),
             "created_at": now.isoformat(timespec="milliseconds"),
             "updated_at": now.isoformat(timespec="milliseconds"),
         }
-        call.response = orders.msgspec.json.encode(answer).decode()
+        call.response = baseline_order.msgspec.json.encode(answer).decode()
         call.save(only=[Call.response])
     return answer
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import falcon
 
-from bench.baselines import order as orders
+from bench.baselines import order
 from bench.baselines.stock_actors import ApiKey, create_invoice
 
 WAIT_MS = 10_000
@@ -23,7 +23,7 @@ class Payments:
         body = req.bounded_stream.read()
         env = req.env
         key = ApiKey.get_or_none(public_id=env["HTTP_X_PUBLIC_ID"], revoked_at=None)
-        if key is None or not orders.is_signed(
+        if key is None or not order.is_signed(
             key.secret_box, env["HTTP_X_TIMESTAMP"], req.path, body, env["HTTP_X_SIGNATURE"]
         ):
             raise falcon.HTTPUnauthorized
@@ -35,7 +35,7 @@ class Payments:
             hashlib.sha256(body).hexdigest(),
         )
         # Compact, as falcon's own writer is not.
-        answer = orders.msgspec.json.encode(message.get_result(block=True, timeout=WAIT_MS))
+        answer = order.msgspec.json.encode(message.get_result(block=True, timeout=WAIT_MS))
         resp.content_type = "application/json"
         resp.data = b'{"state":0,"result":' + answer + b"}"
 

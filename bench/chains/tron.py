@@ -19,7 +19,7 @@ from bench.chains.known import Known
 from bench.measuring.timed import timed
 from chains.base import Block
 from chains.net.rest import RestNode
-from chains.tron import wire as read
+from chains.tron import wire as tron_wire
 from chains.tron.nodes import tron_providers
 from chains.tron.reader import TronReader
 from cli.embedded import chains
@@ -96,7 +96,7 @@ def make_blocks(node: TronNode, count: int) -> tuple[int, list[str]]:
         recipients = [chance.randbytes(wire.ADDRESS_BYTES) for _ in range(TRANSACTIONS)]
         # One receives TRX and one the token.
         ours += [wire.shown(recipients[place]) for place in (0, TRANSACTIONS - 1)]
-        newest = read.newest(rest.ask("wallet/getblock", {}, read.Header))
+        newest = tron_wire.newest(rest.ask("wallet/getblock", {}, tron_wire.Header))
         for place, to in enumerate(recipients):
             _pay(rest, newest, buyer, to, contract=str(token.contract) if place < TOKEN_TRANSFERS else None)
         _mine(rest)

@@ -26,13 +26,12 @@ from models.batches import items as batch_items
 from models.batches import rows as batches
 from models.db import base
 from models.db.paging import encode_cursor
-from models.deposits import balances as probes
-from models.deposits import crediting, witnesses
+from models.deposits import crediting, probes, witnesses
 from models.deposits import rows as deposits
-from models.invariants import checkpoint, money_in
-from models.invariants import scope as audit_scope
+from models.invariants import checkpoint, scope
+from models.invariants import deposits as invariant_deposits
 from models.invoices import arrivals, tallies, timeline
-from models.invoices import history as invoice_list
+from models.invoices import history as invoice_history
 from models.invoices import rows as invoices
 from models.invoices.shown import Shown
 from models.ledger import balances as ledger_balances
@@ -54,7 +53,8 @@ from models.refunds import rows as refunds
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import slots, unexplained
-from models.treasury import own_addresses, reconciliation, sweeps, topup_doubts, topups
+from models.treasury import addresses as treasury_addresses
+from models.treasury import reconciliation, sweeps, topup_doubts, topups
 from models.wallets import deposits as wallet_deposits
 from models.wallets import rows as wallets
 from models.webhooks import deliveries, outbox, redelivery
@@ -147,7 +147,7 @@ def _lists(merchant_id: UUID) -> Iterator[tuple[str, Callable[[], object]]]:
         *({"event": event} for event in ("invoice.paid", "invoice.expired", "payout.failed")),
         *({}, {"cursor": deep[2]}, {"uuid": str(merchant_id)}),
     ]
-    yield from _pages("payments", PaymentHistory, invoice_list.read_page, merchant_id, payments)
+    yield from _pages("payments", PaymentHistory, invoice_history.read_page, merchant_id, payments)
     yield from _pages("payouts", PayoutHistory, history.read_page, merchant_id, paid_out)
     yield from _pages("deliveries", ListDeliveries, deliveries.read_page, merchant_id, sent)
     yield "cheques", partial(payout_links.page, merchant_id, limit=PAGE, offset=0)
@@ -228,7 +228,7 @@ def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]
     yield "is an address ours", partial(rules.is_internal, "evm", sold.address)
     yield "owners of a block's addresses", partial(deposits.match, "evm", addresses)
     yield "keys of a block's senders", partial(unexplained.own, NETWORK, "evm", addresses)
-    yield "a transfer's own spend", partial(own_addresses.is_own_move, NETWORK, "0x7", HOT)
+    yield "a transfer's own spend", partial(treasury_addresses.is_own_move, NETWORK, "0x7", HOT)
     yield "what a deposit address got", partial(probes.deposited_units, NETWORK, sold.address, "USDT", height=10**9)
 
 
@@ -289,7 +289,7 @@ def _for_the_signer() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "addresses under way", partial(sweeps.busy_addresses, NETWORK)
     yield "coins on their way to the cold address", partial(sweeps.cooling, NETWORK)
     yield "coins that payouts wait for", partial(sweeps.wanted_currencies, NETWORK)
-    yield "is an address in motion", partial(own_addresses.is_in_motion, NETWORK, [HOT])
+    yield "is an address in motion", partial(treasury_addresses.is_in_motion, NETWORK, [HOT])
     yield "the hot wallet's books", partial(reconciliation.read_books, NETWORK)
 
 
@@ -330,11 +330,11 @@ def _retention() -> Iterator[tuple[str, Callable[[], object]]]:
 
 def _invariants(count: int, shops: int) -> Iterator[Step]:
     """Yield each invariant as the minutely audit queries it: young and open rows, and all accounts."""
-    since, new = audit_scope.young_since(), audit_scope.new_since(60.0)
+    since, new = scope.young_since(), scope.new_since(60.0)
     looked_at = count // 60 + 8 * shops + 10_000
-    for name, (_, query) in money_in.INVARIANTS.items():
-        narrowed = audit_scope.narrowed(name, query, since=since, new=new)
-        asked = partial(_must_hold, name, f"{narrowed} LIMIT {money_in.ROWS_SHOWN_MAX}")
+    for name, (_, query) in invariant_deposits.INVARIANTS.items():
+        narrowed = scope.narrowed(name, query, since=since, new=new)
+        asked = partial(_must_hold, name, f"{narrowed} LIMIT {invariant_deposits.ROWS_SHOWN_MAX}")
         yield Step(name=f"invariant: {name}", run=asked, adds_up=looked_at, exempt=EXEMPT.get(name, ""))
     yield Step(name="how old the last audit is", run=checkpoint.passed_age_s)
 

@@ -30,15 +30,11 @@ from chains.base import (
     witnesses_needed,
 )
 from chains.evm import wire
-from chains.evm.scan import internal as evm_internal
-from chains.evm.scan import methods as evm_methods
-from chains.evm.scan import witness as evm_witness
+from chains.evm.scan import internal, methods, witness
 from chains.evm.scan.block import TRANSFER_TOPIC, Assets, BlockReader, Matcher, places
 from chains.evm.scan.range import RangeScanner
 from chains.evm.scan.receipts import ReceiptBook
-from chains.evm.spends import balances
-from chains.evm.spends import departures as evm_departures
-from chains.evm.spends import fate as evm_fate
+from chains.evm.spends import balances, departures, fate
 from chains.evm.spends.gas import todays_price
 from chains.net.at_once import majority
 from chains.net.budget import BudgetSpentError
@@ -78,7 +74,7 @@ class EvmReader(NodesReader[JsonRpc]):
         """Return the methods of the scan that each provider lacks, with the consequences."""
         has_coin = self._assets.native is not None
         return self._providers.apiece(
-            lambda node: evm_methods.lacking(node, finality_tag=self._finality_tag, is_coin_offered=has_coin)
+            lambda node: methods.lacking(node, finality_tag=self._finality_tag, is_coin_offered=has_coin)
         )
 
     def scan(self, after: int, head: int, ours: Ours, *, whole: bool = False, upon: str = "") -> Sequence[BlockScan]:
@@ -152,21 +148,21 @@ class EvmReader(NodesReader[JsonRpc]):
     def departure(self, txid: str, block: Block) -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""
         answers = self._providers.everyone(
-            lambda node: evm_departures.read(node, txid, block, self._tokens, chain_id=self._chain_id)
+            lambda node: departures.read(node, txid, block, self._tokens, chain_id=self._chain_id)
         )
-        return evm_departures.judge(answers)
+        return departures.judge(answers)
 
     def used_counters(self, sender: str, height: int) -> int:
         """Return the number of nonces that a sender used up to a block, by the first node that knows it."""
-        return self._providers.attempt(lambda node: evm_fate.nonce(node, sender, height))
+        return self._providers.attempt(lambda node: fate.nonce(node, sender, height))
 
     def counter_height(self, sender: str, counter: int, low: int, high: int) -> int:
         """Return the block in which a sender used a nonce; one node answers all questions for it."""
-        return self._providers.attempt(lambda node: evm_departures.height_of(node, sender, counter, low, high))
+        return self._providers.attempt(lambda node: departures.height_of(node, sender, counter, low, high))
 
     def balance(self, address: str, block_hash: str) -> int:
         """Return an address's coin after a block."""
-        return self._providers.attempt(lambda node: evm_internal.balance(node, address, block_hash))
+        return self._providers.attempt(lambda node: internal.balance(node, address, block_hash))
 
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
         """Return the coin that contracts passed on to an address in a block; empty if no node traces."""
@@ -175,7 +171,7 @@ class EvmReader(NodesReader[JsonRpc]):
             return ()
         try:
             return self._providers.attempt(
-                lambda node: evm_internal.internal_transfers(node, block, recipient, currency), kind=Kind.BLOCKS
+                lambda node: internal.internal_transfers(node, block, recipient, currency), kind=Kind.BLOCKS
             )
         except RpcError:
             return ()
@@ -187,7 +183,7 @@ class EvmReader(NodesReader[JsonRpc]):
         return wire.block(header, height)
 
     def _has(self, node: JsonRpc, recorded: Recorded) -> bool:
-        return evm_witness.is_same(node, recorded, self._assets.contracts.get(recorded.currency))
+        return witness.is_same(node, recorded, self._assets.contracts.get(recorded.currency))
 
     def _ended(self, scans: Iterable[BlockScan]) -> tuple[BlockScan, ...]:
         """Return scans with the mark of their provider, and drop the receipts that they took."""

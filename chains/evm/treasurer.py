@@ -8,9 +8,8 @@ from typing import Final
 
 from chains.base import Place
 from chains.evm import wire
-from chains.evm.spends import balances
-from chains.evm.spends import gas as evm_gas
-from chains.evm.spends import trial as evm_trial
+from chains.evm.spends import balances, gas
+from chains.evm.spends import trial as spend_trial
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import spend_of
 from chains.net.providers import RpcProviders
@@ -51,24 +50,24 @@ class EvmTreasurer:
         """
         spend = spend_of(intent)
         # The gas of a plain transfer is known exactly.
-        is_plain = spend.data == "0x" and self._parameters.coin_gas == evm_trial.INTRINSIC_GAS
+        is_plain = spend.data == "0x" and self._parameters.coin_gas == spend_trial.INTRINSIC_GAS
         margin = 0 if is_plain else FRUGAL_MARGIN_PERCENT
-        figure = evm_trial.gas_figure(intent, self._network)
-        trial = evm_trial.judge(
+        figure = spend_trial.gas_figure(intent, self._network)
+        trial = spend_trial.judge(
             self._providers.answers(
-                lambda node: evm_trial.attempt(
-                    node, intent, spend, gas_figure=figure, bid=evm_trial.UNPRICED, margin_percent=margin
+                lambda node: spend_trial.attempt(
+                    node, intent, spend, gas_figure=figure, bid=spend_trial.UNPRICED, margin_percent=margin
                 )
             ),
             self._providers.count,
         )
-        data_units = evm_gas.data_fee(
+        data_units = gas.data_fee(
             self._providers,
             self._network,
             calldata_bytes=len(wire.data(spend.data)),
             limit_wei=trial.gas * cap_units,
         )
-        bid = evm_gas.frugal_bid(
+        bid = gas.frugal_bid(
             self._providers, self._network, cap_wei=cap_units,
             affordable_wei=max(0, held_units - data_units) // trial.gas,
         )  # fmt: skip

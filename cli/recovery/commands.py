@@ -10,7 +10,7 @@ from uuid import UUID
 import structlog
 import typer
 
-from actors import context as process
+from actors import context
 from actors.context import Context
 from cli.output import CommandError, JsonFlag, show
 from cli.recovery.listing import LISTED_MAX, show_departures
@@ -58,7 +58,7 @@ def recover(
     cheque is named as payoutlink:ID.
     """
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         known = known_network(ctx, network)
         if adopt is None and merchant is None and order_id is None and output is None:
             show_departures(ctx, known, as_json=as_json)
@@ -85,7 +85,7 @@ def writeoff(
     """
     _check_reason(reason)
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         known = known_network(ctx, network)
         units = units_of(ctx, currency, amount)
         moved, waiting = writeoffs.explained(ctx.catalogue, network, currency)
@@ -193,7 +193,7 @@ def dismiss(
     """
     _check_reason(reason)
     with database() as settings:
-        known = known_network(process.configure(settings), network)
+        known = known_network(context.configure(settings), network)
         wanted = stored_txid(known, txid)
         unread = unread_departures.waiting(network, limit=LISTED_MAX)
         claimed = next((each for each in unread if each.txid == wanted), None)

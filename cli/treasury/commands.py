@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from actors import context as process
+from actors import context
 from actors.context import Context
 from actors.queue.link import LinkDownError
 from actors.treasury.join import COINS_FEW
@@ -22,9 +22,8 @@ from core.rates.pricing import CENTS
 from models.payouts import freezes
 from models.spends import coins
 from models.spends.coins import Heap
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses, reconciliation, sweeps
 from models.treasury import plan as treasury_plan
-from models.treasury import reconciliation, sweeps
 from models.treasury import unowned as treasury_unowned
 from models.treasury.plan import Planned
 from models.treasury.rows import Reconciliation
@@ -45,7 +44,7 @@ NetworkOption = Annotated[str | None, typer.Option("--network", help="This netwo
 def status(network: NetworkOption = None, *, as_json: JsonFlag = False) -> None:
     """Show addresses, the last comparison with the chain, and the balances of deposit addresses."""
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         found = [_status(ctx, code) for code in _networks(ctx, network)]
     lines = [line for each in found for line in _status_lines(each)]
     show({"networks": found}, lines, as_json=as_json)
@@ -55,7 +54,7 @@ def status(network: NetworkOption = None, *, as_json: JsonFlag = False) -> None:
 def plan(network: NetworkOption = None, *, as_json: JsonFlag = False) -> None:
     """Show each coin at each deposit address, the cost of a sweep, and whether it is worth it now."""
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         _show_plan(_plan(ctx, network), joins=_joins(ctx, network), as_json=as_json)
 
 
@@ -68,7 +67,7 @@ def sweep(
 ) -> None:
     """Have the signer make the sweeps that are worth it now; it also does so by itself every few seconds."""
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         planned = [each for each in _plan(ctx, network) if each["verdict"] == "sweep"]
         if not dry_run:
             try:
@@ -93,7 +92,7 @@ def adopt(
     First find its source: `sluice rescan` finds a deposit that the scan overlooked.
     """
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         hot, books = compared_now(ctx, network, currency)
         surplus = hot.chain_units - hot.expected_units
         if surplus <= 0:
@@ -121,8 +120,8 @@ def _status(ctx: Context, code: str) -> dict[str, Any]:
         lying[each.currency] = lying.get(each.currency, 0) + each.units
     return {
         "network": code,
-        "hot_address": treasury.address(code, "hot"),
-        "cold_address": treasury.address(code, "cold"),
+        "hot_address": addresses.address(code, "hot"),
+        "cold_address": addresses.address(code, "cold"),
         "frozen": [f.reason for f in freezes.listing() if f.scope == "network" and f.name == code],
         "compared": [comparison(ctx.catalogue, kept) for kept in reconciliation.listing(code)],
         "unswept": {currency: amount_of(ctx.catalogue, currency, units) for currency, units in sorted(lying.items())},

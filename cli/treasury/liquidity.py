@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from actors import context as process
+from actors import context
 from actors.context import Context
 from cli.output import JsonFlag, show
 from cli.session import database
@@ -20,7 +20,7 @@ from models.treasury.liquidity import Stock
 def liquidity(*, as_json: JsonFlag = False) -> None:
     """Show the sums owed and held by coin, and the sums that payouts wait for and lack by network."""
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         stocks = treasury_liquidity.stocks(
             ctx.catalogue, ctx.market.read(), ctx.available, fee_max_percent=settings.sweep_fee_max_percent
         )

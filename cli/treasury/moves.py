@@ -5,7 +5,7 @@ from typing import Annotated, Final
 import structlog
 import typer
 
-from actors import context as process
+from actors import context
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
 from cli.treasury.words import OutputOption, YesFlag, amount_of, known_network, one_transfer, operator, units_of
@@ -36,7 +36,7 @@ def move(
     """
     _check_txid(txid, name="--txid")
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         origin, target = known_network(ctx, from_network), known_network(ctx, to_network)
         units = units_of(ctx, currency, amount)
         if origin.code == target.code:
@@ -88,7 +88,7 @@ def returned(
     """
     _check_txid(txid, name="TXID")
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         known = known_network(ctx, network)
         booked = topups.find(known.code, stored_txid(known, txid))
         missing = f"{txid} on {network} is no top-up that is booked as the gateway's own"

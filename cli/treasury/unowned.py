@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import structlog
 import typer
 
-from actors import context as process
+from actors import context
 from actors.context import Context
 from cli.output import CommandError, JsonFlag, show
 from cli.session import database
@@ -29,7 +29,7 @@ def unowned(
 ) -> None:
     """List payments to addresses that were given to no merchant and no payment, oldest first."""
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         code = None if network is None else known_network(ctx, network).code
         found = [_shown(ctx, each) for each in treasury_unowned.listing(code, limit=SHOWN_MAX)]
     show({"unowned": found}, [_line(each) for each in found] or ["nothing came to addresses of nobody"],
@@ -46,7 +46,7 @@ def keep(
 ) -> None:
     """Book a payment to an address without an owner as the gateway's own, once its payer has been paid back."""
     with database() as settings:
-        ctx = process.configure(settings)
+        ctx = context.configure(settings)
         known = known_network(ctx, network)
         listed = treasury_unowned.listing(known.code, limit=SHOWN_MAX, txid=stored_txid(known, txid))
         missing = f"no payment of {txid} on {network} is listed by `sluice treasury unowned`"

@@ -1,6 +1,6 @@
 """Declares requests and answers of asynchronous batches, and the message that carries one to its actor.
 
-Read as core.net.requests is.
+Read as core.http.requests is.
 Items are not looked into here: one that is malformed is refused when its turn comes, and spoils no other.
 """
 
@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from msgspec import Meta, Struct
 
 from core.errors import BatchBadId, BatchBadOnError, BatchEmpty, BatchTooLarge
+from core.http.answers import Answer
+from core.http.requests import Request, UuidText, any_of, items_of
 from core.invoices.schemas import CreatePayment, Payment
-from core.net.answers import Answer
-from core.net.requests import Request, UuidText, any_of, items_of
 from core.payouts.schemas import ORDER_ID_CHARS_MAX, CreatedPayout, CreatePayout
 from core.refunds.schemas import CreateRefund, PaymentRefund
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from core.net.answers import Answer
-from core.net.fields import CoinCode, NetworkCode
+from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode
 
 
 class CurrencyNetwork(Answer, kw_only=True):

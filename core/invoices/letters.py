@@ -1,4 +1,4 @@
-"""Says what a buyer is e-mailed of a payment: its receipt, or the way to its page. Laid out by core.net.letters.
+"""Says what a buyer is e-mailed of a payment: its receipt, or the way to its page. Laid out by core.texts.letters.
 
 Used by models.invoices.receipts. Subjects are of amounts and codes alone: nothing that a merchant wrote is in a header.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from core.net.letters import Body, Letter, laid_out
+from core.texts.letters import Body, Letter, laid_out
 
 
 class Told(NamedTuple):

@@ -1,4 +1,4 @@
-"""Declares requests and answers of payments. Read as core.net.requests is."""
+"""Declares requests and answers of payments. Read as core.http.requests is."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core import errors
-from core.merchants.terms_schemas import ACCURACY_MAX_PERCENT, AcceptedMethod
-from core.net.answers import Answer
-from core.net.fields import CoinCode, CreatedAt, NetworkCode, NextCursor, OrderIdText, TxidText
-from core.net.requests import (
+from core.http.answers import Answer
+from core.http.fields import CoinCode, CreatedAt, NetworkCode, NextCursor, OrderIdText, TxidText
+from core.http.requests import (
     Amount,
     Code,
     CodeOrEmpty,
@@ -26,6 +25,7 @@ from core.net.requests import (
     WebUrl,
     public_callback,
 )
+from core.merchants.terms_schemas import ACCURACY_MAX_PERCENT, AcceptedMethod
 
 LIFETIME_MIN_S: Final = 300
 LIFETIME_MAX_S: Final = 43_200

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import UNSET, Meta, UnsetType
 
-from core.net.answers import Answer
+from core.http.answers import Answer
 
 EventName = Literal[
     "created",

@@ -1,4 +1,4 @@
-"""Declares requests and answers of allowlists and balances. Read as core.net.requests is."""
+"""Declares requests and answers of allowlists and balances. Read as core.http.requests is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 from msgspec import Meta, Struct
 
 from core.errors import AllowlistBadIp
-from core.net import allowlist
-from core.net.answers import Answer
-from core.net.fields import CoinCode
-from core.net.requests import Request
+from core.http import allowlist
+from core.http.answers import Answer
+from core.http.fields import CoinCode
+from core.http.requests import Request
 
 
 class AllowlistChange(Request, kw_only=True, omit_defaults=True):

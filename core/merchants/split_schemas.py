@@ -1,4 +1,4 @@
-"""Declares requests and answers about splits: rules, and how they apply. Read as core.net.requests is."""
+"""Declares requests and answers about splits: rules, and how they apply. Read as core.http.requests is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, Final, Literal
 from msgspec import Meta
 
 from core import errors
-from core.net.answers import Answer
-from core.net.fields import CreatedAt
-from core.net.requests import Request, Text, UuidText
+from core.http.answers import Answer
+from core.http.fields import CreatedAt
+from core.http.requests import Request, Text, UuidText
 
 PERCENT_MIN: Final = 0.01
 PERCENT_MAX: Final = 100

@@ -1,4 +1,4 @@
-"""Declares requests and answers about how a merchant is paid: methods, discounts, tolerance. As core.net.requests."""
+"""Declares requests and answers about how a merchant is paid: methods, discounts, tolerance. As core.http.requests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, Final
 from msgspec import Meta, Struct
 
 from core import errors
-from core.net.answers import Answer
-from core.net.fields import CoinCode, NetworkCode
-from core.net.requests import Code, CodeOrEmpty, Request
+from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode
+from core.http.requests import Code, CodeOrEmpty, Request
 
 # Repetitions included; the catalogue is far shorter.
 METHODS_MAX: Final = 200

@@ -1,4 +1,4 @@
-"""Declares requests and answers of transfers to the personal wallet. Read as core.net.requests is."""
+"""Declares requests and answers of transfers to the personal wallet. Read as core.http.requests is."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from core.errors import TransferBadAmount, TransferUnknownCurrency
-from core.net.answers import Answer
-from core.net.fields import CoinCode
-from core.net.requests import Amount, Code, OrderId, Request
+from core.http.answers import Answer
+from core.http.fields import CoinCode
+from core.http.requests import Amount, Code, OrderId, Request
 
 
 class ToPersonal(Request, kw_only=True, omit_defaults=True):

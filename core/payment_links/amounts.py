@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from core import errors
 from core.catalogue.catalogue import Catalogue
 from core.money import parse_units, rescale
-from core.net.render import price_text
 from core.payment_links.schemas import AmountMode, CreatePaymentLink, read_amount
 from core.rates.pricing import Price, price_digits
+from core.texts.render import price_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

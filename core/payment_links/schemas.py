@@ -1,4 +1,4 @@
-"""Declares requests and answers of payment links, for merchants and for buyers. Read as core.net.requests is."""
+"""Declares requests and answers of payment links, for merchants and for buyers. Read as core.http.requests is."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core import errors
+from core.http.answers import Answer
+from core.http.fields import MOMENT_EXAMPLE, CreatedAt
+from core.http.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText
 from core.merchants.terms_schemas import AcceptedMethod
-from core.net.answers import Answer
-from core.net.fields import MOMENT_EXAMPLE, CreatedAt
-from core.net.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText
 
 AmountMode = Literal["fixed", "open", "range"]
 

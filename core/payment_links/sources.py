@@ -1,4 +1,4 @@
-"""Makes the digest by which a payment link knows its buyers' addresses apart. Called by actors.payment_links.service.
+"""Makes the digest by which a payment link knows its buyers' addresses apart. Called by actors.payment_links.orders.
 
 An address is personal, and nothing but equality is asked of it: so a keyed digest is stored, another one for each link.
 """

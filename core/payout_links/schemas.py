@@ -1,4 +1,4 @@
-"""Declares requests and answers of payout links (cheques) and of their claims. Read as core.net.requests is."""
+"""Declares requests and answers of payout links (cheques) and of their claims. Read as core.http.requests is."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Final
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core import errors
-from core.net.answers import Answer
-from core.net.fields import CoinCode, NetworkCode
-from core.net.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText, items_of
+from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode
+from core.http.requests import Amount, Code, CodeOrEmpty, Email, Request, Text, UuidText, items_of
 from core.payout_links.states import LinkStatus
 from core.payouts.schemas import ADDRESS_CHARS_MAX, MEMO_CHARS_MAX, TAKING_MEMO, WaitingForShown, check_memo
 

@@ -1,4 +1,4 @@
-"""Declares requests and answers of payouts. Read as core.net.requests is."""
+"""Declares requests and answers of payouts. Read as core.http.requests is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core import errors
 from core.catalogue.families import TRAITS
-from core.net.answers import Answer
-from core.net.fields import CoinCode, NetworkCode, NextCursor
-from core.net.requests import (
+from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode, NextCursor
+from core.http.requests import (
     Amount,
     Code,
     CodeOrEmpty,

@@ -1,6 +1,6 @@
 """Lists the ways by which money leaves a merchant: who signs, and what freezes, revoked keys and debts do.
 
-The guards read the debt and the signatures here (models.payouts.freezes, actors.refunds.service). tests/api walks the
+The guards read the debt and the signatures here (models.payouts.freezes, actors.refunds.orders). tests/api walks the
 table through the API, and finds each route that changes something in it or in MOVES_NOTHING_OUT.
 """
 

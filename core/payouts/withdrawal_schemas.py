@@ -1,4 +1,4 @@
-"""Declares what may be asked of automatic withdrawals, and the answer. Read as core.net.requests is."""
+"""Declares what may be asked of automatic withdrawals, and the answer. Read as core.http.requests is."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from core import errors
-from core.net.answers import Answer
-from core.net.fields import CoinCode, NetworkCode
-from core.net.requests import Amount, CodeOrEmpty, Request, Text
+from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode
+from core.http.requests import Amount, CodeOrEmpty, Request, Text
 from core.payouts.schemas import ADDRESS_CHARS_MAX
 
 _ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7"

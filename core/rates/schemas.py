@@ -1,4 +1,4 @@
-"""Declares requests and answers of exchange rates. Read as core.net.requests is."""
+"""Declares requests and answers of exchange rates. Read as core.http.requests is."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from core.net.answers import Answer
-from core.net.requests import Request, Text
+from core.http.answers import Answer
+from core.http.requests import Request, Text
 
 
 class RateQuery(Request, kw_only=True, omit_defaults=True):

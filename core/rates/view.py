@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from core.money import format_coin
-from core.net.render import iso_time
+from core.texts.render import iso_time
 
 AGAINST: Final = "USDT"
 COURSE_DIGITS: Final = 12

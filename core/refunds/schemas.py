@@ -1,4 +1,4 @@
-"""Declares requests and answers of refunds. Read as core.net.requests is."""
+"""Declares requests and answers of refunds. Read as core.http.requests is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from core import errors
+from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode
+from core.http.requests import Amount, CodeOrEmpty, Text, UuidText
 from core.invoices.schemas import Payment, PaymentLookup
-from core.net.answers import Answer
-from core.net.fields import CoinCode, NetworkCode
-from core.net.requests import Amount, CodeOrEmpty, Text, UuidText
 from core.payouts.schemas import ADDRESS_CHARS_MAX, Payout
 from core.wallets.schemas import WalletName
 

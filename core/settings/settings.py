@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from core.catalogue.fields import Environment
+from core.http.egress import with_ascii_host
 from core.money import CENT_DIGITS, PPM_DIGITS, parse_units
-from core.net.egress import with_ascii_host
 from core.rates.pricing import StandardTerms
 from core.settings.defaults import DEFAULTS
 from core.settings.networks import (

@@ -1,4 +1,4 @@
-"""Declares requests and answers of static wallets. Read as core.net.requests is."""
+"""Declares requests and answers of static wallets. Read as core.http.requests is."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from core import errors
-from core.net.answers import Answer
-from core.net.fields import OrderIdText
-from core.net.requests import Code, CodeOrEmpty, OrderId, Request, UuidText
+from core.http.answers import Answer
+from core.http.fields import OrderIdText
+from core.http.requests import Code, CodeOrEmpty, OrderId, Request, UuidText
 
 OFFSET_MAX: Final = 100_000
 NUL: Final = "\x00"

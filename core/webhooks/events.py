@@ -9,9 +9,9 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
-from core.net.answers import Answer
-from core.net.fields import CoinCode, NetworkCode, OrderIdText, TxidText
-from core.net.requests import UuidText, any_of
+from core.http.answers import Answer
+from core.http.fields import CoinCode, NetworkCode, OrderIdText, TxidText
+from core.http.requests import UuidText, any_of
 
 Event = Literal[
     "invoice.paid",

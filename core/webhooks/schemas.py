@@ -1,6 +1,6 @@
 """Declares requests and answers of the delivery log, of sending again and of trying an endpoint.
 
-Read as core.net.requests is.
+Read as core.http.requests is.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta
 
 from core.errors import RequestBadField, WebhookBadCursor, WebhookBadUrl, WebhookNoUrl
-from core.net.answers import Answer
-from core.net.fields import NextCursor
-from core.net.requests import Cursor, Request, UuidText
+from core.http.answers import Answer
+from core.http.fields import NextCursor
+from core.http.requests import Cursor, Request, UuidText
 from core.webhooks.events import BODIES, Event
 
 DeliveryStatus = Literal["pending", "retrying", "delivered", "dead"]

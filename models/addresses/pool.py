@@ -21,7 +21,7 @@ from core.addresses.addresses import display
 from core.catalogue.catalogue import Network, load_catalogue
 from core.catalogue.fields import Environment
 from core.errors import InvoiceAddressFailed
-from core.net.qr import qr_data_uri
+from core.texts.qr import qr_data_uri
 from models.addresses import reservations
 from models.addresses.reservations import CHUNK
 from models.addresses.rows import AddressChunk

@@ -16,9 +16,9 @@ from core.errors import BatchTooManyOpen
 from core.ids import NIL
 from models.batches import items as batch_items
 from models.batches.items import Leased
-from models.db import turns
+from models.db import fair
+from models.db.after_commit import Bell, ring
 from models.db.base import column, execute, one, rows_as, transaction
-from models.db.bells import Bell, ring
 from models.db.table import BY_DATABASE, Table
 
 # Merchants that one round passes by; the next goes on behind them.
@@ -152,7 +152,7 @@ _FIRST: Final = (
     "SELECT i.due_at <= (SELECT app_now()) FROM batch_items i WHERE i.batch_id = b.id AND i.status = 'pending'"
 )
 _WALK: Final = (
-    turns.walk("batches b", "b.status <> 'completed'", after="%s", most="%s")
+    fair.walk("batches b", "b.status <> 'completed'", after="%s", most="%s")
     + " SELECT b.merchant_id, b.id AS batch_id, first.is_due IS NOT NULL AS is_pending,"
     " CASE WHEN first.is_due IS NULL THEN false"
     # The items of a batch that runs in order wait for its first one, leased or paused.

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Raw
 
-from core.net.render import iso_time
+from core.texts.render import iso_time
 from models.batches.items import ItemRow
 from models.batches.rows import BatchRow
 

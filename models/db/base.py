@@ -21,8 +21,8 @@ import psycopg2.extensions
 import psycopg2.extras
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
-from core.net.unused import Unused
-from models.db import bells, silence
+from models.db import after_commit, dead_peers
+from models.db.unused import Unused
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class _Database(peewee.PostgresqlDatabase):
     statement_timeout_ms = STATEMENT_TIMEOUT_MS
     # Of the calling thread.
     _state: Any
-    _connect: Callable[[], silence.WatchedConnection]
+    _connect: Callable[[], dead_peers.WatchedConnection]
 
     def connect(self, reuse_if_open: bool = False) -> bool:  # noqa: FBT001, FBT002 - peewee's
         """Open this thread's connection. Peewee itself opens one at a time, under a lock."""
@@ -66,7 +66,7 @@ class _Database(peewee.PostgresqlDatabase):
         self._state.reset()
         connection = _unused.take()
         if connection is None:
-            with silence.answering.connecting():
+            with dead_peers.answering.connecting():
                 connection = self._connect()
             connection.watch(self.statement_timeout_ms)
         self._state.set_connection(connection)
@@ -89,7 +89,7 @@ class _Database(peewee.PostgresqlDatabase):
         _unused.close_all()
 
 
-def _is_at_rest(connection: silence.WatchedConnection) -> bool:
+def _is_at_rest(connection: dead_peers.WatchedConnection) -> bool:
     return not connection.closed and connection.get_transaction_status() == TRANSACTION_STATUS_IDLE
 
 
@@ -100,9 +100,9 @@ def _is_readable(descriptor: int) -> bool:
 
 
 # An idle connection receives nothing: if it is readable, the server has ended it, or sent a harmless notice.
-_unused: Final = Unused[silence.WatchedConnection](
+_unused: Final = Unused[dead_peers.WatchedConnection](
     is_open=lambda connection, _used_at: not (connection.closed or _is_readable(connection.fileno())),
-    close=silence.WatchedConnection.close,
+    close=dead_peers.WatchedConnection.close,
 )
 _own = _Database(None, autoconnect=True)
 db: peewee.PostgresqlDatabase = _own
@@ -155,7 +155,7 @@ def connect(url: str, *, statement_timeout_ms: int = STATEMENT_TIMEOUT_MS, appli
         "statement_timeout": statement_timeout_ms,
         "lock_timeout": LOCK_TIMEOUT_MS,
         "TimeZone": "UTC",
-        **silence.SERVER_OPTIONS,
+        **dead_peers.SERVER_OPTIONS,
     }
     db.init(
         # libpq reads the whole address, sslmode and all; peewee hands it over only under this name of the scheme.
@@ -163,9 +163,9 @@ def connect(url: str, *, statement_timeout_ms: int = STATEMENT_TIMEOUT_MS, appli
         connect_timeout=CONNECT_TIMEOUT_S,
         application_name=application_name,
         options=" ".join(f"-c {name}={value}" for name, value in session.items()),
-        connection_factory=silence.WatchedConnection,
-        cursor_factory=silence.WatchedCursor,
-        **silence.CLIENT_OPTIONS,
+        connection_factory=dead_peers.WatchedConnection,
+        cursor_factory=dead_peers.WatchedCursor,
+        **dead_peers.CLIENT_OPTIONS,
     )
 
 
@@ -288,7 +288,7 @@ def transaction() -> Iterator[None]:
         raise RuntimeError("a step inside a step")
     _drop_ended()
     try:
-        with bells.kept_back(), db.atomic():
+        with after_commit.kept_back(), db.atomic():
             yield
     except _DRIVER_ERRORS as error:
         _drop_ended()
@@ -304,7 +304,7 @@ def long_statements(timeout_ms: int) -> Iterator[None]:
     """Set the time limit of each statement inside; they are the rest of a transaction."""
     execute(f"SET LOCAL statement_timeout = {timeout_ms}")
     connection = db.connection()
-    usual_s, connection.patience_s = connection.patience_s, silence.patience_s(timeout_ms)
+    usual_s, connection.patience_s = connection.patience_s, dead_peers.patience_s(timeout_ms)
     try:
         yield
     finally:
@@ -316,7 +316,7 @@ def part() -> Iterator[None]:
     """Open a part of a transaction that may fail by itself: an exception inside rolls back only the part."""
     if db.transaction_depth() == 0:
         raise RuntimeError("a part outside a step")
-    with bells.kept_back(), db.savepoint():
+    with after_commit.kept_back(), db.savepoint():
         yield
 
 

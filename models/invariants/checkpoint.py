@@ -1,6 +1,6 @@
 """Keeps sums of the ledger up to a row that no later commit can precede, so that an audit reads only newer rows.
 
-Written only by the audit (actors.upkeep.audit, `sluice audit`); read by models.invariants.money_in and by the callers
+Written only by the audit (actors.upkeep.audit, `sluice audit`); read by models.invariants.deposits and by the callers
 that report when the books were last found right.
 """
 

@@ -2,7 +2,7 @@
 
 There are millions of objects, and those that ended long ago no longer change: a full audit checks all, once a day.
 Books and balances are always checked as a whole; only the invariants named here are narrowed. Used by
-models.invariants.money_in.
+models.invariants.deposits.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from psycopg2.extras import Json
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from core.invoices.states import InvoiceStatus
-from core.net.render import coin_text, iso_time
+from core.texts.render import coin_text, iso_time
 from models.db.base import execute, value
 from models.db.table import BY_DATABASE, Table
 from models.deposits.rows import Deposit

@@ -13,8 +13,8 @@ from core.catalogue.catalogue import Catalogue
 from core.errors import EmailTooMany, TooManyRequestsError
 from core.invoices import letters, states
 from core.invoices.letters import Told
-from core.net.letters import Body
-from core.net.render import coin_text, price_text
+from core.texts.letters import Body
+from core.texts.render import coin_text, price_text
 from models.db.base import one, touched
 from models.invoices.rows import InvoiceRow
 from models.merchants import emails

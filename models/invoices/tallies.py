@@ -1,6 +1,6 @@
 """Adds up an invoice's deposits, in PostgreSQL: a crowd of specks is not read one by one.
 
-Called by models.invoices.settlement, which judges by these sums, and by actors.scan.intake.
+Called by models.invoices.settlement, which judges by these sums, and by actors.scan.record.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.invoices.timeline_schemas import EVENTS, EventName
-from core.net.render import coin_text, iso_time, price_text
 from core.payouts.states import FINAL_PAYOUTS, SHOWN
+from core.texts.render import coin_text, iso_time, price_text
 from models.invoices import timeline_rows
 from models.invoices.events import InvoiceEvent, sum_of, told
 from models.invoices.rows import InvoiceRow, QuoteRow

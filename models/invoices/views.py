@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from core.catalogue.catalogue import Catalogue
-from core.net.qr import qr_data_uri
-from core.net.render import coin_text, iso_time, price_text
+from core.texts.qr import qr_data_uri
+from core.texts.render import coin_text, iso_time, price_text
 from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
 from models.webhooks.outbox import Webhook

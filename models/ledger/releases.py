@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from models.db import turns
+from models.db import fair
 from models.db.base import execute, rows, transaction
 from models.db.voices import VOUCHED, revoked
 from models.ledger import ledger
@@ -61,7 +61,7 @@ def due(limit: int, *, but_for: Collection[str] = ()) -> dict[Receipt, list[UUID
 
 def _due(but_for: Collection[str]) -> str:
     """Return the statement that picks due shares, merchant by merchant: a stopped merchant's crowd costs one look."""
-    return turns.fair(
+    return fair.fair(
         "split_shares s",
         _WAITING,
         due=f"{_IS_DUE} AND {_NOT_DOUBTED}" if but_for else _IS_DUE,

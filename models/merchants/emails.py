@@ -19,9 +19,9 @@ import structlog
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
-from models.db import locks, turns
+from models.db import fair, locks
+from models.db.after_commit import Bell, ring
 from models.db.base import execute, in_transaction, rows, value
-from models.db.bells import Bell, ring
 from models.db.locks import LockSeed
 from models.db.table import BY_DATABASE, Table
 
@@ -43,7 +43,7 @@ _TAG: Final = re.compile(r"\+[^@]*@")
 _MAILBOX: Final = r"regexp_replace(lower(recipient), '\+[^@]*@', '@')"
 # Security notices count for no other cap than their own.
 _TODAY: Final = "kind <> 'notice' AND created_at > app_now() - interval '24 hours'"
-_DUE: Final = turns.fair(
+_DUE: Final = fair.fair(
     "emails e",
     "e.status = 'pending'",
     due=f"e.next_attempt_at <= app_now() AND {_FREE}",

@@ -15,10 +15,10 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from core.net import mail
-from core.net.letters import Body
-from core.net.mail import Change
 from core.secrets.secretbox import SecretBoxError
+from core.texts import mail
+from core.texts.letters import Body
+from core.texts.mail import Change
 from models.db import locks
 from models.db.base import app_now, execute, in_transaction, value
 from models.db.locks import LockSeed

@@ -78,7 +78,7 @@ class ApiKeyRow(Table, table="api_keys k", joins="JOIN merchants m ON m.id = k.m
     secret_box: str
     created_at: datetime = BY_DATABASE
     revoked_at: datetime | None = None
-    # The source addresses that the merchant allows, as core.net.allowlist writes them; an empty list allows all.
+    # The source addresses that the merchant allows, as core.http.allowlist writes them; an empty list allows all.
     ip_allowlist: list[str] = derived("m.ip_allowlist")
 
 

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from core import errors
 from core.ids import uuid7
-from core.merchants import split_schemas as schemas
+from core.merchants import split_schemas
 from core.merchants.terms_rules import percent_number
 from core.money import PPM
-from core.net.render import iso_time
+from core.texts.render import iso_time
 from models.db.base import execute, is_true, one_as, rows, touched, value
 from models.db.table import BY_DATABASE, Table
 from models.db.voices import VOUCHED
@@ -73,7 +73,7 @@ def add(merchant_id: UUID, recipient_id: UUID, *, percent_ppm: int, title: str, 
         raise errors.SplitOver100
     if others:
         return Added(_cosign(others[0], principal), is_change=True)
-    if count >= schemas.RULES_MAX:
+    if count >= split_schemas.RULES_MAX:
         raise errors.SplitTooManyRules
     new = SplitRuleRow(
         id=uuid7(),
@@ -142,9 +142,9 @@ def read_config(merchant_id: UUID) -> Config:
     return found
 
 
-def show_rule(rule: SplitRuleRow) -> schemas.SplitRule:
+def show_rule(rule: SplitRuleRow) -> split_schemas.SplitRule:
     """Return a rule as the API shows it."""
-    return schemas.SplitRule(
+    return split_schemas.SplitRule(
         rule_id=str(rule.id),
         recipient_merchant_id=str(rule.recipient_id),
         percent=percent_number(rule.percent_ppm),
@@ -154,11 +154,11 @@ def show_rule(rule: SplitRuleRow) -> schemas.SplitRule:
     )
 
 
-def show_config(merchant_id: UUID) -> schemas.SplitConfig:
+def show_config(merchant_id: UUID) -> split_schemas.SplitConfig:
     """Return a merchant's split rules, and its earnings from others', as the API shows them."""
     config = read_config(merchant_id)
     received = releases.earnings(merchant_id)
-    return schemas.SplitConfig(
+    return split_schemas.SplitConfig(
         enabled=config.enabled,
         refund_hold_hours=config.hold_hours,
         earnings_by_asset={currency: str(units) for currency, units in received.items()},

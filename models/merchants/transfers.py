@@ -12,7 +12,7 @@ from uuid import UUID
 from core.catalogue.catalogue import Catalogue
 from core.errors import PersonalInsufficient, TransferNoPersonalWallet
 from core.ids import uuid7
-from core.net.render import coin_text
+from core.texts.render import coin_text
 from models.db.base import value
 from models.db.table import BY_DATABASE, Table, Units
 from models.ledger import ledger

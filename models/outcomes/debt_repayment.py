@@ -15,8 +15,8 @@ from core.catalogue.catalogue import Catalogue
 from models.db.base import transaction, value
 from models.ledger import debts, ledger
 from models.ledger.debts import Debtor
-from models.outcomes import endings as payout_endings
-from models.spends import signing
+from models.outcomes import endings
+from models.spends import permission
 
 REASON: Final = "its money repays a debt"
 
@@ -44,11 +44,11 @@ def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
         if newest is None:
             return False
         # None if it was signed meanwhile; the next tick finds another.
-        return payout_endings.cancel_unsigned(catalogue, newest, error=REASON) is not None
+        return endings.cancel_unsigned(catalogue, newest, error=REASON) is not None
 
 
 def _newest(debtor: Debtor) -> UUID | None:
-    found: UUID | None = value(_NEWEST, (*debtor, list(signing.doubtful())))
+    found: UUID | None = value(_NEWEST, (*debtor, list(permission.doubtful())))
     return found
 
 

@@ -20,12 +20,12 @@ from core.errors import (
 from core.payouts.deny_list import DenyList
 from core.payouts.states import UNDECIDED_PAYOUTS, PayoutStatus
 from models.db.base import is_true
-from models.outcomes import endings as payout_endings
+from models.outcomes import endings
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutApproval, PayoutRow
-from models.spends import matching, signing, slots, unread_departures
+from models.spends import matching, permission, slots, unread_departures
 
 _HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND principal = %s"
 
@@ -63,9 +63,9 @@ def cancel(catalogue: Catalogue, found: PayoutRow, *, by: str | None = None) -> 
 
     by: who did it, where that is not the merchant. Raises PayoutFrozen for an approved one while its network is frozen.
     """
-    after = payout_endings.cancel_unsigned(catalogue, found.id, error=None if by is None else f"Cancelled by the {by}.")
+    after = endings.cancel_unsigned(catalogue, found.id, error=None if by is None else f"Cancelled by the {by}.")
     if after is None:
-        raise PayoutFrozen if payout_endings.is_kept(_locked(found)) else PayoutNotPending
+        raise PayoutFrozen if endings.is_kept(_locked(found)) else PayoutNotPending
     return after
 
 
@@ -79,7 +79,7 @@ def cancel_stopped(catalogue: Catalogue, found: PayoutRow, *, by: str) -> str:
     if reason:
         return reason
     error = f"Cancelled by the {by}."
-    after = payout_endings.cancel_unsigned(catalogue, before.id, error=error, is_forced=True)
+    after = endings.cancel_unsigned(catalogue, before.id, error=error, is_forced=True)
     return f"it is {before.status}" if after is None else ""
 
 
@@ -88,7 +88,7 @@ def _doubt(catalogue: Catalogue, payout: PayoutRow) -> str:
     if freezes.is_network_frozen(payout.network, but_by=freezes.RECOVERY):
         return "while its network is frozen nothing that was approved is given back"
     # Locks the stop: if the scan finds an unexplained departure from now on, it stops the network again and waits here.
-    if not signing.is_caught_up(payout.network):
+    if not permission.is_caught_up(payout.network):
         return "the scan has not caught up with the chain yet: it may still find what paid this"
     if unread_departures.waiting(payout.network, limit=1):
         return f"a transaction left that no node has shown yet; see sluice treasury recover {payout.network}"
@@ -110,7 +110,7 @@ def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> Pay
 
 
 def _locked(found: PayoutRow) -> PayoutRow:
-    row = payout_endings.lock(found.id)
+    row = endings.lock(found.id)
     if row is None:
         raise PayoutNotFound
     return row

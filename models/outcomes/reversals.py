@@ -20,7 +20,7 @@ from models.deposits.rows import Deposit
 from models.invoices import events, quoting, settlement
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
-from models.outcomes import endings as payout_endings
+from models.outcomes import endings
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.refunds import rows as refunds
@@ -140,18 +140,18 @@ def stop_lost(catalogue: Catalogue, payout_id: UUID) -> bool:
     Of a payment's refunds, the newest that the remaining credit does not cover are cancelled, which may be others.
     """
     with transaction():
-        refund = payout_endings.lock(payout_id)
+        refund = endings.lock(payout_id)
         if refund is None or not refunds.is_lost(refund):
             return False
         of_credited = refund.invoice_id if refund.funded_from == "available" else None
         beyond = [refund] if of_credited is None else refunds.beyond_refundable(of_credited)
         # Unlike refunds that a reorg cancels, it stays while its network is frozen: the scan may still find bytes of it
         # that no row knows.
-        ended = [payout_endings.cancel_unsigned(catalogue, each.id, error=REASON) for each in beyond]
+        ended = [endings.cancel_unsigned(catalogue, each.id, error=REASON) for each in beyond]
     return any(each is not None and each.id == payout_id for each in ended)
 
 
 def _stop(catalogue: Catalogue, stopped: Iterable[PayoutRow]) -> None:
     """Cancel the locked refunds that are not signed."""
     for refund in stopped:
-        payout_endings.cancel_unsigned(catalogue, refund.id, error=REASON, is_forced=True)
+        endings.cancel_unsigned(catalogue, refund.id, error=REASON, is_forced=True)

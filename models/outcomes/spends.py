@@ -9,14 +9,13 @@ from core.payouts.states import PayoutStatus
 from models.db.base import execute
 from models.ledger import debts, ledger
 from models.ledger.ledger import EQUITY, GATEWAY, Account
-from models.outcomes import endings as payout_endings
+from models.outcomes import endings
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
-from models.spends import bookings, outputs
-from models.spends import counters as signer_counters
+from models.spends import bookings, counters, outputs
 from models.spends import rows as spends
 from models.spends.hooks import Hooks, register
 from models.spends.outputs import OutputRow
@@ -67,9 +66,7 @@ def _explain(payout: PayoutRow, reason: str) -> None:
 
 def _confirmed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     if output.payout_id is not None:
-        payout_endings.end(
-            catalogue, output.payout_id, "confirmed", txid=spend.mined_txid, block_height=spend.mined_height
-        )
+        endings.end(catalogue, output.payout_id, "confirmed", txid=spend.mined_txid, block_height=spend.mined_height)
 
 
 def _failed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
@@ -80,14 +77,14 @@ def _failed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     """
     if output.payout_id is None:
         return
-    signer_counters.give_back(spend.id, output.place)
+    counters.give_back(spend.id, output.place)
     if spend.is_own_refusal:
         _take_up(catalogue, output)
         spends.give_up(spend.id)
         return
     payout = payout_queue.read(output.payout_id)
     fee_units = bookings.fee_share(catalogue, spend, output)
-    payout_endings.end(
+    endings.end(
         catalogue,
         output.payout_id,
         "failed",
@@ -123,7 +120,7 @@ def _failed_anew(_catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> N
 
 def _dead(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     """Return the payout to the signer: none of its signed bytes can ever be included."""
-    signer_counters.give_back(spend.id, output.place)
+    counters.give_back(spend.id, output.place)
     _take_up(catalogue, output)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue
-from core.net.render import iso_time, price_text
+from core.texts.render import iso_time, price_text
 from models.invoices.views import accepted
 from models.payment_links.checkouts import Bought
 from models.payment_links.rows import PaymentLinkRow

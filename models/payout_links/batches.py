@@ -1,4 +1,4 @@
-"""Writes many payout links of one merchant at once, in a handful of statements. Called by actors.payout_links.service.
+"""Writes many payout links of one merchant at once, in a handful of statements. Called by actors.payout_links.orders.
 
 The outcome of each is the same as if they were written one after the other: a reference goes to the first link that can
 be funded, and money that one link cannot use is left to the later ones.

@@ -15,13 +15,13 @@ from core.errors import PayoutFrozen, PayoutlinkDuplicateReference, PayoutlinkNo
 from core.invoices.states import ForbiddenTransitionError, check_transition
 from core.payout_links.states import LINK_TRANSITIONS, LinkStatus
 from core.payouts.states import WaitingFor
-from models.db import turns
+from models.db import fair
 from models.db.base import column, execute, is_true, repeat_on_deadlock, rows, transaction, value
 from models.db.table import BY_DATABASE, Table, Units, derived
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, Account, Transfer
 from models.payouts.waiting import WAITING_FOR
-from models.spends import signing
+from models.spends import permission
 
 # While payouts are frozen a link keeps at least the first of these; it is given the second, so as not to be written
 # every minute.
@@ -34,7 +34,7 @@ _IS_FROZEN: Final = (
     " (('all', ''), ('network', l.network), ('merchant', l.merchant_id::text),"
     " ('coin', l.currency || ':' || l.network)))"
 )
-_DUE: Final = turns.fair(
+_DUE: Final = fair.fair(
     "payout_links l",
     "l.status = 'funded'",
     due=f"l.expires_at <= app_now() AND NOT {_IS_FROZEN}",
@@ -157,7 +157,7 @@ def cancel(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow:
         return link
     if link.status != "funded":
         raise PayoutlinkNotCancellable
-    if link.network in signing.doubtful():
+    if link.network in permission.doubtful():
         raise PayoutFrozen
     return _end(link, "cancelled")
 
@@ -168,7 +168,7 @@ def expire(link_id: UUID) -> bool:
     False if it is no longer due, or while the database may lack its claim.
     """
     link = lock(link_id)
-    if link is None or not link.is_over or link.network in signing.doubtful():
+    if link is None or not link.is_over or link.network in permission.doubtful():
         return False
     _end(link, "expired")
     return True

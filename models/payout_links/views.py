@@ -12,8 +12,8 @@ from uuid import UUID
 
 from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
-from core.net.render import coin_text, iso_time
 from core.payout_links.tokens import ClaimTokens, claim_url
+from core.texts.render import coin_text, iso_time
 from models.payout_links.rows import PayoutLinkRow
 
 KID: Final = "claim_kid"

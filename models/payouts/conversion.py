@@ -1,6 +1,6 @@
 """Converts a merchant's USDT into the coin of a payout, out of the gateway's own holdings of that coin.
 
-actors.payouts.service books it in the payout's own transaction: either both take effect or neither.
+actors.payouts.orders books it in the payout's own transaction: either both take effect or neither.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from uuid import UUID
 from core.catalogue.catalogue import Network
 from core.catalogue.families import Traits
 from core.payouts.states import WaitingFor
-from models.db import turns
+from models.db import fair
 from models.db.base import app_now, column, execute, is_true, rows, value
 from models.db.clock import FUTURE_MAX_S
 from models.ledger import maturity
@@ -49,7 +49,7 @@ _HERE: Final = (
 )
 
 # A turn of each merchant before the second of any; within a merchant urgent ones first, then the oldest.
-_DUE: Final = turns.fair(
+_DUE: Final = fair.fair(
     "payouts p",
     "p.network = %(network)s AND p.status = 'approved'",
     due=f"p.due_at <= (SELECT app_now()) AND p.wait_reason <> ALL (%(but_for)s) AND {_HERE}"

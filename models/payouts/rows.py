@@ -17,8 +17,8 @@ from core.invoices.states import check_transition
 from core.payouts import ways_out
 from core.payouts.states import PAYOUT_TRANSITIONS, PayoutKind, PayoutStatus, WaitingFor, payout_event
 from core.payouts.ways_out import Way
+from models.db.after_commit import Bell, ring
 from models.db.base import execute
-from models.db.bells import Bell, ring
 from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, SUSPENSE, Account, Transfer

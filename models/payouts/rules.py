@@ -27,9 +27,9 @@ from core.errors import (
     PayoutUnknownCurrency,
 )
 from core.money import mul_div_up, parse_units, round_up
-from core.net.render import coin_text
 from core.payouts.states import PayoutStatus
 from core.rates.pricing import Market, Method, only_network
+from core.texts.render import coin_text
 from models.db.base import execute, is_true, one_as
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, MATURING, Account

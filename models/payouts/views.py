@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue, Pair
 from core.money import format_coin
-from core.net.render import coin_text, iso_time
 from core.payouts.states import FINAL_PAYOUTS, SHOWN
+from core.texts.render import coin_text, iso_time
 
 if TYPE_CHECKING:
     from models.payouts.rows import PayoutRow

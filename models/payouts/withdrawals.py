@@ -12,7 +12,7 @@ from uuid import UUID
 
 from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
-from core.net.render import coin_text
+from core.texts.render import coin_text
 from models.db.base import column, execute, touched
 from models.db.table import BY_DATABASE, Table, Units, derived
 from models.db.voices import VOUCHED

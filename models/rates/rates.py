@@ -13,9 +13,9 @@ from core.catalogue.catalogue import Catalogue
 from core.rates.consensus import Rate
 from core.rates.pricing import RATE_DIGITS, Market
 from core.rates.view import AGAINST, Course
-from models.db.ahead import ahead
 from models.db.base import column, execute, rows, rows_as
 from models.db.clock import FUTURE_MAX_S
+from models.db.prefetch import ahead
 from models.rates import book
 from models.rates.rows import RateRow
 

@@ -15,7 +15,7 @@ import structlog
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from models.db.base import execute, is_true, rows
-from models.outcomes import spends as payout_spends
+from models.outcomes import spends as outcome_spends
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
@@ -25,7 +25,7 @@ from models.spends import tracking as spend_tracking
 from models.spends.outputs import OutputRow
 from models.spends.rows import AttemptRow, Purpose, SpendRow
 from models.spends.unexplained import Part, Status, UnexplainedRow
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses
 
 log = structlog.get_logger()
 
@@ -126,7 +126,7 @@ def _take_up(catalogue: Catalogue, departure: UnexplainedRow, part: Part, payout
         log.warning("payout.repriced", payout=str(payout.id), txid=departure.txid, asked=payout.to_units, paid=units)
         payout = payouts.reprice(payout, to_units=units)
     payout_queue.take(payout.id)
-    if not payout_spends.begin(catalogue, payout):
+    if not outcome_spends.begin(catalogue, payout):
         raise LookupError(f"payout {payout.id} changed while it was locked")
 
 
@@ -144,7 +144,7 @@ def reclaim(
         lost = bookings.lost_units(catalogue, after, output, owed=bookings.owed_units(after, output))
         outputs.note_lost(output, lost)
         bookings.book_loss(after, f"spend:{after.id}:reclaimed:{place}", lost - output.lost_units)
-    payout_spends.follow(catalogue, after, output)
+    outcome_spends.follow(catalogue, after, output)
     return after
 
 
@@ -168,7 +168,7 @@ def wallet_of(departure: UnexplainedRow) -> str:
 
     Raises LookupError if the network has no hot wallet yet.
     """
-    wallet = departure.sender or treasury.address(departure.network, "hot")
+    wallet = departure.sender or addresses.address(departure.network, "hot")
     if wallet is None:
         raise LookupError(f"{departure.network} has no hot wallet yet")
     return wallet
@@ -257,9 +257,9 @@ def _own_purpose(catalogue: Catalogue, departure: UnexplainedRow) -> Purpose | N
         return "filler" if departure.token_units == 0 else None
     family = catalogue.networks[departure.network].family
     if departure.key_ordinal is not None:
-        is_home = departure.recipient == treasury.address(departure.network, "hot")
+        is_home = departure.recipient == addresses.address(departure.network, "hot")
         return "sweep" if is_home and not _waits_for_deposits(departure) else None
-    if treasury.is_cold(departure.network, departure.recipient):
+    if addresses.is_cold(departure.network, departure.recipient):
         return "cold"
     # In families with coins, no address needs gas.
     is_pooled = not departure.spends and departure.recipient in unexplained.own(

@@ -1,6 +1,6 @@
 """Keeps refunds: payouts of money that came for a payment or to a static wallet. Computes what may be refunded.
 
-Called by actors.refunds.service and actors.refunds.uncredited, in their transactions and with the owner locked, and by
+Called by actors.refunds.orders and actors.refunds.uncredited, in their transactions and with the owner locked, and by
 models.outcomes.reversals. A refund of credited money comes from others' shares in it and from available; one of money
 that waits in suspense takes its deposits, which cannot be credited then.
 """

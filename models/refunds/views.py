@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from core.catalogue.catalogue import Catalogue
-from core.net.render import coin_text
+from core.texts.render import coin_text
 from models.deposits.rows import Deposit
 from models.payouts import views as payout_views
 from models.payouts.rows import PayoutRow

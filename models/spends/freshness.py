@@ -1,8 +1,8 @@
 """Checks that a network's scan has recently read its whole chain; otherwise spends may have left that no row has.
 
-models.spends.signing asks in the transaction that commits signed bytes. If a database and its Redis go back together,
-no row shows it. But they cannot hide the start of a process or of the database's server. Therefore only a head that the
-scan reached after both counts.
+models.spends.permission asks in the transaction that commits signed bytes. If a database and its Redis go back
+together, no row shows it. But they cannot hide the start of a process or of the database's server. Therefore only a
+head that the scan reached after both counts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Answers the signer's questions about spends: promised balances, stuck senders, gaps, depths.
 
-Used by actors.signer.broadcast, actors.signer.spend, actors.signer.watch, models.spends.tracking and the gauges.
+Used by actors.signer.broadcast, actors.signer.sign, actors.signer.follow_up, models.spends.tracking and the gauges.
 """
 
 from __future__ import annotations

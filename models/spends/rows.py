@@ -1,4 +1,4 @@
-"""Reads and writes spends, their attempts, and each sender's next slot. For actors.signer.spend.
+"""Reads and writes spends, their attempts, and each sender's next slot. For actors.signer.sign.
 
 Nothing here decides: models.spends.tracking changes a spend's state and runs its hooks. Every write is conditional on
 the state that it starts from, so that of two workers with the same write only one succeeds.

@@ -15,7 +15,7 @@ import structlog
 
 from models.db.base import execute, touched
 from models.db.table import BY_DATABASE, Big, Table
-from models.spends import signing, unexplained
+from models.spends import permission, unexplained
 
 log = structlog.get_logger()
 
@@ -52,7 +52,7 @@ def note(network: str, takers: Mapping[str, str], *, height: int, block_hash: st
     )
     if noted:
         log.critical("departure.unread", network=network, txids=without_row, height=height)
-        signing.stop(network, reason=REASON)
+        permission.stop(network, reason=REASON)
     return noted
 
 

@@ -17,8 +17,7 @@ from models.db.base import execute, is_true, rows, rows_as, transaction, value
 from models.deposits import cursors
 from models.deposits.cursors import Cursor
 from models.spends.rows import SpendRow
-from models.treasury import moves, topups
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses, moves, topups
 from models.treasury.cold_books import COOLED, RETURNED
 from models.treasury.rows import Place, Reconciliation, Topup
 from models.treasury.topup_doubts import OPEN
@@ -82,13 +81,13 @@ def read_books(network: str, *, at: Cursor | None = None) -> Books | None:
     """
     with transaction():
         execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        cursor, hot = at or cursors.read(network), treasury.address(network, "hot")
+        cursor, hot = at or cursors.read(network), addresses.address(network, "hot")
         if cursor is None or hot is None:
             return None
         return Books(
             cursor=cursor,
             hot=hot,
-            cold=treasury.address(network, "cold"),
+            cold=addresses.address(network, "cold"),
             topup_units=_topups(network, cursor.height),
             doubted_units=_topups(network, cursor.height, is_doubted=True),
             written_off_units=_written_off(network),
@@ -264,7 +263,7 @@ def adopt(network: str, currency: str, units: int, books: Books, *, origin: Lite
                 currency=currency,
                 units=units,
                 sender="",
-                address=treasury.address(network, "hot") or "",
+                address=addresses.address(network, "hot") or "",
                 origin=origin,
                 block_height=cursor.height,
                 block_hash=cursor.hash,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from models.db.base import execute, rows_as, touched
-from models.deposits import witnesses as quorum
+from models.deposits import witnesses
 from models.deposits.rows import Booked
 from models.deposits.witnesses import Policy, Reason
 from models.treasury.rows import Topup
@@ -19,7 +19,7 @@ OPEN: Final = "(t.doubted_for IS NOT NULL AND t.agreed_at IS NULL)"
 
 def guard(new: Topup, *, usd_cents: int | None, policy: Policy) -> None:
     """Decide whether a top-up that was just recorded needs a second opinion; call inside the same transaction."""
-    reason = quorum.reason(new.network, usd_cents, policy)
+    reason = witnesses.reason(new.network, usd_cents, policy)
     if reason is not None:
         doubt(new.network, new.txid, new.ordinal, reason)
 
@@ -54,7 +54,7 @@ def agree(asked: Topup) -> bool:
 def put_off(asked: Topup, problem: str) -> None:
     """Ask again later, each time after twice as long."""
     execute(
-        f"UPDATE treasury_topups SET {quorum.PUT_OFF} WHERE id = %s AND round = %s AND agreed_at IS NULL",
+        f"UPDATE treasury_topups SET {witnesses.PUT_OFF} WHERE id = %s AND round = %s AND agreed_at IS NULL",
         (problem, asked.id, asked.round),
     )
 

@@ -1,4 +1,4 @@
-"""Books top-ups: money that came to the hot wallet other than by a sweep. Called by actors.scan.intake.
+"""Books top-ups: money that came to the hot wallet other than by a sweep. Called by actors.scan.record.
 
 It belongs to the gateway, whose operator brings in gas. Money that returns from the cold address was in the books all
 the time, up to the amount they have there; the excess was brought by an operator. Money at a pool address without an

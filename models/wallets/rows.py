@@ -13,7 +13,7 @@ from core.addresses.addresses import stored_form
 from models.addresses.rows import AddressOwner
 from models.db.base import column, execute
 from models.db.table import BY_DATABASE, Big, Table
-from models.deposits import balances as probes
+from models.deposits import probes
 
 
 class WalletRow(Table, table="wallets w"):

@@ -5,7 +5,7 @@ deposits that this left. Every deposit has a transaction of its own, so that a s
 and is reported once. Safe to run any number of times.
 
 A wallet takes every coin of the catalogue, over every served network of its family, in any amount. Only the amounts
-that actors.scan.intake calls dust remain in suspense for good.
+that actors.scan.record calls dust remain in suspense for good.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from typing import Any
 
 from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
-from core.net.qr import QrTooLong, qr_data_uri
-from core.net.render import coin_text, iso_time
+from core.texts.qr import QrTooLong, qr_data_uri
+from core.texts.render import coin_text, iso_time
 from models.deposits.rows import Deposit
 from models.wallets.rows import WalletRow
 

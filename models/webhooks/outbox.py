@@ -15,8 +15,8 @@ from uuid import UUID
 
 from core.ids import NIL, uuid7
 from core.secrets.secretbox import SecretBox
+from models.db.after_commit import Bell, ring
 from models.db.base import execute, in_transaction, is_true, rows, rows_as
-from models.db.bells import Bell, ring
 from models.webhooks.rows import EndpointRecord
 
 # The n-th entry is the wait after the n-th failed attempt (the specification, section Events).

@@ -7,8 +7,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from core.errors import WebhookNotFound
+from models.db.after_commit import Bell, ring
 from models.db.base import execute, one, one_as
-from models.db.bells import Bell, ring
 
 
 @dataclass(frozen=True, slots=True)

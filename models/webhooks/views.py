@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from core.ids import NIL
-from core.net.render import iso_time
+from core.texts.render import iso_time
 from models.webhooks.rows import DeliveryRecord
 
 

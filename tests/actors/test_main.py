@@ -92,6 +92,11 @@ def test_a_worker_with_waiting_callers_reads_ahead(
     assert told(environment, queue, "[ahead.note(print), ahead._thread is not None][1]") == str(reads_ahead)
 
 
+def test_a_worker_hands_out_no_address_of_a_database_that_went_back(environment: dict[str, str]) -> None:
+    asked = "(context.context().addresses._is_current is rollback.is_current, rollback._Process.watermark is not None)"
+    assert told(environment, "invoices", asked) == "(True, True)"
+
+
 def test_an_idle_worker_has_no_connection_to_postgresql(environment: dict[str, str]) -> None:
     assert told(environment, "webhooks", "(base.db.is_closed(), len(base._unused))") == "(True, 0)"
 
@@ -104,7 +109,8 @@ def told(environment: dict[str, str], queue: str, asked: str) -> str:
     """Return an expression's value in a process that has started like a worker."""
     script = (
         f"import gc, sys, threading; sys.argv = ['dramatiq', 'actors.main', '-Q', {queue!r}]; import actors.main;"
-        f"from models.db import base; from models.db.ahead import ahead; print({asked})"
+        "from actors import context; from actors.signer import rollback; from models.db import base;"
+        f"from models.db.prefetch import ahead; print({asked})"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True

@@ -14,7 +14,7 @@ from uuid import UUID
 from falcon import testing
 
 from actors import context
-from actors.queue import call_actors as answering
+from actors.queue import call_actors
 from actors.queue.caller import CallInfo, CallReply
 from actors.queue.registry import REGISTRY, modules_for
 from api.app import create_app
@@ -48,7 +48,7 @@ class LocalCaller:
         bind: Any = registration.bind
         is_secret = bind.keywords["is_secret"]
         seen = dataclasses.replace(info, idem_key=None if is_secret else info.idem_key, is_secret=is_secret)
-        answer = answering._outcome(bind.args[0], seen, payload)
+        answer = call_actors._outcome(bind.args[0], seen, payload)
         if answer.kind == "error":
             raise ERRORS[answer.code](answer.text)
         if answer.kind == "too_many":

@@ -308,7 +308,7 @@ COUNTED = (
 
 
 def test_every_property_has_a_description() -> None:
-    """A field without: give its type a `Meta(description=…)` in the schemas, or use a type of core/net/fields."""
+    """A field without: give its type a `Meta(description=…)` in the schemas, or use a type of core/http/fields."""
     assert [name for name, schema in PROPERTIES if not re.fullmatch(r"\S.*\.", meaning(schema))] == []
 
 

@@ -15,7 +15,7 @@ from typing import Final, get_args, get_type_hints
 import pytest
 
 from chains import registry
-from cli.embedded import chains as development_chains
+from cli.embedded import chains
 from core.catalogue.families import SERVED_FAMILIES, TRAITS, Traits
 
 ROOT: Final = Path(__file__).parents[2]
@@ -173,9 +173,7 @@ def test_a_family_is_served_where_it_stands_in_the_table_and_told_apart_where_it
     assert TRAITS.keys() == FAMILIES
 
 
-@pytest.mark.parametrize(
-    ("modules", "folder"), [(registry._MODULES, "chains"), (development_chains._MODULES, "cli.embedded")]
-)
+@pytest.mark.parametrize(("modules", "folder"), [(registry._MODULES, "chains"), (chains._MODULES, "cli.embedded")])
 def test_a_family_has_a_folder_of_its_name(modules: dict[str, str], folder: str) -> None:
     assert dict(modules) == {family: f"{folder}.{family}.family" for family in modules}
     for module in modules.values():
@@ -193,7 +191,7 @@ def test_development_chains_alone_import_chain_libraries_beside_chains() -> None
     row = contract()
 
     assert {*row["source_modules"], "chains"} == set(FLOORS)
-    assert row["ignore_imports"] == [f"cli.embedded.{family}.** -> *" for family in development_chains._MODULES]
+    assert row["ignore_imports"] == [f"cli.embedded.{family}.** -> *" for family in chains._MODULES]
 
 
 def test_what_families_alone_import_is_a_chain_library() -> None:

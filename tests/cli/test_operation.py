@@ -16,7 +16,7 @@ from cli.checks import Verdict
 from cli.embedded.servers.postgres import Postgres
 from models.db import base
 from models.db.migrate import available
-from models.invariants import money_in as invariants
+from models.invariants import deposits
 from tests.cli.conftest import CommandLine
 from tests.peers.databases.owner import OWNER
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
@@ -63,7 +63,7 @@ def test_migrate_applies_everything_once(sluice: CommandLine, empty_database: st
 def test_sound_books_pass_the_audit(sluice_db: CommandLine) -> None:
     outcome = sluice_db("audit", "--json")
     assert outcome.code == 0
-    assert outcome.json == {"ok": True, "checked": list(invariants.INVARIANTS), "violations": [], "reconciliations": []}
+    assert outcome.json == {"ok": True, "checked": list(deposits.INVARIANTS), "violations": [], "reconciliations": []}
 
 
 def test_wrong_books_fail_the_audit(sluice_db: CommandLine) -> None:

@@ -21,7 +21,7 @@ from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.merchants import emails
 from models.payouts import freezes
 from models.payouts.freezes import RECONCILER
-from models.spends import signing
+from models.spends import permission
 from models.treasury import reconciliation
 from models.treasury.reconciliation import Finding
 from tests.cli.conftest import CommandLine, Outcome
@@ -214,10 +214,10 @@ def test_an_operator_cancels_an_approved_payout_whoevers_it_is(
         assert reread(gone).status == "broadcasting"
         kept = payout(shop)
         with transaction():
-            signing.stop("ethereum", reason="restored")
+            permission.stop("ethereum", reason="restored")
     assert "caught up" in sluice_db("payouts", "cancel", str(kept.id)).err
     with connected(sluice_db):
-        signing.note_caught_up("ethereum")
+        permission.note_caught_up("ethereum")
         pin_hot()
     sluice_db.env["ETHEREUM_RPC_URLS"] = "http://127.0.0.1:1"
     assert "the providers of ethereum failed" in sluice_db("payouts", "cancel", str(kept.id)).err

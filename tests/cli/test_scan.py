@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from actors import context
-from actors.scan import rewind as rewinding
+from actors.scan import rewind
 from chains.evm import wire
 from chains.registry import reader
 from cli.embedded.evm.anvil import Anvil
@@ -143,8 +143,8 @@ def test_a_scan_that_moves_meanwhile_is_left_alone(world: World, monkeypatch: py
 
     monkeypatch.setattr(scans, "deposits_above", moving)
     process = context.context()
-    with pytest.raises(rewinding.RewindRefusedError, match="moved in between"):
-        rewinding.rewind(process, world.network, reader(world.network, process.settings), at - 1, is_forced=True)
+    with pytest.raises(rewind.RewindRefusedError, match="moved in between"):
+        rewind.rewind(process, world.network, reader(world.network, process.settings), at - 1, is_forced=True)
     assert world.cursor()[0] == at + 1
 
 
@@ -285,6 +285,6 @@ def test_a_rewind_that_stalls_leaves_what_the_scan_has_read_again(world: World, 
 
         patch.setattr(reversals, "repeat_on_deadlock", stalled)
         chain = reader(world.network, process.settings)
-        rewinding.rewind(process, world.network, chain, before, is_forced=True)
+        rewind.rewind(process, world.network, chain, before, is_forced=True)
     assert world.deposits("status", "round") == [("credited", 1)]
     world.assert_sound()

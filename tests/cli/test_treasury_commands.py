@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from cli.embedded.evm.anvil import Anvil
-from models.db import base, bells
+from models.db import after_commit, base
 from models.db.base import execute, rows
 from models.spends import rows as spends
 from tests.actors.scan.world import USDT_UNITS
@@ -83,7 +83,7 @@ def test_a_sweep_rings_the_signer(world: TreasuryWorld, sluice: CommandLine, dat
     outcome = sluice("treasury", "sweep", "--network", "ethereum")
     base.connect(database)
     assert (outcome.code, "the signer was rung" in outcome.out) == (0, True)
-    assert bells._Process.send is None  # no broker whose link was closed
+    assert after_commit._Process.send is None  # no broker whose link was closed
 
 
 def test_without_redis_a_sweep_is_reported_as_failed(world: TreasuryWorld, sluice: CommandLine) -> None:

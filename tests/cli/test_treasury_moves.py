@@ -8,9 +8,8 @@ import pytest
 
 from models.db import base, scales
 from models.db.base import execute
-from models.invariants.money_in import check
-from models.treasury import own_addresses as treasury
-from models.treasury import topups
+from models.invariants.deposits import check
+from models.treasury import addresses, topups
 from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE, USDT, Chain
 from tests.models.payouts.held import funded, payout
@@ -27,7 +26,7 @@ def _gateway(sluice: CommandLine, database: str, chain: Chain) -> None:
     sluice.env["ETHEREUM_RPC_URLS"] = "http://127.0.0.1:1"
     scales.keep(CATALOGUE.ledger_scales())
     pin_hot()
-    assert treasury.set_cold("ethereum", COLD)
+    assert addresses.set_cold("ethereum", COLD)
     order = payout(funded(100 * USDT))
     execute("UPDATE payouts SET status = 'approved' WHERE id = %s", (order.id,))
     hold("USDT", "ethereum", 4 * USDT, height=chain.height)

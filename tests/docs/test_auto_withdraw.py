@@ -11,7 +11,7 @@ import msgspec
 
 from actors.payouts import withdrawing
 from api.routes.payouts import auto_withdraw
-from core.net.requests import read_request
+from core.http.requests import read_request
 from core.payouts.withdrawal_schemas import AutoWithdraw, SetAutoWithdraw
 from models.payouts import withdrawal_walk
 

@@ -11,7 +11,7 @@ import msgspec
 from actors.batches.ticks import BEGUN_MAX, PAUSES_S
 from core.batches.schemas import ITEMS_MAX, BatchCreated, BatchInfo, CreatePaymentBatch
 from core.errors import ERRORS, BatchSkipped
-from core.net.requests import read_request
+from core.http.requests import read_request
 from models.batches.items import LEASE_S
 
 PAGE = (Path(__file__).parents[2] / "docs" / "batches.md").read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ import msgspec
 
 from api.routes.invoices import history
 from core.errors import ERRORS
+from core.http.requests import read_request
 from core.invoices.schemas import QueuedEmail, SendPaymentEmail
-from core.net.requests import read_request
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "emails.md").read_text(encoding="utf-8")
 

@@ -11,7 +11,7 @@ import msgspec
 
 from api.routes.payment_links import buyers
 from core.errors import ERRORS
-from core.net.requests import read_request
+from core.http.requests import read_request
 from core.payment_links.schemas import (
     EXPIRES_IN_MAX_S,
     PAYMENTS_OFFSET_MAX,

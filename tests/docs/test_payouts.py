@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from core.errors import ERRORS
-from core.net.requests import read_request
+from core.http.requests import read_request
 from core.payouts.schemas import CreatedPayout, CreatePayout, MassPayout, MassResult, PayoutConversion
 from core.payouts.states import SHOWN, payout_event
 

@@ -11,8 +11,8 @@ import msgspec
 
 from api.routes import splits
 from core.errors import ERRORS
-from core.merchants import split_schemas as schemas
-from core.net.requests import read_request
+from core.http.requests import read_request
+from core.merchants import split_schemas
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "splits.md").read_text(encoding="utf-8")
 SAMPLES: Final[list[Any]] = [
@@ -23,15 +23,15 @@ SAMPLES: Final[list[Any]] = [
 def test_the_samples_are_accepted_and_answered() -> None:
     asked, made, wanted, told = SAMPLES
 
-    rule = read_request(schemas.AddRule, asked, own_hosts=frozenset())
-    shown = msgspec.convert(made["result"], schemas.SplitRule)
+    rule = read_request(split_schemas.AddRule, asked, own_hosts=frozenset())
+    shown = msgspec.convert(made["result"], split_schemas.SplitRule)
     assert (rule.recipient_merchant_id, rule.percent, rule.title) == (
         shown.recipient_merchant_id,
         shown.percent,
         shown.title,
     )
-    config = read_request(schemas.SetSplits, wanted, own_hosts=frozenset())
-    answer = msgspec.convert(told["result"], schemas.SplitConfig)
+    config = read_request(split_schemas.SetSplits, wanted, own_hosts=frozenset())
+    answer = msgspec.convert(told["result"], split_schemas.SplitConfig)
     assert (config.enabled, config.refund_hold_hours) == (answer.enabled, answer.refund_hold_hours)
 
 
@@ -44,5 +44,5 @@ def test_the_table_has_the_endpoints_codes_with_their_status() -> None:
 
 
 def test_the_bounds_are_those_in_force() -> None:
-    assert f"at most {schemas.RULES_MAX} rules" in PAGE
-    assert f"(`refund_hold_hours`, 0 to {schemas.HOLD_HOURS_MAX}, 0 at first)" in PAGE
+    assert f"at most {split_schemas.RULES_MAX} rules" in PAGE
+    assert f"(`refund_hold_hours`, 0 to {split_schemas.HOLD_HOURS_MAX}, 0 at first)" in PAGE

@@ -9,9 +9,9 @@ from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
+from core.http.requests import read_request
 from core.invoices.schemas import PaymentLookup
 from core.invoices.timeline_schemas import EVENTS, Timeline, TimelineDetail
-from core.net.requests import read_request
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "timeline.md").read_text(encoding="utf-8")
 

@@ -11,8 +11,8 @@ import msgspec
 
 from api.routes import transfers
 from core.errors import ERRORS
+from core.http.requests import read_request
 from core.merchants.transfer_schemas import ToPersonal, Transferred
-from core.net.requests import read_request
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "transfers.md").read_text(encoding="utf-8")
 

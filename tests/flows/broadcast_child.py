@@ -17,7 +17,7 @@ import chains.evm.reader
 import chains.evm.spends.spender
 from actors import context
 from actors.recovery import resume, seek
-from actors.scan import follow as polling
+from actors.scan import follow
 from actors.signer import broadcast, held_keys
 from chains.evm.spends import library
 from chains.evm.spends.terms import gas_offer
@@ -62,7 +62,7 @@ class Gateway:
 
     def scan(self) -> None:
         for _ in range(2):
-            polling.poll_network("ethereum")
+            follow.poll_network("ethereum")
             seek.seek_departures("ethereum")
 
     def be_a_stranger(self) -> None:

@@ -16,7 +16,7 @@ import pytest
 from actors.payout_links.calls import cancel_payout_link
 from actors.payout_links.claims import claim_payout_link
 from actors.payout_links.ticks import expire_payout_links, reap_claims
-from actors.queue import call_actors as answering
+from actors.queue import call_actors
 from actors.queue.messages import Answer
 from core.payout_links.schemas import Claim
 from models.db import base
@@ -47,12 +47,12 @@ def shop(database: str, monkeypatch: pytest.MonkeyPatch) -> UUID:
 
 def claim(link: PayoutLinkRow, address: str) -> Answer:
     message = Claim(token_hash=bytes(link.token_hash).hex(), address=address)
-    return answering._outcome(performer(claim_payout_link), info(None), msgspec.json.encode(message))
+    return call_actors._outcome(performer(claim_payout_link), info(None), msgspec.json.encode(message))
 
 
 def cancel(link: PayoutLinkRow) -> Answer:
     body = msgspec.json.encode({"link_id": str(link.id)})
-    return answering._outcome(performer(cancel_payout_link), info(link.merchant_id), body)
+    return call_actors._outcome(performer(cancel_payout_link), info(link.merchant_id), body)
 
 
 # Each takes a cheque; its answer, if there is one, is judged.

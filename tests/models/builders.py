@@ -21,7 +21,7 @@ from models.db.base import app_now, execute, transaction
 from models.deposits import cursors
 from models.deposits import rows as deposits
 from models.deposits.rows import ChainBlock, Deposit
-from models.invariants import money_in as invariants
+from models.invariants import deposits as invariant_deposits
 from models.invariants import scope
 from models.invoices.rows import InvoiceRow
 from models.outcomes import reversals
@@ -39,7 +39,7 @@ SENDER: Final = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
 _YOUNG: Final = scope.young_since()
 _LOOKED_AT: Final = tuple(
     scope.narrowed(name, query, since=_YOUNG, new=_YOUNG)
-    for name, (_, query) in invariants.named(is_full=False).items()
+    for name, (_, query) in invariant_deposits.named(is_full=False).items()
 )
 
 
@@ -200,7 +200,7 @@ def begin_scan(network: str, *, height: int = 1, block_hash: str = "0x1", at: da
 
 def assert_sound() -> None:
     """Fail with the rows that break an invariant."""
-    broken = [] if _is_seen_to_be_sound() else invariants.check()
+    broken = [] if _is_seen_to_be_sound() else invariant_deposits.check()
     assert not broken, broken
 
 

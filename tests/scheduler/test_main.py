@@ -19,7 +19,7 @@ from actors.queue.broker import SluiceBroker
 from actors.queue.link import LinkDownError
 from actors.queue.schedule import rings
 from cli.embedded.servers.valkey import Valkey
-from scheduler import __main__ as scheduling
+from scheduler import __main__
 from scheduler.__main__ import FREQUENT_S, Ringer, make_scheduler, phase_s
 from scheduler.jobs import jobs
 from tests.actors.queue.workers import NAMESPACE, eventually, make_broker, make_settings
@@ -170,7 +170,7 @@ def test_a_silent_redis_is_asked_once_and_not_for_every_job(
     asked: list[str] = []
     ring = broker.ring
     monkeypatch.setattr(broker, "ring", lambda *bell: (asked.append(":".join(bell)), ring(*bell)))
-    monkeypatch.setattr(broker.link, "_reply_timeout_s", scheduling.SILENT_S)
+    monkeypatch.setattr(broker.link, "_reply_timeout_s", __main__.SILENT_S)
     ringer, (first, *others) = Ringer(broker), jobs(make_settings())
     ringer.ring(first)
     assert valkey.pid is not None

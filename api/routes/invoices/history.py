@@ -9,7 +9,8 @@ from api.gateway import Gateway
 from api.routes.invoices.calls import EXAMPLE, find_payment
 from api.routes.refunds.calls import SENDING_ERRORS
 from core import errors
-from core.invoices import methods as service_views
+from core.http.requests import Empty, page_size
+from core.invoices import methods
 from core.invoices.schemas import (
     Image,
     PaymentHistory,
@@ -21,10 +22,9 @@ from core.invoices.schemas import (
     ResolvePayment,
     SendPaymentEmail,
 )
-from core.net.qr import qr_data_uri
-from core.net.requests import Empty, page_size
 from core.rates import pricing
 from core.refunds.schemas import ResolvedPayment
+from core.texts.qr import qr_data_uri
 from models.invoices import history as invoice_history
 from models.invoices import quoting, views
 from models.merchants.terms import load_terms
@@ -55,7 +55,7 @@ def read_services(gateway: Gateway, call: Call) -> Reply:
     """Return every method of the catalogue with this merchant's terms."""
     terms = load_terms(call.merchant().merchant_id, gateway.settings.standard_terms)
     usable = pricing.offered_methods(gateway.catalogue, terms.accepted, gateway.availability.read().payments)
-    items = service_views.payment_methods(gateway.catalogue, terms, load_market(), frozenset(usable))
+    items = methods.payment_methods(gateway.catalogue, terms, load_market(), frozenset(usable))
     return answered({"items": items})
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core import errors
-from core.net.requests import page_size
+from core.http.requests import page_size
 from core.payment_links.schemas import (
     CreatedPaymentLink,
     CreatePaymentLink,

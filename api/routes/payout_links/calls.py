@@ -10,7 +10,7 @@ import msgspec
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core import errors
-from core.net.requests import page_size, read_request
+from core.http.requests import page_size, read_request
 from core.payout_links.schemas import (
     BatchedLink,
     CreatedPayoutLink,

@@ -8,9 +8,9 @@ from api.endpoints import PAYOUT_KEYS, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from api.routes.payouts.calls import EXAMPLE, leaving_now
 from core.errors import PayoutBadCursor, PayoutBadDate, PayoutBadUuid, PayoutNoLookup, PayoutNotFound
-from core.net.requests import Empty, page_size
+from core.http.requests import Empty, page_size
 from core.payouts.schemas import Payout, PayoutHistory, PayoutLookup, PayoutPage, PayoutServices
-from models.payouts import history as payout_list
+from models.payouts import history
 from models.payouts import rows as payouts
 from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
@@ -29,7 +29,7 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
 def read_history(gateway: Gateway, call: Call) -> Reply:
     """Return a page of the merchant's payouts."""
     wanted = cast("PayoutHistory", call.body)
-    page = payout_list.read_page(call.merchant().merchant_id, wanted, limit=page_size(wanted.limit))
+    page = history.read_page(call.merchant().merchant_id, wanted, limit=page_size(wanted.limit))
     items = [payout_views.payout(gateway.catalogue, row) for row in page.items]
     return answered({"items": items, "next_cursor": page.next_cursor})
 

@@ -5,7 +5,7 @@ from statistics import median_low
 
 from chains.base import DisagreementError, Place, ProviderError, check_units
 from chains.evm import wire
-from chains.evm.scan import internal as evm_internal
+from chains.evm.scan import internal
 from chains.evm.spends.library import eth, spelled
 from chains.evm.spends.trial import token_balance
 from chains.net.at_once import majority
@@ -20,7 +20,7 @@ def held(providers: RpcProviders, place: Place, block_hash: str, *, witnesses: i
     """
     contract = None if place.pair is None else place.pair.contract
     if contract is None:
-        told = providers.answers(lambda node: evm_internal.balance(node, place.address, block_hash), decides=majority())
+        told = providers.answers(lambda node: internal.balance(node, place.address, block_hash), decides=majority())
     else:
         told = providers.answers(
             lambda node: _tokens_after(node, contract, place.address, block_hash), decides=majority()

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from chains.base import AbsentError, Block, DisownedError, NotYetError, ProviderError
 from chains.evm import wire
-from chains.evm.spends import fate as evm_fate
+from chains.evm.spends import fate
 from chains.evm.spends.library import account, calldata, eth, rlp_list, spelled
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import EIP155_V, TRANSFER
@@ -65,7 +65,7 @@ def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair], *, chai
         raise ProviderError(f"a receipt of another block than {block.height}")
     sender = body["from"].lower()
     pair, output, is_transfer = _moved(body, tokens)
-    effect = evm_fate.effect_of(receipt, sender=sender, pair=pair, output=output).effect
+    effect = fate.effect_of(receipt, sender=sender, pair=pair, output=output).effect
     price, tip = body.get("maxFeePerGas") or body.get("gasPrice") or 0, body.get("maxPriorityFeePerGas")
     return Departure(
         txid=txid,
@@ -77,7 +77,7 @@ def read(node: Rpc, txid: str, block: Block, tokens: Mapping[str, Pair], *, chai
         raw=raw,
         offer=gas_offer(gas_limit=body["gas"], price_units=price, tip_units=price if tip is None else tip),
         failed=frozenset() if effect != "none" else frozenset({0}),
-        fee_units=evm_fate.fee_of(receipt),
+        fee_units=fate.fee_of(receipt),
         height=block.height,
         block_hash=block.hash,
     )
@@ -95,10 +95,10 @@ def height_of(node: Rpc, sender: str, slot: int, low: int, high: int) -> int:
 
     Raises ProviderError if he had not used it by then, or if the node has no state of such old blocks.
     """
-    if evm_fate.nonce(node, sender, high) <= slot:
+    if fate.nonce(node, sender, high) <= slot:
         raise ProviderError(f"{sender} had not used slot {slot} by block {high}")
     between = range(low + 1, high)
-    return low + 1 + bisect_right(between, slot, key=lambda height: evm_fate.nonce(node, sender, height))
+    return low + 1 + bisect_right(between, slot, key=lambda height: fate.nonce(node, sender, height))
 
 
 def _moved(body: Mapping[str, Any], tokens: Mapping[str, Pair]) -> tuple[Pair | None, Output, bool]:

@@ -12,10 +12,9 @@ import structlog
 
 from chains.base import ProviderError, witnesses_needed
 from chains.evm import wire
-from chains.evm.spends import balances
-from chains.evm.spends import fate as evm_fate
-from chains.evm.spends import gas as evm_gas
-from chains.evm.spends import trial as evm_trial
+from chains.evm.spends import balances, gas
+from chains.evm.spends import fate as spend_fate
+from chains.evm.spends import trial as spend_trial
 from chains.evm.spends.gas import Bid
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.trial import Trial
@@ -58,7 +57,7 @@ class EvmSpender:
 
         A lagging node may lower it, which does no harm: the caller never goes below his own count.
         """
-        told = self.providers.answers(lambda node: evm_fate.nonce(node, sender), decides=majority())
+        told = self.providers.answers(lambda node: spend_fate.nonce(node, sender), decides=majority())
         counter = median_low(told)
         if counter > ours and len(told) < witnesses_needed(self.providers.count):
             raise ProviderError(f"one provider alone says that {sender} used slots beyond {ours}")
@@ -72,7 +71,7 @@ class EvmSpender:
             told = [answer for answer in answers if isinstance(answer, int)]
             return not cautious and pending < needed <= told.count(max(told, default=0))
 
-        answers = self.providers.everyone(lambda node: evm_fate.nonce(node, sender, "pending"), decides=decides)
+        answers = self.providers.everyone(lambda node: spend_fate.nonce(node, sender, "pending"), decides=decides)
         told = sorted((answer for answer in answers if isinstance(answer, int)), reverse=True)
         place = 0 if cautious else needed - 1
         # Not every node reports its pool; the caller also asks for the nonces in blocks.
@@ -88,7 +87,7 @@ class EvmSpender:
         promised = replace(output, units=output.units + purse.promised.get(currency, 0))
         whole = replace(intent, outputs=(promised,))
         spend = spend_of(whole)
-        bid = evm_gas.todays_bid(self.providers, self._network, cap_wei=cap_units)
+        bid = gas.todays_bid(self.providers, self._network, cap_wei=cap_units)
         trial = self._trial(whole, spend, bid)
         offer = gas_offer(
             gas_limit=trial.gas,
@@ -107,11 +106,11 @@ class EvmSpender:
 
     def refuses(self, intent: Intent) -> bool:
         """Return True if the chain would refuse a token's transfer; see chains.family. Tried at a gas price of 0."""
-        spend, figure = spend_of(intent), evm_trial.gas_figure(intent, self._network)
+        spend, figure = spend_of(intent), spend_trial.gas_figure(intent, self._network)
         trials = self.providers.answers(
-            lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, bid=evm_trial.UNPRICED)
+            lambda node: spend_trial.attempt(node, intent, spend, gas_figure=figure, bid=spend_trial.UNPRICED)
         )
-        return evm_trial.is_refused(trials, self.providers.count)
+        return spend_trial.is_refused(trials, self.providers.count)
 
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
         """Return a draft that nodes accept in place of `before`; see chains.family. The gas limit stays.
@@ -121,8 +120,8 @@ class EvmSpender:
         del purse
         intent, told = before.intent, before.offer.terms
         spend = spend_of(intent)
-        bid = evm_gas.dearer_bid(
-            evm_gas.todays_bid(self.providers, self._network, cap_wei=cap_units),
+        bid = gas.dearer_bid(
+            gas.todays_bid(self.providers, self._network, cap_wei=cap_units),
             before=Bid(price_wei=told["price_units"], tip_wei=told["tip_units"]),
             cap_wei=cap_units,
         )
@@ -155,19 +154,19 @@ class EvmSpender:
             raise ValueError("an EVM transaction has a nonce")  # noqa: TRY004 - what is wrong is the row
         slot = case.claim.at_least
         told = self.providers.answers(
-            lambda node: evm_fate.testimony(node, case.intent, slot=slot, txids=case.txids, depth=case.depth),
+            lambda node: spend_fate.testimony(node, case.intent, slot=slot, txids=case.txids, depth=case.depth),
             decides=majority(is_living),
         )
-        fate = evm_fate.judge(told, self.providers.count, is_fee_one=self._parameters.data_fee_oracle is None)
+        fate = spend_fate.judge(told, self.providers.count, is_fee_one=self._parameters.data_fee_oracle is None)
         if fate.kind is not FateKind.INCLUDED:
             return fate
         return replace(fate, movements=movements(fate, case.intent, self._network))
 
     def _trial(self, intent: Intent, spend: Spend, bid: Bid) -> Trial:
-        figure = evm_trial.gas_figure(intent, self._network)
-        trial = evm_trial.judge(
+        figure = spend_trial.gas_figure(intent, self._network)
+        trial = spend_trial.judge(
             self.providers.answers(
-                lambda node: evm_trial.attempt(node, intent, spend, gas_figure=figure, bid=bid),
+                lambda node: spend_trial.attempt(node, intent, spend, gas_figure=figure, bid=bid),
                 # One success outweighs all refusals.
                 decides=majority(lambda trial: not trial.refusal),
             ),
@@ -181,6 +180,6 @@ class EvmSpender:
         return trial
 
     def _data_fee(self, spend: Spend, limit_wei: int) -> int:
-        return evm_gas.data_fee(
+        return gas.data_fee(
             self.providers, self._network, calldata_bytes=len(wire.data(spend.data)), limit_wei=limit_wei
         )

@@ -13,7 +13,7 @@ from chains.net.rest import RestNode
 from chains.spending import Departure, Offer, Output, Window
 from chains.tron import accounts, nodes, transactions, wire
 from chains.tron.keys import address_of
-from chains.tron.spends import fate as tron_fate
+from chains.tron.spends import fate
 from chains.tron.transactions import Signed
 from core.catalogue.catalogue import Pair
 
@@ -48,7 +48,7 @@ def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Depa
     if signed is None or signed.txid != txid or _signer(txid, signature) != signed.owner:
         return None
     pair, output, is_transfer = _moved(signed, pairs)
-    effect = tron_fate.effect_of(
+    effect = fate.effect_of(
         info,
         is_success=told.is_success,
         result="".join(each.contract_ret for each in told.ret),
@@ -77,7 +77,7 @@ def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Depa
 
 def _included(node: RestNode, txid: str, block: Block) -> tuple[wire.Transaction, wire.Info]:
     """Return a transaction of a block and its outcome."""
-    stands, info = tron_fate.included_in(node, txid, block.height), tron_fate.info_of(node, txid, accounts.NEWEST)
+    stands, info = fate.included_in(node, txid, block.height), fate.info_of(node, txid, accounts.NEWEST)
     if stands is None or info is None:
         is_same = wire.block(nodes.header(node, block.height), block.height).hash == block.hash
         raise (AbsentError if is_same and stands is None else NotYetError)(f"none such in block {block.height}")

@@ -13,7 +13,7 @@ from chains.spending import Attempt, Case, Draft, Fate, FateKind, InsufficientCo
 from chains.tron import transactions
 from chains.tron.nodes import TronProviders
 from chains.tron.spends import drafts
-from chains.tron.spends import fate as tron_fate
+from chains.tron.spends import fate as spend_fate
 from chains.tron.spends.sending import give
 from core.catalogue.catalogue import Network
 
@@ -73,8 +73,8 @@ class TronSpender:
 
     def fate(self, case: Case) -> Fate:
         """Return the fate of a spend, by all its attempts; see chains.family."""
-        told = self._providers.answers(lambda node: tron_fate.testimony(node, case), decides=majority(is_living))
-        fate = tron_fate.judge(told, self._providers.count)
+        told = self._providers.answers(lambda node: spend_fate.testimony(node, case), decides=majority(is_living))
+        fate = spend_fate.judge(told, self._providers.count)
         if fate.kind is not FateKind.INCLUDED:
             return fate
         return replace(fate, movements=movements(fate, case.intent, self._network))

@@ -20,7 +20,7 @@ from cli.embedded.supervise.process import Child
 from core.catalogue.catalogue import Pair
 from models.db.base import StoreUnavailableError
 from models.deposits import cursors
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses
 
 BLOCK_EVERY_S: Final = 1.0
 # A node writes its chain to disk when its whole state is asked for, and else once in an hour.
@@ -100,7 +100,7 @@ class BitcoinChain(DevelopmentChain):
 
     def _fund_hot(self) -> bool:
         """Give the hot wallet coins unless it has some; False before the signer has named it and the scan has begun."""
-        hot = treasury.address(self.network, "hot")
+        hot = addresses.address(self.network, "hot")
         if hot is None or cursors.read(self.network) is None:
             return False
         rpc = self._rpc()

@@ -19,10 +19,9 @@ from core.catalogue.families import traits_of
 from core.money import format_coin
 from core.settings.settings import load_settings
 from models.db import base
-from models.invariants import money_in as invariants
+from models.invariants import deposits
 from models.spends.rows import SpendRow
-from models.treasury import own_addresses as treasury
-from models.treasury import reconciliation
+from models.treasury import addresses, reconciliation
 from models.treasury.rows import Reconciliation
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def gather(console: Console, chain: DevelopmentChain, *, since: UUID) -> None:
         return
     console.heading("A join")
     with console.step("small coins") as step:
-        hot = treasury.address(chain.network, "hot")
+        hot = addresses.address(chain.network, "hot")
         if hot is None:
             raise StoryError("the signer has not named its wallet")
         chain.scatter(to=hot, units=SMALL_COIN_UNITS, count=SMALL_COINS)
@@ -83,10 +82,10 @@ def compare(console: Console, stack: Stack, network: str) -> None:
         found: list[Reconciliation] = until(sound, "the books do not agree with the chain")
         step.detail = ", ".join(_held(catalogue, each) for each in found)
     with console.step("audit") as step:
-        broken = invariants.audit(is_full=True, within_s=AUDIT_S)
+        broken = deposits.audit(is_full=True, within_s=AUDIT_S)
         if broken:
             raise StoryError(f"{broken[0].name} is broken: {broken[0].meaning}")
-        step.detail = f"{len(invariants.named(is_full=True))} invariants hold"
+        step.detail = f"{len(deposits.named(is_full=True))} invariants hold"
 
 
 def _sound(network: str, begun: datetime) -> list[Reconciliation] | None:

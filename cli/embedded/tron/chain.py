@@ -22,7 +22,7 @@ from cli.embedded.tron.wire import raw_of, shown
 from core.catalogue.catalogue import Pair
 from models.db.base import StoreUnavailableError
 from models.deposits import cursors
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses
 
 COINS: Final = 1_000_000
 HOT_COINS: Final = 10_000
@@ -108,7 +108,7 @@ class TronChain(DevelopmentChain):
 
     def _fund_hot(self) -> bool:
         """Give the hot wallet TRX unless it has some; False before the signer has named it and the scan has begun."""
-        hot = treasury.address(self.network, "hot")
+        hot = addresses.address(self.network, "hot")
         if hot is None or cursors.read(self.network) is None:
             return False
         if self._coin(hot) == 0:

@@ -7,7 +7,7 @@ import pytest
 import structlog
 
 from actors import context
-from actors.addresses import fill as address_pool
+from actors.addresses import fill as address_fill
 from actors.addresses.fill import fill_address_pool, fill_pool
 from actors.addresses.reclaim import reclaim_addresses
 from actors.signer import held_keys
@@ -28,7 +28,7 @@ ETHEREUM = load_catalogue("development").networks["ethereum"]
 @pytest.fixture(autouse=True)
 def signer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # The process keeps its pace, which an earlier test's database set.
-    monkeypatch.setattr(address_pool, "_demand", address_pool._Demand())
+    monkeypatch.setattr(address_fill, "_demand", address_fill._Demand())
     configure(KEYS.pool_public_key)
     yield
     held_keys.keys.cache_clear()
@@ -82,7 +82,7 @@ def test_a_pool_below_the_low_mark_is_filled_again() -> None:
 
 def test_a_pool_emptied_faster_is_filled_further(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(address_pool, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(address_fill, "monotonic", lambda: clock[0])
     fill_address_pool("evm")
     reserve("evm", 150)
     clock[0] += 1
@@ -111,7 +111,7 @@ def test_two_concurrent_fillings_leave_one_pool(monkeypatch: pytest.MonkeyPatch)
             assert fill(family, chunk, addresses, signature)
         return fill(family, chunk, addresses, signature)
 
-    monkeypatch.setattr(address_pool, "fill", interrupted)
+    monkeypatch.setattr(address_fill, "fill", interrupted)
 
     assert fill_pool(ETHEREUM, KEYS, low=100, high=200) == CHUNK
     assert next_chunk("evm") == 2

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from actors.batches import ticks as batch_runs
+from actors.batches import ticks
 from tests.actors.batches.world import FREE_ADDRESSES, configure
 from tests.models.addresses.test_pool import add_chunk
 from tests.models.builders import assert_sound
@@ -16,7 +16,7 @@ from tests.models.payouts.builders import charge, trade
 @pytest.fixture
 def gateway(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     configure(database)
-    monkeypatch.setattr(batch_runs, "_round", batch_runs._Round())
+    monkeypatch.setattr(ticks, "_round", ticks._Round())
     charge()
     trade(USD="1", USDT="1", ETH="2000")
     yield

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from actors.batches import items as batch_orders
-from actors.batches import ticks as batch_runs
+from actors.batches import items as batch_items
+from actors.batches import ticks
 from core.errors import BatchDisabled
 from models.addresses.pool import STASH
 from models.addresses.reservations import level
@@ -310,7 +310,7 @@ def test_a_postponed_item_is_not_overtaken_in_order(shop: UUID) -> None:
     ordered = take(shop, [PAYMENT, AGNOSTIC], on_error="stop")
     other = take(shop, [AGNOSTIC])
     execute("DELETE FROM rates WHERE currency = 'USDT'")
-    batch_runs.context().market.forget()
+    ticks.context().market.forget()
 
     run_all()
 
@@ -328,7 +328,7 @@ def test_a_temporary_failure_is_retried_a_bounded_number_of_times(shop: UUID) ->
     execute("DELETE FROM rates WHERE currency = 'USDT'")
     batch_id = take(shop, [PAYMENT, AGNOSTIC])
 
-    for pause_s in batch_runs.PAUSES_S:
+    for pause_s in ticks.PAUSES_S:
         run_all()
         assert statuses(batch_id) == ["pending", "success"]
         assert status_of(batch_id) == "processing"
@@ -341,17 +341,17 @@ def test_a_temporary_failure_is_retried_a_bounded_number_of_times(shop: UUID) ->
 
 def test_a_bug_fails_its_item_alone_and_shows_no_details(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     batch_id = take(shop, [{"amount": "1"}, AGNOSTIC])
-    read = batch_orders.read_payment
+    read = batch_items.read_payment
 
     def stumble(ctx: Any, item: Leased) -> Any:
         if item.position == 0:
             raise ZeroDivisionError("secret words")
         return read(ctx, item)
 
-    monkeypatch.setattr(batch_orders, "read_payment", stumble)
+    monkeypatch.setattr(batch_items, "read_payment", stumble)
     logged: list[tuple[str, int]] = []
     exception = SimpleNamespace(exception=lambda event, **told: logged.append((event, told["position"])))
-    monkeypatch.setattr(batch_runs, "log", exception)
+    monkeypatch.setattr(ticks, "log", exception)
     run_all()
 
     assert statuses(batch_id) == ["gateway.internal_error", "success"]

@@ -14,7 +14,7 @@ import pytest
 
 from actors.queue.broker import SluiceBroker
 from models.batches.items import LEASE_S
-from models.db import bells
+from models.db import after_commit
 from models.db.base import one
 from tests.actors.batches.world import AGNOSTIC, PAYOUT, configure, count, key_of, pass_by, status_of, statuses, take
 from tests.actors.queue.workers import NAMESPACE, eventually
@@ -73,7 +73,7 @@ def done() -> int:
 
 @pytest.mark.parametrize("on_error", ["continue", "stop"])
 def test_a_batch_survives_its_killed_workers(start: Start, broker: SluiceBroker, on_error: str) -> None:
-    bells.use(broker.ring)
+    after_commit.use(broker.ring)
     shop = merchant()
     endpoint(shop)
     fund(shop, 1_000 * USDT)

@@ -11,10 +11,10 @@ from uuid import UUID
 import psycopg2
 import pytest
 
-from actors.batches import ticks as batch_runs
+from actors.batches import ticks
 from core.ids import NIL
 from models.batches import items as batch_items
-from models.batches import rows as stored
+from models.batches import rows as batches
 from models.batches.items import LEASE_S, Leased, LeaseLostError
 from models.db.base import StoreUnavailableError, execute, one, rows, transaction
 from tests.actors.batches.world import (
@@ -66,7 +66,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException, *,
 
 def run_and_die() -> None:
     with pytest.raises(KilledError):
-        batch_runs.run_batches()
+        ticks.run_batches()
 
 
 # Concurrent workers -------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_final_counts_are_exact(shop: UUID) -> None:
 
     at_once(3, lambda _: work_on())
 
-    found = stored.find(shop, batch_id)
+    found = batches.find(shop, batch_id)
     assert found is not None
     assert (found.count, found.succeeded, found.failed) == (4, 2, 2)
     assert found.completed_at is not None
@@ -105,11 +105,11 @@ def test_a_tick_with_work_notifies_before_and_after_it(
     begin = batch_items.begin
     monkeypatch.setattr(batch_items, "begin", lambda item: told.append(rung.count("run_batches")) or begin(item))
 
-    batch_runs.run_batches()
+    ticks.run_batches()
 
     assert (told, rung) == ([1], ["run_batches"] * 2)
     rung.clear()
-    batch_runs.run_batches()
+    ticks.run_batches()
     assert rung == [], "a worker without work sends no notification"
 
 
@@ -119,14 +119,14 @@ def test_a_merchants_thousands_do_not_delay_anothers_item(shop: UUID) -> None:
 
     # 41 merchants, 16 items a tick: three ticks are a round.
     for _ in range(3):
-        batch_runs.run_batches()
+        ticks.run_batches()
 
     assert {status_of(batch_id) for batch_id in others} == {"completed"}
-    assert 0 < statuses(crowd).count("success") <= 3 * batch_runs.ITEMS_A_RING
+    assert 0 < statuses(crowd).count("success") <= 3 * ticks.ITEMS_A_RING
 
 
 def test_a_merchants_later_batch_is_done_while_the_first_waits(shop: UUID) -> None:
-    ordered = [take(shop, [AGNOSTIC, AGNOSTIC], on_error="stop") for _ in range(stored.BATCHES_A_TURN + 1)]
+    ordered = [take(shop, [AGNOSTIC, AGNOSTIC], on_error="stop") for _ in range(batches.BATCHES_A_TURN + 1)]
     execute("UPDATE batch_items SET due_at = app_now() + interval '1 hour' WHERE position = 0")
     later = take(shop, [AGNOSTIC])
 
@@ -162,7 +162,7 @@ def test_a_worker_that_dies_before_its_commit_leaves_no_effect(
 def test_a_committed_item_is_not_done_again(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     batch_id = take(shop, [AGNOSTIC] * 3)
     with monkeypatch.context() as patched:
-        patched.setattr(batch_runs.Run, "do", kill_after_commit(batch_runs.Run.do))
+        patched.setattr(ticks.Run, "do", kill_after_commit(ticks.Run.do))
         run_and_die()
     made = [item.result for item in items_of(batch_id)]
     assert statuses(batch_id) == ["success"] * 3
@@ -190,7 +190,7 @@ def test_a_created_payouts_notification_is_sent_even_if_the_worker_fails_later(
     failing(monkeypatch, "begin", StoreUnavailableError("gone"), at=lambda item: item.position == 1)
 
     with pytest.raises(StoreUnavailableError):
-        batch_runs.run_batches()
+        ticks.run_batches()
 
     assert "broadcast:ethereum" in rung
 
@@ -201,11 +201,11 @@ def test_an_item_that_kills_its_workers_is_given_up_alone(shop: UUID, monkeypatc
     side_by_side = batch_items.lock_together
     monkeypatch.setattr(batch_items, "lock_together", kill_after_commit(side_by_side))
 
-    for _ in range(batch_runs.BEGUN_MAX):
+    for _ in range(ticks.BEGUN_MAX):
         run_and_die()
         pass_by()
     monkeypatch.undo()
-    batch_runs.run_batches()
+    ticks.run_batches()
 
     assert statuses(batch_id) == ["success", "gateway.internal_error", "success", "success"]
     assert status_of(batch_id) == "completed"
@@ -213,13 +213,13 @@ def test_an_item_that_kills_its_workers_is_given_up_alone(shop: UUID, monkeypatc
 
 def test_an_often_postponed_item_does_not_count_as_a_killer(shop: UUID) -> None:
     execute("DELETE FROM rates")
-    batch_runs.context().market.forget()
+    ticks.context().market.forget()
     batch_id = take(shop, [AGNOSTIC])
-    for pause_s in batch_runs.PAUSES_S[:-1]:
+    for pause_s in ticks.PAUSES_S[:-1]:
         run_all()
         pass_by(pause_s + 1)
     trade(USD="1", USDT="1", ETH="2000")
-    batch_runs.context().market.forget()
+    ticks.context().market.forget()
 
     run_all()
 
@@ -229,11 +229,11 @@ def test_an_often_postponed_item_does_not_count_as_a_killer(shop: UUID) -> None:
 def test_the_next_round_completes_a_dead_workers_batch(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     batch_id = take(shop, [AGNOSTIC])
     with monkeypatch.context() as patched:
-        patched.setattr(stored, "complete", raising(KilledError()))
+        patched.setattr(batches, "complete", raising(KilledError()))
         run_and_die()
     assert (statuses(batch_id), status_of(batch_id)) == (["success"], "processing")
 
-    batch_runs.run_batches()
+    ticks.run_batches()
 
     assert status_of(batch_id) == "completed"
 
@@ -258,11 +258,11 @@ def test_a_worker_whose_lease_ended_cannot_end_its_item(shop: UUID, monkeypatch:
         begun = begin(item)
         if next(seconds) == 0:
             pass_by()
-            batch_runs.run_batches()
+            ticks.run_batches()
         return begun
 
     monkeypatch.setattr(batch_items, "begin", slow)
-    batch_runs.run_batches()
+    ticks.run_batches()
 
     assert statuses(batch_id) == ["success", "payment.bad_amount"]
     assert count("invoices") == 1
@@ -280,7 +280,7 @@ def test_an_item_whose_money_is_locked_waits_without_blocking_its_worker(
     with contextlib.closing(psycopg2.connect(database)) as elsewhere, elsewhere.cursor() as cursor:
         cursor.execute("SELECT 1 FROM balances FOR UPDATE")
 
-        batch_runs.run_batches()
+        ticks.run_batches()
 
         assert (set(statuses(blocked)), statuses(other)) == ({"pending"}, ["success"])
         # The first item met the lock, the others were not tried; and the other merchant's was done.
@@ -294,7 +294,7 @@ def test_an_item_whose_money_is_locked_waits_without_blocking_its_worker(
 def test_in_order_an_item_waits_for_the_end_of_the_one_before(shop: UUID) -> None:
     take(shop, [AGNOSTIC] * 3, on_error="stop")
     with transaction():
-        turn = stored.lease_turn(limit=16, after=NIL)
+        turn = batches.lease_turn(limit=16, after=NIL)
     assert [item.position for item in turn.items] == [0, 1, 2]
     for item in turn.items:
         batch_items.begin(item)
@@ -302,17 +302,17 @@ def test_in_order_an_item_waits_for_the_end_of_the_one_before(shop: UUID) -> Non
     with pytest.raises(LeaseLostError), transaction():
         batch_items.lock(turn.items[1])
     with transaction():
-        assert stored.lease_turn(limit=16, after=NIL).items == ()
+        assert batches.lease_turn(limit=16, after=NIL).items == ()
     pass_by(LEASE_S + 1)
     with transaction():
-        again = stored.lease_turn(limit=16, after=NIL)
+        again = batches.lease_turn(limit=16, after=NIL)
     assert [item.position for item in again.items] == [0, 1, 2]
 
 
 def test_a_failure_does_not_overwrite_another_workers_result(shop: UUID) -> None:
     batch_id = take(shop, [AGNOSTIC])
     with transaction():
-        (mine,) = stored.lease_turn(limit=1, after=NIL).items
+        (mine,) = batches.lease_turn(limit=1, after=NIL).items
     pass_by()
     run_all()
 

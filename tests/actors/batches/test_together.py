@@ -9,11 +9,10 @@ from uuid import UUID
 
 import pytest
 
-from actors.batches import ticks as batch_runs
-from actors.batches import together
+from actors.batches import ticks, together
 from actors.context import Context
-from actors.invoices import service as invoice_orders
-from actors.invoices.service import Ready
+from actors.invoices import orders as invoice_orders
+from actors.invoices.orders import Ready
 from models.batches import items as batch_items
 from models.batches.items import Leased
 from models.db.base import StoreUnavailableError, execute
@@ -48,13 +47,13 @@ def shop() -> UUID:
 def alone(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Record the positions of items that were done alone."""
     done: list[int] = []
-    end = batch_runs.Run._end
+    end = ticks.Run._end
 
-    def note(run: batch_runs.Run, item: Leased) -> Any:
+    def note(run: ticks.Run, item: Leased) -> Any:
         done.append(item.position)
         return end(run, item)
 
-    monkeypatch.setattr(batch_runs.Run, "_end", note)
+    monkeypatch.setattr(ticks.Run, "_end", note)
     return done
 
 
@@ -165,7 +164,7 @@ def test_an_item_taken_by_another_worker_is_not_done(
     taken = "UPDATE batch_items SET lease = gen_random_uuid() WHERE position = 1"
     instead(monkeypatch, batch_items, "lock_together", lambda: execute(taken))
 
-    batch_runs.run_batches()
+    ticks.run_batches()
 
     assert statuses(batch_id) == ["success", "pending", "success"]
     assert (count("invoices"), alone) == (2, [1])
@@ -187,7 +186,7 @@ def test_a_worker_that_dies_in_between_leaves_no_effect(
     batch_id = take(shop, [PAYMENT] * 3)
     instead(monkeypatch, batch_items, step, fail(KilledError()))
     with pytest.raises(KilledError):
-        batch_runs.run_batches()
+        ticks.run_batches()
     assert (statuses(batch_id), count("invoices"), count("calls")) == (["pending"] * 3, 0, 1)
 
     pass_by()
@@ -201,7 +200,7 @@ def test_a_lost_store_ends_the_tick(shop: UUID, monkeypatch: pytest.MonkeyPatch)
     instead(monkeypatch, batch_items, "lock_together", fail(StoreUnavailableError("gone")))
 
     with pytest.raises(StoreUnavailableError):
-        batch_runs.run_batches()
+        ticks.run_batches()
 
     assert statuses(batch_id) == ["pending"] * 2
 
@@ -210,7 +209,7 @@ def test_a_batch_leaves_addresses_for_single_payments(database: str, shop: UUID,
     configure(database, POOL_LOW="256", POOL_HIGH="5000")
     batch_id = take(shop, [PAYMENT, AGNOSTIC, AGNOSTIC])
 
-    batch_runs.run_batches()
+    ticks.run_batches()
 
     assert (statuses(batch_id), alone) == (["pending", "success", "success"], [0])
 
@@ -226,10 +225,10 @@ def test_a_thread_pauses_for_a_bounded_time_after_creating_together(
     rested: list[float] = []
     moments = iter((10.0, 10.1, 20.0, 29.0))
     monkeypatch.setattr(together, "time", SimpleNamespace(monotonic=lambda: next(moments), sleep=rested.append))
-    take(shop, [AGNOSTIC] * (batch_runs.ITEMS_A_RING + 2))
+    take(shop, [AGNOSTIC] * (ticks.ITEMS_A_RING + 2))
 
-    batch_runs.run_batches()
-    batch_runs.run_batches()
+    ticks.run_batches()
+    ticks.run_batches()
 
     assert rested == [pytest.approx(0.4), together.REST_MAX_S]
-    assert count("invoices") == batch_runs.ITEMS_A_RING + 2
+    assert count("invoices") == ticks.ITEMS_A_RING + 2

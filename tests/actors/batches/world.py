@@ -11,11 +11,10 @@ from uuid import UUID
 import msgspec
 
 from actors import context
-from actors.batches import calls as batches
-from actors.batches import ticks as batch_runs
+from actors.batches import calls, ticks
 from core.batches import schemas as batch_schemas
 from core.batches.schemas import BatchKind, CreateBatch, CreatePaymentBatch, CreatePayoutBatch, CreateRefundBatch
-from core.net.requests import read_request
+from core.http.requests import read_request
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from models.batches.items import LEASE_S
@@ -38,9 +37,9 @@ FREE_ADDRESSES: Final = 128
 RINGS_MAX: Final = 200
 
 _SCHEMAS: Final[dict[BatchKind, tuple[str, type[CreateBatch], Any]]] = {
-    "payment": ("payments", CreatePaymentBatch, batches.create_payment_batch),
-    "payout": ("payouts", CreatePayoutBatch, batches.create_payout_batch),
-    "refund": ("refunds", CreateRefundBatch, batches.create_refund_batch),
+    "payment": ("payments", CreatePaymentBatch, calls.create_payment_batch),
+    "payout": ("payouts", CreatePayoutBatch, calls.create_payout_batch),
+    "refund": ("refunds", CreateRefundBatch, calls.create_refund_batch),
 }
 
 
@@ -87,7 +86,7 @@ def run_all() -> None:
     """Run ticks until one changes nothing."""
     before = None
     for _ in range(RINGS_MAX):
-        batch_runs.run_batches()
+        ticks.run_batches()
         now = rows("SELECT batch_id, position, status, begun, put_off FROM batch_items ORDER BY 1, 2")
         if now == before:
             return
@@ -100,7 +99,7 @@ def work_on(limit_s: float = 60.0) -> None:
     until = time.monotonic() + limit_s
     while one("SELECT 1 FROM batches WHERE status <> 'completed'"):
         assert time.monotonic() < until, "the batches do not come to an end"
-        batch_runs.run_batches()
+        ticks.run_batches()
 
 
 def pass_by(seconds: int = LEASE_S + 1) -> None:

@@ -17,8 +17,8 @@ from uuid import UUID
 
 import pytest
 
-from actors.invoices import service
-from actors.scan import sightings as pools
+from actors.invoices import orders
+from actors.scan import sightings
 from chains.base import Sighting, Sightings, Transfer
 from core.invoices.schemas import CreatePayment
 from core.rates.generations import Generation
@@ -243,7 +243,7 @@ class Story:
         units = value("SELECT units FROM sightings WHERE txid = %s", (txid,)) or self._chance.choice(
             [USDT // 2, USDT // 50, 2 * USDT]
         )
-        awaited = pools._Awaited(self._chain.network)
+        awaited = sightings._Awaited(self._chain.network)
         assert awaited.addresses([self.mine.address.lower()])
         transfer = Transfer(
             txid=txid, ordinal="0", currency="USDT", units=units // 10**12, sender=SENDER,
@@ -251,7 +251,7 @@ class Story:
         )  # fmt: skip
         found = Sighting(transfer=transfer, spends=((f"0xof{txid}", 0),), is_soon=self._chance.random() < 0.7)
         told = Sightings(seen=(found,) if seen else (), unseen=frozenset(unseen), gone=frozenset(gone), is_more=False)
-        pools._write(CONTEXT, self._chain.network, awaited, told, self._chain.height)
+        sightings._write(CONTEXT, self._chain.network, awaited, told, self._chain.height)
 
     def _mine_one_of_the_pools(self) -> None:
         sql = (
@@ -299,7 +299,7 @@ class Story:
         self._compare_written(before)
         body = CreatePayment(amount="10", currency="USD", order_id=ORDER, lifetime=self._chance.choice([1_200, 3_600]))
         with transaction():
-            after = service.refresh(CONTEXT, self._shop, body, market)
+            after = orders.refresh(CONTEXT, self._shop, body, market)
         if after is None or before.status != "expired":
             return
         assert after.generation == before.generation + 1

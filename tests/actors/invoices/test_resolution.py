@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from actors.invoices import resolution as payment_upkeep
+from actors.invoices import resolution
 from core.errors import EmailDisabled, EmailNoRecipient, PaymentNotFound
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import load_settings
@@ -49,7 +49,7 @@ def register(merchant_id: UUID) -> None:
 
 
 def resend(merchant_id: UUID, invoice_id: UUID) -> list[dict[str, Any]]:
-    answer = ask(payment_upkeep.resend_payment, info(merchant_id), {"uuid": str(invoice_id)})
+    answer = ask(resolution.resend_payment, info(merchant_id), {"uuid": str(invoice_id)})
     found: list[dict[str, Any]] = answer["deliveries"]
     return found
 
@@ -102,7 +102,7 @@ def post_office(merchant_id: UUID) -> UUID:
 
 
 def send_email(merchant_id: UUID, **body: Any) -> Any:
-    return ask(payment_upkeep.send_payment_email, info(merchant_id), body)
+    return ask(resolution.send_payment_email, info(merchant_id), body)
 
 
 @pytest.mark.parametrize("email", [None, "bob@mail.example"])
@@ -121,9 +121,9 @@ def test_a_call_delivered_twice_writes_one_email(post_office: UUID) -> None:
     call = info(post_office)
     body = {"uuid": str(invoice)}
 
-    ask(payment_upkeep.send_payment_email, call, body)
+    ask(resolution.send_payment_email, call, body)
     with pytest.raises(ReplayedError):
-        ask(payment_upkeep.send_payment_email, call, body)
+        ask(resolution.send_payment_email, call, body)
 
     assert rows("SELECT count(*) FROM emails") == [(1,)]
 
@@ -149,7 +149,7 @@ def test_without_a_mail_server_no_email_is_written(merchant_id: UUID) -> None:
 def test_five_emails_an_hour_is_exact_under_concurrent_calls(post_office: UUID) -> None:
     body = {"uuid": str(add_invoice(post_office, payer_email="ann@mail.example"))}
 
-    answers = at_once(9, lambda _: ask(payment_upkeep.send_payment_email, info(post_office), body))
+    answers = at_once(9, lambda _: ask(resolution.send_payment_email, info(post_office), body))
 
     assert sorted(type(answer).__name__ for answer in answers) == ["TooManyRequestsError"] * 4 + ["dict"] * 5
     assert rows("SELECT count(*) FROM emails") == [(5,)]

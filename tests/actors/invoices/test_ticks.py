@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from actors import context
-from actors.invoices import ticks as invoice_clock
+from actors.invoices import ticks
 from core.settings.settings import load_settings
 from models.db.base import StoreUnavailableError, execute, one
 from models.invoices import quoting, views
@@ -128,7 +128,7 @@ def test_an_invoice_whose_ending_fails_delays_no_other(
     pass_time(chain, hours=2)
 
     with structlog.testing.capture_logs() as logs:
-        invoice_clock.settle_due_invoices()
+        ticks.settle_due_invoices()
 
     assert [line["event"] for line in logs] == ["expiry.page_failed", "step.failed"]
     assert [invoices.reread(of.id).status for of in mine] == ["check", "expired", "expired"]
@@ -143,7 +143,7 @@ def test_a_full_page_notifies_the_next_tick(
     rung: list[str],
     is_paid: bool,  # noqa: FBT001
 ) -> None:
-    monkeypatch.setattr(invoice_clock, "DUE_PER_STEP", 2)
+    monkeypatch.setattr(ticks, "DUE_PER_STEP", 2)
     mine = [invoice(shop) for _ in range(3)]
     if is_paid:
         for each in mine:
@@ -151,7 +151,7 @@ def test_a_full_page_notifies_the_next_tick(
     pass_time(chain, hours=2)
 
     for _ in range(2):
-        invoice_clock.settle_due_invoices()
+        ticks.settle_due_invoices()
 
     assert [invoices.reread(of.id).status for of in mine] == ["expired"] * 3
     assert rung.count("settle_due_invoices") == 1
@@ -161,7 +161,7 @@ def test_without_a_database_the_tick_fails(monkeypatch: pytest.MonkeyPatch) -> N
     def fail(*_: object, **__: object) -> int:
         raise StoreUnavailableError
 
-    monkeypatch.setattr(invoice_clock.endings, "end_unpaid", fail)
+    monkeypatch.setattr(ticks.endings, "end_unpaid", fail)
 
     with pytest.raises(StoreUnavailableError):
-        invoice_clock.settle_due_invoices()
+        ticks.settle_due_invoices()

@@ -9,9 +9,9 @@ import pytest
 
 from actors.merchants.allowlist import set_allowlist
 from actors.merchants.splits import add_split_rule, delete_split_rule, set_splits
-from core.net.mail import Change
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from core.texts.mail import Change
 from models.db.base import execute, one, transaction
 from models.merchants import notices
 from models.merchants import rows as merchants

@@ -6,7 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from actors.payment_links.calls import create_payment_link, toggle_payment_link
-from core.net.requests import read_request
+from core.http.requests import read_request
 from core.payment_links.schemas import CreatePaymentLink
 from models.db.base import execute, value
 from models.queue.calls import CallInfo

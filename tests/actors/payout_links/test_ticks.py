@@ -8,14 +8,14 @@ from uuid import UUID
 
 import pytest
 
-from actors.payout_links import ticks as payout_link_clock
+from actors.payout_links import ticks
 from actors.payout_links.ticks import expire_payout_links, reap_claims
 from models.db.base import execute, one, transaction
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
-from models.spends import signing
+from models.spends import permission
 from tests.actors.payout_links.world import configure
 from tests.models.builders import USDT, endpoint
 from tests.models.ledger.figures import held
@@ -39,7 +39,7 @@ def test_only_due_links_expire(shop: UUID, rung: list[str]) -> None:
 
 
 def test_more_than_a_page_notifies_the_next_tick(shop: UUID, monkeypatch: pytest.MonkeyPatch, rung: list[str]) -> None:
-    monkeypatch.setattr(payout_link_clock, "DUE_PER_STEP", 2)
+    monkeypatch.setattr(ticks, "DUE_PER_STEP", 2)
     for _ in range(3):
         funded(shop, amount_units=USDT)
     advance(2)
@@ -128,7 +128,7 @@ def test_a_stuck_claim_waits_while_the_database_may_lack_another_claim(shop: UUI
     claiming(link)
     advance(0.26)
     with transaction():
-        signing.stop("ethereum", reason="restored")
+        permission.stop("ethereum", reason="restored")
 
     reap_claims()
     assert status(link) == "claiming"

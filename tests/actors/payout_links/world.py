@@ -10,9 +10,9 @@ import msgspec
 from actors import context
 from actors.payout_links.calls import cancel_payout_link, create_payout_link, create_payout_links
 from actors.payout_links.claims import claim_payout_link
-from actors.queue import call_actors as answering
+from actors.queue import call_actors
 from api.routes.payout_links.calls import _read
-from core.net.requests import read_request
+from core.http.requests import read_request
 from core.payout_links.schemas import Claim, CreatePayoutLink
 from core.payout_links.tokens import ClaimTokens, token_hash
 from models.payout_links.views import with_tokens
@@ -69,7 +69,7 @@ def claim(token: str, address: str = ANN, *, memo: str = "", call: CallInfo | No
 
 def replayed(error: ReplayedError) -> dict[str, Any]:
     """Return the response to a repetition."""
-    answer = answering._again(error)
+    answer = call_actors._again(error)
     assert answer.kind == "done"
     return shown(answer.body)
 

@@ -14,7 +14,7 @@ import pytest
 
 from actors import context
 from actors.payouts import gas_reserves
-from actors.payouts import service as payout_orders
+from actors.payouts import orders as payout_orders
 from actors.payouts.calls import create_payout, create_payouts, set_payout_fees
 from core.errors import (
     ComplianceAddressBlocked,
@@ -49,19 +49,19 @@ from models.db.base import (
     value,
 )
 from models.ledger.ledger import AVAILABLE, DEBT, EQUITY, GATEWAY, MATURING, PAYOUT_HELD, Account, Transfer, post
-from models.outcomes import endings as payout_endings
+from models.outcomes import endings
 from models.payouts import conversion, freezes
 from models.payouts import rows as payouts
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError, begin
-from models.spends import signing, unexplained
+from models.spends import permission, unexplained
 from tests.actors.asking import ask, configure
 from tests.models.builders import assert_sound, merchant
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import held
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, rich_shop, stock, trade
 from tests.models.queue.builders import info
-from tests.models.spends.test_signing import unknown
+from tests.models.spends.test_permission import unknown
 
 KEY = "pk_creator"
 _orders = count_up(1)
@@ -185,7 +185,7 @@ def test_a_repeated_order_id_returns_its_payout_whatever_else_changed(shop: UUID
 def test_an_order_id_stays_used_after_its_payout_failed(shop: UUID) -> None:
     first = create(shop, order(order_id="once"))
     with transaction():
-        payout_endings.end(context.context().catalogue, UUID(first["uuid"]), "failed", error="reverted")
+        endings.end(context.context().catalogue, UUID(first["uuid"]), "failed", error="reverted")
 
     again = create(shop, order(order_id="once"))
 
@@ -376,7 +376,7 @@ def test_a_debtor_of_a_coin_pays_none_of_it_out(shop: UUID) -> None:
 def test_a_balance_that_a_restore_brought_back_is_converted_only_for_a_repeated_payout(shop: UUID) -> None:
     charge("ETH", units=10**15)
     stock(10**18, currency="ETH")
-    assert signing.watch("ethereum") is None
+    assert permission.watch("ethereum") is None
     execute("UPDATE database_marks SET timeline = '00000000'")
     body = order(currency="ETH", amount="0.01", from_currency="USDT")
     with pytest.raises(PayoutFrozen):

@@ -16,18 +16,17 @@ from core.errors import PayoutFrozen, PayoutNotPending
 from core.logs import checkpoints
 from models.db.base import column, execute, rows, transaction
 from models.deposits import crediting
-from models.ledger import debts as debt_rows
+from models.ledger import debts as ledger_debts
 from models.ledger import ledger
 from models.ledger.debts import Debtor
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PAYOUT_HELD, Account, Transfer, post
-from models.outcomes import debt_repayment
-from models.outcomes import decisions as payout_decisions
+from models.outcomes import debt_repayment, decisions
 from models.payout_links import rows as payout_links
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.freezes import Scope
 from models.payouts.rows import PayoutRow
-from models.spends import signing
+from models.spends import permission
 from models.wallets import settlement as wallet_settlement
 from tests.actors.queue.workers import make_settings
 from tests.actors.signer.world import SpendWorld
@@ -58,7 +57,7 @@ def _gateway(database: str) -> Iterator[None]:
 
 def cancel(of: PayoutRow, *, by: str | None = None) -> PayoutRow:
     with transaction():
-        return payout_decisions.cancel(CATALOGUE, of, by=by)
+        return decisions.cancel(CATALOGUE, of, by=by)
 
 
 # Cancelling ---------------------------------------------------------------------------------------------------------
@@ -234,7 +233,7 @@ def test_a_claimed_cheque_stays_claimed_when_its_payout_is_cancelled_and_returne
     shop = funded()
     link = claimed(cheque(shop, amount_units=10 * USDT, fee_units=USDT))
     ((order,),) = rows("SELECT id FROM payouts")
-    found = payout_decisions.look_up(shop, uuid=str(order), order_id=None)
+    found = decisions.look_up(shop, uuid=str(order), order_id=None)
     assert (found.status, held(shop)) == ("approved", {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT})
 
     assert cancel(found).status == "cancelled"
@@ -365,7 +364,7 @@ def owing(shop: UUID, units: int) -> Debtor:
     with transaction():
         ledger.lock_debt(shop, "USDT")
         owe(shop, units)
-        debt_rows.note(shop, "USDT")
+        ledger_debts.note(shop, "USDT")
     return Debtor(shop, "USDT")
 
 
@@ -408,7 +407,7 @@ def test_an_undecided_payout_that_may_have_been_paid_does_not_stop_others_from_r
     other, kept = ordered(shop, to=9 * USDT, network="bsc"), ordered(shop, to=9 * USDT)
     debtor = owing(shop, 5 * USDT)
     with transaction():
-        signing.stop("ethereum", reason="restored")
+        permission.stop("ethereum", reason="restored")
     assert debt_repayment.repay(CATALOGUE, debtor)
     assert [reread(each).status for each in (other, kept)] == ["cancelled", "pending"]
     assert owes(shop) == 0
@@ -420,7 +419,7 @@ def test_a_second_worker_skips_a_debtor_until_the_first_is_done() -> None:
     order = ordered(shop, to=9 * USDT, status="approved")
     debtor = owing(shop, 5 * USDT)
     with transaction():
-        assert debt_rows.lock(debtor)
+        assert ledger_debts.lock(debtor)
         assert at_once(1, lambda _: debt_repayment.repay(CATALOGUE, debtor)) == [False]
     assert reread(order).status == "approved"
     assert debt_repayment.repay(CATALOGUE, debtor)
@@ -434,12 +433,12 @@ def test_a_debtor_with_a_new_debt_is_not_removed() -> None:
     with ThreadPoolExecutor(1) as pool:
         with transaction():
             ledger.lock_debt(shop, "USDT")
-            debt_rows.note(shop, "USDT")
+            ledger_debts.note(shop, "USDT")
             repaying = pool.submit(at_once, 1, lambda _: debt_repayment.repay(CATALOGUE, debtor))
             wait_until_somebody_waits()
             owe(shop, 5 * USDT)
         assert repaying.result() == [False]
-    assert debt_rows.due(9) == [debtor]
+    assert ledger_debts.due(9) == [debtor]
 
 
 @pytest.mark.usefixtures("_tampered")
@@ -448,13 +447,13 @@ def test_a_debt_that_arises_while_its_debtor_is_removed_notes_it_again() -> None
     debtor = owing(shop, 0)
     with ThreadPoolExecutor(1) as pool:
         with transaction():
-            assert debt_rows.lock(debtor)
+            assert ledger_debts.lock(debtor)
             assert ledger.lock_debt(shop, "USDT") == 0
-            debt_rows.forget(debtor)
+            ledger_debts.forget(debtor)
             arising = pool.submit(at_once, 1, lambda _: owing(shop, 5 * USDT))
             wait_until_somebody_waits()
         assert arising.result() == [debtor]
-    assert debt_rows.due(9) == [debtor]
+    assert ledger_debts.due(9) == [debtor]
 
 
 @pytest.mark.usefixtures("_tampered")
@@ -470,7 +469,7 @@ def test_noting_a_debt_never_waits_for_a_repayment() -> None:
             repaying = pool.submit(at_once, 1, lambda _: debt_repayment.repay(CATALOGUE, debtor))
             wait_until_somebody_waits()
             execute("SET LOCAL lock_timeout = '50ms'")
-            debt_rows.note(shop, "USDT")
+            ledger_debts.note(shop, "USDT")
         assert repaying.result() == [True]
     assert (reread(order).status, owes(shop)) == ("cancelled", 0)
 

@@ -20,8 +20,7 @@ from core.ids import uuid7
 from models.db import locks
 from models.db.base import close, execute, transaction
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
-from models.outcomes import disowned
-from models.outcomes import endings as payout_endings
+from models.outcomes import disowned, endings
 from models.payouts import freezes, withdrawal_walk, withdrawals
 from models.payouts.withdrawals import Key
 from tests.actors.asking import ask, configure
@@ -57,14 +56,14 @@ def shop() -> UUID:
     return merchant_id
 
 
-def pay(merchant_id: UUID, ending: payout_endings.Ending = "confirmed") -> None:
+def pay(merchant_id: UUID, ending: endings.Ending = "confirmed") -> None:
     """End the last payout of a merchant's rule."""
     last = made(merchant_id)[-1]
     if ending == "confirmed":
         taken(last, "broadcasting", "sent", "confirmed")
         return
     with transaction():
-        payout_endings.end(context.context().catalogue, last.id, ending)
+        endings.end(context.context().catalogue, last.id, ending)
 
 
 def waits(merchant_id: UUID) -> str:
@@ -433,7 +432,7 @@ def test_with_co_signing_a_withdrawal_waits_for_another_principal(shop: UUID) ->
 
 
 @pytest.mark.parametrize("ending", ["failed", "cancelled"])
-def test_failed_withdrawals_are_repeated_at_growing_intervals(shop: UUID, ending: payout_endings.Ending) -> None:
+def test_failed_withdrawals_are_repeated_at_growing_intervals(shop: UUID, ending: endings.Ending) -> None:
     pauses_s = [withdrawal_walk.AGAIN_AFTER_S, 2 * withdrawal_walk.AGAIN_AFTER_S, 4 * withdrawal_walk.AGAIN_AFTER_S]
     for number, pause_s in enumerate(pauses_s, start=1):
         withdraw_balances()

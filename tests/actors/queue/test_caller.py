@@ -12,8 +12,8 @@ import psycopg2
 import pytest
 import redis
 
-from actors.queue import call_actors as answering
-from actors.queue import caller as calls
+from actors.queue import call_actors
+from actors.queue import caller as queue_caller
 from actors.queue.broker import SluiceBroker
 from actors.queue.caller import Caller, CallInfo, CallReply, recorded
 from actors.queue.link import LinkDownError
@@ -31,7 +31,7 @@ from core.errors import (
 )
 from models.db import base
 from models.db.base import execute, one
-from models.queue import calls as call_rows
+from models.queue import calls as queue_calls
 from tests.actors.queue.workers import (
     NAMESPACE,
     QUEUE,
@@ -70,7 +70,7 @@ def state(info: CallInfo) -> str | None:
 def send_again(broker: SluiceBroker, info: CallInfo, *, wait_s: float = 60.0) -> None:
     """Deliver a call's message again."""
     now_ms = broker.link.now_ms()
-    message = calls._envelope("work", QUEUE, info, b"{}", now_ms=now_ms, wait_s=wait_s, stamps=broker.stamps)
+    message = queue_caller._envelope("work", QUEUE, info, b"{}", now_ms=now_ms, wait_s=wait_s, stamps=broker.stamps)
     broker.do_enqueue(QUEUE, message.message_id, encode(message))
 
 
@@ -167,7 +167,7 @@ def test_a_malformed_answer_is_decided_by_the_row(broker: SluiceBroker, caller: 
 def test_arguments_of_a_newer_version_are_ignored(
     broker: SluiceBroker, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    envelope = calls._envelope
+    envelope = queue_caller._envelope
 
     def newer(*args: Any, **kwargs: Any) -> Any:
         made = envelope(*args, **kwargs)
@@ -176,7 +176,7 @@ def test_arguments_of_a_newer_version_are_ignored(
         made.kwargs[STAMP] = broker.stamps.stamp_call(QUEUE, "work", made.kwargs)
         return made
 
-    monkeypatch.setattr(calls, "_envelope", newer)
+    monkeypatch.setattr(queue_caller, "_envelope", newer)
     declare_call(broker, take_effect)
     with working(broker):
         assert ask(caller).body == FIRST
@@ -186,7 +186,7 @@ def test_a_malformed_call_does_not_stop_the_worker(broker: SluiceBroker, caller:
     declare_call(broker, take_effect)
     arguments = {"call_id": "no uuid"}
     arguments[STAMP] = broker.stamps.stamp_call(QUEUE, "work", arguments)
-    message = calls._envelope("work", QUEUE, call_info(), b"{}", now_ms=0, wait_s=60, stamps=broker.stamps)
+    message = queue_caller._envelope("work", QUEUE, call_info(), b"{}", now_ms=0, wait_s=60, stamps=broker.stamps)
     message.kwargs = arguments
     with working(broker, threads=1):
         broker.do_enqueue(QUEUE, message.message_id, encode(message))
@@ -242,7 +242,7 @@ def test_a_key_of_another_request_is_refused(broker: SluiceBroker, caller: Calle
 def test_a_key_in_use_is_refused_at_once(
     broker: SluiceBroker, caller: Caller, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_rows, "STEP_TIMEOUT_MS", 60_000)
+    monkeypatch.setattr(queue_calls, "STEP_TIMEOUT_MS", 60_000)
     declare_call(broker, take_effect)
     with working(broker), contextlib.closing(psycopg2.connect(database)) as other, other.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s::uuid || %s, 1))", (MERCHANT, "key"))
@@ -335,13 +335,13 @@ def test_a_commit_just_before_the_wait_ends_is_answered(
             time.sleep(0.3)
             return record.store(msgspec.Raw(FIRST))
 
-    tombstone = call_rows._tombstone
+    tombstone = queue_calls._tombstone
 
     def abandon(info: CallInfo) -> str | None:
         giving_up.set()
         return tombstone(info)
 
-    monkeypatch.setattr(call_rows, "_tombstone", abandon)
+    monkeypatch.setattr(queue_calls, "_tombstone", abandon)
     declare_call(broker, slow)
     with working(broker):
         assert ask(caller).body == FIRST
@@ -451,7 +451,7 @@ def test_without_a_free_slot_a_call_is_busy_at_once_and_not_sent(broker: SluiceB
 
 
 def test_calls_that_wait_long_leave_most_slots_to_others(broker: SluiceBroker, redis_url: str) -> None:
-    caller = Caller(broker, make_settings(redis_url, call_wait_s=0.2, call_slots=calls.LONG_SHARE))
+    caller = Caller(broker, make_settings(redis_url, call_wait_s=0.2, call_slots=queue_caller.LONG_SHARE))
     info = call_info()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ask, caller, info, wait_s=90)
@@ -475,10 +475,10 @@ def test_calls_that_wait_long_leave_most_slots_to_others(broker: SluiceBroker, r
 
 
 def test_calls_of_one_merchant_leave_slots_to_others(broker: SluiceBroker, redis_url: str) -> None:
-    caller = Caller(broker, make_settings(redis_url, call_wait_s=0.05, call_slots=calls.KEPT_SHARE))
+    caller = Caller(broker, make_settings(redis_url, call_wait_s=0.05, call_slots=queue_caller.KEPT_SHARE))
     mine = call_info()
     with contextlib.ExitStack() as held:
-        for _ in range(calls.KEPT_SHARE - 1):
+        for _ in range(queue_caller.KEPT_SHARE - 1):
             held.enter_context(caller._shares.taken(mine.merchant_id))
         with pytest.raises(GatewayBusy):
             ask(caller, mine)
@@ -667,7 +667,7 @@ def test_a_session_ended_within_a_step_commits_nothing(broker: SluiceBroker, cal
 def test_a_lock_not_obtained_in_time_is_busy_and_commits_nothing(
     broker: SluiceBroker, caller: Caller, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_rows, "STEP_TIMEOUT_MS", 200)
+    monkeypatch.setattr(queue_calls, "STEP_TIMEOUT_MS", 200)
 
     def locking(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
@@ -686,7 +686,7 @@ def test_a_lock_not_obtained_in_time_is_busy_and_commits_nothing(
 def test_a_slow_statement_is_busy_and_commits_nothing(
     broker: SluiceBroker, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_rows, "STEP_TIMEOUT_MS", 200)
+    monkeypatch.setattr(queue_calls, "STEP_TIMEOUT_MS", 200)
 
     def sleeping(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
@@ -802,9 +802,9 @@ def test_a_step_without_a_stored_response_raises(database: str) -> None:
 
 def test_the_decorator_returns_a_plain_function(monkeypatch: pytest.MonkeyPatch) -> None:
     entered: list[Any] = []
-    monkeypatch.setattr(answering, "register", entered.append)
+    monkeypatch.setattr(call_actors, "register", entered.append)
 
-    @calls.call_actor(queue=QUEUE, body=dict[str, int])
+    @queue_caller.call_actor(queue=QUEUE, body=dict[str, int])
     def echo(_info: CallInfo, body: dict[str, int]) -> CallReply:
         return CallReply(body=msgspec.json.encode(body["number"]))
 

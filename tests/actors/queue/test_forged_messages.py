@@ -14,8 +14,8 @@ import redis
 from structlog.testing import capture_logs
 
 from actors import context
-from actors.queue import call_actors as answering
-from actors.queue import caller as calls
+from actors.queue import call_actors
+from actors.queue import caller as queue_caller
 from actors.queue.broker import SluiceBroker
 from actors.queue.caller import Caller, CallInfo, CallReply
 from actors.queue.messages import STAMP, Answer, answer_key
@@ -61,7 +61,7 @@ def captured(
     broker: SluiceBroker, info: CallInfo | None = None, *, queue: str = QUEUE, actor: str = "work"
 ) -> Envelope:
     """Return a call as our processes send it and as a stranger reads it in Redis."""
-    made = calls._envelope(
+    made = queue_caller._envelope(
         actor, queue, info or call_info(), b"{}", now_ms=broker.link.now_ms(), wait_s=600, stamps=broker.stamps
     )
     return msgspec.json.decode(encode(made), type=Envelope)
@@ -344,7 +344,7 @@ def test_a_worker_with_other_keys_does_nothing(redis_url: str, broker: SluiceBro
 
 def test_a_call_belongs_to_its_registered_actor_and_queue(broker: SluiceBroker) -> None:
     """declare_call registers an actor for these tests as the decorator does."""
-    answer = answering._answering(take_effect, broker, queue="payouts", name="approve", is_secret=False)
+    answer = call_actors._answering(take_effect, broker, queue="payouts", name="approve", is_secret=False)
     arguments = captured(broker, queue="payouts", actor="approve").kwargs
     answer(**arguments)
 

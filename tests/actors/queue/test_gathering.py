@@ -13,8 +13,7 @@ import pytest
 import redis
 from dramatiq import Message
 
-from actors.queue import caller as callers
-from actors.queue import gathering as gatherings
+from actors.queue import caller, gathering
 from actors.queue.broker import SluiceBroker
 from actors.queue.caller import Caller, CallInfo, CallReply, call_actor
 from actors.queue.gathering import GATHER_MAX, PullingQueue
@@ -292,7 +291,7 @@ def _send(
     broker: SluiceBroker, info: CallInfo, payload: bytes, *, wait_s: float = WAIT_S, redis_id: str | None = None
 ) -> None:
     """Put a call without a waiting caller into the queue."""
-    message = callers._envelope(
+    message = caller._envelope(
         "work", QUEUE, info, payload, now_ms=broker.link.now_ms(), wait_s=wait_s, stamps=broker.stamps
     )
     if redis_id is not None:
@@ -304,7 +303,7 @@ def _send(
 
 
 def test_calls_that_arrive_during_a_gathering_form_the_next(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gatherings, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(gathering, "PATIENCE_S", 60.0)
     is_begun, release = threading.Event(), threading.Event()
 
     def hold(_: object) -> None:

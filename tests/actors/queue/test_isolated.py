@@ -8,7 +8,7 @@ import pytest
 
 from actors.context import Context
 from actors.queue.isolated import isolated
-from actors.scan import intake
+from actors.scan import record
 from core.catalogue.catalogue import Catalogue
 from models.db.base import StoreUnavailableError
 
@@ -27,10 +27,10 @@ def test_rows_after_a_broken_one_are_settled(monkeypatch: pytest.MonkeyPatch) ->
         settled.append(owner_id)
         return False
 
-    monkeypatch.setitem(intake.SETTLE, "invoice", settle)  # type: ignore[arg-type]
+    monkeypatch.setitem(record.SETTLE, "invoice", settle)  # type: ignore[arg-type]
     ctx: Context = Shop()  # type: ignore[assignment]
 
-    intake.settle_owners(ctx, [("invoice", broken), ("invoice", sound)])
+    record.settle_owners(ctx, [("invoice", broken), ("invoice", sound)])
 
     assert settled == [sound]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from actors.queue import link as redis_link
+from actors.queue import link as queue_link
 from actors.queue.link import LinkDownError, RedisLink
 from cli.embedded.servers.valkey import Valkey
-from core.net import unused
+from models.db import unused
 from tests.actors.queue.workers import eventually
 from tests.peers.smtp_server import certify
 
@@ -236,7 +236,7 @@ def test_a_forked_child_opens_its_own_connection(link: RedisLink) -> None:
 def test_a_connection_closed_while_idle_is_replaced_before_use(
     valkey: Valkey, link: RedisLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redis_link, "IDLE_CHECK_S", 0.0)
+    monkeypatch.setattr(queue_link, "IDLE_CHECK_S", 0.0)
     link.run([("PING",)])
     valkey.stop()
     valkey.start()
@@ -257,7 +257,7 @@ def test_a_command_is_not_repeated_after_a_cut_connection(valkey: Valkey, link: 
 def test_a_restart_fails_one_exchange_however_many_connections_it_ended(
     valkey: Valkey, link: RedisLink, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redis_link, "IDLE_CHECK_S", 3_600.0)
+    monkeypatch.setattr(queue_link, "IDLE_CHECK_S", 3_600.0)
     crowd(link, redis_url, threads=3)
     valkey.stop()
     valkey.start()

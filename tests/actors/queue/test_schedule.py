@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from actors.queue import broker as broker_module
+from actors.queue import broker as queue_broker
 from actors.queue import doorbells
 from actors.queue.broker import SluiceBroker, doorbell, ring
 from actors.queue.link import LinkDownError
 from actors.queue.schedule import DOORBELLS, rings
 from cli.embedded.servers.valkey import Valkey
-from models.db import bells
+from models.db import after_commit
 from models.db.base import transaction
 from tests.actors.queue.workers import NAMESPACE, declare, eventually, make_settings, working
 
@@ -96,7 +96,7 @@ def test_a_lost_notification_is_repeated_when_its_patience_ends(
 def test_notifications_do_not_pile_up_without_a_worker(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("actors.queue.schedule.PATIENCE_INTERVALS", 0)
     monkeypatch.setattr("actors.queue.schedule.PATIENCE_MIN_MS", 0)
-    monkeypatch.setattr(broker_module, "WAITING_MAX", 10)
+    monkeypatch.setattr(queue_broker, "WAITING_MAX", 10)
     for _ in range(50):
         broker.ring(PLAIN)
     assert waiting(broker) == 10
@@ -171,7 +171,7 @@ def test_a_failed_actor_runs_again_at_the_next_notification(broker: SluiceBroker
 
 @pytest.fixture
 def process_broker(broker: SluiceBroker) -> SluiceBroker:
-    bells.use(broker.ring)
+    after_commit.use(broker.ring)
     return broker
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import dramatiq
 from dramatiq import Worker
 
-from actors.queue import call_actors as answering
+from actors.queue import call_actors
 from actors.queue.broker import SluiceBroker
 from actors.queue.caller import CallInfo, CallReply, recorded
 from actors.queue.messages import UNDECIDED, answer_key
@@ -19,7 +19,7 @@ from core.errors import PaymentBadAmount
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from core.settings.settings import Settings, load_settings
 from models.db.base import execute, one, transaction
-from models.queue import calls as call_rows
+from models.queue import calls
 from tests.models.queue.builders import info
 from tests.peers.databases.effects import EFFECTS
 
@@ -53,7 +53,7 @@ def declare(broker: SluiceBroker, function: Callable[..., None], *, name: str = 
 def declare_call(
     broker: SluiceBroker, function: Any, *, name: str = "work", is_secret: bool = False, together: Any = None
 ) -> None:
-    answer = answering._answering(function, broker, queue=QUEUE, name=name, is_secret=is_secret, together=together)
+    answer = call_actors._answering(function, broker, queue=QUEUE, name=name, is_secret=is_secret, together=together)
     declare(broker, answer, name=name)
 
 
@@ -119,8 +119,8 @@ def take_effect_together(asked: Sequence[tuple[CallInfo, bytes]]) -> list[CallRe
     plain = [(info, payload) for info, payload in asked if not payload.startswith(b"alone")]
     with transaction():
         for info, payload in plain:
-            call_rows.begin(info)
+            calls.begin(info)
             execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
-            call_rows.finish(info.call_id, f'"{payload.decode()}"')
+            calls.finish(info.call_id, f'"{payload.decode()}"')
     done = {info.call_id for info, _ in plain}
     return [CallReply(body=b'"' + payload + b'"') if info.call_id in done else None for info, payload in asked]

@@ -10,8 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from actors import context
-from actors.rates import asking
-from actors.rates import refresh as rates
+from actors.rates import asking, refresh
 from actors.rates.asking import ask_all
 from actors.rates.client import fetch_all
 from core.catalogue.catalogue import load_catalogue
@@ -43,7 +42,7 @@ def sources(database_url: str) -> Iterator[RateServer]:
 
 @pytest.fixture(autouse=True)
 def fresh_reminders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rates, "_reminders", LogThrottle(every_s=60))
+    monkeypatch.setattr(refresh, "_reminders", LogThrottle(every_s=60))
 
 
 def configure(database_url: str, **env: str) -> None:
@@ -58,7 +57,7 @@ def pass_time(seconds: int) -> None:
 def rounds(count: int) -> None:
     """Run a number of rounds of the markets, as the scheduler notifies them."""
     for _ in range(count):
-        rates.refresh_rates()
+        refresh.refresh_rates()
         pass_time(ROUND_S)
 
 
@@ -82,7 +81,7 @@ def invoice(price_currency: str = "EUR", *, units: int = 10_000, currency: str =
 
 
 def test_every_currency_gets_the_rate_that_its_sources_agree_on(sources: RateServer) -> None:
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert sources.asked == dict.fromkeys(load_sources(), 1)
     for currency, dollars in DOLLARS.items():
         assert abs(rate(currency) - Decimal(dollars)) < Decimal(dollars) * Decimal("1e-6"), currency
@@ -92,13 +91,13 @@ def test_every_currency_gets_the_rate_that_its_sources_agree_on(sources: RateSer
 
 def test_an_invoice_is_priced_by_the_market_price_of_its_stablecoin(sources: RateServer) -> None:
     sources.dollars["USDT"] = Decimal("0.92")
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert invoice().payer_units == 125 * 10**18
 
 
 def test_a_source_is_asked_no_more_often_than_it_permits(sources: RateServer) -> None:
     for _ in range(12):
-        rates.refresh_rates()
+        refresh.refresh_rates()
         pass_time(5)
     assert 3 <= sources.asked["kraken"] <= 4
     assert sources.asked["coingecko"] == 1
@@ -106,7 +105,7 @@ def test_a_source_is_asked_no_more_often_than_it_permits(sources: RateServer) ->
 
 
 def test_rates_follow_the_market(sources: RateServer) -> None:
-    rates.refresh_rates()
+    refresh.refresh_rates()
     sources.dollars["BTC"] = Decimal(96_000)
     rounds(4)
     assert rate("BTC") == 96_000
@@ -120,13 +119,13 @@ def test_no_transaction_is_open_while_sources_are_asked(sources: RateServer, mon
         return fetch_all(urls, **limits)
 
     monkeypatch.setattr(asking, "fetch_all", watched)
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert seen == [False]
     assert sources.asked
 
 
 def test_a_disabled_source_is_not_asked_and_its_prices_are_deleted(sources: RateServer) -> None:
-    rates.refresh_rates()
+    refresh.refresh_rates()
     settings = context.context().settings
     configure(settings.database_url, RATES_SOURCE="live", **{**sources.env, "RATES_KRAKEN_URL": "off"})
     rounds(2)
@@ -154,10 +153,10 @@ def test_a_disabled_source_is_not_asked_and_its_prices_are_deleted(sources: Rate
 def test_one_failing_source_stops_no_other(
     sources: RateServer, failure: Failure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rates, "ask_all", partial(ask_all, budget_s=BUDGET_S))
+    monkeypatch.setattr(refresh, "ask_all", partial(ask_all, budget_s=BUDGET_S))
     sources.failures["kraken"] = failure
     with capture_logs() as lines:
-        rates.refresh_rates()
+        refresh.refresh_rates()
     assert rate("BTC") == 95_000
     assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,coingecko",)
     (told,) = [line for line in lines if line["event"] == "rates.source_failed"]
@@ -171,14 +170,14 @@ def test_a_recovery_is_logged(sources: RateServer) -> None:
     sources.recover()
     pass_time(60)
     with capture_logs() as lines:
-        rates.refresh_rates()
+        refresh.refresh_rates()
     (told,) = [line for line in lines if line["event"] == "rates.source_recovered"]
     assert (told["source"], told["failures"]) == ("kraken", 2)
     assert rate_sources.all_sources()["kraken"].failures == 0
 
 
 def test_a_missed_round_does_not_matter(sources: RateServer) -> None:
-    rates.refresh_rates()
+    refresh.refresh_rates()
     sources.silence("kraken")
     rounds(2)
     assert "kraken" in (one("SELECT source FROM rates WHERE currency = 'BTC'") or [""])[0]
@@ -187,21 +186,21 @@ def test_a_missed_round_does_not_matter(sources: RateServer) -> None:
 @pytest.mark.parametrize("name", [*MARKETS, "erapi", "ecb"])
 def test_no_currency_depends_on_a_single_source(sources: RateServer, name: str) -> None:
     sources.silence(name)
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert last_rates().keys() == {"USD", *DOLLARS}
 
 
 @pytest.mark.parametrize("names", [("binance", "coingecko"), ("coinbase", "binance"), ("kraken", "binance")])
 def test_two_markets_that_quote_in_dollars_suffice(sources: RateServer, names: tuple[str, str]) -> None:
     sources.silence(*names, "bitfinex")
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert abs(rate("ETH") - 3_000) < Decimal("0.001")
     assert "USDT" in last_rates()
 
 
 def test_one_market_alone_makes_no_rate_for_a_coin(sources: RateServer) -> None:
     sources.silence("coinbase", "binance", "coingecko", "bitfinex")
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert last_rates().keys() & load_catalogue("production").assets.keys() == set()
     assert abs(rate("EUR") - Decimal("1.15")) < Decimal("1e-6")
     with pytest.raises(InvoiceQuoteFailed):
@@ -216,7 +215,7 @@ def test_one_market_alone_makes_no_rate_for_a_coin(sources: RateServer) -> None:
 def test_one_lying_market_is_outvoted_and_reported(sources: RateServer, liar: str, lie: Decimal) -> None:
     sources.lies[liar] = {"BTC": lie}
     with capture_logs() as lines:
-        rates.refresh_rates()
+        refresh.refresh_rates()
     assert abs(rate("BTC") - 95_000) < Decimal("0.001")
     (told,) = [line for line in lines if line["event"] == "rates.source_outvoted"]
     assert (told["source"], told["currencies"]) == (liar, ["BTC"])
@@ -224,7 +223,7 @@ def test_one_lying_market_is_outvoted_and_reported(sources: RateServer, liar: st
 
 def test_a_lie_about_tether_moves_neither_tether_nor_prices_in_tether(sources: RateServer) -> None:
     sources.lies["kraken"] = {"USDT": Decimal(2)}
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert abs(rate("USDT") - Decimal("0.9995")) < Decimal("1e-9")
     assert abs(rate("BTC") - 95_000) < Decimal("0.001")
 
@@ -232,22 +231,22 @@ def test_a_lie_about_tether_moves_neither_tether_nor_prices_in_tether(sources: R
 @pytest.mark.parametrize("text", ['"0"', '"-95000"', '"NaN"', '"1e400"', "1e400", "null", '"sNaN"', '"Infinity"'])
 def test_an_absurd_price_excludes_a_market_for_that_coin_only(sources: RateServer, text: str) -> None:
     sources.lies["kraken"] = {"BTC": text}
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,coingecko",)
     assert one("SELECT source FROM rates WHERE currency = 'ETH'") == ("binance,bitfinex,coinbase,coingecko,kraken",)
 
 
 def test_without_agreement_the_last_rate_is_kept_until_it_is_stale(sources: RateServer) -> None:
-    rates.refresh_rates()
+    refresh.refresh_rates()
     sources.lies = {"kraken": {"ETH": Decimal(4_000)}, "coinbase": {"ETH": Decimal(4_000)}, "bitfinex": {"ETH": None}}
     with capture_logs() as lines:
         rounds(2)
-        market = rates.rates.load_market()
+        market = refresh.rates.load_market()
         assert market.rates.keys() - market.conversion_rates.keys() == {"ETH"}, "half of the sources contradict it"
         rounds(8)
     assert rate("ETH") == 3_000
     assert invoice(currency="ETH")
-    market = rates.rates.load_market()
+    market = refresh.rates.load_market()
     assert "ETH" in market.rates
     assert "ETH" not in market.conversion_rates
     assert "USDT" in market.conversion_rates
@@ -260,10 +259,10 @@ def test_without_agreement_the_last_rate_is_kept_until_it_is_stale(sources: Rate
 
 def test_a_leap_of_the_only_table_is_refused(sources: RateServer) -> None:
     sources.silence("coinbase", "kraken", "ecb")
-    rates.refresh_rates()
+    refresh.refresh_rates()
     sources.lies["erapi"] = {"NGN": Decimal("0.0069")}
     pass_time(3600)
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert abs(rate("NGN") - Decimal("0.00069")) < Decimal("1e-9")
     assert rate("USD") == 1
 
@@ -271,7 +270,7 @@ def test_a_leap_of_the_only_table_is_refused(sources: RateServer) -> None:
 def test_a_coin_missing_at_one_market_gets_the_rate_of_the_others(sources: RateServer) -> None:
     for market in ("coinbase", "binance"):
         sources.lies[market] = {"TON": None}
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert one("SELECT source FROM rates WHERE currency = 'TON'") == ("bitfinex,coingecko,kraken",)
 
 
@@ -281,7 +280,7 @@ def test_a_coin_missing_at_one_market_gets_the_rate_of_the_others(sources: RateS
 def test_a_symbol_unknown_to_a_market_is_left_out_and_the_rest_count(sources: RateServer) -> None:
     sources.delisted = {"DAIUSD", "TRXUSD", "TRXUSDT"}
     with capture_logs() as lines:
-        rates.refresh_rates()
+        refresh.refresh_rates()
     assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,coingecko,kraken",)
     assert one("SELECT source FROM rates WHERE currency = 'TRX'") == ("bitfinex,coingecko",)
     refused = {line["source"]: line for line in lines if line["event"] == "rates.symbols_refused"}
@@ -291,12 +290,12 @@ def test_a_symbol_unknown_to_a_market_is_left_out_and_the_rest_count(sources: Ra
 
     asked = sources.asked["kraken"]
     pass_time(ROUND_S)
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert sources.asked["kraken"] == asked + 1, "a symbol refused before is left out"
 
     sources.delisted = {"DAIUSD"}
-    pass_time(rates.UNKNOWN_S)
-    rates.refresh_rates()
+    pass_time(refresh.UNKNOWN_S)
+    refresh.refresh_rates()
     assert sources.asked["kraken"] == asked + 4, "each symbol is tried again by itself"
     assert "kraken" in (one("SELECT source FROM rates WHERE currency = 'TRX'") or [""])[0]
     assert rate_sources.all_sources()["kraken"].unknown == ["DAIUSD"]
@@ -305,14 +304,14 @@ def test_a_symbol_unknown_to_a_market_is_left_out_and_the_rest_count(sources: Ra
 def test_a_renamed_coin_is_priced_by_its_new_symbol(sources: RateServer) -> None:
     sources.delisted = {"TON", "TONUSD", "TONUSDT", "tTONUSD"}
     with capture_logs() as lines:
-        rates.refresh_rates()
+        refresh.refresh_rates()
     assert one("SELECT source FROM rates WHERE currency = 'TON'") == ("binance,bitfinex,coinbase,coingecko,kraken",)
     assert not [line for line in lines if line["event"] == "rates.symbols_refused"], "no coin is missing"
 
 
 def test_a_market_that_refuses_every_symbol_fails_and_none_is_remembered(sources: RateServer) -> None:
     sources.failures["kraken"] = Failure(body=b'{"error":["EQuery:Unknown asset pair"]}')
-    rates.refresh_rates()
+    refresh.refresh_rates()
     kraken = rate_sources.all_sources()["kraken"]
     assert (kraken.failures, kraken.unknown) == (1, [])
     assert sources.asked["kraken"] == asking.QUESTIONS_MAX
@@ -323,23 +322,23 @@ def test_an_address_without_a_place_for_symbols_is_requested_once(sources: RateS
     urls = {"RATES_KRAKEN_URL": sources.urls["kraken"]}
     configure(settings.database_url, RATES_SOURCE="live", **{**sources.env, **urls})
     sources.failures["kraken"] = Failure(body=b'{"error":["EQuery:Unknown asset pair"]}')
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert (sources.asked["kraken"], rate_sources.all_sources()["kraken"].failures) == (1, 1)
 
 
 def test_a_clock_set_back_makes_no_price_fresh_and_delays_no_source(sources: RateServer) -> None:
-    rates.refresh_rates()
+    refresh.refresh_rates()
     pass_time(-7200)
     assert load_market().rates == {}
     sources.dollars["BTC"] = Decimal(96_000)
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert sources.asked["kraken"] == sources.asked["ecb"] == 2
     assert load_market().rates["BTC"] == 96_000 * 10**RATE_DIGITS
 
 
 def test_prices_with_an_old_time_do_not_count(sources: RateServer) -> None:
     sources.age_s = 3600
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert rate_sources.all_sources()["coingecko"].problem == "the answer has no currency of ours"
     assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,kraken",)
 
@@ -368,14 +367,14 @@ def test_when_all_sources_fail_rates_are_kept_until_stale_and_return_with_the_so
 
 def test_a_gateway_without_any_source_prices_nothing(sources: RateServer) -> None:
     sources.silence()
-    rates.refresh_rates()
+    refresh.refresh_rates()
     assert last_rates().keys() == {"USD"}
     with pytest.raises(InvoiceQuoteFailed):
         invoice()
 
 
 def test_a_table_read_today_is_not_read_again(sources: RateServer) -> None:
-    rates.refresh_rates()
+    refresh.refresh_rates()
     sources.silence("erapi", "ecb", "coinbase")
     pass_time(6 * 3600)
     rounds(2)
@@ -391,7 +390,7 @@ def test_the_static_table_prices_every_currency_and_logs_a_warning(database_url:
     configure(database_url)
     with capture_logs() as lines:
         for _ in range(5):
-            rates.refresh_rates()
+            refresh.refresh_rates()
     catalogue = load_catalogue("production")
     assert load_market().rates.keys() == {*catalogue.assets, *catalogue.fiats}
     (told,) = lines
@@ -403,8 +402,8 @@ def test_the_static_table_is_refused_outside_development(database_url: str) -> N
     configure(database_url)
     ctx = context.context()
     production = ctx.settings.model_copy(update={"environment": "production"})
-    with pytest.raises(rates.StaticRatesRefusedError):
-        rates.refresh_from_table(replace(ctx, settings=production))
+    with pytest.raises(refresh.StaticRatesRefusedError):
+        refresh.refresh_from_table(replace(ctx, settings=production))
     assert last_rates() == {}
 
 
@@ -413,7 +412,7 @@ def test_the_clock_does_not_move_while_current_rates_are_written(
     sources: RateServer, database_url: str, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     configure(database_url, **sources.env, RATES_SOURCE=kind)
-    store, kept = rates.rates.store_rates, []
+    store, kept = refresh.rates.store_rates, []
 
     def store_and_look(new: Any) -> None:
         kept.append(
@@ -421,8 +420,8 @@ def test_the_clock_does_not_move_while_current_rates_are_written(
         )
         store(new)
 
-    monkeypatch.setattr(rates.rates, "store_rates", store_and_look)
+    monkeypatch.setattr(refresh.rates, "store_rates", store_and_look)
 
-    rates.refresh_rates()
+    refresh.refresh_rates()
 
     assert kept == [(1,)]

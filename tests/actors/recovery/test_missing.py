@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actors.recovery import missing
-from actors.treasury import sweep as treasury
+from actors.treasury import sweep
 from chains import registry
 from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows
@@ -143,7 +143,7 @@ def test_missing_departures_are_looked_for_rarely(world: RecoveryWorld, monkeypa
 
 def test_a_step_makes_a_bounded_number_of_queries(world: RecoveryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(missing, "SOUGHT_PER_STEP", 1)
-    monkeypatch.setattr(treasury, "STARTED_PER_STEP", 1)
+    monkeypatch.setattr(sweep, "STARTED_PER_STEP", 1)
     world.paid_invoice()
     done = lose(world, *[world.keep] * 3)
     assert [purpose for purpose, _ in done] == ["payout", "gas", "sweep", "gas"]

@@ -11,7 +11,7 @@ import psycopg2
 from psycopg2 import sql
 
 from actors import context
-from actors.payouts import service as payout_orders
+from actors.payouts import orders as payout_orders
 from cli.embedded.evm.anvil import Anvil
 from core.payouts.schemas import CreatePayout
 from models.db import base
@@ -21,7 +21,7 @@ from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.queue.calls import Asker
-from models.spends import signing
+from models.spends import permission
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import USDT
 
@@ -119,7 +119,7 @@ class RecoveryWorld(TreasuryWorld):
     # Results -----------------------------------------------------------------------------------------------
 
     def stopped(self) -> str:
-        found = signing.read(self.network.code)
+        found = permission.read(self.network.code)
         return "" if found is None else found.reason
 
     def unknown(self, *columns: str) -> list[tuple[Any, ...]]:

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from actors import context
-from actors.refunds import service as refund_orders
+from actors.refunds import orders as refund_orders
 from actors.refunds.calls import refund_payment
-from core.addresses import addresses as written_addresses
+from core.addresses import addresses
 from core.addresses.evm import checksum_evm
 from core.errors import (
     ComplianceAddressBlocked,
@@ -258,7 +258,7 @@ def test_a_bad_amount_is_refused(shop: UUID, chain: Chain, amount: str) -> None:
 def test_an_amount_below_the_networks_minimum_is_refused(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(written_addresses, "smallest_units", lambda _network, _address: 4_000_000)
+    monkeypatch.setattr(addresses, "smallest_units", lambda _network, _address: 4_000_000)
     mine = paid(chain, invoice(shop))
     refused(RefundBadAmount, mine, amount="3.999999")
     refund(mine, amount="7")

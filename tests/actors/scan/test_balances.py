@@ -11,13 +11,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from actors import context
-from actors.scan import balances as actor
-from actors.scan import rewind as rewinding
+from actors.scan import balances
+from actors.scan import rewind as scan_rewind
 from chains.net.budget import BudgetSpentError
 from chains.registry import reader
 from models.db.base import execute, one, rows
-from models.deposits import balances as probes
-from models.deposits.balances import TakenBack
+from models.deposits import probes
+from models.deposits.probes import TakenBack
 from models.invoices import rows as invoices
 from tests.actors.scan.world import ETHER, FORWARDER, World
 from tests.models.builders import CATALOGUE
@@ -206,11 +206,11 @@ def test_swept_coin_is_no_surplus_and_later_coin_is(world: World) -> None:
 
 
 def test_wallets_are_probed_in_rotation(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actor, "WALLETS_PER_STEP", 2)
+    monkeypatch.setattr(balances, "WALLETS_PER_STEP", 2)
     for number in range(5):
         probes.watch_wallet(["ethereum"], f"0x{number:040x}")
     seen: list[str] = []
-    monkeypatch.setattr(actor.deposits, "match", lambda _family, due: seen.extend(due) or {})  # type: ignore[func-returns-value]
+    monkeypatch.setattr(balances.deposits, "match", lambda _family, due: seen.extend(due) or {})  # type: ignore[func-returns-value]
     world.probe()
     assert len(seen) == 2
 
@@ -234,7 +234,7 @@ def test_a_node_without_old_balances_dates_the_surplus_later(world: World) -> No
 
 def test_networks_that_offer_no_coin_are_not_probed(start: Callable[..., World]) -> None:
     start(network="base")
-    actor.probe_balances("base")
+    balances.probe_balances("base")
     assert CATALOGUE.networks["base"].native is None
     assert rows("SELECT 1 FROM balance_probes") == []
 
@@ -304,7 +304,7 @@ def test_a_deposit_recorded_during_the_balance_query_is_not_booked_twice(
 def test_a_step_ends_after_some_failures_and_the_next_begins_with_the_others(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(actor, "FAILURES_PER_STEP", 1)
+    monkeypatch.setattr(balances, "FAILURES_PER_STEP", 1)
     _, heavy = passed_on(world)
     others, _ = passed_on(world)
     world.catch_up()
@@ -324,7 +324,7 @@ def test_coin_that_cannot_be_traced_for_long_is_booked_without_a_transaction(wor
     world.probe()
     assert world.deposits() == []
 
-    world.pass_time(actor.TRACE_PATIENCE_S + 1)
+    world.pass_time(balances.TRACE_PATIENCE_S + 1)
     world.advance()
     world.probe()
     assert world.deposits("owner_id", "txid", "block_height") == [(mine, "", heavy)]
@@ -333,7 +333,7 @@ def test_coin_that_cannot_be_traced_for_long_is_booked_without_a_transaction(wor
 def rewind(world: World, height: int) -> None:
     process = context.context()
     chain = reader(world.network, process.settings)
-    rewinding.rewind(process, world.network, chain, height, is_forced=True)
+    scan_rewind.rewind(process, world.network, chain, height, is_forced=True)
 
 
 @pytest.mark.parametrize("hours", [0, 30])
@@ -368,7 +368,7 @@ def test_coin_reversed_by_a_rewind_is_found_in_its_block_again(world: World, hou
 def test_an_address_is_not_probed_again_once_its_reversed_coin_is_explained(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(actor, "RETURN_S", 0)
+    monkeypatch.setattr(balances, "RETURN_S", 0)
     mine, _ = passed_on(world)
     world.catch_up()
     world.probe()
@@ -538,14 +538,14 @@ def test_a_probe_under_way_during_a_rewind_explains_nothing(world: World, monkey
     mine = world.coin_invoice()
     world.pay(mine, ETHER, currency="ETH")
     world.confirm_sent()
-    moved = actor.treasury.is_in_motion
+    moved = balances.treasury.is_in_motion
 
     def rewound_meanwhile(*args: Any) -> bool:
         rewind(world, before)
         return moved(*args)
 
-    monkeypatch.setattr(actor.treasury, "is_in_motion", rewound_meanwhile)
-    monkeypatch.setattr(actor._Probe, "_surplus", lambda *_: 0)
+    monkeypatch.setattr(balances.treasury, "is_in_motion", rewound_meanwhile)
+    monkeypatch.setattr(balances._Probe, "_surplus", lambda *_: 0)
     world.probe()
     assert rows("SELECT height FROM balance_probes") == [(None,)]
 
@@ -558,13 +558,13 @@ def test_a_step_out_of_time_ends_and_only_its_first_address_waits_for_the_others
     world.catch_up()
     asked: list[str] = []
 
-    def out_of_time(probe: actor._Probe, _cursor: object) -> None:
+    def out_of_time(probe: balances._Probe, _cursor: object) -> None:
         asked.append(probe._address)
         if len(asked) % 2 == 0:
             raise BudgetSpentError("the step has taken long enough")
         probe._note(None)
 
-    monkeypatch.setattr(actor._Probe, "run", out_of_time)
+    monkeypatch.setattr(balances._Probe, "run", out_of_time)
     world.probe()
     world.probe()
     assert asked[2] == asked[1], "another address used up its time"
@@ -578,7 +578,7 @@ def test_a_step_out_of_time_ends_and_only_its_first_address_waits_for_the_others
 def test_a_step_out_of_time_does_not_mean_that_traces_fail(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     passed_on(world)
     world.catch_up()
-    world.pass_time(actor.TRACE_PATIENCE_S + 1)
+    world.pass_time(balances.TRACE_PATIENCE_S + 1)
     world.advance()
 
     def out_of_time(*_args: object, **_fields: object) -> None:

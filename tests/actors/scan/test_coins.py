@@ -11,7 +11,7 @@ import pytest
 
 from actors.queue import schedule
 from actors.recovery import unread
-from actors.scan import balances, intake, sightings
+from actors.scan import balances, record, sightings
 from actors.scan.rescan import reread
 from chains.base import Sighting, Sightings, SpentCoin, Transfer
 from chains.family import Reader
@@ -22,8 +22,8 @@ from models.db.base import column, execute, rows, transaction
 from models.invoices import rows as invoices
 from models.ledger.ledger import MATURING, SUSPENSE, Account
 from models.recovery import adoption
-from models.spends import held_coins, signing, unexplained, unread_departures
-from models.treasury import own_addresses
+from models.spends import held_coins, permission, unexplained, unread_departures
+from models.treasury import addresses
 from models.wallets import deposits as wallet_deposits
 from models.wallets import views
 from tests.actors.scan import paper
@@ -64,7 +64,7 @@ def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
     pair = replace(CATALOGUE.pairs["USDT", "ethereum"], decimals=CATALOGUE.scale("USDT"))
     pairs = MappingProxyType({**CATALOGUE.pairs, ("USDT", "ethereum"): pair})
     monkeypatch.setattr(Process, "catalogue", replace(CATALOGUE, pairs=pairs))
-    own_addresses.pin_hot("ethereum", HOT)
+    addresses.pin_hot("ethereum", HOT)
     made = begin(monkeypatch)
     made.mine()
     poll()
@@ -98,7 +98,7 @@ def held_by(txid: str, *names: str) -> UUID:
 
 
 def is_stopped() -> bool:
-    return signing.read("ethereum") is not None
+    return permission.read("ethereum") is not None
 
 
 def test_outputs_to_our_addresses_are_coins_and_so_is_our_spends_change(chain: PaperReader, shop: UUID) -> None:
@@ -248,7 +248,7 @@ def test_a_step_that_dies_in_a_block_notes_no_coin(
     held_by("0xmove", "0xone")
     chain.mine(to(invoice(shop).address), spent=(spent("0xone", "0xmove"),))
 
-    dying_at(monkeypatch, intake, "take_transfer", poll)
+    dying_at(monkeypatch, record, "take_transfer", poll)
     assert (stored("txid", "spent_height"), cursor()[0]) == ([("0xone", None)], 2)
     poll()
     assert (stored("txid", "spent_height"), statuses()) == ([("0xaa", None), ("0xone", 3)], ["pending"])
@@ -282,7 +282,7 @@ def test_an_unknown_spend_of_our_coin_stops_the_signing(chain: PaperReader) -> N
     chain.mine(to(HOT, txid="0xthief"), spent=(spent("0xone", "0xthief"),))
     poll()
 
-    stopped = signing.read("ethereum")
+    stopped = permission.read("ethereum")
     assert stopped is not None
     assert stopped.reason == unread_departures.REASON
     assert unexplained.waiting() == {"ethereum": 1}
@@ -290,10 +290,10 @@ def test_an_unknown_spend_of_our_coin_stops_the_signing(chain: PaperReader) -> N
     assert rows("SELECT txid FROM treasury_topups") == [("0xone",)]
     poll(2)
     with transaction():
-        signing.note_caught_up("ethereum")
-    stopped = signing.read("ethereum")
+        permission.note_caught_up("ethereum")
+    stopped = permission.read("ethereum")
     assert stopped is not None
-    assert not signing.resume(stopped, {})
+    assert not permission.resume(stopped, {})
 
 
 def test_an_unknown_spend_ends_by_a_reorg_or_a_row(chain: PaperReader) -> None:
@@ -301,18 +301,18 @@ def test_an_unknown_spend_ends_by_a_reorg_or_a_row(chain: PaperReader) -> None:
     poll()
     chain.mine(spent=(spent("0xone", "0xthief"),))
     poll()
-    assert signing.has_unexplained("ethereum")
+    assert permission.has_unexplained("ethereum")
 
     chain.reorg(2)
     chain.mine()
     poll(2)
-    assert not signing.has_unexplained("ethereum")
+    assert not permission.has_unexplained("ethereum")
     chain.mine(spent=(spent("0xone", "0xthief"),))
     poll()
     assert rows("SELECT block_height, block_hash FROM stranger_spends") == [(4, "0x1-4")]
-    assert signing.has_unexplained("ethereum")
+    assert permission.has_unexplained("ethereum")
     signed("0xthief")
-    assert not signing.has_unexplained("ethereum")
+    assert not permission.has_unexplained("ethereum")
 
 
 def told(chain: PaperReader, txid: str, **more: Any) -> Departure:
@@ -394,11 +394,11 @@ def test_an_unknown_spend_that_a_reorg_took_stops_no_signing_and_is_void_once_it
     chain.mine(spent=(spent("0xone", "0xthief"),))
     told(chain, "0xthief")
     poll()
-    assert signing.has_unexplained("ethereum")
+    assert permission.has_unexplained("ethereum")
     chain.reorg(2)
     chain.mine()
     poll(2)
-    assert not signing.has_unexplained("ethereum")
+    assert not permission.has_unexplained("ethereum")
     found = unexplained.find("ethereum", "0xthief")
     assert found is not None
     with transaction():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import structlog
 
-from actors.signer import spend as spending
+from actors.signer import sign
 from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows, transaction
 from models.ledger import debts
@@ -293,10 +293,10 @@ def test_the_last_gas_of_a_settled_spend_counts_however_often_it_is_sent_again(w
 
 @pytest.mark.parametrize("purpose", ["gas", "sweep", "cold", "filler"])
 def test_a_settled_move_between_our_own_addresses_is_sent_again(world: SpendWorld, purpose: Any) -> None:
-    wallet = spending.hot_wallet(world.network)
+    wallet = sign.hot_wallet(world.network)
     to = wallet.address if purpose == "filler" else "0x" + "a1" * 20
     move = transfer(wallet, to, 0 if purpose == "filler" else 5)
-    spending.start(world.ctx, world.network, purpose=purpose, intent=move)
+    sign.start(world.ctx, world.network, purpose=purpose, intent=move)
     settle(world)
     undo(world)
     later = world.order()

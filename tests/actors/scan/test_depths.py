@@ -12,7 +12,7 @@ from models.invoices import rows as invoices
 from models.invoices import timeline, views
 from models.invoices.shown import Shown
 from models.ledger.ledger import holdings
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses
 from models.wallets import settlement
 from tests.actors.scan.paper import begin, poll, statuses, to
 from tests.models.builders import CATALOGUE
@@ -124,7 +124,7 @@ def test_a_deposit_returning_after_a_reorg_has_the_depth_of_its_new_block(chain:
 
 
 def test_a_top_up_stores_the_depth_that_it_needs(chain: PaperReader) -> None:
-    assert treasury.pin_hot("ethereum", "0x" + "a" * 40)
+    assert addresses.pin_hot("ethereum", "0x" + "a" * 40)
     chain.mine(to("0x" + "a" * 40, depth_min=DEEP))
     poll()
     assert rows("SELECT depth_min FROM treasury_topups") == [(DEEP,)]

@@ -13,8 +13,7 @@ from uuid import UUID
 import pytest
 import structlog
 
-from actors.scan import follow as polling
-from actors.scan import intake
+from actors.scan import follow, record
 from chains.base import WITNESSES_MIN, Agreement, Block, ProviderError, Transfer
 from models.db.base import app_now, execute, rows
 from models.invoices import rows as invoices
@@ -22,7 +21,7 @@ from models.invoices.rows import InvoiceRow
 from models.ledger import debts
 from models.ledger.ledger import AVAILABLE, MATURING
 from models.outcomes import reversals
-from models.spends import signing
+from models.spends import permission
 from tests.actors.scan.paper import begin, cursor, poll
 from tests.models.builders import CATALOGUE, SENDER, Chain, merchant
 from tests.models.invoices.builders import invoice, paid
@@ -90,7 +89,7 @@ def test_scanning_again_changes_nothing(node: PaperReader, shop: UUID) -> None:
 def test_a_step_is_bounded_and_notifies_the_next(
     node: PaperReader, rung: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(polling, "BLOCKS_PER_STEP", 4)
+    monkeypatch.setattr(follow, "BLOCKS_PER_STEP", 4)
     node.mine(count=10)
 
     poll()
@@ -409,7 +408,7 @@ def test_two_providers_lower_the_height_that_depth_is_counted_from(node: PaperRe
 def test_after_a_retreat_the_scan_has_to_reach_the_head_again(node: PaperReader, depth: int) -> None:
     node.mine(count=3)
     poll()
-    signing.stop("ethereum", reason="restored")
+    permission.stop("ethereum", reason="restored")
     poll()
     assert heads() == (True, True)
     node.reorg(node.tip - depth)
@@ -424,7 +423,7 @@ def test_after_a_retreat_the_scan_has_to_reach_the_head_again(node: PaperReader,
 def test_a_disputed_tip_does_not_count_as_the_head(node: PaperReader) -> None:
     node.mine(count=3)
     poll()
-    signing.stop("ethereum", reason="restored")
+    permission.stop("ethereum", reason="restored")
     execute("UPDATE chain_cursors SET head_reached_at = NULL")
     node.reorg(node.tip - 1)
     node.mine()
@@ -454,7 +453,7 @@ def test_blocks_that_come_too_early_count_once_two_providers_have_them(node: Pap
     crowd(node, 600)
     poll(20)
     scanned = cursor()[0] - before
-    assert scanned == 600 if same == WITNESSES_MIN else scanned < 2 * polling.PACE_SLACK_BLOCKS
+    assert scanned == 600 if same == WITNESSES_MIN else scanned < 2 * follow.PACE_SLACK_BLOCKS
 
 
 @pytest.mark.parametrize(("told", "reason"), [((1, 1), "providers disagree about a block"), ((1, 0), ""), ((0, 0), "")])
@@ -463,7 +462,7 @@ def test_blocks_that_come_too_early_halt_the_scan_if_another_provider_has_others
 ) -> None:
     """A provider that lacks them may have them soon; one with other blocks needs an operator's attention."""
     node.providers, node.agree = 2, Agreement(same=told[0], other=told[1])
-    crowd(node, 2 * polling.PACE_SLACK_BLOCKS)
+    crowd(node, 2 * follow.PACE_SLACK_BLOCKS)
     with structlog.testing.capture_logs() as logs:
         poll(4)
     assert (halted(), [log["event"] for log in logs].count("scan.providers_disagree")) == (reason, int(bool(reason)))
@@ -539,7 +538,7 @@ def test_deposits_of_an_unproved_block_need_witnesses(
     is_proved: bool,
 ) -> None:
     asked: list[tuple[str, ...]] = []
-    monkeypatch.setattr(intake, "doubt", lambda *key: asked.append(key))
+    monkeypatch.setattr(record, "doubt", lambda *key: asked.append(key))
     node.providers, node.agree = providers, Agreement(same=2, other=0)
     node.mine(transfer(invoice(shop)), count=2, is_proved=is_proved)
     poll()
@@ -553,7 +552,7 @@ def test_a_failed_reading_leaves_the_rest_of_the_step_to_do(
     mine = invoice(shop)
     node.mine(transfer(mine), count=2)
     with monkeypatch.context() as patched:
-        patched.setattr(polling, "settle_owners", lambda *_: None)
+        patched.setattr(follow, "settle_owners", lambda *_: None)
         poll()
     assert status(mine) == "check"
 
@@ -581,6 +580,6 @@ def test_a_credit_that_cannot_mature_delays_no_other(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(debts, "give", fault)
     ctx = cast("Any", SimpleNamespace(catalogue=CATALOGUE, settings=SimpleNamespace(rescan_s=0)))
 
-    polling._settle(ctx, ETHEREUM, cast("Any", PaperReader(began=app_now())))
+    follow._settle(ctx, ETHEREUM, cast("Any", PaperReader(began=app_now())))
 
     assert [next(iter(held(each.merchant_id))) for each in sold] == [MATURING, AVAILABLE]

@@ -14,8 +14,8 @@ from actors.context import context
 from actors.scan import rescan
 from chains.base import COUNT_MAX
 from chains.evm import wire
-from chains.net import node as chain_node
-from chains.net import providers as chain_providers
+from chains.net import node as net_node
+from chains.net import providers
 from chains.registry import reader
 from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows
@@ -28,7 +28,7 @@ TIMEOUT_S, SILENCE_S = 1.0, 0.05
 
 @pytest.fixture(autouse=True)
 def _heads_are_compared_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain_providers, "HEADS_EVERY_S", 0.0)
+    monkeypatch.setattr(providers, "HEADS_EVERY_S", 0.0)
 
 
 @pytest.fixture
@@ -374,7 +374,7 @@ def test_a_node_of_another_chain_is_refused_until_it_is_right_again(
     world.poll(2)
     assert set(world.providers[0].asked) <= {"eth_chainId"}
 
-    monkeypatch.setattr(chain_node, "REFUSED_S", 0.0)
+    monkeypatch.setattr(net_node, "REFUSED_S", 0.0)
     nodes[0]._refused_until = nodes[0].rests_until = 0.0
     world.providers[0].lies.clear()
     world.mine()

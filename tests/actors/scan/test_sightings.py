@@ -14,7 +14,7 @@ import pytest
 from actors.scan import sightings
 from chains.base import Sighting, Sightings, Transfer
 from models.db.base import app_now, close, column, execute, rows, transaction
-from models.deposits import sightings as noted
+from models.deposits import sightings as deposit_sightings
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from tests.actors.scan.paper import CTX
@@ -237,7 +237,7 @@ def test_a_replaced_payment_that_returns_holds_the_quote_of_its_return(shop: UUI
     halve()
     look(mine, sight(mine, "0xa", spends="0xf"))
     look(mine, sight(mine, "0xb", spends="0xf", is_soon=False), gone=["0xa"], head=chain.height + 9)
-    assert noted.known("ethereum") == {"0xa": False, "0xb": False}
+    assert deposit_sightings.known("ethereum") == {"0xa": False, "0xb": False}
     pass_time(1_000)
     look(mine, sight(mine, "0xa", spends="0xf"))
     pass_time(1_000)
@@ -344,9 +344,9 @@ def check_pools(seed: int, shop: UUID, chain: Chain, steps: int) -> None:
         found = [
             sight(mine, txid, 40, spends=coin, is_soon=is_soon)
             for txid, (coin, is_soon) in pool.waiting.items()
-            if noted.known("ethereum").get(txid) != is_soon
+            if deposit_sightings.known("ethereum").get(txid) != is_soon
         ]
-        gone = noted.known("ethereum").keys() - pool.waiting.keys()
+        gone = deposit_sightings.known("ethereum").keys() - pool.waiting.keys()
         is_one_silent = chance.random() < 0.3
         look(mine, *found, unseen=gone if is_one_silent else (), gone=() if is_one_silent else gone, head=chain.height)
         if chance.random() < 0.3:

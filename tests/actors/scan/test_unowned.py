@@ -16,12 +16,12 @@ from chains.base import Transfer
 from chains.family import Reader
 from core.catalogue import families
 from models.db.base import execute, rows, transaction
-from models.invariants import money_in
+from models.invariants import deposits
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, UNOWNED, Account
 from models.payouts import conversion
 from models.spends import coins
-from models.treasury import liquidity, own_addresses, topups, unowned
+from models.treasury import addresses, liquidity, topups, unowned
 from tests.actors.scan import paper
 from tests.actors.scan.paper import CTX, begin, poll
 from tests.models.builders import CATALOGUE, assert_sound
@@ -46,7 +46,7 @@ def chain(database: str, monkeypatch: pytest.MonkeyPatch) -> PaperReader:
     del database
     other = replace(families.TRAITS["evm"], claim=cast("Any", "coins"), has_sender=False)
     monkeypatch.setattr(families, "TRAITS", MappingProxyType({**families.TRAITS, "evm": other}))
-    own_addresses.pin_hot("ethereum", HOT)
+    addresses.pin_hot("ethereum", HOT)
     execute("INSERT INTO pool_addresses (family, ordinal, address) VALUES ('evm', 900000007, %s)", (FREE,))
     made = begin(monkeypatch)
     made.mine()
@@ -293,7 +293,7 @@ def test_the_audit_finds_a_coin_that_is_booked_twice(chain: PaperReader, monkeyp
         blind.setattr(topups, "lock_coin", lambda *_: None)
         assert read_again(chain) == []
 
-    assert "coins_are_booked_once" in {each.name for each in money_in.check()}
+    assert "coins_are_booked_once" in {each.name for each in deposits.check()}
     for topup in topups.Topup.read("true"):
         with transaction():
             topups.reverse(topup)

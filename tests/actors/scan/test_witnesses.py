@@ -13,7 +13,7 @@ from core.addresses.evm import keccak256
 from core.settings.settings import load_settings
 from models.db.base import execute, one, rows, transaction
 from models.deposits import rows as deposits
-from models.deposits import witnesses as quorum
+from models.deposits import witnesses
 from models.invoices.rows import InvoiceRow
 from models.outcomes import reversals
 from models.wallets.rows import WalletRow
@@ -88,14 +88,14 @@ def test_from_the_threshold_on_a_deposit_waits_for_a_witness_while_the_scan_cont
 
     assert (world.status(mine), shown(mine)) == ("check", ["awaiting_quorum"])
     assert world.cursor()[0] == world.node.height()
-    assert [(network, count) for network, count, _ in quorum.waiting()] == [("ethereum", 1)]
+    assert [(network, count) for network, count, _ in witnesses.waiting()] == [("ethereum", 1)]
     # Nor does another settlement of the invoice confirm it meanwhile.
     world.settle(mine)
     assert shown(mine) == ["awaiting_quorum"]
 
     world.witness()
     assert (world.status(mine), shown(mine)) == ("paid", ["credited"])
-    assert quorum.waiting() == []
+    assert witnesses.waiting() == []
 
 
 def test_a_guarded_deposits_depth_needs_two_providers_too(start: Start) -> None:
@@ -227,8 +227,8 @@ def test_two_providers_with_another_recipient_outvote_one(start: Start) -> None:
 def test_an_agreed_deposit_is_not_reversed(start: Start) -> None:
     world = start(QUORUM_USD="10")
     paid(world)
-    [asked] = quorum.due("ethereum", confirmations=2, limit=10)
-    assert quorum.agree(asked)
+    [asked] = witnesses.due("ethereum", confirmations=2, limit=10)
+    assert witnesses.agree(asked)
 
     with transaction():
         assert not reversals.outvote(CATALOGUE, asked)
@@ -309,8 +309,8 @@ def test_a_deposit_returning_after_a_reorg_is_witnessed_again(start: Start) -> N
 def test_a_witness_of_a_replaced_block_does_not_count(start: Start) -> None:
     world = start(QUORUM_USD="10")
     paid(world)
-    [asked] = quorum.due("ethereum", confirmations=2, limit=10)
+    [asked] = witnesses.due("ethereum", confirmations=2, limit=10)
     execute("UPDATE deposits SET block_hash = '0xother'")
 
-    assert not quorum.agree(asked)
+    assert not witnesses.agree(asked)
     assert rows("SELECT agreed_at FROM deposit_quorums") == [(None,)]

@@ -12,10 +12,7 @@ from uuid import UUID
 
 from actors import context
 from actors.recovery import seek
-from actors.scan import balances as probes
-from actors.scan import follow as polling
-from actors.scan import rescan
-from actors.scan import witnesses as quorum
+from actors.scan import balances, follow, rescan, witnesses
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, sign_spend, signing_with
 from cli.embedded.evm.anvil import Anvil
@@ -139,7 +136,7 @@ class World:
 
     def poll(self, steps: int = 1) -> None:
         for _ in range(steps):
-            polling.poll_network(self.network.code)
+            follow.poll_network(self.network.code)
             seek.seek_departures(self.network.code)
 
     def catch_up(self) -> None:
@@ -169,10 +166,10 @@ class World:
         settlement.settle(CATALOGUE, of.id)
 
     def probe(self) -> None:
-        probes.probe_balances(self.network.code)
+        balances.probe_balances(self.network.code)
 
     def witness(self) -> None:
-        quorum.seek_second_opinions(self.network.code)
+        witnesses.seek_second_opinions(self.network.code)
 
     def rescan(self) -> None:
         rescan.rescan_recent(self.network.code)

@@ -21,7 +21,7 @@ from core.errors import PayoutFrozen
 from core.payouts import ways_out
 from models.db.base import column, execute, rows, transaction
 from models.ledger.ledger import CUSTODY, GAS, GATEWAY, NETWORK_FEES, Account, Transfer, post
-from models.outcomes import endings as payout_endings
+from models.outcomes import endings
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.rows import PayoutRow
@@ -489,7 +489,7 @@ def test_a_payout_cancelled_meanwhile_is_not_paid(world: SpendWorld) -> None:
 
     def cancel() -> None:
         with transaction():
-            payout_endings.end(CATALOGUE, order.id, "cancelled")
+            endings.end(CATALOGUE, order.id, "cancelled")
 
     once("spending.quoted", cancel)
     with structlog.testing.capture_logs() as logs:
@@ -503,7 +503,7 @@ def test_a_payout_cancelled_before_its_turn_is_not_quoted(world: SpendWorld) -> 
 
     def cancel() -> None:
         with transaction():
-            payout_endings.end(CATALOGUE, second.id, "cancelled")
+            endings.end(CATALOGUE, second.id, "cancelled")
 
     once("spending.committed", cancel)
     world.step()

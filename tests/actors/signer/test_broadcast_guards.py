@@ -10,14 +10,14 @@ import structlog
 
 from actors import context
 from actors.signer import broadcast, readiness
-from actors.signer import spend as spending
+from actors.signer import sign as signer_sign
 from chains.family import Keyring
 from chains.spending import Attempt, Draft, Fate, FateKind, KeyRef, OutputFate, Sending
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.deposits import cursors
 from models.payouts import queue as payout_queue
-from models.spends import freshness, signing, tracking
+from models.spends import freshness, permission, tracking
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT
 from tests.models.db.collisions import at_once
@@ -66,11 +66,11 @@ def test_a_new_signer_notifies_its_scan_and_logs_nothing(world: SpendWorld, monk
 def test_a_stop_ends_in_its_own_step_if_the_scan_is_late(world: SpendWorld) -> None:
     order = world.order()
     with transaction():
-        signing.stop(world.network.code, reason="a test")
+        permission.stop(world.network.code, reason="a test")
     world.scan()
     cursors.halt(world.network.code, "a test")
     world.step()
-    assert (signing.read(world.network.code), world.payout(order).status) == (None, "approved")
+    assert (permission.read(world.network.code), world.payout(order).status) == (None, "approved")
 
 
 def test_a_spend_that_the_scan_has_in_a_block_stays_there_if_nodes_call_it_dead(
@@ -83,7 +83,7 @@ def test_a_spend_that_the_scan_has_in_a_block_stays_there_if_nodes_call_it_dead(
         lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD, cause="stranger"))
         world.step(3)
     assert (world.spend(order).state, world.paid(order)) == ("mined", 1)
-    stopped = signing.read(world.network.code)
+    stopped = permission.read(world.network.code)
     assert stopped is not None
     assert stopped.reason == tracking.CONTRADICTED
     world.confirm()
@@ -176,19 +176,19 @@ def test_a_network_stays_stopped_while_no_node_shows_its_slots(
     """Nodes are asked only after the scan has caught up. Payouts show the reason."""
     order = world.order()
     with transaction():
-        signing.stop("ethereum", reason="test")
+        permission.stop("ethereum", reason="test")
     asked = Mock()
     with monkeypatch.context() as early:
         early.setattr(world.chain, "next_counter", asked)
         world.step()
     asked.assert_not_called()
 
-    signing.note_caught_up("ethereum")
+    permission.note_caught_up("ethereum")
     world.chain.is_silent = True
     with structlog.testing.capture_logs() as logs:
         world.step()
     assert [log["event"] for log in logs] == ["signing.not_compared"]
-    assert (world.payout(order).status, world.reasons()) == ("approved", [signing.waiting_reason("test")])
+    assert (world.payout(order).status, world.reasons()) == ("approved", [permission.waiting_reason("test")])
 
     world.chain.is_silent = False
     world.step()
@@ -196,10 +196,10 @@ def test_a_network_stays_stopped_while_no_node_shows_its_slots(
 
 
 def test_a_spend_started_in_a_transaction_raises_without_a_quote(world: SpendWorld) -> None:
-    wallet = spending.hot_wallet(world.network)
+    wallet = signer_sign.hot_wallet(world.network)
     intent = transfer(wallet, "0x" + "a1" * 20, 1)
     with transaction(), pytest.raises(RuntimeError):
-        spending.start(world.ctx, world.network, purpose="cold", intent=intent)
+        signer_sign.start(world.ctx, world.network, purpose="cold", intent=intent)
     assert world.chain.quoted == []
 
 
@@ -312,7 +312,7 @@ def test_later_signatures_of_a_deposit_address_use_its_own_key(
     world: SpendWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A higher offer, and the filler of a slot that the chain lost."""
-    wallet = spending.deposit_wallet(world.network, 7)
+    wallet = signer_sign.deposit_wallet(world.network, 7)
     world.chain.funds[wallet.address, None] = USDT
     wallets: list[KeyRef] = []
     real = world.chain.sign
@@ -326,7 +326,7 @@ def test_later_signatures_of_a_deposit_address_use_its_own_key(
     world.mine()
     execute("INSERT INTO spend_accounts (network, sender, next_slot) VALUES ('ethereum', %s, 1)", (wallet.address,))
     intent = transfer(wallet, world.hot, 5)
-    spending.start(world.ctx, world.network, purpose="filler", intent=intent)
+    signer_sign.start(world.ctx, world.network, purpose="filler", intent=intent)
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
     world.step()
@@ -348,7 +348,7 @@ def test_a_coin_waits_while_another_network_may_have_paid_from_the_same_balance(
     order = world.order()
     both = replace(world.ctx, available=frozenset({"ethereum", "bsc"}))
     monkeypatch.setattr(context._Holder, "context", both)
-    assert signing.watch("bsc") is None
+    assert permission.watch("bsc") is None
     execute("UPDATE database_marks SET timeline = '00000000' WHERE network = 'bsc'")
     world.step()
     assert (world.payout(order).status, world.reasons()) == ("approved", [payout_queue.DOUBTED])

@@ -12,16 +12,14 @@ from uuid import UUID
 import pytest
 from structlog.testing import capture_logs
 
-from actors.signer import broadcast
-from actors.signer import limits as signer_policy
-from actors.signer import spend as spending
+from actors.signer import broadcast, limits, sign
 from actors.signer.limits import LimitReachedError
 from chains.base import ForeignKeyError
 from chains.spending import Coins, Intent, Offer, UnderfundedError
 from models.db.base import execute, rows, transaction
 from models.payouts import freezes
 from models.payouts.rows import PayoutRow
-from models.spends import coins, signing
+from models.spends import coins, permission
 from models.spends import tracking as spend_tracking
 from models.spends.coins import Spending
 from tests.actors.signer.moments import once
@@ -44,7 +42,7 @@ def holders() -> list[tuple[str, bool]]:
 
 
 def payment(world: SpendWorld, ordinal: int | None = None) -> Intent:
-    wallet = spending.hot_wallet(world.network) if ordinal is None else spending.deposit_wallet(world.network, ordinal)
+    wallet = sign.hot_wallet(world.network) if ordinal is None else sign.deposit_wallet(world.network, ordinal)
     return transfer(wallet, "0x" + "a1" * 20, TOKENS, CATALOGUE.pairs["USDT", "ethereum"])
 
 
@@ -214,14 +212,14 @@ def test_a_limit_stops_only_the_payout_that_exceeds_it(
 ) -> None:
     paper("counter", outputs_max=3)
     orders = [world.order() for _ in range(3)]
-    real = signer_policy.allow
+    real = limits.allow
 
     def allow(*given: Any, merchant_id: UUID, **more: Any) -> None:
         if merchant_id == orders[1].merchant_id:
             raise LimitReachedError("a test")
         real(*given, merchant_id=merchant_id, **more)
 
-    monkeypatch.setattr(signer_policy, "allow", allow)
+    monkeypatch.setattr(limits, "allow", allow)
     world.step()
 
     assert [world.payout(order).status for order in orders] == ["sent", "approved", "sent"]
@@ -283,11 +281,9 @@ def test_of_two_spends_for_one_coin_the_slower_is_drafted_again(
     others: list[object] = []
     once(
         "spending.quoted",
-        lambda: others.append(
-            spending.start(world.ctx, world.network, purpose="filler", intent=payment(world, ordinal=7))
-        ),
+        lambda: others.append(sign.start(world.ctx, world.network, purpose="filler", intent=payment(world, ordinal=7))),
     )
-    spend_id = spending.start(world.ctx, world.network, purpose="filler", intent=payment(world))
+    spend_id = sign.start(world.ctx, world.network, purpose="filler", intent=payment(world))
 
     assert rows("SELECT txid, held_by FROM coins ORDER BY txid") == [("a", others[0]), ("b", spend_id)]
     assert len(spender.drafted) == 3
@@ -418,7 +414,7 @@ def test_without_counters_signing_continues_once_no_departure_is_unknown(
     paper("window")
     order = world.order()
     with transaction():
-        signing.stop(world.network.code, reason="a test", sender=world.hot)
+        permission.stop(world.network.code, reason="a test", sender=world.hot)
     world.step()
     assert world.payout(order).status == "approved"
     world.mine()

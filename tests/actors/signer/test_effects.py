@@ -17,14 +17,13 @@ from cli.embedded.evm.tokens import install_code
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, EQUITY, GATEWAY, NETWORK_FEES, Account, balance
-from models.outcomes import settlements as payout_settlements
-from models.outcomes import spends as payout_spends
-from models.outcomes.settlements import SettleError
+from models.outcomes import manual, spends
+from models.outcomes.manual import SettleError
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import counters as signer_counters
+from models.spends import counters
 from models.treasury import sweeps
 from tests.actors.signer.world import SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
@@ -37,9 +36,9 @@ DEAD = "0x000000000000000000000000000000000000dead"
 
 
 def settle(of: PayoutRow, outcome: Literal["paid", "failed"]) -> None:
-    (unclear,) = payout_settlements.listing(CATALOGUE, of.id)
+    (unclear,) = manual.listing(CATALOGUE, of.id)
     with transaction():
-        payout_settlements.settle(CATALOGUE, unclear, outcome, settled_by="test", reason="looked")
+        manual.settle(CATALOGUE, unclear, outcome, settled_by="test", reason="looked")
 
 
 def taxed(world: SpendWorld, *, is_deep: bool = True) -> PayoutRow:
@@ -64,7 +63,7 @@ def test_an_underpaid_payout_is_held_announced_and_freezes_its_coin(world: Spend
     world.step(3)
 
     assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
-    assert world.reasons() == [payout_spends.UNCLEAR]
+    assert world.reasons() == [spends.UNCLEAR]
     assert "spend.moved_otherwise" in [log["event"] for log in logs if log["log_level"] == "critical"]
     [freeze] = freezes.listing()
     assert (freeze.scope, freeze.name, freeze.frozen_by) == ("coin", "USDT:ethereum", freezes.SIGNER)
@@ -101,7 +100,7 @@ def test_a_frozen_coin_takes_no_place_in_its_merchants_queue(world: SpendWorld) 
 
 def test_an_underpaid_payout_that_a_reorg_includes_in_full_is_paid(world: SpendWorld) -> None:
     order = taxed(world, is_deep=False)
-    assert world.reasons() == [payout_spends.UNCLEAR]
+    assert world.reasons() == [spends.UNCLEAR]
     world.reorg(1)
     world.step()
     assert world.reasons() == [""]
@@ -143,12 +142,12 @@ def test_an_operator_settles_it_and_the_gateway_pays_the_rest(
 
 def test_an_underpaid_payout_is_settled_once(world: SpendWorld) -> None:
     order = taxed(world)
-    (unclear,) = payout_settlements.listing(CATALOGUE)
+    (unclear,) = manual.listing(CATALOGUE)
 
     def act(number: int) -> None:
         with transaction():
             outcome: Literal["paid", "failed"] = "paid" if number % 2 else "failed"
-            payout_settlements.settle(CATALOGUE, unclear, outcome, settled_by="test")
+            manual.settle(CATALOGUE, unclear, outcome, settled_by="test")
 
     outcomes = at_once(4, act)
     assert sum(outcome is None for outcome in outcomes) == 1
@@ -169,10 +168,10 @@ def test_an_underpaid_payout_is_not_settled_while_a_reorg_can_change_it(world: S
 
 def test_a_payout_that_changed_since_it_was_shown_is_not_settled(world: SpendWorld) -> None:
     taxed(world)
-    (unclear,) = payout_settlements.listing(CATALOGUE)
+    (unclear,) = manual.listing(CATALOGUE)
     execute("UPDATE spends SET left_units = left_units - 1")
     with pytest.raises(SettleError, match="look again"), transaction():
-        payout_settlements.settle(CATALOGUE, unclear, "paid", settled_by="test")
+        manual.settle(CATALOGUE, unclear, "paid", settled_by="test")
 
 
 def test_a_payout_paid_or_failed_by_the_chain_cannot_be_settled(world: SpendWorld) -> None:
@@ -181,7 +180,7 @@ def test_a_payout_paid_or_failed_by_the_chain_cannot_be_settled(world: SpendWorl
     world.chain.reverting.add(failing.address)
     world.step()
     world.advance()
-    assert payout_settlements.listing(CATALOGUE) == []
+    assert manual.listing(CATALOGUE) == []
 
 
 # Refusals of our own wallet ---------------------------------------------------------------------------------------
@@ -217,7 +216,7 @@ def test_a_payout_signed_again_costs_its_merchant_nothing_and_counts_once(world:
     order = refused_in_a_block(world)
     world.mature()
     assert (world.payout(order).status, world.payout(order).txid, world.held(order)) == ("approved", "", 11 * USDT)
-    assert signer_counters.spent().day == 0
+    assert counters.spent().day == 0
     freed(world)
     world.step()
     world.confirm_sent()

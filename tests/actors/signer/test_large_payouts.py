@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from actors.signer import watch as spend_watch
+from actors.signer import follow_up
 from chains.spending import Fate, FateKind
 from models.db.base import execute
 from models.spends import rows as spends
 from tests.actors.scan.test_deep_reorgs import failed, paid_after_all
-from tests.actors.signer.test_spend import start
+from tests.actors.signer.test_sign import start
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT
 
@@ -56,7 +56,7 @@ def test_a_large_payout_confirmed_by_one_provider_stays_sent(world: SpendWorld, 
     world.step(3)
 
     assert [world.payout(each).status for each in (large, small)] == ["sent", "confirmed"]
-    assert world.reasons() == [spend_watch.ALONE, ""]
+    assert world.reasons() == [follow_up.ALONE, ""]
     assert world.held(large) == 11 * USDT
 
     lone.is_on = False

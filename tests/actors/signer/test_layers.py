@@ -8,10 +8,9 @@ from typing import Final
 
 import pytest
 
-from actors.signer import readiness
-from actors.signer import spend as spending
+from actors.signer import readiness, sign
 from models.db.base import execute, transaction
-from models.spends import signing
+from models.spends import permission
 from tests.actors.signer.world import SpendWorld
 
 PATIENCE_S: Final = 61
@@ -27,7 +26,7 @@ def _freeze(_patch: pytest.MonkeyPatch) -> None:
 
 def _signature(patch: pytest.MonkeyPatch) -> None:
     # The check before a signature, and no other caller's.
-    patch.setattr(spending, "signing", SimpleNamespace(**vars(signing) | {"obstacle": lambda _network: ""}))
+    patch.setattr(sign, "signing", SimpleNamespace(**vars(permission) | {"obstacle": lambda _network: ""}))
 
 
 # How a test disables each layer.
@@ -40,9 +39,9 @@ AWAY: Final[Mapping[str, Callable[[pytest.MonkeyPatch], None]]] = {
 
 def _stop(world: SpendWorld) -> None:
     with transaction():
-        assert signing.stop(world.network.code, reason="a test")
+        assert permission.stop(world.network.code, reason="a test")
     # The scan is behind, so that nothing ends the stop.
-    assert signing.read(world.network.code) is not None
+    assert permission.read(world.network.code) is not None
 
 
 @pytest.mark.parametrize("alone", AWAY)
@@ -58,7 +57,7 @@ def test_one_layer_alone_keeps_a_stopped_network_from_signing(
         world.step(2)
     assert (world.count("spends"), world.payout(order).status) == (0, "approved")
 
-    signing.note_caught_up(world.network.code)
+    permission.note_caught_up(world.network.code)
     world.due_now()
     world.step()
     world.confirm_sent()

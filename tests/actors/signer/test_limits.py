@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from actors.context import Context, configure
-from actors.signer import limits as signer_policy
+from actors.signer import limits as signer_limits
 from actors.signer.limits import LimitReachedError, NoRateError
 from core.errors import PayoutBadAmount
 from core.ids import uuid7
@@ -19,7 +19,7 @@ from core.settings import signer_rates
 from core.settings.settings import Settings, SettingsError, load_settings
 from models.db.base import execute, transaction
 from models.rates.rates import MarketBoard
-from models.spends import counters as signer_counters
+from models.spends import counters
 from tests.models.builders import CATALOGUE, USDT
 from tests.models.db.collisions import at_once
 
@@ -35,7 +35,7 @@ def market(**usd_ppm: int) -> Market:
 
 
 def allow(limited: Settings, network: str, cents: int) -> None:
-    signer_policy.allow(limited, network, cents, merchant_id=uuid7(), spend_id=uuid7())
+    signer_limits.allow(limited, network, cents, merchant_id=uuid7(), spend_id=uuid7())
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,13 @@ def allow(limited: Settings, network: str, cents: int) -> None:
      ("USDT", 999_999, USDT, 100)],
 )  # fmt: skip
 def test_a_payouts_worth_is_rounded_up(currency: str, ppm: int, units: int, cents: int) -> None:
-    assert signer_policy.usd_cents(CATALOGUE, market(**{currency: ppm}), currency, units) == cents
+    assert signer_limits.usd_cents(CATALOGUE, market(**{currency: ppm}), currency, units) == cents
 
 
 @pytest.mark.parametrize("quotes", [{}, {"USDT": 0}])
 def test_a_coin_without_a_rate_has_no_worth_instead_of_zero(quotes: dict[str, int]) -> None:
     with pytest.raises(NoRateError):
-        signer_policy.usd_cents(CATALOGUE, market(**quotes), "USDT", USDT)
+        signer_limits.usd_cents(CATALOGUE, market(**quotes), "USDT", USDT)
 
 
 def test_a_limit_includes_its_own_value(database: str) -> None:
@@ -64,7 +64,7 @@ def test_a_limit_includes_its_own_value(database: str) -> None:
         allow(limited, "polygon", 301)
     with transaction():
         allow(limited, "polygon", 300)
-    assert signer_counters.spent().hour == 800
+    assert counters.spent().hour == 800
 
 
 def test_a_day_includes_other_merchants_and_hours(database: str) -> None:
@@ -77,7 +77,7 @@ def test_a_day_includes_other_merchants_and_hours(database: str) -> None:
         allow(limited, "polygon", 301)
     with transaction():
         allow(limited, "polygon", 300)
-    assert (signer_counters.spent().hour, signer_counters.spent().day) == (300, 800)
+    assert (counters.spent().hour, counters.spent().day) == (300, 800)
 
 
 def test_a_rolled_back_spend_is_not_counted(database: str) -> None:
@@ -90,18 +90,18 @@ def test_a_rolled_back_spend_is_not_counted(database: str) -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert signer_counters.spent().day == 0
+    assert counters.spent().day == 0
 
 
 def test_the_day_and_the_hour_forget_older_spends(database: str) -> None:
     del database
     with transaction():
         allow(settings(), "ethereum", 700)
-    assert (signer_counters.spent().hour, signer_counters.spent().day) == (700, 700)
+    assert (counters.spent().hour, counters.spent().day) == (700, 700)
     execute("UPDATE app_clock SET ahead = ahead + interval '1 hour'")
-    assert (signer_counters.spent().hour, signer_counters.spent().day) == (0, 700)
+    assert (counters.spent().hour, counters.spent().day) == (0, 700)
     execute("UPDATE app_clock SET ahead = ahead + interval '23 hours'")
-    assert signer_counters.spent().day == 0
+    assert counters.spent().day == 0
 
 
 def test_two_networks_concurrently_cannot_exceed_a_limit(database: str) -> None:
@@ -114,7 +114,7 @@ def test_two_networks_concurrently_cannot_exceed_a_limit(database: str) -> None:
 
     outcomes = at_once(6, sign)
     assert sum(isinstance(outcome, LimitReachedError) for outcome in outcomes) == 4
-    assert signer_counters.spent().hour == 800
+    assert counters.spent().hour == 800
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_forged_worker_rates_cannot_make_a_large_payout_look_small() -> None:
     ctx = context_of(settings(SIGNER_RATES="ETH:2500.5"), ETH=1_000_000, USDT=10_000, BNB=900_000_000)
 
     def cents(currency: str, units: int) -> int:
-        return signer_policy.usd_cents(CATALOGUE, signer_policy.market(ctx), currency, units)
+        return signer_limits.usd_cents(CATALOGUE, signer_limits.market(ctx), currency, units)
 
     assert cents("ETH", 10**18) == 250_050
     assert cents("USDT", USDT) == 100, "a dollar needs no rate"
@@ -157,14 +157,14 @@ def test_forged_worker_rates_cannot_make_a_large_payout_look_small() -> None:
 def test_a_market_above_the_signers_own_rate_counts() -> None:
     ctx = context_of(settings(SIGNER_RATES="ETH:2500"), ETH=3_000_000_000)
 
-    assert signer_policy.usd_cents(CATALOGUE, signer_policy.market(ctx), "ETH", 10**18) == 300_000
+    assert signer_limits.usd_cents(CATALOGUE, signer_limits.market(ctx), "ETH", 10**18) == 300_000
 
 
 def test_a_coin_without_a_market_rate_waits_despite_the_signers_own() -> None:
     ctx = context_of(settings(SIGNER_RATES="ETH:2500"), ETH=0)
 
     with pytest.raises(NoRateError):
-        signer_policy.usd_cents(CATALOGUE, signer_policy.market(ctx), "ETH", 1)
+        signer_limits.usd_cents(CATALOGUE, signer_limits.market(ctx), "ETH", 1)
 
 
 def test_an_order_refused_by_a_wrong_signer_rate_is_logged_for_the_operator() -> None:
@@ -173,7 +173,7 @@ def test_an_order_refused_by_a_wrong_signer_rate_is_logged_for_the_operator() ->
     ctx = context_of(limited, ETH=2_500_000_000, BNB=500_000_000)
 
     with capture_logs() as told, pytest.raises(PayoutBadAmount, match=r"^One payout may be worth 5000 USD at most\.$"):
-        signer_policy.check_size(ctx, "ETH", 10**18, error=PayoutBadAmount)
+        signer_limits.check_size(ctx, "ETH", 10**18, error=PayoutBadAmount)
     assert told == [
         {
             "event": "payout.refused_by_signer_rate",
@@ -183,7 +183,7 @@ def test_an_order_refused_by_a_wrong_signer_rate_is_logged_for_the_operator() ->
         }
     ]
     with capture_logs() as told, pytest.raises(PayoutBadAmount):
-        signer_policy.check_size(ctx, "BNB", 9 * 10**18, error=PayoutBadAmount)
+        signer_limits.check_size(ctx, "BNB", 9 * 10**18, error=PayoutBadAmount)
     assert told == [], "the market's rate refuses it too"
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from actors.signer import replacing, watch
+from actors.signer import follow_up, replacing
 from chains.spending import Coin, Coins, Intent, KeyRef, Output
 from core.catalogue.catalogue import load_catalogue
 from models.spends import held_coins
@@ -93,4 +93,4 @@ def test_the_newest_attempt_with_all_its_coins_is_replaced(
 
 @pytest.mark.parametrize(("code", "seconds"), [("bitcoin", 3 * 600), ("ethereum", 6 * 12), ("polygon", 60)])
 def test_patience_is_a_few_blocks_and_three_on_bitcoin(code: str, seconds: int) -> None:
-    assert watch._patience_s(load_catalogue("production").networks[code]) == seconds
+    assert follow_up._patience_s(load_catalogue("production").networks[code]) == seconds

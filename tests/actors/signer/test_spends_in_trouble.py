@@ -8,7 +8,7 @@ import pytest
 import structlog
 
 from actors.signer import funding
-from actors.signer import spend as spending
+from actors.signer import sign as signer_sign
 from chains.spending import Fund, InsufficientCoinError, Intent, Output
 from core.logs import checkpoints
 from models.db.base import execute, rows
@@ -18,7 +18,7 @@ from models.payouts import queue as payout_queue
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
 from tests.actors.signer.moments import once
-from tests.actors.signer.test_spend import ALICE, BOB, PATIENCE_S, intent, start
+from tests.actors.signer.test_sign import ALICE, BOB, PATIENCE_S, intent, start
 from tests.actors.signer.world import ETHER, RICH_WEI, SpendWorld
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import net_of
@@ -69,11 +69,11 @@ def test_a_lost_slot_settles_only_spends_in_no_block(world: SpendWorld) -> None:
 
 def sweep(world: SpendWorld, *, spare_wei: int = 0) -> tuple[str, UUID]:
     """Sign for all of a deposit address's coin, without inclusion."""
-    wallet = spending.deposit_wallet(world.network, 7)
+    wallet = signer_sign.deposit_wallet(world.network, 7)
     ceiling = PAPER_GAS * 2 * world.chain.price
     world.chain.funds[wallet.address, None] = 1_000 + ceiling + spare_wei
     move = transfer(wallet, world.hot, 1_000)
-    spend_id = spending.start(world.ctx, world.network, purpose="sweep", intent=move)
+    spend_id = signer_sign.start(world.ctx, world.network, purpose="sweep", intent=move)
     assert spend_id is not None
     world.chain.price = 21
     world.pass_time(PATIENCE_S)
@@ -81,7 +81,7 @@ def sweep(world: SpendWorld, *, spare_wei: int = 0) -> tuple[str, UUID]:
 
 
 def funding_of(world: SpendWorld, address: str, units: int) -> Fund:
-    hot = spending.hot_wallet(world.network)
+    hot = signer_sign.hot_wallet(world.network)
     intent = Intent(wallet=hot, pair=None, outputs=(Output(recipient=address, units=units),))
     return Fund(intent=intent, cost_units=units)
 
@@ -156,11 +156,11 @@ def test_a_stuck_sweep_gets_no_gas_while_payouts_are_due(world: SpendWorld) -> N
     address, _ = sweep(world)
     order = world.order()
     execute("UPDATE payouts SET wait_reason = 'the network does not answer, or not as it must'")
-    assert not funding.is_room(world.network, spending.hot_wallet(world.network))
+    assert not funding.is_room(world.network, signer_sign.hot_wallet(world.network))
     assert not funding.fund(world.ctx, world.network, funding_of(world, address, 1))
     # A payout that waits for coin waits for sweeps.
     execute("UPDATE payouts SET wait_reason = %s", (payout_queue.SHORT_OF_COIN,))
-    assert funding.is_room(world.network, spending.hot_wallet(world.network))
+    assert funding.is_room(world.network, signer_sign.hot_wallet(world.network))
     assert world.payout(order).status == "approved"
 
 
@@ -247,4 +247,4 @@ def test_a_worker_that_is_always_overtaken_waits(world: SpendWorld) -> None:
     checkpoints.listen(hear)
     with pytest.raises(InsufficientCoinError):
         start(world, ALICE, 1)
-    assert rows("SELECT recipient FROM spends") == [(BOB,)] * spending.QUOTES_MAX
+    assert rows("SELECT recipient FROM spends") == [(BOB,)] * signer_sign.QUOTES_MAX

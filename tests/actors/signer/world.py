@@ -12,7 +12,7 @@ import pytest
 from actors import context
 from actors.recovery import resume
 from actors.signer import broadcast, held_keys
-from actors.signer import spend as spending
+from actors.signer import sign as signer_sign
 from chains import registry
 from core.ids import uuid7
 from core.logs import checkpoints
@@ -25,7 +25,7 @@ from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer,
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
-from models.spends import coins, seen, signing, unexplained
+from models.spends import coins, permission, seen, unexplained
 from models.spends import rows as spends
 from models.spends.coins import CoinRow
 from models.spends.rows import SpendRow
@@ -65,7 +65,7 @@ class SpendWorld:
         monkeypatch.setattr(registry, "spender", lambda _network, _settings: self.chain)
         scales.keep(CATALOGUE.ledger_scales())
         held_keys.keys.cache_clear()
-        self.hot = spending.hot_wallet(self.network).address
+        self.hot = signer_sign.hot_wallet(self.network).address
         self.chain.funds[self.hot, None] = RICH_WEI
         self.token = str(CATALOGUE.pairs["USDT", network].contract)
         self.chain.funds[self.hot, self.token] = RICH_UNITS
@@ -174,11 +174,11 @@ class SpendWorld:
 
     def scan(self) -> None:
         """Move the scan to the chain's head, with departures from our addresses noted."""
-        is_stopped = signing.watch(self.network.code) is not None
+        is_stopped = permission.watch(self.network.code) is not None
         self._follow()
         reach_head()
         if is_stopped:
-            signing.note_caught_up(self.network.code)
+            permission.note_caught_up(self.network.code)
 
     def _follow(self) -> None:
         blocks = {block.height: block for block in self.chain.blocks}

@@ -10,8 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from actors import context
-from actors.signer import funding
-from actors.signer import spend as spending
+from actors.signer import funding, sign
 from actors.treasury import comparison
 from chains.base import ProviderError
 from chains.spending import FeeTooHighError, InsufficientCoinError, LoneRefusalError, SpendRefusedError
@@ -22,8 +21,7 @@ from models.db.base import execute, rows
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
-from models.treasury import cold_books, reconciliation
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses, cold_books, reconciliation
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import USDT, merchant
@@ -64,7 +62,7 @@ def payout(units: int, *, status: str, reason: str = "") -> Iterator[None]:
 
 def refusing(monkeypatch: pytest.MonkeyPatch, error: Exception, *, purpose: str, times: int = 1_000) -> None:
     """Refuse spends of a purpose a number of times."""
-    honest, left = spending.start, [times]
+    honest, left = sign.start, [times]
 
     def start(*args: Any, **named: Any) -> object:
         if named["purpose"] == purpose and left[0] > 0:
@@ -72,7 +70,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch, error: Exception, *, purpose: str,
             raise error
         return honest(*args, **named)
 
-    monkeypatch.setattr(spending, "start", start)
+    monkeypatch.setattr(sign, "start", start)
 
 
 # Sweeps -----------------------------------------------------------------------------------------------------
@@ -161,7 +159,7 @@ def test_a_cold_address_equal_to_the_hot_one_gets_nothing(
     cooled: TreasuryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The answer of setting it, in that case.
-    monkeypatch.setattr(treasury, "set_cold", lambda *_args: False)
+    monkeypatch.setattr(addresses, "set_cold", lambda *_args: False)
     cooled.keep()
     assert cooled.spends() == []
 
@@ -224,8 +222,8 @@ def sent(world: TreasuryWorld, recipient: str, units: int = USDT_UNITS) -> None:
     """Send tokens from the hot wallet as a spend of the gateway; the filler's purpose means nothing."""
     ctx = context.context()
     pair = ctx.catalogue.pairs["USDT", "ethereum"]
-    intent = transfer(spending.hot_wallet(world.network), recipient, units, pair)
-    assert spending.start(ctx, world.network, purpose="filler", intent=intent)
+    intent = transfer(sign.hot_wallet(world.network), recipient, units, pair)
+    assert sign.start(ctx, world.network, purpose="filler", intent=intent)
 
 
 def funded(world: TreasuryWorld) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from actors import context
-from actors.signer import spend as spending
+from actors.signer import sign
 from chains.base import Place, ProviderError, Snapshot
 from chains.evm.reader import EvmReader
 from chains.spending import Intent, Output
 from cli.embedded.evm.anvil import Anvil
 from cli.output import CommandError
-from cli.treasury import comparison as cli_comparison
+from cli.treasury import comparison
 from cli.treasury.comparison import compared_now
 from models.db.base import execute, rows
 from models.treasury import reconciliation, snapshots
@@ -72,9 +72,9 @@ def newest(database: str, anvil: Callable[..., Anvil], monkeypatch: pytest.Monke
 def sent(world: TreasuryWorld, units: int = USDT_UNITS) -> None:
     """Send tokens from the hot wallet as a spend of the gateway; the filler's purpose means nothing."""
     pair = context.context().catalogue.pairs["USDT", "ethereum"]
-    wallet = spending.hot_wallet(world.network)
+    wallet = sign.hot_wallet(world.network)
     intent = Intent(wallet=wallet, pair=pair, outputs=(Output(recipient=STRANGER, units=units),))
-    assert spending.start(context.context(), world.network, purpose="filler", intent=intent)
+    assert sign.start(context.context(), world.network, purpose="filler", intent=intent)
 
 
 def ahead(world: TreasuryWorld) -> int:
@@ -243,11 +243,11 @@ def test_a_surplus_is_adopted_once_more_witnesses_show_it_in_a_scanned_block(new
 def test_an_operators_comparison_waits_for_the_scan(newest: NewestOnly, monkeypatch: pytest.MonkeyPatch) -> None:
     world = newest.world
     height = ahead(world)
-    monkeypatch.setattr(cli_comparison, "sleep", lambda _s: world.advance())
+    monkeypatch.setattr(comparison, "sleep", lambda _s: world.advance())
     found, books = compared_now(context.context(), "ethereum", "USDT")
     assert (found.detail, books.cursor.height) == ("", height)
 
     ahead(world)
-    monkeypatch.setattr(cli_comparison, "sleep", lambda _s: None)
+    monkeypatch.setattr(comparison, "sleep", lambda _s: None)
     with pytest.raises(CommandError, match="cannot be compared now"):
         compared_now(context.context(), "ethereum", "USDT")

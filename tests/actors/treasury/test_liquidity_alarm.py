@@ -7,7 +7,7 @@ import contextlib
 import pytest
 from structlog.testing import capture_logs
 
-from actors.treasury import liquidity as ticks
+from actors.treasury import liquidity
 from actors.treasury.liquidity import watch_liquidity
 from models.db.base import execute
 from tests.actors.asking import configure
@@ -33,7 +33,7 @@ def test_a_shortage_of_payouts_is_logged_once_an_hour(database: str, monkeypatch
     }  # fmt: skip
     assert logged() == []
     with monkeypatch.context() as patch:
-        patch.setattr(ticks, "single_flight", lambda _name: contextlib.nullcontext(enter_result=False))
+        patch.setattr(liquidity, "single_flight", lambda _name: contextlib.nullcontext(enter_result=False))
         assert logged() == [], "another process checks"
     execute("UPDATE app_clock SET ahead = ahead + interval '61 minutes'")
     assert len(logged()) == 1

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from actors import context
-from actors.signer import spend as spending
+from actors.signer import sign
 from cli.embedded.evm.anvil import Anvil
 from models.db.base import execute, rows
 from models.ledger.ledger import EQUITY, GATEWAY, Account
@@ -38,11 +38,11 @@ def sent(world: TreasuryWorld, units: int = USDT_UNITS) -> object:
     """Send tokens from the hot wallet as a spend of the gateway; the filler's purpose means nothing."""
     ctx = context.context()
     pair = ctx.catalogue.pairs["USDT", "ethereum"]
-    return spending.start(
+    return sign.start(
         ctx,
         world.network,
         purpose="filler",
-        intent=transfer(spending.hot_wallet(world.network), STRANGER, units, pair),
+        intent=transfer(sign.hot_wallet(world.network), STRANGER, units, pair),
     )
 
 

@@ -10,8 +10,7 @@ import structlog
 
 from actors import context
 from actors.rates import network_fees
-from actors.signer import funding, held_keys
-from actors.signer import spend as spending
+from actors.signer import funding, held_keys, sign
 from chains import registry
 from chains.base import ForeignKeyError
 from chains.evm.treasurer import EvmTreasurer
@@ -21,8 +20,7 @@ from models.db.base import execute, rows
 from models.deposits import cursors
 from models.ledger.ledger import CUSTODY, GATEWAY, Account
 from models.payouts import freezes
-from models.treasury import own_addresses as treasury
-from models.treasury import sweeps
+from models.treasury import addresses, sweeps
 from tests.actors.scan.world import ETHER, USDT_UNITS
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.ledger.figures import net_of
@@ -79,7 +77,7 @@ def test_each_treasury_spend_knows_the_last_scanned_block(
 
     monkeypatch.setattr(EvmTreasurer, "step", noting)
     world.keep()
-    assert seen == [spending.scanned(world.network)]
+    assert seen == [sign.scanned(world.network)]
 
 
 def test_coin_is_swept_less_its_fee_and_nothing_is_invented(world: TreasuryWorld) -> None:
@@ -201,7 +199,7 @@ def test_the_excess_goes_to_the_cold_address_less_the_sums_of_payouts(
         world.bury()
 
         assert (world.tokens(world.hot), world.tokens(COLD)) == (3_000_000, 197_000_000)
-        assert treasury.is_cold("ethereum", COLD)
+        assert addresses.is_cold("ethereum", COLD)
         assert net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == -200 * 10**18
         world.assert_agreed()
 
@@ -248,7 +246,7 @@ def test_a_signer_that_dies_during_the_signature_has_taken_no_deposit(
         if label == "spending.signed":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(spending, "reached", die)
+    monkeypatch.setattr(sign, "reached", die)
     with pytest.raises(KeyboardInterrupt):
         world.keep()
     assert swept_by(world) == [None]

@@ -10,7 +10,7 @@ from cli.embedded.evm.anvil import Anvil
 from core.addresses.evm import checksum_evm
 from models.db.base import execute
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses
 from tests.actors.scan.world import ETHER, FORWARDER, World
 from tests.models.ledger.figures import net_of
 from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup_rows
@@ -94,7 +94,7 @@ def test_a_top_up_that_a_reorg_takes_is_reversed_and_may_return(world: World) ->
 
 
 def test_an_operators_transfer_by_the_cold_address_is_booked_since_no_books_had_it(world: World) -> None:
-    assert treasury.set_cold("ethereum", COLD)
+    assert addresses.set_cold("ethereum", COLD)
     world.node.ask("anvil_setBalance", COLD, hex(10 * ETHER))
     world.node.send(HOT, value=3 * ETHER, sender=COLD)
     world.mine()
@@ -211,10 +211,10 @@ def test_a_reorg_of_a_gas_transfer_pauses_the_probe(world: World) -> None:
 def test_the_hot_wallet_is_pinned_and_a_former_cold_address_stays_ours(database: str) -> None:
     del database
     pin_hot()
-    assert treasury.pin_hot("ethereum", HOT)
-    assert not treasury.pin_hot("ethereum", checksum_evm("0x" + "bb" * 20).lower())
-    assert treasury.set_cold("ethereum", COLD)
-    assert treasury.set_cold("ethereum", "0x" + "c1" * 20)
-    assert treasury.is_cold("ethereum", COLD)
-    assert treasury.address("ethereum", "cold") == "0x" + "c1" * 20
-    assert not treasury.set_cold("ethereum", HOT)
+    assert addresses.pin_hot("ethereum", HOT)
+    assert not addresses.pin_hot("ethereum", checksum_evm("0x" + "bb" * 20).lower())
+    assert addresses.set_cold("ethereum", COLD)
+    assert addresses.set_cold("ethereum", "0x" + "c1" * 20)
+    assert addresses.is_cold("ethereum", COLD)
+    assert addresses.address("ethereum", "cold") == "0x" + "c1" * 20
+    assert not addresses.set_cold("ethereum", HOT)

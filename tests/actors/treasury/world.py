@@ -9,10 +9,8 @@ from typing import Any
 from actors import context
 from actors.rates import network_fees
 from actors.recovery import resume
-from actors.signer import broadcast, held_keys
-from actors.signer import spend as spending
-from actors.treasury import reconcile
-from actors.treasury import sweep as treasury
+from actors.signer import broadcast, held_keys, sign
+from actors.treasury import reconcile, sweep
 from cli.embedded.evm.anvil import Anvil
 from core.addresses.evm import checksum_evm
 from models.db import scales
@@ -49,7 +47,7 @@ class TreasuryWorld(World):
 
     @property
     def hot(self) -> str:
-        return spending.hot_wallet(self.network).address
+        return sign.hot_wallet(self.network).address
 
     def invoice(self, **columns: Any) -> InvoiceRow:
         ordinal = next(self._ordinals)
@@ -72,7 +70,7 @@ class TreasuryWorld(World):
 
     def keep(self) -> None:
         """Run the treasury's step."""
-        treasury.keep_treasury(self.network.code)
+        sweep.keep_treasury(self.network.code)
 
     def follow(self) -> None:
         """Mine the sent spends, scan, and let the signer see their fates."""

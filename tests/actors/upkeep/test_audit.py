@@ -8,7 +8,7 @@ import pytest
 
 from actors.upkeep import audit
 from models.db.base import execute, one
-from models.invariants import money_in as invariants
+from models.invariants import deposits
 from models.payouts import freezes
 from tests.models.builders import Chain
 from tests.models.db.collisions import at_once
@@ -41,13 +41,13 @@ def test_a_wrong_invoice_freezes_nothing(database: str) -> None:
     del database
     paid(Chain(), invoice())
     execute("UPDATE invoices SET confirmed_units = confirmed_units - 1")
-    assert invariants.check()
+    assert deposits.check()
     audit.audit_ledger()
     assert freezes.listing() == []
 
 
 def test_the_listed_names_are_invariants() -> None:
-    assert invariants.named(is_full=True).keys() >= invariants.MONEY
+    assert deposits.named(is_full=True).keys() >= deposits.MONEY
 
 
 def test_an_audit_continues_the_last_one_and_reads_everything_once_a_day(
@@ -56,13 +56,13 @@ def test_an_audit_continues_the_last_one_and_reads_everything_once_a_day(
     del database
     paid(Chain(), invoice())
     asked: list[bool] = []
-    check = invariants.check
+    check = deposits.check
 
-    def watch(*, is_full: bool = False) -> list[invariants.Violation]:
+    def watch(*, is_full: bool = False) -> list[deposits.Violation]:
         asked.append(is_full)
         return check(is_full=is_full)
 
-    monkeypatch.setattr(invariants, "check", watch)
+    monkeypatch.setattr(deposits, "check", watch)
     audit.audit_ledger()
     audit.audit_ledger()
     execute("UPDATE app_clock SET ahead = ahead + interval '1 day'")
@@ -77,13 +77,13 @@ def test_two_concurrent_audits_run_once(database: str, monkeypatch: pytest.Monke
     entered, release = threading.Event(), threading.Event()
     runs: list[int] = []
 
-    def slow(**_options: object) -> list[invariants.Violation]:
+    def slow(**_options: object) -> list[deposits.Violation]:
         runs.append(1)
         entered.set()
         release.wait(60)
         return []
 
-    monkeypatch.setattr(invariants, "audit", slow)
+    monkeypatch.setattr(deposits, "audit", slow)
 
     def run(number: int) -> None:
         if number == 0:

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from actors.upkeep import emails as emails_actor
+from actors.upkeep import emails as upkeep_emails
 from actors.upkeep.emails import deliver_emails
-from core.net.mail import NOTICE_SUBJECT
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from core.texts.mail import NOTICE_SUBJECT
 from models.db.base import execute, one, rows, transaction
 from models.merchants import emails, notices
 from tests.actors.payout_links.world import ROTATED_AWAY, configure, create
@@ -162,12 +162,12 @@ def test_a_turn_is_bounded_in_number_and_time(
     for _ in range(3):
         write(shop)
     rung.clear()
-    monkeypatch.setattr(emails_actor, "PER_TURN", 2)
+    monkeypatch.setattr(upkeep_emails, "PER_TURN", 2)
     deliver_emails()
     assert (len(peer.messages), rung) == (2, ["deliver_emails"])
 
     write(shop)
-    monkeypatch.setattr(emails_actor, "TURN_S", -1.0)
+    monkeypatch.setattr(upkeep_emails, "TURN_S", -1.0)
     deliver_emails()
 
     assert len(peer.messages) == 2

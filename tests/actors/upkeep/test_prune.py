@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from actors.upkeep import prune as retention
+from actors.upkeep import prune
 from models.batches import rows as batches
 from models.db.base import execute, one, rows
 from models.payouts import queue as payout_queue
@@ -80,21 +80,21 @@ def test_a_large_backlog_is_deleted_in_portions_and_notifies_the_next(
     database: str, rung: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(database)
-    monkeypatch.setattr(retention, "PORTIONS", dict.fromkeys(retention.PORTIONS, 2))
+    monkeypatch.setattr(prune, "PORTIONS", dict.fromkeys(prune.PORTIONS, 2))
     for _ in range(3):
         batch()
     execute("UPDATE batches SET status = 'completed', completed_at = app_now() - interval '31 days'")
     rung.clear()
 
-    retention.prune()
+    prune.prune()
     assert (one("SELECT count(*) FROM batches"), rung) == ((1,), ["prune"])
-    retention.prune()
+    prune.prune()
     assert (one("SELECT count(*) FROM batches"), rung) == ((0,), ["prune"])
 
     rung.clear()
     for number in range(3):
         payout_queue.store_verdict("ethereum", f"0x{number}", is_sanctioned=False)
     execute("UPDATE sanction_verdicts SET checked_at = app_now() - interval '25 hours'")
-    retention.prune()
-    retention.prune()
+    prune.prune()
+    prune.prune()
     assert (one("SELECT count(*) FROM sanction_verdicts"), rung) == ((0,), ["prune"])

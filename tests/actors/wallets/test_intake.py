@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from actors.scan import intake
+from actors.scan import record
 from chains.base import Block, Transfer
 from core.ids import uuid7
 from models.db.base import app_now
@@ -35,7 +35,7 @@ def test_no_deposit_of_a_wallet_is_a_stray(network: str, currency: str, units: i
     transfer = Transfer(txid="0xaa", ordinal="0", currency=currency, units=units, sender=SENDER, recipient="0xbb")
     ctx = cast("Any", SimpleNamespace(catalogue=CATALOGUE))
 
-    found = intake.found_in(ctx, CATALOGUE.networks[network], block, transfer, WALLET)
+    found = record.found_in(ctx, CATALOGUE.networks[network], block, transfer, WALLET)
 
     assert found.stray_reason is None
     assert (found.owner_kind, found.owner_id, found.merchant_id) == (WALLET.kind, WALLET.id, WALLET.merchant_id)

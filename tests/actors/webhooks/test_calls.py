@@ -15,7 +15,7 @@ import pytest
 
 from actors import context
 from actors.queue.registry import QUEUES, REGISTRY
-from actors.webhooks import calls as webhook_endpoints
+from actors.webhooks import calls
 from actors.webhooks.calls import check_endpoint_url, register_webhook
 from core.errors import GatewayBusy, WebhookBadUrl
 from core.settings.settings import load_settings
@@ -150,7 +150,7 @@ def test_a_name_without_addresses_is_accepted(resolve_to: Callable[[Callable[[],
 def test_a_silent_name_server_delays_no_other_call(
     resolve_to: Callable[[Callable[[], list[str]]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhook_endpoints, "LOOKUP_S", 0.1)
+    monkeypatch.setattr(calls, "LOOKUP_S", 0.1)
     release = threading.Event()
 
     def wait() -> list[str]:
@@ -160,7 +160,7 @@ def test_a_silent_name_server_delays_no_other_call(
     resolve_to(wait)
     started = time.monotonic()
     # More of them than there are threads for lookups.
-    for _ in range(webhook_endpoints.LOOKUP_THREADS + 2):
+    for _ in range(calls.LOOKUP_THREADS + 2):
         accept(URL)
     release.set()
     assert time.monotonic() - started < 30, "half of the first one's wait"
@@ -169,7 +169,7 @@ def test_a_silent_name_server_delays_no_other_call(
 def test_a_merchant_looks_up_one_name_at_a_time_and_delays_no_other(
     shop: UUID, resolve_to: Callable[[Callable[[], list[str]]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhook_endpoints, "LOOKUP_S", 60)
+    monkeypatch.setattr(calls, "LOOKUP_S", 60)
     begun, release = threading.Event(), threading.Event()
 
     def wait() -> list[str]:

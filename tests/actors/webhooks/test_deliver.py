@@ -20,7 +20,7 @@ from dramatiq.middleware import Shutdown
 from dramatiq.middleware.threading import raise_thread_exception
 
 from actors.queue.registry import REGISTRY
-from actors.webhooks import deliver as webhooks
+from actors.webhooks import deliver
 from actors.webhooks.deliver import Dispatcher
 from actors.webhooks.lanes import START_WIDTH, Lanes
 from actors.webhooks.sender import Outcome, Post, Sender
@@ -231,7 +231,7 @@ def test_a_callback_is_sent_to_its_own_address_signed_with_the_endpoints_secret(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Only a public address can be a callback's; here, loopback counts as one.
-    monkeypatch.setattr("core.net.egress.is_forbidden_address", lambda *_, **__: False)
+    monkeypatch.setattr("core.http.egress.is_forbidden_address", lambda *_, **__: False)
     monkeypatch.setattr("actors.webhooks.connector.is_forbidden_address", lambda *_, **__: False)
     monkeypatch.setattr("actors.webhooks.lookup.is_forbidden_address", lambda *_, **__: False)
     with Receiver() as endpoint:
@@ -339,7 +339,7 @@ def test_slots_left_free_at_the_end_of_a_round_are_filled_at_once(settings: Sett
     emit(last)
     sender = PromptSender()
     box = SecretBox(settings.secret_keys)
-    drain = webhooks.Drain(sender=cast("Sender", sender), box=box, lanes=Lanes(), slots=START_WIDTH)
+    drain = deliver.Drain(sender=cast("Sender", sender), box=box, lanes=Lanes(), slots=START_WIDTH)
 
     drain.run(outbox.lease_due(limit=START_WIDTH, per_merchant=START_WIDTH, allowances={}))
 
@@ -374,7 +374,7 @@ def test_webhooks_that_become_due_during_a_drain_are_sent_with_it(settings: Sett
 def test_a_notification_during_a_drain_returns_at_once_and_repeats_the_look(
     settings: Settings, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "POLL_S", 90)
+    monkeypatch.setattr(deliver, "POLL_S", 90)
     dispatcher, release = Dispatcher(settings, total_s=90), threading.Event()
     with Receiver(Answer(hold=release)) as slow:
         emit(register(slow.url, settings)[0])
@@ -459,13 +459,13 @@ def test_a_process_killed_during_a_delivery_leaves_it_to_another(
 def test_a_shutdown_finishes_attempts_under_way_and_begins_no_other(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    release, wind_down = threading.Event(), webhooks.Drain._wind_down
+    release, wind_down = threading.Event(), deliver.Drain._wind_down
 
-    def answered_now(drain: webhooks.Drain) -> None:
+    def answered_now(drain: deliver.Drain) -> None:
         release.set()
         wind_down(drain)
 
-    monkeypatch.setattr(webhooks.Drain, "_wind_down", answered_now)
+    monkeypatch.setattr(deliver.Drain, "_wind_down", answered_now)
     with Receiver(Answer(hold=release)) as receiver:
         shop, _ = register(receiver.url, settings)
         emit(shop, count=3 * START_WIDTH)
@@ -482,7 +482,7 @@ def test_a_shutdown_finishes_attempts_under_way_and_begins_no_other(
 def test_an_attempt_that_does_not_end_in_time_is_returned_uncounted(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "WIND_DOWN_S", 0.3)
+    monkeypatch.setattr(deliver, "WIND_DOWN_S", 0.3)
     with Receiver(Answer(head_delay_s=30)) as receiver:
         shop, _ = register(receiver.url, settings)
         emit(shop)
@@ -502,7 +502,7 @@ def _interrupt(drain: Background) -> None:
 def test_an_outcome_survives_an_outage_of_the_database(
     dispatcher: Dispatcher, receiver: Receiver, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "STORE_PAUSE_S", 0.01)
+    monkeypatch.setattr(deliver, "STORE_PAUSE_S", 0.01)
     record, absences = outbox.record_attempts, iter(range(3))
 
     def record_later(attempts: Any) -> list[str | None]:
@@ -555,7 +555,7 @@ def test_nothing_is_sent_inside_a_transaction(receiver: Receiver, settings: Sett
     emit(shop)
     leased = outbox.lease_due(limit=1, per_merchant=1, allowances={})
     with Sender(allow_private=True, own_hosts=()) as sender:
-        drain = webhooks.Drain(sender=sender, box=SecretBox(settings.secret_keys), lanes=Lanes())
+        drain = deliver.Drain(sender=sender, box=SecretBox(settings.secret_keys), lanes=Lanes())
         with pytest.raises(RuntimeError, match="inside a transaction"), transaction():
             drain.run(leased)
     assert receiver.hooks == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from actors.webhooks import lanes as lanes_module
+from actors.webhooks import lanes as webhook_lanes
 from actors.webhooks.lanes import IDLE_LANES_MAX, SLOW_S, START_WIDTH, WIDTH_MAX, Lanes
 
 
@@ -87,7 +87,7 @@ def test_the_number_of_remembered_idle_lanes_is_bounded() -> None:
 
 
 def test_slow_receivers_together_leave_slots_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes_module, "NARROW_BUSY_MAX", 3)
+    monkeypatch.setattr(webhook_lanes, "NARROW_BUSY_MAX", 3)
     lanes = Lanes()
     for merchant_id in "abcd":
         lanes.enter(merchant_id)

@@ -13,7 +13,7 @@ import pytest
 
 from actors import context
 from actors.queue.registry import QUEUES, REGISTRY
-from actors.webhooks import trial as webhook_trials
+from actors.webhooks import trial
 from actors.webhooks.trial import TRIALS_MAX, try_webhook
 from cli.embedded.supervise.procfile import read_procfile
 from core.errors import GatewayBusy, WebhookNoUrl
@@ -142,8 +142,8 @@ def test_a_lost_response_is_found_again(settings: Settings, receiver: Receiver) 
 def test_a_receiver_that_never_answers_ends_at_the_time_limit(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make = webhook_trials.Sender
-    monkeypatch.setattr(webhook_trials, "Sender", lambda **options: make(**options, total_s=0.5))
+    make = trial.Sender
+    monkeypatch.setattr(trial, "Sender", lambda **options: make(**options, total_s=0.5))
     with Receiver(Answer(head_delay_s=90)) as silent:
         answer = attempt(shop(silent.url, settings))
     assert (answer["status_code"], answer["delivered"], answer["error"]) == (None, False, "timeout")

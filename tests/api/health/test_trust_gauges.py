@@ -8,10 +8,9 @@ import pytest
 
 from api.health.gauges import freeze_gauges, scanner_gauges, sighting_gauges, trust_gauges
 from models.db.base import execute, transaction
-from models.deposits import cursors, sightings
-from models.deposits import witnesses as quorum
+from models.deposits import cursors, sightings, witnesses
 from models.payouts import freezes
-from models.spends import signing
+from models.spends import permission
 from tests.api.conftest import make_settings
 from tests.api.rows import add_invoice, add_merchant, add_sighting
 from tests.models.builders import Chain, reach_head
@@ -51,7 +50,7 @@ def test_a_network_that_waits_for_its_scan_shows_as_not_signed_for() -> None:
     execute("UPDATE app_clock SET ahead = ahead + interval '2 minutes'")
     assert 120 <= gauge("sluice_signing_stopped_seconds").pop("ethereum") < 180
     with transaction():
-        signing.stop("ethereum", reason="a test")
+        permission.stop("ethereum", reason="a test")
     assert gauge("sluice_signing_stopped_seconds")["ethereum"] < 60
     assert "polygon" not in gauge("sluice_signing_stopped_seconds"), "it is not served"
 
@@ -62,10 +61,10 @@ def test_deposits_that_wait_for_a_second_provider_show_until_it_answers() -> Non
     found = chain.pay(invoice(), 10**18)
     assert gauge("sluice_deposits_awaiting_quorum") == {}
 
-    assert quorum.doubt("ethereum", found.txid, found.ordinal)
+    assert witnesses.doubt("ethereum", found.txid, found.ordinal)
     assert gauge("sluice_deposits_awaiting_quorum") == {"ethereum": 1}
-    [asked] = quorum.due("ethereum", confirmations=2, limit=5)
-    assert quorum.agree(asked)
+    [asked] = witnesses.due("ethereum", confirmations=2, limit=5)
+    assert witnesses.agree(asked)
     assert gauge("sluice_deposits_awaiting_quorum") == {}
 
 

@@ -8,8 +8,8 @@ from falcon import testing
 from api.http.auth import Authenticator
 from core.errors import MerchantBadSignature, MerchantUnknownKey
 from core.secrets.signing import sign_request
-from models.db.ahead import ReadAhead
 from models.db.base import StoreUnavailableError
+from models.db.prefetch import ReadAhead
 from models.merchants.rows import ApiKeyRow
 from tests.api.conftest import NOW, SECRET, Client, FakeCaller, Keys, code_of
 
@@ -117,7 +117,7 @@ def test_the_second_counts_from_before_a_key_is_read(keys: Keys) -> None:
 def test_a_key_that_proved_itself_is_read_ahead_and_no_other(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     ahead = ReadAhead()
     ahead.allow()
-    monkeypatch.setattr("models.db.ahead.AHEAD_S", 3600.0)
+    monkeypatch.setattr("models.db.prefetch.AHEAD_S", 3600.0)
     monkeypatch.setattr("api.http.auth.ahead", ahead)
     clock, env = [0.0], signed_env("pk_unified")
     authenticator = Authenticator(secret_box=keys.box, find_key=keys.find, now=lambda: NOW, monotonic=lambda: clock[0])

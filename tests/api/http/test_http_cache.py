@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from api.http.http_cache import etag_of, matches
-from core.net.encoding import pack, takes_gzip
+from core.http.encoding import pack, takes_gzip
 from tests.api.conftest import Client
 
 

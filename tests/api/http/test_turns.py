@@ -15,7 +15,7 @@ from unittest.mock import Mock
 import pytest
 from gunicorn.config import Config  # type: ignore[import-untyped]
 
-from api.http import worker as workers
+from api.http import worker
 from api.http.arrival import Verdict
 from api.http.connection import Connection
 from api.http.crowd import Crowd
@@ -157,6 +157,6 @@ def test_a_worker_may_open_files_for_all_of_its_connections(
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
     monkeypatch.setattr(resource, "setrlimit", lambda _, limit: set_to.append(limit))
 
-    workers._allow_files(2000 + workers.FILES)
+    worker._allow_files(2000 + worker.FILES)
 
     assert set_to == ([] if raised is None else [raised])

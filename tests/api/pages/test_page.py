@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import PayNotFound
-from core.net.qr import qr_data_uri
+from core.texts.qr import qr_data_uri
 from models.db import base
 from tests.api.conftest import Client
 from tests.api.rows import ADDRESS, CREATED, UNIT, add_deposit, add_invoice, add_merchant, add_sighting

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from falcon import testing
 
-from actors.batches import ticks as batch_runs
+from actors.batches import ticks
 from actors.queue.shares import Shares
 from core.batches.schemas import ITEMS_MAX, BatchCreated, BatchInfo
 from models.db.base import execute, one, rows
@@ -29,7 +29,7 @@ of_each = pytest.mark.parametrize("path", PATHS)
 
 @pytest.fixture(autouse=True)
 def _fresh_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_runs, "_round", batch_runs._Round())
+    monkeypatch.setattr(ticks, "_round", ticks._Round())
 
 
 def body_of(path: str, items: list[Any], **more: Any) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def test_a_batch_is_taken_whatever_its_items_are(live: Live, path: str) -> None:
     msgspec.convert(result, BatchCreated)
     assert (result["kind"], result["count"], result["status"]) == (PATHS[path][1], 6, "pending")
     for _ in range(3):
-        batch_runs.run_batches()
+        ticks.run_batches()
     done = read(live, result["batch_id"])
     assert (done["status"], done["succeeded"], done["failed"]) == ("completed", 0, 6)
     assert "gateway.internal_error" not in {item["error"]["code"] for item in done["items"]}
@@ -122,7 +122,7 @@ def test_a_batch_is_read_before_while_and_after_it_is_done(live: Live) -> None:
     waiting = {"index": 0, "order_id": "order-1", "status": "pending", "result": None, "error": None}
     assert before["items"][0] == waiting
 
-    batch_runs.run_batches()
+    ticks.run_batches()
 
     after = read(live, batch_id)
     assert (after["status"], after["succeeded"], after["failed"]) == ("completed", 1, 1)

@@ -32,7 +32,7 @@ from tests.actors.asking import ask
 from tests.api.conftest import Called, Client, FakeCaller, Keys, code_of, message_of
 from tests.api.live import Live
 from tests.api.rows import UNIT, add_merchant
-from tests.core.net.ssrf_corpus import FORBIDDEN_HOSTS
+from tests.core.http.ssrf_corpus import FORBIDDEN_HOSTS
 from tests.models.builders import CATALOGUE, Chain
 from tests.peers.receiver import Answer, Receiver
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chains.base import ProviderError
-from chains.bitcoin import transactions as txs
+from chains.bitcoin import transactions as bitcoin_transactions
 from chains.bitcoin.transactions import Tx, TxInput, TxOutput
 
 # The coinbase of the first block there ever was.
@@ -39,7 +39,7 @@ inputs = st.builds(
     script=st.binary(max_size=300),
     witness=st.lists(st.binary(max_size=80), max_size=3).map(tuple),
 )
-outputs = st.builds(TxOutput, units=st.integers(0, txs.UNITS_MAX), script=st.binary(max_size=300))
+outputs = st.builds(TxOutput, units=st.integers(0, bitcoin_transactions.UNITS_MAX), script=st.binary(max_size=300))
 transactions = st.builds(
     Tx,
     version=st.integers(-(2**31), 2**31 - 1),
@@ -50,7 +50,7 @@ transactions = st.builds(
 
 
 def test_the_first_transaction_has_its_published_id() -> None:
-    found = txs.read_hex(GENESIS)
+    found = bitcoin_transactions.read_hex(GENESIS)
 
     assert (found.txid, found.is_coinbase, found.outputs[0].units) == (GENESIS_ID, True, 50 * 10**8)
     assert found.raw.hex() == GENESIS
@@ -58,7 +58,7 @@ def test_the_first_transaction_has_its_published_id() -> None:
 
 
 def test_a_published_transaction_with_a_witness_is_read_and_written() -> None:
-    found = txs.read_hex(SIGNED)
+    found = bitcoin_transactions.read_hex(SIGNED)
     other = Transaction.from_string(SIGNED)
 
     assert found.raw.hex() == SIGNED
@@ -72,7 +72,7 @@ def test_a_published_transaction_with_a_witness_is_read_and_written() -> None:
 @settings(deadline=None)
 @given(transactions)
 def test_written_bytes_are_read_again_with_another_librarys_id(tx: Tx) -> None:
-    assert txs.read(tx.raw) == tx
+    assert bitcoin_transactions.read(tx.raw) == tx
     assert Transaction.parse(tx.raw).txid().hex() == tx.txid
     assert 4 * (tx.vsize - 1) < tx.weight <= 4 * tx.vsize
 
@@ -83,14 +83,14 @@ def test_truncated_or_longer_bytes_are_no_transaction(tx: Tx, data: st.DataObjec
     raw = tx.raw
     for rubbish in (raw[: data.draw(st.integers(0, len(raw) - 1))], raw + b"\0"):
         with pytest.raises(ProviderError):
-            txs.read(rubbish)
+            bitcoin_transactions.read(rubbish)
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_rubbish_is_refused_and_nothing_else_happens(raw: bytes) -> None:
     with contextlib.suppress(ProviderError):
-        assert txs.read(raw).raw == raw
+        assert bitcoin_transactions.read(raw).raw == raw
 
 
 @settings(deadline=None)
@@ -99,46 +99,46 @@ def test_a_changed_byte_gives_another_transaction_or_an_error(tx: Tx, data: st.D
     raw = bytearray(tx.raw)
     raw[data.draw(st.integers(0, len(raw) - 1))] ^= data.draw(st.integers(1, 255))
     with contextlib.suppress(ProviderError):
-        assert txs.read(bytes(raw)) != tx
+        assert bitcoin_transactions.read(bytes(raw)) != tx
 
 
 @pytest.mark.parametrize("count", ["fd0000", "fdffff", "feffffffff", "ffffffffffffffffff"])
 def test_a_count_beyond_what_follows_costs_nothing(count: str) -> None:
     with pytest.raises(ProviderError):
-        txs.read(bytes.fromhex("01000000" + count + "00" * 60))
+        bitcoin_transactions.read(bytes.fromhex("01000000" + count + "00" * 60))
 
 
-@pytest.mark.parametrize("units", [-1, txs.UNITS_MAX + 1])
+@pytest.mark.parametrize("units", [-1, bitcoin_transactions.UNITS_MAX + 1])
 def test_more_coin_than_there_is_is_no_output(units: int) -> None:
-    tx = txs.read_hex(SIGNED)
+    tx = bitcoin_transactions.read_hex(SIGNED)
     strange = Tx(version=1, inputs=tx.inputs, outputs=(TxOutput(units=units, script=b""),), lock_time=0)
 
     with pytest.raises(ProviderError, match="base units"):
-        txs.read(strange.raw)
+        bitcoin_transactions.read(strange.raw)
 
 
 def test_a_count_that_is_written_longer_than_it_need_be_is_refused() -> None:
-    one = txs.read_hex(GENESIS).raw
+    one = bitcoin_transactions.read_hex(GENESIS).raw
     assert one[4] == 1
 
     with pytest.raises(ProviderError, match="as nodes write them"):
-        txs.read(one[:4] + b"\xfd\x01\x00" + one[5:])
+        bitcoin_transactions.read(one[:4] + b"\xfd\x01\x00" + one[5:])
 
 
 @pytest.mark.parametrize("text", ["0", "zz", "01 00", "é"])
 def test_a_text_that_is_not_hexadecimal_is_refused(text: str) -> None:
     with pytest.raises(ProviderError):
-        txs.read_hex(text)
+        bitcoin_transactions.read_hex(text)
 
 
 @pytest.mark.parametrize("text", ["", "00", "zz" * 32, GENESIS_ID.upper(), GENESIS_ID + "00"])
 def test_an_id_is_sixty_four_small_digits(text: str) -> None:
     with pytest.raises(ValueError, match=r"hash|hexadecimal"):
-        txs.id_bytes(text)
+        bitcoin_transactions.id_bytes(text)
 
 
 def test_a_changed_witness_keeps_the_id_and_a_changed_old_script_does_not() -> None:
-    tx = txs.read_hex(SIGNED)
+    tx = bitcoin_transactions.read_hex(SIGNED)
     old, new = tx.inputs
     rewitnessed = TxInput(txid=new.txid, vout=new.vout, sequence=new.sequence, witness=(b"\1", *new.witness[1:]))
     rescripted = TxInput(txid=old.txid, vout=old.vout, sequence=old.sequence, script=b"\0" + old.script)
@@ -153,7 +153,7 @@ def test_a_changed_witness_keeps_the_id_and_a_changed_old_script_does_not() -> N
 
 @pytest.mark.parametrize("number", [0, 252, 253, 65_535, 65_536, 2**32 - 1, 2**32])
 def test_a_count_is_written_as_short_as_it_can_be(number: int) -> None:
-    written = txs.compact(number)
+    written = bitcoin_transactions.compact(number)
 
-    assert txs.read_compact(written, 0) == (number, len(written))
+    assert bitcoin_transactions.read_compact(written, 0) == (number, len(written))
     assert len(written) == {0: 1, 252: 1, 253: 3, 65_535: 3, 65_536: 5, 2**32 - 1: 5, 2**32: 9}[number]

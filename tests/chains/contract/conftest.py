@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from chains.net import providers as chain_providers
+from chains.net import providers as net_providers
 from cli.embedded.bitcoin.node import BitcoinNode
 from cli.embedded.bitcoin.program import OWN
 from cli.embedded.evm.anvil import Anvil
@@ -94,7 +94,7 @@ def start(
     request: pytest.FixtureRequest, kind: type[Rig], database: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Start]:
     """Start a gateway on a chain of the family, by default with one provider."""
-    monkeypatch.setattr(chain_providers, "HEADS_EVERY_S", 0.0)
+    monkeypatch.setattr(net_providers, "HEADS_EVERY_S", 0.0)
     # Each look counts at once.
     monkeypatch.setattr(cursors, "HEAD_EVERY_S", 0)
     with ExitStack() as stack:

@@ -21,7 +21,7 @@ from actors.rates import network_fees
 from actors.recovery import resume, seek, unread
 from actors.scan import follow, rescan, sightings, witnesses
 from actors.signer import broadcast, held_keys
-from actors.signer import spend as spending
+from actors.signer import sign as signer_sign
 from actors.treasury import reconcile, sweep
 from chains import registry
 from chains.family import Reader
@@ -416,7 +416,7 @@ class Rig(ABC):
 
     @property
     def hot(self) -> str:
-        return spending.hot_wallet(self.network).address
+        return signer_sign.hot_wallet(self.network).address
 
     def order(self, address: str, **fields: object) -> PayoutRow:
         """Write an approved payout of as much as an invoice asks for, or with other fields."""

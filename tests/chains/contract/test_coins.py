@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from actors import context
-from actors.signer import spend as spending
+from actors.signer import sign
 from actors.signer.intents import coin_of
 from actors.treasury import reconcile, sweep
 from actors.treasury.join import COINS_FEW
@@ -69,11 +69,11 @@ def test_two_workers_on_the_same_coins_spend_each_once(rig: Rig) -> None:
     fill(rig, rig.price * 3, rig.price * 3)
     recipient = rig.recipient()
     order = rig.order(recipient)
-    wallet = spending.hot_wallet(rig.network)
+    wallet = sign.hot_wallet(rig.network)
     intent = Intent(wallet=wallet, pair=None, outputs=(Output(recipient=rig.hot, units=rig.price),))
     once(
         "spending.quoted",
-        lambda: spending.start(context.context(), rig.network, purpose="filler", intent=intent),
+        lambda: sign.start(context.context(), rig.network, purpose="filler", intent=intent),
     )
     rig.sign()
     checkpoints.listen(None)
@@ -115,13 +115,13 @@ def bumped(rig: Rig) -> tuple[str, tuple[str, bytes], str]:
     spent = free(rig)[0]
     # The first coin is spent already; one remains that pays to the last unit, and one more.
     elsewhere = Intent(
-        wallet=spending.hot_wallet(rig.network), pair=None, outputs=(Output(recipient=rig.hot, units=exact),)
+        wallet=sign.hot_wallet(rig.network), pair=None, outputs=(Output(recipient=rig.hot, units=exact),)
     )
     cap = registry.fee_cap_units(rig.network, context.context().settings)
     spender = registry.spender(rig.network, context.context().settings)
     draft = spender.draft(elsewhere, Purse(coins=(spent,)), cap_units=cap)
     assert isinstance(draft.claim, Coins)
-    spending.start(context.context(), rig.network, purpose="join", intent=elsewhere, draft=draft)
+    sign.start(context.context(), rig.network, purpose="join", intent=elsewhere, draft=draft)
     rig.follow(2)
 
     recipient = rig.recipient()
@@ -241,19 +241,19 @@ def test_foreign_coins_are_spent_once_mature_and_change_at_once(rig: Rig) -> Non
     rig.pay(rig.hot, rig.price * 3)
     for _ in range(rig.network.maturity - 1):
         rig.advance()
-        assert spending.free_coins(rig.network, rig.currency) == ()
+        assert sign.free_coins(rig.network, rig.currency) == ()
     rig.advance()
-    assert len(spending.free_coins(rig.network, rig.currency)) == 1
+    assert len(sign.free_coins(rig.network, rig.currency)) == 1
 
     rig.order(rig.recipient())
     rig.sign()
     rig.advance()
-    change = spending.free_coins(rig.network, rig.currency)
+    change = sign.free_coins(rig.network, rig.currency)
     assert {coin.depth for coin in change} == {1}
 
 
 def test_a_flood_of_small_coins_stops_no_payout(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spending, "COINS_MAX", 3)
+    monkeypatch.setattr(sign, "COINS_MAX", 3)
     fill(rig, *[rig.price // 100] * 4, rig.price * 3)
     recipient = rig.recipient()
     order = rig.order(recipient)
@@ -267,9 +267,9 @@ def test_a_flood_of_small_coins_stops_no_payout(rig: Rig, monkeypatch: pytest.Mo
 def test_a_miners_coin_is_spent_when_it_is_ripe(rig: Rig) -> None:
     takes = rig.pay_ripening(rig.hot, rig.price)
     rig.advance(takes - 1)
-    assert spending.free_coins(rig.network, rig.currency) == ()
+    assert sign.free_coins(rig.network, rig.currency) == ()
     rig.advance()
-    assert len(spending.free_coins(rig.network, rig.currency)) == 1
+    assert len(sign.free_coins(rig.network, rig.currency)) == 1
 
 
 def test_coins_spent_and_made_above_the_scan_are_no_loss(rig: Rig) -> None:
@@ -342,9 +342,9 @@ def test_a_payout_that_lost_a_coin_of_its_dearer_offer_is_offered_more_and_paid_
 
 @pytest.mark.rigs("toycoins")
 def test_a_coin_taken_meanwhile_is_not_signed_for(toy: CoinsRig) -> None:
-    wallet = spending.hot_wallet(toy.network)
+    wallet = sign.hot_wallet(toy.network)
     intent = Intent(wallet=wallet, pair=None, outputs=(Output(recipient=toy.recipient(), units=1_000),))
-    once("watch.priced", lambda: spending.start(context.context(), toy.network, purpose="cold", intent=intent))
+    once("watch.priced", lambda: sign.start(context.context(), toy.network, purpose="cold", intent=intent))
     # The further coin is gone when it is to be held.
     with pytest.raises(AssertionError):
         bumped(toy)
@@ -397,8 +397,8 @@ def test_a_coin_of_one_provider_alone_is_neither_spent_nor_missed(toy: CoinsRig)
     fill(toy, toy.price, toy.price)
     first = free(toy)[0]
     execute("UPDATE treasury_topups SET doubted_for = 'missing' WHERE txid = %s", (first.txid,))
-    assert first not in spending.free_coins(toy.network, toy.currency)
-    assert len(spending.free_coins(toy.network, toy.currency)) == 1
+    assert first not in sign.free_coins(toy.network, toy.currency)
+    assert len(sign.free_coins(toy.network, toy.currency)) == 1
     del toy.chain.state.coins[first.txid, first.vout]
     assert toy.findings() == []
     execute("UPDATE treasury_topups SET doubted_for = NULL")

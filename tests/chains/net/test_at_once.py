@@ -11,7 +11,7 @@ import pytest
 from chains.base import ProviderError
 from chains.evm.nodes import evm_providers
 from chains.net import at_once, threads
-from chains.net import budget as budgets
+from chains.net import budget as net_budget
 from chains.net.at_once import majority
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.json_rpc import JsonRpc
@@ -393,13 +393,13 @@ def test_a_question_that_found_no_thread_is_asked_last_and_only_if_it_is_needed(
 def test_who_was_not_waited_for_has_not_used_up_the_step(
     three: tuple[JsonRpcNode, ...], slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budgets, "SLOW_FROM_S", 0.0)
+    monkeypatch.setattr(net_budget, "SLOW_FROM_S", 0.0)
     nodes = of_slow(three)
     for node in nodes._nodes:
         node._verified_until = float("inf")
     with budget(seconds=60, requests=100):
         nodes.answers(lambda node: node.call("eth_blockNumber", [], str), decides=majority())
-        spent = budgets._current.get()
+        spent = net_budget._current.get()
         slow.end()
     assert nodes._nodes[0].usage.is_answering
     calls = [nodes._nodes[number].usage in (spent.slow_s if spent else {}) for number in range(3)]

@@ -10,7 +10,7 @@ import structlog
 
 from chains.base import ContradictionError, ProviderError, WrongChainError
 from chains.evm.nodes import evm_providers
-from chains.net import providers as chain_providers
+from chains.net import providers as net_providers
 from chains.net.budget import BudgetSpentError, budget, charge
 from chains.net.http import RateLimitedError, _patience_s
 from chains.net.json_rpc import JsonRpc
@@ -508,7 +508,7 @@ def test_a_network_without_nodes_is_a_mistake() -> None:
 
 def test_a_failure_is_logged_without_the_nodes_address(monkeypatch: pytest.MonkeyPatch) -> None:
     # The module's own may be bound already to what a command line of this process has configured.
-    monkeypatch.setattr(chain_providers, "log", structlog.get_logger())
+    monkeypatch.setattr(net_providers, "log", structlog.get_logger())
     with answering(Raw(status=502)) as node, structlog.testing.capture_logs() as logs, pytest.raises(ProviderError):
         head(providers(node.url))
 

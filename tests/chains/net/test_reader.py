@@ -15,7 +15,7 @@ from chains.bitcoin.reader import BitcoinReader
 from chains.evm import wire
 from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
-from chains.net import providers as chain_providers
+from chains.net import providers as net_providers
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.json_rpc import RpcError
 from chains.net.reader import NodesReader
@@ -107,7 +107,7 @@ class Node(JsonRpcNode):
 
 @pytest.fixture
 def both(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Node, Node, EvmReader]]:
-    monkeypatch.setattr(chain_providers, "HEADS_EVERY_S", 0.0)
+    monkeypatch.setattr(net_providers, "HEADS_EVERY_S", 0.0)
     with Node(100) as first, Node(100) as second:
         providers = evm_providers(CATALOGUE.networks["ethereum"], [first.url, second.url], timeout_s=1.0)
         yield first, second, EvmReader(CATALOGUE.networks["ethereum"], (), providers)

@@ -7,8 +7,8 @@ import pytest
 
 from chains.base import ProviderError
 from chains.evm.nodes import evm_providers
-from chains.net import providers as chain_providers
-from chains.net import usage as usages
+from chains.net import providers
+from chains.net import usage as net_usage
 from chains.net.budget import budget
 from chains.net.providers import RpcProviders
 from chains.net.usage import SILENCE_FORGOTTEN_S, SILENCE_MAX_S, SILENCE_S, Usage
@@ -26,10 +26,10 @@ def answering(*, is_silent: bool) -> JsonRpcNode:
 @pytest.fixture
 def three(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[JsonRpcNode, JsonRpcNode, JsonRpcNode, RpcProviders]]:
     """Two silent nodes, which the operator prefers, and an honest one; heads are compared at each step."""
-    monkeypatch.setattr(chain_providers, "HEADS_EVERY_S", 0.0)
+    monkeypatch.setattr(providers, "HEADS_EVERY_S", 0.0)
     # However slow the machine, no rest ends within a test.
-    monkeypatch.setattr(usages, "SILENCE_S", 600.0)
-    monkeypatch.setattr(usages, "SILENCE_MAX_S", 600.0)
+    monkeypatch.setattr(net_usage, "SILENCE_S", 600.0)
+    monkeypatch.setattr(net_usage, "SILENCE_MAX_S", 600.0)
     with answering(is_silent=True) as one, answering(is_silent=True) as two, answering(is_silent=False) as honest:
         yield one, two, honest, evm_providers(NETWORK, [one.url, two.url, honest.url], timeout_s=0.5)
 

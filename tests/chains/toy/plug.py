@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from chains import registry
-from core.addresses import addresses as core_addresses
+from core.addresses import addresses as address_addresses
 from core.catalogue import families
 from core.catalogue import reader as catalogue_reader
 from core.catalogue.catalogue import Catalogue, Network, Pair, load_catalogue
@@ -66,7 +66,7 @@ _PARAMETERS: Final[Mapping[str, Parameters]] = {
 _COINS: Final = {"toycounter": "TON", "toycoins": "BTC", "toywindow": "SOL"}
 TOKEN: Final = "toytoken"
 MODULE: Final = toy_family.__name__
-_FORM: Final = core_addresses._Form(parse=addresses.parse, display=addresses.display, stored=addresses.stored)
+_FORM: Final = address_addresses._Form(parse=addresses.parse, display=addresses.display, stored=addresses.stored)
 
 
 def plug(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def plug(monkeypatch: pytest.MonkeyPatch) -> None:
     sequences = {**reservations.SEQUENCES, **dict.fromkeys(TRAITS, reservations.SEQUENCES["evm"])}
     _everywhere(monkeypatch, "SEQUENCES", reservations.SEQUENCES, MappingProxyType(sequences))
     monkeypatch.setattr(
-        core_addresses, "_FORMS", MappingProxyType({**core_addresses._FORMS, **dict.fromkeys(TRAITS, _FORM)})
+        address_addresses, "_FORMS", MappingProxyType({**address_addresses._FORMS, **dict.fromkeys(TRAITS, _FORM)})
     )
     served = families.SERVED_FAMILIES
     _everywhere(monkeypatch, "SERVED_FAMILIES", served, served | TRAITS.keys())

@@ -25,7 +25,7 @@ from tests.chains.tron.world import (
     payment,
     world,
 )
-from tests.peers import tron as peer
+from tests.peers import tron
 from tests.peers.tron import TRX, USDT, Tron
 
 
@@ -170,7 +170,7 @@ def test_a_fee_burnt_without_effect_is_reported(chain: World) -> None:
 
 
 def test_where_others_may_sign_nothing_is_drafted(chain: World) -> None:
-    stranger = peer.BUYER.address
+    stranger = tron.BUYER.address
     chain.tron.act("permission", address=HOT_KEY.address, keys=[stranger], threshold=1)
 
     with pytest.raises(ForeignKeyError, match="others than its own key"):
@@ -181,7 +181,7 @@ def test_one_of_two_providers_neither_freezes_nor_lets_pass(chain: World) -> Non
     with Tron(solidity_lag=3) as other:
         other.give(HOT_KEY.address, 10_000 * TRX)
         other.mine(5)
-        other.act("permission", address=HOT_KEY.address, keys=[peer.BUYER.address], threshold=1)
+        other.act("permission", address=HOT_KEY.address, keys=[tron.BUYER.address], threshold=1)
         both = world(chain.tron, [chain.tron.url, other.url])
 
         with pytest.raises(ProviderError, match="one provider alone") as caught:
@@ -241,7 +241,7 @@ def test_a_signature_is_the_sender_s(chain: World) -> None:
 
     found = keys.Signature(told.signature[0]).recover_public_key_from_msg_hash(bytes.fromhex(attempt.txid))
 
-    assert peer.wire.shown(found.to_canonical_address()) == HOT_KEY.address
+    assert tron.wire.shown(found.to_canonical_address()) == HOT_KEY.address
     assert OURS.address == "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH"
 
 
@@ -278,7 +278,7 @@ def test_no_sender_pays_trx_to_itself(chain: World) -> None:
 
 
 def test_where_others_may_move_a_part_nothing_is_drafted(chain: World) -> None:
-    chain.tron.act("permission", address=HOT_KEY.address, keys=[peer.BUYER.address], threshold=1, which="active")
+    chain.tron.act("permission", address=HOT_KEY.address, keys=[tron.BUYER.address], threshold=1, which="active")
 
     with pytest.raises(ForeignKeyError, match="others than its own key"):
         chain.drafted(payment(1))

@@ -17,12 +17,11 @@ from typing import Any
 import pytest
 
 from actors.addresses.fill import fill_pool
-from actors.queue import watermark
 from actors.queue.link import RedisLink
-from actors.queue.watermark import Watermark
-from actors.signer import held_keys
+from actors.signer import held_keys, rollback
+from actors.signer.rollback import Watermark
 from cli.embedded.evm.anvil import Anvil
-from cli.embedded.servers import postgres as embedded
+from cli.embedded.servers import postgres as server_postgres
 from cli.embedded.servers.postgres import Postgres
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
@@ -35,7 +34,7 @@ from models.db.base import execute, rows
 from models.db.migrate import migrate
 from models.ledger.ledger import EQUITY, GATEWAY, Account
 from models.payouts.rows import PayoutRow
-from models.spends import signing
+from models.spends import permission
 from tests.actors.recovery.world import RecoveryWorld
 from tests.cli.conftest import CommandLine, Outcome
 from tests.models.ledger.figures import net_of
@@ -104,7 +103,7 @@ def identity(server: Postgres) -> tuple[Any, ...]:
 
 
 def tool(name: str, *words: str) -> None:
-    program = embedded._programs() / name
+    program = server_postgres._programs() / name
     subprocess.run([str(program), *words], check=True, env={"PATH": os.environ["PATH"], "LC_ALL": "C"}, timeout=120)
 
 
@@ -124,7 +123,7 @@ def test_a_dump_that_is_restored_after_more_was_paid_pays_nobody_twice(
     drill.restore(restored)
     order = drill.order("again", people["again"], "20")
     drill.sign()
-    assert (drill.stopped(), drill.count("spends")) == (signing.ANOTHER_DATABASE, 1)
+    assert (drill.stopped(), drill.count("spends")) == (permission.ANOTHER_DATABASE, 1)
     told = drill.operate("doctor", "--json").json["findings"]
     assert [f["verdict"] for f in told if f["check"] == "signing"] == ["fail"]
 
@@ -161,7 +160,7 @@ def test_a_standby_that_lagged_and_is_promoted_pays_nobody_twice(
     standby: Standby, postgres: Postgres, drill: Drill
 ) -> None:
     people = {name: drill.recipient() for name in ("before", "again", "never again", "on its way", "new")}
-    assert signing.renew_pool("evm") is None
+    assert permission.renew_pool("evm") is None
     drill.pay_out("before", people["before"])
     standby.follow()
     standby.cut_off()
@@ -177,9 +176,9 @@ def test_a_standby_that_lagged_and_is_promoted_pays_nobody_twice(
     assert drill.count("spends") == 1, "the standby had everything, so that it did not lag"
     orders = [drill.order("again", people["again"], "20"), drill.order("on its way", people["on its way"])]
     drill.sign(2)
-    assert (drill.stopped(), drill.count("spends")) == (signing.ANOTHER_DATABASE, 1)
+    assert (drill.stopped(), drill.count("spends")) == (permission.ANOTHER_DATABASE, 1)
     assert rows("SELECT last_value FROM address_claims_evm") == [(1_023,)], "the next address is number 1024"
-    assert signing.renew_pool("evm") is None
+    assert permission.renew_pool("evm") is None
 
     drill.catch_up()
     drill.sign(3)
@@ -216,7 +215,7 @@ def test_a_promoted_standby_that_lacks_nothing_goes_on_by_itself_once_the_scan_h
     drill.restore(standby.database_url(drill._database.rsplit("/", 1)[1]))
     drill.mine()
     drill.sign(2)
-    assert (drill.reread(waiting).status, drill.stopped()) == ("approved", signing.ANOTHER_DATABASE)
+    assert (drill.reread(waiting).status, drill.stopped()) == ("approved", permission.ANOTHER_DATABASE)
     drill.catch_up()
     drill.sign(2)
     assert (drill.stopped(), drill.frozen_by(), drill.unknown()) == ("", [], [])
@@ -229,9 +228,9 @@ def test_a_promoted_standby_that_lacks_nothing_goes_on_by_itself_once_the_scan_h
 def noted(redis_url: str) -> Iterator[None]:
     """Redis keeps how far the database's log was written."""
     link = RedisLink(redis_url)
-    watermark.use(Watermark(link, "drill", DEVELOPMENT_SECRET_KEYS))
+    rollback.use(Watermark(link, "drill", DEVELOPMENT_SECRET_KEYS))
     yield
-    watermark.use(None)
+    rollback.use(None)
     link.close()
 
 
@@ -252,7 +251,7 @@ def test_a_disk_image_that_goes_back_gives_no_address_away_twice_and_pays_nobody
 ) -> None:
     people = {name: drill.recipient() for name in ("before", "again", "waiting")}
     fill_pool(load_catalogue("development").networks["ethereum"], held_keys.keys(), low=64, high=128)
-    stash = AddressStash(held_keys.keys().pool_public_key, is_current=watermark.is_current)
+    stash = AddressStash(held_keys.keys().pool_public_key, is_current=rollback.is_current)
     drill.pay_out("before", people["before"])
     snapshot.start()
     shown = {stash.take("evm") for _ in range(20)}
@@ -261,15 +260,15 @@ def test_a_disk_image_that_goes_back_gives_no_address_away_twice_and_pays_nobody
     drill.restore(snapshot.database_url(drill._database.rsplit("/", 1)[1]))
     assert identity(snapshot) == identity(postgres)
     assert ask(snapshot, TIMELINE) == ask(postgres, TIMELINE)
-    worker = AddressStash(held_keys.keys().pool_public_key, is_current=watermark.is_current)
+    worker = AddressStash(held_keys.keys().pool_public_key, is_current=rollback.is_current)
     with pytest.raises(InvoiceAddressFailed):
         worker.take("evm")
     orders = [drill.order("again", people["again"], "20"), drill.order("waiting", people["waiting"])]
     drill.sign(2)
-    assert (drill.stopped(), drill.count("spends")) == (signing.ANOTHER_DATABASE, 1)
+    assert (drill.stopped(), drill.count("spends")) == (permission.ANOTHER_DATABASE, 1)
 
     fill_pool(load_catalogue("development").networks["ethereum"], held_keys.keys(), low=64, high=128)
-    found = {AddressStash(held_keys.keys().pool_public_key, is_current=watermark.is_current).take("evm")}
+    found = {AddressStash(held_keys.keys().pool_public_key, is_current=rollback.is_current).take("evm")}
     assert not found & shown
     assert min(ordinal for ordinal, _ in found) >= 1_024
 

@@ -17,7 +17,7 @@ from core.batches.schemas import (
     message,
 )
 from core.errors import BatchBadId, BatchBadOnError, BatchEmpty, BatchTooLarge, DomainError, RequestBadField
-from core.net.requests import read_request
+from core.http.requests import read_request
 
 SCHEMAS: list[tuple[type[CreateBatch], str]] = [
     (CreatePaymentBatch, "payments"),

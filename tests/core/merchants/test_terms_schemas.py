@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from core.http.requests import Request
 from core.merchants.terms_schemas import METHODS_MAX, MethodName, SetAccepted, SetAccuracy, SetDiscount
-from core.net.requests import Request
-from tests.core.net.test_requests import read, refused
+from tests.core.http.test_requests import read, refused
 
 ETHER = {"currency": "ETH", "network": "ethereum"}
 NOT_NUMBERS: list[Any] = ["5", True, [], {}, float("nan"), float("inf"), 10**400]

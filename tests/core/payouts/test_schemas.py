@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.net.requests import Request
+from core.http.requests import Request
 from core.payouts.schemas import (
     MASS_MAX,
     CalculatePayout,
@@ -18,7 +18,7 @@ from core.payouts.schemas import (
     PayoutHistory,
     PayoutLookup,
 )
-from tests.core.net.test_requests import read, refused
+from tests.core.http.test_requests import read, refused
 
 ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7"
 GOOD: dict[str, Any] = {

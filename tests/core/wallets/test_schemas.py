@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from core.net.requests import Request
+from core.http.requests import Request
 from core.wallets.schemas import OFFSET_MAX, BlockWallet, CreateWallet, WalletLookup, WalletQr
-from tests.core.net.test_requests import read, refused
+from tests.core.http.test_requests import read, refused
 
 GOOD: dict[str, Any] = {"currency": "USDT", "network": "ethereum"}
 UUID = "0190b3c6-5a3e-7cc0-9d5e-8f6f1a2b3c4d"

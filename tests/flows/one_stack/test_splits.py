@@ -11,7 +11,7 @@ import pytest
 
 from core.secrets.secretbox import SecretBox
 from models.db import base
-from models.invariants import money_in as invariants
+from models.invariants import deposits
 from models.merchants import rows as merchants
 from tests.flows.buyer import Buyer
 from tests.flows.merchant import Merchant
@@ -45,7 +45,7 @@ def recipient(stack: Stack) -> tuple[str, Merchant]:
 
 def assert_sound(stack: Stack) -> None:
     with database(stack):
-        assert invariants.check(is_full=True) == []
+        assert deposits.check(is_full=True) == []
 
 
 def balance(merchant: Merchant) -> dict[str, Decimal]:

@@ -12,7 +12,7 @@ import pytest
 from psycopg2 import errors
 
 from cli.embedded.servers.postgres import Postgres
-from models.db import migrate as migrations
+from models.db import migrate as db_migrate
 from models.db.migrate import NO_TRANSACTION, ChangedMigrationError, available, migrate, pending
 
 Files = list[tuple[str, str]]
@@ -35,7 +35,7 @@ def url(postgres: Postgres) -> str:
 def files(monkeypatch: pytest.MonkeyPatch) -> Files:
     """Return a copy of the migrations, to which a test adds."""
     there: Files = []
-    monkeypatch.setattr(migrations, "available", lambda: there)
+    monkeypatch.setattr(db_migrate, "available", lambda: there)
     return there
 
 
@@ -136,7 +136,7 @@ def test_two_concurrent_migrations_apply_everything_once(url: str, files: Files)
 
 
 def test_a_migration_does_not_block_writers_for_long(url: str, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migrations, "LOCK_TIMEOUT_MS", 100)
+    monkeypatch.setattr(db_migrate, "LOCK_TIMEOUT_MS", 100)
     files.append(ONE)
     migrate(url)
     files.append(TWO)

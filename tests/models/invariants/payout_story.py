@@ -10,8 +10,8 @@ from core.payouts.deny_list import DenyList
 from models.db import scales
 from models.db.base import execute, transaction
 from models.deposits import crediting
-from models.merchants import transfers as personal
-from models.outcomes import decisions as payout_decisions
+from models.merchants import transfers
+from models.outcomes import decisions
 from models.payout_links import rows as payout_links
 from models.payouts import conversion
 from models.payouts import rows as payouts
@@ -149,7 +149,7 @@ def pay_out(chain: Chain) -> UUID:
     _cheques(merchant_id)
     _included()
     with transaction():
-        personal.transfer(merchant_id, None, "USDT", USDT, created_by="pk_creator")
+        transfers.transfer(merchant_id, None, "USDT", USDT, created_by="pk_creator")
     return merchant_id
 
 
@@ -177,7 +177,7 @@ def _approved(merchant_id: UUID) -> payouts.PayoutRow:
     order = payout(merchant_id)
     for principal in ("pk_second", "pk_third"):
         with transaction():
-            order = payout_decisions.approve(CATALOGUE, DenyList(None), order, principal=principal)
+            order = decisions.approve(CATALOGUE, DenyList(None), order, principal=principal)
     return order
 
 

@@ -11,8 +11,7 @@ import pytest
 from psycopg2.extensions import connection
 
 from models.db.base import execute, one, rows, transaction
-from models.invariants import checkpoint
-from models.invariants import money_in as invariants
+from models.invariants import checkpoint, deposits
 from models.ledger.ledger import AVAILABLE, CUSTODY, EQUITY, GATEWAY, SUSPENSE, Account, Transfer, post
 from tests.models.builders import Chain
 from tests.models.db.collisions import at_once
@@ -154,17 +153,17 @@ def test_concurrent_audits_sum_every_row_once(monkeypatch: pytest.MonkeyPatch) -
 def test_the_books_are_judged_by_checkpoint_and_tail_together() -> None:
     chain = Chain()
     paid(chain, invoice())
-    assert invariants.audit(is_full=False, within_s=60) == []
+    assert deposits.audit(is_full=False, within_s=60) == []
     assert through() == newest() > 0
     paid(chain, invoice())
     assert through() < newest()
-    assert invariants.check(is_full=True) == []
+    assert deposits.check(is_full=True) == []
 
     # Books that are wrong before the checkpoint are wrong after it.
     execute("UPDATE balances SET units = units + 1")
-    assert "balances_equal_transfers" in {violation.name for violation in invariants.check()}
+    assert "balances_equal_transfers" in {violation.name for violation in deposits.check()}
     advance()
-    assert "balances_equal_transfers" in {violation.name for violation in invariants.check()}
+    assert "balances_equal_transfers" in {violation.name for violation in deposits.check()}
 
 
 @pytest.mark.parametrize(
@@ -190,8 +189,8 @@ def test_a_full_audit_notices_rows_changed_before_the_checkpoint(change: str) ->
     execute(change)
     execute("SET session_replication_role = DEFAULT")
 
-    assert "checkpoint_equals_ledger" in {violation.name for violation in invariants.check(is_full=True)}
-    assert "checkpoint_equals_ledger" in invariants.MONEY
+    assert "checkpoint_equals_ledger" in {violation.name for violation in deposits.check(is_full=True)}
+    assert "checkpoint_equals_ledger" in deposits.MONEY
 
 
 @pytest.mark.usefixtures("database")
@@ -200,11 +199,11 @@ def test_an_audit_reports_when_it_last_passed() -> None:
     assert checkpoint.passed_age_s() is None
     assert checkpoint.is_full_due()
 
-    assert invariants.audit(is_full=False, within_s=60) == []
+    assert deposits.audit(is_full=False, within_s=60) == []
     first = checkpoint.passed_at()
     assert first is not None
     assert checkpoint.is_full_due(), "not a full audit"
-    assert invariants.audit(is_full=True, within_s=60) == []
+    assert deposits.audit(is_full=True, within_s=60) == []
     assert not checkpoint.is_full_due()
     execute("UPDATE app_clock SET ahead = ahead - interval '1 hour'")
     assert checkpoint.is_full_due(), "the clock was set back"
@@ -213,7 +212,7 @@ def test_an_audit_reports_when_it_last_passed() -> None:
     paid(Chain(), invoice())
     execute("UPDATE balances SET units = units + 1")
     last = checkpoint.passed_at()
-    assert invariants.audit(is_full=True, within_s=60) != []
+    assert deposits.audit(is_full=True, within_s=60) != []
     assert checkpoint.passed_at() == last, "the audit failed"
     execute("UPDATE app_clock SET ahead = ahead + interval '1 day'")
     assert checkpoint.is_full_due()
@@ -242,6 +241,6 @@ def test_pending_and_received_sums_are_read_from_an_index_alone(name: str, index
         # PostgreSQL may read an empty table by any plan.
         execute("SET LOCAL enable_seqscan = off")
         execute("SET LOCAL enable_bitmapscan = off")
-        plan = rows("EXPLAIN " + invariants.INVARIANTS[name][1])
+        plan = rows("EXPLAIN " + deposits.INVARIANTS[name][1])
 
     assert any(f"Index Only Scan using {index} " in line for (line,) in plan)

@@ -12,9 +12,9 @@ from core.ids import least_id, uuid7
 from models.db import base
 from models.db.base import app_now, column, execute, in_transaction, rows, transaction
 from models.deposits import crediting
-from models.invariants import scope as audit_scope
+from models.invariants import scope
 from models.invariants.checkpoint import FULL_EVERY_S
-from models.invariants.money_in import INVARIANTS, MONEY, ROWS_SHOWN_MAX, check
+from models.invariants.deposits import INVARIANTS, MONEY, ROWS_SHOWN_MAX, check
 from models.invariants.scope import YOUNG_S
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, CUSTODY, GAS, GATEWAY, Account, Transfer, post
@@ -441,6 +441,6 @@ def test_books_are_checked_as_a_whole_at_any_age() -> None:
 
 
 def test_no_invariant_about_money_is_narrowed() -> None:
-    assert audit_scope._SCOPES.keys() <= INVARIANTS.keys() - MONEY
+    assert scope._SCOPES.keys() <= INVARIANTS.keys() - MONEY
     assert YOUNG_S > FULL_EVERY_S
-    assert UUID(int=0) < audit_scope.young_since() < uuid7()
+    assert UUID(int=0) < scope.young_since() < uuid7()

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from actors import context
-from actors.payouts import service as payout_orders
-from actors.refunds import service as refund_orders
+from actors.payouts import orders as payout_orders
+from actors.refunds import orders as refund_orders
 from core.errors import (
     DomainError,
     PayoutFrozen,
@@ -42,9 +42,8 @@ from models.invoices import resolution, settlement
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import DEBT, PERSONAL, SUSPENSE, Account, InsufficientFundsError
-from models.merchants import transfers as personal
-from models.outcomes import decisions as payout_decisions
-from models.outcomes import endings as payout_endings
+from models.merchants import transfers
+from models.outcomes import decisions, endings
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payouts import rows as payouts
@@ -370,7 +369,7 @@ class MoneyMachine(RuleBasedStateMachine):
     def _approve(self, order: Order) -> None:
         payout = payouts.find(self.merchant, order.id)
         assert payout is not None
-        payout_decisions.approve(CATALOGUE, self.ctx.deny_list, payout, principal=OTHER)
+        decisions.approve(CATALOGUE, self.ctx.deny_list, payout, principal=OTHER)
 
     @precondition(lambda self: any(o.is_open for o in self.orders))
     @rule(pick=index)
@@ -379,7 +378,7 @@ class MoneyMachine(RuleBasedStateMachine):
         if self._status(order) != "pending":
             return
         with transaction():
-            assert payout_endings.end(CATALOGUE, order.id, "cancelled") is not None
+            assert endings.end(CATALOGUE, order.id, "cancelled") is not None
         self._end(order, has_left=False)
 
     @precondition(lambda self: any(o.is_open for o in self.orders))
@@ -396,7 +395,7 @@ class MoneyMachine(RuleBasedStateMachine):
         assert spend is not None
         with transaction():
             assert spends.finish(spend, ending, booked_fee_units=0)
-            assert payout_endings.end(CATALOGUE, order.id, ending, txid=f"0x{order.id.hex}") is not None
+            assert endings.end(CATALOGUE, order.id, ending, txid=f"0x{order.id.hex}") is not None
         self._end(order, has_left=path == "arrive")
 
     def _sign(self, order: Order) -> None:
@@ -481,10 +480,10 @@ class MoneyMachine(RuleBasedStateMachine):
     def transfer(self, units: int) -> None:
         if self.free < units:
             with pytest.raises(PersonalInsufficient), transaction():
-                personal.transfer(self.merchant, None, "USDT", units, created_by=CREATOR)
+                transfers.transfer(self.merchant, None, "USDT", units, created_by=CREATOR)
             return
         with transaction():
-            personal.transfer(self.merchant, None, "USDT", units, created_by=CREATOR)
+            transfers.transfer(self.merchant, None, "USDT", units, created_by=CREATOR)
         self.free -= units
         self.personal += units
 

@@ -24,7 +24,7 @@ from models.invoices.rows import InvoiceRow
 from models.ledger import releases
 from models.ledger.ledger import InsufficientFundsError
 from models.merchants import splits
-from models.outcomes import endings as payout_endings
+from models.outcomes import endings
 from models.payouts.rows import PayoutRow
 from tests.models.builders import CATALOGUE, Chain, assert_sound, merchant
 from tests.models.invariants.test_money_machine import HISTORIES_SOAK, PARTS, play
@@ -251,7 +251,7 @@ class SplitMachine(RuleBasedStateMachine):
         if ending == "cancelled":
             if not refund_.is_sent:
                 with transaction():
-                    assert payout_endings.cancel_unsigned(CATALOGUE, refund_.row.id)
+                    assert endings.cancel_unsigned(CATALOGUE, refund_.row.id)
                 self._give_back(refund_)
             return
         if not refund_.is_sent:
@@ -260,7 +260,7 @@ class SplitMachine(RuleBasedStateMachine):
         if ending != "sign":
             with transaction():
                 execute("UPDATE spends SET state = %s WHERE payout_id = %s", (ending, refund_.row.id))
-                payout_endings.end(CATALOGUE, refund_.row.id, ending, txid="0xrefund")  # type: ignore[arg-type]
+                endings.end(CATALOGUE, refund_.row.id, ending, txid="0xrefund")  # type: ignore[arg-type]
             refund_.is_open = False
             if ending == "failed":
                 self._give_back(refund_)

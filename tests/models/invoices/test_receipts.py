@@ -12,8 +12,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from core.errors import EmailTooMany, TooManyRequestsError
-from core.net.letters import Body
 from core.settings.settings import load_settings
+from core.texts.letters import Body
 from models.db import base
 from models.db.base import execute, rows, transaction
 from models.invoices import receipts, resolution, settlement

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from actors import context
-from actors.invoices import ticks as invoice_clock
+from actors.invoices import ticks
 from core.errors import PaymentNotResolvable
 from core.rates.pricing import PPM
 from models.db.base import execute, rows
@@ -172,7 +172,7 @@ def test_accepting_a_crowd_credits_one_page_and_later_ticks_the_rest(
     assert_sound()
     assert invoices.due_for_settlement(9) == []
     context.configure(make_settings())
-    invoice_clock.settle_due_invoices()
+    ticks.settle_due_invoices()
     assert held(shop) == {MATURING: HALF_NET}
     assert events(mine)[-1:] == ["invoice.paid"]
     assert invoices.credit_due(9) == []

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from core.catalogue.catalogue import load_catalogue
-from core.net import render
+from core.texts import render
 from models.invoices import views
 from models.invoices.shown import Shown
 from models.ledger import balances

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from actors.merchants import shares as share_ticks
+from actors.merchants import shares as merchant_shares
 from models.db import base
 from models.db.base import execute, rows, transaction
 from models.invoices import settlement
@@ -23,7 +23,7 @@ from models.outcomes import debt_repayment, reversals
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.freezes import Scope
-from models.spends import signing
+from models.spends import permission
 from models.wallets import settlement as wallet_settlement
 from tests.actors.payouts.withdrawals import add_key
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
@@ -302,7 +302,7 @@ def test_shares_wait_while_the_database_may_lack_a_refund_from_them(shop: UUID, 
     recipient = share_with(shop, 20)
     sale(chain, shop)
     mature(chain)
-    assert signing.watch("ethereum") is None
+    assert permission.watch("ethereum") is None
     execute("UPDATE database_marks SET timeline = '00000000'")
     release()
     assert held(recipient) == {}
@@ -317,7 +317,7 @@ def test_concurrent_releases_release_a_share_once(shop: UUID, chain: Chain) -> N
         sale(chain, shop)
     mature(chain)
 
-    outcomes = at_once(4, lambda _: share_ticks.release_splits())
+    outcomes = at_once(4, lambda _: merchant_shares.release_splits())
     release()
 
     assert outcomes == [None] * 4
@@ -460,8 +460,8 @@ def test_a_release_skips_shares_locked_by_another_worker(shop: UUID, chain: Chai
 def test_a_release_step_is_bounded_and_notifies_the_next(
     shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch, rung: list[str]
 ) -> None:
-    monkeypatch.setattr(share_ticks, "SHARES_AT_ONCE", 1)
-    monkeypatch.setattr(share_ticks, "SHARES_PER_STEP", 2)
+    monkeypatch.setattr(merchant_shares, "SHARES_AT_ONCE", 1)
+    monkeypatch.setattr(merchant_shares, "SHARES_PER_STEP", 2)
     recipient = share_with(shop, 10)
     for _ in range(3):
         sale(chain, shop)

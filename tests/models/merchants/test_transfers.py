@@ -11,7 +11,7 @@ from core.errors import PersonalInsufficient, TransferNoPersonalWallet
 from core.ids import uuid7
 from models.db.base import transaction
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, PERSONAL
-from models.merchants import transfers as personal
+from models.merchants import transfers
 from models.merchants.transfers import TransferRow
 from tests.models.builders import USDT, Chain, assert_sound
 from tests.models.db.collisions import at_once
@@ -28,7 +28,7 @@ def chain(database: str) -> Iterator[Chain]:
 
 def move(merchant_id: UUID, units: int, order_id: str | None = None) -> TransferRow:
     with transaction():
-        return personal.transfer(merchant_id, order_id, "USDT", units, created_by="pk")
+        return transfers.transfer(merchant_id, order_id, "USDT", units, created_by="pk")
 
 
 def test_a_transfer_moves_available_money_to_the_shared_owner(chain: Chain) -> None:
@@ -59,9 +59,9 @@ def test_an_order_id_returns_its_first_transfer(chain: Chain) -> None:
     first = move(shop, 5 * USDT, "t-1")
     move(shop, 7 * USDT, "t-2")
 
-    assert personal.find_by_order(shop, "t-1") == first
-    assert personal.find_by_order(uuid7(), "t-1") is None
-    assert personal.find_by_order(shop, "t-3") is None
+    assert transfers.find_by_order(shop, "t-1") == first
+    assert transfers.find_by_order(uuid7(), "t-1") is None
+    assert transfers.find_by_order(shop, "t-3") is None
 
 
 def test_concurrent_transfers_move_at_most_the_balance(chain: Chain) -> None:

@@ -9,12 +9,11 @@ from core.ids import uuid7
 from core.payouts.states import PayoutStatus
 from models.db.base import transaction
 from models.ledger.ledger import AVAILABLE, DEBT, Account, balance
-from models.outcomes import spends as payout_spends
+from models.outcomes import spends as outcome_spends
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import counters as signer_counters
+from models.spends import counters, tracking
 from models.spends import rows as spends
-from models.spends import tracking
 from models.spends.outputs import Effect, Moved, OutputRow
 from models.spends.rows import AttemptRow, Inclusion, Movement, SpendRow
 from tests.models.builders import CATALOGUE, USDT, Chain
@@ -47,15 +46,13 @@ class Many:
             for place, order in enumerate(paid):
                 locked = payouts.lock(order.id)
                 assert locked is not None
-                assert payout_spends.begin(CATALOGUE, locked)
+                assert outcome_spends.begin(CATALOGUE, locked)
                 outputs.append(
                     OutputRow(
                         spend_id=spend_id, place=place, payout_id=order.id, recipient=order.address, token_units=TOKENS
                     )
                 )
-                signer_counters.add(
-                    spend_id, place=place, merchant_id=order.merchant_id, network="ethereum", usd_cents=1000
-                )
+                counters.add(spend_id, place=place, merchant_id=order.merchant_id, network="ethereum", usd_cents=1000)
             new = SpendRow(
                 id=spend_id, network="ethereum", purpose="payout", sender=HOT_WALLET, currency="USDT",
                 contract=PAIR.contract, decimals=PAIR.decimals, token_units=TOKENS * len(paid),

@@ -22,14 +22,12 @@ from core.payouts.states import PayoutStatus
 from models.db.base import close, execute, one, transaction
 from models.deposits import crediting
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PAYOUT_HELD, Account, Transfer, post
-from models.outcomes import decisions as payout_decisions
-from models.outcomes import disowned
-from models.outcomes import endings as payout_endings
-from models.outcomes import spends as payout_spends
+from models.outcomes import decisions as outcome_decisions
+from models.outcomes import disowned, endings, spends
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow, find_by_order
-from models.spends import signing, unexplained, unread_departures
+from models.spends import permission, unexplained, unread_departures
 from tests.actors.payouts.withdrawals import add_key
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
@@ -47,7 +45,7 @@ from tests.models.payouts.held import (
     told,
 )
 from tests.models.refunds.builders import FEE, refund, send_back, suspense
-from tests.models.spends.test_signing import SENDER, unknown
+from tests.models.spends.test_permission import SENDER, unknown
 from tests.models.treasury.builders import pin_hot
 
 NOBODY: Final = DenyList(None)
@@ -65,17 +63,17 @@ def shop(database: str) -> Iterator[UUID]:
 
 def approve(of: PayoutRow, principal: str = "pk_second", deny_list: DenyList = NOBODY) -> PayoutRow:
     with transaction():
-        return payout_decisions.approve(CATALOGUE, deny_list, of, principal=principal)
+        return outcome_decisions.approve(CATALOGUE, deny_list, of, principal=principal)
 
 
 def cancel(of: PayoutRow) -> PayoutRow:
     with transaction():
-        return payout_decisions.cancel(CATALOGUE, of)
+        return outcome_decisions.cancel(CATALOGUE, of)
 
 
 def cancel_stopped(of: PayoutRow) -> str:
     with transaction():
-        return payout_decisions.cancel_stopped(CATALOGUE, of, by="operator")
+        return outcome_decisions.cancel_stopped(CATALOGUE, of, by="operator")
 
 
 def test_a_pending_payout_is_approved_by_another(shop: UUID) -> None:
@@ -204,15 +202,15 @@ def test_an_approved_payout_is_not_cancelled_while_its_network_is_frozen(shop: U
 def test_an_undecided_payout_is_not_cancelled_while_the_database_may_lack_its_approval(shop: UUID) -> None:
     """Once the scan has read on, an operator may cancel it if no departure can have paid it."""
     waits = payout(shop)
-    assert signing.watch("ethereum") is None
+    assert permission.watch("ethereum") is None
     execute("UPDATE database_marks SET timeline = '00000000'")
     with pytest.raises(PayoutFrozen):
         cancel(waits)
     assert "caught up" in cancel_stopped(waits)
     with transaction():
-        signing.stop("ethereum", reason="restored")
+        permission.stop("ethereum", reason="restored")
         unread_departures.note("ethereum", {"0xunread": ""}, height=8, block_hash="0x8")
-    signing.note_caught_up("ethereum")
+    permission.note_caught_up("ethereum")
     assert "no node has shown" in cancel_stopped(waits)
     execute("DELETE FROM stranger_spends")
     freezes.freeze("all", reason="look into it", frozen_by="operator")
@@ -221,7 +219,7 @@ def test_an_undecided_payout_is_not_cancelled_while_the_database_may_lack_its_ap
     new = unknown(recipient=DESTINATION, currency="USDT", contract="0xtoken", decimals=6, token_units=10**7)
     with transaction():
         unexplained.note(new)
-    signing.note_caught_up("ethereum")
+    permission.note_caught_up("ethereum")
     assert "0xlost may have paid it" in cancel_stopped(waits)
     execute("UPDATE unknown_spends SET token_units = 1")
     pin_hot(address=SENDER)
@@ -286,7 +284,7 @@ def test_a_cancellation_that_waited_for_the_broadcast_is_refused(shop: UUID) -> 
     with transaction():
         locked = payouts.lock(approved.id)
         assert locked is not None
-        assert payout_spends.begin(CATALOGUE, locked)
+        assert spends.begin(CATALOGUE, locked)
         meanwhile = threading.Thread(target=cancel_meanwhile)
         meanwhile.start()
         wait_until_somebody_waits()
@@ -302,18 +300,18 @@ def test_another_merchants_payout_is_not_found(shop: UUID) -> None:
     stranger = one("SELECT gen_random_uuid()")
     assert stranger is not None
     for lookup in ({"uuid": str(order.id), "order_id": None}, {"uuid": None, "order_id": order.order_id}):
-        assert payout_decisions.look_up(shop, **lookup).id == order.id
+        assert outcome_decisions.look_up(shop, **lookup).id == order.id
         with pytest.raises(PayoutNotFound):
-            payout_decisions.look_up(stranger[0], **lookup)
+            outcome_decisions.look_up(stranger[0], **lookup)
     with pytest.raises(PayoutNotFound):
-        payout_decisions.look_up(shop, uuid=str(stranger[0]), order_id=order.order_id)
+        outcome_decisions.look_up(shop, uuid=str(stranger[0]), order_id=order.order_id)
     assert find_by_order(stranger[0], order.order_id) is None
 
 
 def test_a_payout_that_ended_meanwhile_is_not_approved(shop: UUID) -> None:
     order = payout(shop)
     with transaction():
-        payout_endings.end(CATALOGUE, order.id, "cancelled")
+        endings.end(CATALOGUE, order.id, "cancelled")
 
     with pytest.raises(PayoutNotPending):
         approve(order)

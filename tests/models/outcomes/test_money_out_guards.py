@@ -19,9 +19,7 @@ from models.invoices import resolution
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import PAYOUT_HELD
-from models.outcomes import decisions as payout_decisions
-from models.outcomes import endings as payout_endings
-from models.outcomes import reversals
+from models.outcomes import decisions, endings, reversals
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
@@ -83,7 +81,7 @@ def cancels_a_payout(shop: UUID, _: Chain) -> Callable[[], object]:
 
     def second() -> object:
         with transaction():
-            return payout_endings.end(CATALOGUE, order.id, "cancelled")
+            return endings.end(CATALOGUE, order.id, "cancelled")
 
     return second
 
@@ -150,7 +148,7 @@ def test_two_concurrent_credits_repay_a_debt_once(
     order = payout(shop)
     lend(shop, OWED - owes(shop))
 
-    one_waits(lambda: payout_endings.end(CATALOGUE, order.id, "cancelled"), second)
+    one_waits(lambda: endings.end(CATALOGUE, order.id, "cancelled"), second)
 
     assert owes(shop) == 0
 
@@ -172,7 +170,7 @@ def test_a_reorg_waits_for_a_payout_and_takes_the_rest(chain: Chain) -> None:
     left = USDT - FEE
     assert held(shop) == {PAYOUT_HELD: 4 * USDT + FEE, "debt": 5 * USDT - left}
     with transaction():
-        payout_endings.end(CATALOGUE, new.id, "cancelled")
+        endings.end(CATALOGUE, new.id, "cancelled")
     assert held(shop) == {}
 
 
@@ -336,9 +334,9 @@ def test_a_decision_locks_the_owner_before_the_refund(chain: Chain, owner: str, 
     def decide() -> None:
         with transaction():
             if decision == "approve":
-                payout_decisions.approve(CATALOGUE, DenyList(None), waits, principal="pk_second")
+                decisions.approve(CATALOGUE, DenyList(None), waits, principal="pk_second")
             else:
-                payout_decisions.cancel(CATALOGUE, waits)
+                decisions.cancel(CATALOGUE, waits)
 
     def is_not_locked() -> None:
         wait_until_somebody_waits()

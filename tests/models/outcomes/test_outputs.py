@@ -8,11 +8,10 @@ import pytest
 from psycopg2.extras import Json
 
 from models.db.base import column, execute, rows, transaction
-from models.outcomes import settlements
-from models.outcomes import spends as payout_spends
+from models.outcomes import manual
+from models.outcomes import spends as outcome_spends
 from models.payouts import freezes
-from models.spends import counters as signer_counters
-from models.spends import outputs, tracking
+from models.spends import counters, outputs, tracking
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends.tracking import WATCHED_ON_BLOCKS
@@ -88,8 +87,8 @@ def test_an_output_without_effect_is_returned_less_its_part_of_the_fee(many: Man
     assert [row for (row,) in rows("SELECT kept_units FROM payouts ORDER BY id")] == [0, 66_667 * STEP, 66_666 * STEP]
     assert many.owned() == [WHOLE - HELD - 66_667 * STEP, WHOLE - 66_666 * STEP]
     assert (many.spend.effect, many.spend.left_units, many.spend.arrived_units) == ("other", 10**7, 10**7)
-    assert signer_counters.spent().hour == 1000
-    assert [signer_counters.spent_by(shop).hour for shop in many.shops] == [1000, 0]
+    assert counters.spent().hour == 1000
+    assert [counters.spent_by(shop).hour for shop in many.shops] == [1000, 0]
 
 
 def test_a_spend_fails_only_if_no_output_had_an_effect(many: Many) -> None:
@@ -119,7 +118,7 @@ def test_on_a_frozen_network_no_output_is_returned_and_the_others_are_confirmed(
 
 
 @pytest.mark.parametrize("outcome", ["paid", "failed"])
-def test_an_output_with_another_effect_waits_for_an_operator(many: Many, outcome: settlements.Outcome) -> None:
+def test_an_output_with_another_effect_waits_for_an_operator(many: Many, outcome: manual.Outcome) -> None:
     many.chain.mine()
     many.include("other", "exact", "other")
     mature(many)
@@ -127,11 +126,11 @@ def test_an_output_with_another_effect_waits_for_an_operator(many: Many, outcome
     assert spend_reads.unclear_by_network() == [("ethereum", 2)]
 
     for left in (1, 0):
-        unclear = settlements.listing(CATALOGUE)[0]
+        unclear = manual.listing(CATALOGUE)[0]
         assert (unclear.left_units, unclear.arrived_units) == (10 * USDT, 10 * USDT - USDT // 10**6)
         with transaction():
-            settlements.settle(CATALOGUE, unclear, outcome, settled_by="test")
-        assert len(settlements.listing(CATALOGUE)) == left
+            manual.settle(CATALOGUE, unclear, outcome, settled_by="test")
+        assert len(manual.listing(CATALOGUE)) == left
         assert_sound()
 
     ending = "confirmed" if outcome == "paid" else "failed"
@@ -144,17 +143,17 @@ def test_an_output_with_another_effect_waits_for_an_operator(many: Many, outcome
 def test_only_a_waiting_output_is_settled_by_hand(many: Many) -> None:
     many.chain.mine()
     many.include("exact", "other", "none")
-    first = settlements.listing(CATALOGUE)[0]
+    first = manual.listing(CATALOGUE)[0]
     for place in (0, 2, 3):
-        with pytest.raises(settlements.SettleError), transaction():
-            settlements.settle(CATALOGUE, _at(first, place), "paid", settled_by="test")
-    with pytest.raises(settlements.SettleError), transaction():
-        settlements.settle(CATALOGUE, first, "paid", settled_by="test")
+        with pytest.raises(manual.SettleError), transaction():
+            manual.settle(CATALOGUE, _at(first, place), "paid", settled_by="test")
+    with pytest.raises(manual.SettleError), transaction():
+        manual.settle(CATALOGUE, first, "paid", settled_by="test")
     assert many.states() == ("mined", "open", "open", "open")
 
 
-def _at(unclear: settlements.Unclear, place: int) -> settlements.Unclear:
-    return settlements.Unclear(**{name: getattr(unclear, name) for name in unclear.__slots__} | {"place": place})
+def _at(unclear: manual.Unclear, place: int) -> manual.Unclear:
+    return manual.Unclear(**{name: getattr(unclear, name) for name in unclear.__slots__} | {"place": place})
 
 
 def test_a_reorg_does_not_change_outputs_that_ended(many: Many) -> None:
@@ -205,7 +204,7 @@ def test_payouts_of_an_expired_spend_are_signed_again(many: Many) -> None:
 
     assert many.states() == ("dead", "dead", "dead", "dead")
     assert many.statuses() == ["approved"] * 3
-    assert signer_counters.spent().hour == 0
+    assert counters.spent().hour == 0
     assert_sound()
     again = many.sign(many.orders[0])
     assert spends.of_payout(many.orders[0].id) == spends.find(again)
@@ -232,9 +231,9 @@ def test_the_loss_of_a_settled_output_is_reversed_when_its_spend_dies(many: Many
     many.chain.mine()
     many.include("other", "other", "none")
     mature(many)
-    unclear = settlements.listing(CATALOGUE)[0]
+    unclear = manual.listing(CATALOGUE)[0]
     with transaction():
-        settlements.settle(CATALOGUE, unclear, "failed", settled_by="test")
+        manual.settle(CATALOGUE, unclear, "failed", settled_by="test")
     assert many.spend.lost_units == 10 * USDT
     assert_sound()
     many.take_out()
@@ -277,7 +276,7 @@ def test_an_output_ends_once(many: Many) -> None:
 def test_an_output_without_a_payout_ends_no_payout(many: Many) -> None:
     before = rows("SELECT id, status FROM payouts ORDER BY id")
     output = many.spend.outputs[0].but(payout_id=None)
-    for end in (payout_spends._confirmed, payout_spends._failed, payout_spends._failed_anew):
+    for end in (outcome_spends._confirmed, outcome_spends._failed, outcome_spends._failed_anew):
         end(CATALOGUE, many.spend, output)
     assert rows("SELECT id, status FROM payouts ORDER BY id") == before
 
@@ -305,9 +304,9 @@ def test_the_books_are_sound_in_any_order_of_events(many: Many, seed: int) -> No
 
 
 def _settle_one(chance: random.Random) -> None:
-    for unclear in settlements.listing(CATALOGUE)[:1]:
+    for unclear in manual.listing(CATALOGUE)[:1]:
         try:
             with transaction():
-                settlements.settle(CATALOGUE, unclear, chance.choice(["paid", "failed"]), settled_by="test")
-        except settlements.SettleError:
+                manual.settle(CATALOGUE, unclear, chance.choice(["paid", "failed"]), settled_by="test")
+        except manual.SettleError:
             pass

@@ -17,10 +17,9 @@ from core.errors import (
 )
 from core.invoices.states import ForbiddenTransitionError
 from models.db.base import execute, one, rows, transaction
-from models.invariants import money_in as invariants
+from models.invariants import deposits
 from models.ledger.ledger import InsufficientFundsError
-from models.outcomes import decisions as payout_decisions
-from models.outcomes import endings as payout_endings
+from models.outcomes import decisions, endings
 from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
@@ -263,7 +262,7 @@ def test_a_claimed_cheque_waits_for_a_second_key_if_its_merchant_requires_one(sh
     assert (payout.status, held(shop)) == ("awaiting_cosign", {"available": REST, "payout_held": HELD})
     assert rows("SELECT event FROM webhook_deliveries") == [("payout.awaiting_cosign",)]
     with transaction():
-        payout_decisions.cancel(CATALOGUE, payout)
+        decisions.cancel(CATALOGUE, payout)
     assert (status(link), held(shop)) == ("claimed", {"available": 100 * USDT})
 
 
@@ -353,7 +352,7 @@ def test_a_claimed_link_stays_claimed_when_its_payout_fails(shop: UUID) -> None:
     assert link.payout_id is not None
 
     with transaction():
-        payout_endings.end(CATALOGUE, link.payout_id, "failed", error="rejected")
+        endings.end(CATALOGUE, link.payout_id, "failed", error="rejected")
 
     assert status(link) == "claimed"
     assert held(shop) == {"available": 100 * USDT}
@@ -377,7 +376,7 @@ def test_the_audit_finds_a_cheque_without_its_money(shop: UUID) -> None:
     with transaction():
         payout_links.insert(new_link(shop))
 
-    assert "cheques_hold_their_money" in {violation.name for violation in invariants.check()}
+    assert "cheques_hold_their_money" in {violation.name for violation in deposits.check()}
     execute("DELETE FROM payout_links")
 
 
@@ -385,5 +384,5 @@ def test_the_audit_finds_money_of_an_ended_cheque_that_was_not_returned(shop: UU
     link = funded(shop)
     execute("UPDATE payout_links SET status = 'expired' WHERE id = %s", (link.id,))
 
-    assert "cheques_hold_their_money" in {violation.name for violation in invariants.check()}
+    assert "cheques_hold_their_money" in {violation.name for violation in deposits.check()}
     execute("UPDATE payout_links SET status = 'funded' WHERE id = %s", (link.id,))

@@ -9,7 +9,7 @@ from core.ids import uuid7
 from core.payouts.states import FINAL_PAYOUTS, PayoutStatus
 from models.db.base import column, execute, one, transaction
 from models.deposits import crediting
-from models.outcomes import endings as payout_endings
+from models.outcomes import endings
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.wallets import settlement as wallet_settlement
@@ -121,7 +121,7 @@ def taken(of: PayoutRow, *path: PayoutStatus) -> PayoutRow:
     for status in path:
         with transaction():
             if status in FINAL_PAYOUTS:
-                payout_endings.end(CATALOGUE, of.id, status)  # type: ignore[arg-type]
+                endings.end(CATALOGUE, of.id, status)  # type: ignore[arg-type]
             else:
                 before = payouts.lock(of.id)
                 assert before is not None

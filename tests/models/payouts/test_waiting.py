@@ -17,9 +17,9 @@ from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts import views as payout_views
 from models.payouts.rows import PayoutRow
-from models.spends import signing
+from models.spends import permission
 from tests.models.builders import CATALOGUE
-from tests.models.payout_links import builders as cheques
+from tests.models.payout_links import builders
 from tests.models.payouts.builders import lend
 from tests.models.payouts.held import funded, payout, reread
 
@@ -44,7 +44,7 @@ def test_a_payout_shows_why_it_waits_until_it_is_signed_or_ends() -> None:
     assert payout_queue.refuse(order.id, reason="the token refuses it") is False
     assert said(order) == "network"
     payout_queue.postpone(order.id, seconds=60, reason="short", waiting_for="liquidity")
-    signing.tell_payouts("ethereum", "a test")
+    permission.tell_payouts("ethereum", "a test")
     assert said(order) == "network"
     execute("UPDATE payouts SET wait_reason = 'of an earlier version', wait_kind = '' WHERE id = %s", (order.id,))
     assert said(order) == "network"
@@ -91,8 +91,8 @@ def test_every_reason_is_documented_and_allowed_by_the_table() -> None:
 
 
 def test_a_cheque_shows_why_its_payout_waits() -> None:
-    merchant_id = cheques.rich_merchant()
-    link = cheques.claimed(cheques.funded(merchant_id))
+    merchant_id = builders.rich_merchant()
+    link = builders.claimed(builders.funded(merchant_id))
     assert link.payout_id is not None
     execute("UPDATE payouts SET status = 'approved' WHERE id = %s", (link.payout_id,))
     shown = payout_links.find(merchant_id, link.id)

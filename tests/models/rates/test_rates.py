@@ -11,8 +11,8 @@ from core.catalogue.catalogue import load_catalogue
 from core.rates.consensus import Rate
 from core.rates.pricing import RATE_DIGITS, Market
 from core.rates.view import exchange_rates
-from models.db.ahead import ReadAhead
 from models.db.base import app_now, execute, one, transaction
+from models.db.prefetch import ReadAhead
 from models.rates import rates
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
 
@@ -190,7 +190,7 @@ def test_moving_the_clock_makes_rates_stale() -> None:
 def test_quotes_read_ahead_are_not_read_again_by_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     ahead, clock = ReadAhead(), [100.0]
     ahead.allow()
-    monkeypatch.setattr("models.db.ahead.AHEAD_S", 3600.0)
+    monkeypatch.setattr("models.db.prefetch.AHEAD_S", 3600.0)
     monkeypatch.setattr(rates, "ahead", ahead)
     monkeypatch.setattr("models.rates.rates.time.monotonic", lambda: clock[0])
     board = rates.MarketBoard()

@@ -15,7 +15,7 @@ from models.invoices import resolution
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import SUSPENSE, Account
-from models.outcomes import endings as payout_endings
+from models.outcomes import endings
 from models.outcomes.endings import Ending
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
@@ -142,7 +142,7 @@ def end(refund_: PayoutRow, ending: Ending, *, kept_units: int = 0) -> PayoutRow
         sent(refund_)
     with transaction():
         execute("UPDATE spends SET state = %s WHERE payout_id = %s", (ending, refund_.id))
-        payout_endings.end(CATALOGUE, refund_.id, ending, txid="0xrefund", kept_units=kept_units)
+        endings.end(CATALOGUE, refund_.id, ending, txid="0xrefund", kept_units=kept_units)
     as_signed(refund_)
     assert_sound()
     return reread(refund_)

@@ -13,8 +13,7 @@ from models.db.base import rows, transaction
 from models.deposits import crediting
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
-from models.outcomes import decisions as payout_decisions
-from models.outcomes import reversals
+from models.outcomes import decisions, reversals
 from models.refunds import reads as refund_reads
 from models.refunds import rows as refunds
 from tests.models.builders import CATALOGUE, SENDER, USDT, Chain
@@ -249,7 +248,7 @@ def test_cancelling_a_refund_during_a_reorg_of_its_deposit_books_it_once(shop: U
         if number % 2:
             return reversals.reverse_orphans(CATALOGUE, "ethereum")
         with transaction():
-            return payout_decisions.cancel(CATALOGUE, reread(refused))
+            return decisions.cancel(CATALOGUE, reread(refused))
 
     outcomes = at_once(6, work)
 

@@ -8,8 +8,7 @@ from uuid import UUID, uuid4
 
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
-from models.treasury import own_addresses as treasury
-from models.treasury import topups
+from models.treasury import addresses, topups
 from models.treasury.rows import Topup
 from tests.models.builders import Chain
 
@@ -22,7 +21,7 @@ _slots = count()
 
 def pin_hot(network: str = "ethereum", address: str = HOT) -> str:
     """Write the hot wallet's row and return its address."""
-    assert treasury.pin_hot(network, address)
+    assert addresses.pin_hot(network, address)
     return address
 
 

@@ -9,13 +9,12 @@ import pytest
 
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
-from models.deposits import balances as probes
+from models.deposits import probes
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.payouts import rules as payout_rules
-from models.treasury import own_addresses as treasury
-from models.treasury import reconciliation, sweeps, topups
+from models.treasury import addresses, reconciliation, sweeps, topups
 from models.treasury.reconciliation import Finding, Flow
 from models.treasury.rows import Topup
 from models.treasury.sweeps import Unswept
@@ -128,13 +127,13 @@ def test_a_network_books_only_its_own_top_ups() -> None:
 
 def test_only_a_cold_address_of_the_network_counts_as_cold() -> None:
     pin_hot()
-    assert treasury.set_cold("ethereum", COLD)
-    assert treasury.is_cold("ethereum", COLD)
-    assert not treasury.is_cold("ethereum", HOT)
-    assert not treasury.is_cold("bsc", COLD)
+    assert addresses.set_cold("ethereum", COLD)
+    assert addresses.is_cold("ethereum", COLD)
+    assert not addresses.is_cold("ethereum", HOT)
+    assert not addresses.is_cold("bsc", COLD)
     # Setting or removing a cold address never touches the hot one.
-    assert treasury.set_cold("ethereum", None)
-    assert treasury.address("ethereum", "hot") == HOT
+    assert addresses.set_cold("ethereum", None)
+    assert addresses.address("ethereum", "hot") == HOT
 
 
 def test_own_spends_explain_an_address_only_on_their_network(chain: Chain) -> None:
@@ -144,7 +143,7 @@ def test_own_spends_explain_an_address_only_on_their_network(chain: Chain) -> No
         spend(network=network, purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=300, mined=block)
     spend(recipient=DEPOSIT, token_units=50, mined=block, is_success=False)
     spend(recipient=DEPOSIT, currency="USDT", token_units=70, mined=block)
-    assert treasury.moved_native_units("ethereum", DEPOSIT, "ETH", height=chain.height) == 700
+    assert addresses.moved_native_units("ethereum", DEPOSIT, "ETH", height=chain.height) == 700
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,7 @@ def test_an_address_is_in_motion_while_its_spend_has_no_certain_block(
     made = spend(token_units=1, mined=mined, **ends, **columns)
     if is_settled:
         execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (made,))
-    assert treasury.is_in_motion("ethereum", [DEPOSIT]) is moving
+    assert addresses.is_in_motion("ethereum", [DEPOSIT]) is moving
 
 
 # Sweeps -----------------------------------------------------------------------------------------------------
@@ -295,8 +294,8 @@ class _Swept:
 
 def test_former_treasury_addresses_are_refused_as_destinations() -> None:
     pin_hot()
-    assert treasury.set_cold("ethereum", COLD)
-    assert treasury.set_cold("ethereum", None)
+    assert addresses.set_cold("ethereum", COLD)
+    assert addresses.set_cold("ethereum", None)
     assert [payout_rules.is_internal("evm", address) for address in (HOT, COLD, STRANGER)] == [True, True, False]
 
 

@@ -14,7 +14,7 @@ from models.spends.coins import CoinRow
 from models.treasury import liquidity, topups
 from models.treasury.rows import Topup
 from tests.models.builders import CATALOGUE, USDT, begin_scan
-from tests.models.payout_links import builders as cheques
+from tests.models.payout_links import builders
 from tests.models.payouts.builders import RECIPIENT
 from tests.models.payouts.held import funded, payout
 from tests.models.treasury.builders import COLD, ETHER, HOT, hold, pin_hot, spend
@@ -182,7 +182,7 @@ def test_a_shortage_of_queued_payouts_is_shown_for_their_network_alone() -> None
     assert liquidity.owed() == {"USDT": 100 * USDT}
     execute("UPDATE payouts SET status = 'sent', block_height = 11 WHERE id = %s", (order.id,))
     assert liquidity.owed() == {"USDT": 89 * USDT}, "the payout has left, with its fee"
-    cheques.funded(merchant_id)
+    builders.funded(merchant_id)
     assert liquidity.owed() == {"USDT": 89 * USDT}, "a cheque can still be claimed"
 
 

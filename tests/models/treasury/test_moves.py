@@ -10,8 +10,7 @@ from models.db import scales
 from models.db.base import execute, rows
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
-from models.treasury import cold_books, moves, reconciliation, topups
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses, cold_books, moves, reconciliation, topups
 from models.treasury.moves import MoveError
 from models.treasury.rows import Topup
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
@@ -27,7 +26,7 @@ def _cooled(chain: Chain) -> None:
     """Move ten of a hundred USDT to the cold address."""
     scales.keep(CATALOGUE.ledger_scales())
     pin_hot()
-    assert treasury.set_cold("ethereum", COLD)
+    assert addresses.set_cold("ethereum", COLD)
     funded(100 * USDT)
     here = (chain.height, chain._hash())
     spend_id = spend(purpose="cold", recipient=COLD, currency="USDT", token_units=10_000_000, mined=here, decimals=6)

@@ -7,8 +7,7 @@ import dataclasses
 import pytest
 
 from models.db.base import execute
-from models.treasury import own_addresses as treasury
-from models.treasury import reconciliation
+from models.treasury import addresses, reconciliation
 from models.treasury.reconciliation import Finding, Flow
 from tests.models.builders import Chain
 from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup, topup_rows
@@ -72,7 +71,7 @@ def test_an_address_that_pays_the_fee_is_moved_by_that_spend(chain: Chain) -> No
     """In some families the payer of the fee may not be the sender: only the movements show it."""
     pin_hot()
     made = spend(purpose="sweep", sender=DEPOSIT, recipient=STRANGER, token_units=1, mined=(chain.height, "0xreplaced"))
-    assert (books().open, treasury.is_in_motion("ethereum", [HOT])) == ([], False)
+    assert (books().open, addresses.is_in_motion("ethereum", [HOT])) == ([], False)
     execute(
         "INSERT INTO spend_movements (spend_id, network, address, currency, decimals, units, height)"
         " VALUES (%s, 'ethereum', %s, 'ETH', 18, -3, %s)",
@@ -80,7 +79,7 @@ def test_an_address_that_pays_the_fee_is_moved_by_that_spend(chain: Chain) -> No
     )
     found = books()
     assert ([each.id for each in found.open], found.flows) == ([made], [])
-    assert treasury.is_in_motion("ethereum", [HOT])
+    assert addresses.is_in_motion("ethereum", [HOT])
     execute("UPDATE spends SET settled_at = app_now()")
     assert books().flows == [Flow("ETH", 18, -3)]
 
@@ -94,7 +93,7 @@ def test_a_settled_spend_counts_after_its_block_was_pruned(chain: Chain) -> None
 
 def test_money_back_from_the_cold_address_is_separate(chain: Chain) -> None:
     pin_hot()
-    assert treasury.set_cold("ethereum", COLD)
+    assert addresses.set_cold("ethereum", COLD)
     topup(chain, 3, origin="cold")
     topup(chain, 4)
     found = books()

@@ -18,9 +18,8 @@ from models.spends import tracking as spend_tracking
 from models.spends import unread_departures
 from models.spends.outputs import Moved
 from models.spends.rows import AttemptRow, Inclusion, Movement
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses, sweeps, topup_doubts, topups
 from models.treasury import plan as treasury_plan
-from models.treasury import sweeps, topup_doubts, topups
 from models.treasury.rows import Topup
 from models.treasury.sweeps import Unswept
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
@@ -313,40 +312,40 @@ def test_gas_sweeps_and_fees_explain_a_balance_by_height(chain: Chain) -> None:
           chain_fee_units=5)  # fmt: skip
 
     def moved(at_height: int) -> int:
-        return treasury.moved_native_units("ethereum", address, "ETH", height=at_height)
+        return addresses.moved_native_units("ethereum", address, "ETH", height=at_height)
 
     assert moved(chain.height - 2) == 0
     assert moved(chain.height - 1) == 970
     assert moved(chain.height) == 970 - 900 - 20 - 5
-    assert not treasury.is_in_motion("ethereum", [address])
+    assert not addresses.is_in_motion("ethereum", [address])
     spend(recipient=address, token_units=1)
-    assert treasury.is_in_motion("ethereum", [address])
-    assert not treasury.is_in_motion("ethereum", ["0xother"])
+    assert addresses.is_in_motion("ethereum", [address])
+    assert not addresses.is_in_motion("ethereum", ["0xother"])
 
 
 def test_a_move_is_ours_by_transaction_and_sender(database: str) -> None:
     del database
     spend(recipient="0xdeposit", token_units=1, txid="0xmove")
-    assert treasury.is_own_move("ethereum", "0xmove", HOT)
-    assert not treasury.is_own_move("ethereum", "0xmove", "0xcontract")
-    assert not treasury.is_own_move("bsc", "0xmove", HOT)
-    assert not treasury.is_own_move("ethereum", "0xother", HOT)
+    assert addresses.is_own_move("ethereum", "0xmove", HOT)
+    assert not addresses.is_own_move("ethereum", "0xmove", "0xcontract")
+    assert not addresses.is_own_move("bsc", "0xmove", HOT)
+    assert not addresses.is_own_move("ethereum", "0xother", HOT)
 
 
 def test_a_move_is_ours_by_its_mark_if_the_other_side_has_another_id(database: str) -> None:
     del database
     row = spends.find(spend(recipient="0xdeposit", token_units=1, txid="0xmove"))
     assert row is not None
-    assert not treasury.is_own_move("ethereum", "", HOT)
+    assert not addresses.is_own_move("ethereum", "", HOT)
     AttemptRow(
         spend_id=row.id, number=row.attempts + 1, network="ethereum", txid="0xdearer", raw=b"x", ceiling_units=1,
         terms={}, mark="message 7",
     ).write()  # fmt: skip
     for sender, is_ours in ((HOT, True), (None, True), ("0xcontract", False)):
-        assert treasury.is_own_move("ethereum", "message 7", sender) is is_ours
-    assert not treasury.is_own_move("bsc", "message 7", None)
+        assert addresses.is_own_move("ethereum", "message 7", sender) is is_ours
+    assert not addresses.is_own_move("bsc", "message 7", None)
     for blank in (HOT, None):
-        assert not treasury.is_own_move("ethereum", "", blank), "a move without a mark is not ours"
+        assert not addresses.is_own_move("ethereum", "", blank), "a move without a mark is not ours"
     with pytest.raises(Exception, match="spend_attempts"):
         execute("UPDATE spend_attempts SET mark = 'message 8'")
 
@@ -355,18 +354,18 @@ def test_a_strangers_transaction_is_not_a_payment_before_it_is_read(database: st
     del database
     with transaction():
         unread_departures.note("ethereum", {"0xlost": HOT}, height=1, block_hash="0x1")
-    assert treasury.is_own_move("ethereum", "0xlost", HOT)
-    assert not treasury.is_own_move("ethereum", "0xlost", "0xcontract")
+    assert addresses.is_own_move("ethereum", "0xlost", HOT)
+    assert not addresses.is_own_move("ethereum", "0xlost", "0xcontract")
 
 
 def test_the_cold_address_may_be_replaced_and_removed(database: str) -> None:
     del database
     pin_hot()
-    assert treasury.set_cold("ethereum", COLD)
-    assert treasury.set_cold("ethereum", None)
-    assert treasury.address("ethereum", "cold") is None
-    assert treasury.set_cold("ethereum", COLD)
-    assert treasury.address("ethereum", "cold") == COLD
+    assert addresses.set_cold("ethereum", COLD)
+    assert addresses.set_cold("ethereum", None)
+    assert addresses.address("ethereum", "cold") is None
+    assert addresses.set_cold("ethereum", COLD)
+    assert addresses.address("ethereum", "cold") == COLD
 
 
 def test_a_page_of_the_walk_is_read_from_its_index_alone(database: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from core.addresses.evm import checksum_evm
 from core.ids import uuid7
 from models.db.base import one, transaction, value
-from models.deposits import balances as probes
+from models.deposits import probes
 from models.deposits import rows as deposits
 from models.wallets import rows as wallets
 from models.wallets.rows import WalletRow

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from core.catalogue.catalogue import load_catalogue
-from core.net.qr import TEXT_BYTES_MAX
+from core.texts.qr import TEXT_BYTES_MAX
 from core.wallets.schemas import Wallet, WalletBlock, WalletInfo
 from models.wallets import views as wallet_views
 

@@ -13,7 +13,7 @@ from chains.spending import Draft, FateKind, KeyRef, Lying, Sweep, Window
 from chains.tron.keys import address_of
 from cli.embedded.servers.npm import NoNpmError
 from cli.embedded.tron import wire
-from core.addresses import tron as addresses
+from core.addresses import tron as address_tron
 from core.catalogue.catalogue import Pair
 from tests.chains.tron.world import (
     CAP,
@@ -169,13 +169,13 @@ def test_both_write_addresses_alike_and_refuse_misspelt_ones(tronweb: Tronweb) -
         ours = address_of(key.coordinates)
 
         assert told == {"base58": ours, "hex": hexed(ours), "again": ours}
-        assert [addresses.stored(text) for text in (ours, told["hex"])] == [ours] * 2
+        assert [address_tron.stored(text) for text in (ours, told["hex"])] == [ours] * 2
         place, letter = (
             chance.randrange(34),
             chance.choice("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"),
         )
         changed = ours[:place] + letter + ours[place + 1 :]
-        assert (addresses.stored(changed) is not None) == tronweb.ask("isAddress", text=changed)
+        assert (address_tron.stored(changed) is not None) == tronweb.ask("isAddress", text=changed)
 
 
 @pytest.mark.parametrize("account", [DEPOSITS, HOT])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chains.base import Block, ProviderError
-from chains.evm.scan import internal as evm_internal
+from chains.evm.scan import internal
 from chains.evm.scan.internal import internal_transfers
 from chains.net.json_rpc import JsonRpc
 from tests.chains.conftest import FORWARDER, OURS, THEIRS, Chain
@@ -47,7 +47,7 @@ def found(node: JsonRpcNode) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("method", ["trace_block", "callTracer"])
 def test_a_real_node_names_the_transaction(chain: Chain, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if method == "callTracer":
-        monkeypatch.setattr(evm_internal, "_by_trace_block", evm_internal._by_call_tracer)
+        monkeypatch.setattr(internal, "_by_trace_block", internal._by_call_tracer)
     txid = chain.node.send(FORWARDER, value=5, data=calldata("forward(address)", OURS))
     chain.node.send(FORWARDER, value=6, data=calldata("forward_and_revert(address)", OURS))
     chain.node.send(OURS, value=9)

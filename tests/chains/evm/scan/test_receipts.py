@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chains.base import Block, ProviderError
-from chains.evm.scan import receipts as evm_receipts
+from chains.evm.scan import receipts
 from chains.evm.scan.receipts import SINGLY_MAX, ReceiptBook
 from chains.net.budget import BudgetSpentError, budget
 from chains.net.http import RateLimitedError
@@ -112,7 +112,7 @@ def test_a_node_that_asks_for_patience_gets_it() -> None:
 
 
 def test_cached_receipts_are_bounded_and_cover_the_present_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evm_receipts, "WEIGHT_KEPT", 3)
+    monkeypatch.setattr(receipts, "WEIGHT_KEPT", 3)
     book = ReceiptBook()
     with node() as peer:
         rpc = JsonRpc(peer.url, timeout_s=5)
@@ -134,7 +134,7 @@ def test_cached_receipts_are_bounded_and_cover_the_present_block(monkeypatch: py
 
 def test_receipts_are_weighed_by_their_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     """One payment may bring tens of thousands of logs of other contracts."""
-    monkeypatch.setattr(evm_receipts, "WEIGHT_KEPT", 20)
+    monkeypatch.setattr(receipts, "WEIGHT_KEPT", 20)
     log = {"address": "0x", "topics": [], "blockHash": HASH, "transactionHash": HASH, "logIndex": "0x0"}
     book = ReceiptBook()
 

@@ -10,7 +10,7 @@ import pytest
 
 from chains.base import AbsentError, Block, DisownedError, NotYetError, ProviderError
 from chains.evm.reader import EvmReader
-from chains.evm.spends import departures as evm_departures
+from chains.evm.spends import departures
 from chains.evm.spends.library import eth
 from chains.evm.spends.terms import gas_offer
 from core.addresses.evm import keccak256
@@ -106,15 +106,15 @@ def test_more_nodes_with_the_block_alone_outvote_a_proof(alone: World) -> None:
     assert shown is not None
     absent, silent = AbsentError("none"), NotYetError("lags")
 
-    assert evm_departures.judge([shown, silent]) == shown
-    assert evm_departures.judge([absent, shown]) == shown
-    assert evm_departures.judge([replace(shown, fee_units=1), shown, shown, absent]) == shown
+    assert departures.judge([shown, silent]) == shown
+    assert departures.judge([absent, shown]) == shown
+    assert departures.judge([replace(shown, fee_units=1), shown, shown, absent]) == shown
     for answers in ([shown, absent, absent], [None, absent], [absent]):
         with pytest.raises(DisownedError):
-            evm_departures.judge(answers)
-    assert evm_departures.judge([None, silent]) is None
+            departures.judge(answers)
+    assert departures.judge([None, silent]) is None
     with pytest.raises(NotYetError):
-        evm_departures.judge([silent])
+        departures.judge([silent])
 
 
 def test_a_transaction_of_another_block_is_refused(alone: World) -> None:
@@ -153,7 +153,7 @@ def test_other_kinds_are_encoded_or_left_alone(kind: str) -> None:
         r="0x1", type=kind, value="0x80", input="0x" + "ab" * 60, gasPrice="0x5",
         accessList=[{"address": OURS, "storageKeys": ["0x" + "00" * 32]}],
     )  # fmt: skip
-    raw = evm_departures.encode(Liar(body).transaction())
+    raw = departures.encode(Liar(body).transaction())
     assert (raw[:1] == b"\x01") if kind == "0x1" else raw == b""
 
 
@@ -165,8 +165,8 @@ def test_bytes_of_another_signer_are_not_ours() -> None:
             maxPriorityFeePerGas="0x1",
         )
     )  # fmt: skip
-    txid = "0x" + keccak256(evm_departures.encode(liar.transaction())).hex()
+    txid = "0x" + keccak256(departures.encode(liar.transaction())).hex()
     block = Block(height=1, hash="0x" + "0" * 64, parent_height=0, parent_hash="0x" + "1" * 64, time=datetime.now(UTC))
     liar.asked.clear()
-    assert evm_departures.read(liar, txid, block, {}, chain_id=1) is None
+    assert departures.read(liar, txid, block, {}, chain_id=1) is None
     assert liar.asked == ["eth_getTransactionByHash"]

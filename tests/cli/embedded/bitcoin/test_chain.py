@@ -18,7 +18,7 @@ from cli.embedded.chains import Site
 from cli.embedded.supervise.leash import Leash
 from cli.embedded.supervise.ports import free_port
 from models.deposits import cursors
-from models.treasury import own_addresses
+from models.treasury import addresses
 from tests.models.builders import CATALOGUE
 
 KEY = "0x" + "b1" * 32
@@ -62,7 +62,7 @@ def test_a_block_comes_every_second_and_the_hot_wallet_has_coins_once_it_is_name
     node = regtest()
     chain, hot = BitcoinChain(node, buyer_key=KEY), BitcoinChain(node, buyer_key=KEY).stranger()
     named: list[str | None] = [None]
-    monkeypatch.setattr(own_addresses, "address", lambda _network, _role: named[0])
+    monkeypatch.setattr(addresses, "address", lambda _network, _role: named[0])
     monkeypatch.setattr(cursors, "read", lambda _network: object())
     chain.tick()
     named[0] = hot

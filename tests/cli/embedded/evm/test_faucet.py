@@ -7,7 +7,7 @@ from collections.abc import Callable
 from cli.embedded.evm import faucet
 from cli.embedded.evm.anvil import Anvil
 from cli.embedded.evm.chain import HOT_COINS, WEI, EvmChain
-from models.treasury import own_addresses as treasury
+from models.treasury import addresses
 from tests.models.builders import CATALOGUE, begin_scan
 from tests.peers.anvil import HandMined
 
@@ -35,7 +35,7 @@ def test_the_hot_wallet_is_funded_once_it_is_named_and_the_scan_began(
     chain.tick()
     assert int(hand.ask("eth_getTransactionCount", faucet.SENDER, "pending"), 16) == 0
 
-    assert treasury.pin_hot("ethereum", HOT)
+    assert addresses.pin_hot("ethereum", HOT)
     begin_scan("ethereum", height=0)
     for _ in range(3):
         chain.tick()

@@ -1,0 +1,1 @@
+"""Writes letters, QR codes and amounts as people read them."""

@@ -1,0 +1,192 @@
+"""Keeps deposits that only an address's balance shows: coin that a contract passed on.
+
+Called by actors.scan.balances and actors.scan.record.
+Known deposits and our own spends (gas that came, sweeps that took) explain a balance. The rest becomes a deposit: under
+its own transaction if a trace names it, else under the address and the height at which it appeared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final, NamedTuple, cast
+from uuid import UUID
+
+from models.db.base import column, execute, is_true, rows, rows_as, value
+from models.deposits.rows import BalanceProbe, Deposit, OwnerKind
+
+PROBE: Final = "probe:"
+TRACE: Final = "trace:"
+# An invoice is looked at until so long after its end: a scan that is behind expires it later than the clock.
+AFTERCARE_S: Final = 7_200
+
+
+def ordinal(address: str, height: int) -> str:
+    """Name a deposit that no transaction is known for; with the empty txid it is unique on its network."""
+    return f"{PROBE}{address}:{height}"
+
+
+def due_invoices(network: str, *, family: str, currency: str, limit: int) -> list[str]:
+    """Return addresses of open invoices that await this coin here, those not looked at for longest first."""
+    return column(
+        "SELECT p.address FROM invoices i"
+        " JOIN pool_addresses p ON p.family = %s AND p.ordinal = i.address_ordinal"
+        " JOIN chain_cursors c ON c.network = i.network"
+        " LEFT JOIN balance_probes b ON b.network = i.network AND b.address = p.address"
+        " WHERE i.network = %s AND i.pay_currency = %s AND COALESCE(b.height, -1) < c.height"
+        # Open ones and those that ended not long ago; the partial index on coins serves both.
+        " AND i.expires_at > app_now() - make_interval(secs => %s)"
+        " ORDER BY b.probed_at NULLS FIRST, i.created_at LIMIT %s",
+        (family, network, currency, AFTERCARE_S, limit),
+    )
+
+
+def due_again(network: str, *, scanned: int, further: int, limit: int) -> list[str]:
+    """Return addresses with coin that was taken back, until their balance is explained some blocks beyond it.
+
+    No transaction shows it, its invoice may have ended long ago, and after a reorg it often returns in a later block.
+    scanned: the cursor's height. further: the number of blocks beyond the one that had it.
+    """
+    return column(
+        "SELECT p.address FROM (SELECT g.address, max(g.block_height) AS block_height FROM deposits g"
+        "   WHERE g.network = %s AND g.status = 'reversed'"
+        f"   AND (g.ordinal LIKE '{TRACE}%%' OR g.ordinal LIKE '{PROBE}%%')"
+        "   GROUP BY g.address) p"
+        " LEFT JOIN balance_probes b ON b.network = %s AND b.address = p.address"
+        " WHERE COALESCE(b.height, -1) < LEAST(p.block_height + %s, %s) ORDER BY b.probed_at NULLS FIRST LIMIT %s",
+        (network, network, further, scanned, limit),
+    )
+
+
+def due_wallets(network: str, *, limit: int) -> list[str]:
+    """Return addresses of wallets in slow rotation, those not looked at for longest first."""
+    return column(
+        "SELECT address FROM balance_probes WHERE network = %s AND owner_kind = 'wallet'"
+        " ORDER BY probed_at NULLS FIRST LIMIT %s",
+        (network, limit),
+    )
+
+
+def watch_wallet(networks: Collection[str], address: str) -> None:
+    """Put a wallet's address into the rotations of networks; called inside the transaction that makes the wallet."""
+    watched = [BalanceProbe(network=network, address=address, owner_kind="wallet") for network in networks]
+    BalanceProbe.write_all(watched, "ON CONFLICT DO NOTHING")
+
+
+def note(network: str, address: str, *, kind: OwnerKind, height: int | None) -> None:
+    """Note that an address was looked at; height: where its balance was explained, None if it was not."""
+    execute(
+        "INSERT INTO balance_probes AS b (network, address, owner_kind, height, probed_at)"
+        " VALUES (%s, %s, %s, %s, app_now()) ON CONFLICT (network, address) DO UPDATE"
+        " SET probed_at = EXCLUDED.probed_at, height = COALESCE(EXCLUDED.height, b.height)",
+        (network, address, kind, height),
+    )
+
+
+def fall_back(network: str, height: int) -> None:
+    """Take no balance for explained above a height, from where deposits are taken back; inside that transaction."""
+    execute("UPDATE balance_probes SET height = %s WHERE network = %s AND height > %s", (height, network, height))
+
+
+def is_older(moment: datetime, *, seconds: int) -> bool:
+    """Return whether a moment is further back than this many seconds."""
+    return is_true("SELECT 1 WHERE %s < app_now() - make_interval(secs => %s)", (moment, seconds))
+
+
+def explained_height(network: str, address: str) -> int | None:
+    """Return the newest height at which the balance was explained."""
+    sql = "SELECT height FROM balance_probes WHERE network = %s AND address = %s"
+    return cast("int | None", value(sql, (network, address)))
+
+
+def deposited_units(network: str, address: str, currency: str, *, height: int, only_confirmed: bool = False) -> int:
+    """Return what deposits that are recorded brought to an address up to a height, swept since or not."""
+    return int(
+        value(
+            "SELECT COALESCE(sum(amount_units), 0) FROM deposits WHERE network = %s AND address = %s AND currency = %s"
+            " AND status <> 'reversed' AND (status <> 'pending' OR NOT %s) AND block_height <= %s",
+            (network, address, currency, only_confirmed, height),
+        )
+    )
+
+
+def covers(found: Deposit) -> bool:
+    """Return True if a transfer found late was counted before, as part of a balance; give that deposit its name.
+
+    A probe explains all that its address received up to its height, so such a transfer is never counted again.
+    """
+    known = value(
+        "SELECT status FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s",
+        (found.network, found.txid, found.ordinal),
+    )
+    if known not in {None, "reversed"}:
+        return False
+    hidden = rows(
+        "SELECT id, amount_units, status FROM deposits WHERE network = %s AND address = %s AND currency = %s"
+        f" AND ordinal LIKE '{PROBE}%%' AND block_height >= %s ORDER BY block_height, id",
+        (found.network, found.address, found.currency, found.block_height),
+    )
+    live = [deposit_id for deposit_id, _, status in hidden if status != "reversed"]
+    same = [deposit_id for deposit_id, units, _ in hidden if units == found.amount_units]
+    # One that was taken back is the same money: its shares and refunds stay its own.
+    own = [deposit_id for deposit_id in same if deposit_id in live or not live]
+    if own and known is None:
+        _rename(own[0], found)
+    return bool(live)
+
+
+class TakenBack(NamedTuple):
+    """A deposit without a transaction in view that a reorg or rewind took back; units are the ledger's.
+
+    is_paid_out: part of it went to recipients of shares, or all of it to a refund.
+    """
+
+    id: UUID
+    txid: str
+    ordinal: str
+    sender: str
+    units: int
+    depth_min: int
+    block_height: int
+    block_hash: str
+    is_paid_out: bool
+
+
+def taken_back(network: str, address: str, currency: str, owner_id: UUID) -> list[TakenBack]:
+    """Return an owner's deposits at an address that were taken back and only a trace or the balance shows.
+
+    Oldest first. Coin that comes back belongs to those that were paid out.
+    """
+    return rows_as(
+        TakenBack,
+        "SELECT d.id, d.txid, d.ordinal, d.sender, d.amount_units AS units, d.depth_min, d.block_height, d.block_hash,"
+        " d.refund_id IS NOT NULL"
+        "   OR EXISTS (SELECT 1 FROM split_shares s WHERE s.deposit_id = d.id AND s.released_units > 0) AS is_paid_out"
+        " FROM deposits d WHERE d.network = %s AND d.address = %s AND d.currency = %s AND d.owner_id = %s"
+        f" AND d.status = 'reversed' AND (d.ordinal LIKE '{TRACE}%%' OR d.ordinal LIKE '{PROBE}%%')"
+        " ORDER BY d.detected_at, d.id",
+        (network, address, currency, owner_id),
+    )
+
+
+def name_again(found: Deposit) -> None:
+    """Give the oldest deposit of taken_back() of this sum the name of its transfer, unless that has a deposit.
+
+    Call inside the transaction that records the transfer.
+    """
+    if is_true(
+        "SELECT 1 FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s",
+        (found.network, found.txid, found.ordinal),
+    ):
+        return
+    for each in taken_back(found.network, found.address, found.currency, found.owner_id):
+        if each.units == found.amount_units:
+            _rename(each.id, found)
+            return
+
+
+def _rename(deposit_id: UUID, found: Deposit) -> None:
+    execute(
+        "UPDATE deposits SET txid = %s, ordinal = %s, sender = %s WHERE id = %s",
+        (found.txid, found.ordinal, found.sender, deposit_id),
+    )

@@ -1,0 +1,111 @@
+"""Tells which addresses are the gateway's own besides the pool, and which transactions move money between them.
+
+Read by actors.scan.record at every transfer, by actors.scan.balances and actors.treasury.sweep; written by the signer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+from models.db.base import execute, is_true, transaction, value
+from models.treasury.rows import TreasuryAddress
+
+Role = Literal["hot", "cold"]
+
+
+def address(network: str, role: Role) -> str | None:
+    """Return the address in use, in the stored form; None before the signer, or the operator, has named one."""
+    found: str | None = value(
+        "SELECT address FROM treasury_addresses WHERE network = %s AND role = %s AND is_current", (network, role)
+    )
+    return found
+
+
+def pin_hot(network: str, hot: str) -> bool:
+    """Name the hot wallet once and for all; False if another is in use, so that this signer has the wrong wallet."""
+    pinned = address(network, "hot")
+    if pinned is None:
+        TreasuryAddress(network=network, role="hot", address=hot).write("ON CONFLICT DO NOTHING")
+        pinned = address(network, "hot")
+    return pinned == hot
+
+
+def set_cold(network: str, cold: str | None) -> bool:
+    """Put a cold address in use, or none; earlier ones stay ours. False if it is the hot one."""
+    if address(network, "cold") == cold:
+        return True
+    with transaction():
+        execute(
+            "UPDATE treasury_addresses SET is_current = false WHERE network = %s AND role = 'cold' AND is_current",
+            (network,),
+        )
+        if cold is None:
+            return True
+        written = TreasuryAddress(network=network, role="cold", address=cold).write(
+            "ON CONFLICT (network, address) DO UPDATE SET is_current = true WHERE t.role = 'cold'"
+        )
+    return written > 0
+
+
+def is_cold(network: str, candidate: str) -> bool:
+    """Return whether an address is, or was, the cold one."""
+    return is_true(
+        "SELECT 1 FROM treasury_addresses WHERE network = %s AND address = %s AND role = 'cold'",
+        (network, candidate),
+    )
+
+
+def is_own_move(network: str, mark: str, sender: str | None) -> bool:
+    """Return whether one of our spends made a transfer: gas for a deposit address, a sweep. Never anybody's payment.
+
+    So is one that our key signed for a row that is lost. mark: the transaction's id, or by what else ours are known.
+    sender: has to be the spend's, for what a recipient's contract passes on in the same transaction is a payment; None
+    on chains that name none, where a transaction is one's own or another's as a whole.
+    """
+    if sender is None:
+        return is_true(
+            "SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s"
+            " UNION ALL SELECT 1 FROM spend_attempts WHERE network = %s AND mark = %s AND mark <> ''"
+            " UNION ALL SELECT 1 FROM stranger_spends WHERE network = %s AND txid = %s LIMIT 1",
+            (network, mark) * 3,
+        )
+    return is_true(
+        "SELECT 1 FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
+        " WHERE a.network = %s AND a.txid = %s AND s.sender = %s UNION ALL"
+        " SELECT 1 FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
+        " WHERE a.network = %s AND a.mark = %s AND a.mark <> '' AND s.sender = %s UNION ALL"
+        " SELECT 1 FROM unknown_spends WHERE network = %s AND %s IN (txid, NULLIF(mark, '')) AND sender = %s UNION ALL"
+        " SELECT 1 FROM stranger_spends WHERE network = %s AND txid = %s AND sender = %s LIMIT 1",
+        (network, mark, sender) * 4,
+    )
+
+
+def is_in_motion(network: str, addresses: Collection[str]) -> bool:
+    """Return whether a spend that moves money at one of these addresses may be included without our knowing where.
+
+    That is one under way, or one that was last seen in a block which the scan does not have. Deep ones cannot move.
+    """
+    wanted = list(addresses)
+    return is_true(
+        "SELECT 1 FROM spends s WHERE s.network = %s AND s.settled_at IS NULL AND s.state <> 'dead'"
+        " AND (s.sender = ANY(%s) OR EXISTS (SELECT FROM spend_outputs o WHERE o.spend_id = s.id"
+        "   AND o.recipient = ANY(%s)) OR EXISTS (SELECT FROM spend_movements m WHERE m.spend_id = s.id"
+        "   AND m.address = ANY(%s))) AND (s.mined_height IS NULL OR EXISTS ("
+        "   SELECT 1 FROM chain_blocks b WHERE b.network = s.network AND b.height = s.mined_height"
+        "   AND b.hash <> s.mined_hash)) LIMIT 1",
+        (network, wanted, wanted, wanted),
+    )
+
+
+def moved_native_units(network: str, at: str, gas_currency: str, *, height: int) -> int:
+    """Return what our own spends brought to an address of the gas coin, less what they took, up to a height.
+
+    In the network's token units; fees included, of spends of tokens too. Less than nothing is usual.
+    """
+    found: int = value(
+        "SELECT COALESCE(sum(units), 0) FROM spend_movements WHERE network = %s AND address = %s AND currency = %s"
+        " AND height <= %s",
+        (network, at, gas_currency, height),
+    )
+    return found

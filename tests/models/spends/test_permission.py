@@ -1,0 +1,191 @@
+"""A stop ends once the scan has caught up and no unknown departure is left, as checked under its lock."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from models.db.base import execute, rows, transaction, value
+from models.deposits import cursors
+from models.deposits.rows import ChainBlock
+from models.spends import permission, unexplained
+from models.spends.permission import Stop
+from models.spends.unexplained import UnexplainedRow
+from tests.models.db.collisions import at_once
+
+SENDER = "0x" + "11" * 20
+BYTES = bytes(range(256))
+HOUR_S = 3_600
+
+
+def unknown(txid: str = "0xlost", **others: object) -> UnexplainedRow:
+    told: dict[str, Any] = {
+        "network": "ethereum", "txid": txid, "sender": SENDER, "key_ordinal": None, "slot": 3,
+        "recipient": "0x" + "22" * 20, "currency": "ETH", "contract": None, "decimals": 18, "token_units": 10**30,
+        "is_transfer": True, "raw": BYTES, "ceiling_units": 42_000,
+        "terms": {"gas_limit": 21_000, "price_units": 2, "tip_units": 1, "data_units": 0}, "is_success": True,
+        "chain_fee_units": 42_000, "block_height": 7, "block_hash": "0xblock",
+    }  # fmt: skip
+    return UnexplainedRow(**(told | others))
+
+
+@pytest.fixture
+def stopped(database: str) -> Stop:
+    """Return a stop as the signer read it, when all was well."""
+    del database
+    assert permission.watch("ethereum") is None
+    with transaction():
+        assert permission.stop("ethereum", reason="a test")
+    permission.note_caught_up("ethereum")
+    found = permission.read("ethereum")
+    assert found is not None
+    assert found.is_caught_up
+    return found
+
+
+def test_the_first_concurrent_watches_stop_no_network(database: str) -> None:
+    del database
+    for number in range(5):
+        assert at_once(4, lambda _, network=f"network-{number}": permission.watch(network)) == [None] * 4
+
+
+def test_a_stop_ends_once(stopped: Stop) -> None:
+    assert [permission.resume(stopped, {SENDER: 4}) for _ in range(2)] == [True, False]
+    assert rows("SELECT next_slot FROM spend_accounts") == [(4,)]
+
+
+def test_a_departure_found_since_the_signers_reading_keeps_the_stop(stopped: Stop) -> None:
+    with transaction():
+        assert unexplained.note(unknown())
+    permission.note_caught_up("ethereum")
+    assert not permission.resume(stopped, {SENDER: 4})
+    execute("UPDATE unknown_spends SET status = 'gone'")
+    assert permission.resume(stopped, {SENDER: 4})
+
+
+def test_a_scan_that_must_catch_up_again_keeps_the_stop(stopped: Stop) -> None:
+    with transaction():
+        assert not permission.stop("ethereum", reason="again")
+    assert not permission.resume(stopped.but(is_caught_up=True), {SENDER: 4})
+
+
+def test_a_stop_restored_with_a_backup_begins_again(stopped: Stop) -> None:
+    execute("UPDATE signing_stops SET stopped_at = stopped_at - interval '1 day'")
+    watched = permission.watch("ethereum")
+    assert watched is not None
+    assert (watched.reason, watched.is_caught_up) == (stopped.reason, True)
+
+    execute("UPDATE database_marks SET timeline = '00000000'")
+    for _ in range(2):
+        watched = permission.watch("ethereum")
+        assert watched is not None
+        assert (watched.reason, watched.is_caught_up) == (permission.ANOTHER_DATABASE, False)
+        assert watched.age_s < HOUR_S
+        execute("UPDATE signing_stops SET stopped_at = stopped_at - interval '59 minutes'")
+    assert watched.age_s < HOUR_S
+    assert permission.read("ethereum").age_s > HOUR_S, "it began again only once"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("clock_s", "chain_s", "is_over"), [(601, 601, True), (599, 999, False), (999, 599, False)]
+)  # fmt: skip
+def test_a_window_must_have_passed_by_the_gateways_clock_and_the_chains(
+    database: str,
+    clock_s: int,
+    chain_s: int,
+    is_over: bool,  # noqa: FBT001
+) -> None:
+    del database
+    with transaction():
+        assert permission.stop("ethereum", reason="a test")
+    permission.note_caught_up("ethereum", window_s=600)
+    assert [each.is_caught_up for each in permission.listing()] == [False], "no block is scanned yet"
+
+    now = value("SELECT app_now()")
+    block = ChainBlock(
+        network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0",
+        block_time=now + timedelta(seconds=chain_s),
+    )  # fmt: skip
+    cursors.start(block)
+    execute("UPDATE app_clock SET ahead = make_interval(secs => %s)", (clock_s,))
+    permission.note_caught_up("ethereum", window_s=600)
+    assert [each.is_caught_up for each in permission.listing()] == [is_over]
+
+
+@pytest.mark.parametrize(
+    ("block_age_s", "needs_new_block", "is_over"),
+    [(100, False, True), (130, False, False), (100, True, False), (30, True, True)],
+)
+def test_the_newest_block_of_nodes_that_may_have_gone_back_ends_no_stop(
+    database: str,
+    block_age_s: int,
+    needs_new_block: bool,  # noqa: FBT001
+    is_over: bool,  # noqa: FBT001
+) -> None:
+    del database
+    with transaction():
+        assert permission.stop("ethereum", reason="a test")
+    # Blocks follow the real clock, while the gateway's may be moved.
+    execute("UPDATE app_clock SET ahead = interval '1 day'")
+    execute("UPDATE signing_stops SET stopped_at = app_now() - interval '60 seconds'")
+    permission.note_caught_up("ethereum", age_max_s=120, needs_new_block=needs_new_block)
+    assert [each.is_caught_up for each in permission.listing()] == [False], "no block is scanned yet"
+    block_time = value("SELECT clock_timestamp()") - timedelta(seconds=block_age_s)
+    cursors.start(
+        ChainBlock(network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0", block_time=block_time)
+    )
+    permission.note_caught_up("ethereum", age_max_s=120, needs_new_block=needs_new_block)
+    assert [each.is_caught_up for each in permission.listing()] == [is_over]
+
+
+def test_a_block_dated_ahead_ends_no_stop_younger_than_its_receipt(database: str) -> None:
+    del database
+    ahead = value("SELECT clock_timestamp()") + timedelta(hours=1)
+    block = ChainBlock(network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0", block_time=ahead)
+    cursors.start(block)
+    with transaction():
+        assert permission.stop("ethereum", reason="a test")
+    permission.note_caught_up("ethereum", age_max_s=120, needs_new_block=True)
+    assert [each.is_caught_up for each in permission.listing()] == [False]
+
+    expected, successor = cursors.read("ethereum"), block.but(height=2, hash="0x2", parent_hash="0x1")
+    assert expected is not None
+    with transaction():
+        assert cursors.advance(successor, expected=expected, head=2)
+    permission.note_caught_up("ethereum", age_max_s=120, needs_new_block=True)
+    assert [each.is_caught_up for each in permission.listing()] == [True]
+
+
+def test_an_unknown_departure_is_read_as_noted(database: str) -> None:
+    del database
+    with transaction():
+        assert unexplained.note(unknown())
+    found = unexplained.find("ethereum", "0xlost")
+    assert found is not None
+    assert vars(found) == vars(found) | vars(unknown())
+    assert (found.status, found.spend_id, found.settled_by, found.reason) == ("open", None, "", "")
+
+
+def test_unknown_departures_are_listed_counted_and_locked_until_settled(database: str) -> None:
+    del database
+    with transaction():
+        assert [unexplained.note(unknown(txid)) for txid in ("0xone", "0xtwo", "0xone")] == [True, True, False]
+    assert [row.txid for row in unexplained.listing("ethereum", limit=9)] == ["0xtwo", "0xone"]
+    assert unexplained.waiting() == {"ethereum": 2}
+
+    with transaction():
+        (first, _) = unexplained.open_ones("ethereum")
+        assert unexplained.lock(first.id) == first
+        execute("UPDATE unknown_spends SET status = 'gone' WHERE id = %s", (first.id,))
+        assert unexplained.lock(first.id) is None
+    assert unexplained.waiting() == {"ethereum": 1}
+
+
+def test_a_database_without_counted_looks_has_no_age(database: str) -> None:
+    del database
+    execute("DELETE FROM database_looks")
+    for look in (permission.age, permission.count_look):
+        with pytest.raises(LookupError):
+            look()
