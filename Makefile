@@ -63,13 +63,13 @@ lint: $(STAMP) ## check style, types, who may import whom, and that no code stan
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python .ci/repeats.py api actors chains cli core models scheduler bench
+	$(BIN)/python .ci/repeats.py api actors chains cli core devstack models scheduler bench
 	$(BIN)/python .ci/words.py
 	$(BIN)/python .ci/decisions.py
 
 .PHONY: lock
 lock: $(STAMP) ## pin what requirements*.in ask for, with hashes
-	for part in requirements requirements-dev cli/embedded/servers/npm; do \
+	for part in requirements requirements-dev devstack/servers/npm; do \
 		UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 			--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate $$part.in -o $$part.txt; \
 	done
@@ -86,7 +86,7 @@ $(STAMP): requirements.txt requirements-dev.txt .python-version Makefile
 	$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --require-hashes $(PINS) || \
 		$(BIN)/python -m pip $(PIP) $(PINS)
 	@# All cores compile, where pip has one; like it, past a file that is for another Python.
-	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib actors api chains cli core models scheduler || true
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib actors api chains cli core devstack models scheduler || true
 	@# The packages of this folder, and the command, without a build.
 	@pwd > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/sluice.pth"
 	@printf '#!/bin/sh\nexec "$$(dirname "$$0")/python" -P -m cli "$$@"\n' > $(BIN)/sluice

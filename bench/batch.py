@@ -24,7 +24,7 @@ from bench.measuring.harness import ROOT, Meter, Site, Target, finish, read_roun
 from bench.measuring.quiet import beside, until_it_holds
 from bench.measuring.report import Figure, show
 from bench.measuring.targets import Product, create_merchant
-from cli.embedded.supervise.procfile import read_procfile
+from devstack.supervise.procfile import read_procfile
 from models.db import base
 from models.db.base import transaction
 from models.ledger import ledger

@@ -25,10 +25,10 @@ import redis
 from bench.measuring.cpu import tree_cpu_ms
 from bench.measuring.quiet import beside
 from bench.measuring.report import Figure, show
-from cli.embedded.plan import Plan
-from cli.embedded.stack import Stack
-from cli.embedded.story.console import Console
-from cli.embedded.supervise.procfile import read_procfile
+from devstack.plan import Plan
+from devstack.stack import Stack
+from devstack.story.console import Console
+from devstack.supervise.procfile import read_procfile
 
 PROCFILE: Final = Path(__file__).parents[1] / "Procfile"
 SETTLE_S: Final = 45.0

@@ -23,9 +23,9 @@ from bench.measuring.harness import ROOT, Meter, Round, Site, Target
 from bench.measuring.quiet import beside
 from bench.measuring.report import Figure, show, show_cpu
 from bench.measuring.targets import Product, server_programs
-from cli.embedded.supervise.procfile import read_procfile
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from devstack.supervise.procfile import read_procfile
 from models.db import base
 from models.webhooks import outbox
 

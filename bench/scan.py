@@ -27,11 +27,11 @@ from bench.measuring.timed import timed
 from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
 from chains.net.providers import RpcProviders
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.anvil_binary import find_anvil
-from cli.embedded.evm.tokens import install_tokens
-from cli.embedded.supervise.ports import free_port
 from core.catalogue.catalogue import load_catalogue
+from devstack.evm.anvil import Anvil
+from devstack.evm.anvil_binary import find_anvil
+from devstack.evm.tokens import install_tokens
+from devstack.supervise.ports import free_port
 
 ROOT: Final = Path(__file__).parents[1]
 NETWORK: Final = "ethereum"

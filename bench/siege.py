@@ -22,7 +22,7 @@ from bench.measuring.harness import ROOT, Site, Target
 from bench.measuring.quiet import beside
 from bench.measuring.report import Figure, show
 from bench.measuring.targets import Product
-from cli.embedded.supervise.procfile import read_procfile
+from devstack.supervise.procfile import read_procfile
 
 ADDRESSES: Final = 110_000
 SECONDS: Final = 30.0

@@ -26,11 +26,11 @@ from actors.queue.broker import make_broker
 from api.routes.webhooks import EXAMPLE
 from bench.measuring.harness import ROOT, Meter, Site, inherited
 from bench.measuring.quiet import beside, until_it_holds
-from cli.embedded.supervise.procfile import read_procfile
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from core.settings.settings import load_settings
+from devstack.supervise.procfile import read_procfile
 from models.db import base
 from models.db.migrate import migrate
 from models.merchants import rows as merchants

@@ -22,7 +22,6 @@ OPERATION = {
     "merchant": "cli.merchants:merchant_app",
     "key": "cli.merchants:key_app",
     "wallet": "cli.wallet:app",
-    "clock": "cli.clock:clock_app",
     "audit": "cli.audit:audit",
     "doctor": "cli.doctor:doctor",
     "rescan": "cli.rescan:rescan",
@@ -32,8 +31,8 @@ OPERATION = {
 }
 # Commands that another folder adds to a group.
 JOINED = {"treasury": "cli.recovery.commands:app"}
-# These need packages of the development requirements.
-DEVELOPMENT = {"dev": "cli.dev:dev", "demo": "cli.demo:demo"}
+# These are no part of a wheel, and need packages of the development requirements.
+DEVELOPMENT = {"dev": "devstack.dev:dev", "demo": "devstack.demo:demo", "clock": "devstack.clock:clock_app"}
 
 # Errors that an operator can mend: printed in a line, without a traceback.
 _EXPECTED = (
@@ -126,7 +125,7 @@ def _add_missing(app: typer.Typer, command: str, package: str) -> None:
     """Keep the command's name, so that calling it reports the missing package."""
 
     def explain() -> None:
-        raise CommandError(f"`sluice {command}` needs {package}, which belongs to requirements-dev.txt (make setup)")
+        raise CommandError(f"`sluice {command}` needs {package}: run it in the repository's folder, after make setup")
 
     accept_anything = {"ignore_unknown_options": True, "allow_extra_args": True}
     app.command(command, help="(not installed here)", context_settings=accept_anything)(explain)

@@ -25,12 +25,12 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 from chains.net import at_once
-from cli.embedded.bitcoin.node import BitcoinNode
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.servers.postgres import Postgres
-from cli.embedded.servers.valkey import Valkey
-from cli.embedded.supervise.leash import Leash
-from cli.embedded.supervise.ports import free_port
+from devstack.bitcoin.node import BitcoinNode
+from devstack.evm.anvil import Anvil
+from devstack.servers.postgres import Postgres
+from devstack.servers.valkey import Valkey
+from devstack.supervise.leash import Leash
+from devstack.supervise.ports import free_port
 from models.addresses import pool as address_pool
 from tests import coverage
 from tests.models.builders import Chain
@@ -301,7 +301,7 @@ def redis_url(valkey: Valkey) -> str:
 @pytest.fixture(scope="session")
 def anvil_program() -> Path:
     """The anvil program; a developer without one skips these tests, CI must have one."""
-    from cli.embedded.evm.anvil_binary import NoAnvilError, find_anvil  # noqa: PLC0415  most tests need no chain
+    from devstack.evm.anvil_binary import NoAnvilError, find_anvil  # noqa: PLC0415  most tests need no chain
 
     try:
         return find_anvil(os.environ, ROOT / ".sluice" / "cache")
@@ -314,7 +314,7 @@ def anvil_program() -> Path:
 @pytest.fixture(scope="session")
 def bitcoind_program() -> Path:
     """Return a real bitcoind: from BITCOIND, PATH, or unpacked from Debian; if none can be had, our own node."""
-    from cli.embedded.bitcoin.program import OWN, find_node  # noqa: PLC0415  as above
+    from devstack.bitcoin.program import OWN, find_node  # noqa: PLC0415  as above
     from tests.peers.bitcoind.debian import NoBitcoindError, debians_bitcoind  # noqa: PLC0415  as above
 
     cache = ROOT / ".sluice" / "cache"
@@ -337,13 +337,13 @@ def bitcoind(bitcoind_program: Path, tmp_path: Path, leash: Leash) -> Iterator[C
 @pytest.fixture
 def regtest(tmp_path: Path, leash: Leash) -> Iterator[Callable[[], BitcoinNode]]:
     """Starts our own nodes on regtest, which replace real ones on a machine without bitcoind."""
-    from cli.embedded.bitcoin.program import OWN  # noqa: PLC0415  most tests need no chain
+    from devstack.bitcoin.program import OWN  # noqa: PLC0415  most tests need no chain
 
     yield from _bitcoin_nodes(OWN, tmp_path / "own", leash)
 
 
 def _bitcoin_nodes(program: Path, folder: Path, leash: Leash) -> Iterator[Callable[[], BitcoinNode]]:
-    from cli.embedded.bitcoin.node import BitcoinNode  # noqa: PLC0415  most tests need no chain
+    from devstack.bitcoin.node import BitcoinNode  # noqa: PLC0415  most tests need no chain
 
     started: list[BitcoinNode] = []
 
@@ -362,8 +362,8 @@ def _bitcoin_nodes(program: Path, folder: Path, leash: Leash) -> Iterator[Callab
 @pytest.fixture
 def anvil(anvil_program: Path, tmp_path: Path, leash: Leash) -> Iterator[Callable[..., Anvil]]:
     """Starts chains: anvil("ethereum") answers at .url; block_time_s=None makes a block for each transaction."""
-    from cli.embedded.evm.anvil import Anvil  # noqa: PLC0415  most tests need no chain
     from core.catalogue.catalogue import load_catalogue  # noqa: PLC0415
+    from devstack.evm.anvil import Anvil  # noqa: PLC0415  most tests need no chain
 
     started: list[Anvil] = []
 

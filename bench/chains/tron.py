@@ -22,14 +22,14 @@ from chains.net.rest import RestNode
 from chains.tron import wire as tron_wire
 from chains.tron.nodes import tron_providers
 from chains.tron.reader import TronReader
-from cli.embedded import chains
-from cli.embedded.contracts.code import PLAIN
-from cli.embedded.supervise.leash import Leash
-from cli.embedded.supervise.ports import free_port
-from cli.embedded.tron import wire
-from cli.embedded.tron.buyer import FEE_LIMIT, LIFE_MS, Buyer, calldata
-from cli.embedded.tron.node import TronNode
 from core.catalogue.catalogue import load_catalogue
+from devstack import chains
+from devstack.contracts.code import PLAIN
+from devstack.supervise.leash import Leash
+from devstack.supervise.ports import free_port
+from devstack.tron import wire
+from devstack.tron.buyer import FEE_LIMIT, LIFE_MS, Buyer, calldata
+from devstack.tron.node import TronNode
 
 NETWORK: Final = "tron"
 TRANSACTIONS: Final = 300

@@ -24,11 +24,11 @@ import psycopg2
 from psycopg2 import sql
 
 from bench.measuring.cpu import tree_cpu_ms
-from cli.embedded.servers.postgres import Postgres
-from cli.embedded.servers.valkey import Valkey
-from cli.embedded.supervise.leash import Leash
-from cli.embedded.supervise.ports import free_port
-from cli.embedded.supervise.process import Child
+from devstack.servers.postgres import Postgres
+from devstack.servers.valkey import Valkey
+from devstack.supervise.leash import Leash
+from devstack.supervise.ports import free_port
+from devstack.supervise.process import Child
 
 ROOT: Final = Path(__file__).parents[2]
 PROGRAMS: Final = Path(sys.executable).parent

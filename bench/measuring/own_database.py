@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.measuring.quiet import beside
-from cli.embedded.servers.postgres import Postgres
-from cli.embedded.supervise.leash import Leash
-from cli.embedded.supervise.ports import free_port
+from devstack.servers.postgres import Postgres
+from devstack.supervise.leash import Leash
+from devstack.supervise.ports import free_port
 from models.db import base
 
 

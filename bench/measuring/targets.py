@@ -16,11 +16,11 @@ import psycopg2.extras
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from bench.measuring.harness import ROOT, Site, Target
-from cli.embedded.supervise.ports import free_port
-from cli.embedded.supervise.process import Child
-from cli.embedded.supervise.procfile import read_procfile
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from devstack.supervise.ports import free_port
+from devstack.supervise.process import Child
+from devstack.supervise.procfile import read_procfile
 from models.addresses import pool as address_pool
 from models.addresses.reservations import CHUNK
 from models.db import base, migrate

@@ -23,12 +23,12 @@ import pytest
 import redis
 
 from actors.queue.messages import UNDECIDED, CallStamps, answer_key
-from cli.embedded.servers.postgres import Postgres
-from cli.embedded.servers.valkey import Valkey
-from cli.embedded.supervise.ports import free_port
 from core.secrets.secretbox import SecretBox
 from core.secrets.signing import sign_request
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from devstack.servers.postgres import Postgres
+from devstack.servers.valkey import Valkey
+from devstack.supervise.ports import free_port
 from models.db import base
 from models.merchants import rows as merchants
 from tests.actors.queue.workers import eventually

@@ -8,8 +8,8 @@ import pytest
 
 from actors.queue.link import RedisLink
 from bench.idle import PROCFILE, Usage, connections, pss_mb, running, usages
-from cli.embedded.supervise.files import write_json
-from cli.embedded.supervise.procfile import read_procfile
+from devstack.supervise.files import write_json
+from devstack.supervise.procfile import read_procfile
 
 
 def test_the_memory_of_a_process_is_its_share_and_that_of_an_ended_one_nothing() -> None:

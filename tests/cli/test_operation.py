@@ -13,7 +13,7 @@ from psycopg2 import sql
 
 from cli import checks
 from cli.checks import Verdict
-from cli.embedded.servers.postgres import Postgres
+from devstack.servers.postgres import Postgres
 from models.db import base
 from models.db.migrate import available
 from models.invariants import deposits

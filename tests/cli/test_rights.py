@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 
 from cli.__main__ import DEVELOPMENT, build
-from cli.embedded.servers.logins import make_logins, url_of
+from devstack.servers.logins import make_logins, url_of
 from models.db import base
 from models.db.grants import READ_ONLY, ROLES, SCHEMAS, SIGNER, WEB, WORKERS
 from tests.cli.conftest import CommandLine

@@ -13,7 +13,7 @@ from actors import context
 from actors.scan import rewind
 from chains.evm import wire
 from chains.registry import reader
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from models.db import base
 from models.db.base import execute, rows
 from models.deposits import cursors, scans

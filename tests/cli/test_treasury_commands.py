@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from models.db import after_commit, base
 from models.db.base import execute, rows
 from models.spends import rows as spends

@@ -10,7 +10,7 @@ import grimp
 import pytest
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "architecture.md"
-FLOORS: Final = ("cli", "api", "scheduler", "actors", "chains", "models", "core")
+FLOORS: Final = ("devstack", "cli", "api", "scheduler", "actors", "chains", "models", "core")
 
 Arrows = set[tuple[str, str]]
 

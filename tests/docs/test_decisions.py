@@ -15,7 +15,7 @@ TEXTS: Final = {".py", ".md", ".sql", ".html", ".js", ".css", ".json", ".toml", 
 REFERENCE: Final = re.compile(r"\bdecisions/([\w.-]*\w)")
 BY_NUMBER: Final = re.compile(r"\bdecisions?[ /]+\d{4}\b|\]\([^)]*\b\d{4}-[a-z-]+\.md", re.IGNORECASE)
 LINK: Final = re.compile(r"\]\(([^)#:\s]+)")
-CODE_PATH: Final = re.compile(r"`((?:actors|api|bench|chains|cli|core|docs|models|scheduler|tests)/[\w./-]+)`")
+CODE_PATH: Final = re.compile(r"`((?:actors|api|bench|chains|cli|core|devstack|docs|models|scheduler|tests)/[\w./-]+)`")
 
 
 def texts() -> dict[str, str]:

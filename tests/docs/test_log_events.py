@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-FOLDERS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli")
+FOLDERS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli", "devstack")
 LEVELS: Final = {
     "debug": "debug", "info": "info", "warning": "warning", "error": "error", "exception": "error",
     "critical": "critical",

@@ -14,8 +14,8 @@ import urllib3
 from urllib3.util import make_headers, parse_url
 
 from cli.__main__ import main
-from cli.embedded.stack import Stack
-from cli.embedded.supervise.ports import LOOPBACK
+from devstack.stack import Stack
+from devstack.supervise.ports import LOOPBACK
 
 # Every second broadcast is taken and its answer lost, the first one too.
 EVERY = 2

@@ -13,9 +13,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from chains.keys import Keys
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.tokens import install_token
 from core.ids import uuid7
+from devstack.evm.anvil import Anvil
+from devstack.evm.tokens import install_token
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, PAYOUT_HELD, Account, Transfer, balance, post
 from models.payouts import rows as payouts

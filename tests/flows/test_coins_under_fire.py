@@ -11,7 +11,7 @@ import pytest
 
 from chains.bitcoin.scripts import KEY_HASH, address_of
 from chains.net.json_rpc import JsonRpc
-from cli.embedded.bitcoin.buyer import Buyer, unspents
+from devstack.bitcoin.buyer import Buyer, unspents
 from tests.flows.stack import Stack
 from tests.flows.under_fire import Order, burning, earn, pay_out
 

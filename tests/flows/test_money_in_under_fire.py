@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from chains.net.json_rpc import JsonRpc
-from cli.embedded.evm.tokens import install_token
 from core.catalogue.catalogue import load_catalogue
+from devstack.evm.tokens import install_token
 from tests.flows.buyer import Buyer
 from tests.flows.merchant import Merchant
 from tests.flows.stack import Stack

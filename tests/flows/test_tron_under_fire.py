@@ -14,9 +14,9 @@ import pytest
 
 from chains.net.rest import RestNode
 from chains.tron.accounts import held
-from cli.embedded.tron.buyer import Buyer
-from cli.embedded.tron.wire import shown
 from core.catalogue.catalogue import Pair, load_catalogue
+from devstack.tron.buyer import Buyer
+from devstack.tron.wire import shown
 from tests.flows.stack import Stack
 from tests.flows.under_fire import Order, burning, earn, pay_out
 

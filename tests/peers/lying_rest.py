@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cli.embedded.tron.answers import answer
-from cli.embedded.tron.simulator import Simulator
+from devstack.tron.answers import answer
+from devstack.tron.simulator import Simulator
 from tests.peers.json_rpc_node import JsonRpcNode, Raw
 
 Lie = Callable[[Any, Mapping[str, Any]], object] | object

@@ -7,13 +7,13 @@ from typing import Any, Final, Self
 
 from eth_keys import keys
 
-from cli.embedded.contracts.code import PLAIN
-from cli.embedded.tron import wire
-from cli.embedded.tron.answers import answer
-from cli.embedded.tron.server import Server
-from cli.embedded.tron.simulator import SOLIDITY_LAG, Simulator
 from core.addresses.evm import keccak256
 from core.catalogue.catalogue import load_catalogue
+from devstack.contracts.code import PLAIN
+from devstack.tron import wire
+from devstack.tron.answers import answer
+from devstack.tron.server import Server
+from devstack.tron.simulator import SOLIDITY_LAG, Simulator
 
 NETWORK: Final = load_catalogue("development").networks["tron"]
 USDT: Final = str(load_catalogue("development").pairs["USDT", "tron"].contract)

@@ -18,7 +18,7 @@ import structlog.testing
 from actors.queue.broker import SluiceBroker
 from actors.queue.link import LinkDownError
 from actors.queue.schedule import rings
-from cli.embedded.servers.valkey import Valkey
+from devstack.servers.valkey import Valkey
 from scheduler import __main__
 from scheduler.__main__ import FREQUENT_S, Ringer, make_scheduler, phase_s
 from scheduler.jobs import jobs

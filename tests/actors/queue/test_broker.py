@@ -15,7 +15,7 @@ from structlog.contextvars import get_contextvars
 from actors.queue import consumer, delayed
 from actors.queue.broker import SluiceBroker
 from actors.queue.link import LinkDownError
-from cli.embedded.servers.valkey import Valkey
+from devstack.servers.valkey import Valkey
 from models.db import base
 from tests.actors.queue.workers import NAMESPACE, QUEUE, declare, eventually, make_broker, working
 

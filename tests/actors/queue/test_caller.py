@@ -19,7 +19,6 @@ from actors.queue.caller import Caller, CallInfo, CallReply, recorded
 from actors.queue.link import LinkDownError
 from actors.queue.messages import STAMP, Answer
 from actors.queue.wire import encode
-from cli.embedded.servers.valkey import Valkey
 from core.errors import (
     DomainError,
     GatewayBusy,
@@ -29,6 +28,7 @@ from core.errors import (
     PaymentBadAmount,
     TooManyRequestsError,
 )
+from devstack.servers.valkey import Valkey
 from models.db import base
 from models.db.base import execute, one
 from models.queue import calls as queue_calls

@@ -20,7 +20,7 @@ from models.db import base
 from models.db.base import rows
 from tests.actors.queue.test_calls_killed import WorkerProcess
 from tests.actors.queue.workers import QUEUE, call_info, create_effects, make_broker, make_settings
-from tests.cli.embedded.waiting import wait_for
+from tests.devstack.waiting import wait_for
 
 SHORT_S: Final = 6.0
 LONG_S: Final = 120.0

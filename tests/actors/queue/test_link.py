@@ -14,7 +14,7 @@ import redis
 
 from actors.queue import link as queue_link
 from actors.queue.link import LinkDownError, RedisLink
-from cli.embedded.servers.valkey import Valkey
+from devstack.servers.valkey import Valkey
 from models.db import unused
 from tests.actors.queue.workers import eventually
 from tests.peers.smtp_server import certify

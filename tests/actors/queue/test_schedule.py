@@ -12,7 +12,7 @@ from actors.queue import doorbells
 from actors.queue.broker import SluiceBroker, doorbell, ring
 from actors.queue.link import LinkDownError
 from actors.queue.schedule import DOORBELLS, rings
-from cli.embedded.servers.valkey import Valkey
+from devstack.servers.valkey import Valkey
 from models.db import after_commit
 from models.db.base import transaction
 from tests.actors.queue.workers import NAMESPACE, declare, eventually, make_settings, working

@@ -10,7 +10,7 @@ import pytest
 from actors.recovery import missing
 from actors.treasury import sweep
 from chains import registry
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from models.db.base import execute, rows
 from models.spends import slots
 from tests.actors.recovery.world import RecoveryWorld

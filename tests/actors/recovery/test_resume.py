@@ -10,7 +10,7 @@ import structlog
 from actors import context
 from actors.scan import rescan
 from chains.registry import reader
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from models.db.base import execute, rows, transaction
 from models.ledger import debts, ledger
 from models.ledger.debts import Debtor

@@ -12,8 +12,8 @@ from psycopg2 import sql
 
 from actors import context
 from actors.payouts import orders as payout_orders
-from cli.embedded.evm.anvil import Anvil
 from core.payouts.schemas import CreatePayout
+from devstack.evm.anvil import Anvil
 from models.db import base
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import AVAILABLE, EQUITY, GATEWAY, Account, Transfer, balance, post

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from tests.actors.scan.world import World
 
 

@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from actors.signer import sign
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from models.db.base import execute, rows, transaction
 from models.ledger import debts
 from models.ledger.ledger import AVAILABLE, EQUITY, GAS, GATEWAY, Account, Transfer, balance, post

@@ -17,7 +17,7 @@ from chains.evm import wire
 from chains.net import node as net_node
 from chains.net import providers
 from chains.registry import reader
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from models.db.base import execute, rows
 from tests.actors.scan.world import ETHER, USDT_UNITS, World
 from tests.peers.json_rpc_node import Raw, Refusal

@@ -15,9 +15,9 @@ from actors.recovery import seek
 from actors.scan import balances, follow, rescan, witnesses
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, sign_spend, signing_with
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.tokens import install_code, install_token, install_tokens
 from core.settings.settings import load_settings
+from devstack.evm.anvil import Anvil
+from devstack.evm.tokens import install_code, install_token, install_tokens
 from models.db.base import execute, rows
 from models.deposits import cursors
 from models.invoices import rows as invoices

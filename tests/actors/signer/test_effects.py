@@ -12,9 +12,9 @@ import structlog
 from actors.signer import broadcast
 from chains.base import ProviderError
 from chains.spending import InsufficientCoinError, Intent
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.tokens import install_code
 from core.ids import uuid7
+from devstack.evm.anvil import Anvil
+from devstack.evm.tokens import install_code
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, EQUITY, GATEWAY, NETWORK_FEES, Account, balance
 from models.outcomes import manual, spends

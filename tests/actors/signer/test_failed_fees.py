@@ -11,11 +11,11 @@ import pytest
 
 from actors.signer import broadcast
 from chains.spending import CoinsTooSmallError
-from cli.embedded.contracts.code import contracts
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.tokens import install_code
 from core.catalogue.families import evm_parameters
 from core.ids import uuid7
+from devstack.contracts.code import contracts
+from devstack.evm.anvil import Anvil
+from devstack.evm.tokens import install_code
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import (
     AVAILABLE,

@@ -12,8 +12,8 @@ from actors.addresses import fill
 from actors.queue.link import RedisLink
 from actors.signer import held_keys, rollback
 from actors.signer.rollback import Watermark
-from cli.embedded.evm.anvil import Anvil
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from devstack.evm.anvil import Anvil
 from models.addresses import reservations
 from models.db.base import execute, rows
 from models.spends import permission

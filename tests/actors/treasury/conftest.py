@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from tests.actors.treasury.world import TreasuryWorld
 
 

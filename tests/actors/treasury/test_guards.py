@@ -14,9 +14,9 @@ from actors.signer import funding, sign
 from actors.treasury import comparison
 from chains.base import ProviderError
 from chains.spending import FeeTooHighError, InsufficientCoinError, LoneRefusalError, SpendRefusedError
-from cli.embedded.evm.anvil import Anvil
 from core.catalogue.families import traits_of
 from core.ids import uuid7
+from devstack.evm.anvil import Anvil
 from models.db.base import execute, rows
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.payouts import freezes

@@ -13,10 +13,10 @@ from actors.signer import sign
 from chains.base import Place, ProviderError, Snapshot
 from chains.evm.reader import EvmReader
 from chains.spending import Intent, Output
-from cli.embedded.evm.anvil import Anvil
 from cli.output import CommandError
 from cli.treasury import comparison
 from cli.treasury.comparison import compared_now
+from devstack.evm.anvil import Anvil
 from models.db.base import execute, rows
 from models.treasury import reconciliation, snapshots
 from tests.actors.scan.world import ETHER, USDT_UNITS

@@ -10,7 +10,7 @@ import structlog
 
 from actors.context import context
 from actors.rates.network_fees import refresh_network_fees
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from models.db.base import column, execute, rows
 from models.payouts import freezes
 from models.treasury import reconciliation

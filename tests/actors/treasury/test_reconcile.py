@@ -8,7 +8,7 @@ import pytest
 
 from actors import context
 from actors.signer import sign
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from models.db.base import execute, rows
 from models.ledger.ledger import EQUITY, GATEWAY, Account
 from models.payouts import freezes

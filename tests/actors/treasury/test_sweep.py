@@ -15,7 +15,7 @@ from chains import registry
 from chains.base import ForeignKeyError
 from chains.evm.treasurer import EvmTreasurer
 from chains.spending import KeyRef, Lying, Step
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from models.db.base import execute, rows
 from models.deposits import cursors
 from models.ledger.ledger import CUSTODY, GATEWAY, Account

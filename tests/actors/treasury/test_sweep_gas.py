@@ -10,7 +10,7 @@ import pytest
 from actors import context
 from actors.rates import network_fees
 from chains.spending import SpendRefusedError
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from models.db.base import execute, rows
 from tests.actors.scan.world import ETHER
 from tests.actors.treasury.test_guards import refusing

@@ -7,7 +7,7 @@ from typing import Any
 
 from actors.scan import rescan
 from actors.treasury import reconcile
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from models.db.base import rows
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.payouts import freezes

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cli.embedded.evm.anvil import Anvil
 from core.addresses.evm import checksum_evm
+from devstack.evm.anvil import Anvil
 from models.db.base import execute
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.treasury import addresses

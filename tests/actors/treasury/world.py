@@ -11,8 +11,8 @@ from actors.rates import network_fees
 from actors.recovery import resume
 from actors.signer import broadcast, held_keys, sign
 from actors.treasury import reconcile, sweep
-from cli.embedded.evm.anvil import Anvil
 from core.addresses.evm import checksum_evm
+from devstack.evm.anvil import Anvil
 from models.db import scales
 from models.db.base import column, execute, rows
 from models.invoices.rows import InvoiceRow

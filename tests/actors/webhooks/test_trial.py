@@ -15,11 +15,11 @@ from actors import context
 from actors.queue.registry import QUEUES, REGISTRY
 from actors.webhooks import trial
 from actors.webhooks.trial import TRIALS_MAX, try_webhook
-from cli.embedded.supervise.procfile import read_procfile
 from core.errors import GatewayBusy, WebhookNoUrl
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox, SecretBoxError
 from core.settings.settings import Settings, load_settings
+from devstack.supervise.procfile import read_procfile
 from models.db.base import close, execute, one, transaction
 from models.merchants.rows import create_merchant
 from models.queue.calls import CallInfo, ReplayedError

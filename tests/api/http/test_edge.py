@@ -18,10 +18,10 @@ import redis
 
 from actors.queue.messages import Answer, CallStamps, answer_key
 from api.http.sending import UNSENT_BYTES_MAX
-from cli.embedded.servers.postgres import Postgres
-from cli.embedded.servers.valkey import Valkey
-from cli.embedded.supervise.ports import free_port
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from devstack.servers.postgres import Postgres
+from devstack.servers.valkey import Valkey
+from devstack.supervise.ports import free_port
 from tests.actors.queue.workers import eventually
 from tests.api.test_server import THREADS, Server, code_of, serving, split, start
 from tests.conftest import TEMPLATE

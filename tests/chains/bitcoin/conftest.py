@@ -12,8 +12,8 @@ from chains.bitcoin.keys import BitcoinDeriver
 from chains.bitcoin.nodes import bitcoin_providers
 from chains.bitcoin.reader import BitcoinReader
 from chains.family import DEPOSITS
-from cli.embedded.bitcoin.node import BitcoinNode
 from core.catalogue.catalogue import load_catalogue
+from devstack.bitcoin.node import BitcoinNode
 from tests.peers.bitcoind.hand_mined import HandMined
 
 CATALOGUE = load_catalogue("development")

@@ -13,7 +13,7 @@ from chains.bitcoin.descriptors import checksum
 from chains.bitcoin.keys import BitcoinDeriver
 from chains.family import DEPOSITS, HOT
 from chains.net.json_rpc import JsonRpc
-from cli.embedded.bitcoin.node import BitcoinNode
+from devstack.bitcoin.node import BitcoinNode
 from tests.chains.test_keys import ABANDON
 
 SEED = bip39.mnemonic_to_seed(ABANDON)

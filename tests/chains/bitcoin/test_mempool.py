@@ -13,7 +13,7 @@ from chains.bitcoin import mempool
 from chains.bitcoin.transactions import TxOutput, read_hex
 from chains.net.http import REPLY_BYTES_MAX
 from chains.net.json_rpc import JsonRpc
-from cli.embedded.bitcoin.node import BitcoinNode
+from devstack.bitcoin.node import BitcoinNode
 from tests.chains.bitcoin.conftest import OURS, THEIRS, Books, Chain, bitcoin_reader
 from tests.peers.json_rpc_node import JsonRpcNode, Refusal
 

@@ -9,7 +9,7 @@ import pytest
 
 from chains.base import NotYetError, Place, ProviderError, Recorded
 from chains.bitcoin.transactions import NOWHERE
-from cli.embedded.bitcoin.node import BitcoinNode
+from devstack.bitcoin.node import BitcoinNode
 from tests.chains.bitcoin.conftest import BITCOIN, OURS, THEIRS, Chain, bitcoin_reader
 from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, MINER_ADDRESS, HandMined
 

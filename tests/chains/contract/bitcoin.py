@@ -14,9 +14,9 @@ from chains.bitcoin.scripts import KEY_HASH, script_of
 from chains.bitcoin.spends.terms import coin_offer
 from chains.bitcoin.transactions import Tx, TxInput, TxOutput, read_hex
 from chains.spending import Coin, Coins, Draft, Intent, KeyRef, Output
-from cli.embedded.bitcoin.buyer import new_address, unspents
-from cli.embedded.bitcoin.facade.blocks import make_block, subsidy_units
 from core.settings.settings import load_settings
+from devstack.bitcoin.buyer import new_address, unspents
+from devstack.bitcoin.facade.blocks import make_block, subsidy_units
 from models.db.base import rows
 from tests.chains.contract.rig import PATIENCE_S, Fake, Payment, Rig
 from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, FEE_UNITS, MINER_ADDRESS, signed_by_buyer

@@ -10,11 +10,11 @@ from typing import Final
 import pytest
 
 from chains.net import providers as net_providers
-from cli.embedded.bitcoin.node import BitcoinNode
-from cli.embedded.bitcoin.program import OWN
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.supervise.leash import Leash
-from cli.embedded.supervise.ports import free_port
+from devstack.bitcoin.node import BitcoinNode
+from devstack.bitcoin.program import OWN
+from devstack.evm.anvil import Anvil
+from devstack.supervise.leash import Leash
+from devstack.supervise.ports import free_port
 from models.deposits import cursors
 from tests.chains.contract.bitcoin import BitcoinRig, RealBitcoinRig
 from tests.chains.contract.evm import EvmRig

@@ -10,9 +10,9 @@ from uuid import uuid4
 from actors.signer import held_keys
 from chains.evm.spends.tx import plan_spend, sign_spend
 from chains.spending import KeyRef
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.tokens import install_code
 from core.addresses.evm import keccak256
+from devstack.evm.anvil import Anvil
+from devstack.evm.tokens import install_code
 from tests.actors.scan.world import ETHER, FEE, FORWARDER, World
 from tests.chains.conftest import FORGER
 from tests.chains.contract.rig import PATIENCE_S, Fake, Payment, Rig

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from actors.signer import held_keys
 from chains.spending import KeyRef
-from cli.embedded.tron import wire
-from cli.embedded.tron.buyer import new_address
-from cli.embedded.tron.machine import EMPTY
-from cli.embedded.tron.node import SOLIDITY_LAG
-from cli.embedded.tron.shapes import signed_json
+from devstack.tron import wire
+from devstack.tron.buyer import new_address
+from devstack.tron.machine import EMPTY
+from devstack.tron.node import SOLIDITY_LAG
+from devstack.tron.shapes import signed_json
 from tests.chains.contract.rig import Fake, Payment, Rig
 from tests.peers.json_rpc_node import Raw
 from tests.peers.lying_rest import LyingRest

@@ -5,8 +5,8 @@ import pytest
 from chains.base import NATIVE, Cost
 from chains.evm.spends.tx import send_transfer
 from chains.net.json_rpc import RpcError
-from cli.embedded.evm.tokens import install_code, install_token
 from core.catalogue.families import evm_parameters
+from devstack.evm.tokens import install_code, install_token
 from tests.chains.conftest import CATALOGUE, FORGER, FORWARDER, OURS, THEIRS, Chain, evm_reader
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined, calldata
 from tests.peers.ours import EVERYBODY, Finds, scan_of

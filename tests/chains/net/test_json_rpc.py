@@ -11,7 +11,7 @@ from chains.base import ProviderError
 from chains.net import http
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.usage import Kind, Usage, asking
-from cli.embedded.supervise.ports import free_port
+from devstack.supervise.ports import free_port
 from tests.chains.net.test_answer import server
 from tests.peers.json_rpc_node import Answer, JsonRpcNode, Raw, Refusal
 

@@ -17,7 +17,7 @@ from chains.net.json_rpc import JsonRpc
 from chains.net.node import CONTRADICTION_S
 from chains.net.providers import STUCK_S, RpcProviders
 from chains.net.usage import MEASURED_S, Kind, Usage
-from cli.embedded.supervise.ports import free_port
+from devstack.supervise.ports import free_port
 from tests.chains.conftest import CATALOGUE
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal
 

@@ -10,7 +10,7 @@ import pytest
 from chains.base import ProviderError
 from chains.spending import Attempt, Draft, FateKind, Window
 from chains.tron.wire import TRANSFER_TOPIC
-from cli.embedded.tron import wire
+from devstack.tron import wire
 from tests.chains.tron.twists import SILENT, Twist, one_of, twisted, twisting
 from tests.chains.tron.world import HOT_KEY, THEIRS, USDT_PAIR, World, case, payment, world
 from tests.peers.tron import BUYER, USDT

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from chains.base import ProviderError
-from cli.embedded.tron import wire
-from cli.embedded.tron.shapes import hexed, log_json
+from devstack.tron import wire
+from devstack.tron.shapes import hexed, log_json
 from tests.chains.tron.twists import Twist, twisted
 from tests.chains.tron.world import OURS, THEIRS, World
 from tests.peers.tron import BUYER, FORWARDER, TRX

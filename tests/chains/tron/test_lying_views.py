@@ -23,7 +23,7 @@ from chains.tron import accounts, wire
 from chains.tron.accounts import Prices
 from chains.tron.nodes import tron_providers
 from chains.tron.spends.fees import agreed_prices
-from cli.embedded.tron.shapes import block_json
+from devstack.tron.shapes import block_json
 from tests.chains.tron.twists import SILENT, Twist, one_of, twisting
 from tests.chains.tron.world import OURS, USDT_PAIR, World, payment, world
 from tests.peers.tron import BUYER, NETWORK, USDT

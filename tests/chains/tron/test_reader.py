@@ -10,7 +10,7 @@ import pytest
 from chains.base import Agreement, DisagreementError, NotYetError, Place, ProviderError, Recorded, Transfer
 from chains.net import http
 from chains.net.usage import Kind
-from cli.embedded.contracts.code import PLAIN
+from devstack.contracts.code import PLAIN
 from tests.chains.tron.twists import Twist, twisted, twisting
 from tests.chains.tron.world import HOT_KEY, OURS, PAIRS, THEIRS, USDT_PAIR, World, payment, world
 from tests.peers.tron import BUYER, FORWARDER, TRX, USDT

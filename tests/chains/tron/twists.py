@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
-from cli.embedded.tron.answers import answer
+from devstack.tron.answers import answer
 from tests.chains.net.rest_peer import RestPeer
 from tests.chains.tron.world import World, world
 from tests.peers.lying_rest import LyingRest

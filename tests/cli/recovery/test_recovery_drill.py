@@ -20,14 +20,14 @@ from actors.addresses.fill import fill_pool
 from actors.queue.link import RedisLink
 from actors.signer import held_keys, rollback
 from actors.signer.rollback import Watermark
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.servers import postgres as server_postgres
-from cli.embedded.servers.postgres import Postgres
-from cli.embedded.supervise.leash import Leash
-from cli.embedded.supervise.ports import free_port
 from core.catalogue.catalogue import load_catalogue
 from core.errors import InvoiceAddressFailed
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
+from devstack.evm.anvil import Anvil
+from devstack.servers import postgres as server_postgres
+from devstack.servers.postgres import Postgres
+from devstack.supervise.leash import Leash
+from devstack.supervise.ports import free_port
 from models.addresses.pool import AddressStash
 from models.db import base
 from models.db.base import execute, rows

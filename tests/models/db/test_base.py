@@ -16,7 +16,7 @@ import psycopg2
 import pytest
 from psycopg2 import errors
 
-from cli.embedded.supervise.ports import free_port
+from devstack.supervise.ports import free_port
 from models.db import base
 from models.db.base import (
     StoreUnavailableError,

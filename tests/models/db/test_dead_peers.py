@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cli.embedded.servers.postgres import Postgres
+from devstack.servers.postgres import Postgres
 from models.db import base, dead_peers, unused
 from models.db.base import StoreUnavailableError, execute, long_statements, one, transaction
 from tests.models.db.collisions import at_once

@@ -11,7 +11,7 @@ import pytest
 from psycopg2 import sql
 from psycopg2.extensions import connection
 
-from cli.embedded.servers.postgres import Postgres
+from devstack.servers.postgres import Postgres
 from models.db import base, grants, rights
 from models.db.grants import READ_ONLY, ROLES, SIGNER, WEB, WORKERS, Grant
 from models.db.migrate import MovedClockError, migrate

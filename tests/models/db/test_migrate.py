@@ -11,7 +11,7 @@ import psycopg2
 import pytest
 from psycopg2 import errors
 
-from cli.embedded.servers.postgres import Postgres
+from devstack.servers.postgres import Postgres
 from models.db import migrate as db_migrate
 from models.db.migrate import NO_TRANSACTION, ChangedMigrationError, available, migrate, pending
 

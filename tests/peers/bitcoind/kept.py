@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.embedded.bitcoin.node import BitcoinNode
+from devstack.bitcoin.node import BitcoinNode
 from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, MINER_ADDRESS, BuyersCoin, HandMined, signed_by_buyer
 
 COINS = 60

@@ -10,15 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from chains.bitcoin.transactions import Tx, TxOutput, id_bytes, id_text
-from cli.embedded.bitcoin.facade.blocks import (
-    HEADER,
-    WITNESS_ROOT,
-    Block,
-    merkle_root,
-    read_block,
-    witness_root,
-    worked,
-)
+from devstack.bitcoin.facade.blocks import HEADER, WITNESS_ROOT, Block, merkle_root, read_block, witness_root, worked
 from tests.peers.json_rpc_node import Raw, Refusal
 from tests.peers.lying_rpc import LyingRpc
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from chains.net.json_rpc import JsonRpc
-from cli.embedded.bitcoin.node import BitcoinNode
 from core.catalogue.catalogue import load_catalogue
+from devstack.bitcoin.node import BitcoinNode
 from tests.peers.bitcoind.debian import Source, sources
 from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, HandMined
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from psycopg2.extensions import cursor, parse_dsn
 
-from cli.embedded.servers.postgres import USER as SUPERUSER
-from cli.embedded.servers.postgres import Postgres
+from devstack.servers.postgres import USER as SUPERUSER
+from devstack.servers.postgres import Postgres
 
 OWNER: Final = "sluice_owner"
 

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import psycopg2
 
-from cli.embedded.servers.postgres import Postgres
-from cli.embedded.supervise.leash import Leash
-from cli.embedded.supervise.ports import free_port
-from tests.cli.embedded.waiting import wait_for
+from devstack.servers.postgres import Postgres
+from devstack.supervise.leash import Leash
+from devstack.supervise.ports import free_port
+from tests.devstack.waiting import wait_for
 
 
 class Standby(Postgres):

@@ -8,7 +8,7 @@ import psycopg2
 import pytest
 from psycopg2.extensions import connection
 
-from cli.embedded.servers.postgres import Postgres
+from devstack.servers.postgres import Postgres
 from tests.conftest import TEMPLATE
 from tests.peers.databases.worker_database import BYTES_MAX, WorkerDatabase
 

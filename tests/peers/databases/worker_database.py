@@ -16,7 +16,7 @@ import psycopg2
 from psycopg2 import sql
 from psycopg2.extensions import connection, cursor
 
-from cli.embedded.servers.postgres import Postgres
+from devstack.servers.postgres import Postgres
 from tests.peers.databases.effects import EFFECTS
 from tests.peers.databases.kept_sessions import KeptSessions
 from tests.peers.databases.owner import OWNER

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.embedded.servers.npm import NoNpmError
+from devstack.servers.npm import NoNpmError
 from tests.conftest import ROOT
 from tests.peers.tronweb.peer import Tronweb
 

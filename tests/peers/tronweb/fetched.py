@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from cli.embedded.servers.npm import NoNpmError, find_npm, pack
+from devstack.servers.npm import NoNpmError, find_npm, pack
 
 VERSION: Final = "6.5.1"
 MEMBER: Final = "package/dist/TronWeb.js"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Final, Self, cast
 
-from cli.embedded.servers.npm import find_node
+from devstack.servers.npm import find_node
 from tests.peers.tronweb.fetched import bundle
 
 SCRIPT: Final = Path(__file__).with_name("answers.mjs")

@@ -11,10 +11,10 @@ import pytest
 from chains.family import DEPOSITS, HOT
 from chains.spending import Draft, FateKind, KeyRef, Lying, Sweep, Window
 from chains.tron.keys import address_of
-from cli.embedded.servers.npm import NoNpmError
-from cli.embedded.tron import wire
 from core.addresses import tron as address_tron
 from core.catalogue.catalogue import Pair
+from devstack.servers.npm import NoNpmError
+from devstack.tron import wire
 from tests.chains.tron.world import (
     CAP,
     DERIVER,

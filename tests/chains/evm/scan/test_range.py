@@ -13,8 +13,8 @@ from chains.evm.nodes import evm_providers
 from chains.evm.reader import CATCH_UP_FROM, EvmReader
 from chains.evm.scan.range import FULL_BLOCKS_MAX, RANGE_MAX, RANGE_START, RangeSize
 from chains.net.budget import BudgetSpentError
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.tokens import install_tokens
+from devstack.evm.anvil import Anvil
+from devstack.evm.tokens import install_tokens
 from tests.chains.conftest import CATALOGUE, OURS, THEIRS, evm_reader
 from tests.peers.anvil import BUYER, HandMined, calldata
 from tests.peers.json_rpc_node import Refusal

@@ -8,7 +8,7 @@ import pytest
 
 from chains.base import NATIVE, ProviderError, Recorded
 from chains.evm.scan.witness import is_same
-from cli.embedded.evm.tokens import install_code
+from devstack.evm.tokens import install_code
 from tests.chains.conftest import FORWARDER, OURS, THEIRS, Chain
 from tests.peers.anvil import calldata
 

@@ -18,10 +18,10 @@ from chains.evm.spends.gas import (
 )
 from chains.net.providers import RpcProviders
 from chains.spending import FeeTooHighError, InsufficientCoinError
-from cli.embedded.evm.anvil import Anvil
 from core.addresses.evm import keccak256
 from core.catalogue.catalogue import Network, load_catalogue
 from core.catalogue.families import evm_parameters
+from devstack.evm.anvil import Anvil
 from tests.chains.evm.spends.world import CAP, ETHER, GWEI, HOT, rolled_up, world
 from tests.peers.anvil import HandMined
 from tests.peers.json_rpc_node import JsonRpcNode, Raw, Refusal

@@ -8,7 +8,7 @@ from chains.base import ProviderError
 from chains.evm.nodes import evm_providers
 from chains.evm.spends.sanctions import OracleScreener
 from chains.registry import screener
-from cli.embedded.evm.anvil import Anvil
+from devstack.evm.anvil import Anvil
 from tests.chains.conftest import CATALOGUE, OURS, THEIRS
 from tests.chains.test_registry import settings
 from tests.peers.anvil import HandMined

@@ -26,10 +26,10 @@ from chains.spending import (
     SpendRefusedError,
     UnderfundedError,
 )
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.tokens import install_code
 from core.addresses.evm import keccak256
 from core.catalogue.families import evm_parameters
+from devstack.evm.anvil import Anvil
+from devstack.evm.tokens import install_code
 from tests.chains.conftest import CATALOGUE, FORWARDER, OURS, THEIRS
 from tests.chains.evm.spends.world import CAP, ETHER, GWEI, HOT, HOT_KEY, REVERT_CODE, World, world
 from tests.peers.anvil import HandMined

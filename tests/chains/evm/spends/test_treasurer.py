@@ -9,8 +9,8 @@ import pytest
 
 from chains.evm.spends.terms import gas_offer
 from chains.spending import Fund, KeyRef, Lying, Output, Sweep, Wait
-from cli.embedded.evm.anvil import Anvil
-from cli.embedded.evm.tokens import install_token
+from devstack.evm.anvil import Anvil
+from devstack.evm.tokens import install_token
 from tests.chains.conftest import CATALOGUE, OURS
 from tests.chains.evm.spends.test_gas import oracle
 from tests.chains.evm.spends.world import CAP, ETHER, GWEI, HOT, World, rolled_up, world

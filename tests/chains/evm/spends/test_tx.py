@@ -10,8 +10,8 @@ from chains.evm.spends.gas import AbsurdFeeError, GasPrice, gas_price
 from chains.evm.spends.terms import gas_offer
 from chains.evm.spends.tx import plan_spend, send_transfer, sign_spend, signing_with
 from chains.net.json_rpc import JsonRpc, RpcError
-from cli.embedded.evm.tokens import install_token
 from core.addresses.evm import keccak256
+from devstack.evm.tokens import install_token
 from tests.chains.conftest import OURS, Chain
 from tests.peers.anvil import BUYER, BUYER_KEY
 from tests.peers.json_rpc_node import JsonRpcNode

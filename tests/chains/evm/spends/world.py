@@ -10,8 +10,8 @@ from chains.evm.reader import EvmReader
 from chains.evm.spends.spender import EvmSpender
 from chains.evm.treasurer import EvmTreasurer
 from chains.spending import Attempt, Case, Counter, Draft, Fate, Intent, KeyRef, Offer, Output, Purse
-from cli.embedded.evm.tokens import install_token
 from core.catalogue.catalogue import Catalogue, Pair, load_catalogue
+from devstack.evm.tokens import install_token
 from tests.chains.conftest import CATALOGUE, OURS
 from tests.peers.anvil import BUYER, BUYER_KEY, HandMined
 from tests.peers.lying_rpc import LyingRpc

@@ -1,0 +1,76 @@
+"""`sluice clock advance`: moves all processes of a development gateway, and its chains, into the future at once."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from chains.base import ProviderError
+from cli.output import CommandError, JsonFlag, show
+from cli.session import database
+from core.catalogue.catalogue import load_catalogue
+from core.settings.settings import Settings
+from devstack.chains import ChainClock, development, is_developed
+from models.db.base import app_now, execute, transaction
+from models.deposits import cursors
+from models.rates import rates
+
+# A clock that is further ahead than this comes from a typing error.
+ADVANCE_S_MAX = 10 * 366 * 86_400
+
+clock_app = typer.Typer(no_args_is_help=True, help="The gateway's clock (development only).")
+
+
+@clock_app.callback()
+def _group() -> None:
+    # With a callback typer keeps the single command below a group of its own.
+    pass
+
+
+@clock_app.command("advance")
+def advance(seconds: Annotated[int, typer.Argument(min=1, max=ADVANCE_S_MAX)], *, as_json: JsonFlag = False) -> None:
+    """Move the clock forward. Rates keep their age; signing windows and webhook timestamps keep the real clock."""
+    with database() as settings:
+        if settings.environment == "production":
+            raise CommandError("a production gateway's clock is the real one")
+        clocks = _clocks(settings)
+        # First check that all chains answer: one that stays behind would keep its invoices from ever expiring.
+        for network, clock in clocks.items():
+            with _named(network):
+                clock.check()
+        target_s = int(app_now().timestamp()) + seconds
+        moved = {network: _advance_chain(network, clock, target_s) for network, clock in clocks.items()}
+        with transaction():
+            rates.carry_over(seconds)
+            execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
+            # The scans were not down for the time that was skipped.
+            cursors.note_looks()
+        now = app_now().isoformat()
+    chains = [
+        f"{network} {'moved along' if is_moved else 'keeps a clock of its own'}" for network, is_moved in moved.items()
+    ]
+    show({"now": now, "advanced_s": seconds, "chains": moved}, [f"it is now {now}", *chains], as_json=as_json)
+
+
+def _clocks(settings: Settings) -> dict[str, ChainClock]:
+    """Return the clock of each network's preferred node, where its family has development chains."""
+    networks = load_catalogue(settings.environment).networks
+    return {
+        code: development(networks[code].family).clock(urls[0], settings.rpc_timeout_s)
+        for code, urls in settings.rpc_urls.items()
+        if is_developed(networks[code].family)
+    }
+
+
+def _advance_chain(network: str, clock: ChainClock, target_s: int) -> bool:
+    with _named(network):
+        return clock.advance(target_s)
+
+
+@contextlib.contextmanager
+def _named(network: str) -> Iterator[None]:
+    try:
+        yield
+    except ProviderError as error:
+        raise CommandError(f"{network}: {error}") from error

