@@ -59,13 +59,13 @@ def read(file: Path) -> Record:
     numbers = [NUMBER.fullmatch(word) for word in (parts["replaces"] or "").split(", ") if word]
     if None in numbers:
         sys.exit(f"{file}: Replaces: is a list such as 0012, 0047 (in part)")
-    found = [number.groups() for number in numbers if number]
+    pairs = [number.groups() for number in numbers if number]
     return Record(
         subject=file.stem,
         title=parts["title"],
         summary=parts["summary"],
-        whole=tuple(number for number, in_part in found if not in_part),
-        in_part=tuple(number for number, in_part in found if in_part),
+        whole=tuple(number for number, in_part in pairs if not in_part),
+        in_part=tuple(number for number, in_part in pairs if in_part),
     )
 
 

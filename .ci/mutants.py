@@ -52,11 +52,11 @@ def mutants(path: Path, text: str) -> Iterator[Mutant]:
     for number, line in enumerate(lines):
         if '"' not in line or line.lstrip().startswith(("#", '"""')):
             continue
-        for found in CONDITION.finditer(line):
-            if _is_balanced(found["text"]):
-                changed = line[: found.start()] + line[found.end() :]
+        for match in CONDITION.finditer(line):
+            if _is_balanced(match["text"]):
+                changed = line[: match.start()] + line[match.end() :]
                 yield Mutant(
-                    path, number + 1, found[0].strip(), "".join([*lines[:number], changed, *lines[number + 1 :]])
+                    path, number + 1, match[0].strip(), "".join([*lines[:number], changed, *lines[number + 1 :]])
                 )
 
 
@@ -156,11 +156,11 @@ def main() -> None:
     chosen = parser.parse_args()
     os.chdir(ROOT)
     files = sorted({file for path in chosen.paths for file in ([path] if path.is_file() else path.rglob("*.py"))})
-    found = [mutant for file in files for mutant in mutants(file, file.read_text(encoding="utf-8"))]
-    if chosen.limit is not None and chosen.limit < len(found):
+    candidates = [mutant for file in files for mutant in mutants(file, file.read_text(encoding="utf-8"))]
+    if chosen.limit is not None and chosen.limit < len(candidates):
         # No secret: the same seed draws the same mutants.
-        found = random.Random(chosen.seed).sample(found, chosen.limit)  # noqa: S311
-    if not found:
+        candidates = random.Random(chosen.seed).sample(candidates, chosen.limit)  # noqa: S311
+    if not candidates:
         sys.exit("no guard was found")
     with tempfile.TemporaryDirectory(prefix="sluice-mutants-") as folder:
         copies: SimpleQueue[Path] = SimpleQueue()
@@ -178,9 +178,9 @@ def main() -> None:
             return caught
 
         with ThreadPoolExecutor(chosen.jobs) as pool:
-            caught = sum(pool.map(attempt, found))
-    say(f"{caught} of {len(found)} mutants were caught")
-    sys.exit(caught < len(found))
+            caught = sum(pool.map(attempt, candidates))
+    say(f"{caught} of {len(candidates)} mutants were caught")
+    sys.exit(caught < len(candidates))
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ def main(folders: list[str]) -> None:
     files = sorted({file for folder in folders for file in Path(folder).rglob("*.py")})
     if not files:
         sys.exit("no Python file found: nothing was compared")
-    told = repeats({file: counted(file.read_text(encoding="utf-8")) for file in files})
-    if told:
-        sys.exit("\n".join(f"{line}: {RUN} lines or more occur twice" for line in told))
+    reports = repeats({file: counted(file.read_text(encoding="utf-8")) for file in files})
+    if reports:
+        sys.exit("\n".join(f"{line}: {RUN} lines or more occur twice" for line in reports))
 
 
 def counted(text: str) -> list[Line]:
@@ -43,7 +43,7 @@ def counted(text: str) -> list[Line]:
 def repeats(files: dict[Path, list[Line]]) -> list[str]:
     """Return each repeated run as its place and the first one's; a longer run by its beginning."""
     first: dict[tuple[str, ...], tuple[Path, int]] = {}
-    told = []
+    reports = []
     for file, lines in files.items():
         silent_until = 0
         for at in range(len(lines) - RUN + 1):
@@ -53,9 +53,9 @@ def repeats(files: dict[Path, list[Line]]) -> list[str]:
             if there == here or (there[0] == file and at - there[1] < RUN):
                 continue
             if at >= silent_until:
-                told.append(f"{file}:{lines[at][0]} ~ {there[0]}:{files[there[0]][there[1]][0]}")
+                reports.append(f"{file}:{lines[at][0]} ~ {there[0]}:{files[there[0]][there[1]][0]}")
             silent_until = at + RUN
-    return told
+    return reports
 
 
 if __name__ == "__main__":

@@ -37,25 +37,25 @@ QUICK: Final = Extent(rounds_min=3, seconds=1.0, idle_requests=3, addresses=110_
 
 def run_rounds(targets: list[Target], baselines: Baselines, extent: Extent) -> dict[str, dict[str, list[Any]]]:
     """Run the targets in turns: under load, with one client, and the statement alone."""
-    found: dict[str, dict[str, list[Any]]] = {t.name: {"loaded": [], "single": []} for t in targets}
-    found["raw"] = {"rate": []}
+    measured: dict[str, dict[str, list[Any]]] = {t.name: {"loaded": [], "single": []} for t in targets}
+    measured["raw"] = {"rate": []}
     for target in targets:
         target.pour(clients=CLIENTS, seconds=extent.seconds / 2)
 
     def turn(number: int) -> list[float]:
         # Every other round backwards, so that no target always runs after the same other one.
         for target in targets if number % 2 == 0 else reversed(targets):
-            found[target.name]["loaded"].append(target.pour(clients=CLIENTS, seconds=extent.seconds))
-            found[target.name]["single"].append(target.pour(clients=1, seconds=extent.seconds / 2))
+            measured[target.name]["loaded"].append(target.pour(clients=CLIENTS, seconds=extent.seconds))
+            measured[target.name]["single"].append(target.pour(clients=1, seconds=extent.seconds / 2))
         raw = run_json(["-m", "bench.baselines.raw", str(extent.seconds)], baselines.environment("raw", 0))
-        found["raw"]["rate"].append(raw["count"] / raw["elapsed_s"])
-        last = {name: {kind: rounds[-1] for kind, rounds in kinds.items()} for name, kinds in found.items()}
+        measured["raw"]["rate"].append(raw["count"] / raw["elapsed_s"])
+        last = {name: {kind: rounds[-1] for kind, rounds in kinds.items()} for name, kinds in measured.items()}
         rates = [last["direct"]["loaded"].rate, last["stock"]["loaded"].rate, last["raw"]["rate"]]
         single = last["product"]["single"].p50_ms / last["direct"]["single"].p50_ms
         return [*(last["product"]["loaded"].rate / rate for rate in rates), single]
 
     until_it_holds(turn, at_least=extent.rounds_min)
-    return found
+    return measured
 
 
 def run_idle(targets: list[Target], extent: Extent) -> dict[str, float]:
@@ -66,22 +66,22 @@ def run_idle(targets: list[Target], extent: Extent) -> dict[str, float]:
     ]
     clients = [start_load(plan) for plan in plans]
     answers = [finish(client) for client in clients]
-    return {t.name: median(found["latencies_ns"][1:]) / 1e6 for t, found in zip(targets, answers, strict=True)}
+    return {t.name: median(answer["latencies_ns"][1:]) / 1e6 for t, answer in zip(targets, answers, strict=True)}
 
 
 def rate(rounds: list[Round]) -> float:
     return median(r.rate for r in rounds)
 
 
-def ratios(found: dict[str, dict[str, list[Any]]], idle_ms: dict[str, float]) -> list[Figure]:
+def ratios(measured: dict[str, dict[str, list[Any]]], idle_ms: dict[str, float]) -> list[Figure]:
     """Return the figures; each ratio is the median of its rounds' ratios."""
-    ours = found["product"]
+    ours = measured["product"]
 
     def by_round(other: list[float]) -> float:
         rates: list[float] = [mine.rate / theirs for mine, theirs in zip(ours["loaded"], other, strict=True)]
         return median(rates)
 
-    direct, stock, raw = found["direct"], found["stock"], found["raw"]["rate"]
+    direct, stock, raw = measured["direct"], measured["stock"], measured["raw"]["rate"]
     single = median(mine.p50_ms / theirs.p50_ms for mine, theirs in zip(ours["single"], direct["single"], strict=True))
     mine = f"{rate(ours['loaded']):.0f}/s"
     idle = ", ".join(f"{name} {value:.2f} ms" for name, value in idle_ms.items())
@@ -107,11 +107,11 @@ def main() -> None:
         product = Product(site, addresses=extent.addresses)
         baselines = Baselines(site, addresses=extent.addresses)
         targets = [product.start(), baselines.start_direct(), baselines.start_stock()]
-        found = run_rounds(targets, baselines, extent)
+        measured = run_rounds(targets, baselines, extent)
         idle_ms = run_idle(targets, extent)
-        show("POST /v1/payment", ratios(found, idle_ms))
+        show("POST /v1/payment", ratios(measured, idle_ms))
         show("Address pool", claim_ratios(site, quick=extent is QUICK))
-        show_cpu(median_cpu({t.name: found[t.name]["loaded"] for t in targets}))
+        show_cpu(median_cpu({t.name: measured[t.name]["loaded"] for t in targets}))
 
 
 if __name__ == "__main__":

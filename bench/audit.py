@@ -127,9 +127,9 @@ def timed(what: str, step: Callable[[], object]) -> float:
 
 def sound(*, is_full: bool) -> None:
     """Audit, and fail on a violation."""
-    found = deposits.audit(is_full=is_full, within_s=600)
-    if found:
-        raise SystemExit(f"not sound: {found}")
+    violations = deposits.audit(is_full=is_full, within_s=600)
+    if violations:
+        raise SystemExit(f"not sound: {violations}")
 
 
 def measure(database_url: str, count: int, *, with_sales: bool) -> bool:

@@ -70,13 +70,13 @@ def call(target: Target, path: str, body: dict[str, Any]) -> tuple[dict[str, Any
     began = time.perf_counter()
     connection.request("POST", path, text, headers)
     answer = connection.getresponse()
-    found = json.load(answer)
+    document = json.load(answer)
     took_ms = 1000 * (time.perf_counter() - began)
     connection.close()
     if answer.status == CONFLICT:
-        raise Refused(found)
-    assert answer.status == 200, found
-    return found["result"], took_ms
+        raise Refused(document)
+    assert answer.status == 200, document
+    return document["result"], took_ms
 
 
 def run_batch(target: Target, count: int, label: str) -> tuple[float, float]:

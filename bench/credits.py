@@ -48,13 +48,13 @@ class Shop:
         """Write a deposit that is confirmed and in suspense."""
         deposit_id = uuid7()
         now = base.app_now()
-        found = Deposit(
+        row = Deposit(
             id=deposit_id, network=NETWORK, txid=str(deposit_id), ordinal="0", currency="USDT", amount_units=UNITS,
             address="0x", sender="0x", owner_kind="wallet", owner_id=self.id, merchant_id=self.id, status="confirmed",
             stray_reason=None, block_height=1, block_hash="0x", block_time=now, seen_at=now,
         )  # fmt: skip
         with transaction():
-            found.write()
+            row.write()
             stored = Deposit.read("d.id = %s", (deposit_id,))[0]
             crediting.book_confirmed(stored, self.id)
         return stored
@@ -74,17 +74,17 @@ def measure(database_url: str, count: int) -> Figure:
     base.connect(database_url)
     catalogue = load_catalogue("development")
     shops = [Shop(rules) for rules in RULES]
-    found: list[list[float]] = []
+    medians: list[list[float]] = []
 
     def pair(_number: int) -> tuple[float, ...]:
         took = [[credit_ms(catalogue, shop.deposit(), shop.id) for shop in shops] for _ in range(count)]
-        found.append([median(column) for column in zip(*took, strict=True)])
-        return tuple(ms / found[-1][0] for ms in found[-1][1:])
+        medians.append([median(column) for column in zip(*took, strict=True)])
+        return tuple(ms / medians[-1][0] for ms in medians[-1][1:])
 
     pair(0)
-    found.clear()
+    medians.clear()
     until_it_holds(pair)
-    none, one, ten = (median(column) for column in zip(*found, strict=True))
+    none, one, ten = (median(column) for column in zip(*medians, strict=True))
     detail = f"ms: no rule {none:.2f}, one {one:.2f}, ten {ten:.2f}"
     return Figure(
         name="a credit with ten rules / without", ratio=ten / none, goal=GOAL, better="at most", detail=detail

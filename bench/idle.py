@@ -62,8 +62,8 @@ def pss_mb(pids: Sequence[int]) -> float:
 
 def _pss_kb(pid: int) -> int:
     with contextlib.suppress(OSError):
-        found = _PSS.search(Path(f"/proc/{pid}/smaps_rollup").read_text())
-        return int(found[1]) if found else 0
+        match = _PSS.search(Path(f"/proc/{pid}/smaps_rollup").read_text())
+        return int(match[1]) if match else 0
     return 0
 
 
@@ -92,12 +92,12 @@ def connections(database_url: str, redis_url: str) -> list[Connection]:
     """Return the gateway's connections to PostgreSQL and to Redis, by process."""
     with contextlib.closing(psycopg2.connect(database_url)) as connection, connection.cursor() as cursor:
         cursor.execute(_SESSIONS)
-        found = [Connection(name, "PostgreSQL", quiet_s, query) for name, quiet_s, query in cursor]
+        open_connections = [Connection(name, "PostgreSQL", quiet_s, query) for name, quiet_s, query in cursor]
     with contextlib.closing(redis.Redis.from_url(redis_url, decode_responses=True)) as client:
         own = client.client_id()
         others = [row for row in client.client_list() if int(row["id"]) != own]
-    found.extend(Connection(row["name"], "Redis", int(row["idle"]), row["cmd"]) for row in others)
-    return sorted(found)
+    open_connections.extend(Connection(row["name"], "Redis", int(row["idle"]), row["cmd"]) for row in others)
+    return sorted(open_connections)
 
 
 def main() -> None:
@@ -130,8 +130,8 @@ def _watch(stack: Stack, *, settle_s: float, watch_s: float) -> None:
     before = _cpu(pids)
     _pass_time(stack, watch_s)
     watched_s, after = time.monotonic() - began_at, _cpu(pids)
-    found = usages(before, after, {name: pss_mb(each) for name, each in pids.items()}, watched_s)
-    _print(dict(zip(pids, found, strict=True)), connections(stack.database_url, stack.redis_url))
+    measured = usages(before, after, {name: pss_mb(each) for name, each in pids.items()}, watched_s)
+    _print(dict(zip(pids, measured, strict=True)), connections(stack.database_url, stack.redis_url))
 
 
 def _cpu(pids: Mapping[str, Sequence[int]]) -> dict[str, float]:
@@ -143,17 +143,17 @@ def _pass_time(stack: Stack, seconds: float) -> None:
     stack.run_until(lambda: time.monotonic() >= ends_at)
 
 
-def _print(found: Mapping[str, Usage], held: Sequence[Connection]) -> None:
+def _print(by_program: Mapping[str, Usage], open_connections: Sequence[Connection]) -> None:
     print("\n  process        ms/s      MB")
-    for name, usage in found.items():
+    for name, usage in by_program.items():
         print(f"  {name:<12}{usage.cpu_ms:7.1f} {usage.memory_mb:7.1f}")
     print("\n  connection of              store         quiet  last command")
-    for each in held:
+    for each in open_connections:
         print(f"  {each.process:<26} {each.store:<10} {each.quiet_s:>6} s  {each.last}")
-    cpu_ms = sum(usage.cpu_ms for usage in found.values())
-    memory_mb = sum(usage.memory_mb for usage in found.values())
-    to_postgres = sum(each.store == "PostgreSQL" for each in held)
-    by_server = f"{to_postgres} to PostgreSQL, {len(held) - to_postgres} to Redis"
+    cpu_ms = sum(usage.cpu_ms for usage in by_program.values())
+    memory_mb = sum(usage.memory_mb for usage in by_program.values())
+    to_postgres = sum(each.store == "PostgreSQL" for each in open_connections)
+    by_server = f"{to_postgres} to PostgreSQL, {len(open_connections) - to_postgres} to Redis"
     show(
         "A quiet gateway",
         [
@@ -161,7 +161,7 @@ def _print(found: Mapping[str, Usage], held: Sequence[Connection]) -> None:
             Figure(name="memory, MB", ratio=memory_mb, goal=GOAL_MB, better="at most"),
             Figure(
                 name="connections",
-                ratio=len(held),
+                ratio=len(open_connections),
                 goal=GOAL_CONNECTIONS,
                 better="at most",
                 detail=by_server,

@@ -139,8 +139,8 @@ def run_eagerly(url: str, count: int, postgres: Mapping[str, int]) -> Cpu:
     """Quote and end copies of open invoices in the eager way; return milliseconds for an invoice."""
     with contextlib.closing(eager.Eager(url, count)) as copies:
         steps = [(eager.RATES_RUN_OUT, copies.quote)] * eager.QUOTES_A_LIFE + [(eager.TIME_RUNS_OUT, copies.end)]
-        found = [_metered(copies, due, step, postgres) for due, step in steps]
-    return {name: sum(each[name] for each in found) for name in found[0]}
+        metered = [_metered(copies, due, step, postgres) for due, step in steps]
+    return {name: sum(each[name] for each in metered) for name in metered[0]}
 
 
 def _metered(copies: eager.Eager, due: str, step: Callable[[], None], postgres: Mapping[str, int]) -> Cpu:
@@ -244,21 +244,21 @@ def _median_cpu(rounds: list[Round]) -> Cpu:
     return {name: median(each.cpu_ms[name] for each in rounds) for name in rounds[0].cpu_ms}
 
 
-def figures(found: Found, count: int) -> Iterator[Figure]:
+def figures(costs: Found, count: int) -> Iterator[Figure]:
     """Yield the results with their goals."""
-    empty, at_rest = 1_000 * total(found.cores_empty), 1_000 * total(found.cores_open)
-    yield Figure(name="a life, ms of processor", ratio=found.life_ms, goal=GOAL_LIFE_MS, better="at most",
-                 detail=f"the eager way {found.eager_ms:.2f} ms")  # fmt: skip
+    empty, at_rest = 1_000 * total(costs.cores_empty), 1_000 * total(costs.cores_open)
+    yield Figure(name="a life, ms of processor", ratio=costs.life_ms, goal=GOAL_LIFE_MS, better="at most",
+                 detail=f"the eager way {costs.eager_ms:.2f} ms")  # fmt: skip
     yield Figure(name=f"{count:,} open at rest, ms of processor a second", ratio=at_rest - empty,
                  goal=1_000 * GOAL_CORES, better="at most",
                  detail=f"{at_rest:.1f}, less {empty:.1f} of none")  # fmt: skip
-    yield Figure(name=f"creation among {count:,} open ÷ among none", ratio=found.creation,
+    yield Figure(name=f"creation among {count:,} open ÷ among none", ratio=costs.creation,
                  goal=GOAL_CREATION, better="at least",
-                 detail=f"by processor; {found.created_among:.0f}/s against {found.created_alone:.0f}/s")  # fmt: skip
-    yield Figure(name="an expiry, ms of processor", ratio=total(found.end), goal=GOAL_EXPIRY_MS, better="at most",
-                 detail=f"the eager way {total(found.eager):.2f} ms, quotes included")  # fmt: skip
-    yield Figure(name="expiries a second", ratio=found.ended / found.ended_s, goal=GOAL_EXPIRIES, better="at least",
-                 detail=f"{found.ended:,} in {found.ended_s:.1f} s")  # fmt: skip
+                 detail=f"by processor; {costs.created_among:.0f}/s against {costs.created_alone:.0f}/s")  # fmt: skip
+    yield Figure(name="an expiry, ms of processor", ratio=total(costs.end), goal=GOAL_EXPIRY_MS, better="at most",
+                 detail=f"the eager way {total(costs.eager):.2f} ms, quotes included")  # fmt: skip
+    yield Figure(name="expiries a second", ratio=costs.ended / costs.ended_s, goal=GOAL_EXPIRIES, better="at least",
+                 detail=f"{costs.ended:,} in {costs.ended_s:.1f} s")  # fmt: skip
 
 
 def main() -> None:
@@ -267,9 +267,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help=f"{QUICK.open:,} open invoices, and less exact")
     extent = QUICK if parser.parse_args().quick else FULL
     with beside(), Site() as site:
-        found = measure(site, extent)
-        show("An unpaid invoice", list(figures(found, extent.open)))
-        show_cpu({name: getattr(found, name) for name in PARTS})
+        costs = measure(site, extent)
+        show("An unpaid invoice", list(figures(costs, extent.open)))
+        show_cpu({name: getattr(costs, name) for name in PARTS})
 
 
 if __name__ == "__main__":

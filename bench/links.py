@@ -63,27 +63,27 @@ def run_rounds(target: Target, links: list[str], payment: str, seconds: float) -
         "pay": partial(pour, public=[("GET", f"/v1/pay/{payment}", "")]),
         "link": partial(pour, public=[("GET", f"/v1/link/{links[0]}", "")], answer_start=LINK_START),
     }
-    found: dict[str, list[Round]] = {name: [] for name in loads}
+    measured: dict[str, list[Round]] = {name: [] for name in loads}
     for load in loads.values():
         load(seconds=seconds / 2)
 
     def turn(number: int) -> list[float]:
         for name in loads if number % 2 == 0 else reversed(loads):
-            found[name].append(loads[name]())
-        last = {name: rounds[-1].rate for name, rounds in found.items()}
+            measured[name].append(loads[name]())
+        last = {name: rounds[-1].rate for name, rounds in measured.items()}
         return [last["checkout"] / last["payment"], last["pay"] / last["link"]]
 
     until_it_holds(turn)
-    return found
+    return measured
 
 
-def ratios(found: dict[str, list[Round]]) -> list[Figure]:
+def ratios(measured: dict[str, list[Round]]) -> list[Figure]:
     """Return the figures; each ratio is the median of its rounds' ratios."""
 
     def by_round(mine: str, other: str) -> float:
-        return median(a.rate / b.rate for a, b in zip(found[mine], found[other], strict=True))
+        return median(a.rate / b.rate for a, b in zip(measured[mine], measured[other], strict=True))
 
-    rate = {name: median(one.rate for one in rounds) for name, rounds in found.items()}
+    rate = {name: median(one.rate for one in rounds) for name, rounds in measured.items()}
     return [
         Figure(name=f"{CLIENTS} clients: checkouts/s ÷ POST /v1/payment", ratio=by_round("checkout", "payment"),
                goal=0.9, better="at least", detail=f"{rate['checkout']:.0f}/s against {rate['payment']:.0f}/s"),
@@ -100,10 +100,10 @@ def read_pages(target: Target, link_id: str, sold: int) -> list[Figure]:
     figures = []
     for offset in (0, PAYMENTS_OFFSET_MAX):
         body = {"link_id": link_id, "limit": PAGE, "offset": offset}
-        found = [call(target, "/v1/payment/link/info", body) for _ in range(PAGES_READ)]
-        assert all(len(answer["payments"]) == PAGE for answer, _ in found), "the page is not full"
+        answers = [call(target, "/v1/payment/link/info", body) for _ in range(PAGES_READ)]
+        assert all(len(answer["payments"]) == PAGE for answer, _ in answers), "the page is not full"
         name = f"a link with {sold:,} payments, {PAGE} from {offset:,} on, ms"
-        figures.append(Figure(name=name, ratio=median(ms for _, ms in found), goal=20, better="at most"))
+        figures.append(Figure(name=name, ratio=median(ms for _, ms in answers), goal=20, better="at most"))
     return figures
 
 
@@ -117,9 +117,9 @@ def main() -> None:
         links = [call(target, "/v1/payment/link", LINK)[0]["link_id"] for _ in range(LINKS)]
         body = {"amount": "125.50", "currency": "USD", "to_currency": "USDT", "network": "ethereum"}
         payment = call(target, "/v1/payment", body)[0]["uuid"]
-        found = run_rounds(target, links, payment, extent.seconds)
-        show("Payment links", ratios(found))
-        show_cpu(median_cpu(found))
+        measured = run_rounds(target, links, payment, extent.seconds)
+        show("Payment links", ratios(measured))
+        show_cpu(median_cpu(measured))
         show("A link's payments", read_pages(target, links[0], extent.sold))
 
 

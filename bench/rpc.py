@@ -28,8 +28,8 @@ def main() -> None:
 
         def pour(module: str, clients: int, length_s: float, pause_s: float = 0) -> tuple[float, float]:
             argv = ["-m", "bench.measuring.rpc_client", module, str(clients), str(length_s), str(pause_s)]
-            found = run_json(argv, env)
-            return median(found["latencies_ns"]) / 1e6, len(found["latencies_ns"]) / found["elapsed_s"]
+            measured = run_json(argv, env)
+            return median(measured["latencies_ns"]) / 1e6, len(measured["latencies_ns"]) / measured["elapsed_s"]
 
         one: dict[str, list[float]] = {name: [] for name in TARGETS}
         many: dict[str, list[float]] = {name: [] for name in TARGETS}

@@ -70,13 +70,13 @@ class Plans:
     def append(self, notice: str) -> None:
         head, _, plan = notice.partition("plan:\n")
         if plan:
-            told = json.loads(plan)
+            document = json.loads(plan)
             took_ms = float(head.partition("duration: ")[2].partition(" ms")[0])
             self.readings.append(
                 Reading(
-                    text=told["Query Text"],
-                    read=rows_read(told["Plan"]),
-                    returned=rows_given(told["Plan"]),
+                    text=document["Query Text"],
+                    read=rows_read(document["Plan"]),
+                    returned=rows_given(document["Plan"]),
                     took_ms=took_ms,
                 )
             )

@@ -60,9 +60,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the addresses, a fifth of the blocks")
     parser.add_argument("--network", choices=tuple(MEASURES), default=NETWORK, help="whose blocks are read")
-    told = parser.parse_args()
+    options = parser.parse_args()
     with beside():
-        MEASURES[told.network](QUICK if told.quick else FULL)
+        MEASURES[options.network](QUICK if options.quick else FULL)
 
 
 def measure_ethereum(size: Size) -> None:

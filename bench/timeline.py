@@ -90,8 +90,8 @@ def write(merchant: UUID, *, credited: int, pending: int = 0, **rest: int) -> UU
     invoice_id = uuid7()
     base.execute(_INVOICE, {"merchant": merchant, "ids": [invoice_id]})
     for status, count in (("credited", credited), ("pending", pending)):
-        told = {"merchant": merchant, "ids": [invoice_id], "status": status, "count": count}
-        base.execute(_DEPOSITS, told)
+        parameters = {"merchant": merchant, "ids": [invoice_id], "status": status, "count": count}
+        base.execute(_DEPOSITS, parameters)
     base.execute(_REST, {"merchant": merchant, "id": invoice_id, **rest})
     return invoice_id
 
@@ -102,18 +102,18 @@ def measure(merchant: UUID, invoice_id: UUID, rounds: int) -> Measured:
     taken, items = [], []
     for _ in range(rounds):
         began = time.perf_counter()
-        found = invoices.look_up(merchant, uuid=str(invoice_id), order_id=None)
-        assert found is not None
-        items = timeline.read(catalogue, Shown(found))
+        invoice = invoices.look_up(merchant, uuid=str(invoice_id), order_id=None)
+        assert invoice is not None
+        items = timeline.read(catalogue, Shown(invoice))
         msgspec.json.encode({"items": items})
         taken.append((time.perf_counter() - began) * 1000)
     return Measured(median(taken), min(taken), len(items))
 
 
-def figure(name: str, found: Measured) -> Figure:
-    assert found.events == timeline.EVENTS_MAX
-    fastest = f"fastest {found.fastest_ms:.1f} ms"
-    return Figure(name=f"{name}: milliseconds", ratio=found.ms, goal=GOAL_MS, better="at most", detail=fastest)
+def figure(name: str, measured: Measured) -> Figure:
+    assert measured.events == timeline.EVENTS_MAX
+    fastest = f"fastest {measured.fastest_ms:.1f} ms"
+    return Figure(name=f"{name}: milliseconds", ratio=measured.ms, goal=GOAL_MS, better="at most", detail=fastest)
 
 
 def main() -> None:

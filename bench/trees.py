@@ -26,16 +26,16 @@ _ROW: Final = re.compile(r"^  (?P<target>[a-z_]+)(?P<cells>(?: +\d+\.\d+)+)$")
 
 def figures(printed: str) -> dict[str, float]:
     """Return the figures that a benchmark printed, by name."""
-    found: dict[str, float] = {}
+    by_name: dict[str, float] = {}
     programs: list[str] = []
     for line in printed.splitlines():
         if figure := _FIGURE.match(line):
-            found[figure["name"]] = float(figure["ratio"])
+            by_name[figure["name"]] = float(figure["ratio"])
         elif head := _PROGRAMS.match(line):
             programs = head["programs"].split()
         elif (row := _ROW.match(line)) and len(cells := row["cells"].split()) == len(programs):
-            found |= {f"{row['target']}: {name}, ms": float(cell) for name, cell in zip(programs, cells, strict=True)}
-    return found
+            by_name |= {f"{row['target']}: {name}, ms": float(cell) for name, cell in zip(programs, cells, strict=True)}
+    return by_name
 
 
 def compared(here: Iterable[Mapping[str, float]], there: Iterable[Mapping[str, float]]) -> list[str]:
@@ -71,8 +71,8 @@ def main() -> None:
         for number in range(chosen.runs):
             turns = [(ROOT, here), (chosen.other.resolve(), there)]
             # Every other time backwards, so that neither always follows the other.
-            for tree, found in turns if number % 2 == 0 else reversed(turns):
-                found.append(run(tree, bench, options))
+            for tree, runs in turns if number % 2 == 0 else reversed(turns):
+                runs.append(run(tree, bench, options))
         print(f"\n{bench:<58}       here     there  ratio")
         sys.stdout.write("".join(f"{line}\n" for line in compared(here, there)))
         sys.stdout.flush()

@@ -102,12 +102,12 @@ class Product:
         started = time.time()
         self._broker.ring("deliver_webhooks")
         self._worker.wait_until(_is_empty, limit_s=ROUND_LIMIT_S)
-        found = base.one(
+        row = base.one(
             "SELECT extract(epoch FROM max(delivered_at))::float8, count(delivered_at), max(attempts)"
             " FROM webhook_deliveries"
         )
-        assert found is not None
-        ended, delivered, attempts = found
+        assert row is not None
+        ended, delivered, attempts = row
         assert (delivered, attempts) == (count, 1), f"{delivered} of {count} delivered, in up to {attempts} attempts"
         return Round(rate=count / (ended - started), cpu_ms=meter.per_request(count))
 
@@ -136,8 +136,8 @@ def post_bare(url: str, count: int) -> Round:
         timeout=ROUND_LIMIT_S,
         check=True,
     )
-    found = json.loads(done.stdout)
-    return Round(rate=count / found["elapsed_s"], cpu_ms={"client": found["cpu_ms"] / count})
+    measured = json.loads(done.stdout)
+    return Round(rate=count / measured["elapsed_s"], cpu_ms={"client": measured["cpu_ms"] / count})
 
 
 @contextlib.contextmanager
@@ -176,16 +176,16 @@ def measure(product: Product, url: str, count: int, *, number: int = 0) -> tuple
     return ours, bare
 
 
-def report(found: list[tuple[Round, Round]]) -> None:
+def report(pairs: list[tuple[Round, Round]]) -> None:
     """Print the ratio, its goal, and the processor time of a delivery."""
-    ratios = [ours.rate / bare.rate for ours, bare in found]
+    ratios = [ours.rate / bare.rate for ours, bare in pairs]
     ratio = median(ratios)
-    print(f"webhook deliveries/s        {median(ours.rate for ours, _ in found):>8,.0f}")
-    print(f"bare aiohttp client, /s     {median(bare.rate for _, bare in found):>8,.0f}")
+    print(f"webhook deliveries/s        {median(ours.rate for ours, _ in pairs):>8,.0f}")
+    print(f"bare aiohttp client, /s     {median(bare.rate for _, bare in pairs):>8,.0f}")
     verdict = "met" if ratio >= GOAL else "not met"
     spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
     print(f"ratio                       {ratio:>8.2f}   goal ≥ {GOAL}: {verdict}   ({spread})")
-    for title, rounds in (("delivery", [o for o, _ in found]), ("bare post", [b for _, b in found])):
+    for title, rounds in (("delivery", [o for o, _ in pairs]), ("bare post", [b for _, b in pairs])):
         shares = {name: median(r.cpu_ms[name] for r in rounds) for name in rounds[0].cpu_ms}
         text = ", ".join(f"{name} {cpu_ms:.3f}" for name, cpu_ms in shares.items())
         print(f"CPU ms per {title}: {sum(shares.values()):.3f} ({text})")
@@ -195,17 +195,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a third of the deliveries")
     count = QUICK if parser.parse_args().quick else FULL
-    found: list[tuple[Round, Round]] = []
+    pairs: list[tuple[Round, Round]] = []
     with beside(), Site() as site, receiver(site) as url:
         product = Product(site, url)
         measure(product, url, WARM_UP)
 
         def pair(number: int) -> list[float]:
-            found.append(measure(product, url, count, number=number))
-            return [found[-1][0].rate / found[-1][1].rate]
+            pairs.append(measure(product, url, count, number=number))
+            return [pairs[-1][0].rate / pairs[-1][1].rate]
 
         until_it_holds(pair)
-        report(found)
+        report(pairs)
 
 
 if __name__ == "__main__":

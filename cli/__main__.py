@@ -104,21 +104,21 @@ def _refuse(problem: str, *, as_json: bool) -> NoReturn:
     sys.exit(1)
 
 
-def _joined(command: str, found: Callable[..., None] | typer.Typer) -> Callable[..., None] | typer.Typer:
+def _joined(command: str, entry: Callable[..., None] | typer.Typer) -> Callable[..., None] | typer.Typer:
     """Return a command's group with the commands that another folder adds to it; any other command as it is."""
-    if command not in JOINED or not isinstance(found, typer.Typer):
-        return found
-    joined = typer.Typer(no_args_is_help=True, help=found.info.help)
-    joined.add_typer(found)
+    if command not in JOINED or not isinstance(entry, typer.Typer):
+        return entry
+    joined = typer.Typer(no_args_is_help=True, help=entry.info.help)
+    joined.add_typer(entry)
     joined.add_typer(resolve_name(JOINED[command]))
     return joined
 
 
-def _add(app: typer.Typer, command: str, found: Callable[..., None] | typer.Typer) -> None:
-    if isinstance(found, typer.Typer):
-        app.add_typer(found, name=command)
+def _add(app: typer.Typer, command: str, entry: Callable[..., None] | typer.Typer) -> None:
+    if isinstance(entry, typer.Typer):
+        app.add_typer(entry, name=command)
     else:
-        app.command(command)(found)
+        app.command(command)(entry)
 
 
 def _add_missing(app: typer.Typer, command: str, package: str) -> None:

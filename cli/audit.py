@@ -35,7 +35,7 @@ def audit(
         compared = [comparison(catalogue, kept) for kept in reconciliation.listing()]
     wrong = [each for each in compared if each["misses"] >= MISSES_MAX and each["place"] != "cold"]
     is_ok = not violations and not wrong
-    found = [
+    shown = [
         {
             "name": violation.name,
             "meaning": violation.meaning,
@@ -46,7 +46,7 @@ def audit(
     document = {
         "ok": is_ok,
         "checked": list(deposits.named(is_full=full)),
-        "violations": found,
+        "violations": shown,
         "reconciliations": compared,
     }
     show(document, [*_lines(violations, is_full=full), *map(comparison_line, compared)], as_json=as_json)

@@ -222,12 +222,12 @@ def check_rights(role: Role, _settings: Settings) -> Iterator[Finding]:
         yield Finding("roles", Verdict.WARN, f"not made, for want of CREATEROLE: {', '.join(missing)}")
     if role not in _RIGHTS:
         return
-    held = rights.compare(_RIGHTS[role])
-    if held.more:
-        yield Finding("rights", Verdict.WARN, f"this process has more than it needs: {_some(held.more)}")
-    if held.less:
-        yield Finding("rights", Verdict.FAIL, f"this process lacks {_some(held.less)}")
-    if held == ([], []):
+    difference = rights.compare(_RIGHTS[role])
+    if difference.more:
+        yield Finding("rights", Verdict.WARN, f"this process has more than it needs: {_some(difference.more)}")
+    if difference.less:
+        yield Finding("rights", Verdict.FAIL, f"this process lacks {_some(difference.less)}")
+    if difference == ([], []):
         yield Finding("rights", Verdict.OK, f"those of {_RIGHTS[role]}")
 
 

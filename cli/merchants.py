@@ -49,9 +49,9 @@ def list_merchants(
 ) -> None:
     """List merchants, newest first."""
     with database():
-        found = merchants.list_merchants(limit)
-    lines = [f"{merchant.id}  {merchant.name}  (owner {merchant.owner_name})" for merchant in found]
-    show({"items": [_document(merchant) for merchant in found]}, lines, as_json=as_json)
+        rows = merchants.list_merchants(limit)
+    lines = [f"{merchant.id}  {merchant.name}  (owner {merchant.owner_name})" for merchant in rows]
+    show({"items": [_document(merchant) for merchant in rows]}, lines, as_json=as_json)
 
 
 @merchant_app.command("set")
@@ -95,10 +95,10 @@ def set_merchant(
         if owner_email is not None:
             notices.set_address(merchant_id, address)
             lines.append(f"security notices: {owner_email}")
-    said = {
+    options = {
         "cosign": cosign, "fee_percent": fee_percent, "fee_fixed_usd": fee_fixed_usd, "owner_email": owner_email,
     }  # fmt: skip
-    changed = {name: value for name, value in said.items() if value is not None}
+    changed = {name: value for name, value in options.items() if value is not None}
     show({"merchant_id": str(merchant_id), **changed}, lines, as_json=as_json)
 
 
@@ -146,9 +146,9 @@ def revoke_key(public_id: str, *, as_json: JsonFlag = False) -> None:
         lines.append(f"cheques that are cancelled: {cheques}")
     if kept_cheques:
         lines.append(f"cheques that stay while their network is recovered, then revoke the key again: {kept_cheques}")
-    told = {"public_id": public_id, "revoked": True, "changed": was_active, "stopped_withdrawals": stopped,
+    document = {"public_id": public_id, "revoked": True, "changed": was_active, "stopped_withdrawals": stopped,
             "cancelled_payouts": given_back, "cancelled_cheques": cheques, "kept_cheques": kept_cheques}  # fmt: skip
-    show(told, lines, as_json=as_json)
+    show(document, lines, as_json=as_json)
 
 
 def _address(text: str | None) -> str | None:

@@ -101,9 +101,9 @@ def unfreeze(
 def frozen(*, as_json: JsonFlag = False) -> None:
     """List the freezes with their author and reason, oldest first."""
     with database():
-        found = freezes.listing()
-    lines = [_line(each) for each in found] or ["nothing is frozen"]
-    show({"items": [_document(each) for each in found]}, lines, as_json=as_json)
+        rows = freezes.listing()
+    lines = [_line(each) for each in rows] or ["nothing is frozen"]
+    show({"items": [_document(each) for each in rows]}, lines, as_json=as_json)
 
 
 @app.command("cancel")
@@ -115,20 +115,20 @@ def cancel(
     While the signer does not sign for the network, only if no transaction that left there can have paid it.
     """
     with database() as settings:
-        found = payout_queue.read(payout_id)
-        if found is None:
+        payout = payout_queue.read(payout_id)
+        if payout is None:
             raise CommandError(f"there is no payout {payout_id}")
         catalogue = load_catalogue(settings.environment)
         try:
             with transaction():
-                decisions.cancel(catalogue, found, by=OPERATOR)
+                decisions.cancel(catalogue, payout, by=OPERATOR)
         except PayoutNotPending:
             raise CommandError(f"{_status(payout_id)}: only what nothing is signed for is cancelled") from None
         except PayoutFrozen:
-            _cancel_stopped(context.configure(settings), found)
-    log.warning("payout.cancelled_by_operator", payout=str(payout_id), merchant=str(found.merchant_id))
-    document = {"payout": str(payout_id), "merchant": str(found.merchant_id), "status": "cancelled"}
-    show(document, [f"payout {payout_id} of merchant {found.merchant_id}: cancelled"], as_json=as_json)
+            _cancel_stopped(context.configure(settings), payout)
+    log.warning("payout.cancelled_by_operator", payout=str(payout_id), merchant=str(payout.merchant_id))
+    document = {"payout": str(payout_id), "merchant": str(payout.merchant_id), "status": "cancelled"}
+    show(document, [f"payout {payout_id} of merchant {payout.merchant_id}: cancelled"], as_json=as_json)
 
 
 @app.command("release")
@@ -145,27 +145,27 @@ def release(
     """
     with database() as settings:
         catalogue = load_catalogue(settings.environment)
-        found = payout_queue.read(payout_id)
-        txids = [] if found is None else matching.written_off(catalogue, found)
-        if found is None or found.status not in UNSIGNED_PAYOUTS or not txids:
+        payout = payout_queue.read(payout_id)
+        txids = [] if payout is None else matching.written_off(catalogue, payout)
+        if payout is None or payout.status not in UNSIGNED_PAYOUTS or not txids:
             raise CommandError(f"{_status(payout_id)}, and no transaction that was written off may have paid it")
         if not yes:
-            order = f"order {found.order_id!r} of {found.merchant_id}"
+            order = f"order {payout.order_id!r} of {payout.merchant_id}"
             question = f"{', '.join(txids)} may have paid {order}. Is it another order, to be paid?"
             typer.confirm(question, abort=True, err=True)
         txids = writeoffs.release(catalogue, payout_id)
-    log.warning("payout.released", payout=str(payout_id), merchant=str(found.merchant_id), txids=txids)
-    document = {"payout": str(payout_id), "merchant": str(found.merchant_id), "txids": txids}
-    show(document, [f"payout {payout_id} of merchant {found.merchant_id}: released"], as_json=as_json)
+    log.warning("payout.released", payout=str(payout_id), merchant=str(payout.merchant_id), txids=txids)
+    document = {"payout": str(payout_id), "merchant": str(payout.merchant_id), "txids": txids}
+    show(document, [f"payout {payout_id} of merchant {payout.merchant_id}: released"], as_json=as_json)
 
 
-def _cancel_stopped(ctx: Context, found: PayoutRow) -> None:
+def _cancel_stopped(ctx: Context, payout: PayoutRow) -> None:
     """Cancel a payout on a network without signing. Raises CommandError if some transaction may have paid it."""
     # Check first: the scan must have read all transactions that were in a block by then.
-    if found.network in ctx.available and _is_awaited(ctx, ctx.catalogue.networks[found.network]):
+    if payout.network in ctx.available and _is_awaited(ctx, ctx.catalogue.networks[payout.network]):
         raise CommandError("a transaction that no row knows waits for a block and may pay this; try again later")
     with transaction():
-        kept = decisions.cancel_stopped(ctx.catalogue, found, by=OPERATOR)
+        kept = decisions.cancel_stopped(ctx.catalogue, payout, by=OPERATOR)
     if kept:
         raise CommandError(kept)
 
@@ -193,9 +193,9 @@ def unsettled(*, as_json: JsonFlag = False) -> None:
     """List the payouts that moved another amount than was asked: each waits for `settle`."""
     with database() as settings:
         catalogue = load_catalogue(settings.environment)
-        found = manual.listing(catalogue)
-    lines = [_unclear_line(catalogue, each) for each in found] or ["no payout waits to be settled"]
-    show({"items": [_unclear_document(catalogue, each) for each in found]}, lines, as_json=as_json)
+        waiting = manual.listing(catalogue)
+    lines = [_unclear_line(catalogue, each) for each in waiting] or ["no payout waits to be settled"]
+    show({"items": [_unclear_document(catalogue, each) for each in waiting]}, lines, as_json=as_json)
 
 
 @app.command("settle")
@@ -215,19 +215,19 @@ def settle(
         _check_reason(reason)
     with database() as settings:
         catalogue = load_catalogue(settings.environment)
-        found = manual.listing(catalogue, payout)
-        if not found:
+        waiting = manual.listing(catalogue, payout)
+        if not waiting:
             raise CommandError("no such payout waits to be settled; see sluice payouts unsettled")
         if not yes:
-            typer.confirm(f"{_unclear_line(catalogue, found[0])}. Settle it as {outcome}?", abort=True, err=True)
+            typer.confirm(f"{_unclear_line(catalogue, waiting[0])}. Settle it as {outcome}?", abort=True, err=True)
         word: Literal["paid", "failed"] = "paid" if outcome is Outcome.PAID else "failed"
         try:
             with transaction():
-                after = manual.settle(catalogue, found[0], word, settled_by=OPERATOR, reason=reason)
+                after = manual.settle(catalogue, waiting[0], word, settled_by=OPERATOR, reason=reason)
         except SettleError as error:
             raise CommandError(str(error)) from None
     lost = _amount(catalogue, after.currency, int(after.lost_units))
-    document = _unclear_document(catalogue, found[0]) | {"outcome": word, "lost": lost, "reason": reason}
+    document = _unclear_document(catalogue, waiting[0]) | {"outcome": word, "lost": lost, "reason": reason}
     show(document, [f"{payout}: {word}; the gateway bears {lost} {after.currency}"], as_json=as_json)
 
 

@@ -23,13 +23,13 @@ def rescan(
 ) -> None:
     """Read blocks again and record missed deposits. A second run changes nothing."""
     with open_network(network) as (ctx, known, chain):
-        found = [reread(ctx, known, chain, height) for height in _heights(chain, network, first, last, txid)]
-    absent = [block.height for block in found if block.block_hash is None]
+        blocks = [reread(ctx, known, chain, height) for height in _heights(chain, network, first, last, txid)]
+    absent = [block.height for block in blocks if block.block_hash is None]
     document: dict[str, Any] = {
         "network": network,
-        "blocks": len(found),
-        "deposits_found": sum(block.found for block in found),
-        "deposits_doubted": sum(block.doubted for block in found),
+        "blocks": len(blocks),
+        "deposits_found": sum(block.found for block in blocks),
+        "deposits_doubted": sum(block.doubted for block in blocks),
         "not_on_the_scanned_chain": absent,
     }
     show(document, [f"{name.replace('_', ' ')}: {value}" for name, value in document.items()], as_json=as_json)

@@ -25,8 +25,8 @@ def show_scans(
     with database() as settings:
         if network is not None and network not in load_catalogue(settings.environment).networks:
             raise CommandError(f"there is no network {network}")
-        found = [each for each in scans.states() if network in {None, each.network}]
-    show({"scans": [_document(each) for each in found]}, _lines(found), as_json=as_json)
+        states = [each for each in scans.states() if network in {None, each.network}]
+    show({"scans": [_document(each) for each in states]}, _lines(states), as_json=as_json)
 
 
 @app.command("rewind")
@@ -72,12 +72,12 @@ def _document(scan: State) -> dict[str, Any]:
     }
 
 
-def _lines(found: list[State]) -> list[str]:
-    if not found:
+def _lines(states: list[State]) -> list[str]:
+    if not states:
         return ["no scan has begun"]
     return [
         f"{scan.network}: block {scan.height} of {scan.head_height}, {scan.kept_blocks} blocks kept from"
         f" {scan.kept_from} on"
         + (f"; HALTED since {scan.halted_at}: {scan.halted_reason}" if scan.halted_reason else "")
-        for scan in found
+        for scan in states
     ]

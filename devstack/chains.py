@@ -108,5 +108,5 @@ def development(family: str) -> Development:
     """Return a family's parts, imported at first use. Raises LookupError if it has no development chain."""
     if family not in _MODULES:
         raise LookupError(f"{family} networks have no development chain")
-    found: Development = import_module(_MODULES[family]).DEVELOPMENT
-    return found
+    loaded: Development = import_module(_MODULES[family]).DEVELOPMENT
+    return loaded

@@ -93,7 +93,7 @@ def _signals_stop() -> Iterator[None]:
 
     def again(lost: sys.UnraisableHookArgs) -> None:
         if lost.exc_type is not Stopped:
-            told(lost)
+            previous(lost)
             return
         # Raised where Python drops exceptions: in a destructor, or in an import's callback for a released lock.
         timer = threading.Timer(AGAIN_S, os.kill, (os.getpid(), signal.SIGTERM))
@@ -102,7 +102,7 @@ def _signals_stop() -> Iterator[None]:
         timer.start()
 
     timers: list[threading.Timer] = []
-    told, sys.unraisablehook = sys.unraisablehook, again
+    previous, sys.unraisablehook = sys.unraisablehook, again
     before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     for number in STOP_SIGNALS:
         # Under nohup the end of the terminal is ignored.
@@ -113,6 +113,6 @@ def _signals_stop() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        sys.unraisablehook = told
+        sys.unraisablehook = previous
         for timer in timers:
             timer.cancel()

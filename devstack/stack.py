@@ -183,13 +183,13 @@ class Stack:
             cursors.note_looks()
 
     def _find_programs(self, families: Collection[str]) -> dict[str, Path]:
-        found = {}
+        programs = {}
         for family in sorted(families):
             development = chains.development(family)
             with self._console.step(development.name) as step:
-                found[family] = development.find(self._inherited, CACHE)
-                step.detail = str(found[family])
-        return found
+                programs[family] = development.find(self._inherited, CACHE)
+                step.detail = str(programs[family])
+        return programs
 
     def _start_chains(self, networks: Sequence[Network], programs: Mapping[str, Path]) -> None:
         for network in networks:
@@ -229,8 +229,8 @@ class Stack:
 
     def _settings_of(self, name: str) -> dict[str, str]:
         """Return the settings of one process: the common ones, and a login with only the rights it needs."""
-        told = self.environment()
-        return told | {"DATABASE_URL": url_of(name, self._logins)} if self._logins else told
+        variables = self.environment()
+        return variables | {"DATABASE_URL": url_of(name, self._logins)} if self._logins else variables
 
     def _await_serving(self) -> None:
         waiting = dict(readiness.conditions(self.base_url, self.plan.networks))

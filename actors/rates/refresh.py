@@ -94,7 +94,7 @@ def refresh_from_sources(ctx: Context) -> None:
             now=app_now(),
         )
         rates.store_rates(consensus.rates)
-        rates.note_disagreement(consensus.held.keys())
+        rates.note_disagreement(consensus.held_back.keys())
     _tell_health(answers, before)
     _tell_disagreement(consensus)
 
@@ -145,8 +145,8 @@ def _tell_disagreement(consensus: Consensus) -> None:
     for source, currencies in consensus.outvoted.items():
         if _reminders.allows(f"outvoted:{source}"):
             log.warning("rates.source_outvoted", source=source, currencies=currencies)
-    if consensus.held and _reminders.allows("held"):
-        log.warning("rates.held", currencies=consensus.held)
+    if consensus.held_back and _reminders.allows("held"):
+        log.warning("rates.held", currencies=consensus.held_back)
 
 
 _REFRESH: Final[Mapping[str, Callable[[Context], None]]] = {

@@ -57,10 +57,10 @@ def _gauge(name: str, text: str, label: str, values: Iterable[tuple[str, float]]
 
 
 def _counted(
-    many: tuple[str, str], oldest: tuple[str, str], label: str, found: Iterable[tuple[str, int, float]]
+    many: tuple[str, str], oldest: tuple[str, str], label: str, counts: Iterable[tuple[str, int, float]]
 ) -> Iterator[Metric]:
     """Yield two gauges: the number of rows by the label's value, and the age of the oldest."""
-    rows = list(found)
+    rows = list(counts)
     yield _gauge(*many, label, ((value, count) for value, count, _ in rows))
     yield _gauge(*oldest, label, ((value, age_s) for value, _, age_s in rows))
 
@@ -216,7 +216,9 @@ def payout_gauges() -> Iterator[Metric]:
 def treasury_gauges() -> Iterator[Metric]:
     """Read the hot wallets' balances at the last comparison, and the difference between chain and books."""
     labels = ["network", "currency"]
-    held = GaugeMetricFamily("sluice_hot_balance", "Coins in the hot wallet, when it was last compared.", labels=labels)
+    balances = GaugeMetricFamily(
+        "sluice_hot_balance", "Coins in the hot wallet, when it was last compared.", labels=labels
+    )
     wrong = GaugeMetricFamily(
         "sluice_reconciliation_misses",
         "How many times in a row the chain differed from the books; `sluice treasury status` says where.",
@@ -225,10 +227,10 @@ def treasury_gauges() -> Iterator[Metric]:
     ages: dict[str, float] = {}
     for network, currency, place, coins, misses, age_s in reconciliation.measures():
         if place == "hot":
-            held.add_metric([network, currency], coins)
+            balances.add_metric([network, currency], coins)
             ages[network] = max(ages.get(network, 0.0), age_s)
         wrong.add_metric([network, currency, place], misses)
-    yield held
+    yield balances
     yield wrong
     yield _gauge(
         "sluice_reconciliation_age_seconds", "Since the hot wallet was last compared.", "network", ages.items()
@@ -243,10 +245,10 @@ def liquidity_gauges(settings: Settings) -> Iterator[Metric]:
         "Coins that queued payouts lack on a network; `sluice treasury liquidity` shows what lies where.",
         labels=["network", "currency"],
     )
-    found = liquidity.missing(
+    missing = liquidity.missing(
         catalogue, load_market(), settings.rpc_urls, fee_max_percent=settings.sweep_fee_max_percent
     )
-    for (currency, network), units in found.items():
+    for (currency, network), units in missing.items():
         lacking.add_metric([network, currency], units / 10 ** catalogue.scale(currency))
     yield lacking
 

@@ -111,18 +111,18 @@ class Operation:
 
     def _answer(self, req: Request, resp: Response, params: dict[str, str]) -> None:
         endpoint = self._endpoint
-        with contextlib.ExitStack() as held:
-            call, body = self._read(req, params, held)
+        with contextlib.ExitStack() as slots:
+            call, body = self._read(req, params, slots)
             if endpoint.actor is not None:
                 resp.data = self._ask(req, resp, endpoint.actor, call, body)
             elif endpoint.reader is not None:
                 if endpoint.is_search:
-                    held.enter_context(self._gateway.searches.taken(call.merchant_id))
+                    slots.enter_context(self._gateway.searches.taken(call.merchant_id))
                 if endpoint.takes_slot:
-                    held.enter_context(self._gateway.reads.taken(call.merchant_id))
+                    slots.enter_context(self._gateway.reads.taken(call.merchant_id))
                 self._send(req, resp, endpoint.reader(self._gateway, call))
 
-    def _read(self, req: Request, params: dict[str, str], held: contextlib.ExitStack) -> tuple[Call, bytes]:
+    def _read(self, req: Request, params: dict[str, str], slots: contextlib.ExitStack) -> tuple[Call, bytes]:
         """Read and authenticate a request. A large one takes its merchant's turn until `held` ends."""
         endpoint, settings = self._endpoint, self._gateway.settings
         if endpoint.limit is not None:
@@ -134,7 +134,7 @@ class Operation:
             body = read_body(req.env, length)
         principal = None if endpoint.rights is None else self._authenticate(req, body)
         if principal is not None and len(body) > LARGE_BYTES:
-            held.enter_context(self._gateway.large.taken(principal.merchant_id))
+            slots.enter_context(self._gateway.large.taken(principal.merchant_id))
         request = None
         if endpoint.request is not None:
             request = read_request(endpoint.request, read_json(body), own_hosts=self._gateway.own_hosts)

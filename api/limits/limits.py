@@ -171,9 +171,9 @@ class Limiter:
         """Exchange counts with the other processes; return the wait if the last request exceeds the common limit."""
         with self._lock:
             subject.tell_at_ms = now_ms + TELL_MS
-            told = [(window.length_ms, window.index, window.take_unsynced()) for window in subject.windows]
-        keys = [f"{key}:{length_ms}:{at}" for length_ms, index, _ in told for at in (index, index - 1)]
-        arguments = [number for length_ms, _, unsynced in told for number in (unsynced, 2 * length_ms)]
+            counts = [(window.length_ms, window.index, window.take_unsynced()) for window in subject.windows]
+        keys = [f"{key}:{length_ms}:{at}" for length_ms, index, _ in counts for at in (index, index - 1)]
+        arguments = [number for length_ms, _, unsynced in counts for number in (unsynced, 2 * length_ms)]
         try:
             totals = link.run([("EVALSHA", self._script, len(keys), *keys, *arguments)])[0]
         except LinkDownError as error:
@@ -181,7 +181,7 @@ class Limiter:
             self._silent_until_ms = now_ms + int(DOWN_S * 1000)
             return 0.0
         with self._lock:
-            for place, (window, (_, index, _)) in enumerate(zip(subject.windows, told, strict=True)):
+            for place, (window, (_, index, _)) in enumerate(zip(subject.windows, counts, strict=True)):
                 window.merge_totals(index, totals[2 * place], totals[2 * place + 1])
             return subject.excess_wait_ms(now_ms)
 

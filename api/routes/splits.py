@@ -32,8 +32,8 @@ _TOLD: Final = _CONFIG | {"earnings_by_asset": {"USDT": "12500000000000000000"}}
 
 def read_rules(_gateway: Gateway, call: Call) -> Reply:
     """Return a merchant's rules."""
-    found = splits.listing(call.merchant().merchant_id)
-    return answered(SplitRules(items=[splits.show_rule(rule) for rule in found]))
+    rules = splits.listing(call.merchant().merchant_id)
+    return answered(SplitRules(items=[splits.show_rule(rule) for rule in rules]))
 
 
 def read_config(_gateway: Gateway, call: Call) -> Reply:

@@ -37,9 +37,9 @@ def measure_blocks(rounds: int = ROUNDS) -> float:
     samples = []
     for _ in range(rounds):
         began = time.process_time()
-        found = Matcher("BTC", CHAIN).match(read_block(unhexed(text), wanted, HEIGHT, RULES[CHAIN]), ours)
+        match = Matcher("BTC", CHAIN).match(read_block(unhexed(text), wanted, HEIGHT, RULES[CHAIN]), ours)
         samples.append(1000 * (time.process_time() - began))
-        assert len(found.transfers) == len(found.spent) == 1
+        assert len(match.transfers) == len(match.spent) == 1
     took_ms = median(samples)
     print(f"a block of {len(raw) / 1e6:.2f} MB, {len(txs):,} transactions, {3 * len(txs):,} outputs to keys' hashes:")
     print(f"  proved and matched in {took_ms:.0f} ms of processor time, at best {min(samples):.0f} ms")

@@ -92,8 +92,8 @@ def measure_matching(site: Site, block: Block, *, watched: int, matches: int, re
 
     # The first pair only warms up.
     pair(-1)
-    for found in samples.values():
-        found.clear()
+    for values in samples.values():
+        values.clear()
     until_it_holds(pair)
     tell(block, samples, matches, reading_ms)
 
@@ -194,7 +194,7 @@ def match_round(url: str, block: Block, watched: int, matches: int, *, seed: int
         match_one(block, *first)
         backend = int(base.value("SELECT pg_backend_pid()"))
         before = time.process_time_ns() + backend_ns(backend)
-        wall_ms = [match_one(block, *told) for told in blocks]
+        wall_ms = [match_one(block, *case) for case in blocks]
         return Took(wall_ms=wall_ms, cpu_ms=(time.process_time_ns() + backend_ns(backend) - before) / NS_IN_MS)
     finally:
         base.close()
@@ -217,9 +217,9 @@ def block_of(chance: random.Random, block: Block, watched: int) -> tuple[Sequenc
 
 def match_one(block: Block, seen: Sequence[str], spent: Sequence[Coin]) -> float:
     began = time.perf_counter()
-    found, taken = deposits.match(block.family, seen), coins.ours(block.network, spent)
+    matches, taken = deposits.match(block.family, seen), coins.ours(block.network, spent)
     took_ms = 1000 * (time.perf_counter() - began)
-    assert found.keys() <= set(seen)
-    assert found
+    assert matches.keys() <= set(seen)
+    assert matches
     assert len(taken) == min(len(spent), len(set(spent[:OURS_IN_A_BLOCK])))
     return took_ms

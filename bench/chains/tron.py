@@ -50,8 +50,8 @@ def measure_blocks(count: int) -> None:
         known, samples, walls = Known(ours), [], []
 
         def paid_in(height: int) -> int:
-            (found,) = reader.scan(height - 1, first + count, known)
-            return len(found.transfers)
+            (scanned,) = reader.scan(height - 1, first + count, known)
+            return len(scanned.transfers)
 
         # The first block loads libraries and opens the connection.
         assert paid_in(first) == OURS_IN_A_BLOCK
@@ -113,8 +113,8 @@ def _pay(rest: RestNode, newest: Block, buyer: Buyer, to: bytes, *, contract: st
         made, block_id=newest.hash, now_ms=now_ms, expiration_ms=now_ms + LIFE_MS,
         fee_limit=FEE_LIMIT if contract is not None else 0,
     )  # fmt: skip
-    told = rest.ask("wallet/broadcasthex", {"transaction": buyer.sign(raw).hex()}, dict[str, object])
-    assert told["result"], told
+    answer = rest.ask("wallet/broadcasthex", {"transaction": buyer.sign(raw).hex()}, dict[str, object])
+    assert answer["result"], answer
 
 
 def _act(rest: RestNode, name: str, **arguments: object) -> None:

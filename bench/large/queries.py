@@ -114,8 +114,8 @@ def steps(count: int, shops: int) -> Iterator[Step]:
     yield from _invariants(count, shops)
 
 
-def _named(found: Iterator[tuple[str, Callable[[], object]]], adds_up: int = 0) -> Iterator[Step]:
-    for name, run in found:
+def _named(runs: Iterator[tuple[str, Callable[[], object]]], adds_up: int = 0) -> Iterator[Step]:
+    for name, run in runs:
         yield Step(name=name, run=run, adds_up=adds_up, exempt=EXEMPT.get(name, ""))
 
 
@@ -183,11 +183,11 @@ def _pages(
     name: str, kind: type[T], read: Callable[..., object], merchant_id: UUID, all_wanted: list[dict[str, Any]]
 ) -> Iterator[tuple[str, Callable[[], object]]]:
     for wanted in all_wanted:
-        told = " and ".join(
+        filters = " and ".join(
             key if key in {"cursor", "uuid"} else f"{key} {value}"[:24] for key, value in wanted.items()
         )
         yield (
-            f"{name}{' by ' if told else ''}{told}",
+            f"{name}{' by ' if filters else ''}{filters}",
             partial(read, merchant_id, msgspec.convert(wanted, kind), limit=PAGE),
         )
 

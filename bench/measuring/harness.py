@@ -148,8 +148,8 @@ class Target:
     def pour(self, *, clients: int, seconds: float, **how: object) -> Round:
         """Keep this number of clients busy for this time; how: further entries of the plan."""
         meter = Meter(self.programs)
-        found = finish(start_load(self.plan(clients=clients, seconds=seconds, **how)))
-        return read_round(found, meter)
+        measured = finish(start_load(self.plan(clients=clients, seconds=seconds, **how)))
+        return read_round(measured, meter)
 
 
 def start_load(plan: Mapping[str, object]) -> subprocess.Popen[str]:
@@ -174,8 +174,8 @@ def run_json(argv: Sequence[str], env: Mapping[str, str], *, limit_s: float = 60
         timeout=limit_s,
         check=True,
     )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def finish(process: subprocess.Popen[str], *, limit_s: float = 300.0) -> dict[str, Any]:
@@ -188,17 +188,17 @@ def finish(process: subprocess.Popen[str], *, limit_s: float = 300.0) -> dict[st
         raise
     if process.returncode != 0:
         raise SystemExit(f"the client failed with code {process.returncode}")
-    found: dict[str, Any] = json.loads(output)
-    return found
+    document: dict[str, Any] = json.loads(output)
+    return document
 
 
-def read_round(found: Mapping[str, Any], meter: Meter) -> Round:
+def read_round(measured: Mapping[str, Any], meter: Meter) -> Round:
     """Combine a client's result with the processor time that it took."""
-    latencies_ms = tuple(latency / NS_IN_MS for latency in found["latencies_ns"])
+    latencies_ms = tuple(latency / NS_IN_MS for latency in measured["latencies_ns"])
     count = len(latencies_ms)
     return Round(
         count=count,
-        elapsed_s=found["elapsed_s"],
+        elapsed_s=measured["elapsed_s"],
         latencies_ms=latencies_ms,
-        cpu_ms={**meter.per_request(count), "client": found["cpu_ms"] / count},
+        cpu_ms={**meter.per_request(count), "client": measured["cpu_ms"] / count},
     )

@@ -43,16 +43,16 @@ def shares(passed: Sequence[int], own: float) -> tuple[float, float]:
 
 def until_it_holds(pair: Callable[[int], Sequence[float]], *, at_least: int = MEDIANS) -> None:
     """Measure a pair, which returns its ratios, until the median of each is stable, at most ten times."""
-    found: list[Sequence[float]] = []
-    while len(found) < PAIRS_MAX and (len(found) < at_least or not holds(found)):
-        found.append(pair(len(found)))
-    verdict = "holds" if holds(found) else "does NOT hold"
-    print(f"\n{len(found)} pairs: every ratio's median {verdict} within {HOLDS_WITHIN:.0%}")
+    pairs: list[Sequence[float]] = []
+    while len(pairs) < PAIRS_MAX and (len(pairs) < at_least or not holds(pairs)):
+        pairs.append(pair(len(pairs)))
+    verdict = "holds" if holds(pairs) else "does NOT hold"
+    print(f"\n{len(pairs)} pairs: every ratio's median {verdict} within {HOLDS_WITHIN:.0%}")
 
 
-def holds(found: Sequence[Sequence[float]]) -> bool:
+def holds(pairs: Sequence[Sequence[float]]) -> bool:
     """Return True if the last pairs moved no ratio's median by more than the limit."""
-    return len(found) >= MEDIANS and all(map(_is_steady, zip(*found, strict=True)))
+    return len(pairs) >= MEDIANS and all(map(_is_steady, zip(*pairs, strict=True)))
 
 
 def _is_steady(ratio: Sequence[float]) -> bool:

@@ -36,11 +36,11 @@ def show(title: str, figures: list[Figure]) -> None:
         print(figure.line())
 
 
-def median_cpu(found: Mapping[str, Sequence[Round]]) -> dict[str, dict[str, float]]:
+def median_cpu(rounds_by_target: Mapping[str, Sequence[Round]]) -> dict[str, dict[str, float]]:
     """Return the processor time of a request by program: the median of each target's rounds."""
     return {
         name: {program: median(each.cpu_ms[program] for each in rounds) for program in rounds[0].cpu_ms}
-        for name, rounds in found.items()
+        for name, rounds in rounds_by_target.items()
     }
 
 

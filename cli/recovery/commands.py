@@ -120,12 +120,12 @@ def writeoff(
 
 def _warn_of_cheques(ctx: Context, departure: UnexplainedRow) -> None:
     """Name open cheques of exactly this sum: a lost claim may have been paid by it, and would be paid again."""
-    found = {
+    link_ids = {
         link_id: None for part in departure.parts
         for link_id in matching.cheques(ctx.catalogue, departure, part, limit=CHEQUES_MAX)
     }  # fmt: skip
-    if found:
-        named = ", ".join(f"{writeoffs.CHEQUE}{link_id}" for link_id in found)
+    if link_ids:
+        named = ", ".join(f"{writeoffs.CHEQUE}{link_id}" for link_id in link_ids)
         typer.echo(f"{departure.txid} moved the sum of open cheques, which its claim may have paid: {named}", err=True)
 
 
@@ -153,14 +153,18 @@ def _adopt(
 ) -> None:  # fmt: skip
     merchants.check_exists(merchant_id)
     txid = stored_txid(network, written)
-    found = unexplained.find(network.code, txid)
-    if found is None:
+    departure = unexplained.find(network.code, txid)
+    if departure is None:
         raise CommandError(f"{written} on {network.code} is not among the unexplained departures")
-    amount = format_coin(found.token_units, found.decimals)
+    amount = format_coin(departure.token_units, departure.decimals)
     if not order_id.startswith(writeoffs.CHEQUE):
-        _warn_of_cheques(ctx, found)
+        _warn_of_cheques(ctx, departure)
     if not yes:
-        what = f"output {place} of {txid}" if place is not None else f"{amount} {found.currency} to {found.recipient}"
+        what = (
+            f"output {place} of {txid}"
+            if place is not None
+            else f"{amount} {departure.currency} to {departure.recipient}"
+        )
         typer.confirm(f"Adopt {what} as order {order_id!r} of {merchant_id}?", abort=True, err=True)
     by = operator()
     try:

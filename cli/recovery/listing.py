@@ -25,16 +25,16 @@ def show_departures(ctx: Context, network: Network, *, as_json: bool) -> None:
     stopped = permission.read(network.code)
     waits = [] if stopped else [wait.reason for wait in freshness.waits([network.code])]
     reason = stopped.reason if stopped else next(iter(waits), "")
-    found = [_document(ctx, each) for each in unexplained.listing(network.code, limit=LISTED_MAX)]
+    documents = [_document(ctx, each) for each in unexplained.listing(network.code, limit=LISTED_MAX)]
     lines = [f"{network.code} is " + (f"not signed for: {reason}" if reason else "signed for")]
     if stopped is not None and not stopped.is_caught_up:
         lines.append("  the scan has not caught up with the chain yet")
-    for each in found:
+    for each in documents:
         lines += _lines(each)
     unread = [each.txid for each in unread_departures.waiting(network.code, limit=LISTED_MAX)]
     lines += [f"  {txid}: no node has shown yet what it moved" for txid in unread]
     document = {
-        "network": network.code, "stopped": reason or None, "departures": found,
+        "network": network.code, "stopped": reason or None, "departures": documents,
         "unread": unread,
     }  # fmt: skip
     show(document, lines, as_json=as_json)

@@ -45,9 +45,9 @@ def status(network: NetworkOption = None, *, as_json: JsonFlag = False) -> None:
     """Show addresses, the last comparison with the chain, and the balances of deposit addresses."""
     with database() as settings:
         ctx = context.configure(settings)
-        found = [_status(ctx, code) for code in _networks(ctx, network)]
-    lines = [line for each in found for line in _status_lines(each)]
-    show({"networks": found}, lines, as_json=as_json)
+        statuses = [_status(ctx, code) for code in _networks(ctx, network)]
+    lines = [line for each in statuses for line in _status_lines(each)]
+    show({"networks": statuses}, lines, as_json=as_json)
 
 
 @app.command()
@@ -160,21 +160,23 @@ def comparison(catalogue: Catalogue, kept: Reconciliation) -> dict[str, Any]:
     }
 
 
-def _status_lines(found: dict[str, Any]) -> list[str]:
-    lines = [f"{found['network']}: hot {found['hot_address'] or 'none yet'}, cold {found['cold_address'] or 'none'}"]
-    lines += [f"  FROZEN {reason}" for reason in found["frozen"]]
-    lines += [comparison_line(compared) for compared in found["compared"]]
-    lines += [f"  {amount} {currency} at deposit addresses" for currency, amount in found["unswept"].items()]
+def _status_lines(document: dict[str, Any]) -> list[str]:
+    lines = [
+        f"{document['network']}: hot {document['hot_address'] or 'none yet'}, cold {document['cold_address'] or 'none'}"
+    ]
+    lines += [f"  FROZEN {reason}" for reason in document["frozen"]]
+    lines += [comparison_line(compared) for compared in document["compared"]]
+    lines += [f"  {amount} {currency} at deposit addresses" for currency, amount in document["unswept"].items()]
     lines += [
         f"  {each['coins']} coins worth {each['amount']} {each['currency']}"
         f" {'that transactions in no block hold' if each['held'] else 'that none holds'}"
-        for each in found["coins"]
+        for each in document["coins"]
     ]
     lines += [
         f"  {amount} {currency} at addresses of nobody: sluice treasury unowned"
-        for currency, amount in found["unowned"].items()
+        for currency, amount in document["unowned"].items()
     ]
-    lines += [f"  {amount} {currency} in open payouts" for currency, amount in found["open_payouts"].items()]
+    lines += [f"  {amount} {currency} in open payouts" for currency, amount in document["open_payouts"].items()]
     return lines
 
 
@@ -197,14 +199,14 @@ def _plan(ctx: Context, network: str | None) -> list[dict[str, Any]]:
 
 
 def _planned(ctx: Context, network: str, each: Planned) -> dict[str, Any]:
-    found = each.found
+    balance = each.found
     return {
         "network": network,
-        "address": found.address,
-        "currency": found.currency,
-        "amount": amount_of(ctx.catalogue, found.currency, found.units),
+        "address": balance.address,
+        "currency": balance.currency,
+        "amount": amount_of(ctx.catalogue, balance.currency, balance.units),
         "usd": None if each.usd_cents is None else f"{each.usd_cents // CENTS}.{each.usd_cents % CENTS:02}",
-        "cost": None if each.cost_units is None else amount_of(ctx.catalogue, found.currency, each.cost_units),
+        "cost": None if each.cost_units is None else amount_of(ctx.catalogue, balance.currency, each.cost_units),
         "verdict": each.verdict,
     }
 
@@ -221,9 +223,9 @@ def _joins(ctx: Context, network: str | None) -> list[dict[str, Any]]:
     ]
 
 
-def _join_line(found: dict[str, Any]) -> str:
-    what = f"{found['network']}: {found['coins']} free coins worth {found['amount']} {found['currency']}"
-    if found["verdict"] == "few":
+def _join_line(document: dict[str, Any]) -> str:
+    what = f"{document['network']}: {document['coins']} free coins worth {document['amount']} {document['currency']}"
+    if document["verdict"] == "few":
         return f"{what} are spent where they lie; more than {COINS_FEW} would be joined"
     return f"{what}: joined at the hot wallet once that is cheap and no payout is due"
 

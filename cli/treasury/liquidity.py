@@ -25,13 +25,13 @@ def liquidity(*, as_json: JsonFlag = False) -> None:
             ctx.catalogue, ctx.market.read(), ctx.available, fee_max_percent=settings.sweep_fee_max_percent
         )
         owed = treasury_liquidity.owed()
-    found = [
+    coins = [
         _coin(ctx, currency, owed.get(currency, 0), [each for each in stocks if each.currency == currency])
         for currency in ctx.catalogue.assets
         if owed.get(currency, 0) or any(each.currency == currency for each in stocks)
     ]
-    lines = [line for each in found if _is_any(each) for line in _lines(each)]
-    show({"coins": found}, lines or ["nothing is owed, held or queued"], as_json=as_json)
+    lines = [line for each in coins if _is_any(each) for line in _lines(each)]
+    show({"coins": coins}, lines or ["nothing is owed, held or queued"], as_json=as_json)
 
 
 def _coin(ctx: Context, currency: str, owed_units: int, stocks: list[Stock]) -> dict[str, Any]:

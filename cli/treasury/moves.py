@@ -92,19 +92,25 @@ def returned(
         known = known_network(ctx, network)
         booked = topups.find(known.code, stored_txid(known, txid))
         missing = f"{txid} on {network} is no top-up that is booked as the gateway's own"
-        found = one_transfer(booked, txid, output=output, missing=missing)
-        amount = amount_of(ctx.catalogue, found.currency, found.units)
+        transfer = one_transfer(booked, txid, output=output, missing=missing)
+        amount = amount_of(ctx.catalogue, transfer.currency, transfer.units)
         if not yes:
-            question = f"Book {amount} {found.currency} on {network} as come back from the cold address?"
+            question = f"Book {amount} {transfer.currency} on {network} as come back from the cold address?"
             typer.confirm(question, abort=True, err=True)
-        back_units = topups.take_as_returned(found)
+        back_units = topups.take_as_returned(transfer)
         if back_units is None:
             raise CommandError("what lay in the cold address is not known yet, or the top-up changed; try again later")
-        back, by = amount_of(ctx.catalogue, found.currency, back_units), operator()
-        log.warning("treasury.returned", network=network, txid=found.txid, currency=found.currency, amount=amount,
+        back, by = amount_of(ctx.catalogue, transfer.currency, back_units), operator()
+        log.warning("treasury.returned", network=network, txid=transfer.txid, currency=transfer.currency, amount=amount,
                     known=back, by=by)  # fmt: skip
-    document = {"network": network, "txid": found.txid, "currency": found.currency, "amount": amount, "known": back}
-    show(document, [f"{back} of {amount} {found.currency} came back from the cold address"], as_json=as_json)
+    document = {
+        "network": network,
+        "txid": transfer.txid,
+        "currency": transfer.currency,
+        "amount": amount,
+        "known": back,
+    }
+    show(document, [f"{back} of {amount} {transfer.currency} came back from the cold address"], as_json=as_json)
 
 
 def _check_txid(txid: str, *, name: str) -> None:

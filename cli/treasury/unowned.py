@@ -31,8 +31,8 @@ def unowned(
     with database() as settings:
         ctx = context.configure(settings)
         code = None if network is None else known_network(ctx, network).code
-        found = [_shown(ctx, each) for each in treasury_unowned.listing(code, limit=SHOWN_MAX)]
-    show({"unowned": found}, [_line(each) for each in found] or ["nothing came to addresses of nobody"],
+        documents = [_shown(ctx, each) for each in treasury_unowned.listing(code, limit=SHOWN_MAX)]
+    show({"unowned": documents}, [_line(each) for each in documents] or ["nothing came to addresses of nobody"],
          as_json=as_json)  # fmt: skip
 
 
@@ -50,18 +50,20 @@ def keep(
         known = known_network(ctx, network)
         listed = treasury_unowned.listing(known.code, limit=SHOWN_MAX, txid=stored_txid(known, txid))
         missing = f"no payment of {txid} on {network} is listed by `sluice treasury unowned`"
-        found = one_transfer(listed, txid, output=output, missing=missing)
-        amount = amount_of(ctx.catalogue, found.currency, found.units)
+        transfer = one_transfer(listed, txid, output=output, missing=missing)
+        amount = amount_of(ctx.catalogue, transfer.currency, transfer.units)
         if not yes:
-            typer.confirm(f"Make {amount} {found.currency} at {found.address} the gateway's own?", abort=True, err=True)
-        kept = treasury_unowned.keep(found)
+            typer.confirm(
+                f"Make {amount} {transfer.currency} at {transfer.address} the gateway's own?", abort=True, err=True
+            )
+        kept = treasury_unowned.keep(transfer)
         if not kept:
             raise CommandError("it is not booked yet, or a reorganisation took it; try again later")
         by = operator()
-        log.warning("treasury.kept", network=found.network, txid=found.txid, ordinal=found.ordinal,
-                    address=found.address, currency=found.currency, amount=amount, by=by)  # fmt: skip
-    document = {**_shown(ctx, found), "status": "kept"}
-    show(document, [f"{amount} {found.currency} on {network} is the gateway's own"], as_json=as_json)
+        log.warning("treasury.kept", network=transfer.network, txid=transfer.txid, ordinal=transfer.ordinal,
+                    address=transfer.address, currency=transfer.currency, amount=amount, by=by)  # fmt: skip
+    document = {**_shown(ctx, transfer), "status": "kept"}
+    show(document, [f"{amount} {transfer.currency} on {network} is the gateway's own"], as_json=as_json)
 
 
 def _shown(ctx: Context, each: Topup) -> dict[str, Any]:

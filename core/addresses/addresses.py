@@ -86,4 +86,4 @@ def stored_form(text: str) -> str | None:
 
     Unowned addresses count too. No text is an address of two families.
     """
-    return next((found for form in _FORMS.values() if (found := form.stored(text)) is not None), None)
+    return next((address for form in _FORMS.values() if (address := form.stored(text)) is not None), None)

@@ -107,12 +107,12 @@ class Encoder:
 
     def _checks(self, columns: Sequence[bytes], count: int) -> list[bytes]:
         """Return the checksums of many programs, byte by byte."""
-        found = []
+        checks = []
         for k, base in enumerate(_four(self._base)):
             shares = (column.translate(tables[k]) for column, tables in zip(columns, self._tables, strict=True))
             check = functools.reduce(xor, map(_number, shares), _number(bytes([base]) * count))
-            found.append(check.to_bytes(count, "big"))
-        return found
+            checks.append(check.to_bytes(count, "big"))
+        return checks
 
     def _refuse_others(self, programs: Iterable[bytes]) -> None:
         for program in programs:

@@ -56,10 +56,10 @@ def parse(text: str, parameters: object) -> str:  # noqa: ARG001 - all EVM netwo
     digits = text.removeprefix(HEX_PREFIX)
     if digits not in {digits.lower(), digits.upper()} and text != checksum_evm(text):
         raise AddressError("The address is misspelt: its checksum of capitals and small letters is wrong.")
-    found = text.lower()
-    if int(digits, 16) < _PRECOMPILED_END or found in _NOBODY:
+    address = text.lower()
+    if int(digits, 16) < _PRECOMPILED_END or address in _NOBODY:
         raise nobody()
-    return found
+    return address
 
 
 def display(address: str, parameters: object) -> str:  # noqa: ARG001 - as above

@@ -28,12 +28,12 @@ _NOBODY: Final = frozenset(
 
 def parse(text: str, parameters: object) -> str:  # noqa: ARG001 - all clusters write alike
     """Return an address as it is stored. Raises AddressError."""
-    found = stored(text)
-    if found is None:
+    address = stored(text)
+    if address is None:
         raise AddressError("The address must be 32 bytes in base58.")
-    if found in _NOBODY:
+    if address in _NOBODY:
         raise nobody()
-    return found
+    return address
 
 
 def display(address: str, parameters: object) -> str:  # noqa: ARG001 - as above

@@ -33,10 +33,10 @@ class Parameters(Protocol):
 
 def parse(text: str, parameters: Parameters) -> str:
     """Return an address as it is stored. Raises AddressError; ForeignAddressError for one of test networks alone."""
-    found = _read(text)
-    if found is None:
+    parsed = _read(text)
+    if parsed is None:
         raise AddressError("The address is no TON address, or it is misspelt: its checksum is wrong.")
-    workchain, account, is_for_tests = found
+    workchain, account, is_for_tests = parsed
     if is_for_tests and not parameters.is_test:
         raise ForeignAddressError("The address is one of a test network.")
     if workchain != _BASECHAIN:
@@ -57,8 +57,8 @@ def display(address: str, parameters: Parameters) -> str:
 
 def stored(text: str) -> str | None:
     """Return what would be stored of an address of any network of TON; None for another text."""
-    found = _read(text)
-    return None if found is None else _raw(found[0], found[1])
+    parsed = _read(text)
+    return None if parsed is None else _raw(parsed[0], parsed[1])
 
 
 def _read(text: str) -> tuple[int, bytes, bool] | None:

@@ -26,10 +26,10 @@ def parse(text: str, parameters: object) -> str:  # noqa: ARG001 - all networks 
     raw = _raw(text)
     if raw is None:
         raise AddressError("The address is no TRON address, or it is misspelt: its checksum is wrong.")
-    found = base58.encode_checked(raw)
-    if int.from_bytes(raw[1:], "big") < _PRECOMPILED_END or found in _NOBODY:
+    address = base58.encode_checked(raw)
+    if int.from_bytes(raw[1:], "big") < _PRECOMPILED_END or address in _NOBODY:
         raise nobody()
-    return found
+    return address
 
 
 def display(address: str, parameters: object) -> str:  # noqa: ARG001 - as above

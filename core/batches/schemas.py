@@ -143,10 +143,10 @@ def message(batch: CreateBatch) -> NewBatch:
 
 def _shown_order_id(order: object) -> str:
     """Return an item's order_id as far as it can be one: it is shown even where the item turns out to be malformed."""
-    found = order.get("order_id") if isinstance(order, dict) else None
-    if not isinstance(found, str) or len(found) > ORDER_ID_CHARS_MAX or "\x00" in found:
+    order_id = order.get("order_id") if isinstance(order, dict) else None
+    if not isinstance(order_id, str) or len(order_id) > ORDER_ID_CHARS_MAX or "\x00" in order_id:
         return ""
-    return "" if any("\ud800" <= char <= "\udfff" for char in found) else found
+    return "" if any("\ud800" <= char <= "\udfff" for char in order_id) else order_id
 
 
 class BatchCreated(Answer, kw_only=True):

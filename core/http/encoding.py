@@ -33,6 +33,6 @@ def takes_gzip(accept_encoding: str) -> bool:
     """Return whether a header names gzip, or everything, and does not refuse it by a weight of nothing."""
     weights = {}
     for part in accept_encoding.split(","):
-        if found := _WANTED.fullmatch(part):
-            weights[found[1].lower()] = (found[2] or "1").strip("0.") != ""
+        if match := _WANTED.fullmatch(part):
+            weights[match[1].lower()] = (match[2] or "1").strip("0.") != ""
     return weights.get(GZIP, weights.get("*", False))

@@ -214,8 +214,8 @@ def _reason(fault: str) -> str:
         return "does not have the form that it must have"
     if fault.startswith("Invalid enum value"):
         return "is none of the values that it may have"
-    told = _KINDS.sub(lambda found: " or ".join(_JSON_NAMES.get(kind, kind) for kind in found[1].split(" | ")), fault)
-    return told[:1].lower() + told[1:]
+    reason = _KINDS.sub(lambda match: " or ".join(_JSON_NAMES.get(kind, kind) for kind in match[1].split(" | ")), fault)
+    return reason[:1].lower() + reason[1:]
 
 
 def _refusal(schema: type[Request], name: str, why: str) -> errors.DomainError:

@@ -28,49 +28,51 @@ class Told(NamedTuple):
     moment: datetime
 
 
-def receipt_subject(told: Told) -> str:
+def receipt_subject(payment: Told) -> str:
     """Return the subject of a receipt."""
-    return f"Receipt for {told.price}"
+    return f"Receipt for {payment.price}"
 
 
-def receipt_body(told: Told) -> Body:
+def receipt_body(payment: Told) -> Body:
     """Return the receipt of a payment that is paid."""
-    more = (f"That is {told.excess} more than was asked: please turn to {told.merchant} about it.",)
+    more = (f"That is {payment.excess} more than was asked: please turn to {payment.merchant} about it.",)
     return laid_out(
         Letter(
-            lead=f"{told.merchant} received your payment.",
-            headline=told.price,
-            said=more if told.excess else (),
+            lead=f"{payment.merchant} received your payment.",
+            headline=payment.price,
+            paragraphs=more if payment.excess else (),
             facts=(
-                ("Received", told.received),
-                ("Order", told.order_id),
-                ("Date", _minute(told.moment)),
-                ("Transaction", told.txid),
-                ("Payment", told.uuid),
+                ("Received", payment.received),
+                ("Order", payment.order_id),
+                ("Date", _minute(payment.moment)),
+                ("Transaction", payment.txid),
+                ("Payment", payment.uuid),
             ),
             button="See the payment",
-            url=told.url,
+            url=payment.url,
             closing="Keep this e-mail as your receipt. It was sent because this address was given with the payment.",
         )
     )
 
 
-def link_subject(told: Told, *, is_open: bool) -> str:
+def link_subject(payment: Told, *, is_open: bool) -> str:
     """Return the subject of the e-mail that leads to a payment's page."""
-    return f"{'Your payment of' if is_open else 'About your payment of'} {told.price}"
+    return f"{'Your payment of' if is_open else 'About your payment of'} {payment.price}"
 
 
-def link_body(told: Told, *, is_open: bool) -> Body:
+def link_body(payment: Told, *, is_open: bool) -> Body:
     """Return the e-mail that leads to a payment's page: to pay there, or to see what became of it."""
-    lead = f"{told.merchant} asks you for a payment." if is_open else f"This is about a payment to {told.merchant}."
-    closing = f"It can be paid until {_minute(told.moment)}." if is_open else "The page says what became of it."
+    lead = (
+        f"{payment.merchant} asks you for a payment." if is_open else f"This is about a payment to {payment.merchant}."
+    )
+    closing = f"It can be paid until {_minute(payment.moment)}." if is_open else "The page says what became of it."
     return laid_out(
         Letter(
             lead=lead,
-            headline=told.price,
-            facts=(("Order", told.order_id), ("Payment", told.uuid)),
+            headline=payment.price,
+            facts=(("Order", payment.order_id), ("Payment", payment.uuid)),
             button="Pay now" if is_open else "See the payment",
-            url=told.url,
+            url=payment.url,
             closing=closing,
         )
     )

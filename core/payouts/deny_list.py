@@ -78,10 +78,10 @@ class DenyList:
 def _fingerprint(path: Path) -> _Fingerprint:
     """Return a fingerprint of the file's state. Raises DenyListError."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise DenyListError(f"DENY_LIST: {path} cannot be read: {error.strerror}") from error
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _read(path: Path) -> tuple[_Fingerprint, frozenset[str]]:
@@ -97,7 +97,7 @@ def _read(path: Path) -> tuple[_Fingerprint, frozenset[str]]:
 
 
 def _addresses(path: Path, text: str) -> list[str]:
-    found = []
+    addresses = []
     for number, line in enumerate(text.splitlines(), start=1):
         address = line.partition(COMMENT)[0].strip()
         if not address:
@@ -105,5 +105,5 @@ def _addresses(path: Path, text: str) -> list[str]:
         stored = stored_form(address)
         if stored is None and (address[:2] in {"0x", "0X"} or not _ANY.fullmatch(address)):
             raise DenyListError(f"DENY_LIST: line {number} of {path} is no address")
-        found.append(stored or address)
-    return found
+        addresses.append(stored or address)
+    return addresses

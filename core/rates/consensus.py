@@ -85,7 +85,7 @@ class Consensus:
     """New rates, the currencies that keep their last one, and the outvoted sources."""
 
     rates: dict[str, Rate] = field(default_factory=dict)
-    held: dict[str, str] = field(default_factory=dict)
+    held_back: dict[str, str] = field(default_factory=dict)
     outvoted: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -99,13 +99,13 @@ def agree(
 ) -> Consensus:
     """Return the rates of all currencies of the catalogue that the readings settle."""
     coin_rules = Rules(sources_min=coin_sources_min, spread_ppm=COIN_SPREAD_PPM, leap_ppm=COIN_LEAP_PPM)
-    found = Consensus(rates={DOLLAR: Rate(usd=Decimal(1), as_of=now, agreed_at=now, sources=("definition",))})
+    consensus = Consensus(rates={DOLLAR: Rate(usd=Decimal(1), as_of=now, agreed_at=now, sources=("definition",))})
     # Tether first: where a market quotes in it, its own price turns the quote into dollars.
     for currency in sorted({*catalogue.assets, *catalogue.fiats} - {DOLLAR}, key=lambda code: (code != TETHER, code)):
         rules = coin_rules if currency in catalogue.assets else FIAT_RULES
-        quotes = list(_in_dollars(currency, readings, found.rates))
-        _note(found, currency, quotes, settle(quotes, previous=previous.get(currency), rules=rules))
-    return found
+        quotes = list(_in_dollars(currency, readings, consensus.rates))
+        _note(consensus, currency, quotes, settle(quotes, previous=previous.get(currency), rules=rules))
+    return consensus
 
 
 def settle(quotes: Sequence[Quote], *, previous: Decimal | None, rules: Rules) -> Rate | Held:
@@ -149,11 +149,11 @@ def _in_dollars(currency: str, readings: Iterable[Reading], rates: Mapping[str, 
             yield Quote(source=reading.source, usd=usd, as_of=min(reading.as_of, unit.as_of))
 
 
-def _note(found: Consensus, currency: str, quotes: Iterable[Quote], outcome: Rate | Held) -> None:
+def _note(consensus: Consensus, currency: str, quotes: Iterable[Quote], outcome: Rate | Held) -> None:
     if isinstance(outcome, Held):
-        found.held[currency] = outcome.reason
+        consensus.held_back[currency] = outcome.reason
         return
-    found.rates[currency] = outcome
+    consensus.rates[currency] = outcome
     for quote in quotes:
         if quote.source not in outcome.sources:
-            found.outvoted.setdefault(quote.source, []).append(currency)
+            consensus.outvoted.setdefault(quote.source, []).append(currency)

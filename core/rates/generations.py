@@ -68,16 +68,16 @@ def follow(
     held_until: the last moment at which a payment held the running generation. is_held: whether what has come and is
     there still holds a quote.
     """
-    found, until = [running], min(until, expires_at - _LEAST)
-    while not is_held(found[-1].quote) and (at := _next_at(found[-1], held_until)) <= until:
-        after = _after(found[-1], at, until=until, expires_at=expires_at, prices=prices)
-        if after.number == found[-1].number:
-            found[-1] = after
+    generations, until = [running], min(until, expires_at - _LEAST)
+    while not is_held(generations[-1].quote) and (at := _next_at(generations[-1], held_until)) <= until:
+        after = _after(generations[-1], at, until=until, expires_at=expires_at, prices=prices)
+        if after.number == generations[-1].number:
+            generations[-1] = after
         else:
-            found[-1:] = replace(found[-1], unpriced_at=None), after
+            generations[-1:] = replace(generations[-1], unpriced_at=None), after
         if after.unpriced_at is not None:
             break
-    return found
+    return generations
 
 
 def _next_at(running: Generation, held_until: datetime | None) -> datetime:

@@ -38,10 +38,10 @@ def rpc_variables(values: Mapping[str, str]) -> dict[str, str]:
 
 def fee_caps(values: Mapping[str, str]) -> dict[str, str]:
     """Return the operator's caps on fees by network code, in the unit of each family's caps."""
-    found: dict[str, str] = {}
+    caps: dict[str, str] = {}
     for suffix in (*_CAP_ALIASES, FEE_CAP_SUFFIX):
-        found |= network_variables(values, suffix)
-    return found
+        caps |= network_variables(values, suffix)
+    return caps
 
 
 def fee_cap_name(values: Mapping[str, str], code: str) -> str:
@@ -52,17 +52,17 @@ def fee_cap_name(values: Mapping[str, str], code: str) -> str:
 
 def figures(values: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return the numbers that only one family reads, by network code and the end of each variable's name."""
-    found: dict[str, dict[str, str]] = {}
+    by_network: dict[str, dict[str, str]] = {}
     for suffix in _FIGURES:
         for code, text in network_variables(values, suffix).items():
-            found.setdefault(code, {})[suffix] = text
-    return found
+            by_network.setdefault(code, {})[suffix] = text
+    return by_network
 
 
 def cold_addresses(values: Mapping[str, str], environment: Environment) -> dict[str, str]:
     """Return cold addresses by network code in the stored form; invalid ones stay, for network_problems to name."""
-    known, found = _served(environment), network_variables(values, COLD_SUFFIX)
-    return {code: _stored(known.get(code), text) for code, text in found.items()}
+    known, addresses = _served(environment), network_variables(values, COLD_SUFFIX)
+    return {code: _stored(known.get(code), text) for code, text in addresses.items()}
 
 
 def _stored(network: Network | None, text: str) -> str:

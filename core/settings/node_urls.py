@@ -45,11 +45,11 @@ def read_node_url(text: str) -> NodeUrl:
     except ValueError:
         # The original error's text may hold the URL.
         raise ValueError("must be a URL that starts with http:// or https://") from None
-    found = [row for row in (_user(parts.netloc), _header(parts.fragment)) if row]
-    if len({row.name.lower() for row in found}) != len(found):
+    credentials = [row for row in (_user(parts.netloc), _header(parts.fragment)) if row]
+    if len({row.name.lower() for row in credentials}) != len(credentials):
         raise ValueError("must not have both a user and a header Authorization")
-    headers = tuple((row.name, row.value) for row in found)
-    return NodeUrl(address, headers, tuple(text for row in found for text in row.secrets if text))
+    headers = tuple((row.name, row.value) for row in credentials)
+    return NodeUrl(address, headers, tuple(text for row in credentials for text in row.secrets if text))
 
 
 def _address(parts: SplitResult) -> str:

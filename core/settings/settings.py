@@ -271,8 +271,8 @@ def load_settings(env: Mapping[str, str] | None = None, *, role: Role = "cli") -
     except ValidationError as error:
         # A variable derived from another would only repeat that one's problem.
         derived = {"production": {"PAY_URL"}, "development": {"PAY_URL", "BASE_URL"}}[environment] - given.keys()
-        found = [line for line in _describe(error, values) if line.partition(":")[0] not in derived]
-        raise SettingsError([*found, *problems]) from None
+        faults = [line for line in _describe(error, values) if line.partition(":")[0] not in derived]
+        raise SettingsError([*faults, *problems]) from None
     if problems:
         raise SettingsError(problems)
     return settings

@@ -37,10 +37,10 @@ def parse_signer_rates(text: object) -> object:
     rates = dollar_rates()
     for part in split(text):
         coin, _, price = part.partition(":")
-        found = _PRICE.fullmatch(price)
-        if found is None or coin not in load_catalogue("production").assets:
+        match = _PRICE.fullmatch(price)
+        if match is None or coin not in load_catalogue("production").assets:
             raise ValueError("must be COIN:USD,COIN:USD with coins that there are, like ETH:2500,BNB:600.50")
-        whole, fraction = found[1], found[2] or ""
+        whole, fraction = match[1], match[2] or ""
         rates[coin] = int(whole + fraction.ljust(RATE_DIGITS, "0"))
         if rates[coin] == 0:
             raise ValueError("must not hold a price of 0")
@@ -60,13 +60,13 @@ def far_above(currency: str, own: int, market: int) -> str | None:
 def far_off(own: Mapping[str, int], market: Mapping[str, int]) -> Iterator[str]:
     """Yield a line for each coin whose signer's rate is far from the market's, with the effect on its limits."""
     for currency, rate in sorted(own.items()):
-        told = market.get(currency, 0)
-        above = far_above(currency, rate, told)
+        current = market.get(currency, 0)
+        above = far_above(currency, rate, current)
         if above is not None:
             yield f"{above}: payouts of it are refused far below the limits"
-        elif told > FAR * rate:
+        elif current > FAR * rate:
             yield (
-                f"SIGNER_RATES is far below the market: 1 {currency} is {_usd(told)} USD by now, not {_usd(rate)};"
+                f"SIGNER_RATES is far below the market: 1 {currency} is {_usd(current)} USD by now, not {_usd(rate)};"
                 " the limits lean on the market's rate"
             )
 

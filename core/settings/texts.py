@@ -66,7 +66,7 @@ def _check_secret_keys(text: str) -> str:
 
 
 def _freeze_figures(figures: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
-    return MappingProxyType({code: MappingProxyType(dict(found)) for code, found in figures.items()})
+    return MappingProxyType({code: MappingProxyType(dict(values)) for code, values in figures.items()})
 
 
 HttpUrl = Annotated[str, _url_check("http", "https")]

@@ -30,7 +30,7 @@ class Letter(msgspec.Struct, frozen=True, kw_only=True):
     # The sum, in large letters.
     headline: str = ""
     # Paragraphs, which may have several lines.
-    said: tuple[str, ...] = ()
+    paragraphs: tuple[str, ...] = ()
     # Names and values, one below the other.
     facts: tuple[tuple[str, str], ...] = ()
     # Without a URL there is no button.
@@ -41,16 +41,16 @@ class Letter(msgspec.Struct, frozen=True, kw_only=True):
 
 def laid_out(letter: Letter) -> Body:
     """Return a letter as text and as HTML."""
-    told = {
+    context = {
         "lead": one_line(letter.lead),
         "headline": one_line(letter.headline),
-        "said": [clean(text) for text in letter.said],
+        "paragraphs": [clean(text) for text in letter.paragraphs],
         "facts": [(label, one_line(value)) for label, value in letter.facts if value],
         "button": letter.button,
         "url": letter.url,
         "closing": one_line(letter.closing),
     }
-    return Body(text=_template("letter.txt").render(told) + "\n", html=_template("letter.html").render(told))
+    return Body(text=_template("letter.txt").render(context) + "\n", html=_template("letter.html").render(context))
 
 
 def clean(text: str) -> str:

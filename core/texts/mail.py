@@ -45,7 +45,7 @@ def cheque_body(
     return laid_out(
         Letter(
             lead=f"{sender} sent you {amount} {currency} on {network_name}.",
-            said=tuple(part for part in (title, note) if part),
+            paragraphs=tuple(part for part in (title, note) if part),
             button="Claim it",
             url=claim_url,
             closing=f"Open until {until}. Whoever has this link can have the money: do not pass it on.",
@@ -65,13 +65,13 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 def notice_body(merchant: str, changes: Sequence[Change], *, left_out: int) -> Body:
     """Return the e-mail about changes of who can move a merchant's money, or where it goes."""
-    said = [f"{change.at}, by {change.by}\n{one_line(change.text)}" for change in changes]
+    paragraphs = [f"{change.at}, by {change.by}\n{one_line(change.text)}" for change in changes]
     if left_out:
-        said.append(f"{left_out} more changes of this time are left out: {_WHERE_TO_LOOK}")
+        paragraphs.append(f"{left_out} more changes of this time are left out: {_WHERE_TO_LOOK}")
     return laid_out(
         Letter(
             lead=f"Changes at {merchant}:",
-            said=tuple(said),
+            paragraphs=tuple(paragraphs),
             closing="If you did not expect a change, ask the operator of your gateway to revoke the key that made it.",
         )
     )

@@ -25,8 +25,8 @@ def find_node(env: Mapping[str, str], _cache: Path) -> Path:
         if not Path(named).is_file():
             raise NoBitcoinNodeError(f"BITCOIND names {named}, where there is no file")
         return Path(named)
-    if found := shutil.which("bitcoind", path=env.get("PATH")):
-        return Path(found)
+    if path := shutil.which("bitcoind", path=env.get("PATH")):
+        return Path(path)
     if importlib.util.find_spec(ENGINE) is None:
         raise NoBitcoinNodeError(f"there is no bitcoind, and no engine for a node of our own: {ADVICE}")
     return OWN

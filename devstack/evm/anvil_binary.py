@@ -46,8 +46,8 @@ def find_anvil(env: Mapping[str, str], cache: Path) -> Path:
         if not Path(named).is_file():
             raise NoAnvilError(f"ANVIL names {named}, where there is no file")
         return Path(named)
-    if found := shutil.which("anvil", path=env.get("PATH")):
-        return Path(found)
+    if path := shutil.which("anvil", path=env.get("PATH")):
+        return Path(path)
     return cached_anvil(env, cache)
 
 

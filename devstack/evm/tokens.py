@@ -30,8 +30,10 @@ def install_token(node: JsonRpc, pair: Pair, *, balances: Mapping[str, int], cod
     if pair.contract is None:
         raise ValueError(f"{pair.currency} on {pair.network} has no contract")
     install_code(node, pair.contract, code)
-    held = {bytes.fromhex(holder.removeprefix("0x")): units for holder, units in balances.items()}
-    for slot, word in token_storage(code, symbol=pair.currency, decimals=pair.decimals, balances=held).items():
+    units_by_holder = {bytes.fromhex(holder.removeprefix("0x")): units for holder, units in balances.items()}
+    for slot, word in token_storage(
+        code, symbol=pair.currency, decimals=pair.decimals, balances=units_by_holder
+    ).items():
         node.call("anvil_setStorageAt", [pair.contract, hex(slot), "0x" + word.hex()], bool)
 
 

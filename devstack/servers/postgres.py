@@ -92,9 +92,9 @@ class Postgres(Program):
         # substitute remained.
         version = self._data / "PG_VERSION"
         if self._password_file.exists() and version.exists():
-            found = version.read_text(encoding="ascii").strip()
-            if found != _program_version():
-                raise StartError(f"{self._data} is of PostgreSQL {found}, the program is {_program_version()}")
+            data_version = version.read_text(encoding="ascii").strip()
+            if data_version != _program_version():
+                raise StartError(f"{self._data} is of PostgreSQL {data_version}, the program is {_program_version()}")
             return
         shutil.rmtree(self._data, ignore_errors=True)
         password = secrets.token_urlsafe(24)

@@ -79,8 +79,8 @@ def compare(console: Console, stack: Stack, network: str) -> None:
             ring("reconcile", network)
             return _sound(network, begun)
 
-        found: list[Reconciliation] = until(sound, "the books do not agree with the chain")
-        step.detail = ", ".join(_held(catalogue, each) for each in found)
+        comparisons: list[Reconciliation] = until(sound, "the books do not agree with the chain")
+        step.detail = ", ".join(_held(catalogue, each) for each in comparisons)
     with console.step("audit") as step:
         broken = deposits.audit(is_full=True, within_s=AUDIT_S)
         if broken:
@@ -90,8 +90,10 @@ def compare(console: Console, stack: Stack, network: str) -> None:
 
 def _sound(network: str, begun: datetime) -> list[Reconciliation] | None:
     """Return the network's comparisons if all were made since then and found no difference; else None."""
-    found = reconciliation.listing(network)
-    return found if found and all(each.is_sound and each.checked_at >= begun for each in found) else None
+    comparisons = reconciliation.listing(network)
+    return (
+        comparisons if comparisons and all(each.is_sound and each.checked_at >= begun for each in comparisons) else None
+    )
 
 
 def _held(catalogue: Catalogue, each: Reconciliation) -> str:
@@ -109,6 +111,6 @@ def show_ledger(console: Console, after: int) -> None:
     console.heading("The ledger")
     for (debit, credit, units, currency), same in groupby(base.rows(_LEDGER, (after,)), key=lambda row: row[:4]):
         references = [row[4] for row in same]
-        told = references[0] if len(references) == 1 else f"{references[0]} and {len(references) - 1} like it"
+        label = references[0] if len(references) == 1 else f"{references[0]} and {len(references) - 1} like it"
         amount = format_coin(units, catalogue.scale(currency))
-        console.line(f"    {debit:>12} → {credit:<12} {amount:>22} {currency:<5} {told}")
+        console.line(f"    {debit:>12} → {credit:<12} {amount:>22} {currency:<5} {label}")

@@ -99,8 +99,8 @@ def _share(pair: Pair, paid: Decimal, share: Decimal) -> str:
 def _await_available(client: Client, pair: Pair, needed: Decimal) -> str:
     def available() -> str | None:
         items = client.post("/v1/balance", {})["items"]
-        held = next(str(item["available"]) for item in items if item["currency"] == pair.currency)
-        return held if Decimal(held) > needed else None
+        amount = next(str(item["available"]) for item in items if item["currency"] == pair.currency)
+        return amount if Decimal(amount) > needed else None
 
     return str(until(available, "the payment did not become available"))
 
@@ -110,11 +110,11 @@ def until(what: Callable[[], Any], problem: str) -> Any:
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         try:
-            found = what()
+            value = what()
         except ApiError as error:
             raise StoryError(str(error)) from error
-        if found:
-            return found
+        if value:
+            return value
         time.sleep(POLL_S)
     raise StoryError(f"{problem} within {LIMIT_S:.0f} s")
 

@@ -121,7 +121,7 @@ def _descendants(pid: int) -> list[int]:
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             children += (int(word) for word in task.read_text().split())
-    return [found for child in children for found in (child, *_descendants(child))]
+    return [descendant for child in children for descendant in (child, *_descendants(child))]
 
 
 def _describe(code: int) -> str:

@@ -82,8 +82,8 @@ def reachable_copy(source: Path, beside: tuple[Path, ...], account: Account | No
 
 def _own_folder(path: Path) -> Path:
     path.mkdir(mode=0o711, exist_ok=True)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise UnsafeFolderError(f"{path} is not ours alone")
     return path
 
@@ -91,7 +91,7 @@ def _own_folder(path: Path) -> Path:
 def _sweep(root: Path) -> None:
     """Remove the substitutes of folders that no longer exist; no other program would."""
     for origin in root.glob(f"{PREFIX}*/{ORIGIN}"):
-        found = origin.lstat()
-        ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+        status = origin.lstat()
+        ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
         if ours and not Path(origin.read_text(encoding="utf-8")).exists():
             shutil.rmtree(origin.parent, ignore_errors=True)

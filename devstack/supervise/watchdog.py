@@ -22,27 +22,27 @@ PAUSE_S: Final = 0.05
 
 def carriers(mark: bytes) -> list[int]:
     """Return the pids of the processes that were started with the mark."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         # Processes of other users cannot be read, and any process may end while we look at it.
         with contextlib.suppress(OSError, ValueError):
             if mark in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids
 
 
 def stop_all(mark: bytes) -> None:
     """Interrupt all processes with the mark, then kill them, until none is left."""
     begun = time.monotonic()
-    told: set[int] = set()
+    signalled: set[int] = set()
     while (pids := carriers(mark)) and time.monotonic() - begun < LIMIT_S:
         late = time.monotonic() - begun > GRACE_S
         for pid in pids:
-            if late or pid not in told:
+            if late or pid not in signalled:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL if late else signal.SIGINT)
                     os.kill(pid, signal.SIGCONT)
-        told.update(pids)
+        signalled.update(pids)
         time.sleep(PAUSE_S)
 
 

@@ -31,9 +31,9 @@ def put_token(
     penalty_pct: int = 0,
 ) -> None:
     """Put a token's contract at the real one's address; it may be a hostile one."""
-    held = {raw_of(holder): units for holder, units in balances.items()}
+    units_by_holder = {raw_of(holder): units for holder, units in balances.items()}
     put_code(world, now_ms, address=address, code=code, penalty_pct=penalty_pct)
-    words = token_storage(code, symbol=symbol, decimals=decimals, balances=held)
+    words = token_storage(code, symbol=symbol, decimals=decimals, balances=units_by_holder)
     world.root = world.machine.write(world.root, raw_of(address), b"", words)
 
 
@@ -61,8 +61,8 @@ def stake(world: World, _now_ms: int, *, address: str, energy: int) -> None:
 
 def give_asset(world: World, _now_ms: int, *, address: str, asset: str, units: int) -> None:
     """Give an account a TRC-10 token."""
-    held = world.accounts[raw_of(address)].assets
-    world.change(raw_of(address), assets={**held, asset: held.get(asset, 0) + units})
+    assets = world.accounts[raw_of(address)].assets
+    world.change(raw_of(address), assets={**assets, asset: assets.get(asset, 0) + units})
 
 
 def set_price(world: World, _now_ms: int, *, energy_price: int) -> None:

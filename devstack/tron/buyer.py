@@ -65,10 +65,10 @@ class Buyer:
         raw = wire.raw_data(
             contract, block_id=solid.id, now_ms=now_ms, expiration_ms=now_ms + LIFE_MS, fee_limit=fee_limit
         )
-        told = node.ask("wallet/broadcasthex", {"transaction": self.sign(raw).hex()}, _Taken)
-        if not told.result:
-            raise ProviderError(f"the payment was not taken: {told.code}")
-        return told.txid
+        answer = node.ask("wallet/broadcasthex", {"transaction": self.sign(raw).hex()}, _Taken)
+        if not answer.result:
+            raise ProviderError(f"the payment was not taken: {answer.code}")
+        return answer.txid
 
 
 def calldata(signature: str, *words: bytes | int) -> bytes:

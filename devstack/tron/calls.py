@@ -23,7 +23,7 @@ def constant_call(view: View, asked: Json) -> Json:
     run = _run(view, asked)
     if run is None:
         return _error("CONTRACT_VALIDATE_ERROR", "Contract validate error : Smart contract is not exist.")
-    told: Json = {
+    answer: Json = {
         "result": {"result": True},
         "energy_used": run.energy,
         "constant_result": [run.output.hex()],
@@ -31,13 +31,13 @@ def constant_call(view: View, asked: Json) -> Json:
         "transaction": {"ret": [{}]},
     }
     if run.penalty:
-        told["energy_penalty"] = run.penalty
+        answer["energy_penalty"] = run.penalty
     if run.result == REVERT:
-        told["result"]["message"] = FAILURES[REVERT].encode().hex()
-        told["transaction"] = {"ret": [{"ret": "FAILED"}]}
+        answer["result"]["message"] = FAILURES[REVERT].encode().hex()
+        answer["transaction"] = {"ret": [{"ret": "FAILED"}]}
     elif run.result != SUCCESS:
         return _error("CONTRACT_EXE_ERROR", FAILURES[run.result])
-    return told
+    return answer
 
 
 def estimate(view: View, asked: Json) -> Json:
@@ -67,10 +67,10 @@ def build_transfer(view: View, asked: Json) -> Json:
 def broadcast_hex(view: View, asked: Json) -> Json:
     """Accept a transaction in bytes, and return it decoded, as text, like the reason of a refusal."""
     whole = _unhexed(asked.get("transaction"))
-    told = _broadcast(view, whole)
-    message = bytes.fromhex(told.get("message", "")).decode()
+    answer = _broadcast(view, whole)
+    message = bytes.fromhex(answer.get("message", "")).decode()
     shown = json.dumps(visible(signed_json(read_transaction(whole))))
-    return {"code": "SUCCESS", **told, "message": message, "transaction": shown}
+    return {"code": "SUCCESS", **answer, "message": message, "transaction": shown}
 
 
 def broadcast_transaction(view: View, asked: Json) -> Json:
@@ -81,18 +81,18 @@ def broadcast_transaction(view: View, asked: Json) -> Json:
 def sign_weight(view: View, asked: Json) -> Json:
     """Return the signers of a transaction, and whether their weight is enough."""
     signed = read_transaction(_whole(asked))
-    told: Json = {"transaction": {"result": {"result": True}, "transaction": signed_json(signed)}}
+    answer: Json = {"transaction": {"result": {"result": True}, "transaction": signed_json(signed)}}
     account = view.world.accounts.get(signed.owner)
     if account is None:
-        return told | {"result": {"code": "OTHER_ERROR", "message": "Account is not exist!"}}
+        return answer | {"result": {"code": "OTHER_ERROR", "message": "Account is not exist!"}}
     permission = permission_of(signed, account)
     try:
         signers = signers_of(signed)
     except RefusedError as refused:
-        return told | {"result": {"code": "SIGNATURE_FORMAT_ERROR", "message": str(refused)}}
+        return answer | {"result": {"code": "SIGNATURE_FORMAT_ERROR", "message": str(refused)}}
     weight = sum(permission.weights.get(signer, 0) for signer in signers)
     code = "ENOUGH_PERMISSION" if weight >= permission.threshold else "NOT_ENOUGH_PERMISSION"
-    return told | {
+    return answer | {
         "result": {} if code == "ENOUGH_PERMISSION" else {"code": code},
         "approved_list": [hexed(signer) for signer in signers],
         "permission": permission_json(permission),

@@ -74,12 +74,14 @@ def block_by(view: View, asked: Json) -> Json:
     """Return a block by its id or number, else the newest; with its transactions if the query asks for them."""
     named = str(asked.get("id_or_num", view.height))
     if named.isdecimal() and len(named) < 64:  # noqa: PLR2004  the digits of an id
-        told = block_by_number(view, {"num": named})
+        document = block_by_number(view, {"num": named})
     else:
-        told = next((block_json(block) for block in view.simulator.blocks[: view.height + 1] if block.id == named), {})
+        document = next(
+            (block_json(block) for block in view.simulator.blocks[: view.height + 1] if block.id == named), {}
+        )
     if str(asked.get("detail", False)).lower() != "true":
-        told.pop("transactions", None)
-    return told
+        document.pop("transactions", None)
+    return document
 
 
 def block_range(view: View, asked: Json) -> Json:
@@ -131,27 +133,27 @@ def account(view: View, asked: Json) -> Json:
     """Return an account, nothing if it was never activated."""
     address = view.address(asked, "address")
     world = view.world
-    found = world.accounts.get(address)
-    if found is None:
+    state = world.accounts.get(address)
+    if state is None:
         return {}
-    return account_json(address, found, balance=world.balance(address), is_contract=address in world.contracts)
+    return account_json(address, state, balance=world.balance(address), is_contract=address in world.contracts)
 
 
 def account_resource(view: View, asked: Json) -> Json:
     """Return the resources that an account may use without paying."""
-    found = view.world.accounts.get(view.address(asked, "address"))
-    if found is None:
+    state = view.world.accounts.get(view.address(asked, "address"))
+    if state is None:
         return {}
     now_ms = view.block.time_ms
-    told = {
-        "freeNetUsed": found.net.left(now_ms),
+    resources = {
+        "freeNetUsed": state.net.left(now_ms),
         "freeNetLimit": FREE_NET,
-        "EnergyUsed": found.energy.left(now_ms),
-        "EnergyLimit": found.energy_limit,
+        "EnergyUsed": state.energy.left(now_ms),
+        "EnergyLimit": state.energy_limit,
         "TotalNetLimit": TOTAL_NET,
         "TotalEnergyLimit": TOTAL_ENERGY,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in resources.items() if value}
 
 
 def chain_parameters(view: View, _asked: Json) -> Json:

@@ -129,10 +129,10 @@ def _apply_transfer(world: World, signed: Signed, moment: Moment) -> Info:
 
 
 def _move_asset(world: World, signed: Signed, moment: Moment) -> None:
-    held = world.accounts[signed.owner].assets
-    if not 0 < signed.units <= held.get(signed.asset, 0):
+    assets = world.accounts[signed.owner].assets
+    if not 0 < signed.units <= assets.get(signed.asset, 0):
         _invalid("Validate TransferAssetContract error, assetBalance is not sufficient.")
-    world.change(signed.owner, assets={**held, signed.asset: held[signed.asset] - signed.units})
+    world.change(signed.owner, assets={**assets, signed.asset: assets[signed.asset] - signed.units})
     world.activate(signed.to, moment.time_ms)
     theirs = world.accounts[signed.to].assets
     world.change(signed.to, assets={**theirs, signed.asset: theirs.get(signed.asset, 0) + signed.units})

@@ -59,14 +59,14 @@ class Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
     def _answer(self, asked: dict[str, Any]) -> None:
-        told = answer(self.server.simulator, urlsplit(self.path).path.strip("/"), asked)
-        if told is None:
+        reply = answer(self.server.simulator, urlsplit(self.path).path.strip("/"), asked)
+        if reply is None:
             self.send_error(404)
         else:
-            self._tell(told)
+            self._tell(reply)
 
-    def _tell(self, told: object) -> None:
-        body = json.dumps(told).encode()
+    def _tell(self, reply: object) -> None:
+        body = json.dumps(reply).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

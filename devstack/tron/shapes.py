@@ -32,13 +32,13 @@ def block_json(block: Block) -> Json:
         "version": VERSION,
         "timestamp": block.time_ms,
     }
-    told: Json = {
+    document: Json = {
         "blockID": block.id,
         "block_header": {"raw_data": _without_zeros(header), "witness_signature": "00" * 65},
     }
     if block.included:
-        told["transactions"] = [included_json(one) for one in block.included]
-    return told
+        document["transactions"] = [included_json(one) for one in block.included]
+    return document
 
 
 def included_json(one: Included) -> Json:
@@ -62,14 +62,14 @@ def signed_json(signed: Signed) -> Json:
         "fee_limit": signed.fee_limit,
         "timestamp": signed.timestamp_ms,
     }
-    told: Json = {"txID": signed.txid, "raw_data": _without_zeros(raw), "raw_data_hex": signed.raw.hex()}
-    return told | ({"signature": [one.hex() for one in signed.signatures]} if signed.signatures else {})
+    document: Json = {"txID": signed.txid, "raw_data": _without_zeros(raw), "raw_data_hex": signed.raw.hex()}
+    return document | ({"signature": [one.hex() for one in signed.signatures]} if signed.signatures else {})
 
 
 def info_json(block: Block, one: Included) -> Json:
     """Return the effect of a transaction."""
     info, run = one.info, one.info.run
-    told: Json = {
+    document: Json = {
         "id": one.txid,
         "fee": info.fee,
         "blockNumber": block.height,
@@ -84,18 +84,18 @@ def info_json(block: Block, one: Included) -> Json:
         "net_fee": info.net_fee,
         "energy_penalty_total": 0 if run is None else run.penalty,
     }
-    told["receipt"] = _without_zeros(receipt)
+    document["receipt"] = _without_zeros(receipt)
     if run is None:
-        return _without_zeros(told)
-    told["receipt"]["result"] = info.result
-    told["contract_address"] = hexed(one.signed.to)
-    told["log"] = [log_json(log) for log in run.logs]
-    told["internal_transactions"] = [
+        return _without_zeros(document)
+    document["receipt"]["result"] = info.result
+    document["contract_address"] = hexed(one.signed.to)
+    document["log"] = [log_json(log) for log in run.logs]
+    document["internal_transactions"] = [
         _internal_json(internal, one.txid, number) for number, internal in enumerate(run.internals)
     ]
     if info.result != SUCCESS:
-        told |= {"result": "FAILED", "resMessage": FAILURES[info.result].encode().hex()}
-    return _without_zeros(told)
+        document |= {"result": "FAILED", "resMessage": FAILURES[info.result].encode().hex()}
+    return _without_zeros(document)
 
 
 def log_json(log: Log) -> Json:
@@ -107,7 +107,7 @@ def log_json(log: Log) -> Json:
 
 def account_json(address: bytes, account: Account, *, balance: int, is_contract: bool) -> Json:
     """Return an account."""
-    told: Json = {
+    document: Json = {
         "address": hexed(address),
         "balance": balance,
         "create_time": account.created_ms,
@@ -122,7 +122,7 @@ def account_json(address: bytes, account: Account, *, balance: int, is_contract:
         ],
         "assetV2": [{"key": name, "value": units} for name, units in account.assets.items()],
     }  # fmt: skip
-    return _without_zeros(told)
+    return _without_zeros(document)
 
 
 def permission_json(permission: Permission) -> Json:
@@ -131,13 +131,13 @@ def permission_json(permission: Permission) -> Json:
     return {"threshold": permission.threshold, "keys": keys}
 
 
-def visible(told: Any) -> Any:
+def visible(document: Any) -> Any:
     """Return the same object with its addresses in base58."""
-    if isinstance(told, list):
-        return [visible(one) for one in told]
-    if not isinstance(told, dict):
-        return told
-    return {name: _shown(value) if name in ADDRESSES else visible(value) for name, value in told.items()}
+    if isinstance(document, list):
+        return [visible(one) for one in document]
+    if not isinstance(document, dict):
+        return document
+    return {name: _shown(value) if name in ADDRESSES else visible(value) for name, value in document.items()}
 
 
 def _shown(value: Any) -> Any:
@@ -158,15 +158,15 @@ def _value_json(signed: Signed) -> Json:
 
 
 def _internal_json(internal: Internal, txid: str, number: int) -> Json:
-    told: Json = {
+    document: Json = {
         "hash": internal_hash(txid, number),
         "caller_address": hexed(internal.caller),
         "transferTo_address": hexed(internal.to),
         "callValueInfo": [{"callValue": internal.units} if internal.units else {}],
         "note": b"call".hex(),
     }
-    return told | ({"rejected": True} if internal.is_rejected else {})
+    return document | ({"rejected": True} if internal.is_rejected else {})
 
 
-def _without_zeros(told: Json) -> Json:
-    return {name: value for name, value in told.items() if value or isinstance(value, dict)}
+def _without_zeros(document: Json) -> Json:
+    return {name: value for name, value in document.items() if value or isinstance(value, dict)}

@@ -79,7 +79,7 @@ def field(number: int, value: Value) -> bytes:
 
 def fields(raw: bytes) -> Fields:
     """Return all fields by their numbers. Raises MalformedError."""
-    found: Fields = {}
+    by_number: Fields = {}
     place = 0
     while place < len(raw):
         tag, place = _read_varint(raw, place)
@@ -91,8 +91,8 @@ def fields(raw: bytes) -> Fields:
             raise MalformedError("a field of another type")
         if place > len(raw):
             raise MalformedError("cut off")
-        found.setdefault(tag >> 3, []).append(value)
-    return found
+        by_number.setdefault(tag >> 3, []).append(value)
+    return by_number
 
 
 def read_transaction(whole: bytes) -> Signed:

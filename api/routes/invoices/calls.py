@@ -22,13 +22,15 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
     shown = find_payment(gateway, call)
     row = shown.invoice
     view = views.payment(gateway.catalogue, shown, pay_url=gateway.settings.pay_url, public=False)
-    told = refund_reads.of_payment(gateway.catalogue, row)
+    refund_summary = refund_reads.of_payment(gateway.catalogue, row)
     view |= {
         "revision": row.revision or 0,
-        "refund_status": told.part,
-        "refunds": refund_views.in_payment(gateway.catalogue, told.refunds),
+        "refund_status": refund_summary.part,
+        "refunds": refund_views.in_payment(gateway.catalogue, refund_summary.refunds),
         "stray_deposits": [
-            refund_views.stray(gateway.catalogue, found) for found in deposits.of_owner(row.id) if _is_stray(found)
+            refund_views.stray(gateway.catalogue, deposit)
+            for deposit in deposits.of_owner(row.id)
+            if _is_stray(deposit)
         ],
     }
     return answered(view)

@@ -27,19 +27,19 @@ from models.payment_links import views as payment_link_views
 def read_list(gateway: Gateway, call: Call) -> Reply:
     """Return a page of the merchant's links."""
     wanted = cast("PaymentLinkPage", call.body)
-    found = payment_links.page(call.merchant().merchant_id, limit=page_size(wanted.limit), offset=wanted.offset)
+    links = payment_links.page(call.merchant().merchant_id, limit=page_size(wanted.limit), offset=wanted.offset)
     pay_url = gateway.settings.pay_url
-    return answered({"items": [payment_link_views.link(gateway.catalogue, one, pay_url=pay_url) for one in found]})
+    return answered({"items": [payment_link_views.link(gateway.catalogue, one, pay_url=pay_url) for one in links]})
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
     """Return one link with some of its payments; another merchant's is treated as missing."""
     wanted = cast("PaymentLinkInfo", call.body)
-    found = payment_links.find(call.merchant().merchant_id, UUID(wanted.link_id))
-    if found is None:
+    link = payment_links.find(call.merchant().merchant_id, UUID(wanted.link_id))
+    if link is None:
         raise errors.PaylinkNotFound
-    bought = checkouts.page(found.id, limit=page_size(wanted.limit), offset=wanted.offset)
-    view = payment_link_views.link(gateway.catalogue, found, pay_url=gateway.settings.pay_url)
+    bought = checkouts.page(link.id, limit=page_size(wanted.limit), offset=wanted.offset)
+    view = payment_link_views.link(gateway.catalogue, link, pay_url=gateway.settings.pay_url)
     return answered(view | {"payments": payment_link_views.payments(gateway.catalogue, bought)})
 
 

@@ -60,17 +60,17 @@ def _read(item: Any) -> BatchedLink:
 def read_list(gateway: Gateway, call: Call) -> Reply:
     """Return a page of the merchant's links."""
     wanted = cast("PayoutLinkPage", call.body)
-    found = payout_links.page(call.merchant().merchant_id, limit=page_size(wanted.limit), offset=wanted.offset)
-    return answered(payout_link_views.links(gateway.catalogue, found))
+    links = payout_links.page(call.merchant().merchant_id, limit=page_size(wanted.limit), offset=wanted.offset)
+    return answered(payout_link_views.links(gateway.catalogue, links))
 
 
 def read_info(gateway: Gateway, call: Call) -> Reply:
     """Return one link; another merchant's is treated as missing."""
     lookup = cast("PayoutLinkLookup", call.body)
-    found = payout_links.find(call.merchant().merchant_id, UUID(lookup.link_id))
-    if found is None:
+    link = payout_links.find(call.merchant().merchant_id, UUID(lookup.link_id))
+    if link is None:
         raise errors.PayoutlinkNotFound
-    return answered(payout_link_views.link(gateway.catalogue, found))
+    return answered(payout_link_views.link(gateway.catalogue, link))
 
 
 _LINK_ID: Final = "0190b3c6-6b1f-7d40-8c2a-5e4d3c2b1a09"

@@ -112,12 +112,12 @@ def make_block(
 ) -> Block:
     """Make a block whose reward goes to `paid`, with its work. mark: makes the reward unique at its height."""
     coinbase = _coinbase(height, paid, mark, witness_root([tx.raw for tx in txs]))
-    held = (coinbase, *txs)
+    all_txs = (coinbase, *txs)
     header = Header(
-        version=VERSION, previous=id_bytes(previous), merkle_root=merkle_root([tx.base for tx in held]), time=time,
+        version=VERSION, previous=id_bytes(previous), merkle_root=merkle_root([tx.base for tx in all_txs]), time=time,
         bits=BITS, nonce=0,
     )  # fmt: skip
-    return Block(header=worked(header), txs=held)
+    return Block(header=worked(header), txs=all_txs)
 
 
 def worked(header: Header) -> Header:

@@ -78,10 +78,10 @@ def _network_info(_state: State) -> object:
 
 
 def _pool_info(state: State) -> object:
-    rate, held = shown.coins(RELAY_RATE), state.pool.waiting.values()
+    rate, waiting = shown.coins(RELAY_RATE), state.pool.waiting.values()
     return {
-        "loaded": True, "size": len(held), "bytes": sum(one.vsize for one in held), "maxmempool": 300_000_000,
-        "usage": sum(one.vsize for one in held), "total_fee": shown.coins(sum(one.fee_units for one in held)),
+        "loaded": True, "size": len(waiting), "bytes": sum(one.vsize for one in waiting), "maxmempool": 300_000_000,
+        "usage": sum(one.vsize for one in waiting), "total_fee": shown.coins(sum(one.fee_units for one in waiting)),
         "mempoolminfee": rate, "minrelaytxfee": rate, "incrementalrelayfee": rate, "unbroadcastcount": 0,
         "fullrbf": True,
     }  # fmt: skip
@@ -104,12 +104,12 @@ def _pool_entry(state: State, txid: str) -> object:
 def _spenders(state: State, wanted: Sequence[Mapping[str, Any]]) -> object:
     if not wanted:
         raise RefusedError(OUT_OF_RANGE, "Invalid parameter, outputs are missing")
-    told: list[dict[str, object]] = []
+    spenders: list[dict[str, object]] = []
     for one in wanted:
         coin = _outpoint(one)
         spender = state.pool.spender(coin)
-        told.append({"txid": coin[0], "vout": coin[1]} | ({} if spender is None else {"spendingtxid": spender}))
-    return told
+        spenders.append({"txid": coin[0], "vout": coin[1]} | ({} if spender is None else {"spendingtxid": spender}))
+    return spenders
 
 
 def _outpoint(named: Mapping[str, Any]) -> tuple[str, int]:
@@ -124,34 +124,36 @@ def _outpoint(named: Mapping[str, Any]) -> tuple[str, int]:
 def _transaction(state: State, txid: str, verbosity: int = 0, block_hash: str | None = None) -> object:
     more: dict[str, object] = {}
     if block_hash is None:
-        found = state.pool.waiting[txid].tx if txid in state.pool.waiting else None
+        transaction = state.pool.waiting[txid].tx if txid in state.pool.waiting else None
     else:
         entry = state.entry(block_hash)
-        found = next((tx for tx in entry.block.txs if tx.txid == txid), None)
+        transaction = next((tx for tx in entry.block.txs if tx.txid == txid), None)
         header = shown.header(state.view, entry)
         more = {"in_active_chain": state.view.is_on_chain(entry), "blockhash": block_hash, "time": header["time"]}
         more |= {"confirmations": header["confirmations"], "blocktime": header["time"]}
-    if found is None:
+    if transaction is None:
         raise RefusedError(
             NOT_FOUND, NOT_WAITING if block_hash is None else "No such transaction found in the provided block"
         )
     if not int(verbosity):
-        return found.raw.hex()
+        return transaction.raw.hex()
     # The fee is shown from verbosity 2 on, as in a block.
-    told = shown.in_block(entry, found, int(verbosity)) if block_hash else shown.transaction(found)
-    return told | more
+    shown_transaction = (
+        shown.in_block(entry, transaction, int(verbosity)) if block_hash else shown.transaction(transaction)
+    )
+    return shown_transaction | more
 
 
 def _coin(state: State, txid: str, vout: int, include_mempool: bool = True) -> object:  # noqa: FBT001, FBT002  as above
-    found = state.view.coins.get((txid, vout))
+    coin = state.view.coins.get((txid, vout))
     if include_mempool:
-        found = None if state.pool.spender((txid, vout)) else found or state.pool.coin((txid, vout))
-    if found is None:
+        coin = None if state.pool.spender((txid, vout)) else coin or state.pool.coin((txid, vout))
+    if coin is None:
         return None
     return {
-        "bestblock": state.view.tip.hash, "value": shown.coins(found.output.units), "coinbase": found.is_reward,
-        "confirmations": 0 if found.height is None else state.view.height - found.height + 1,
-        "scriptPubKey": shown.script(found.output.script),
+        "bestblock": state.view.tip.hash, "value": shown.coins(coin.output.units), "coinbase": coin.is_reward,
+        "confirmations": 0 if coin.height is None else state.view.height - coin.height + 1,
+        "scriptPubKey": shown.script(coin.output.script),
     }  # fmt: skip
 
 
@@ -174,20 +176,20 @@ def _try(state: State, raws: Sequence[str], cap: object = CAP) -> object:
 
 
 def _tried(state: State, tx: Tx, cap_rate: int) -> object:
-    told: dict[str, object] = {"txid": tx.txid, "wtxid": shown.wtxid(tx)}
+    verdict: dict[str, object] = {"txid": tx.txid, "wtxid": shown.wtxid(tx)}
     if tx.txid in state.pool.waiting:
-        return told | {"allowed": False, "reject-reason": "txn-already-in-mempool"}
+        return verdict | {"allowed": False, "reject-reason": "txn-already-in-mempool"}
     try:
         new, _ = state.pool.judge(tx, now=state.now())
     except RefusedError as fault:
         reason = {ALREADY_IN_CHAIN: "txn-already-known"}.get(fault.code, fault.text)
         reason = "missing-inputs" if reason == MISSING_INPUTS else reason
-        return told | {"allowed": False, "reject-reason": reason.split(",")[0]}
+        return verdict | {"allowed": False, "reject-reason": reason.split(",")[0]}
     try:
         check_cap(new, cap_rate)
     except RefusedError:
-        return told | {"allowed": False, "reject-reason": "max-fee-exceeded"}
-    return told | {"allowed": True, "vsize": new.vsize, "fees": {"base": shown.coins(new.fee_units)}}
+        return verdict | {"allowed": False, "reject-reason": "max-fee-exceeded"}
+    return verdict | {"allowed": True, "vsize": new.vsize, "fees": {"base": shown.coins(new.fee_units)}}
 
 
 def _generate(state: State, blocks: int, address: str, _tries: int = 0) -> object:
@@ -225,11 +227,11 @@ def _scan(state: State, action: str, wanted: Sequence[Any] = ()) -> object:
     if action != "start":
         return None
     scripts = {_described(one if isinstance(one, str) else one["desc"]): one for one in wanted}
-    found, units = [], 0
+    unspents, units = [], 0
     for (txid, vout), coin in state.view.coins.items():
         if coin.output.script in scripts and coin.height is not None:
             units += coin.output.units
-            found.append(
+            unspents.append(
                 {
                     "txid": txid, "vout": vout, "scriptPubKey": coin.output.script.hex(),
                     "amount": shown.coins(coin.output.units), "coinbase": coin.is_reward, "height": coin.height,
@@ -238,7 +240,7 @@ def _scan(state: State, action: str, wanted: Sequence[Any] = ()) -> object:
             )  # fmt: skip
     return {
         "success": True, "txouts": len(state.view.coins), "height": state.view.height,
-        "bestblock": state.view.tip.hash, "unspents": found, "total_amount": shown.coins(units),
+        "bestblock": state.view.tip.hash, "unspents": unspents, "total_amount": shown.coins(units),
     }  # fmt: skip
 
 

@@ -60,10 +60,10 @@ class Pool:
 
     def coin(self, outpoint: Outpoint) -> Unspent | None:
         """Return a coin that a waiting transaction would make."""
-        found = self.waiting.get(outpoint[0])
-        if found is None or outpoint[1] >= len(found.tx.outputs):
+        waiting = self.waiting.get(outpoint[0])
+        if waiting is None or outpoint[1] >= len(waiting.tx.outputs):
             return None
-        return Unspent(output=found.tx.outputs[outpoint[1]], height=None)
+        return Unspent(output=waiting.tx.outputs[outpoint[1]], height=None)
 
     def parents(self, tx: Tx) -> set[str]:
         """Return the waiting transactions that a transaction spends from."""
@@ -72,7 +72,7 @@ class Pool:
     def children(self, txid: str) -> set[str]:
         """Return the transactions that spend outputs of a waiting one."""
         outputs = range(len(self.waiting[txid].tx.outputs))
-        return {found for vout in outputs if (found := self._spends.get((txid, vout))) is not None}
+        return {spender for vout in outputs if (spender := self._spends.get((txid, vout))) is not None}
 
     def ancestors(self, tx: Tx) -> set[str]:
         """Return all transactions that must be included before this one."""
@@ -97,7 +97,7 @@ class Pool:
         height = self._view.height + 1
         fee_units = self._view.spendable(tx, self._coins_for(tx), height=height)
         new = Waiting(tx=tx, txid=txid, vsize=tx.vsize, fee_units=fee_units, time=now, height=height - 1)
-        clashing = {found for one in tx.inputs if (found := self._spends.get(one.outpoint)) is not None}
+        clashing = {rival for one in tx.inputs if (rival := self._spends.get(one.outpoint)) is not None}
         if is_again:
             return new, self.descendants(clashing)
         if fee_units < (least := _fee(RELAY_RATE, new.vsize)):
@@ -114,16 +114,16 @@ class Pool:
 
     def clear(self) -> list[Waiting]:
         """Remove all transactions, and return them in their order."""
-        found = list(self.waiting.values())
+        waiting = list(self.waiting.values())
         self.waiting.clear()
         self._spends.clear()
-        return found
+        return waiting
 
     def include(self, txs: Iterable[Tx]) -> None:
         """Remove the transactions of a block, and those that the block made invalid."""
         for tx in txs:
             self._drop(tx.txid)
-            clashing = {found for one in tx.inputs if (found := self._spends.get(one.outpoint)) is not None}
+            clashing = {rival for one in tx.inputs if (rival := self._spends.get(one.outpoint)) is not None}
             for txid in self.descendants(clashing):
                 self._drop(txid)
 
@@ -143,12 +143,12 @@ class Pool:
         return list(taken.values())
 
     def _rate(self, package: Iterable[str]) -> float:
-        found = [self.waiting[txid] for txid in package]
-        return sum(one.fee_units for one in found) / sum(one.vsize for one in found)
+        waiting = [self.waiting[txid] for txid in package]
+        return sum(one.fee_units for one in waiting) / sum(one.vsize for one in waiting)
 
     def _coins_for(self, tx: Tx) -> dict[Outpoint, Unspent]:
-        found = {one.outpoint: self._view.coins.get(one.outpoint) or self.coin(one.outpoint) for one in tx.inputs}
-        return {outpoint: coin for outpoint, coin in found.items() if coin is not None}
+        coins = {one.outpoint: self._view.coins.get(one.outpoint) or self.coin(one.outpoint) for one in tx.inputs}
+        return {outpoint: coin for outpoint, coin in coins.items() if coin is not None}
 
     def _check_family(self, tx: Tx, clashing: set[str]) -> None:
         """Refuse a transaction with too many unconfirmed relatives, or one that spends from what it replaces."""
@@ -224,10 +224,10 @@ def _fee(rate: int, size: int) -> int:
     return -(-rate * size // KILO)
 
 
-def _all(found: set[str], further: Callable[[str], set[str]]) -> set[str]:
+def _all(txids: set[str], further: Callable[[str], set[str]]) -> set[str]:
     """Return these ids and all that are reached from them."""
-    edge = set(found)
+    edge = set(txids)
     while edge:
-        edge = {more for txid in edge for more in further(txid)} - found
-        found |= edge
-    return found
+        edge = {more for txid in edge for more in further(txid)} - txids
+        txids |= edge
+    return txids

@@ -23,12 +23,12 @@ def coins(units: int) -> Decimal:
 
 def header(view: View, entry: Entry) -> Shown:
     """Return the answer of getblockheader."""
-    told = entry.block.header
+    head = entry.block.header
     is_on = view.is_on_chain(entry)
     shown = {
         "hash": entry.hash, "confirmations": view.height - entry.height + 1 if is_on else -1, "height": entry.height,
-        "version": told.version, "versionHex": f"{told.version:08x}", "merkleroot": id_text(told.merkle_root),
-        "time": told.time, "mediantime": view.median_time(entry), "nonce": told.nonce, "bits": f"{told.bits:08x}",
+        "version": head.version, "versionHex": f"{head.version:08x}", "merkleroot": id_text(head.merkle_root),
+        "time": head.time, "mediantime": view.median_time(entry), "nonce": head.nonce, "bits": f"{head.bits:08x}",
         "difficulty": 4.656542373906925e-10, "chainwork": f"{2 * (entry.height + 1):064x}",
         "nTx": len(entry.block.txs),
     }  # fmt: skip
@@ -95,9 +95,9 @@ def in_block(entry: Entry, tx: Tx, verbosity: int) -> Shown:
     if not tx.is_coinbase and verbosity >= SHOWS_TXS:
         shown["fee"] = coins(entry.applied.fees_units.get(shown["txid"], 0))
     if verbosity >= SHOWS_PREVIOUS and not tx.is_coinbase:
-        for one, told in zip(tx.inputs, shown["vin"], strict=True):
+        for one, shown_input in zip(tx.inputs, shown["vin"], strict=True):
             spent = entry.applied.spent[one.outpoint]
-            told["prevout"] = {
+            shown_input["prevout"] = {
                 "generated": spent.is_reward, "height": spent.height, "value": coins(spent.output.units),
                 "scriptPubKey": script(spent.output.script),
             }  # fmt: skip

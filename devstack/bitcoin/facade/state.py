@@ -59,10 +59,10 @@ class State:
 
     def entry(self, block_hash: str) -> Entry:
         """Return a known block, or raise RefusedError."""
-        found = self.view.entries.get(block_hash)
-        if found is None:
+        known = self.view.entries.get(block_hash)
+        if known is None:
             raise RefusedError(NOT_FOUND, "Block not found")
-        return found
+        return known
 
     def at(self, height: int) -> Entry:
         """Return the block of the chain at a height, or raise RefusedError."""
@@ -105,8 +105,8 @@ class State:
         entry = self._entry_of(block, min(block.header.time, int(time.time())))
         self._judge(entry)
         is_shifted = entry.engine_time < block.header.time
-        told = entry.engine_time.to_bytes(TIME_BYTES, "little") if is_shifted else b""
-        self._journal.write(SHIFTED if is_shifted else BLOCK, told + block.raw)
+        engine_time = entry.engine_time.to_bytes(TIME_BYTES, "little") if is_shifted else b""
+        self._journal.write(SHIFTED if is_shifted else BLOCK, engine_time + block.raw)
         self._connect(entry)
         self._keep()
 

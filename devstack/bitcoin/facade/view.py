@@ -89,39 +89,39 @@ class View:
     def spendable(self, tx: Tx, coins: dict[Outpoint, Unspent], *, height: int, is_proved: bool = False) -> int:
         """Return the fee of a transaction if it is valid at a height, or raise RefusedError."""
         spent = [coins.get(one.outpoint) for one in tx.inputs]
-        found = [coin for coin in spent if coin is not None]
-        if len(found) < len(spent) or len({one.outpoint for one in tx.inputs}) < len(spent):
+        known = [coin for coin in spent if coin is not None]
+        if len(known) < len(spent) or len({one.outpoint for one in tx.inputs}) < len(spent):
             raise RefusedError(VERIFY_ERROR, MISSING_INPUTS)
-        for coin in found:
+        for coin in known:
             depth = height - (height if coin.height is None else coin.height)
             if coin.is_reward and depth < COINBASE_DEPTH:
                 text = f"bad-txns-premature-spend-of-coinbase, tried to spend coinbase at depth {depth}"
                 raise RefusedError(REJECTED, text)
-        arriving = sum(coin.output.units for coin in found)
+        arriving = sum(coin.output.units for coin in known)
         leaving = sum(output.units for output in tx.outputs)
         if arriving < leaving:
             raise RefusedError(REJECTED, f"bad-txns-in-belowout, value in ({arriving}) < value out ({leaving})")
         if not self._is_final(tx, height):
             raise RefusedError(REJECTED, "non-final")
-        if not is_proved and not may_spend(tx, [coin.output for coin in found]):
+        if not is_proved and not may_spend(tx, [coin.output for coin in known]):
             raise RefusedError(REJECTED, "mempool-script-verify-flag-failed (the script does not allow it)")
         return arriving - leaving
 
     def apply(self, txs: Sequence[Tx], height: int, *, is_proved: bool) -> Applied:
         """Return the effect of these transactions in a block at a height, in their order, or raise RefusedError."""
-        found = Applied()
+        applied = Applied()
         for tx in txs:
             txid = tx.txid
             if not tx.is_coinbase:
-                coins = self._coins_of(tx, found)
-                found.fees_units[txid] = self.spendable(tx, coins, height=height, is_proved=is_proved)
-                found.spent |= coins
+                coins = self._coins_of(tx, applied)
+                applied.fees_units[txid] = self.spendable(tx, coins, height=height, is_proved=is_proved)
+                applied.spent |= coins
                 for outpoint in coins:
-                    found.made.pop(outpoint, None)
+                    applied.made.pop(outpoint, None)
             for vout, output in enumerate(tx.outputs):
                 if output.script[:1] != RETURN:
-                    found.made[txid, vout] = Unspent(output=output, height=height, is_reward=tx.is_coinbase)
-        return found
+                    applied.made[txid, vout] = Unspent(output=output, height=height, is_reward=tx.is_coinbase)
+        return applied
 
     def connect(self, entry: Entry, *, is_proved: bool) -> None:
         """Put a block on the tip. Raises RefusedError, and changes nothing, if a transaction is invalid there."""
@@ -146,12 +146,12 @@ class View:
 
     def _coins_of(self, tx: Tx, before: Applied) -> dict[Outpoint, Unspent]:
         """Return the coins that a transaction spends, as they are after the earlier transactions of its block."""
-        found = {}
+        coins = {}
         for outpoint in (one.outpoint for one in tx.inputs):
             coin = None if outpoint in before.spent else before.made.get(outpoint) or self.coins.get(outpoint)
             if coin is not None:
-                found[outpoint] = coin
-        return found
+                coins[outpoint] = coin
+        return coins
 
     def _is_final(self, tx: Tx, height: int) -> bool:
         if tx.lock_time == 0 or all(one.sequence == FINAL for one in tx.inputs):

@@ -147,9 +147,9 @@ def test_a_tether_price_is_converted_by_the_dollar_price_of_tether() -> None:
 
 def test_tether_prices_do_not_count_without_a_price_of_tether() -> None:
     found = consensus(reading("kraken", BTC="90000"), reading("binance", quoted_in="USDT", BTC="90000", ETH="3000"))
-    assert found.held["USDT"] == "no source"
-    assert found.held["BTC"] == "too few sources"
-    assert found.held["ETH"] == "no source"
+    assert found.held_back["USDT"] == "no source"
+    assert found.held_back["BTC"] == "too few sources"
+    assert found.held_back["ETH"] == "no source"
 
 
 def test_a_tether_market_does_not_count_for_tether_itself() -> None:
@@ -161,7 +161,7 @@ def test_a_quote_that_is_absurd_after_conversion_does_not_count() -> None:
     found = consensus(
         reading("kraken", USDT="1e6"), reading("binance", quoted_in="USDT", BTC="1e6"), coin_sources_min=1
     )
-    assert found.held["BTC"] == "no source"
+    assert found.held_back["BTC"] == "no source"
 
 
 def test_a_converted_quote_has_the_age_of_the_tether_price() -> None:
@@ -186,13 +186,13 @@ def test_the_dollar_is_1_whatever_the_sources_report() -> None:
 def test_one_source_makes_a_rate_for_fiat_and_none_for_a_coin() -> None:
     found = consensus(reading("erapi", EUR="1.15", BTC="90000"))
     assert found.rates["EUR"].usd == Decimal("1.15")
-    assert found.held["BTC"] == "too few sources"
+    assert found.held_back["BTC"] == "too few sources"
 
 
 def test_the_number_of_sources_for_a_coin_is_a_setting() -> None:
     readings = [reading(name, BTC="90000") for name in ("a", "b")]
     assert "BTC" in consensus(*readings).rates
-    assert "BTC" in consensus(*readings, coin_sources_min=3).held
+    assert "BTC" in consensus(*readings, coin_sources_min=3).held_back
     assert "BTC" in consensus(readings[0], coin_sources_min=1).rates
 
 
@@ -204,5 +204,5 @@ def test_outvoted_sources_are_named() -> None:
 def test_every_currency_is_settled_or_waits() -> None:
     catalogue = load_catalogue("production")
     found = consensus(reading("a", BTC="90000"), reading("b", BTC="90000"))
-    assert found.rates.keys() | found.held.keys() == {*catalogue.assets, *catalogue.fiats}
-    assert not found.rates.keys() & found.held.keys()
+    assert found.rates.keys() | found.held_back.keys() == {*catalogue.assets, *catalogue.fiats}
+    assert not found.rates.keys() & found.held_back.keys()
