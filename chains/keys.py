@@ -53,10 +53,10 @@ class Keys:
 
     def deriver(self, network: Network) -> Deriver:
         """Return the deriver of a network's family. Raises LookupError if the family is not served."""
-        found = self._derivers.get(network.family)
-        if found is None:
-            found = self._derivers[network.family] = registry.deriver(network, self._seed)
-        return found
+        known = self._derivers.get(network.family)
+        if known is None:
+            known = self._derivers[network.family] = registry.deriver(network, self._seed)
+        return known
 
     def deposit_addresses(self, network: Network, indices: Iterable[int]) -> tuple[str, ...]:
         """Return deposit addresses in their stored form; an index is the address's ordinal in the pool."""

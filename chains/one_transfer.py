@@ -50,22 +50,24 @@ def living(fates: Sequence[Fate], *, needed: int, is_fee_one: bool = True) -> Fa
     if not included:
         is_awaited = any(fate.kind is FateKind.WAITING for fate in fates)
         return Fate(kind=FateKind.WAITING) if is_awaited else None
-    told = [fate if is_fee_one else replace(fate, fee_units=0) for fate in included]
-    [(verdict, count), *others] = Counter(told).most_common()
+    verdicts = [fate if is_fee_one else replace(fate, fee_units=0) for fate in included]
+    [(verdict, count), *others] = Counter(verdicts).most_common()
     if 2 * count <= len(fates):
         if others:
             raise ProviderError("providers disagree about what became of a spend")
         return Fate(kind=FateKind.WAITING)
     if not verdict.is_success and count < needed:
         raise ProviderError("one provider alone says that a spend has not its effect")
-    fees = [fate.fee_units for fate, what in zip(included, told, strict=True) if what == verdict]
+    fees = [fate.fee_units for fate, what in zip(included, verdicts, strict=True) if what == verdict]
     return replace(verdict, fee_units=mode(sorted(fees, reverse=True)), is_witnessed=count >= needed)
 
 
 def movements(fate: Fate, intent: Intent, network: Network) -> tuple[Movement, ...]:
     """Return the movements of an included transfer: its sender's, fee included, and its recipient's."""
-    sender, output, [told] = intent.wallet.address, only_output(intent), fate.outputs
-    left, arrived = (output.units, output.units) if told.effect == "exact" else (told.left_units, told.arrived_units)
+    sender, output, [outcome] = intent.wallet.address, only_output(intent), fate.outputs
+    left, arrived = (
+        (output.units, output.units) if outcome.effect == "exact" else (outcome.left_units, outcome.arrived_units)
+    )
     coin = network.gas_currency if intent.pair is None else intent.pair.currency
     moved = Counter({(sender, network.gas_currency): -fate.fee_units})
     moved[sender, coin] -= left

@@ -124,5 +124,5 @@ def _spender(wiring: Wiring) -> Spender:
 
 @functools.cache
 def _family(code: str) -> Family:
-    found: Family = import_module(_MODULES[code]).FAMILY
-    return found
+    family: Family = import_module(_MODULES[code]).FAMILY
+    return family

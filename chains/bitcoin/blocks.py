@@ -36,9 +36,9 @@ class Blocks:
     def proved(self, node: JsonRpc, height: int) -> ProvedBlock:
         """Return a node's whole block at a height. Raises NotYetError above its head."""
         wanted = hash_at(node, height)
-        found = read_block(unhexed(node.call("getblock", [wanted, 0], str)), wanted, height, self._rules)
-        self._check(node, found.header, height)
-        return found
+        block = read_block(unhexed(node.call("getblock", [wanted, 0], str)), wanted, height, self._rules)
+        self._check(node, block.header, height)
+        return block
 
     def _check(self, node: JsonRpc, header: Header, height: int) -> None:
         """Refuse a block that does not follow its parent. Raises ProviderError."""
@@ -49,8 +49,8 @@ class Blocks:
         self._keep(header)
 
     def _bits_of(self, node: JsonRpc, wanted: str) -> int:
-        found = self._bits.get(wanted)
-        return self._keep(self._header(node, wanted)) if found is None else found
+        bits = self._bits.get(wanted)
+        return self._keep(self._header(node, wanted)) if bits is None else bits
 
     def _header(self, node: JsonRpc, wanted: str) -> Header:
         return read_header(unhexed(node.call("getblockheader", [wanted, False], str)), wanted, self._rules)

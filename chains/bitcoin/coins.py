@@ -27,7 +27,7 @@ def snapshot(node: JsonRpc, places: Sequence[Place]) -> Snapshot:
     for _ in range(ROUNDS):
         tip = wire.id_of(node.call("getbestblockhash", [], str))
         shown = dict(_shown(node, [coin for place in places for coin in place.coins]))
-        is_steady = all(found is None or found.bestblock == tip for found in shown.values())
+        is_steady = all(unspent is None or unspent.bestblock == tip for unspent in shown.values())
         if is_steady and node.call("getbestblockhash", [], str) == tip:
             return Snapshot(
                 height=height_of(node, tip),
@@ -56,10 +56,10 @@ def is_same(node: JsonRpc, recorded: Recorded, chain: str) -> bool:
 
 def transaction(node: JsonRpc, txid: str, block: str) -> Tx:
     """Return a transaction as a node shows it in a block. The bytes prove its id, but not that it is in the block."""
-    found = read_hex(node.call("getrawtransaction", [txid, 0, block], str))
-    if found.txid != txid:
+    tx = read_hex(node.call("getrawtransaction", [txid, 0, block], str))
+    if tx.txid != txid:
         raise ProviderError("another transaction than the one asked for")
-    return found
+    return tx
 
 
 def locate(node: JsonRpc, txid: str) -> int | None:
@@ -67,32 +67,32 @@ def locate(node: JsonRpc, txid: str) -> int | None:
 
     Without a transaction index a node knows a transaction only by its unspent outputs.
     """
-    for _, found in _shown(node, [(txid, vout) for vout in range(BATCH_MAX)]):
-        if found is not None:
-            return height_of(node, found.bestblock) - found.confirmations + 1
+    for _, coin in _shown(node, [(txid, vout) for vout in range(BATCH_MAX)]):
+        if coin is not None:
+            return height_of(node, coin.bestblock) - coin.confirmations + 1
     return None
 
 
 def height_of(node: JsonRpc, block: str) -> int:
     """Return the height of a block of the chain. Raises NotYetError if it was replaced meanwhile."""
-    found = node.call("getblockheader", [wire.id_of(block), True], wire.HeaderPlace)
-    if found.confirmations < 1:
+    header = node.call("getblockheader", [wire.id_of(block), True], wire.HeaderPlace)
+    if header.confirmations < 1:
         raise NotYetError(f"block {block} stands no longer")
-    return found.height
+    return header.height
 
 
 def _shown(node: JsonRpc, coins: Sequence[Outpoint]) -> Iterator[Shown]:
     """Yield each coin with its unspent output, or None if it is spent; the pool does not count. ProviderError."""
     for start in range(0, len(coins), BATCH_MAX):
         part = coins[start : start + BATCH_MAX]
-        told = node.batch("gettxout", [[txid, vout, False] for txid, vout in part], wire.Unspent)
-        for coin, found in zip(part, told, strict=True):
-            if isinstance(found, RpcError):
-                raise found
-            yield coin, found
+        answers = node.batch("gettxout", [[txid, vout, False] for txid, vout in part], wire.Unspent)
+        for coin, answer in zip(part, answers, strict=True):
+            if isinstance(answer, RpcError):
+                raise answer
+            yield coin, answer
 
 
 def _held(place: Place, shown: dict[Outpoint, wire.Unspent | None]) -> int:
     """Return the sum of a place's unspent coins, at any of our addresses: these count as one place."""
     left = (shown[coin] for coin in place.coins)
-    return sum(wire.units_of(found.value) for found in left if found is not None)
+    return sum(wire.units_of(unspent.value) for unspent in left if unspent is not None)

@@ -38,14 +38,14 @@ class _Fetching:
     """Shares out transactions between pools that are asked at once, so that each is fetched from one of them."""
 
     def __init__(self) -> None:
-        self.found: dict[str, Tx] = {}
+        self.fetched: dict[str, Tx] = {}
         self._taken: set[str] = set()
         self._lock = threading.Lock()
 
     def take(self, wanted: Sequence[str]) -> Sequence[str]:
         """Return the transactions to fetch next, first those that no other pool is being asked for."""
         with self._lock:
-            part = sorted((txid for txid in wanted if txid not in self.found), key=self._taken.__contains__)
+            part = sorted((txid for txid in wanted if txid not in self.fetched), key=self._taken.__contains__)
             part = part[:FETCHED_AT_ONCE]
             self._taken.update(part)
         return part
@@ -67,19 +67,19 @@ class Pools:
         looks = [answer for answer in answers if isinstance(answer, _Look)]
         if not looks:
             raise next((one for one in answers if isinstance(one, ProviderError)), ProviderError("no pool can be seen"))
-        found, waiting = fetching.found, frozenset[str]().union(*(look.waiting for look in looks))
+        fetched, waiting = fetching.fetched, frozenset[str]().union(*(look.waiting for look in looks))
         asked = self._asked(known, waiting)
-        new = self._transfers(found, ours)
+        new = self._transfers(fetched, ours)
         soon = self._soon([*new, *asked], known)
         # If fewer answer than `is_soon` takes, a transaction that they lack may wait at the others.
         is_enough = len(looks) >= witnesses_needed(self._providers.count)
         unseen = frozenset(known.keys() - waiting) if is_enough else frozenset[str]()
         changed = self._fetched([txid for txid in asked if (txid in soon) != known[txid]])
-        told = {**{txid: found[txid] for txid in new}, **changed}
+        shown = {**{txid: fetched[txid] for txid in new}, **changed}
         transfers = {**new, **self._transfers(changed, ours)}
         return Sightings(
             seen=tuple(
-                _sighting(transfer, told[txid], is_soon=txid in soon)
+                _sighting(transfer, shown[txid], is_soon=txid in soon)
                 for txid, of_tx in transfers.items()
                 for transfer in of_tx
             ),
@@ -94,11 +94,11 @@ class Pools:
         waiting = frozenset(node.call("getrawmempool", [], list[str]))
         # Forget transactions that left the pool, so that the set is never larger than the pool.
         passed = self._passed[node] = self._passed.get(node, set()) & waiting
-        new = [txid for txid in waiting if txid not in passed and txid not in known and txid not in fetching.found]
+        new = [txid for txid in waiting if txid not in passed and txid not in known and txid not in fetching.fetched]
         portion = new[:PORTION]
         while part := fetching.take(portion):
             fetched = dict(_fetch(node, part))
-            fetching.found.update(fetched)
+            fetching.fetched.update(fetched)
             passed.update(txid for txid in part if txid not in fetched)
             portion = [txid for txid in portion if txid not in part]
         return _Look(waiting, len(new) > PORTION)
@@ -112,9 +112,9 @@ class Pools:
         self._turn = first + KNOWN_ASKED
         return [*there, *there][first : first + KNOWN_ASKED]
 
-    def _transfers(self, found: Mapping[str, Tx], ours: Ours) -> dict[str, list[Transfer]]:
+    def _transfers(self, fetched: Mapping[str, Tx], ours: Ours) -> dict[str, list[Transfer]]:
         """Return the transfers to us of some transactions, and mark the other transactions as passed."""
-        paid = {txid: list(self._paid(tx)) for txid, tx in found.items()}
+        paid = {txid: list(self._paid(tx)) for txid, tx in fetched.items()}
         seen = {address for outputs in paid.values() for _, _, address in outputs}
         mine = frozenset(ours.addresses(seen)) if seen else frozenset()
         transfers = {
@@ -142,17 +142,19 @@ class Pools:
         """
         if not txids:
             return frozenset()
-        told = [one for one in self._providers.everyone(lambda node: _soon(node, txids)) if isinstance(one, frozenset)]
-        needed, silent = witnesses_needed(self._providers.count), self._providers.count - len(told)
-        voices = {txid: sum(txid in soon for soon in told) for txid in txids}
+        answers = [
+            one for one in self._providers.everyone(lambda node: _soon(node, txids)) if isinstance(one, frozenset)
+        ]
+        needed, silent = witnesses_needed(self._providers.count), self._providers.count - len(answers)
+        voices = {txid: sum(txid in soon for soon in answers) for txid in txids}
         return frozenset(txid for txid, count in voices.items() if count + (silent if known.get(txid) else 0) >= needed)
 
     def _fetched(self, txids: Sequence[str]) -> dict[str, Tx]:
         """Return transactions from any pool that has them."""
-        found: dict[str, Tx] = {}
-        for _ in self._providers.everyone(lambda node: found.update(_fetch(node, txids))) if txids else ():
+        fetched: dict[str, Tx] = {}
+        for _ in self._providers.everyone(lambda node: fetched.update(_fetch(node, txids))) if txids else ():
             pass
-        return found
+        return fetched
 
 
 def _fetch(node: JsonRpc, txids: Iterable[str]) -> Iterator[tuple[str, Tx]]:
@@ -177,16 +179,16 @@ def _told(text: str) -> Tx | None:
 def _soon(node: JsonRpc, txids: Sequence[str]) -> frozenset[str]:
     """Return the transactions in a node's pool that offer the node's estimate for the next few blocks."""
     target = _target(node)
-    found = set()
+    soon = set()
     for start in range(0, len(txids), BATCH_MAX):
         part = txids[start : start + BATCH_MAX]
         entries = node.batch("getmempoolentry", [[txid] for txid in part], wire.PoolEntry)
-        found |= {
+        soon |= {
             txid
             for txid, entry in zip(part, entries, strict=True)
             if entry is not None and not isinstance(entry, RpcError) and _rate(entry) >= target
         }
-    return frozenset(found)
+    return frozenset(soon)
 
 
 def _rate(entry: wire.PoolEntry) -> Decimal:

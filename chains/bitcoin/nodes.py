@@ -34,16 +34,16 @@ def hash_at(node: JsonRpc, height: int) -> str:
 def lacking(node: JsonRpc) -> Sequence[str]:
     """Return what a node cannot be asked, a line for each: it still reads the chain, or has thrown old blocks away."""
     state = node.call("getblockchaininfo", [], wire.ChainState)
-    told = []
+    faults = []
     if state.initialblockdownload:
-        told.append(f"it has read {state.blocks} of {state.headers} blocks, and tells nothing newer")
+        faults.append(f"it has read {state.blocks} of {state.headers} blocks, and tells nothing newer")
     if state.pruned:
-        told.append(f"it has no block below {state.pruneheight}: older ones cannot be read again, nor proved by it")
+        faults.append(f"it has no block below {state.pruneheight}: older ones cannot be read again, nor proved by it")
     try:
         node.call("gettxspendingprevout", [[{"txid": NOBODYS, "vout": 0}]], list[msgspec.Raw])
     except RpcError:
-        told.append("it cannot say what spends a coin in its pool: by its word nothing is signed after a restore")
-    return told
+        faults.append("it cannot say what spends a coin in its pool: by its word nothing is signed after a restore")
+    return faults
 
 
 def _open(url: str, timeout_s: float) -> JsonRpc:

@@ -75,12 +75,12 @@ class BitcoinReader(NodesReader[JsonRpc]):
     def reread(self, height: int, ours: Ours, *, but_by: str = "") -> BlockScan | None:
         """Return a block as another provider has it, or None if the chain is not there yet."""
         try:
-            found = self._providers.attempt(
+            block = self._providers.attempt(
                 lambda node: self._blocks.proved(node, height), second=True, but_by=but_by, kind=Kind.BLOCKS
             )
         except NotYetError:
             return None
-        return Matcher(self._currency, self._chain).match(found, ours)
+        return Matcher(self._currency, self._chain).match(block, ours)
 
     def final_height(self) -> None:
         """Return None: on this chain only depth makes a block final."""
@@ -88,18 +88,18 @@ class BitcoinReader(NodesReader[JsonRpc]):
 
     def locate(self, txid: str) -> int | None:
         """Return the height of a transaction that has an unspent output; None for all others."""
-        told = self._providers.answers(lambda node: coins.locate(node, txid))
-        return max((height for height in told if height is not None), default=None)
+        heights = self._providers.answers(lambda node: coins.locate(node, txid))
+        return max((height for height in heights if height is not None), default=None)
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return the unspent ones of the places' coins, at the nodes' tip; nodes report no older block."""
         del height, block_hash
-        told = self._providers.answers(lambda node: coins.snapshot(node, places), decides=majority())
-        best = max(told, key=told.count)
-        same = told.count(best)
-        is_apart = len({one.block_hash for one in told}) == len(set(told))
+        snapshots = self._providers.answers(lambda node: coins.snapshot(node, places), decides=majority())
+        best = max(snapshots, key=snapshots.count)
+        same = snapshots.count(best)
+        is_apart = len({one.block_hash for one in snapshots}) == len(set(snapshots))
         # Two providers that report different coins at one block are both not believed.
-        if same < min(witnesses, self.providers) or (2 * same <= len(told) and (witnesses > 1 or not is_apart)):
+        if same < min(witnesses, self.providers) or (2 * same <= len(snapshots) and (witnesses > 1 or not is_apart)):
             if is_apart:
                 raise NotYetError("providers stand at different blocks")
             raise DisagreementError("providers tell different coins of one block")
@@ -114,11 +114,11 @@ class BitcoinReader(NodesReader[JsonRpc]):
 
         Its fee is the one that most providers report. Raises DisagreementError without a majority.
         """
-        told = self._providers.answers(
+        departures = self._providers.answers(
             lambda node: read_departure(node, self._blocks.proved(node, block.height), txid, block, self._chain)
         )
-        best = max(told, key=told.count)
-        if 2 * told.count(best) <= len(told):
+        best = max(departures, key=departures.count)
+        if 2 * departures.count(best) <= len(departures):
             raise DisagreementError(f"providers do not agree on what {txid} paid for its place")
         return best
 
@@ -146,17 +146,17 @@ class BitcoinReader(NodesReader[JsonRpc]):
         size = 0
         for height in range(first, last + 1):
             try:
-                found = self._blocks.proved(node, height)
+                proved = self._blocks.proved(node, height)
             except ProviderError:
                 if scans:
                     break
                 raise
             if not scans:
-                self._upright(node, found.block, upon)
-            elif found.block.parent_hash != scans[-1].block.hash:
+                self._upright(node, proved.block, upon)
+            elif proved.block.parent_hash != scans[-1].block.hash:
                 break
-            scans.append(matcher.match(found, ours))
-            size += found.size
+            scans.append(matcher.match(proved, ours))
+            size += proved.size
             if size >= RANGE_BYTES_MAX:
                 break
         return scans

@@ -185,7 +185,7 @@ def _read(raw: bytes) -> Tx:
     witnesses: Sequence[tuple[bytes, ...]] = [()] * len(inputs)
     if has_witness:
         witnesses, at = _witnesses(raw, at, len(inputs))
-    found = Tx(
+    tx = Tx(
         version=struct.unpack_from("<i", raw)[0],
         inputs=tuple(
             TxInput(txid=id_text(spent), vout=vout, script=script, sequence=sequence, witness=witness)
@@ -195,44 +195,44 @@ def _read(raw: bytes) -> Tx:
         lock_time=struct.unpack_from("<I", raw, at)[0],
     )
     # Some parts, such as counts, have several encodings, of which nodes take one: it gives the same bytes again.
-    if not inputs or not outputs or found.raw != raw:
+    if not inputs or not outputs or tx.raw != raw:
         raise ProviderError("not a transaction as nodes write them")
-    return found
+    return tx
 
 
 def _inputs(raw: bytes, at: int) -> tuple[list[tuple[bytes, int, bytes, int]], int]:
     count, at = _counted(raw, at, INPUT_BYTES_MIN)
-    found = []
+    inputs = []
     for _ in range(count):
         spent, (vout,) = raw[at : at + HASH_BYTES], struct.unpack_from("<I", raw, at + HASH_BYTES)
         script, at = _taken(raw, at + HASH_BYTES + 4)
-        found.append((spent, vout, script, struct.unpack_from("<I", raw, at)[0]))
+        inputs.append((spent, vout, script, struct.unpack_from("<I", raw, at)[0]))
         at += 4
-    return found, at
+    return inputs, at
 
 
 def _outputs(raw: bytes, at: int) -> tuple[tuple[TxOutput, ...], int]:
     count, at = _counted(raw, at, OUTPUT_BYTES_MIN)
-    found = []
+    outputs = []
     for _ in range(count):
         (units,) = struct.unpack_from("<q", raw, at)
         if not 0 <= units <= UNITS_MAX:
             raise ProviderError(f"an output of {units} base units")
         script, at = _taken(raw, at + 8)
-        found.append(TxOutput(units=units, script=script))
-    return tuple(found), at
+        outputs.append(TxOutput(units=units, script=script))
+    return tuple(outputs), at
 
 
 def _witnesses(raw: bytes, at: int, inputs: int) -> tuple[list[tuple[bytes, ...]], int]:
-    found = []
+    witnesses = []
     for _ in range(inputs):
         count, at = _counted(raw, at, 1)
         parts = []
         for _ in range(count):
             part, at = _taken(raw, at)
             parts.append(part)
-        found.append(tuple(parts))
-    return found, at
+        witnesses.append(tuple(parts))
+    return witnesses, at
 
 
 def _counted(raw: bytes, at: int, each: int) -> tuple[int, int]:

@@ -115,13 +115,13 @@ class EvmReader(NodesReader[JsonRpc]):
             header = node.call_or_none("eth_getBlockByNumber", [tag, False], wire.Header)
             return None if header is None else wire.height(header.number)
 
-        answers = self._providers.everyone(height, decides=majority(lambda found: found is not None))
-        heights = [found for found in answers if isinstance(found, int)]
+        answers = self._providers.everyone(height, decides=majority(lambda answer: answer is not None))
+        heights = [answer for answer in answers if isinstance(answer, int)]
         return median_low(heights) if len(heights) >= witnesses_needed(self.providers) else None
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return balances after the named block, which nodes of these networks keep."""
-        units = (balances.held(self._providers, place, block_hash, witnesses=witnesses) for place in places)
+        units = (balances.at_block(self._providers, place, block_hash, witnesses=witnesses) for place in places)
         return Snapshot(height=height, block_hash=block_hash, units=tuple(units))
 
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
@@ -143,7 +143,7 @@ class EvmReader(NodesReader[JsonRpc]):
             receipt = node.call_or_none("eth_getTransactionReceipt", [txid], wire.Receipt)
             return wire.height(receipt.block_number) if receipt and receipt.block_number else None
 
-        return max((found for found in self._providers.everyone(height) if isinstance(found, int)), default=None)
+        return max((answer for answer in self._providers.everyone(height) if isinstance(answer, int)), default=None)
 
     def departure(self, txid: str, block: Block) -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""

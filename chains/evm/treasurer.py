@@ -75,7 +75,7 @@ class EvmTreasurer:
 
     def _token_step(self, lying: Lying, pair: Pair, hot: KeyRef, cap_units: int) -> Step:
         address = lying.key.address
-        if balances.held(self._providers, Place(address=address, pair=pair), lying.block_hash) < lying.units:
+        if balances.at_block(self._providers, Place(address=address, pair=pair), lying.block_hash) < lying.units:
             return Wait(reason="short")
         intent = moving(hot, lying.key, pair, lying.units)
         held_wei = balances.newest(self._providers, address)
@@ -89,7 +89,7 @@ class EvmTreasurer:
         address = lying.key.address
         held_wei = min(
             lying.units,
-            balances.held(self._providers, Place(address=address, pair=None), lying.block_hash),
+            balances.at_block(self._providers, Place(address=address, pair=None), lying.block_hash),
             balances.newest(self._providers, address),
         )
         offer = self.frugal(moving(hot, lying.key, None, 1), cap_units=cap_units, held_units=held_wei)

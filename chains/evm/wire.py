@@ -103,8 +103,8 @@ def data(text: str) -> bytes:
 
 def topic_address(text: str) -> str | None:
     """Read the address in a topic; None for a word that is no address, which no honest token writes there."""
-    found = _ADDRESS_TOPIC.fullmatch(text) or (None if _HASH.fullmatch(text) else _refuse("a topic", text))
-    return "0x" + found[1].lower() if found else None
+    match = _ADDRESS_TOPIC.fullmatch(text) or (None if _HASH.fullmatch(text) else _refuse("a topic", text))
+    return "0x" + match[1].lower() if match else None
 
 
 def block(header: Header, height: int) -> Block:

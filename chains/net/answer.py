@@ -120,11 +120,11 @@ def _set_timeout(sock: socket.socket | None) -> None:
 
 def _connect(host: str, port: int, options: Any) -> socket.socket:
     """Return a connection to the first address that accepts one; each gets its share of the time left."""
-    found = names.addresses_of(host.strip("[]"), port, within_s=_left_s())
+    addresses = names.addresses_of(host.strip("[]"), port, within_s=_left_s())
     until = time.monotonic() + min(CONNECT_TIMEOUT_S, _left_s())
     failure: OSError = OSError("the name has no address")
-    for number, (family, kind, protocol, _, address) in enumerate(found):
-        share_s = max(0.01, (until - time.monotonic()) / (len(found) - number))
+    for number, (family, kind, protocol, _, address) in enumerate(addresses):
+        share_s = max(0.01, (until - time.monotonic()) / (len(addresses) - number))
         sock = socket.socket(family, kind, protocol)
         try:
             for option in options or ():

@@ -67,8 +67,8 @@ def majority(counts: Callable[[Any], bool] = lambda _answer: True) -> Decides[ob
     """
 
     def decides(answers: Sequence[object], pending: int) -> bool:
-        told = [answer for answer in answers if not isinstance(answer, ProviderError)]
-        return any(2 * told.count(answer) > len(told) + pending and counts(answer) for answer in told)
+        valid = [answer for answer in answers if not isinstance(answer, ProviderError)]
+        return any(2 * valid.count(answer) > len(valid) + pending and counts(answer) for answer in valid)
 
     return decides
 

@@ -82,34 +82,34 @@ def charged_until(unwaited: threading.Event) -> Iterator[None]:
 
 def take(timeout_s: float) -> float:
     """Pay for one request and return how long it may take. Raises BudgetSpentError."""
-    found = _current.get()
-    if found is None:
+    left = _current.get()
+    if left is None:
         return timeout_s
     check()
-    found.requests -= 1
-    left_s = found.deadline - time.monotonic()
+    left.requests -= 1
+    left_s = left.deadline - time.monotonic()
     return min(timeout_s, left_s, max(SHARE_MIN_S, left_s / _parts.get()))
 
 
 def is_over() -> bool:
     """Return True if the step's time has run out."""
-    found = _current.get()
-    return found is not None and time.monotonic() >= found.deadline
+    left = _current.get()
+    return left is not None and time.monotonic() >= left.deadline
 
 
 def charge(usage: Usage, seconds: float) -> None:
     """Record the duration of one call against the step; quick calls are not held against their node."""
-    found, unwaited = _current.get(), _unwaited.get()
-    if found is not None and seconds >= SLOW_FROM_S and not (unwaited and unwaited.is_set()):
-        found.slow_s[usage] = found.slow_s.get(usage, 0.0) + seconds
+    left, unwaited = _current.get(), _unwaited.get()
+    if left is not None and seconds >= SLOW_FROM_S and not (unwaited and unwaited.is_set()):
+        left.slow_s[usage] = left.slow_s.get(usage, 0.0) + seconds
 
 
 def check() -> None:
     """Raise BudgetSpentError if nothing is left: a request that it cut off is no provider's fault."""
-    found = _current.get()
-    if found is None:
+    left = _current.get()
+    if left is None:
         return
-    if found.requests <= 0:
+    if left.requests <= 0:
         raise BudgetSpentError("the step has asked enough")
-    if time.monotonic() >= found.deadline:
+    if time.monotonic() >= left.deadline:
         raise BudgetSpentError("the step has taken long enough")

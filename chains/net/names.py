@@ -98,5 +98,5 @@ def addresses_of(host: str, port: int, *, within_s: float) -> Sequence[Address]:
 
 
 def _ask(host: str, port: int, flags: int = 0) -> Sequence[Address]:
-    found = socket.getaddrinfo(host, port, allowed_gai_family(), socket.SOCK_STREAM, flags=flags)
-    return found[:ADDRESSES_MAX]
+    addresses = socket.getaddrinfo(host, port, allowed_gai_family(), socket.SOCK_STREAM, flags=flags)
+    return addresses[:ADDRESSES_MAX]

@@ -176,9 +176,9 @@ class Providers(Generic[C]):
     def answers(self, question: Callable[[C], T], *, decides: Decides[T | ProviderError] | None = None) -> list[T]:
         """Return every answer, at least one. Raises ProviderError if no node answers. decides: see everyone()."""
         answers = self.everyone(question, decides=decides)
-        told = [answer for answer in answers if not isinstance(answer, ProviderError)]
-        if told:
-            return told
+        valid = [answer for answer in answers if not isinstance(answer, ProviderError)]
+        if valid:
+            return valid
         failures = [answer for answer in answers if isinstance(answer, ProviderError)]
         raise failures[-1] if failures else RateLimitedError(self._network.code, self._patience_s())
 

@@ -59,11 +59,11 @@ class NodesReader(ABC, Generic[C]):
         late, and stop sales and payouts for as long as the node reports it. Raises ProviderError if the node that
         reported it cannot say whether it has that block, since the chain may be there.
         """
-        told, teller, common = self._providers.head(), self._providers.answered_by, self._providers.common_head()
-        if common is None or told <= common or self._is_shown(told, teller):
-            return told
+        newest, teller, common = self._providers.head(), self._providers.answered_by, self._providers.common_head()
+        if common is None or newest <= common or self._is_shown(newest, teller):
+            return newest
         common = self._providers.common_head(ask=True)
-        return told if common is None else min(told, common)
+        return newest if common is None else min(newest, common)
 
     def block(self, height: int) -> Block | None:
         """Return the header at a height, or None if the chain is not there yet."""
@@ -103,10 +103,10 @@ class NodesReader(ABC, Generic[C]):
         if block.is_proved or self.providers == 1:
             return block
         answers = self._providers.everyone(lambda node: self._header(node, block.height))
-        told = [answer for answer in answers if isinstance(answer, Block) and answer.hash == block.hash]
-        if any(other != block or other.is_proved for other in told):
+        same = [answer for answer in answers if isinstance(answer, Block) and answer.hash == block.hash]
+        if any(other != block or other.is_proved for other in same):
             raise ProviderError(f"providers tell different headers of block {block.height}")
-        if len(told) >= WITNESSES_MIN:
+        if len(same) >= WITNESSES_MIN:
             if not self._is_shape_unknown:
                 log.warning("header.not_proved", height=block.height, block_hash=block.hash)
             self._is_shape_unknown = True

@@ -51,7 +51,7 @@ class RestNode:
 def _fault(body: bytes) -> str:
     """Return what a body says that is wrong; "" where it is no such body."""
     try:
-        found = msgspec.json.decode(body, type=_Fault)
+        fault = msgspec.json.decode(body, type=_Fault)
     except UNREADABLE:
         return ""
-    return found.error or found.capital or ""
+    return fault.error or fault.capital or ""

@@ -137,25 +137,25 @@ def asking(usage: Usage, kind: Kind) -> Iterator[None]:
 
 def current() -> Usage | None:
     """Return the usage of the node that is being asked; None outside of any question."""
-    found = _asked.get()
-    return found and found[0]
+    asked = _asked.get()
+    return asked and asked[0]
 
 
 def current_kind() -> Kind | None:
     """Return the kind of the question that is being asked; None outside of any."""
-    found = _asked.get()
-    return found and found[1]
+    asked = _asked.get()
+    return asked and asked[1]
 
 
 def calling(method: str) -> AbstractContextManager[None]:
     """Count a call of the node that is being asked as under way inside the block."""
-    found = _asked.get()
-    return nullcontext() if found is None else found[0].calling(found[1], method)
+    asked = _asked.get()
+    return nullcontext() if asked is None else asked[0].calling(asked[1], method)
 
 
 def note(method: str, seconds: float) -> None:
     """Record a call of the node that is being asked."""
-    found = _asked.get()
-    if found is not None:
-        usage, kind = found
+    asked = _asked.get()
+    if asked is not None:
+        usage, kind = asked
         usage.note(kind, method, seconds)

@@ -58,8 +58,8 @@ class Account(msgspec.Struct):
         Permissions that the node leaves out are the initial ones: the account's own key.
         """
         own = wire.asked(address)
-        told = [*self.active_permission, *([self.owner_permission] if self.owner_permission else [])]
-        return not all(permission.is_alone(own) for permission in told)
+        permissions = [*self.active_permission, *([self.owner_permission] if self.owner_permission else [])]
+        return not all(permission.is_alone(own) for permission in permissions)
 
 
 class Resource(msgspec.Struct):
@@ -141,10 +141,10 @@ class Call(msgspec.Struct):
 
 def account(node: RestNode, address: str, where: str = NEWEST) -> Account:
     """Return an account."""
-    found = node.ask(f"{where}/getaccount", {"address": wire.asked(address), "visible": False}, Account)
-    if found.address and wire.stored(found.address) != address:
+    answer = node.ask(f"{where}/getaccount", {"address": wire.asked(address), "visible": False}, Account)
+    if answer.address and wire.stored(answer.address) != address:
         raise ProviderError("another account than was asked for")
-    return found
+    return answer
 
 
 def resource(node: RestNode, address: str) -> Resource:
@@ -154,10 +154,10 @@ def resource(node: RestNode, address: str) -> Resource:
 
 def prices(node: RestNode) -> Prices:
     """Return the present prices. Raises ProviderError if one is missing or impossible."""
-    told = node.ask("wallet/getchainparameters", {}, _Parameters)
-    known = {entry.key: entry.value for entry in told.entries}
+    answer = node.ask("wallet/getchainparameters", {}, _Parameters)
+    known = {entry.key: entry.value for entry in answer.entries}
     try:
-        found = Prices(
+        agreed = Prices(
             energy=known["getEnergyFee"],
             byte=known["getTransactionFee"],
             activation=known["getCreateNewAccountFeeInSystemContract"] + known["getCreateAccountFee"],
@@ -165,9 +165,9 @@ def prices(node: RestNode) -> Prices:
         )
     except KeyError as error:
         raise ProviderError(f"the chain's parameters lack {error}") from None
-    if not all(0 < price <= PRICE_MAX for price in (found.energy, found.byte, found.activation)):
+    if not all(0 < price <= PRICE_MAX for price in (agreed.energy, agreed.byte, agreed.activation)):
         raise ProviderError("a price that no chain asks")
-    return found
+    return agreed
 
 
 def call(node: RestNode, sender: str, contract: str, data: str, where: str = NEWEST) -> Call:
@@ -186,15 +186,15 @@ def call(node: RestNode, sender: str, contract: str, data: str, where: str = NEW
         raise
 
 
-def held(node: RestNode, address: str, pair: Pair | None, where: str = NEWEST) -> int:
+def balance(node: RestNode, address: str, pair: Pair | None, where: str = NEWEST) -> int:
     """Return an address's balance of a coin, in token units. pair: None for TRX."""
     contract = None if pair is None else pair.contract
     if contract is None:
         return account(node, address, where).balance
-    told = call(node, address, contract, BALANCE_SELECTOR + wire.word(address), where)
-    if told.refusal or len(told.constant_result) != 1:
+    answer = call(node, address, contract, BALANCE_SELECTOR + wire.word(address), where)
+    if answer.refusal or len(answer.constant_result) != 1:
         raise ProviderError("a token does not tell a balance")
-    word = wire.data(told.constant_result[0])
+    word = wire.data(answer.constant_result[0])
     if len(word) != wire.WORD_BYTES:
         raise ProviderError("a token's balance is no number")
     return check_units(int.from_bytes(word, "big"))

@@ -76,32 +76,34 @@ class TronReader(NodesReader[RestNode]):
 
     def final_height(self) -> int | None:
         """Return the median of the nodes' solidified heights, the lower of two; None if too few answer."""
-        told = [
+        blocks = [
             answer for answer in self._providers.everyone(nodes.solid, decides=majority()) if isinstance(answer, Block)
         ]
-        if len(told) < witnesses_needed(self.providers):
+        if len(blocks) < witnesses_needed(self.providers):
             return None
-        return median_low(block.height for block in told)
+        return median_low(block.height for block in blocks)
 
     def locate(self, txid: str) -> int | None:
         """Return the height that most nodes report for a transaction, or None if no node knows it."""
-        found = self._providers.everyone(
+        answers = self._providers.everyone(
             lambda node: node.ask("wallet/gettransactioninfobyid", {"value": txid}, wire.Info)
         )
-        heights = Counter(info.height for info in found if isinstance(info, wire.Info) and info.id == txid)
+        heights = Counter(info.height for info in answers if isinstance(info, wire.Info) and info.id == txid)
         return max(heights, key=lambda height: (heights[height], height), default=None)
 
     def departure(self, txid: str, block: Block) -> Departure | None:
         """Return a transaction that one of our keys signed; see chains.family."""
-        told = self._providers.everyone(lambda node: departures.read(node, txid, block, self._pairs))
-        return departures.judge(told)
+        answers = self._providers.everyone(lambda node: departures.read(node, txid, block, self._pairs))
+        return departures.judge(answers)
 
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return balances after the newest irreversible block; nodes keep none of other blocks."""
         del height, block_hash
-        told = self._providers.answers(lambda node: _snapshot(node, places), decides=majority())
-        [(most, count), *others] = Counter((each.height, each.block_hash, each.units) for each in told).most_common()
-        if count >= min(witnesses, self.providers) and 2 * count > len(told):
+        snapshots = self._providers.answers(lambda node: _snapshot(node, places), decides=majority())
+        [(most, count), *others] = Counter(
+            (each.height, each.block_hash, each.units) for each in snapshots
+        ).most_common()
+        if count >= min(witnesses, self.providers) and 2 * count > len(snapshots):
             return Snapshot(height=most[0], block_hash=most[1], units=most[2])
         if any(other[0] == most[0] for other, _ in others):
             raise DisagreementError("providers tell of different balances after one block")
@@ -113,26 +115,24 @@ class TronReader(NodesReader[RestNode]):
         return {pair.currency: fees.cost(pair, prices, self._parameters, cap_units) for pair in self._pairs}
 
     def _read(self, node: RestNode, height: int, ours: Ours, upon: str = "") -> BlockScan:
-        found = scan.read(node, height, self._assets, ours.addresses, self._book)
-        if found is None:
+        read = scan.read(node, height, self._assets, ours.addresses, self._book)
+        if read is None:
             # Another node may have it.
             raise NotYetError(f"no block {height} yet")
-        self._upright(node, self._witnessed(found.block), upon)
-        return found
+        self._upright(node, self._witnessed(read.block), upon)
+        return read
 
     def _header(self, node: RestNode, height: int) -> Block:
         return wire.block(nodes.header(node, height), height)
 
     def _has(self, node: RestNode, recorded: Recorded) -> bool:
-        found = scan.read(
-            node, recorded.height, self._assets, lambda seen: {recorded.recipient} & set(seen), self._book
-        )
-        if found is None:
+        read = scan.read(node, recorded.height, self._assets, lambda seen: {recorded.recipient} & set(seen), self._book)
+        if read is None:
             raise NotYetError(f"no block {recorded.height} yet")
-        return found.block.hash == recorded.block_hash and any(
+        return read.block.hash == recorded.block_hash and any(
             (each.txid, each.ordinal, each.currency, each.units, each.recipient)
             == (recorded.txid, recorded.ordinal, recorded.currency, recorded.units, recorded.recipient)
-            for each in found.transfers
+            for each in read.transfers
         )
 
 
@@ -140,7 +140,7 @@ def _snapshot(node: RestNode, places: Sequence[Place]) -> Snapshot:
     """Return one node's balances, all after the same block. Raises NotYetError if blocks come too fast."""
     before = nodes.solid(node)
     for _ in range(SNAPSHOTS_MAX):
-        units = tuple(accounts.held(node, place.address, place.pair, accounts.SOLID) for place in places)
+        units = tuple(accounts.balance(node, place.address, place.pair, accounts.SOLID) for place in places)
         after = nodes.solid(node)
         if after.hash == before.hash:
             return Snapshot(height=after.height, block_hash=after.hash, units=units)

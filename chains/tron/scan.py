@@ -58,9 +58,9 @@ def read(
     running = {txid: _contract(transaction).type in RUNNING for txid, transaction in by_id.items()}
     infos = book.collect(node, block, running)
     outcomes = _outcomes(by_id.keys(), infos, height)
-    found = list(_transfers(by_id, outcomes, assets))
-    mine = set(ours({transfer.recipient for transfer in found}))
-    transfers = tuple(transfer for transfer in found if transfer.recipient in mine)
+    candidates = list(_transfers(by_id, outcomes, assets))
+    mine = set(ours({transfer.recipient for transfer in candidates}))
+    transfers = tuple(transfer for transfer in candidates if transfer.recipient in mine)
     _prove(by_id, transfers)
     return BlockScan(block=block, transfers=transfers, sent=tuple(_sent(by_id)))
 
@@ -149,8 +149,8 @@ def _prove(by_id: Transactions, transfers: Collection[Transfer]) -> None:
     for transfer in transfers:
         raw = wire.data(by_id[transfer.txid].raw_data_hex)
         if transfer.ordinal == NATIVE:
-            told = transactions.read(raw)
-            if told is None or (told.txid, told.kind, told.owner, told.to, told.units) != (
+            signed = transactions.read(raw)
+            if signed is None or (signed.txid, signed.kind, signed.owner, signed.to, signed.units) != (
                 transfer.txid,
                 wire.TRANSFER,
                 transfer.sender,

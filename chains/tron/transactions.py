@@ -98,13 +98,13 @@ def kind_of(raw: bytes) -> str:
 
 def read(raw: bytes) -> Signed | None:
     """Return a transaction, from its signed part; None if it names no owner. ProviderError if the bytes are invalid."""
-    told, contract, name = _opened(raw)
+    opened, contract, name = _opened(raw)
     # Other kinds begin like a transfer, with the owner.
     value = _parsed(name if name == wire.TRIGGER else wire.TRANSFER, contract.parameter.value)
-    said = _said(name, value)
-    if said is None:
+    parties = _said(name, value)
+    if parties is None:
         return None
-    owner, to, units, data = said
+    owner, to, units, data = parties
     return Signed(
         txid=txid_of(raw),
         kind=name,
@@ -112,20 +112,20 @@ def read(raw: bytes) -> Signed | None:
         to=wire.stored(to.hex()),
         units=units,
         data=data,
-        fee_limit=told.fee_limit,
-        expiration_ms=told.expiration,
-        timestamp_ms=told.timestamp,
-        reference=told.ref_block_bytes + told.ref_block_hash,
-        has_more=bool(told.data or contract.Permission_id or (name == wire.TRIGGER and value.call_token_value)),
+        fee_limit=opened.fee_limit,
+        expiration_ms=opened.expiration,
+        timestamp_ms=opened.timestamp,
+        reference=opened.ref_block_bytes + opened.ref_block_hash,
+        has_more=bool(opened.data or contract.Permission_id or (name == wire.TRIGGER and value.call_token_value)),
     )
 
 
 def _opened(raw: bytes) -> tuple[Any, Any, str]:
     """Return the parsed bytes, their one contract and its kind. Raises ProviderError if the bytes are invalid."""
-    told = _parsed("Transaction.raw", raw)
+    tx = _parsed("Transaction.raw", raw)
     try:
-        (contract,) = told.contract
-        return told, contract, str(_protocol().Transaction.Contract.ContractType.Name(contract.type))
+        (contract,) = tx.contract
+        return tx, contract, str(_protocol().Transaction.Contract.ContractType.Name(contract.type))
     except ValueError:
         raise ProviderError("a transaction's bytes are none") from None
 

@@ -36,30 +36,30 @@ class TronTreasurer:
         intent = moving(hot, lying.key, pair, lying.units)
         if not self._has(lying, pair):
             return Wait(reason="short")
-        found = drafts.verdict(self._providers, intent)
-        made = drafts.make(intent, found, cap_units=cap_units, scanned=lying.scanned)
-        missing = made.offer.ceiling_units - drafts.spared_units(made, found) - found.sun
+        verdict = drafts.verdict(self._providers, intent)
+        made = drafts.make(intent, verdict, cap_units=cap_units, scanned=lying.scanned)
+        missing = made.offer.ceiling_units - drafts.spared_units(made, verdict) - verdict.sun
         if missing <= 0:
             return Sweep(draft=made)
         # The step's cost is what is sent, and what sending it takes where the address was never activated.
-        own_units = fees.COIN_BYTES * found.prices.byte + found.prices.activation
+        own_units = fees.COIN_BYTES * verdict.prices.byte + verdict.prices.activation
         return Fund(intent=moving(lying.key, hot, None, missing), cost_units=missing + own_units)
 
     def _coin_step(self, lying: Lying, hot: KeyRef, cap_units: int) -> Step:
         """Return the sweep of what there is by every account, less its fee, which is found out by moving one unit."""
-        found = drafts.verdict(self._providers, moving(hot, lying.key, None, 1))
-        held = min(lying.units, found.sun)
+        verdict = drafts.verdict(self._providers, moving(hot, lying.key, None, 1))
+        movable_units = min(lying.units, verdict.sun)
         # As many bytes as the whole takes, not one unit.
-        fee = self._coin_draft(lying, hot, max(held, 1), found, cap_units).offer.ceiling_units
-        units = held - fee
+        fee = self._coin_draft(lying, hot, max(movable_units, 1), verdict, cap_units).offer.ceiling_units
+        units = movable_units - fee
         if units <= 0 or (lying.is_rest and units < fee):
             return Wait(reason="dear", cost_units=fee)
-        return Sweep(draft=self._coin_draft(lying, hot, units, found, cap_units))
+        return Sweep(draft=self._coin_draft(lying, hot, units, verdict, cap_units))
 
-    def _coin_draft(self, lying: Lying, hot: KeyRef, units: int, found: Verdict, cap_units: int) -> Draft:
-        return drafts.make(moving(hot, lying.key, None, units), found, cap_units=cap_units, scanned=lying.scanned)
+    def _coin_draft(self, lying: Lying, hot: KeyRef, units: int, verdict: Verdict, cap_units: int) -> Draft:
+        return drafts.make(moving(hot, lying.key, None, units), verdict, cap_units=cap_units, scanned=lying.scanned)
 
     def _has(self, lying: Lying, pair: Pair) -> bool:
         """Return whether nodes show at the newest block what rows explain."""
-        told = self._providers.answers(lambda node: accounts.held(node, lying.key.address, pair))
-        return 0 < lying.units <= median_low(told)
+        balances = self._providers.answers(lambda node: accounts.balance(node, lying.key.address, pair))
+        return 0 < lying.units <= median_low(balances)

@@ -195,10 +195,10 @@ def _spelled(digits: str) -> str:
 
 def raw_address(address: str) -> bytes:
     """Return the 21 bytes of an address in its stored form. Raises ValueError if it is invalid."""
-    found = base58.decode_checked(address)
-    if found is None:
+    raw = base58.decode_checked(address)
+    if raw is None:
         raise ValueError(f"no address: {address}")
-    return found
+    return raw
 
 
 def asked(address: str) -> str:
@@ -213,14 +213,14 @@ def word(address: str) -> str:
 
 def contract(text: str) -> str:
     """Return the address of a log's contract, without the prefix that only some nodes write."""
-    found = _CONTRACT.fullmatch(text.lower())
-    return found[1] if found else _refuse("a contract's address", text)
+    match = _CONTRACT.fullmatch(text.lower())
+    return match[1] if match else _refuse("a contract's address", text)
 
 
 def topic_address(text: str) -> str | None:
     """Return the address in a topic; None if it is not one, which no honest token writes there."""
-    found = _ADDRESS_TOPIC.fullmatch(text.lower())
-    return _spelled(PREFIX.hex() + found[1]) if found else None
+    match = _ADDRESS_TOPIC.fullmatch(text.lower())
+    return _spelled(PREFIX.hex() + match[1]) if match else None
 
 
 def a_hash(text: str) -> str:
@@ -237,16 +237,16 @@ def block(header: Header, height: int) -> Block:
     """Return a header that was asked for by its height; its id holds the height too. NotYetError if it is missing."""
     if not header.id or header.header is None:
         raise NotYetError(f"no block {height} yet")
-    raw, found = header.header.raw_data, a_hash(header.id)
-    if raw.number != height or int(found[:_NUMBER_DIGITS], 16) != height:
+    raw, block_hash = header.header.raw_data, a_hash(header.id)
+    if raw.number != height or int(block_hash[:_NUMBER_DIGITS], 16) != height:
         raise ContradictionError(f"asked for block {height}, got {raw.number}")
     return Block(
         height=height,
-        hash=found,
+        hash=block_hash,
         parent_height=height - 1,
         parent_hash=a_hash(raw.parent_hash),
         time=moment(raw.timestamp),
-        is_proved=_is_proved(raw, found),
+        is_proved=_is_proved(raw, block_hash),
     )
 
 

@@ -25,18 +25,18 @@ def fate_of(providers: Providers[JsonRpc], inclusions: Inclusions, case: Case, *
         return Fate(kind=FateKind.WAITING)
     if not ours:
         height, txid, coin = seen[0]
-        told = providers.answers(
+        verdicts = providers.answers(
             lambda node: (
                 node.call("getblockcount", [], int) - height + 1 >= case.depth
                 and _is_spent(inclusions.find(node, txid, height), coin)
             )
         )
-        return _dead(told, needed)
+        return _dead(verdicts, needed)
     height, txid, _ = ours[0]
-    found = _agreed(providers.answers(lambda node: inclusions.find(node, txid, height), decides=majority()))
-    if found is None:
+    inclusion = _agreed(providers.answers(lambda node: inclusions.find(node, txid, height), decides=majority()))
+    if inclusion is None:
         return Fate(kind=FateKind.WAITING)
-    block_hash, count, tx = found
+    block_hash, count, tx = inclusion
     fee_units, movements = _effects(tx, case, currency)
     return Fate(
         kind=FateKind.INCLUDED,
@@ -51,14 +51,14 @@ def fate_of(providers: Providers[JsonRpc], inclusions: Inclusions, case: Case, *
     )
 
 
-def _agreed(told: Sequence[Found]) -> tuple[str, int, Included] | None:
+def _agreed(answers: Sequence[Found]) -> tuple[str, int, Included] | None:
     """Return the block that most nodes have, their number, and the transaction in it; None if no node has it."""
-    (block_hash, count), *_ = Counter(found.block_hash for found in told if found.tx is not None).most_common() or [
-        ("", 0)
-    ]
-    if 0 < 2 * count <= len(told):
+    (block_hash, count), *_ = Counter(
+        answer.block_hash for answer in answers if answer.tx is not None
+    ).most_common() or [("", 0)]
+    if 0 < 2 * count <= len(answers):
         raise ProviderError("providers disagree about the block that holds a spend")
-    return next(((block_hash, count, each.tx) for each in told if each.tx and each.block_hash == block_hash), None)
+    return next(((block_hash, count, each.tx) for each in answers if each.tx and each.block_hash == block_hash), None)
 
 
 def _effects(tx: Included, case: Case, currency: str) -> tuple[int, tuple[Movement, ...]]:
@@ -69,29 +69,29 @@ def _effects(tx: Included, case: Case, currency: str) -> tuple[int, tuple[Moveme
     """
     if not isinstance(case.claim, Coins):
         raise ValueError("a bitcoin transaction spends coins")  # noqa: TRY004 - what is wrong is the row
-    held = {(coin.txid, coin.vout): coin for coin in case.claim.coins}
-    if not set(tx.spent) <= held.keys():
+    coins = {(coin.txid, coin.vout): coin for coin in case.claim.coins}
+    if not set(tx.spent) <= coins.keys():
         raise ProviderError("a transaction spends what its spend does not hold")
     moved: Counter[str] = Counter()
     for outpoint in tx.spent:
-        moved[held[outpoint].key.address] -= held[outpoint].units
+        moved[coins[outpoint].key.address] -= coins[outpoint].units
     asked = [(output.recipient, output.units) for output in case.intent.outputs]
     change = Counter(tx.paid) - Counter(asked)
     for address, units in [*asked, *change.elements()]:
         moved[address] += units
     # A departure taken up from the chain may pay a script without an address.
-    told = ((address, units) for address, units in moved.items() if address and units)
-    return -moved.total(), tuple(Movement(address=each, currency=currency, units=units) for each, units in told)
+    movements = ((address, units) for address, units in moved.items() if address and units)
+    return -moved.total(), tuple(Movement(address=each, currency=currency, units=units) for each, units in movements)
 
 
-def _is_spent(found: Found, coin: tuple[str, int]) -> bool:
+def _is_spent(inclusion: Found, coin: tuple[str, int]) -> bool:
     """Return True if a node's chain holds the found transaction and it spends a coin."""
-    return found.tx is not None and coin in found.tx.spent
+    return inclusion.tx is not None and coin in inclusion.tx.spent
 
 
-def _dead(told: Sequence[bool], needed: int) -> Fate:
-    if not all(told):
+def _dead(verdicts: Sequence[bool], needed: int) -> Fate:
+    if not all(verdicts):
         return Fate(kind=FateKind.WAITING)
-    if len(told) < needed:
+    if len(verdicts) < needed:
         raise ProviderError("one provider alone says that another transaction took the spend's place")
     return Fate(kind=FateKind.DEAD, cause="stranger")

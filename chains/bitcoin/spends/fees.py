@@ -100,8 +100,8 @@ def costs(providers: Providers[JsonRpc], network: Network, *, cap_units: int) ->
 def _voice(node: JsonRpc) -> int:
     """Return one node's rate: its estimate, and never less than its pool takes."""
     pool = _pool(node)
-    told = node.call("estimatesmartfee", [TARGET_BLOCKS], wire.Estimate).feerate
-    estimate = UNKNOWN_RATE if told is None else _rate(told) or UNKNOWN_RATE
+    rate = node.call("estimatesmartfee", [TARGET_BLOCKS], wire.Estimate).feerate
+    estimate = UNKNOWN_RATE if rate is None else _rate(rate) or UNKNOWN_RATE
     return max(_rate(pool.mempoolminfee), _rate(pool.minrelaytxfee), estimate)
 
 

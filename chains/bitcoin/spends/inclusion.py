@@ -53,10 +53,10 @@ class Inclusions:
         with suppress(KeyError):
             return Found(block_hash=place[0], tx=self._kept[place])
         proved = self._blocks.proved(node, height)
-        found = self._kept[proved.block.hash, txid] = self._in(proved, txid)
+        included = self._kept[proved.block.hash, txid] = self._in(proved, txid)
         while len(self._kept) > KEPT_MAX:
             self._kept.popitem(last=False)
-        return Found(block_hash=proved.block.hash, tx=found)
+        return Found(block_hash=proved.block.hash, tx=included)
 
     def _in(self, block: ProvedBlock, txid: str) -> Included | None:
         digest = id_bytes(txid)

@@ -84,13 +84,13 @@ def is_costly(units: int, rate: int) -> bool:
     return fee_units(INPUT_VBYTES, rate) * PERCENT > units * COSTLY_PERCENT
 
 
-def choose(bill: Bill, free: Sequence[Coin], *, held: Sequence[Coin] = (), parts_max: int = COINS_WANTED) -> Choice:
+def choose(bill: Bill, free: Sequence[Coin], *, claimed: Sequence[Coin] = (), parts_max: int = COINS_WANTED) -> Choice:
     """Return the coins and the change that pay a bill. held: coins that are spent in any case.
 
     Raises ShortError; CoinsTooSmallError if the coins are enough, but too small to spend at this rate or too many for
     one transaction; and FeeTooHighError if the fee is above the cap.
     """
-    taken = [*held, *_further(bill, free, held)]
+    taken = [*claimed, *_further(bill, free, claimed)]
     places, least = {_place(coin) for coin in taken}, _part_min(bill)
     left = sum(coin.units >= least and _place(coin) not in places for coin in free)
     parts_wanted = max(1, min(parts_max, COINS_WANTED - left))
@@ -102,18 +102,18 @@ def choose(bill: Bill, free: Sequence[Coin], *, held: Sequence[Coin] = (), parts
     return Choice(coins=coins, fee_units=fee, change_units=change, change_parts=parts)
 
 
-def _further(bill: Bill, free: Sequence[Coin], held: Sequence[Coin]) -> list[Coin]:
+def _further(bill: Bill, free: Sequence[Coin], claimed: Sequence[Coin]) -> list[Coin]:
     """Return the coins to spend in addition to the held ones."""
     worth = [coin for coin in free if coin.units > fee_units(INPUT_VBYTES, bill.rate)]
     worth.sort(key=lambda coin: (-coin.units, _place(coin)))
     vbytes_max = TRUC_VBYTES_MAX if bill.is_truc else VBYTES_MAX
-    missing, taken = bill.units + bill.fee(len(held)) - _sum(held), list[Coin]()
+    missing, taken = bill.units + bill.fee(len(claimed)) - _sum(claimed), list[Coin]()
     while missing > 0:
-        inputs = len(held) + len(taken)
+        inputs = len(claimed) + len(taken)
         if len(taken) == len(worth) or bill.size(inputs + 1, COINS_WANTED) > vbytes_max:
-            raise _shortage(bill, free, held, fee_units=bill.fee(inputs), missing_units=missing)
+            raise _shortage(bill, free, claimed, fee_units=bill.fee(inputs), missing_units=missing)
         taken.append(worth[len(taken)])
-        missing = bill.units + bill.fee(inputs + 1) - _sum(held) - _sum(taken)
+        missing = bill.units + bill.fee(inputs + 1) - _sum(claimed) - _sum(taken)
     if not taken:
         return taken
     least, last = taken[-1].units + missing, taken[-1]
@@ -124,10 +124,10 @@ def _further(bill: Bill, free: Sequence[Coin], held: Sequence[Coin]) -> list[Coi
 
 
 def _shortage(
-    bill: Bill, free: Sequence[Coin], held: Sequence[Coin], *, fee_units: int, missing_units: int
+    bill: Bill, free: Sequence[Coin], claimed: Sequence[Coin], *, fee_units: int, missing_units: int
 ) -> InsufficientCoinError | CoinsTooSmallError:
     """Return the error for coins that do not pay a bill: too little coin, or coins too small or too many."""
-    if not held and _sum(free) > bill.units + fee_units:
+    if not claimed and _sum(free) > bill.units + fee_units:
         return CoinsTooSmallError(
             f"{len(free)} free coins are enough, but spending them costs too much or fills more than one transaction"
         )

@@ -30,10 +30,10 @@ RATE_MAX: Final = BitcoinParameters.FEE_CAP_MAX * KVB / UNITS
 def give(node: JsonRpc, raw: bytes, txid: str) -> Sending:
     """Send bytes to one node. Raises ProviderError if the outcome is unknown."""
     try:
-        told = node.call("sendrawtransaction", [raw.hex(), RATE_MAX], str)
+        answer = node.call("sendrawtransaction", [raw.hex(), RATE_MAX], str)
     except RpcError as error:
         return _meaning(error)
-    if told != txid:
+    if answer != txid:
         raise ProviderError("sendrawtransaction: another transaction's id")
     return Sending.TAKEN
 

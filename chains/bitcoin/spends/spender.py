@@ -85,7 +85,7 @@ class BitcoinSpender:
         free = [coin for coin in purse.coins if (coin.txid, coin.vout) not in taken]
         locked = terms["lock_height"] if purse.scanned is None else lock_height(self.providers, purse.scanned)
         try:
-            choice = selection.choose(bill, free, held=coins, parts_max=max(1, terms["change_parts"]))
+            choice = selection.choose(bill, free, claimed=coins, parts_max=max(1, terms["change_parts"]))
         except ShortError as error:
             offer = coin_offer(
                 fee_units=error.fee_units, change_units=0, change_parts=0, lock_height=locked, rate=bill.rate
@@ -118,8 +118,8 @@ class BitcoinSpender:
     def send(self, raw: bytes) -> Sending:
         """Send bytes to every provider. They count as taken if one takes them."""
         txid = read(raw).txid
-        told = self.providers.answers(lambda node: give(node, raw, txid))
-        return next(sending for sending in Sending if sending in told)
+        sendings = self.providers.answers(lambda node: give(node, raw, txid))
+        return next(sending for sending in Sending if sending in sendings)
 
     def fate(self, case: Case) -> Fate:
         """Return the fate of a spend, by all its attempts and by the blocks in which the scan saw its coins spent."""

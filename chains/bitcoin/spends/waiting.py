@@ -82,14 +82,14 @@ def _has_run(node: JsonRpc, up_s: int | None) -> bool:
 def _look(node: JsonRpc, outpoints: Sequence[Outpoint], up_s: int | None) -> _Look:
     if not node.call("getmempoolinfo", [], _Pool).loaded:
         raise NotYetError("the node has not read its pool back yet")
-    found: set[str] = set()
+    spenders: set[str] = set()
     for start in range(0, len(outpoints), PORTION):
         part = outpoints[start : start + PORTION]
         asked = [{"txid": txid, "vout": vout} for txid, vout in part]
-        told = node.call("gettxspendingprevout", [asked], list[_Spender])
-        if [(one.txid, one.vout) for one in told] != list(part):
+        answers = node.call("gettxspendingprevout", [asked], list[_Spender])
+        if [(one.txid, one.vout) for one in answers] != list(part):
             raise ProviderError("gettxspendingprevout: not an answer for each coin")
-        found |= {wire.id_of(one.spendingtxid) for one in told if one.spendingtxid is not None}
+        spenders |= {wire.id_of(one.spendingtxid) for one in answers if one.spendingtxid is not None}
     # Asked last: a transaction that a block took out of the pool meanwhile is in this block, or below.
     tip = wire.id_of(node.call("getbestblockhash", [], str))
-    return _Look(frozenset(found), tip, _has_run(node, up_s))
+    return _Look(frozenset(spenders), tip, _has_run(node, up_s))

@@ -154,8 +154,8 @@ class BlockReader:
             *self._assets.native_transfers(full.transactions),
             *self._assets.token_transfers(logs),
         ]
-        ours = frozenset(matcher({found.recipient for found in candidates})) if candidates else frozenset()
-        matched = [found for found in candidates if found.recipient in ours]
+        ours = frozenset(matcher({transfer.recipient for transfer in candidates})) if candidates else frozenset()
+        matched = [transfer for transfer in candidates if transfer.recipient in ours]
         return BlockScan(
             block=block, transfers=tuple(self.prove(matched, block, logs, receipts or {})), sent=sent_in(full)
         )
@@ -216,11 +216,11 @@ class BlockReader:
         raise MissingLogsError(f"block {block.height} may hold more than its logs show: {problem}")
 
     def _silent_contracts(self, admitted: int, logs: Iterable[wire.Log]) -> Collection[str]:
-        heard = {wire.address(log.address) for log in logs}
+        logging = {wire.address(log.address) for log in logs}
         return [
             contract
             for contract in self._assets.tokens
-            if contract not in heard and bloom.may_hold(admitted, contract, TRANSFER_TOPIC)
+            if contract not in logging and bloom.may_hold(admitted, contract, TRANSFER_TOPIC)
         ]
 
 

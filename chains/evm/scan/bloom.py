@@ -21,7 +21,7 @@ def mask(item: str) -> int:
     """Return the bits that an address or a topic sets."""
     digest = keccak256(wire.data(item))
     bits = (int.from_bytes(digest[at : at + 2], "big") & BIT_MASK for at in (0, 2, 4))
-    return functools.reduce(lambda found, bit: found | 1 << bit, bits, 0)
+    return functools.reduce(lambda bits_set, bit: bits_set | 1 << bit, bits, 0)
 
 
 def of_header(header: wire.Header) -> int:
@@ -36,12 +36,12 @@ def of_header(header: wire.Header) -> int:
 
 def of_logs(logs: Iterable[wire.Log]) -> int:
     """Return the filter that these logs make."""
-    found = 0
+    bloom = 0
     for log in logs:
-        found |= mask(log.address.lower())
+        bloom |= mask(log.address.lower())
         for topic in log.topics:
-            found |= mask(topic.lower())
-    return found
+            bloom |= mask(topic.lower())
+    return bloom
 
 
 def may_hold(bloom: int, *items: str) -> bool:

@@ -61,10 +61,10 @@ def balance(node: Rpc, address: str, block_hash: str) -> int:
 def internal_transfers(node: Rpc, block: Block, recipient: str, currency: str) -> tuple[Transfer, ...]:
     """Return what contracts passed on to an address in a block. Raises RpcError if the node does not trace."""
     try:
-        found = _by_trace_block(node, block, recipient, currency)
+        transfers = _by_trace_block(node, block, recipient, currency)
     except RpcError:
-        found = _by_call_tracer(node, block, recipient, currency)
-    return tuple(found)
+        transfers = _by_call_tracer(node, block, recipient, currency)
+    return tuple(transfers)
 
 
 def _by_trace_block(node: Rpc, block: Block, recipient: str, currency: str) -> list[Transfer]:

@@ -73,13 +73,13 @@ class RangeScanner:
             last = min(last, first + FULL_BLOCKS_MAX - 1)
         read = self._sparse if is_sparse else self._dense
         try:
-            found = read(first, last, matcher)
+            scans = read(first, last, matcher)
         except ProviderError:
             # Too many results, too slow or too long: a smaller range may pass.
             self.size.shrink()
             raise
         self.size.grow()
-        return found
+        return scans
 
     def _dense(self, first: int, last: int, matcher: Matcher) -> Sequence[BlockScan]:
         """Read every block; if no node proves that it left nothing out, read on without proof from the first.
@@ -129,7 +129,9 @@ class RangeScanner:
         logs = self._logs_by_block(reader, first, last)
         self._compare(logs, first, last)
         touched = {
-            height: {address for found in self._candidates(shown) for address in (found.sender, found.recipient)}
+            height: {
+                address for transfer in self._candidates(shown) for address in (transfer.sender, transfer.recipient)
+            }
             for height, shown in logs.items()
         }
         ours = frozenset(matcher(frozenset().union(*touched.values()))) if touched else frozenset()
@@ -149,23 +151,23 @@ class RangeScanner:
             raise NotYetError(f"block {height} is not there")
         block, shown = self._witnessed(wire.block(header, height)), logs.get(height, [])
         _check_logs(block, shown)
-        matched = [found for found in self._candidates(shown) if found.recipient in ours]
-        sent = tuple((found.sender, found.txid) for found in self._candidates(shown))
+        matched = [transfer for transfer in self._candidates(shown) if transfer.recipient in ours]
+        sent = tuple((transfer.sender, transfer.txid) for transfer in self._candidates(shown))
         return BlockScan(block=block, transfers=tuple(reader.prove(matched, block, shown, {})), sent=sent)
 
     def _candidates(self, logs: Iterable[wire.Log]) -> Iterator[Candidate]:
         return self._assets.token_transfers(logs)
 
     def _logs_by_block(self, reader: BlockReader, first: int, last: int) -> LogsByBlock:
-        found: defaultdict[int, list[wire.Log]] = defaultdict(list)
+        by_height: defaultdict[int, list[wire.Log]] = defaultdict(list)
         if not self._assets.tokens:
-            return found
+            return by_height
         for log in reader.ask_logs({"fromBlock": hex(first), "toBlock": hex(last)}):
             height = wire.quantity(log.block_number or "")
             if not first <= height <= last:
                 raise ProviderError(f"a log of block {height} among those of {first} to {last}")
-            found[height].append(log)
-        return found
+            by_height[height].append(log)
+        return by_height
 
     def _compare(self, logs: LogsByBlock, first: int, last: int) -> None:
         """Refuse a range whose logs another provider shows more of. No header proves here that none was cut."""
@@ -198,8 +200,8 @@ def _asked_once(
 ) -> Matcher:
     """Match the recipients of all blocks in one question, and answer each block's from that."""
     recipients = {
-        *(found.recipient for full in blocks for found in assets.native_transfers(full.transactions)),
-        *(found.recipient for shown in logs for found in assets.token_transfers(shown)),
+        *(transfer.recipient for full in blocks for transfer in assets.native_transfers(full.transactions)),
+        *(transfer.recipient for shown in logs for transfer in assets.token_transfers(shown)),
     }
     ours = frozenset(matcher(recipients)) if recipients else frozenset()
     return lambda seen: ours & set(seen)

@@ -105,11 +105,11 @@ def _of_block(node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:
         raise
     except ProviderError:
         return {}  # It lacks the method, or the answer is too much for it: each by itself may pass.
-    found = {wire.block_or_tx_hash(receipt.transaction_hash): receipt for receipt in shown}
+    by_txid = {wire.block_or_tx_hash(receipt.transaction_hash): receipt for receipt in shown}
     return {
-        txid: found[txid]
+        txid: by_txid[txid]
         for txid in wanted
-        if txid in found and wire.block_or_tx_hash(found[txid].block_hash) == block.hash
+        if txid in by_txid and wire.block_or_tx_hash(by_txid[txid].block_hash) == block.hash
     }
 
 

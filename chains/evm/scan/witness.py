@@ -32,15 +32,15 @@ def is_same(node: Rpc, recorded: Recorded, contract: str | None) -> bool:
 
 
 def _pays_coin(node: Rpc, recorded: Recorded) -> bool:
-    found = node.call_or_none("eth_getTransactionByHash", [recorded.txid], wire.Transaction)
+    tx = node.call_or_none("eth_getTransactionByHash", [recorded.txid], wire.Transaction)
     return (
-        found is not None
-        and found.to is not None
-        and found.block_hash is not None
-        and wire.block_or_tx_hash(found.hash) == recorded.txid
-        and wire.block_or_tx_hash(found.block_hash) == recorded.block_hash
-        and wire.address(found.to) == recorded.recipient
-        and wire.quantity(found.value) == recorded.units
+        tx is not None
+        and tx.to is not None
+        and tx.block_hash is not None
+        and wire.block_or_tx_hash(tx.hash) == recorded.txid
+        and wire.block_or_tx_hash(tx.block_hash) == recorded.block_hash
+        and wire.address(tx.to) == recorded.recipient
+        and wire.quantity(tx.value) == recorded.units
     )
 
 

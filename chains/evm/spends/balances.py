@@ -13,20 +13,20 @@ from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import RpcProviders
 
 
-def held(providers: RpcProviders, place: Place, block_hash: str, *, witnesses: int = 1) -> int:
+def at_block(providers: RpcProviders, place: Place, block_hash: str, *, witnesses: int = 1) -> int:
     """Return the balance of a place after a block, in token units; see chains.family.Reader.snapshot.
 
     Honest nodes report the same balance after one block, so a majority is needed instead of a median.
     """
     contract = None if place.pair is None else place.pair.contract
     if contract is None:
-        told = providers.answers(lambda node: internal.balance(node, place.address, block_hash), decides=majority())
+        balances = providers.answers(lambda node: internal.balance(node, place.address, block_hash), decides=majority())
     else:
-        told = providers.answers(
+        balances = providers.answers(
             lambda node: _tokens_after(node, contract, place.address, block_hash), decides=majority()
         )
-    [(units, count), *_] = Counter(told).most_common()
-    if 2 * count <= len(told):
+    [(units, count), *_] = Counter(balances).most_common()
+    if 2 * count <= len(balances):
         raise DisagreementError("providers tell of different balances after one block")
     if count < min(witnesses, providers.count):
         raise DisagreementError("one provider alone tells of a balance")
@@ -35,10 +35,10 @@ def held(providers: RpcProviders, place: Place, block_hash: str, *, witnesses: i
 
 def newest(providers: RpcProviders, address: str) -> int:
     """Return an address's coin after the newest block, in wei: the providers' median, the lower of two."""
-    told = providers.answers(
+    balances = providers.answers(
         lambda node: check_units(eth(node).get_balance(spelled(address), "latest")), decides=majority()
     )
-    return median_low(told)
+    return median_low(balances)
 
 
 def _tokens_after(node: JsonRpc, contract: str, holder: str, block_hash: str) -> int:

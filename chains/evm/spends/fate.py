@@ -31,9 +31,9 @@ OTHER_TRANSFER: Final = "the token moved something else than was asked for"
 
 def testimony(node: JsonRpc, intent: Intent, *, slot: int, txids: Sequence[str], depth: int) -> Fate:
     """Return a spend's fate on one node's chain; see chains.family.Spender. ProviderError if the node cannot answer."""
-    found = _inclusion(node, intent, txids)
-    if found is not None:
-        return found
+    inclusion = _inclusion(node, intent, txids)
+    if inclusion is not None:
+        return inclusion
     if not _is_slot_used(node, intent.wallet.address, slot, depth):
         return Fate(kind=FateKind.WAITING)
     # Our attempt may have been included between the two questions.
@@ -46,17 +46,17 @@ def judge(fates: Sequence[Fate], providers: int, *, is_fee_one: bool) -> Fate:
     is_fee_one: all nodes report the same fee. On rollups some leave out the cost of data, and the higher fee counts.
     """
     needed = witnesses_needed(providers)
-    found = living(fates, needed=needed, is_fee_one=is_fee_one)
-    if found is None and len(fates) < needed:
+    verdict = living(fates, needed=needed, is_fee_one=is_fee_one)
+    if verdict is None and len(fates) < needed:
         raise ProviderError("one provider alone says that another transaction took the spend's place")
-    return found or Fate(kind=FateKind.DEAD, cause="stranger")
+    return verdict or Fate(kind=FateKind.DEAD, cause="stranger")
 
 
 def _inclusion(node: JsonRpc, intent: Intent, txids: Sequence[str]) -> Fate | None:
-    found = [fate for txid in txids if (fate := _proved(node, intent, txid)) is not None]
-    if len(found) > 1:
+    fates = [fate for txid in txids if (fate := _proved(node, intent, txid)) is not None]
+    if len(fates) > 1:
         raise ProviderError("two transactions with one nonce are included")
-    return found[0] if found else None
+    return fates[0] if fates else None
 
 
 def _proved(node: JsonRpc, intent: Intent, txid: str) -> Fate | None:

@@ -54,8 +54,8 @@ def rlp_list(items: list[Any]) -> bytes:
 
 def eth(node: Rpc) -> "Eth":
     """Return web3's questions to a node, or to a network's providers. Each raises ProviderError as they do."""
-    found: Eth = _loaded().eth(node)
-    return found
+    module: Eth = _loaded().eth(node)
+    return module
 
 
 def spelled(address: str) -> Any:

@@ -23,8 +23,8 @@ class OracleScreener:
         are as many on both sides, or where the oracle does not answer.
         """
         data = calldata("isSanctioned(address)", spelled(address))
-        told = self._providers.answers(lambda node: ask_contract(node, self.oracle, data) != 0, decides=majority())
-        listed = told.count(True)
-        if 2 * listed == len(told):
+        verdicts = self._providers.answers(lambda node: ask_contract(node, self.oracle, data) != 0, decides=majority())
+        listed = verdicts.count(True)
+        if 2 * listed == len(verdicts):
             raise ProviderError("providers disagree about a sanctioned address")
-        return 2 * listed > len(told)
+        return 2 * listed > len(verdicts)

@@ -57,9 +57,9 @@ class EvmSpender:
 
         A lagging node may lower it, which does no harm: the caller never goes below his own count.
         """
-        told = self.providers.answers(lambda node: spend_fate.nonce(node, sender), decides=majority())
-        counter = median_low(told)
-        if counter > ours and len(told) < witnesses_needed(self.providers.count):
+        nonces = self.providers.answers(lambda node: spend_fate.nonce(node, sender), decides=majority())
+        counter = median_low(nonces)
+        if counter > ours and len(nonces) < witnesses_needed(self.providers.count):
             raise ProviderError(f"one provider alone says that {sender} used slots beyond {ours}")
         return counter
 
@@ -68,14 +68,14 @@ class EvmSpender:
         needed = witnesses_needed(self.providers.count)
 
         def decides(answers: Sequence[int | ProviderError], pending: int) -> bool:
-            told = [answer for answer in answers if isinstance(answer, int)]
-            return not cautious and pending < needed <= told.count(max(told, default=0))
+            nonces = [answer for answer in answers if isinstance(answer, int)]
+            return not cautious and pending < needed <= nonces.count(max(nonces, default=0))
 
         answers = self.providers.everyone(lambda node: spend_fate.nonce(node, sender, "pending"), decides=decides)
-        told = sorted((answer for answer in answers if isinstance(answer, int)), reverse=True)
+        nonces = sorted((answer for answer in answers if isinstance(answer, int)), reverse=True)
         place = 0 if cautious else needed - 1
         # Not every node reports its pool; the caller also asks for the nonces in blocks.
-        return max(ours, *told[place : place + 1]) if told else ours
+        return max(ours, *nonces[place : place + 1]) if nonces else ours
 
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
         """Return a draft; see chains.family.
@@ -118,18 +118,18 @@ class EvmSpender:
         Spends that wait behind it were promised before, and are not checked here.
         """
         del purse
-        intent, told = before.intent, before.offer.terms
+        intent, terms = before.intent, before.offer.terms
         spend = spend_of(intent)
         bid = gas.dearer_bid(
             gas.todays_bid(self.providers, self._network, cap_wei=cap_units),
-            before=Bid(price_wei=told["price_units"], tip_wei=told["tip_units"]),
+            before=Bid(price_wei=terms["price_units"], tip_wei=terms["tip_units"]),
             cap_wei=cap_units,
         )
         offer = gas_offer(
-            gas_limit=told["gas_limit"],
+            gas_limit=terms["gas_limit"],
             price_units=bid.price_wei,
             tip_units=bid.tip_wei,
-            data_units=self._data_fee(spend, told["gas_limit"] * cap_units),
+            data_units=self._data_fee(spend, terms["gas_limit"] * cap_units),
         )
         missing = spend.value_wei + offer.ceiling_units - balances.newest(self.providers, intent.wallet.address)
         if missing > 0:
@@ -153,11 +153,11 @@ class EvmSpender:
         if not isinstance(case.claim, Counter):
             raise ValueError("an EVM transaction has a nonce")  # noqa: TRY004 - what is wrong is the row
         slot = case.claim.at_least
-        told = self.providers.answers(
+        fates = self.providers.answers(
             lambda node: spend_fate.testimony(node, case.intent, slot=slot, txids=case.txids, depth=case.depth),
             decides=majority(is_living),
         )
-        fate = spend_fate.judge(told, self.providers.count, is_fee_one=self._parameters.data_fee_oracle is None)
+        fate = spend_fate.judge(fates, self.providers.count, is_fee_one=self._parameters.data_fee_oracle is None)
         if fate.kind is not FateKind.INCLUDED:
             return fate
         return replace(fate, movements=movements(fate, case.intent, self._network))

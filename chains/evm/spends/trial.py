@@ -94,10 +94,11 @@ def attempt(
     if native_wei < spend.value_wei + INTRINSIC_GAS * bid.price_wei:
         return Trial(native_wei=native_wei, shortage=f"{intent.wallet.address} holds {native_wei} wei")
     if intent.pair is not None and intent.pair.contract is not None:
-        held = token_balance(node, intent.pair.contract, intent.wallet.address, "latest")
-        if held < intent.units:
+        balance = token_balance(node, intent.pair.contract, intent.wallet.address, "latest")
+        if balance < intent.units:
             return Trial(
-                native_wei=native_wei, shortage=f"{intent.wallet.address} holds {held} units of {intent.pair.currency}"
+                native_wei=native_wei,
+                shortage=f"{intent.wallet.address} holds {balance} units of {intent.pair.currency}",
             )
     most = gas_max(intent, gas_figure)
     affordable_gas = (native_wei - spend.value_wei) // bid.price_wei if bid.price_wei else CALL_FACTOR_MAX * most

@@ -72,15 +72,15 @@ def sign_spend(spend: Spend, sign: Sign, *, chain_id: int, nonce: int, offer: Of
 
     sign: a hash, into r, s and the recovery id.
     """
-    told = offer.terms
-    moved = [told["gas_limit"], bytes.fromhex(wire.address(spend.to)[2:]), spend.value_wei, wire.data(spend.data)]
-    if told["tip_units"] == told["price_units"]:
+    offered = offer.terms
+    moved = [offered["gas_limit"], bytes.fromhex(wire.address(spend.to)[2:]), spend.value_wei, wire.data(spend.data)]
+    if offered["tip_units"] == offered["price_units"]:
         # All tip: there is no base fee; see chains.evm.spends.gas. With the chain's id, by EIP-155.
-        terms = [nonce, told["price_units"], *moved]
+        terms = [nonce, offered["price_units"], *moved]
         *point, parity = _signed(sign, rlp_list([*terms, chain_id, 0, 0]))
         raw = rlp_list([*terms, EIP155_V + 2 * chain_id + parity, *point])
     else:
-        terms = [chain_id, nonce, told["tip_units"], told["price_units"], *moved, []]
+        terms = [chain_id, nonce, offered["tip_units"], offered["price_units"], *moved, []]
         *point, parity = _signed(sign, FEE_MARKET + rlp_list(terms))
         raw = FEE_MARKET + rlp_list([*terms, parity, *point])
     return Attempt(txid="0x" + keccak256(raw).hex(), raw=raw)
@@ -95,7 +95,7 @@ def _signed(sign: Sign, message: bytes) -> tuple[int, int, int]:
 def give(node: Rpc, raw: bytes, txid: str) -> Sending:
     """Give bytes to one node. Raises ProviderError if it is not known the outcome of them."""
     try:
-        told = eth(node).send_raw_transaction(raw)
+        answer = eth(node).send_raw_transaction(raw)
     except RpcError as error:
         # Who does not know a kind of transaction has not taken it.
         text = error.text.lower().replace("unknown transaction", "")
@@ -103,7 +103,7 @@ def give(node: Rpc, raw: bytes, txid: str) -> Sending:
             if any(part in text for part in known):
                 return sending
         raise
-    if told != bytes.fromhex(txid[2:]):
+    if answer != bytes.fromhex(txid[2:]):
         raise ProviderError("eth_sendRawTransaction: another transaction's id")
     return Sending.TAKEN
 

@@ -18,21 +18,21 @@ from chains.tron.transactions import Signed
 from core.catalogue.catalogue import Pair
 
 
-def judge(told: Sequence[Departure | ProviderError | None]) -> Departure | None:
+def judge(answers: Sequence[Departure | ProviderError | None]) -> Departure | None:
     """Return the departure that any node proves, whatever the others say; None if nodes show it without proof.
 
     Raises DisownedError if no node proves it and at least two, and more than show it, lack it: it was never there.
     Raises ProviderError if no node shows it.
     """
-    for each in told:
+    for each in answers:
         if isinstance(each, Departure):
             return each
-    lacking = sum(isinstance(each, AbsentError) for each in told)
-    if lacking >= WITNESSES_MIN and lacking > told.count(None):
+    lacking = sum(isinstance(each, AbsentError) for each in answers)
+    if lacking >= WITNESSES_MIN and lacking > answers.count(None):
         raise DisownedError("most providers have no such transaction in its block")
-    if None in told:
+    if None in answers:
         return None
-    raise next((each for each in told if isinstance(each, ProviderError)), NotYetError("no provider may be asked"))
+    raise next((each for each in answers if isinstance(each, ProviderError)), NotYetError("no provider may be asked"))
 
 
 def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Departure | None:
@@ -41,17 +41,17 @@ def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Depa
     Raises ProviderError if the node has it in no block or in another one, and AbsentError if the node has the very
     block without it.
     """
-    told, info = _included(node, txid, block)
-    raw = wire.data(told.raw_data_hex)
+    tx, info = _included(node, txid, block)
+    raw = wire.data(tx.raw_data_hex)
     signed = transactions.read(raw)
-    signature = wire.data(told.signature[0]) if len(told.signature) == 1 else b""
+    signature = wire.data(tx.signature[0]) if len(tx.signature) == 1 else b""
     if signed is None or signed.txid != txid or _signer(txid, signature) != signed.owner:
         return None
     pair, output, is_transfer = _moved(signed, pairs)
     effect = fate.effect_of(
         info,
-        is_success=told.is_success,
-        result="".join(each.contract_ret for each in told.ret),
+        is_success=tx.is_success,
+        result="".join(each.contract_ret for each in tx.ret),
         sender=signed.owner,
         pair=pair,
         output=output,
@@ -81,10 +81,10 @@ def _included(node: RestNode, txid: str, block: Block) -> tuple[wire.Transaction
     if stands is None or info is None:
         is_same = wire.block(nodes.header(node, block.height), block.height).hash == block.hash
         raise (AbsentError if is_same and stands is None else NotYetError)(f"none such in block {block.height}")
-    told, block_hash = stands
+    tx, block_hash = stands
     if block_hash != block.hash or info.height != block.height:
         raise ProviderError(f"another block than {block.hash}")
-    return told, info
+    return tx, info
 
 
 def _moved(signed: Signed, pairs: Iterable[Pair]) -> tuple[Pair | None, Output, bool]:

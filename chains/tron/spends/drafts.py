@@ -48,31 +48,31 @@ def window_of(solid: Block, scanned: Scanned | None) -> Window:
     return Window(reference=solid.hash, ends_at=(since + LIFE).replace(microsecond=0))
 
 
-def make(intent: Intent, found: Verdict, *, cap_units: int, scanned: Scanned | None) -> Draft:
+def make(intent: Intent, trial_verdict: Verdict, *, cap_units: int, scanned: Scanned | None) -> Draft:
     """Return a draft that is offered enough for, whatever is staked.
 
     Raises FeeTooHighError above the cap, ProviderError as window_of.
     """
-    window = window_of(found.solid, scanned)
-    fee_limit = fees.energy_limit(found.energy) * found.prices.energy
+    window = window_of(trial_verdict.solid, scanned)
+    fee_limit = fees.energy_limit(trial_verdict.energy) * trial_verdict.prices.energy
     # No two transactions have the same bytes, though they pay the same to the same.
     timestamp_ms = time.time_ns() // 1_000_000
     raw = transactions.unsigned(intent, window, timestamp_ms=timestamp_ms, fee_limit=fee_limit)
     offer = fees.offer(
         fee_limit=fee_limit,
-        bandwidth_units=transactions.bandwidth(raw) * found.prices.byte,
-        activation_units=found.prices.activation if found.is_new else 0,
+        bandwidth_units=transactions.bandwidth(raw) * trial_verdict.prices.byte,
+        activation_units=trial_verdict.prices.activation if trial_verdict.is_new else 0,
         timestamp_ms=timestamp_ms,
         cap_units=cap_units,
     )
     return Draft(intent=intent, claim=window, offer=offer)
 
 
-def spared_units(draft: Draft, found: Verdict) -> int:
+def spared_units(draft: Draft, trial_verdict: Verdict) -> int:
     """Return what of a draft's offer its sender need not hold, since he has staked for it or has it free."""
-    energy = min(found.staked_energy * found.prices.energy, draft.offer.terms["fee_limit"])
+    energy = min(trial_verdict.staked_energy * trial_verdict.prices.energy, draft.offer.terms["fee_limit"])
     needed = _bytes_of(draft)
-    return energy + (needed * found.prices.byte if found.free_bytes >= needed else 0)
+    return energy + (needed * trial_verdict.prices.byte if trial_verdict.free_bytes >= needed else 0)
 
 
 def _bytes_of(draft: Draft) -> int:
@@ -83,7 +83,7 @@ def raw_of(draft: Draft) -> bytes:
     """Return what is signed of a draft. ValueError if its claim is no window."""
     if not isinstance(draft.claim, Window):
         raise ValueError("a TRON transaction has a window")  # noqa: TRY004 - what is wrong is the row
-    told = draft.offer.terms
+    terms = draft.offer.terms
     return transactions.unsigned(
-        draft.intent, draft.claim, timestamp_ms=told["timestamp_ms"], fee_limit=told["fee_limit"]
+        draft.intent, draft.claim, timestamp_ms=terms["timestamp_ms"], fee_limit=terms["fee_limit"]
     )

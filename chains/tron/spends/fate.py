@@ -28,9 +28,9 @@ OTHER_TRANSFER: Final = "the token moved something else than was asked for"
 
 def testimony(node: RestNode, case: Case) -> Fate:
     """Return a spend's fate on one node's chain. Raises ProviderError if the node cannot answer."""
-    found = _inclusion(node, case, accounts.NEWEST)
-    if found is not None:
-        return found
+    inclusion = _inclusion(node, case, accounts.NEWEST)
+    if inclusion is not None:
+        return inclusion
     if not isinstance(case.claim, Window) or case.claim.ends_at is None:
         raise ValueError("a TRON transaction expires")
     # The irreversible chain is asked after its clock has passed the end: nothing can be included later.
@@ -41,11 +41,11 @@ def testimony(node: RestNode, case: Case) -> Fate:
 
 def judge(fates: Sequence[Fate], providers: int) -> Fate:
     """Return a spend's fate from all nodes' answers. Raises ProviderError if they contradict each other."""
-    found = living(fates, needed=witnesses_needed(providers))
-    if found is None and len(fates) < providers:
+    verdict = living(fates, needed=witnesses_needed(providers))
+    if verdict is None and len(fates) < providers:
         # A silent provider may have the transaction: others drop old ones, or never kept them.
         raise ProviderError("not every provider says that a spend has expired")
-    return found or Fate(kind=FateKind.DEAD, cause="expired")
+    return verdict or Fate(kind=FateKind.DEAD, cause="expired")
 
 
 def effect_of(
@@ -60,7 +60,7 @@ def effect_of(
     if info.receipt.result != wire.SUCCESS:
         raise ProviderError("a call without the outcome of one")
     token = wire.asked(contract)[2:]
-    moved = [found for log in info.log if wire.contract(log.address) == token and (found := scan.moved_by(log))]
+    moved = [transfer for log in info.log if wire.contract(log.address) == token and (transfer := scan.moved_by(log))]
     sent = [each for each in moved if each[0] == sender]
     if not sent:
         return OutputFate(effect="none", problem=NO_TRANSFER)
@@ -90,15 +90,15 @@ def included_in(node: RestNode, txid: str, height: int) -> tuple[wire.Transactio
     """Return a transaction in the block of a height, with the block's id; None if the block lacks it."""
     full = node.ask("wallet/getblockbynum", {"num": height}, wire.FullBlock)
     block = wire.block(full, height)
-    found = next((each for each in full.transactions if each.id == txid), None)
-    return None if found is None else (found, block.hash)
+    tx = next((each for each in full.transactions if each.id == txid), None)
+    return None if tx is None else (tx, block.hash)
 
 
 def _inclusion(node: RestNode, case: Case, where: str) -> Fate | None:
-    found = [fate for txid in case.txids if (fate := _proved(node, case.intent, txid, where)) is not None]
-    if len(found) > 1:
+    fates = [fate for txid in case.txids if (fate := _proved(node, case.intent, txid, where)) is not None]
+    if len(fates) > 1:
         raise ProviderError("two transactions of one spend are included")
-    return found[0] if found else None
+    return fates[0] if fates else None
 
 
 def _proved(node: RestNode, intent: Intent, txid: str, where: str) -> Fate | None:

@@ -33,22 +33,22 @@ def cost(pair: Pair, prices: Prices, parameters: TronParameters, cap_units: int)
     return Cost(payout_units=min(payout_units, cap_units), sweep_units=min(sweep_units, cap_units) + coin_units)
 
 
-def agreed_prices(providers: TronProviders, told: Sequence[Prices]) -> Prices:
+def agreed_prices(providers: TronProviders, answers: Sequence[Prices]) -> Prices:
     """Return each price as the median of the nodes' prices, the higher of two: too low a limit fails a transfer.
 
     The chain has one price, which honest nodes report alike. If only one of several nodes reports the median, it is
     bounded by the price that two reported last, so that it neither holds up payouts nor is charged.
     """
     energy, byte, activation = (
-        _agreed(providers, name, [getattr(each, name) for each in told]) for name in ("energy", "byte", "activation")
+        _agreed(providers, name, [getattr(each, name) for each in answers]) for name in ("energy", "byte", "activation")
     )
-    free_bytes = median_low(each.free_bytes for each in told)
+    free_bytes = median_low(each.free_bytes for each in answers)
     return Prices(energy=energy, byte=byte, activation=activation, free_bytes=free_bytes)
 
 
-def _agreed(providers: TronProviders, name: str, told: Sequence[int]) -> int:
-    price = median_high(told)
-    return providers.bounded(name, price, voices=told.count(price))
+def _agreed(providers: TronProviders, name: str, prices: Sequence[int]) -> int:
+    price = median_high(prices)
+    return providers.bounded(name, price, voices=prices.count(price))
 
 
 def energy_limit(energy: int) -> int:

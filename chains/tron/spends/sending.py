@@ -32,10 +32,10 @@ class _Answer(msgspec.Struct):
 
 def give(node: RestNode, raw: bytes, txid: str) -> Sending:
     """Give bytes to one node. Raises ProviderError if it is not known what becomes of them."""
-    told = node.ask("wallet/broadcasthex", {"transaction": raw.hex()}, _Answer)
-    if told.txid and told.txid != txid:
+    answer = node.ask("wallet/broadcasthex", {"transaction": raw.hex()}, _Answer)
+    if answer.txid and answer.txid != txid:
         raise ProviderError("wallet/broadcasthex: another transaction's id")
-    code, text = told.code or ("SUCCESS" if told.result else ""), words(told.message)
+    code, text = answer.code or ("SUCCESS" if answer.result else ""), words(answer.message)
     if code == INVALID and any(known in text.lower() for known in SHORTAGES):
         return Sending.UNFUNDED
     if code not in CODES:

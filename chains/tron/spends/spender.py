@@ -31,21 +31,21 @@ class TronSpender:
         """
         gas_currency = self._network.gas_currency
         currency = gas_currency if intent.pair is None else intent.pair.currency
-        found = drafts.verdict(self._providers, intent)
-        made = drafts.make(intent, found, cap_units=cap_units, scanned=purse.scanned)
+        verdict = drafts.verdict(self._providers, intent)
+        made = drafts.make(intent, verdict, cap_units=cap_units, scanned=purse.scanned)
         promised = dict(purse.promised)
         needed_sun = promised.get(gas_currency, 0) + made.offer.ceiling_units
         needed_sun += intent.units if currency == gas_currency else 0
         # Spends in flight may use up the staked and the free resources.
-        spared = 0 if any(promised.values()) else drafts.spared_units(made, found)
-        if found.sun < needed_sun - spared:
+        spared = 0 if any(promised.values()) else drafts.spared_units(made, verdict)
+        if verdict.sun < needed_sun - spared:
             raise InsufficientCoinError(
-                f"{intent.wallet.address} holds {found.sun} sun and needs {needed_sun - spared} with all that waits"
+                f"{intent.wallet.address} holds {verdict.sun} sun and needs {needed_sun - spared} with all that waits"
             )
         needed_units = intent.units + promised.get(currency, 0)
-        if currency != gas_currency and found.token_units < needed_units:
+        if currency != gas_currency and verdict.token_units < needed_units:
             raise InsufficientCoinError(
-                f"{intent.wallet.address} holds {found.token_units} units of {currency} and needs {needed_units}"
+                f"{intent.wallet.address} holds {verdict.token_units} units of {currency} and needs {needed_units}"
             )
         return made
 
@@ -68,13 +68,13 @@ class TronSpender:
     def send(self, raw: bytes) -> Sending:
         """Send bytes to every provider. They count as taken if one takes them."""
         txid = transactions.txid_of_signed(raw)
-        told = self._providers.answers(lambda node: give(node, raw, txid))
-        return next(sending for sending in Sending if sending in told)
+        sendings = self._providers.answers(lambda node: give(node, raw, txid))
+        return next(sending for sending in Sending if sending in sendings)
 
     def fate(self, case: Case) -> Fate:
         """Return the fate of a spend, by all its attempts; see chains.family."""
-        told = self._providers.answers(lambda node: spend_fate.testimony(node, case), decides=majority(is_living))
-        fate = spend_fate.judge(told, self._providers.count)
+        fates = self._providers.answers(lambda node: spend_fate.testimony(node, case), decides=majority(is_living))
+        fate = spend_fate.judge(fates, self._providers.count)
         if fate.kind is not FateKind.INCLUDED:
             return fate
         return replace(fate, movements=movements(fate, case.intent, self._network))

@@ -60,12 +60,12 @@ def look(node: RestNode, intent: Intent) -> View:
     resource = accounts.resource(node, sender)
     if token is None:
         to = accounts.account(node, output.recipient)
-        held, tried, is_new = 0, Call(), not to.address
+        token_units, tried, is_new = 0, Call(), not to.address
         refusal = "a contract takes no TRX by a transfer" if to.is_contract else ""
         if output.recipient == sender:
             refusal = "nobody sends TRX to himself"
     else:
-        held, is_new = accounts.held(node, sender, intent.pair), False
+        token_units, is_new = accounts.balance(node, sender, intent.pair), False
         tried = accounts.call(node, sender, token, transactions.calldata(output).hex())
         refusal = _refusal(tried, intent)
     return View(
@@ -73,7 +73,7 @@ def look(node: RestNode, intent: Intent) -> View:
         solid=nodes.solid(node),
         is_foreign=own.is_foreign(sender),
         sun=own.balance,
-        token_units=held,
+        token_units=token_units,
         staked_energy=resource.energy,
         # An account that does not exist yet will have the free bytes by the time that it signs.
         free_bytes=resource.bytes if own.address else prices.free_bytes,
@@ -96,7 +96,7 @@ def judge(views: Sequence[View], intent: Intent, providers: TronProviders) -> Ve
         raise ForeignKeyError(f"others than its own key may sign for {intent.wallet.address}")
     if 2 * foreign >= len(views):
         raise ProviderError(f"one provider alone says that others may sign for {intent.wallet.address}")
-    held = _check_held(views, intent)
+    token_units = _check_held(views, intent)
     good = [view for view in views if not view.refusal]
     refusals = [view.refusal for view in views if view.refusal]
     if len(refusals) > len(good):
@@ -111,7 +111,7 @@ def judge(views: Sequence[View], intent: Intent, providers: TronProviders) -> Ve
         prices=agreed_prices(providers, [view.prices for view in good]),
         solid=_solid([view.solid for view in good]),
         sun=median_low(view.sun for view in views),
-        token_units=held,
+        token_units=token_units,
         staked_energy=median_low(view.staked_energy for view in good),
         free_bytes=median_low(view.free_bytes for view in good),
         is_new=any(view.is_new for view in good),
@@ -131,26 +131,26 @@ def is_refused(views: Sequence[View], intent: Intent, providers: int) -> bool:
 
 def _check_held(views: Sequence[View], intent: Intent) -> int:
     """Return the sender's units of the token. Raises InsufficientCoinError if they are too few."""
-    held = median_low(view.token_units for view in views)
-    if _is_token(intent) and held < intent.units:
-        raise InsufficientCoinError(f"{intent.wallet.address} holds {held} units of the token")
-    return held
+    token_units = median_low(view.token_units for view in views)
+    if _is_token(intent) and token_units < intent.units:
+        raise InsufficientCoinError(f"{intent.wallet.address} holds {token_units} units of the token")
+    return token_units
 
 
 def _is_token(intent: Intent) -> bool:
     return intent.pair is not None and intent.pair.contract is not None
 
 
-def _solid(told: Sequence[Block]) -> Block:
+def _solid(blocks: Sequence[Block]) -> Block:
     """Return the irreversible block that most nodes report, else the middle one; of two, the lower.
 
     Its time is no later than the middle of all. A transaction that refers to an invented block is never included, and
     no node may choose how long the spend waits for that.
     """
-    [(most, count)] = Counter(told).most_common(1)
-    middle = sorted(told, key=lambda block: block.height)[(len(told) - 1) // 2]
+    [(most, count)] = Counter(blocks).most_common(1)
+    middle = sorted(blocks, key=lambda block: block.height)[(len(blocks) - 1) // 2]
     chosen = most if count > 1 else middle
-    return replace(chosen, time=min(chosen.time, median_low(block.time for block in told)))
+    return replace(chosen, time=min(chosen.time, median_low(block.time for block in blocks)))
 
 
 def _refusal(tried: Call, intent: Intent) -> str:

@@ -41,7 +41,7 @@ def reader(node: JsonRpcNode) -> EvmReader:
         ("eth_getTransactionCount", FAR, lambda node: reader(node).used_counters(ADDRESS, 8)),
         ("eth_getBalance", MUCH, lambda node: reader(node).balance(ADDRESS, HASH)),
         ("eth_getBalance", MUCH, lambda node: balances.newest(providers(node), ADDRESS)),
-        ("eth_call", f"0x{UNITS_MAX + 1:064x}", lambda node: balances.held(providers(node), USDT, HASH)),
+        ("eth_call", f"0x{UNITS_MAX + 1:064x}", lambda node: balances.at_block(providers(node), USDT, HASH)),
     ],
 )
 def test_a_number_that_no_row_can_hold_is_refused(

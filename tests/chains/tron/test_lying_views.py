@@ -73,7 +73,7 @@ def test_numbers_that_no_row_can_hold_are_refused() -> None:
     call = msgspec.convert({"result": {"result": True}, "constant_result": [f"{UNITS_MAX + 1:064x}"]}, accounts.Call)
     node = cast("Any", SimpleNamespace(ask=lambda *_: call))
     with pytest.raises(ContradictionError):
-        accounts.held(node, OURS.address, USDT_PAIR)
+        accounts.balance(node, OURS.address, USDT_PAIR)
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"blockNumber": COUNT_MAX + 1}, wire.Info)
 

@@ -105,7 +105,7 @@ def test_a_replacement_spends_the_same_coins_and_pays_for_its_own_size(
     later = [coin(1_000 + number, each.units) for number, each in enumerate(further)]
     dearer = replace(bill, before_units=before.fee_units, increment=increment)
     try:
-        after = choose(dearer, later, held=before.coins, parts_max=max(1, before.change_parts))
+        after = choose(dearer, later, claimed=before.coins, parts_max=max(1, before.change_parts))
     except (ShortError, FeeTooHighError):
         return
     assert_sound(after, dearer)
