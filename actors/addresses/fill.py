@@ -53,8 +53,8 @@ _demand: Final = _Demand()
 def fill_address_pool(family: str) -> None:
     """Fill a family's pool to the high-water mark once it is below the low one; further if demand is high."""
     settings = context().settings
-    held = keys()
-    if settings.address_public_key not in {"", held.pool_public_key}:
+    derived = keys()
+    if settings.address_public_key not in {"", derived.pool_public_key}:
         # Processes that hand out addresses would refuse every address of this wallet.
         log.critical("address_pool.key_mismatch")
         return
@@ -63,7 +63,7 @@ def fill_address_pool(family: str) -> None:
     # Networks of a family share their addresses.
     network = next(network for network in context().catalogue.networks.values() if network.family == family)
     ahead = _demand.look(family)
-    made = fill_pool(network, held, low=max(settings.pool_low, ahead), high=max(settings.pool_high, 2 * ahead))
+    made = fill_pool(network, derived, low=max(settings.pool_low, ahead), high=max(settings.pool_high, 2 * ahead))
     if made:
         log.info("address_pool.filled", family=family, addresses=made)
 

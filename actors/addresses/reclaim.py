@@ -12,6 +12,6 @@ log = structlog.get_logger()
 def reclaim_addresses() -> None:
     """Check each reservation that is old enough once."""
     for family in SEQUENCES:
-        found = reclaim(family)
-        if found:
-            log.info("address_pool.reclaimed", family=family, addresses=found)
+        count = reclaim(family)
+        if count:
+            log.info("address_pool.reclaimed", family=family, addresses=count)

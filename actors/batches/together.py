@@ -82,9 +82,9 @@ def _read(ctx: Context, items: Sequence[Leased]) -> Iterator[tuple[Leased, CallI
 def _write(items: Mapping[UUID, Leased], ready: Sequence[tuple[CallInfo, Ready]]) -> dict[UUID, str]:
     """Create payments and record them as the results of their items, in one transaction; return answers by call."""
     with transaction():
-        held = batch_items.lock_together([items[info.call_id] for info, _ in ready])
-        made = invoice_orders.create_together([one for one in ready if items[one[0].call_id] in held])
+        locked = batch_items.lock_together([items[info.call_id] for info, _ in ready])
+        made = invoice_orders.create_together([one for one in ready if items[one[0].call_id] in locked])
         # The answers are kept with the items; no caller asks for these calls.
         calls.forget(*made)
-        batch_items.succeed_together(held, {items[call_id].position: answer for call_id, answer in made.items()})
+        batch_items.succeed_together(locked, {items[call_id].position: answer for call_id, answer in made.items()})
     return made

@@ -77,9 +77,9 @@ def _answer(ctx: Context, info: CallInfo, body: CreatePayment, outcome: str, ans
         case "replayed" if answer is not None:
             return CallReply(body=answer.encode(), replayed=info.idem_key is not None)
         case "existing":
-            found = _earlier(ctx, info, body)
-            if found is not None:
-                return found
+            reply = _earlier(ctx, info, body)
+            if reply is not None:
+                return reply
             raise GatewayBusy
         case "in_progress":
             raise IdempotencyInProgress
@@ -122,10 +122,10 @@ def _refresh(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
     try:
         with transaction():
             calls.begin(info)
-            found = invoice_orders.refresh(ctx, info.merchant(), body, market)
-            if found is None:
+            invoice = invoice_orders.refresh(ctx, info.merchant(), body, market)
+            if invoice is None:
                 raise _NothingEarlierError
-            return _finish(ctx, info, found)
+            return _finish(ctx, info, invoice)
     except _NothingEarlierError:
         return _create(ctx, info, body)
 

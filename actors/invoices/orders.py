@@ -46,11 +46,11 @@ def under_current_terms(ctx: Context, merchant_id: UUID, attempt: Callable[[Term
     for _ in range(TERMS_ATTEMPTS):
         refusal = None
         try:
-            found = attempt(terms)
+            made = attempt(terms)
         except DomainError as error:
-            found, refusal = None, error
-        if found is not None:
-            return found
+            made, refusal = None, error
+        if made is not None:
+            return made
         current = ctx.terms.refresh(merchant_id)
         if refusal is not None and current.version == terms.version:
             raise refusal
@@ -147,9 +147,9 @@ def plainly_new(
             if body.is_refresh or (order := (info.merchant(), body.order_id)) in orders:
                 continue
             orders.add(order)
-        found, _ = _try_ready(ctx, info.merchant(), body, ctx.terms.read(info.merchant()), may_take)
-        if found is not None:
-            ready.append((info, found))
+        new, _ = _try_ready(ctx, info.merchant(), body, ctx.terms.read(info.merchant()), may_take)
+        if new is not None:
+            ready.append((info, new))
     return ready
 
 
@@ -229,9 +229,9 @@ def prepared(
 
     def create() -> bytes:
         made.clear()
-        found = refresh(ctx, merchant_id, body, market) if body.is_refresh and body.order_id else None
-        if found is not None:
-            return rendered(ctx, found)
+        invoice = refresh(ctx, merchant_id, body, market) if body.is_refresh and body.order_id else None
+        if invoice is not None:
+            return rendered(ctx, invoice)
         if ready is not None:
             outcome, answer = invoices.create(ready.creation(info))
             if outcome == "created" and answer is not None:

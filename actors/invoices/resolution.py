@@ -30,7 +30,7 @@ def resend_payment(info: CallInfo, lookup: PaymentLookup) -> CallReply:
     with recorded(info) as record:
         invoice = _find(info, lookup)
         queued = _requeue(invoice)
-        return record.store({"deliveries": [found.view() for found in queued]})
+        return record.store({"deliveries": [delivery.view() for delivery in queued]})
 
 
 @call_actor(queue="invoices", body=ResolvePayment)
@@ -95,8 +95,8 @@ def _requeue(invoice: InvoiceRow) -> list[Requeued]:
     event = states.INVOICE_EVENTS.get(invoice.status)
     if event is None:
         return []
-    found = redelivery.requeue_latest(invoice.id, event)
-    if found is None:
+    delivery = redelivery.requeue_latest(invoice.id, event)
+    if delivery is None:
         settlement.tell(context().catalogue, invoice, event)
-        found = redelivery.requeue_latest(invoice.id, event)
-    return [found] if found else []
+        delivery = redelivery.requeue_latest(invoice.id, event)
+    return [delivery] if delivery else []

@@ -140,13 +140,13 @@ def _planned(ctx: Context, asker: Asker, tokens: ClaimTokens, now: datetime, bod
 
 def _write_emails(ctx: Context, tokens: ClaimTokens, links: Sequence[PayoutLinkRow]) -> None:
     """Write the e-mails to recipients of new links, if there is a mail server and an address."""
-    told = [link for link in links if link.email] if ctx.settings.smtp_url is not None else []
-    if not told:
+    mailed = [link for link in links if link.email] if ctx.settings.smtp_url is not None else []
+    if not mailed:
         return
-    sender = merchants.name_of(told[0].merchant_id)
+    sender = merchants.name_of(mailed[0].merchant_id)
     emails.add(
-        told[0].merchant_id,
-        [_draft(ctx, link, tokens.token(link.id, tokens.current), sender) for link in told],
+        mailed[0].merchant_id,
+        [_draft(ctx, link, tokens.token(link.id, tokens.current), sender) for link in mailed],
         kind="cheque",
         box=SecretBox(ctx.settings.secret_keys),
     )

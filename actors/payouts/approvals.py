@@ -14,8 +14,8 @@ def approve_payout(info: CallInfo, wanted: PayoutLookup) -> CallReply:
     """Approve a payout for the principal that signed the request; send it if no further approval is needed."""
     ctx = context()
     with recorded(info) as record:
-        found = decisions.look_up(info.merchant(), uuid=wanted.uuid, order_id=wanted.order_id)
-        payout = decisions.approve(ctx.catalogue, ctx.deny_list, found, principal=info.principal())
+        known = decisions.look_up(info.merchant(), uuid=wanted.uuid, order_id=wanted.order_id)
+        payout = decisions.approve(ctx.catalogue, ctx.deny_list, known, principal=info.principal())
         return record.store(payout_views.payout(ctx.catalogue, payout))
 
 
@@ -24,6 +24,6 @@ def cancel_payout(info: CallInfo, wanted: PayoutLookup) -> CallReply:
     """Cancel a payout for which nothing is signed; its money is available again."""
     ctx = context()
     with recorded(info) as record:
-        found = decisions.look_up(info.merchant(), uuid=wanted.uuid, order_id=wanted.order_id)
-        payout = decisions.cancel(ctx.catalogue, found)
+        known = decisions.look_up(info.merchant(), uuid=wanted.uuid, order_id=wanted.order_id)
+        payout = decisions.cancel(ctx.catalogue, known)
         return record.store(payout_views.payout(ctx.catalogue, payout))

@@ -50,10 +50,10 @@ def create(ctx: Context, asker: Asker, body: CreatePayout, *, source: Source | N
     must be rolled back.
     """
     locks.wait_order("payout", asker.merchant_id, body.order_id)
-    found = payouts.find_by_order(asker.merchant_id, body.order_id)
-    if found is None:
-        found = _make(ctx, _planned(ctx, asker, body, source))
-    return payout_views.created(ctx.catalogue, found)
+    payout = payouts.find_by_order(asker.merchant_id, body.order_id)
+    if payout is None:
+        payout = _make(ctx, _planned(ctx, asker, body, source))
+    return payout_views.created(ctx.catalogue, payout)
 
 
 def _planned(ctx: Context, asker: Asker, body: CreatePayout, source: Source | None) -> PayoutRow:

@@ -197,7 +197,7 @@ class SluiceBroker(stock.RedisBroker):
         """Report that the process no longer serves a queue."""
         self.signs.leave(queue_name.removesuffix(DELAYED), self.broker_id)
 
-    def held(self, queue_name: str) -> dict[str, bytes | None]:
+    def unsettled(self, queue_name: str) -> dict[str, bytes | None]:
         """Return the queue's messages that this process has fetched and not settled, by redis id."""
         ids = self.link.run([("SMEMBERS", f"{self.namespace}:__acks__.{self.broker_id}.{queue_name}")])[0]
         if not ids:

@@ -69,12 +69,12 @@ class Caller:
         is away.
         """
         longest_s = self._wait_s if wait_s is None else wait_s
-        with contextlib.ExitStack() as held:
-            held.enter_context(self._shares.taken(info.merchant_id))
+        with contextlib.ExitStack() as taken:
+            taken.enter_context(self._shares.taken(info.merchant_id))
             for slots in (self._long_slots, self._slots) if longest_s > self._wait_s else (self._slots,):
                 if not slots.acquire(blocking=False):
                     raise GatewayBusy
-                held.callback(slots.release)
+                taken.callback(slots.release)
             ends_at = time.monotonic() + longest_s
             return self._read(self._exchange(actor, queue, info, payload, longest_s), queue, info, ends_at=ends_at)
 

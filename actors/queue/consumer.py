@@ -161,10 +161,10 @@ class BlockingConsumer(Consumer):
 
     def _bury_undecodable(self) -> None:
         """Move unreadable messages to the dead letters. Fetching names no ids, so look through all held ones."""
-        for held, data in self._broker.held(self._queue_name).items():
+        for message_id, data in self._broker.unsettled(self._queue_name).items():
             if decode(data, self._queue_name) is None:
-                log.error("queue.unreadable_message", queue=self._queue_name, redis_id=held)
-                self._broker.dispatch("nack" if data else "ack", self._queue_name, held)
+                log.error("queue.unreadable_message", queue=self._queue_name, redis_id=message_id)
+                self._broker.dispatch("nack" if data else "ack", self._queue_name, message_id)
 
     def _note_cut(self, error: LinkDownError) -> None:
         if not self._is_cut_off:

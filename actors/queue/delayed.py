@@ -61,5 +61,5 @@ class DelayedConsumer(BlockingConsumer):
 
     def _take_back(self) -> None:
         """Requeue messages that this process's earlier consumer held when it lost Redis: dramatiq forgot them."""
-        if held := self._broker.held(self._queue_name):
-            self._broker.dispatch("requeue", self._queue_name, *held)
+        if messages := self._broker.unsettled(self._queue_name):
+            self._broker.dispatch("requeue", self._queue_name, *messages)

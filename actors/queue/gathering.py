@@ -125,8 +125,8 @@ def as_one(gathering: Gathering) -> MessageProxy:
 
 def gathering_of(arguments: Mapping[str, Any]) -> Gathering | None:
     """Return the gathering in a message's arguments, or None. No message from Redis can contain one."""
-    found = arguments.get("gathering")
-    return found if isinstance(found, Gathering) else None
+    gathering = arguments.get("gathering")
+    return gathering if isinstance(gathering, Gathering) else None
 
 
 @dataclass(frozen=True, slots=True)

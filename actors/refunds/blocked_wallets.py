@@ -24,24 +24,24 @@ def refund_blocked_wallet(info: CallInfo, wanted: BlockedRefund) -> CallReply:
     with recorded(info) as record:
         wallet = _locked(info, wanted)
         # Read under the lock: deposits that were credited while this waited for it are no longer held.
-        held = deposits.largest_waiting(wallet.id, limit=uncredited.DEPOSITS_MAX) if wallet.is_blocked else []
-        if not held:
+        waiting = deposits.largest_waiting(wallet.id, limit=uncredited.DEPOSITS_MAX) if wallet.is_blocked else []
+        if not waiting:
             raise RefundNothingToRefund
         named = refund_orders.destination(ctx, network=wallet.network, address=wanted.refund_address, payer="")
         # The merchant named the address for these very coins: it needs no approval.
         to = Destination(address=named.address, is_payer=True)
         purpose = Purpose(kind="wallet_refund", wallet_id=wallet.id)
-        written = uncredited.send_back(ctx, info.asker(), purpose, to, held)
+        written = uncredited.send_back(ctx, info.asker(), purpose, to, waiting)
         shown = [payout_views.payout(ctx.catalogue, refund) for refund in written]
         return record.store({"payouts": shown})
 
 
 def _locked(info: CallInfo, wanted: BlockedRefund) -> WalletRow:
     if wanted.uuid is not None:
-        found = wallets.find(info.merchant(), wallet_id=UUID(wanted.uuid))
+        known = wallets.find(info.merchant(), wallet_id=UUID(wanted.uuid))
     else:
-        found = wallets.find_by_address(info.merchant(), wanted.address or "")
-    wallet = None if found is None else wallets.lock(found.id)
+        known = wallets.find_by_address(info.merchant(), wanted.address or "")
+    wallet = None if known is None else wallets.lock(known.id)
     if wallet is None:
         raise WalletStaticNotFound
     return wallet

@@ -85,8 +85,8 @@ def create(ctx: Context, asker: Asker, body: CreateRefund) -> dict[str, Any]:
     cancelled; refunds of one payment wait for each other. Raises payment.*, refund.*, payout.* and compliance.* errors;
     after one the transaction must be rolled back.
     """
-    found = invoices.look_up(asker.merchant_id, uuid=body.uuid, order_id=body.order_id)
-    invoice = None if found is None else invoices.lock(found.id)
+    known = invoices.look_up(asker.merchant_id, uuid=body.uuid, order_id=body.order_id)
+    invoice = None if known is None else invoices.lock(known.id)
     if invoice is None:
         raise PaymentNotFound
     refund = _same_or_new(ctx, asker, invoice, body)

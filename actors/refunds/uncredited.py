@@ -98,9 +98,9 @@ def send_back(
     written: list[PayoutRow] = []
     refusals: list[DomainError] = []
     # In the order in which the deposits came.
-    for method, found in _by_method(sorted(taken, key=lambda each: (each.seen_at, each.id))).items():
+    for method, of_method in _by_method(sorted(taken, key=lambda each: (each.seen_at, each.id))).items():
         try:
-            new, parts = _planned(ctx, asker, purpose, to, method, found)
+            new, parts = _planned(ctx, asker, purpose, to, method, of_method)
         except _OF_ONE_COIN as refusal:
             refusals.append(refusal)
         else:
@@ -112,13 +112,13 @@ def send_back(
 
 
 def _planned(
-    ctx: Context, asker: Asker, purpose: Purpose, to: Destination, method: Method, found: Sequence[Deposit]
+    ctx: Context, asker: Asker, purpose: Purpose, to: Destination, method: Method, waiting: Sequence[Deposit]
 ) -> tuple[PayoutRow, Sequence[Deposit]]:
     """Return a coin's refund, up to the amount that can leave at once, and the deposits that it sends back."""
     currency, network = method
     refund_orders.check_destination(ctx, merchant_id=asker.merchant_id, method=method, to=to, kind=purpose.kind)
     fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
-    parts = _fitting(ctx, currency, found, fee_units) or found
+    parts = _fitting(ctx, currency, waiting, fee_units) or waiting
     held_units = round_down(sum(d.amount_units for d in parts), payout_rules.step(ctx.catalogue, currency))
     units = held_units - fee_units
     if units <= 0:
@@ -129,23 +129,23 @@ def _planned(
     return new, parts
 
 
-def _fitting(ctx: Context, currency: str, found: Sequence[Deposit], fee_units: int) -> Sequence[Deposit]:
+def _fitting(ctx: Context, currency: str, waiting: Sequence[Deposit], fee_units: int) -> Sequence[Deposit]:
     """Return the deposits that together fit the signer's limit for one payout, preferring the largest."""
     try:
         room_units = limits.largest_units(ctx, currency) + fee_units
     except NoRateError:
         # The signer checks its worth again before it signs.
-        return found
+        return waiting
     fitting = []
-    for deposit in sorted(found, key=lambda each: -each.amount_units):
+    for deposit in sorted(waiting, key=lambda each: -each.amount_units):
         if deposit.amount_units <= room_units:
             room_units -= deposit.amount_units
             fitting.append(deposit)
     return fitting
 
 
-def _by_method(found: Iterable[Deposit]) -> dict[Method, list[Deposit]]:
+def _by_method(waiting: Iterable[Deposit]) -> dict[Method, list[Deposit]]:
     by_method: dict[Method, list[Deposit]] = {}
-    for deposit in found:
+    for deposit in waiting:
         by_method.setdefault((deposit.currency, deposit.network), []).append(deposit)
     return by_method

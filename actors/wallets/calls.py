@@ -33,9 +33,9 @@ def create_wallet(info: CallInfo, body: CreateWallet) -> CallReply:
     # Looked up before an address is taken: most calls are repetitions, which must not use the pool.
     with recorded(info) as record:
         currency, network = _method(ctx, terms, body)
-        found = wallets.find_by_order(merchant_id, currency, network, body.order_id or "")
-        if found is not None:
-            return record.store(wallet_views.wallet(ctx.catalogue, found))
+        wallet = wallets.find_by_order(merchant_id, currency, network, body.order_id or "")
+        if wallet is not None:
+            return record.store(wallet_views.wallet(ctx.catalogue, wallet))
         record.discard()
     family = ctx.catalogue.networks[network].family
     ordinal, address = ctx.addresses.take(family)

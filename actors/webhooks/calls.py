@@ -58,10 +58,10 @@ def redeliver_webhook(info: CallInfo, body: Redeliver) -> CallReply:
     delivery_id = UUID(body.delivery_id)
     with recorded(info) as record:
         redelivery.requeue(info.merchant(), delivery_id)
-        found = deliveries.find(info.merchant(), delivery_id)
-        if found is None:
+        delivery = deliveries.find(info.merchant(), delivery_id)
+        if delivery is None:
             raise WebhookNotFound
-        return record.store(webhook_views.delivery(found))
+        return record.store(webhook_views.delivery(delivery))
 
 
 def check_endpoint_url(url: str, *, allow_private: bool, own_hosts: Collection[str]) -> None:

@@ -19,10 +19,10 @@ def resolve(host: str, port: int, *, allow_private: bool = False) -> list[str]:
     Raises EgressRefused if a single one is forbidden (an attacker mixes them), OSError if the name has no address.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     except UnicodeError:
         raise EgressRefused("the name cannot be looked up") from None
-    addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+    addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in answers))
     if not addresses:
         raise OSError("the name has no address")
     if any(is_forbidden_address(address, allow_loopback=allow_private) for address in addresses):

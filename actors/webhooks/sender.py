@@ -128,12 +128,12 @@ class Sender:
 
     def collect(self, timeout_s: float) -> list[Outcome]:
         """Wait for an outcome, or for wake(), and return all there are; none after timeout_s."""
-        found: list[Outcome] = []
+        outcomes: list[Outcome] = []
         with contextlib.suppress(queue.Empty):
-            found.extend(self._outcomes.get(timeout=timeout_s) if timeout_s > 0 else self._outcomes.get_nowait())
+            outcomes.extend(self._outcomes.get(timeout=timeout_s) if timeout_s > 0 else self._outcomes.get_nowait())
             while True:
-                found.extend(self._outcomes.get_nowait())
-        return found
+                outcomes.extend(self._outcomes.get_nowait())
+        return outcomes
 
     def wake(self) -> None:
         """Make a waiting collect() return."""

@@ -32,7 +32,7 @@ def snapshot(node: JsonRpc, places: Sequence[Place]) -> Snapshot:
             return Snapshot(
                 height=height_of(node, tip),
                 block_hash=tip,
-                units=tuple(_held(place, shown) for place in places),
+                units=tuple(_balance_of(place, shown) for place in places),
             )
     raise ProviderError("blocks come faster than a node tells what is there")
 
@@ -92,7 +92,7 @@ def _shown(node: JsonRpc, coins: Sequence[Outpoint]) -> Iterator[Shown]:
             yield coin, answer
 
 
-def _held(place: Place, shown: dict[Outpoint, wire.Unspent | None]) -> int:
+def _balance_of(place: Place, shown: dict[Outpoint, wire.Unspent | None]) -> int:
     """Return the sum of a place's unspent coins, at any of our addresses: these count as one place."""
     left = (shown[coin] for coin in place.coins)
     return sum(wire.units_of(unspent.value) for unspent in left if unspent is not None)

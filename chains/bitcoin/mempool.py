@@ -164,11 +164,11 @@ def _fetch(node: JsonRpc, txids: Iterable[str]) -> Iterator[tuple[str, Tx]]:
         part = wanted[start : start + FETCHED_AT_ONCE]
         shown = node.batch("getrawtransaction", [[txid] for txid in part], str)
         for txid, text in zip(part, shown, strict=True):
-            if isinstance(text, str) and (tx := _told(text)) is not None and tx.txid == txid:
+            if isinstance(text, str) and (tx := _read_tx(text)) is not None and tx.txid == txid:
                 yield txid, tx
 
 
-def _told(text: str) -> Tx | None:
+def _read_tx(text: str) -> Tx | None:
     """Return the transaction that a node shows; None for invalid bytes, which do not spoil the other ones."""
     try:
         return None if len(text) > 2 * RAW_BYTES_MAX else read_hex(text)

@@ -86,7 +86,7 @@ class JsonRpc:
         """Ask one question; see Rpc."""
         request = _Request(id=next(self._ids), method=method, params=params)
         reply = _decode(method, self._post(method, msgspec.json.encode(request)), _Reply)
-        return self._told(method, reply, request.id, kind)
+        return self._result(method, reply, request.id, kind)
 
     def batch(self, method: str, params: Sequence[Sequence[object]], kind: type[T]) -> list[T | RpcError | None]:
         """Call one method with many parameters in one request.
@@ -104,7 +104,7 @@ class JsonRpc:
         # In any order, but each once and no other.
         if len(replies) != len(requests) or by_id.keys() != {request.id for request in requests}:
             raise ProviderError(f"{method}: not an answer to each request")
-        return [self._told_or_refused(method, by_id[request.id], request.id, kind) for request in requests]
+        return [self._result_or_refusal(method, by_id[request.id], request.id, kind) for request in requests]
 
     def _post(self, method: str, body: bytes) -> bytes:
         try:
@@ -122,13 +122,13 @@ class JsonRpc:
             return RpcStatusError(method, error.status, f"HTTP status {error.status}")
         return RpcStatusError(method, fault.code, self._http.scrub(fault.message))
 
-    def _told_or_refused(self, method: str, reply: _Reply, request_id: int, kind: type[T]) -> T | RpcError | None:
+    def _result_or_refusal(self, method: str, reply: _Reply, request_id: int, kind: type[T]) -> T | RpcError | None:
         try:
-            return self._told(method, reply, request_id, kind)
+            return self._result(method, reply, request_id, kind)
         except RpcError as error:
             return error
 
-    def _told(self, method: str, reply: _Reply, request_id: int, kind: type[T]) -> T | None:
+    def _result(self, method: str, reply: _Reply, request_id: int, kind: type[T]) -> T | None:
         """Return the result in a reply to a request; None for null."""
         if reply.error is not None:
             raise RpcError(method, reply.error.code, self._http.scrub(reply.error.message))

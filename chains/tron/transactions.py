@@ -101,7 +101,7 @@ def read(raw: bytes) -> Signed | None:
     opened, contract, name = _opened(raw)
     # Other kinds begin like a transfer, with the owner.
     value = _parsed(name if name == wire.TRIGGER else wire.TRANSFER, contract.parameter.value)
-    parties = _said(name, value)
+    parties = _parties(name, value)
     if parties is None:
         return None
     owner, to, units, data = parties
@@ -130,7 +130,7 @@ def _opened(raw: bytes) -> tuple[Any, Any, str]:
         raise ProviderError("a transaction's bytes are none") from None
 
 
-def _said(name: str, value: Any) -> tuple[bytes, bytes, int, bytes] | None:
+def _parties(name: str, value: Any) -> tuple[bytes, bytes, int, bytes] | None:
     """Return the owner, the named address, the TRX and the call data; None if no owner is named.
 
     For other kinds than a transfer or a call only the owner is returned: the first address that they name, if any.

@@ -80,7 +80,7 @@ def compare(console: Console, stack: Stack, network: str) -> None:
             return _sound(network, begun)
 
         comparisons: list[Reconciliation] = until(sound, "the books do not agree with the chain")
-        step.detail = ", ".join(_held(catalogue, each) for each in comparisons)
+        step.detail = ", ".join(_balance_line(catalogue, each) for each in comparisons)
     with console.step("audit") as step:
         broken = deposits.audit(is_full=True, within_s=AUDIT_S)
         if broken:
@@ -96,7 +96,7 @@ def _sound(network: str, begun: datetime) -> list[Reconciliation] | None:
     )
 
 
-def _held(catalogue: Catalogue, each: Reconciliation) -> str:
+def _balance_line(catalogue: Catalogue, each: Reconciliation) -> str:
     return f"{format_coin(each.chain_units, catalogue.scale(each.currency))} {each.currency} at block {each.height}"
 
 

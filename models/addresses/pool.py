@@ -113,25 +113,25 @@ class AddressStash:
 
         Call it outside a transaction. Raises InvoiceAddressFailed where the pool is empty or not to be trusted.
         """
-        found = self._next(family)
-        if found is None:
+        address = self._next(family)
+        if address is None:
             with self._reserving[family]:
-                found = self._next(family) or self._refill_soon(family)
-        if found is None:
+                address = self._next(family) or self._refill_soon(family)
+        if address is None:
             log.error("address_pool.empty", family=family)
             raise InvoiceAddressFailed
         if self._is_low(family) or self._undrawn:
             self._wanted.set()
-        return found
+        return address
 
     def _next(self, family: str) -> tuple[int, str] | None:
         """Return the oldest that may still be given out."""
         with self._lock:
             ready = self._ready[family]
             while ready:
-                stale_at, found = ready.popleft()
+                stale_at, address = ready.popleft()
                 if monotonic() < stale_at:
-                    return found
+                    return address
         return None
 
     def _is_low(self, family: str) -> bool:
@@ -141,27 +141,27 @@ class AddressStash:
         """Reserve what is missing and return the first of it, if it is wanted and there is one."""
         stale_at = monotonic() + STASH_S
         fresh = self._reserve(family, STASH - len(self._ready[family]))
-        found = fresh.pop(0) if takes and fresh else None
+        taken = fresh.pop(0) if takes and fresh else None
         with self._lock:
             self._ready[family].extend((stale_at, each) for each in fresh)
         self._undrawn.extend((family, address) for _, address in fresh)
-        return found
+        return taken
 
     def _refill_soon(self, family: str) -> tuple[int, str] | None:
         """Return the first reserved address; wait a moment for the signer if it has made none yet.
 
         Only one caller waits, so that a pool that is not filled delays no other.
         """
-        found = self._refill(family)
-        if found is not None or monotonic() < self._hopeless_until[family]:
-            return found
+        address = self._refill(family)
+        if address is not None or monotonic() < self._hopeless_until[family]:
+            return address
         until = monotonic() + WAIT_S
-        while found is None and monotonic() < until:
+        while address is None and monotonic() < until:
             time.sleep(POLL_S)
-            found = self._refill(family)
-        if found is None:
+            address = self._refill(family)
+        if address is None:
             self._hopeless_until[family] = monotonic() + HOPELESS_S
-        return found
+        return address
 
     def _fill_ahead(self) -> None:
         while True:
@@ -207,10 +207,10 @@ class AddressStash:
                 verified[chunk] = tuple(addresses)
             else:
                 log.critical("address_pool.chunk_unsigned", family=family, chunk=chunk)
-        found = {chunk: verified[chunk] for chunk in wanted if chunk in verified}
+        known = {chunk: verified[chunk] for chunk in wanted if chunk in verified}
         while len(verified) > VERIFIED_CHUNKS_MAX:
             verified.popitem(last=False)
-        return found
+        return known
 
     def _is_signed(self, message: bytes, signature: bytes) -> bool:
         if self._key is None:

@@ -150,7 +150,7 @@ def _give_back(family: str, ordinals: Sequence[int]) -> None:
 
 
 def _number(sql: str, *params: str) -> int:
-    found = value(sql, params)
-    if found is None:
+    number = value(sql, params)
+    if number is None:
         raise LookupError("the address pool lacks the rows of its family")
-    return int(found)
+    return int(number)

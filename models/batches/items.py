@@ -83,7 +83,7 @@ def lease(of: BatchRow, *, limit: int) -> list[Leased]:
     if of.is_in_order and not _is_free(of.id):
         return []
     mark = uuid7()
-    found = rows(
+    items = rows(
         "UPDATE batch_items t SET lease = %s, due_at = app_now() + make_interval(secs => %s)"
         # An array is made once. A join may run the subquery for every row, and then leases the whole batch.
         " WHERE t.batch_id = %s AND t.position = ANY(ARRAY("
@@ -93,7 +93,7 @@ def lease(of: BatchRow, *, limit: int) -> list[Leased]:
     )
     return [
         Leased(of=of, position=position, body=body, put_off=put_off, lease=mark)
-        for position, body, put_off in sorted(found)
+        for position, body, put_off in sorted(items)
     ]
 
 
@@ -142,10 +142,10 @@ def lock_together(items: Sequence[Leased]) -> list[Leased]:
     """Lock items of one batch that runs in no order, as lock() does, and return those that are still to be done."""
     if not in_transaction():
         raise RuntimeError("items are locked in the transaction of their effect")
-    held = column(
+    positions = column(
         f"SELECT position FROM batch_items WHERE {_MINE_OF} ORDER BY position FOR NO KEY UPDATE", _places(items)
     )
-    return [item for item in items if item.position in held]
+    return [item for item in items if item.position in positions]
 
 
 def succeed_together(items: Sequence[Leased], results: Mapping[int, str]) -> None:

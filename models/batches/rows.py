@@ -103,11 +103,11 @@ def create(new: BatchRow, items: Sequence[str], order_ids: Sequence[str]) -> Non
 
 def find(merchant_id: UUID, batch_id: UUID) -> BatchRow | None:
     """Return a merchant's batch; another merchant's is as absent as a missing one."""
-    found = BatchRow.first("b.id = %s AND b.merchant_id = %s", (batch_id, merchant_id))
-    if found is None or found.succeeded is not None:
-        return found
+    batch = BatchRow.first("b.id = %s AND b.merchant_id = %s", (batch_id, merchant_id))
+    if batch is None or batch.succeeded is not None:
+        return batch
     succeeded, failed = one(f"SELECT {_COUNTS} FROM batch_items i WHERE i.batch_id = %s", (batch_id,)) or (0, 0)
-    return found.but(succeeded=succeeded, failed=failed)
+    return batch.but(succeeded=succeeded, failed=failed)
 
 
 def lease_turn(*, limit: int, after: UUID) -> LeasedRound:
@@ -121,22 +121,22 @@ def lease_turn(*, limit: int, after: UUID) -> LeasedRound:
         if look.is_due and len(due[look.merchant_id]) < BATCHES_A_TURN:
             due[look.merchant_id].append(look.batch_id)
     waiting = sum(1 for batches in due.values() if batches)
-    found: list[Leased] = []
+    items: list[Leased] = []
     passed: list[UUID] = []
     for merchant_id, batches in due.items():
         passed.append(merchant_id)
         if batches:
             # The remaining places are shared among the merchants to come, so that each gets one while there are any.
-            found += _lease_of(batches, max(1, (limit - len(found)) // waiting))
+            items += _lease_of(batches, max(1, (limit - len(items)) // waiting))
             waiting -= 1
-        if len(found) >= limit:
+        if len(items) >= limit:
             break
     execute(
         "UPDATE batches SET status = 'processing' WHERE id = ANY(%s::uuid[]) AND status = 'pending'",
-        (list({item.of.id for item in found}),),
+        (list({item.of.id for item in items}),),
     )
     handled = tuple(look.batch_id for look in walked if not look.is_pending)
-    return LeasedRound(items=tuple(found), merchants=tuple(passed), handled=handled)
+    return LeasedRound(items=tuple(items), merchants=tuple(passed), handled=handled)
 
 
 class _Look(NamedTuple):
@@ -177,12 +177,12 @@ def _walk(after: UUID) -> list[_Look]:
 
 def _lease_of(due: Sequence[UUID], share: int) -> list[Leased]:
     """Lease a merchant's share, of its batches that have due items."""
-    found: list[Leased] = []
+    items: list[Leased] = []
     for batch in BatchRow.read("b.id = ANY(%s::uuid[]) ORDER BY b.id", (list(due),)):
-        if len(found) >= share:
+        if len(items) >= share:
             break
-        found += batch_items.lease(batch, limit=share - len(found))
-    return found
+        items += batch_items.lease(batch, limit=share - len(items))
+    return items
 
 
 def complete(ids: Sequence[UUID]) -> None:

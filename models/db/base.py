@@ -236,8 +236,8 @@ def rows(sql: str, params: Params = ()) -> list[tuple[Any, ...]]:
 
 def value(sql: str, params: Params = ()) -> Any:
     """Return the first column of the first row, or None if there is none."""
-    found = one(sql, params)
-    return found[0] if found else None
+    row = one(sql, params)
+    return row[0] if row else None
 
 
 def column(sql: str, params: Params = ()) -> list[Any]:

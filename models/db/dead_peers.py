@@ -122,14 +122,14 @@ class _Watch:
         while True:
             time.sleep(pause_s)
             with self._lock:
-                held = list(self._connections)
+                connections = list(self._connections)
             now = time.monotonic()
             # A statement that begins after this look is overdue no sooner than GRACE_S later.
-            pause_s = TICK_S if any(connection.asked_at is not None for connection in held) else GRACE_S
-            for connection in held:
+            pause_s = TICK_S if any(connection.asked_at is not None for connection in connections) else GRACE_S
+            for connection in connections:
                 if connection.is_silent(now) and connection.cut():
                     answering.note_silence()
-            del held
+            del connections
             with contextlib.suppress(OSError, psycopg2.Error):
                 unused.close_idle()
 

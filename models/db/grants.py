@@ -175,9 +175,9 @@ def apply(session: connection) -> list[str]:
         schemas = sorted(row[0] for row in cursor.fetchall())
         there = existing(session)
         aim = {grant for grant in wanted() if grant.role in roles and grant.table in there}
-        found = _found(session)
-        statements = [_statement("REVOKE", grant, "FROM") for grant in sorted(found - aim)]
-        statements += [_statement("GRANT", grant, "TO") for grant in sorted(aim - found)]
+        present = _present(session)
+        statements = [_statement("REVOKE", grant, "FROM") for grant in sorted(present - aim)]
+        statements += [_statement("GRANT", grant, "TO") for grant in sorted(aim - present)]
         statements += [
             f"GRANT USAGE ON SCHEMA {schema} TO {', '.join(readers)}"
             for schema in schemas
@@ -216,7 +216,7 @@ def existing(session: connection) -> set[str]:
         return {row[0] for row in cursor.fetchall()}
 
 
-def _found(session: connection) -> set[Grant]:
+def _present(session: connection) -> set[Grant]:
     with session.cursor() as cursor:
         cursor.execute(
             f"WITH relations AS ({_RELATIONS}) SELECT name, '', r.rolname, a.privilege_type FROM relations"

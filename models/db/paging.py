@@ -47,8 +47,8 @@ class Page(Generic[T]):
 
 def filtered(conditions: Mapping[str, object]) -> tuple[str, list[object]]:
     """Return in SQL that those conditions hold which have a value, and these values."""
-    told = {condition: value for condition, value in conditions.items() if value is not None and value != ""}
-    return " AND ".join(told), list(told.values())
+    given = {condition: value for condition, value in conditions.items() if value is not None and value != ""}
+    return " AND ".join(given), list(given.values())
 
 
 def created_between(alias: str, earliest: datetime | None, end: datetime | None) -> dict[str, object]:
@@ -66,10 +66,10 @@ def created_between(alias: str, earliest: datetime | None, end: datetime | None)
     }
 
 
-def cut_page(found: list[T], *, limit: int) -> Page[T]:
+def cut_page(rows: list[T], *, limit: int) -> Page[T]:
     """Make a page of rows that were read with one more than the limit; that one shows that another page follows."""
-    items = found[:limit]
-    return Page(items=items, next_cursor=encode_cursor(items[-1].id) if len(found) > limit else None)
+    items = rows[:limit]
+    return Page(items=items, next_cursor=encode_cursor(items[-1].id) if len(rows) > limit else None)
 
 
 def encode_cursor(last: UUID) -> str:
@@ -80,12 +80,12 @@ def encode_cursor(last: UUID) -> str:
 def decode_cursor(text: str, *, error: type[DomainError]) -> UUID:
     """Return the row that a page came to an end with. Raises `error` for what encode_cursor would not have made."""
     try:
-        found = UUID(bytes=base64.b64decode(text + "==", altchars=b"-_", validate=True))
+        row_id = UUID(bytes=base64.b64decode(text + "==", altchars=b"-_", validate=True))
     except (ValueError, binascii.Error):
         raise error from None
-    if encode_cursor(found) != text:
+    if encode_cursor(row_id) != text:
         raise error
-    return found
+    return row_id
 
 
 def read_end(text: str, *, error: type[DomainError]) -> datetime:

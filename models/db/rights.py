@@ -30,12 +30,12 @@ def compare(role: str) -> Rights:
     needs = [grant for grant in wanted() if grant.role == role and grant.table not in SEQUENCES]
     whole = {(need.privilege, need.table) for need in needs if not need.column}
     some = whole | {(need.privilege, need.table) for need in needs if need.column}
-    has_whole, has_some = _held(_WHOLE, _PRIVILEGES), _held(_SOME, _OF_COLUMNS)
+    has_whole, has_some = _privileges(_WHOLE, _PRIVILEGES), _privileges(_SOME, _OF_COLUMNS)
     more = (has_whole - whole) | (has_some - some)
     less = (whole - has_whole) | {need for need in some - whole if need not in has_some}
     powers = [text for text, sql in _POWERS if value(sql)]
     others = [f"may become {other}" for other in ROLES if other != role and _is_member(other)]
-    return Rights(more=[*powers, *others, *_told(more)], less=_told(less))
+    return Rights(more=[*powers, *others, *_lines(more)], less=_lines(less))
 
 
 _TABLES: Final = (
@@ -56,7 +56,7 @@ _POWERS: Final = (
 )
 
 
-def _held(sql: str, privileges: tuple[str, ...]) -> set[tuple[str, str]]:
+def _privileges(sql: str, privileges: tuple[str, ...]) -> set[tuple[str, str]]:
     return set(rows(sql, (list(privileges), list(SCHEMAS))))
 
 
@@ -64,5 +64,5 @@ def _is_member(role: str) -> bool:
     return is_true("SELECT pg_has_role(oid, 'MEMBER') FROM pg_roles WHERE rolname = %s", (role,))
 
 
-def _told(pairs: set[tuple[str, str]]) -> list[str]:
+def _lines(pairs: set[tuple[str, str]]) -> list[str]:
     return [f"{privilege} on {table}" for table, privilege in sorted((table, privilege) for privilege, table in pairs)]

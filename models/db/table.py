@@ -154,33 +154,33 @@ class Table(peewee.Model):
         """Make the annotations columns, before peewee looks for them."""
         cls.TABLE, _, alias = table.partition(" ")
         cls._into = f"INSERT INTO {cls.TABLE} AS {alias}" if alias else f"INSERT INTO {cls.TABLE}"
-        told = {name: vars(cls).get(name, _REQUIRED) for name in cls.__annotations__}
+        columns = {name: vars(cls).get(name, _REQUIRED) for name in cls.__annotations__}
         hints = get_type_hints(cls, include_extras=True)
         texts = {
             name: f"{value.sql} AS {name}" if isinstance(value, _Derived) else f"{alias or cls.TABLE}.{name}"
-            for name, value in told.items()
+            for name, value in columns.items()
         }
-        cls._names = tuple(told)
-        cls._given = {name: value for name, value in told.items() if not isinstance(value, _Derived)}
-        cls._required = frozenset(name for name, value in told.items() if value is _REQUIRED)
-        cls._left = frozenset(name for name, value in told.items() if value is BY_DATABASE)
+        cls._names = tuple(columns)
+        cls._given = {name: value for name, value in columns.items() if not isinstance(value, _Derived)}
+        cls._required = frozenset(name for name, value in columns.items() if value is _REQUIRED)
+        cls._left = frozenset(name for name, value in columns.items() if value is BY_DATABASE)
         cls._made = tuple(
-            (name, value.made) for name, value in told.items() if isinstance(value, _Derived) and value.made
+            (name, value.made) for name, value in columns.items() if isinstance(value, _Derived) and value.made
         )
         cls.LIST = ", ".join(texts.values())
         cls.SELECT = f"SELECT {cls.LIST} FROM {table} {joins}"
-        for name in told:
+        for name in columns:
             setattr(cls, name, _column(hints[name]) if name in cls._given else _Accessor(cls, Column(""), name))
 
     def __init__(self, **values: object) -> None:
         """Make a new row. Raises TypeError for missing and for unknown columns."""
-        told = self._given | values
+        fields = self._given | values
         wrong = (self._required - values.keys()) | (values.keys() - self._given.keys())
         if wrong:
             raise TypeError(f"{type(self).__name__} lacks, or does not know: {', '.join(sorted(wrong))}")
         for name in self._left - values.keys():
-            del told[name]
-        vars(self).update(told)
+            del fields[name]
+        vars(self).update(fields)
 
     @classmethod
     def rows_of(cls, sql: str, params: Params = ()) -> list[Self]:
@@ -195,16 +195,16 @@ class Table(peewee.Model):
     @classmethod
     def first(cls, condition: str, params: Params = ()) -> Self | None:
         """Return the first of them, or None."""
-        found = cls.read(condition, params)
-        return found[0] if found else None
+        matches = cls.read(condition, params)
+        return matches[0] if matches else None
 
     @classmethod
     def _of(cls, values: tuple[Any, ...]) -> Self:
         row = object.__new__(cls)
-        told = row.__dict__
-        told.update(zip(cls._names, values, strict=True))
+        fields = row.__dict__
+        fields.update(zip(cls._names, values, strict=True))
         for name, made in cls._made:
-            told[name] = made(told[name])
+            fields[name] = made(fields[name])
         return row
 
     def write(self, then: str = "", params: Params = ()) -> int:
@@ -213,8 +213,8 @@ class Table(peewee.Model):
 
     def stored(self, then: str = "", params: Params = ()) -> Self | None:
         """Insert this row and return it with what the database gave it; None if what follows the values kept it out."""
-        found = self.store_all([self], then, params)
-        return found[0] if found else None
+        written = self.store_all([self], then, params)
+        return written[0] if written else None
 
     @classmethod
     def write_all(cls, new: Sequence[Self], then: str = "", params: Params = ()) -> int:

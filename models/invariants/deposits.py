@@ -268,7 +268,7 @@ def check(*, is_full: bool = False, since: UUID | None = None) -> list[Violation
     is the identifier from which on they are new and young. A full audit compares the checkpoint with the ledger and
     looks at all.
     """
-    found = []
+    violations = []
     young = since or scope.young_since()
     new = since or scope.new_since(checkpoint.passed_age_s())
     with transaction():
@@ -278,14 +278,14 @@ def check(*, is_full: bool = False, since: UUID | None = None) -> list[Violation
                 looked_at = query if is_full else scope.narrowed(name, query, since=young, new=new)
                 broken = rows(f"{looked_at} LIMIT {ROWS_SHOWN_MAX}")
                 if broken:
-                    found.append(Violation(name, meaning, broken))
-    return found
+                    violations.append(Violation(name, meaning, broken))
+    return violations
 
 
 def audit(*, is_full: bool, within_s: float) -> list[Violation]:
     """Move the checkpoint, for at most within_s, check everything, and record the audit if nothing is wrong."""
     checkpoint.advance(within_s=within_s)
-    found = check(is_full=is_full)
-    if not found:
+    violations = check(is_full=is_full)
+    if not violations:
         checkpoint.note_passed(is_full=is_full)
-    return found
+    return violations

@@ -36,7 +36,7 @@ class Arrivals:
 
 def read(invoice_id: UUID, *, expires_at: datetime) -> Arrivals:
     """Return what came to an invoice: one row for each coin and network, however many deposits there are."""
-    found = rows(
+    sums = rows(
         "SELECT stray_reason, currency, network,"
         " sum(amount_units), COALESCE(sum(amount_units) FILTER (WHERE seen_at > %s), 0)"
         " FROM deposits WHERE owner_id = %s AND owner_kind = 'invoice' AND status <> 'reversed'"
@@ -46,10 +46,10 @@ def read(invoice_id: UUID, *, expires_at: datetime) -> Arrivals:
         (expires_at, invoice_id),
     )
     return Arrivals(
-        late_units=sum(late for reason, _, _, _, late in found if reason is None),
+        late_units=sum(late for reason, _, _, _, late in sums if reason is None),
         strays=tuple(
             Stray(currency=currency, network=network, units=units)
-            for reason, currency, network, units, _ in found
+            for reason, currency, network, units, _ in sums
             if reason is not None
         )[:STRAYS_MAX],
     )

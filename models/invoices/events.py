@@ -57,14 +57,14 @@ def note_reorged(catalogue: Catalogue, lost: Deposit) -> None:
         "confirmed_at": lost.confirmed_at,
         "credited_at": _credited_at(lost) if lost.status == "credited" else None,
     }
-    detail = told(catalogue, lost) | {"status": lost.status, "reason": "left_chain"}
+    detail = detail_of(catalogue, lost) | {"status": lost.status, "reason": "left_chain"}
     note(lost.owner_id, "reorged", detail | {name: iso_time(moment) for name, moment in moments.items() if moment})
 
 
 def _credited_at(lost: Deposit) -> datetime | None:
     sql = "SELECT booked_at FROM ledger_transfers WHERE reference = %s ORDER BY leg LIMIT 1"
-    found: datetime | None = value(sql, (f"deposit:{lost.id}:{lost.round}:credit",))
-    return found
+    credited_at: datetime | None = value(sql, (f"deposit:{lost.id}:{lost.round}:credit",))
+    return credited_at
 
 
 def note_expired(catalogue: Catalogue, invoice: InvoiceRow, *, before: InvoiceStatus) -> None:
@@ -117,7 +117,7 @@ def note_accepted(catalogue: Catalogue, invoice: InvoiceRow) -> None:
 def note_strays_accepted(catalogue: Catalogue, invoice: InvoiceRow, strays: Iterable[Deposit]) -> None:
     """Note that a merchant took what came in other coins, or over other networks."""
     for stray in strays:
-        note(invoice.id, "resolved", {"action": "accept"} | told(catalogue, stray))
+        note(invoice.id, "resolved", {"action": "accept"} | detail_of(catalogue, stray))
 
 
 def note_sent_back(invoice_id: UUID, refunds: Iterable[Mapping[str, Any]], *, txid: str | None) -> None:
@@ -159,6 +159,6 @@ def sum_of(catalogue: Catalogue, paid: Paid) -> dict[str, Any]:
     } | ({"stray_reason": paid.stray_reason} if paid.stray_reason else {})
 
 
-def told(catalogue: Catalogue, deposit: Seen) -> dict[str, Any]:
+def detail_of(catalogue: Catalogue, deposit: Seen) -> dict[str, Any]:
     """Return the details that every event of a deposit shows."""
     return sum_of(catalogue, deposit) | {"block_height": deposit.block_height}

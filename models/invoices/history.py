@@ -26,5 +26,5 @@ def read_page(merchant_id: UUID, wanted: PaymentHistory, *, limit: int) -> Page[
             "i.id < %s": wanted.cursor and decode_cursor(wanted.cursor, error=PaymentBadCursor),
         }
     )
-    found = InvoiceRow.read(f"{where} ORDER BY i.id DESC LIMIT %s", [*values, limit + 1])
-    return cut_page(found, limit=limit)
+    invoices = InvoiceRow.read(f"{where} ORDER BY i.id DESC LIMIT %s", [*values, limit + 1])
+    return cut_page(invoices, limit=limit)

@@ -108,12 +108,12 @@ class _Book:
     def next_after(self, series: tuple[Series, ...], moment: datetime, *, until: datetime) -> Entry | None:
         """Return the first entry after a moment, and at `until` at the latest, that has all figures."""
         gaps = self._gaps.setdefault(series, [])
-        found = next((each for each in gaps if each.covers(moment, until)), None)
-        if found is None:
+        gap = next((each for each in gaps if each.covers(moment, until)), None)
+        if gap is None:
             end = max(until, self._until or until)
-            found = _Gap(moment, end, book.next_after(series, moment, until=end))
-            gaps.append(found)
-        return found.entry if found.entry and found.entry.at <= until else None
+            gap = _Gap(moment, end, book.next_after(series, moment, until=end))
+            gaps.append(gap)
+        return gap.entry if gap.entry and gap.entry.at <= until else None
 
 
 def _every_quote(begin: datetime, *, until: datetime) -> Iterator[datetime]:
@@ -137,9 +137,9 @@ class _Prices:
 
     def next_after(self, moment: datetime, /, *, until: datetime) -> Priced | None:
         """Return the first moment after another one, and at `until` at the latest, that has a quote."""
-        found = self._book.next_after(self._series, moment, until=until)
-        quote = None if found is None else self._quote(found.figures)
-        return None if found is None or quote is None else Priced(found.at, quote)
+        entry = self._book.next_after(self._series, moment, until=until)
+        quote = None if entry is None else self._quote(entry.figures)
+        return None if entry is None or quote is None else Priced(entry.at, quote)
 
     def _quote(self, figures: Figures | None) -> Quote | None:
         return None if figures is None else self._memo.quote(self._invoice, self._series, figures)

@@ -43,9 +43,9 @@ class Written(NamedTuple):
     updated_at: datetime
 
 
-def seen(catalogue: Catalogue, found: Sequence[InvoiceRow]) -> list[Shown]:
+def seen(catalogue: Catalogue, invoices: Sequence[InvoiceRow]) -> list[Shown]:
     """Return invoices with the quotes that are in force now; nothing is written."""
-    return _seen(catalogue, found, rows.running([each for each in found if each.is_run_out]))
+    return _seen(catalogue, invoices, rows.running([each for each in invoices if each.is_run_out]))
 
 
 def seen_one(catalogue: Catalogue, invoice: InvoiceRow) -> Shown:
@@ -147,13 +147,13 @@ def write_before_release(catalogue: Catalogue, locked: InvoiceRow) -> None:
         execute("UPDATE invoices SET quoted_until = app_now() WHERE id = %s", (locked.id,))
 
 
-def release(catalogue: Catalogue, held: Collection[UUID], *, now: datetime) -> None:
+def release(catalogue: Catalogue, invoice_ids: Collection[UUID], *, now: datetime) -> None:
     """End the holds of locked invoices that no payment keeps up; write the quotes that begin with that.
 
     held: from write_before_change() in the same transaction, before the payments changed. now: PostgreSQL's, of after
     it. The sightings that let go lose their moments.
     """
-    released = rows.end_holds(held, now=now) if held else []
+    released = rows.end_holds(invoice_ids, now=now) if invoice_ids else []
     if released:
         sightings.lose_moments(released)
         write(catalogue, rows.lock_all(released))
@@ -165,14 +165,14 @@ def close_overdue(catalogue: Catalogue, *, limit: int) -> int:
     Returns how many; those that another has locked are left for the next time.
     """
     with transaction():
-        found = rows.lock_overdue(limit)
-        if found:
-            write(catalogue, found)
+        overdue = rows.lock_overdue(limit)
+        if overdue:
+            write(catalogue, overdue)
             execute(
                 "UPDATE invoices SET quoted_until = expires_at WHERE id = ANY(%s::uuid[])",
-                ([each.id for each in found],),
+                ([each.id for each in overdue],),
             )
-    return len(found)
+    return len(overdue)
 
 
 def take_back_future(*, limit: int) -> int:
@@ -195,10 +195,10 @@ def forget_rates(*, limit: int) -> int:
 
 def _running_of(locked: Sequence[InvoiceRow]) -> dict[UUID, Running]:
     run_out = [each for each in locked if each.is_run_out]
-    found = rows.running(run_out)
-    if len(found) != len(run_out):
+    running = rows.running(run_out)
+    if len(running) != len(run_out):
         raise RuntimeError("an invoice was changed after it was read, and before its quotes were written")
-    return found
+    return running
 
 
 def _write(shown: Sequence[Shown], locked: Sequence[InvoiceRow]) -> None:
@@ -224,20 +224,20 @@ def _next_begin(invoice: InvoiceRow) -> datetime:
     return max(invoice.rate_expires_at, invoice.quoted_until)
 
 
-def _seen(catalogue: Catalogue, found: Sequence[InvoiceRow], running: Mapping[UUID, Running]) -> list[Shown]:
+def _seen(catalogue: Catalogue, invoices: Sequence[InvoiceRow], running: Mapping[UUID, Running]) -> list[Shown]:
     moving = [
         (invoice, of)
-        for invoice in found
+        for invoice in invoices
         if (of := running.get(invoice.id)) and _is_over(invoice, of) and not of.is_holding(invoice.payer_units)
     ]
     page = PagePrices(catalogue, [Span(invoice, _next_begin(invoice), of.at) for invoice, of in moving])
     after = {invoice.id: _followed(invoice, of, page.of(invoice, now=of.at)) for invoice, of in moving}
-    return [after.get(invoice.id) or Shown(invoice) for invoice in found]
+    return [after.get(invoice.id) or Shown(invoice) for invoice in invoices]
 
 
 def _followed(invoice: InvoiceRow, running: Running, prices: generations.Prices) -> Shown:
     first = _stored(invoice, running.last_generation)
-    found = generations.follow(
+    followed = generations.follow(
         first,
         until=running.at,
         expires_at=invoice.expires_at,
@@ -245,7 +245,7 @@ def _followed(invoice: InvoiceRow, running: Running, prices: generations.Prices)
         prices=prices,
         is_held=lambda quote: running.is_holding(quote.payer_units),
     )
-    return Shown(invoice) if found == [first] else _moved(invoice, found)
+    return Shown(invoice) if followed == [first] else _moved(invoice, followed)
 
 
 def _stored(invoice: InvoiceRow, number: int) -> Generation:
@@ -265,18 +265,18 @@ def _stored(invoice: InvoiceRow, number: int) -> Generation:
     )
 
 
-def _moved(invoice: InvoiceRow, found: Sequence[Generation]) -> Shown:
-    newest = found[-1]
+def _moved(invoice: InvoiceRow, followed: Sequence[Generation]) -> Shown:
+    newest = followed[-1]
     after = invoice.but(
         # A payment found late may be judged by an earlier quote than the newest.
-        generation=newest.number if len(found) > 1 else invoice.generation,
+        generation=newest.number if len(followed) > 1 else invoice.generation,
         payer_units=newest.quote.payer_units,
         fee_fixed_units=newest.quote.fee_fixed_units,
         rate_expires_at=newest.rate_expires_at,
         extended_generation=newest.number if newest.is_extended else invoice.extended_generation,
         updated_at=max(invoice.updated_at, _in_ms(newest.changed_at)),
     )
-    return Shown(after, newest.unpriced_at, tuple(_quote_row(invoice, each) for each in found[1:]))
+    return Shown(after, newest.unpriced_at, tuple(_quote_row(invoice, each) for each in followed[1:]))
 
 
 def _in_ms(moment: datetime) -> datetime:

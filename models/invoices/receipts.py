@@ -58,24 +58,24 @@ def write_asked(catalogue: Catalogue, invoice: InvoiceRow, post: Post, recipient
 
 
 def _check_count(invoice: InvoiceRow) -> None:
-    found = one(
+    sent = one(
         "SELECT count(*), ceil(extract(epoch FROM min(created_at) - app_now()))::integer + %s FROM emails"
         " WHERE object_id = %s AND kind = 'payment' AND created_at > app_now() - make_interval(secs => %s)",
         (ASKED_S, invoice.id, ASKED_S),
     )
-    if found is not None and found[0] >= ASKED_MAX:
-        raise TooManyRequestsError(max(1, found[1]))
+    if sent is not None and sent[0] >= ASKED_MAX:
+        raise TooManyRequestsError(max(1, sent[1]))
 
 
 def _receipt(catalogue: Catalogue, paid: InvoiceRow, post: Post, recipient: str) -> Draft:
-    told = _told(catalogue, paid, post)
-    return _draft(paid, recipient, letters.receipt_subject(told), letters.receipt_body(told))
+    payment = _payment(catalogue, paid, post)
+    return _draft(paid, recipient, letters.receipt_subject(payment), letters.receipt_body(payment))
 
 
 def _link(catalogue: Catalogue, invoice: InvoiceRow, post: Post, recipient: str) -> Draft:
-    told, is_open = _told(catalogue, invoice, post), invoice.status in {"select", "check"}
+    payment, is_open = _payment(catalogue, invoice, post), invoice.status in {"select", "check"}
     return _draft(
-        invoice, recipient, letters.link_subject(told, is_open=is_open), letters.link_body(told, is_open=is_open)
+        invoice, recipient, letters.link_subject(payment, is_open=is_open), letters.link_body(payment, is_open=is_open)
     )
 
 
@@ -83,7 +83,7 @@ def _draft(invoice: InvoiceRow, recipient: str, subject: str, body: Body) -> Dra
     return Draft(object_id=invoice.id, recipient=recipient, subject=subject, body=msgspec.json.encode(body))
 
 
-def _told(catalogue: Catalogue, invoice: InvoiceRow, post: Post) -> Told:
+def _payment(catalogue: Catalogue, invoice: InvoiceRow, post: Post) -> Told:
     excess_units = invoice.confirmed_units - (invoice.payer_units or 0) if invoice.status == "paid_over" else 0
     network = catalogue.networks[invoice.network].name if invoice.network else ""
     return Told(

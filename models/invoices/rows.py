@@ -45,8 +45,8 @@ _WAITING: Final = (
 )
 
 
-def _waiting(found: list[str] | None) -> Waiting | None:
-    return None if found is None or found[0] is None else Waiting(int(found[0]), found[1])
+def _waiting(values: list[str] | None) -> Waiting | None:
+    return None if values is None or values[0] is None else Waiting(int(values[0]), values[1])
 
 
 class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON c.network = i.network"):
@@ -120,8 +120,8 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     @property
     def sighted_units(self) -> int:
         """Return what was paid in time and is in no block yet; nothing of a row that was just made."""
-        found = vars(self).get("waiting")
-        return found.units if found else 0
+        waiting = vars(self).get("waiting")
+        return waiting.units if waiting else 0
 
     @property
     def paid_units(self) -> int:
@@ -131,8 +131,8 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     @property
     def shown_txid(self) -> str:
         """Return the newest transaction that pays it, in a block or in none yet."""
-        found = vars(self).get("waiting")
-        return found.txid if found else self.txid
+        waiting = vars(self).get("waiting")
+        return waiting.txid if waiting else self.txid
 
     @property
     def needed_confirmations(self) -> int:
@@ -182,7 +182,7 @@ def running(run_out: Sequence[InvoiceRow]) -> dict[UUID, Running]:
     """
     if not run_out:
         return {}
-    found = rows_as(
+    quotes = rows_as(
         Running,
         f"SELECT i.id, app_now() AS at, {sightings.HELD_UNITS} AS held_units,"
         " COALESCE((SELECT max(q.generation) FROM quotes q WHERE q.invoice_id = i.id), i.generation) AS last_generation"
@@ -197,15 +197,15 @@ def running(run_out: Sequence[InvoiceRow]) -> dict[UUID, Running]:
             [each.quoted_until for each in run_out],
         ),
     )
-    return {each.id: each for each in found}
+    return {each.id: each for each in quotes}
 
 
-def end_holds(held: Collection[UUID], *, now: datetime) -> list[UUID]:
+def end_holds(invoice_ids: Collection[UUID], *, now: datetime) -> list[UUID]:
     """Note of locked invoices whose quotes no payment holds any longer that one did so until now; return their ids."""
     return column(
         "UPDATE invoices i SET quoted_until = %s WHERE i.id = ANY(%s::uuid[]) AND i.status = 'check'"
         f" AND {sightings.HELD_UNITS} * {HOLDING_PART} < i.payer_units RETURNING i.id",
-        (now, list(held)),
+        (now, list(invoice_ids)),
     )
 
 
@@ -306,7 +306,7 @@ def create(new: Creation) -> tuple[str, str | None]:
 
     Returns (outcome, answer or live invoice's id).
     """
-    found = one(
+    answer = one(
         "SELECT outcome, response FROM create_invoice(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             new.call_id,
@@ -320,7 +320,7 @@ def create(new: Creation) -> tuple[str, str | None]:
             new.response,
         ),
     )
-    return cast("tuple[str, str | None]", found)
+    return cast("tuple[str, str | None]", answer)
 
 
 def create_together(news: Sequence[Creation]) -> dict[UUID, str]:
@@ -438,12 +438,12 @@ def take_back_future(invoice_ids: Collection[UUID]) -> int:
 
 def rates_needed_since() -> datetime:
     """Return the moment from which on rates may still be asked for: no open invoice is older, but for some overdue."""
-    found: datetime = value(
+    since: datetime = value(
         "SELECT LEAST(app_now() - make_interval(secs => %s),"
         f" (SELECT min(GREATEST(i.rate_expires_at, i.quoted_until)) FROM invoices i WHERE {_UNWRITTEN}))",
         (LIFETIME_CEILING_S,),
     )
-    return found
+    return since
 
 
 def credit_due(limit: int) -> list[UUID]:
@@ -455,10 +455,10 @@ def credit_due(limit: int) -> list[UUID]:
 
 def reread(invoice_id: UUID) -> InvoiceRow:
     """Return an invoice that this transaction wrote."""
-    found = find_public(invoice_id)
-    if found is None:
+    invoice = find_public(invoice_id)
+    if invoice is None:
         raise LookupError(f"invoice {invoice_id} vanished while it was locked")
-    return found
+    return invoice
 
 
 def raise_revision(invoice_id: UUID) -> InvoiceRow:

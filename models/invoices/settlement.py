@@ -231,13 +231,13 @@ def _ends(quotes: Sequence[QuoteRow]) -> list[datetime]:
 
     That is the begin of the next quote, or the former expiry if the invoice was revived after it.
     """
-    found: list[datetime] = []
+    ends: list[datetime] = []
     former_expiry = None
     for after in reversed(quotes[1:]):
         if after.earlier_until is not None:
             former_expiry = after.earlier_until + _NEXT
-        found.append(after.valid_from if former_expiry is None else min(after.valid_from, former_expiry))
-    return found[::-1]
+        ends.append(after.valid_from if former_expiry is None else min(after.valid_from, former_expiry))
+    return ends[::-1]
 
 
 def _quote_held(quotes: Sequence[QuoteRow], ends: Sequence[int], in_time: Sequence[Tally]) -> QuoteRow | None:

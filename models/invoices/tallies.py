@@ -82,15 +82,15 @@ def is_completed_by(invoice_id: UUID, units: int, *, target_units: int | None, w
     That is so for one deposit at most. target_units: the quote in force. waiting_units: the sum of counting payments
     that no block has yet.
     """
-    found = one(
+    tally = one(
         "SELECT i.accuracy_ppm, (SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d"
         " WHERE d.owner_id = i.id AND d.stray_reason IS NULL AND d.status <> 'reversed') FROM invoices i"
         " WHERE i.id = %s AND i.accepted_units IS NULL",
         (invoice_id,),
     )
-    if found is None or target_units is None:
+    if tally is None or target_units is None:
         return False
-    accuracy_ppm, counted_units = found
+    accuracy_ppm, counted_units = tally
     before_units = int(counted_units) + waiting_units
     return is_short(before_units, target_units, accuracy_ppm) and not is_short(
         before_units + units, target_units, accuracy_ppm

@@ -16,7 +16,7 @@ from core.invoices.timeline_schemas import EVENTS, EventName
 from core.payouts.states import FINAL_PAYOUTS, SHOWN
 from core.texts.render import coin_text, iso_time, price_text
 from models.invoices import timeline_rows
-from models.invoices.events import InvoiceEvent, sum_of, told
+from models.invoices.events import InvoiceEvent, detail_of, sum_of
 from models.invoices.rows import InvoiceRow, QuoteRow
 from models.invoices.shown import Shown
 from models.invoices.timeline_rows import Delivery, Found, Refund, Seen
@@ -44,7 +44,7 @@ class _Moment(NamedTuple):
 def read(catalogue: Catalogue, shown: Shown) -> list[Detail]:
     """Return an invoice's events, oldest first: at, event and detail of each. At most EVENTS_MAX."""
     invoice = shown.invoice
-    found = [
+    moments = [
         *_quotes(catalogue, shown),
         *_deposits(catalogue, invoice),
         *_sightings(catalogue, invoice),
@@ -52,11 +52,11 @@ def read(catalogue: Catalogue, shown: Shown) -> list[Detail]:
         *_refunds(catalogue, invoice),
         *_deliveries(invoice),
     ]
-    found.sort(key=lambda moment: (moment.at, _RANKS[moment.event]))
+    moments.sort(key=lambda moment: (moment.at, _RANKS[moment.event]))
     created = _Moment(invoice.created_at, "created", partial(_created, catalogue, invoice))
     return [
         {"at": iso_time(moment.at), "event": moment.event, "detail": moment.detail()}
-        for moment in (created, *found[1 - EVENTS_MAX :])
+        for moment in (created, *moments[1 - EVENTS_MAX :])
     ]
 
 
@@ -87,12 +87,12 @@ def _quoted(catalogue: Catalogue, shown: Shown, quote: QuoteRow) -> Detail:
 
 
 def _deposits(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
-    for found in timeline_rows.deposits(invoice.id, limit=EVENTS_MAX):
-        common = _Common(catalogue, found)
-        yield _Moment(found.detected_at, "detected", partial(_detected, invoice, found, common))
-        yield _Moment(found.counted_at, "confirmation", partial(_confirmation, catalogue, invoice, found, common))
-        if found.credited_at is not None:
-            yield _Moment(found.credited_at, "credited", partial(_credited, catalogue, found, common))
+    for deposit in timeline_rows.deposits(invoice.id, limit=EVENTS_MAX):
+        common = _Common(catalogue, deposit)
+        yield _Moment(deposit.detected_at, "detected", partial(_detected, invoice, deposit, common))
+        yield _Moment(deposit.counted_at, "confirmation", partial(_confirmation, catalogue, invoice, deposit, common))
+        if deposit.credited_at is not None:
+            yield _Moment(deposit.credited_at, "credited", partial(_credited, catalogue, deposit, common))
 
 
 def _sightings(catalogue: Catalogue, invoice: InvoiceRow) -> Iterator[_Moment]:
@@ -111,48 +111,48 @@ def _sighted(catalogue: Catalogue, invoice: InvoiceRow, seen: Seen) -> Detail:
 class _Common:
     """The detail common to all events of a deposit; made once, and only if one is shown."""
 
-    __slots__ = ("_catalogue", "_found", "_told")
+    __slots__ = ("_catalogue", "_deposit", "_detail")
 
-    def __init__(self, catalogue: Catalogue, found: Found) -> None:
-        self._catalogue, self._found = catalogue, found
-        self._told: Detail | None = None
+    def __init__(self, catalogue: Catalogue, deposit: Found) -> None:
+        self._catalogue, self._deposit = catalogue, deposit
+        self._detail: Detail | None = None
 
     def __call__(self) -> Detail:
-        if self._told is None:
-            self._told = told(self._catalogue, self._found)
-        return self._told
+        if self._detail is None:
+            self._detail = detail_of(self._catalogue, self._deposit)
+        return self._detail
 
 
-def _detected(invoice: InvoiceRow, found: Found, common: _Common) -> Detail:
-    is_late = found.seen_at > invoice.expires_at
-    return common() | {"seen_at": iso_time(found.seen_at), "is_late": is_late}
+def _detected(invoice: InvoiceRow, deposit: Found, common: _Common) -> Detail:
+    is_late = deposit.seen_at > invoice.expires_at
+    return common() | {"seen_at": iso_time(deposit.seen_at), "is_late": is_late}
 
 
-def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, found: Found, common: _Common) -> Detail:
-    needed = max(catalogue.networks[found.network].confirmations, found.depth_min)
-    depth = needed if found.is_confirmed else max(0, min(found.depth, needed))
+def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, deposit: Found, common: _Common) -> Detail:
+    needed = max(catalogue.networks[deposit.network].confirmations, deposit.depth_min)
+    depth = needed if deposit.is_confirmed else max(0, min(deposit.depth, needed))
     detail = common() | {"depth": f"{depth} of {needed}"}
-    waiting = _waiting(invoice, found, is_deep=depth == needed)
-    doubt = {"witness_reason": found.doubt, "witnesses": found.witnesses} if found.doubt else {}
+    waiting = _waiting(invoice, deposit, is_deep=depth == needed)
+    doubt = {"witness_reason": deposit.doubt, "witnesses": deposit.witnesses} if deposit.doubt else {}
     return detail | ({"waiting_for": waiting} if waiting else {}) | doubt
 
 
-def _waiting(invoice: InvoiceRow, found: Found, *, is_deep: bool) -> str | None:
+def _waiting(invoice: InvoiceRow, deposit: Found, *, is_deep: bool) -> str | None:
     """Return what a deposit waits for before it is credited; None if for nothing."""
-    if found.stray_reason == "dust" or found.has_refund or found.status == "credited":
+    if deposit.stray_reason == "dust" or deposit.has_refund or deposit.status == "credited":
         return None
-    if found.status == "pending":
-        if found.is_scan_halted:
+    if deposit.status == "pending":
+        if deposit.is_scan_halted:
             return "scan"
-        return "confirmations" if not is_deep else "witnesses" if found.doubt else None
-    if found.stray_reason is not None or invoice.status == "wrong_amount":
+        return "confirmations" if not is_deep else "witnesses" if deposit.doubt else None
+    if deposit.stray_reason is not None or invoice.status == "wrong_amount":
         return "resolve"
     return "rest" if invoice.status == "check" else None
 
 
-def _credited(catalogue: Catalogue, found: Found, common: _Common) -> Detail:
-    shares = {"net_amount": found.net_units, "fee": found.fee_units}
-    return common() | {name: coin_text(catalogue, found.currency, u) for name, u in shares.items()}
+def _credited(catalogue: Catalogue, deposit: Found, common: _Common) -> Detail:
+    shares = {"net_amount": deposit.net_units, "fee": deposit.fee_units}
+    return common() | {name: coin_text(catalogue, deposit.currency, u) for name, u in shares.items()}
 
 
 def _noted(invoice: InvoiceRow) -> Iterator[_Moment]:
@@ -195,11 +195,11 @@ def _deliveries(invoice: InvoiceRow) -> Iterator[_Moment]:
 
 
 def _delivery(sent: Delivery) -> Detail:
-    told_of = {"last_status_code": sent.last_status_code, "last_error": sent.last_error}
+    last = {"last_status_code": sent.last_status_code, "last_error": sent.last_error}
     return {
         "delivery_id": str(sent.id),
         "event": sent.event,
         "status": sent.status,
         "attempts": sent.attempts,
-        **{name: shown for name, shown in told_of.items() if shown is not None},
+        **{name: shown for name, shown in last.items() if shown is not None},
     } | ({"delivered_at": iso_time(sent.delivered_at)} if sent.delivered_at else {})

@@ -25,8 +25,8 @@ def balance(
     """Return POST /v1/balance: every coin always. holdings: {currency: {account kind: units}}."""
     items = []
     for currency, asset in catalogue.assets.items():
-        held = holdings.get(currency, {})
-        parts = {kind: held.get(kind, 0) for kind in ("available", "maturing", "payout_held", "hold", "debt")}
+        units_by_kind = holdings.get(currency, {})
+        parts = {kind: units_by_kind.get(kind, 0) for kind in ("available", "maturing", "payout_held", "hold", "debt")}
         total = sum(parts.values()) - 2 * parts["debt"]
         items.append(
             {"currency": currency}

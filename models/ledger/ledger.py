@@ -123,17 +123,17 @@ def _legs(transfers: Sequence[Transfer]) -> list[tuple[int, Transfer]]:
 
 def _account_ids(accounts: Sequence[Account]) -> dict[Account, int]:
     """Find accounts by name and open those that are new."""
-    found = _find(accounts)
-    missing = [account for account in accounts if account not in found]
+    ids = _find(accounts)
+    missing = [account for account in accounts if account not in ids]
     if missing:
         LedgerAccount.write_all([LedgerAccount(**account._asdict()) for account in missing], "ON CONFLICT DO NOTHING")
-        found |= _find(missing)
-    return found
+        ids |= _find(missing)
+    return ids
 
 
 def _find(accounts: Sequence[Account]) -> dict[Account, int]:
-    found = rows(f"SELECT wanted.place, a.id FROM accounts a {_WANTED}", _columns(accounts))
-    return {accounts[place - 1]: account_id for place, account_id in found}
+    pairs = rows(f"SELECT wanted.place, a.id FROM accounts a {_WANTED}", _columns(accounts))
+    return {accounts[place - 1]: account_id for place, account_id in pairs}
 
 
 def _columns(table: Sequence[tuple[object, ...]]) -> tuple[list[object], ...]:
@@ -171,12 +171,12 @@ def balance(account: Account) -> int:
 
 def lock_balances(*accounts: Account) -> list[int]:
     """Lock guarded accounts' rows, in the order that post() takes, until the transaction ends; return their units."""
-    found = rows(
+    pairs = rows(
         f"SELECT wanted.place, b.units FROM balances b JOIN accounts a ON a.id = b.account_id {_WANTED}"
         " ORDER BY a.id FOR UPDATE OF b",
         _columns(accounts),
     )
-    units = dict(found)
+    units = dict(pairs)
     return [units.get(place, 0) for place in range(1, len(accounts) + 1)]
 
 
@@ -230,11 +230,11 @@ def has_debt(holder: UUID) -> bool:
 
 def holdings(holder: UUID) -> dict[str, dict[str, int]]:
     """Return a holder's guarded balances and debt, all of one moment: {currency: {kind: units}}."""
-    found: dict[str, dict[str, int]] = {}
+    by_currency: dict[str, dict[str, int]] = {}
     for kind, currency, units in rows(
         "SELECT a.kind, a.currency, b.units FROM accounts a JOIN balances b ON b.account_id = a.id WHERE a.holder = %s"
         f" UNION ALL SELECT a.kind, a.currency, {OWED} FROM accounts a WHERE a.holder = %s AND a.kind = %s",
         (holder, holder, DEBT),
     ):
-        found.setdefault(currency, {})[kind] = units
-    return found
+        by_currency.setdefault(currency, {})[kind] = units
+    return by_currency

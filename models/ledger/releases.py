@@ -49,14 +49,14 @@ def due(limit: int, *, but_for: Collection[str] = ()) -> dict[Receipt, list[UUID
 
     but_for: networks whose deposits wait, as a refund of them may be missing here.
     """
-    found: dict[Receipt, list[UUID]] = {}
+    by_receipt: dict[Receipt, list[UUID]] = {}
     for share_id, *receipt in rows(
         f"SELECT s.id, {_RECEIVER}, s.currency FROM split_shares s WHERE s.id = ANY(ARRAY({_due(but_for)}))"
         " ORDER BY s.release_at, s.id",
         {"limit": limit, "but_for": list(but_for)},
     ):
-        found.setdefault(Receipt(*receipt), []).append(share_id)
-    return found
+        by_receipt.setdefault(Receipt(*receipt), []).append(share_id)
+    return by_receipt
 
 
 def _due(but_for: Collection[str]) -> str:
@@ -77,14 +77,14 @@ def release(receipt: Receipt, share_ids: Sequence[UUID]) -> int:
     Skips shares that another transaction has locked.
     """
     with transaction():
-        found = SplitShare.read(
+        shares = SplitShare.read(
             f"s.id = ANY(%s) AND {_WAITING} AND {_IS_DUE} AND {_NOT_STOPPED.format(merchant='s.merchant_id')}"
             f" AND ({_RECEIVER}, s.currency) = (%s, %s) ORDER BY s.release_at, s.id FOR UPDATE OF s SKIP LOCKED",
             (list(share_ids), *receipt),
         )
-        if found:
-            _book(receipt, found)
-    return len(found)
+        if shares:
+            _book(receipt, shares)
+    return len(shares)
 
 
 def _book(receipt: Receipt, released: Sequence[SplitShare]) -> None:

@@ -61,11 +61,11 @@ class Part(NamedTuple):
     units: int
 
 
-def rules_of(found: Sequence[tuple[str, str, int, int, str, str]]) -> list[Rule]:
+def rules_of(values: Sequence[tuple[str, str, int, int, str, str]]) -> list[Rule]:
     """Read what IN_FORCE gave."""
     return [
         Rule(UUID(rule_id), UUID(recipient_id), ppm, hours, set_by, cosigned_by)
-        for rule_id, recipient_id, ppm, hours, set_by, cosigned_by in found
+        for rule_id, recipient_id, ppm, hours, set_by, cosigned_by in values
     ]
 
 
@@ -113,13 +113,13 @@ def _less_received(credit: Credit, parts: Sequence[tuple[Rule, int]]) -> list[tu
 
 def end(deposit_id: UUID, life: int) -> int:
     """End the shares of a deposit that a reorg took; return what of them was still in hold."""
-    found: int = value(
+    ended: int = value(
         "WITH ended AS (UPDATE split_shares SET is_reversed = true, reversed_units = left_units, left_units = 0"
         " WHERE deposit_id = %s AND round = %s RETURNING reversed_units)"
         " SELECT COALESCE(sum(reversed_units), 0) FROM ended",
         (deposit_id, life),
     )
-    return found
+    return ended
 
 
 def for_refund(invoice_id: UUID, units: int, *, step: int) -> list[Part]:
@@ -128,7 +128,7 @@ def for_refund(invoice_id: UUID, units: int, *, step: int) -> list[Part]:
     The refund falls on the payment's credited deposits in proportion to them; of its part of each a share bears its
     percent, rounded down to the coin's precision, and no more than is left of it.
     """
-    found = rows(
+    shares = rows(
         # The sum is of the payment and not of each row: so it is added up once.
         "SELECT s.id, s.left_units, s.percent_ppm, d.amount_units, (SELECT sum(amount_units) FROM deposits WHERE"
         " owner_id = %s AND stray_reason IS NULL AND status = 'credited')"
@@ -140,7 +140,7 @@ def for_refund(invoice_id: UUID, units: int, *, step: int) -> list[Part]:
     )
     parts = [
         Part(share_id, min(left, round_down(mul_div_down(units * amount, ppm, PPM * total), step)))
-        for share_id, left, ppm, amount, total in found
+        for share_id, left, ppm, amount, total in shares
     ]
     return [part for part in parts if part.units]
 
@@ -166,7 +166,7 @@ def give_back(payout_id: UUID) -> int:
 
     If a reorg took a share's deposit meanwhile, the part taken from it is the merchant's, who paid for that deposit.
     """
-    found = rows_as(
+    shares = rows_as(
         _GivenBack,
         "UPDATE split_shares s SET taken_units = s.taken_units - t.units,"
         " left_units = s.left_units + CASE WHEN s.is_reversed THEN 0 ELSE t.units END,"
@@ -174,4 +174,4 @@ def give_back(payout_id: UUID) -> int:
         " FROM split_takes t WHERE t.payout_id = %s AND s.id = t.share_id RETURNING t.units, s.is_reversed",
         (payout_id,),
     )
-    return sum(part.units for part in found if not part.is_reversed)
+    return sum(part.units for part in shares if not part.is_reversed)

@@ -10,8 +10,8 @@ from models.merchants.rows import UnknownMerchantError
 
 def read(merchant_id: UUID) -> list[str]:
     """Return a merchant's allowlist; empty if he has none."""
-    found: list[str] | None = value("SELECT ip_allowlist FROM merchants WHERE id = %s", (merchant_id,))
-    return found or []
+    allowlist: list[str] | None = value("SELECT ip_allowlist FROM merchants WHERE id = %s", (merchant_id,))
+    return allowlist or []
 
 
 def replace(merchant_id: UUID, ips: list[str]) -> bool:

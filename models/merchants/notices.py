@@ -86,10 +86,10 @@ def set_address(merchant_id: UUID, address: str | None) -> None:
 
 
 def _recipient(merchant_id: UUID) -> str | None:
-    found: str | None = value(
+    email: str | None = value(
         "SELECT o.email FROM owner_emails o JOIN merchants m ON m.owner_id = o.owner_id WHERE m.id = %s", (merchant_id,)
     )
-    return found
+    return email
 
 
 def _start(merchant_id: UUID, recipient: str, changes: list[Change], post: Post, *, due_at: datetime) -> None:
@@ -100,12 +100,12 @@ def _start(merchant_id: UUID, recipient: str, changes: list[Change], post: Post,
 
 
 def _due_at(merchant_id: UUID) -> datetime:
-    found: datetime = value(
+    due_at: datetime = value(
         "SELECT GREATEST(app_now(), (SELECT GREATEST(created_at, next_attempt_at) + make_interval(secs => %s)"
         " FROM emails WHERE merchant_id = %s AND kind = 'notice' ORDER BY id DESC LIMIT 1))",
         (PAUSE_S, merchant_id),
     )
-    return found
+    return due_at
 
 
 def _extend(waiting: EmailRow, change: Change, post: Post) -> None:

@@ -141,10 +141,10 @@ def list_merchants(limit: int = LIST_MAX) -> list[Merchant]:
 
 def name_of(merchant_id: UUID) -> str:
     """Return what a merchant is called. It exists: its key was verified."""
-    found: str | None = value("SELECT name FROM merchants WHERE id = %s", (merchant_id,))
-    if found is None:
+    name: str | None = value("SELECT name FROM merchants WHERE id = %s", (merchant_id,))
+    if name is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return found
+    return name
 
 
 def check_exists(merchant_id: UUID) -> None:
@@ -198,8 +198,8 @@ def revoke_key(public_id: str) -> bool:
 
 def merchant_of(public_id: str) -> UUID:
     """Return the merchant of a key that exists."""
-    found: UUID = value("SELECT merchant_id FROM api_keys WHERE public_id = %s", (public_id,))
-    return found
+    merchant_id: UUID = value("SELECT merchant_id FROM api_keys WHERE public_id = %s", (public_id,))
+    return merchant_id
 
 
 def find_key(public_id: str) -> ApiKeyRow | None:
@@ -227,10 +227,10 @@ def _owner(name: str | UUID) -> UUID:
     _check_name(name)
     # Names are not unique, so two commands at once must take turns.
     execute("LOCK TABLE owners IN SHARE ROW EXCLUSIVE MODE")
-    found: list[UUID] = column("SELECT id FROM owners WHERE name = %s LIMIT 2", (name,))
-    if len(found) > 1:
+    owner_ids: list[UUID] = column("SELECT id FROM owners WHERE name = %s LIMIT 2", (name,))
+    if len(owner_ids) > 1:
         raise AmbiguousOwnerError(f"several owners are called {name}: name the one you mean by id")
-    return found[0] if found else _new_owner(name)
+    return owner_ids[0] if owner_ids else _new_owner(name)
 
 
 def _new_owner(name: str) -> UUID:

@@ -136,10 +136,10 @@ def set_config(merchant_id: UUID, *, enabled: bool | None, hold_hours: int | Non
 def read_config(merchant_id: UUID) -> Config:
     """Return how a merchant's rules apply. The merchant exists: its key was verified."""
     config = "SELECT is_split_enabled AS enabled, split_hold_hours AS hold_hours FROM merchants WHERE id = %s"
-    found = one_as(Config, config, (merchant_id,))
-    if found is None:
+    row = one_as(Config, config, (merchant_id,))
+    if row is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return found
+    return row
 
 
 def show_rule(rule: SplitRuleRow) -> split_schemas.SplitRule:

@@ -71,10 +71,10 @@ def set_discount(merchant_id: UUID, methods: Collection[Method], discount_ppm: i
 def read_accuracy(merchant_id: UUID) -> Accuracy:
     """Return the tolerance that a merchant has set."""
     accuracy = "SELECT accuracy_enabled AS enabled, accuracy_ppm AS ppm FROM merchants WHERE id = %s"
-    found = one_as(Accuracy, accuracy, (merchant_id,))
-    if found is None:
+    row = one_as(Accuracy, accuracy, (merchant_id,))
+    if row is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return found
+    return row
 
 
 def set_accuracy(merchant_id: UUID, *, enabled: bool | None, ppm: int | None) -> Accuracy:

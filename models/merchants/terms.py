@@ -21,10 +21,10 @@ _TERMS: Final = (
 
 def load_terms(merchant_id: UUID, standard: StandardTerms) -> Terms:
     """Read a merchant's terms, the gateway's where it has none of its own. It exists: its key was verified."""
-    found = one(_TERMS, (merchant_id,))
-    if found is None:
+    row = one(_TERMS, (merchant_id,))
+    if row is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    version, fee_ppm, fee_fixed_usd_cents, accuracy_ppm, accepted, discounts = found
+    version, fee_ppm, fee_fixed_usd_cents, accuracy_ppm, accepted, discounts = row
     return Terms(
         version=version,
         fee_ppm=standard.fee_ppm if fee_ppm is None else fee_ppm,
@@ -47,8 +47,8 @@ class TermsCache:
 
     def read(self, merchant_id: UUID) -> Terms:
         """Return a merchant's terms, perhaps of an earlier version."""
-        found = self._terms.get(merchant_id)
-        return found if found is not None else self.refresh(merchant_id)
+        terms = self._terms.get(merchant_id)
+        return terms if terms is not None else self.refresh(merchant_id)
 
     def refresh(self, merchant_id: UUID) -> Terms:
         """Read the terms again and cache them."""

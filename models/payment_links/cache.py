@@ -20,15 +20,15 @@ class LinksCache:
 
     def read(self, link_id: UUID) -> PaymentLinkRow:
         """Return what a link asks, be it open or not. Raises PaylinkNotFound."""
-        found = self._links.get(link_id)
-        return found if found is not None else self._load(link_id)
+        link = self._links.get(link_id)
+        return link if link is not None else self._load(link_id)
 
     def _load(self, link_id: UUID) -> PaymentLinkRow:
-        found = payment_links.find_any(link_id)
-        if found is None:
+        link = payment_links.find_any(link_id)
+        if link is None:
             raise PaylinkNotFound
         with self._lock:
             if len(self._links) >= self._size:
                 self._links.clear()
-            self._links[link_id] = found
-        return found
+            self._links[link_id] = link
+        return link

@@ -101,13 +101,13 @@ def make_room(link_id: UUID, *, source: str, unpaid_max: int) -> UUID | None:
         asked = {
             "link": link_id, "source": source, "max": unpaid_max, "age_s": GIVES_WAY_S, "looked_at": LOOKED_AT_MAX
         }  # fmt: skip
-        found = column(_GIVING_WAY, asked)
+        waiting = column(_GIVING_WAY, asked)
         # A statement of its own sees what came before the row was locked.
         ended: UUID | None = value(
             "UPDATE invoices i SET expires_at = app_now(), updated_at = date_trunc('milliseconds', app_now())"
             f" WHERE i.id = ANY(%s::uuid[]) AND {_MAY_GIVE_WAY}"
             " AND i.status IN ('select', 'check') AND i.expires_at > app_now() RETURNING i.id",
-            (found,),
+            (waiting,),
         )
     return ended
 

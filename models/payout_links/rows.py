@@ -149,8 +149,8 @@ def cancel(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow:
 
     Raises PayoutlinkNotFound, PayoutlinkNotCancellable, and PayoutFrozen while the database may lack its claim.
     """
-    found = find(merchant_id, link_id)
-    link = None if found is None else lock(found.id)
+    known = find(merchant_id, link_id)
+    link = None if known is None else lock(known.id)
     if link is None:
         raise PayoutlinkNotFound
     if link.status in {"cancelled", "claimed"}:
@@ -179,12 +179,12 @@ def cancel_of_key(public_id: str) -> tuple[int, int]:
 
     Return how many are cancelled, and how many stay because the database may lack their claim.
     """
-    found = rows(
+    pairs = rows(
         "SELECT merchant_id, id FROM payout_links WHERE status = 'funded' AND created_by = %s AND merchant_id ="
         " (SELECT merchant_id FROM api_keys WHERE public_id = %s) ORDER BY id",
         (public_id, public_id),
     )
-    outcomes = [repeat_on_deadlock(_cancel_or_keep, merchant_id, link_id) for merchant_id, link_id in found]
+    outcomes = [repeat_on_deadlock(_cancel_or_keep, merchant_id, link_id) for merchant_id, link_id in pairs]
     return outcomes.count(True), outcomes.count(False)
 
 

@@ -92,14 +92,14 @@ def coin(currency: str, network: str) -> str:
 
 def frozen_methods(methods: Collection[Method]) -> set[Method]:
     """Return the methods frozen for every merchant: by a freeze of all, of the network, or of the coin on it."""
-    found = set(rows("SELECT scope, name FROM payout_freezes WHERE scope IN ('all', 'network', 'coin')"))
-    return {m for m in methods if found & {("all", ""), ("network", m[1]), ("coin", coin(*m))}}
+    frozen = set(rows("SELECT scope, name FROM payout_freezes WHERE scope IN ('all', 'network', 'coin')"))
+    return {m for m in methods if frozen & {("all", ""), ("network", m[1]), ("coin", coin(*m))}}
 
 
 def frozen_coins(network: str) -> set[str]:
     """Return the coins that have their own freeze on a network."""
-    found = column("SELECT name FROM payout_freezes WHERE scope = 'coin'")
-    return {currency for name in found for currency, _, code in [name.partition(":")] if code == network}
+    names = column("SELECT name FROM payout_freezes WHERE scope = 'coin'")
+    return {currency for name in names for currency, _, code in [name.partition(":")] if code == network}
 
 
 def _stands(network: str, merchant_id: UUID, currency: str) -> bool:
@@ -146,5 +146,5 @@ def listing() -> list[Freeze]:
 
 def counts() -> dict[str, int]:
     """Return the number of freezes in each scope, including scopes without any."""
-    found: dict[str, int] = dict(rows("SELECT scope, count(*) FROM payout_freezes GROUP BY scope"))
-    return {scope: found.get(scope, 0) for scope in get_args(Scope)}
+    by_scope: dict[str, int] = dict(rows("SELECT scope, count(*) FROM payout_freezes GROUP BY scope"))
+    return {scope: by_scope.get(scope, 0) for scope in get_args(Scope)}

@@ -27,5 +27,5 @@ def read_page(merchant_id: UUID, wanted: PayoutHistory, *, limit: int) -> Page[P
             "p.id < %s": wanted.cursor and decode_cursor(wanted.cursor, error=PayoutBadCursor),
         }
     )
-    found = PayoutRow.read(f"{where} ORDER BY p.id DESC LIMIT %s", [*values, limit + 1])
-    return cut_page(found, limit=limit)
+    payouts = PayoutRow.read(f"{where} ORDER BY p.id DESC LIMIT %s", [*values, limit + 1])
+    return cut_page(payouts, limit=limit)

@@ -100,8 +100,8 @@ def gathered(payout_ids: Sequence[UUID], traits: Traits) -> list[list[UUID]]:
     gather_max_s. A payout comes when it is approved, or when its obstacle is over.
     """
     by_coin: defaultdict[str, list[PayoutRow]] = defaultdict(list)
-    found = {payout.id: payout for payout in PayoutRow.read("p.id = ANY (%s)", (list(payout_ids),))}
-    for payout in (found[payout_id] for payout_id in payout_ids if payout_id in found):
+    by_id = {payout.id: payout for payout in PayoutRow.read("p.id = ANY (%s)", (list(payout_ids),))}
+    for payout in (by_id[payout_id] for payout_id in payout_ids if payout_id in by_id):
         by_coin[payout.currency].append(payout)
     size = traits.outputs_max
     batches = [payouts[at : at + size] for payouts in by_coin.values() for at in range(0, len(payouts), size)]
@@ -117,7 +117,7 @@ def _may_leave(batch: Sequence[PayoutRow], traits: Traits, now: datetime) -> boo
 
 def is_held(payout: PayoutRow) -> bool:
     """Return whether the ledger still holds a payout's money, all of it, for this merchant, under its reference."""
-    held: int = value(
+    units: int = value(
         "SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t JOIN accounts a ON a.id = t.credit_account"
         " WHERE t.reference = %s AND (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, '')",
         (payout.hold_reference, *payout.held[:3]),
@@ -130,7 +130,7 @@ def is_held(payout: PayoutRow) -> bool:
             payout.hold_reference.removesuffix(":hold") + ":return",
         ),
     )  # fmt: skip
-    return held >= payout.held_units and not is_gone and balance(payout.held) >= payout.held_units
+    return units >= payout.held_units and not is_gone and balance(payout.held) >= payout.held_units
 
 
 def take(payout_id: UUID) -> None:
@@ -219,12 +219,12 @@ VERDICT_HOLDS_S: Final = 86_400
 
 def verdict(network: str, address: str) -> bool | None:
     """Return whether a network's oracle lately called an address sanctioned; None if it was not asked lately."""
-    found: bool | None = value(
+    is_sanctioned: bool | None = value(
         "SELECT is_sanctioned FROM sanction_verdicts WHERE network = %s AND address = %s"
         " AND checked_at BETWEEN app_now() - make_interval(secs => %s) AND app_now() + make_interval(secs => %s)",
         (network, address, VERDICT_HOLDS_S, FUTURE_MAX_S),
     )
-    return found
+    return is_sanctioned
 
 
 def store_verdict(network: str, address: str, *, is_sanctioned: bool) -> None:

@@ -266,10 +266,10 @@ class Terms:
 def read_terms(merchant_id: UUID) -> Terms:
     """Read a merchant's terms of payouts. The merchant exists: its key was verified."""
     terms = "SELECT is_cosign_required, is_payout_fee_on_top AS is_fee_on_top FROM merchants WHERE id = %s"
-    found = one_as(Terms, terms, (merchant_id,))
-    if found is None:
+    row = one_as(Terms, terms, (merchant_id,))
+    if row is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return found
+    return row
 
 
 def set_fee_on_top(merchant_id: UUID, *, is_fee_on_top: bool) -> None:

@@ -55,8 +55,8 @@ def write(
     due = "" if pause_s is None else "due_at = app_now() + make_interval(secs => %s), "
     paused = [] if pause_s is None else [pause_s]
     unsaid = " AND (wait_reason, wait_kind) IS DISTINCT FROM (%s, %s)" if pause_s is None else ""
-    said = (reason[:REASON_CHARS_MAX], kind)
+    reason_and_kind = (reason[:REASON_CHARS_MAX], kind)
     return execute(
         f"UPDATE payouts SET {due}wait_reason = %s, wait_kind = %s WHERE {where}{unsaid}",
-        (*paused, *said, *values, *(said if unsaid else ())),
+        (*paused, *reason_and_kind, *values, *(reason_and_kind if unsaid else ())),
     )

@@ -47,11 +47,11 @@ def next_reached(*, limit: int) -> list[Key]:
         " ORDER BY merchant_id, currency OFFSET %s LIMIT 1",
         (*at, PAGE - 1),
     )
-    found = rows_as(Key, _REACHED, (*at, PAGE, limit))
-    behind = found[-1] if len(found) == limit else Key(*page_end) if page_end else _START
+    reached = rows_as(Key, _REACHED, (*at, PAGE, limit))
+    behind = reached[-1] if len(reached) == limit else Key(*page_end) if page_end else _START
     if behind != at:
         execute("UPDATE withdrawal_walk SET merchant_id = %s, currency = %s", tuple(behind))
-    return found
+    return reached
 
 
 def _stands() -> Key:

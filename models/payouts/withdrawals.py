@@ -94,13 +94,13 @@ def unsigned_of(public_id: str) -> list[UUID]:
 
 def revoked_voice(payout: PayoutRow) -> Voice | None:
     """Return what a revoked key did for a payout, which must not leave then; None while its keys are in force."""
-    found = column(
+    voices = column(
         "SELECT CASE WHEN public_id = %s THEN 'order' ELSE 'approval' END FROM api_keys"
         " WHERE revoked_at IS NOT NULL AND (public_id = %s"
         "  OR public_id IN (SELECT principal FROM payout_approvals WHERE payout_id = %s)) ORDER BY 1 DESC LIMIT 1",
         (payout.created_by, payout.created_by, payout.id),
     )
-    return found[0] if found else None
+    return voices[0] if voices else None
 
 
 def lock(merchant_id: UUID, currency: str) -> WithdrawalRule | None:

@@ -146,11 +146,11 @@ def begin(info: CallInfo) -> None:
 
 def _begin(info: CallInfo) -> None:
     key = info.idem_key if info.merchant_id is not None else None
-    found = one(
+    row = one(
         "SELECT outcome, response FROM begin_call(%s, %s, %s, %s, %s, %s)",
         (info.call_id, info.merchant_id, key, info.fingerprint, STEP_TIMEOUT_MS, _life_left_ms(info)),
     )
-    outcome, response = found or ("abandoned", None)
+    outcome, response = row or ("abandoned", None)
     if outcome != "new":
         raise _REFUSALS[outcome](response)
 

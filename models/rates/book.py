@@ -61,11 +61,11 @@ class Entry(NamedTuple):
 
 def at_moments(series: Sequence[Series], moments: Sequence[datetime]) -> list[Entry]:
     """Return the figures of some moments, each once, by one statement."""
-    found = rows(
+    entries = rows(
         f"SELECT g.at, {_FIGURES_AT.format(at='g.at')} FROM (SELECT DISTINCT unnest(%s::timestamptz[]) AS at) g",
         (*_named(series), list(moments)),
     )
-    return [Entry(at, _complete(figures)) for at, figures in found]
+    return [Entry(at, _complete(figures)) for at, figures in entries]
 
 
 def next_after(series: Sequence[Series], moment: datetime, *, until: datetime) -> Entry | None:
@@ -74,7 +74,7 @@ def next_after(series: Sequence[Series], moment: datetime, *, until: datetime) -
     The cost grows with the number of gaps, not with their length: a few index look-ups for each.
     """
     first = _NEXT.format(condition="", at="%s::timestamptz")
-    found = one(
+    entry = one(
         "WITH RECURSIVE series AS MATERIALIZED (SELECT * FROM unnest(%s::text[], %s::text[])"
         "  WITH ORDINALITY AS o (currency, network, place)),"
         " walk (at, figures, resumes_at) AS (SELECT b.at, f.figures, f.resumes_at FROM"
@@ -86,7 +86,7 @@ def next_after(series: Sequence[Series], moment: datetime, *, until: datetime) -
         " SELECT at, figures FROM walk WHERE array_position(figures, NULL) IS NULL AND at <= %s LIMIT 1",
         (*_named(series), moment, moment, until, until),
     )
-    return None if found is None else Entry(found[0], _complete(found[1]))
+    return None if entry is None else Entry(entry[0], _complete(entry[1]))
 
 
 def _named(series: Sequence[Series]) -> tuple[list[str], list[str]]:

@@ -177,13 +177,13 @@ def last_network_fee(currency: str, network: str, *, stale_since: datetime) -> L
     stale_since: when an order was made, whose own quote holds for STALE_AFTER_S. An order from the future was made
     before the clock was set back; its quote counts as over.
     """
-    found = rows_as(
+    fees = rows_as(
         LastFee,
         "SELECT units, %s NOT BETWEEN app_now() - make_interval(secs => %s) AND app_now() + make_interval(secs => %s)"
         " AS is_outlived FROM network_fees WHERE (currency, network) = (%s, %s)",
         (stale_since, STALE_AFTER_S, FUTURE_MAX_S, currency, network),
     )
-    return found[0] if found else None
+    return fees[0] if fees else None
 
 
 def store_network_fee(

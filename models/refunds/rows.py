@@ -28,22 +28,22 @@ LIVE: Final = "p.status NOT IN ('failed', 'cancelled')"
 
 def credited_units(invoice_id: UUID) -> int:
     """Return what of a payment's own coin was given to its merchant, fees included."""
-    found: int = value(
+    units: int = value(
         "SELECT COALESCE(sum(amount_units), 0) FROM deposits"
         " WHERE owner_id = %s AND stray_reason IS NULL AND status = 'credited'",
         (invoice_id,),
     )
-    return found
+    return units
 
 
 def refunded_units(invoice_id: UUID) -> int:
     """Return what refunds from available, done or under way, take of that."""
-    found: int = value(
+    units: int = value(
         "SELECT COALESCE(sum(p.amount_units), 0) FROM payouts p"
         f" WHERE p.invoice_id = %s AND p.kind = 'refund' AND {LIVE}",
         (invoice_id,),
     )
-    return found
+    return units
 
 
 def find_same(invoice_id: UUID, *, address: str, amount_units: int) -> PayoutRow | None:
@@ -146,10 +146,10 @@ def beyond_refundable(invoice_id: UUID) -> list[PayoutRow]:
         (invoice_id,),
     )
     missing_units = refunded_units(invoice_id) - credited_units(invoice_id)
-    found = []
+    refunds = []
     for refund_id in reversed(unsigned):
         refund = payouts.lock(refund_id)
         if missing_units > 0 and refund is not None:
-            found.append(refund)
+            refunds.append(refund)
             missing_units -= refund.amount_units
-    return found
+    return refunds

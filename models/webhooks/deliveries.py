@@ -23,8 +23,8 @@ def read_page(merchant_id: UUID, wanted: ListDeliveries, *, limit: int) -> Page[
             "(d.created_at, d.id) < %s": wanted.cursor and _place(merchant_id, wanted.cursor),
         }
     )
-    found = DeliveryRecord.read(f"{where} ORDER BY d.created_at DESC, d.id DESC LIMIT %s", [*values, limit + 1])
-    return cut_page(found, limit=limit)
+    records = DeliveryRecord.read(f"{where} ORDER BY d.created_at DESC, d.id DESC LIMIT %s", [*values, limit + 1])
+    return cut_page(records, limit=limit)
 
 
 def find(merchant_id: UUID, delivery_id: UUID) -> DeliveryRecord | None:

@@ -199,7 +199,7 @@ def record_attempts(attempts: Sequence[Attempt]) -> list[str | None]:
 
     None if another process has leased the delivery since; nothing is written then, as that process sends it again.
     """
-    found = rows(
+    pairs = rows(
         _RECORD,
         (
             ATTEMPTS_MAX,
@@ -210,7 +210,7 @@ def record_attempts(attempts: Sequence[Attempt]) -> list[str | None]:
             [attempt.error for attempt in attempts],
         ),
     )
-    statuses = dict(found)
+    statuses = dict(pairs)
     return [statuses.get(position) for position in range(1, len(attempts) + 1)]
 
 

@@ -35,7 +35,7 @@ def requeue_latest(object_id: UUID, event: str) -> Requeued | None:
 
     An attempt that is under way loses its lease: it ends uncounted, and the delivery is sent once more.
     """
-    found = one_as(
+    requeued = one_as(
         Requeued,
         f"{_AGAIN} WHERE id ="
         " (SELECT id FROM webhook_deliveries WHERE object_id = %s AND event = %s AND body <> ''"
@@ -43,9 +43,9 @@ def requeue_latest(object_id: UUID, event: str) -> Requeued | None:
         " RETURNING id, event, status",
         (object_id, event),
     )
-    if found is not None:
+    if requeued is not None:
         ring(Bell.DELIVER_WEBHOOKS)
-    return found
+    return requeued
 
 
 def requeue(merchant_id: UUID, delivery_id: UUID) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from chains.net.rest import RestNode
-from chains.tron.accounts import held
+from chains.tron.accounts import balance
 from core.catalogue.catalogue import Pair, load_catalogue
 from devstack.tron.buyer import Buyer
 from devstack.tron.wire import shown
@@ -47,7 +47,7 @@ def run_payouts(stack: Stack, count: int) -> None:
 
     pay_out(stack, merchant, orders)
 
-    arrived = [(each, held(node, each.address, PAIRS[each.currency])) for each in orders]
+    arrived = [(each, balance(node, each.address, PAIRS[each.currency])) for each in orders]
     assert [units for _, units in arrived] == [units_of(each.amount, PAIRS[each.currency]) for each in orders]
 
 

@@ -182,11 +182,11 @@ class State:
                 if kind in {INVALID, VALID}:
                     self._mark(id_text(content), is_invalid=kind == INVALID)
                 else:
-                    entry = self._told(kind, content)
+                    entry = self._read_entry(kind, content)
                     self._judge(entry)
                     self._connect(entry)
 
-    def _told(self, kind: bytes, content: bytes) -> Entry:
+    def _read_entry(self, kind: bytes, content: bytes) -> Entry:
         """Return the block of a journal record. Raises RefusedError if its parent is not the tip."""
         at = int.from_bytes(content[:TIME_BYTES], "little")
         block = read_block(content[TIME_BYTES:] if kind == SHIFTED else content)

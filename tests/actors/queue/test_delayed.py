@@ -117,7 +117,7 @@ def test_a_process_with_its_maximum_of_delayed_messages_sends_heartbeats(
     server.zadd(HEARTBEATS, {broker.broker_id: 0})
 
     eventually(lambda: next(full) is None and age_ms(broker, server) < 30_000)
-    assert len(broker.held(f"{QUEUE}.DQ")) == 1
+    assert len(broker.unsettled(f"{QUEUE}.DQ")) == 1
     full.close()
 
 

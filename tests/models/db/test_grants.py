@@ -174,11 +174,11 @@ def test_migrating_restores_changed_grants(database: str, owner: connection) -> 
         cursor.execute("GRANT UPDATE (units) ON balances TO sluice_web")
         cursor.execute("REVOKE INSERT ON calls FROM sluice_web")
         cursor.execute("REVOKE USAGE ON SCHEMA signer FROM sluice_signer")
-    assert grants._found(owner) != grants.wanted()
+    assert grants._present(owner) != grants.wanted()
 
     migrate(database)
 
-    assert grants._found(owner) == grants.wanted()
+    assert grants._present(owner) == grants.wanted()
     with acting_as(SIGNER):
         base.rows("SELECT * FROM signer.spent")
 
@@ -197,7 +197,7 @@ def test_databases_of_one_server_create_the_roles_concurrently(postgres: Postgre
     assert all(outcomes)
     for name in names:
         with contextlib.closing(psycopg2.connect(postgres.database_url(name))) as session:
-            assert grants._found(session) == grants.wanted()
+            assert grants._present(session) == grants.wanted()
 
 
 def test_a_user_that_may_not_create_roles_still_migrates(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
