@@ -140,9 +140,9 @@ def pytest_runtest_setup() -> None:
 @pytest.fixture(scope="session")
 def leash() -> Iterator[Leash]:
     """Stops every server that this test process started, in whatever way the process ends."""
-    held = Leash()
-    yield held
-    held.release()
+    made = Leash()
+    yield made
+    made.release()
 
 
 @pytest.fixture(scope="session")
@@ -318,9 +318,9 @@ def bitcoind_program() -> Path:
     from tests.peers.bitcoind.debian import NoBitcoindError, debians_bitcoind  # noqa: PLC0415  as above
 
     cache = ROOT / ".sluice" / "cache"
-    found = find_node(os.environ, cache)
-    if found != OWN:
-        return found
+    node = find_node(os.environ, cache)
+    if node != OWN:
+        return node
     try:
         return debians_bitcoind(cache)
     except NoBitcoindError as error:

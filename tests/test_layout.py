@@ -55,8 +55,8 @@ def lines(edge: tuple[str, str], graph: grimp.ImportGraph) -> int:
 
 @pytest.fixture(scope="module")
 def contracts() -> dict[str, dict[str, Any]]:
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return {row["name"]: row for row in told["tool"]["importlinter"]["contracts"]}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return {row["name"]: row for row in settings["tool"]["importlinter"]["contracts"]}
 
 
 @pytest.mark.parametrize("floor", FLOORS)
@@ -65,7 +65,7 @@ def test_no_circle_leads_through_folders(floor: str, graph: grimp.ImportGraph) -
     circles = {name: graph.nominate_cycle_breakers(name) for name in above}
 
     assert floor in graph.modules
-    assert {name: found for name, found in circles.items() if found} == {}
+    assert {name: edges for name, edges in circles.items() if edges} == {}
 
 
 def holds_folders(name: str, graph: grimp.ImportGraph) -> bool:
@@ -88,9 +88,9 @@ def closes_circle(edge: tuple[str, str], graph: grimp.ImportGraph) -> bool:
         return True
     shared = [name for name in graph.modules if importer.startswith(f"{name}.") and imported.startswith(f"{name}.")]
     graph.add_import(importer=importer, imported=imported)
-    found = any(holds_folders(name, graph) and graph.nominate_cycle_breakers(name) for name in shared)
+    closes = any(holds_folders(name, graph) and graph.nominate_cycle_breakers(name) for name in shared)
     graph.remove_import(importer=importer, imported=imported)
-    return found
+    return closes
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,10 @@ def test_a_circle_of_imports_is_found(edge: tuple[str, str], graph: grimp.Import
 
 @pytest.mark.parametrize("top", [*FLOORS, "tests"])
 def test_no_folder_holds_more_names_than_one_reads_at_a_glance(top: str) -> None:
-    found = {str(folder.relative_to(ROOT)): names(folder) for folder in folders(top)}
+    by_folder = {str(folder.relative_to(ROOT)): names(folder) for folder in folders(top)}
 
-    assert found
-    assert {folder: held for folder, held in found.items() if len(held) > NAMES_MAX} == {}
+    assert by_folder
+    assert {folder: listed for folder, listed in by_folder.items() if len(listed) > NAMES_MAX} == {}
 
 
 def names(folder: Path) -> list[str]:
@@ -143,7 +143,7 @@ def test_no_alias_hides_the_name_of_a_module(top: str) -> None:
     hidden = {str(file.relative_to(ROOT)): aliases(file.read_text(encoding="utf-8")) for file in files}
 
     assert files
-    assert {file: found for file, found in hidden.items() if found} == {}
+    assert {file: aliases_there for file, aliases_there in hidden.items() if aliases_there} == {}
 
 
 @pytest.mark.parametrize(

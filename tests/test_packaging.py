@@ -15,14 +15,14 @@ OPERATIONS: Final = ROOT / "docs" / "operations.md"
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
+def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def tops(told: dict[str, Any]) -> set[str]:
+def tops(project: dict[str, Any]) -> set[str]:
     """The packages at the top of a wheel, found as setuptools finds them."""
-    patterns = told["tool"]["setuptools"]["packages"]["find"]["include"]
+    patterns = project["tool"]["setuptools"]["packages"]["find"]["include"]
     packages = {file.parent.name for file in ROOT.glob("*/__init__.py")}
     return {name for name in packages if any(fnmatchcase(name, pattern) for pattern in patterns)}
 
@@ -34,15 +34,15 @@ def test_a_wheel_has_exactly_the_documented_packages(tops: set[str]) -> None:
     assert sorted(listed) == sorted(tops)
 
 
-def test_a_wheel_has_one_command(told: dict[str, Any]) -> None:
-    assert told["project"]["scripts"] == {"sluice": "cli.__main__:main"}
-    assert not {"gui-scripts", "entry-points"} & told["project"].keys()
+def test_a_wheel_has_one_command(project: dict[str, Any]) -> None:
+    assert project["project"]["scripts"] == {"sluice": "cli.__main__:main"}
+    assert not {"gui-scripts", "entry-points"} & project["project"].keys()
 
 
-def test_a_wheel_has_every_file_that_is_no_code(told: dict[str, Any], tops: set[str]) -> None:
+def test_a_wheel_has_every_file_that_is_no_code(project: dict[str, Any], tops: set[str]) -> None:
     patterns = {
         f"{package.replace('.', '/')}/{pattern}"
-        for package, names in told["tool"]["setuptools"]["package-data"].items()
+        for package, names in project["tool"]["setuptools"]["package-data"].items()
         for pattern in names
     }
     files = {str(file.relative_to(ROOT)) for top in tops for file in (ROOT / top).rglob("*") if file.is_file()}

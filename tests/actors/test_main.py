@@ -78,34 +78,34 @@ def test_a_worker_that_cannot_start_names_the_reason(
 
 @pytest.mark.parametrize("queue", ["invoices", "payouts", "bulk", "batches", "webhooks", "maintenance"])
 def test_a_worker_that_does_not_sign_loads_no_signing_module(environment: dict[str, str], queue: str) -> None:
-    assert told(environment, queue, f"[name for name in {SIGNING!r} if name in sys.modules]") == "[]"
+    assert evaluated(environment, queue, f"[name for name in {SIGNING!r} if name in sys.modules]") == "[]"
 
 
 def test_a_worker_fills_its_stash_of_addresses_ahead(environment: dict[str, str]) -> None:
-    assert told(environment, "invoices", "'addresses' in [one.name for one in threading.enumerate()]") == "True"
+    assert evaluated(environment, "invoices", "'addresses' in [one.name for one in threading.enumerate()]") == "True"
 
 
 @pytest.mark.parametrize(("queue", "reads_ahead"), [("invoices", True), ("payouts", True), ("webhooks", False)])
 def test_a_worker_with_waiting_callers_reads_ahead(
     environment: dict[str, str], queue: str, *, reads_ahead: bool
 ) -> None:
-    assert told(environment, queue, "[ahead.note(print), ahead._thread is not None][1]") == str(reads_ahead)
+    assert evaluated(environment, queue, "[ahead.note(print), ahead._thread is not None][1]") == str(reads_ahead)
 
 
 def test_a_worker_hands_out_no_address_of_a_database_that_went_back(environment: dict[str, str]) -> None:
     asked = "(context.context().addresses._is_current is rollback.is_current, rollback._Process.watermark is not None)"
-    assert told(environment, "invoices", asked) == "(True, True)"
+    assert evaluated(environment, "invoices", asked) == "(True, True)"
 
 
 def test_an_idle_worker_has_no_connection_to_postgresql(environment: dict[str, str]) -> None:
-    assert told(environment, "webhooks", "(base.db.is_closed(), len(base._unused))") == "(True, 0)"
+    assert evaluated(environment, "webhooks", "(base.db.is_closed(), len(base._unused))") == "(True, 0)"
 
 
 def test_garbage_collections_of_a_worker_skip_loaded_modules(environment: dict[str, str]) -> None:
-    assert told(environment, "webhooks", "len(gc.get_objects()) < gc.get_freeze_count()") == "True"
+    assert evaluated(environment, "webhooks", "len(gc.get_objects()) < gc.get_freeze_count()") == "True"
 
 
-def told(environment: dict[str, str], queue: str, asked: str) -> str:
+def evaluated(environment: dict[str, str], queue: str, asked: str) -> str:
     """Return an expression's value in a process that has started like a worker."""
     script = (
         f"import gc, sys, threading; sys.argv = ['dramatiq', 'actors.main', '-Q', {queue!r}]; import actors.main;"

@@ -225,11 +225,11 @@ def queues() -> FakeQueues:
 
 @pytest.fixture
 def keys(settings: Settings) -> Keys:
-    held = Keys(SecretBox(settings.secret_keys))
-    held.add("pk_unified")
-    held.add("pk_payment", "payment")
-    held.add("pk_payout", "payout")
-    return held
+    made = Keys(SecretBox(settings.secret_keys))
+    made.add("pk_unified")
+    made.add("pk_payment", "payment")
+    made.add("pk_payout", "payout")
+    return made
 
 
 @pytest.fixture

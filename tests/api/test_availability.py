@@ -33,9 +33,9 @@ def _asked_each_time(monkeypatch: pytest.MonkeyPatch, live: Live) -> None:
 
 
 def of(items: list[dict[str, Any]]) -> set[tuple[str, str]]:
-    found = {(item["currency"], item["network"]): item["is_available"] for item in items}
-    assert {is_available for method, is_available in found.items() if method[1] == "tron"} == {False}, "not served"
-    return {method for method in METHODS if found[method]}
+    by_key = {(item["currency"], item["network"]): item["is_available"] for item in items}
+    assert {is_available for method, is_available in by_key.items() if method[1] == "tron"} == {False}, "not served"
+    return {method for method in METHODS if by_key[method]}
 
 
 def to_pay(live: Live) -> set[tuple[str, str]]:
@@ -60,7 +60,7 @@ def to_check_out(live: Live) -> set[tuple[str, str]]:
     return METHODS & {(m["currency"], m["network"]) for m in shown(live, opened(live)).json["result"]["accepted"]}
 
 
-def told(live: Live) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+def shown_methods(live: Live) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
     """Return what can be paid with, as all say alike, and what can be paid out."""
     payments = to_pay(live)
     assert payments == listed(live) == to_choose(live) == to_check_out(live)
@@ -125,13 +125,13 @@ CAUSES: Final[dict[str, tuple[Change, Change, set[tuple[str, str]], set[tuple[st
 @pytest.mark.parametrize("cause", CAUSES)
 def test_each_cause_takes_it_away_and_its_end_gives_it_back(live: Live, cause: str) -> None:
     happen, end, payments, payouts = CAUSES[cause]
-    assert told(live) == (METHODS, METHODS)
+    assert shown_methods(live) == (METHODS, METHODS)
 
     happen()
-    assert told(live) == (payments, payouts)
+    assert shown_methods(live) == (payments, payouts)
     end()
 
-    assert told(live) == (METHODS, METHODS)
+    assert shown_methods(live) == (METHODS, METHODS)
 
 
 def test_a_single_method_gets_the_same_answer() -> None:

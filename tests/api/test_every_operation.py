@@ -58,7 +58,7 @@ class Operation:
 
     def success(self) -> tuple[int, Mapping[str, Any]]:
         """Return the status and the description of the answer that means success."""
-        return next((int(s), found) for s, found in self.described["responses"].items() if s.startswith("2"))
+        return next((int(s), response) for s, response in self.described["responses"].items() if s.startswith("2"))
 
 
 def example(described: Mapping[str, Any]) -> Any:
@@ -90,7 +90,7 @@ class Walk:
         before = len(left) + 1
         while left and len(left) < before:
             before = len(left)
-            for operation in [found for found in self.operations() if found.name in left]:
+            for operation in [each for each in self.operations() if each.name in left]:
                 prepare(operation.name)
                 if self._succeeds(operation):
                     left.discard(operation.name)
@@ -153,7 +153,7 @@ class World:
             WORLD[name](self)
 
     def operation(self, name: str) -> Operation:
-        return next(found for found in self.walk.operations() if found.name == name)
+        return next(each for each in self.walk.operations() if each.name == name)
 
     def named(self, operation: str, name: str) -> tuple[str, str]:
         """Return a field of an operation's example, as answers are noted."""

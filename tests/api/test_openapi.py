@@ -117,9 +117,9 @@ def test_every_endpoint_is_described_and_nothing_else() -> None:
 def test_no_file_of_routes_is_forgotten() -> None:
     files = (path for path in (ROOT / "api/routes").rglob("*.py") if "ENDPOINTS: Final = (" in path.read_text())
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files]
-    found = {endpoint.name for name in names for endpoint in importlib.import_module(name).ENDPOINTS}
+    names_there = {endpoint.name for name in names for endpoint in importlib.import_module(name).ENDPOINTS}
 
-    assert found == {endpoint.name for endpoint in ENDPOINTS}
+    assert names_there == {endpoint.name for endpoint in ENDPOINTS}
 
 
 def test_operation_names_are_unique() -> None:
@@ -164,7 +164,7 @@ def test_headers_are_described_where_they_are_sent() -> None:
 
 
 def examples() -> list[Any]:
-    found = []
+    collected = []
     for method, path in ROUTES:
         described = operation(method, path)
         bodies = (
@@ -173,11 +173,11 @@ def examples() -> list[Any]:
             else [*described["responses"].values()]
         )
         for content in (c for body in bodies for c in body.get("content", {}).values()):
-            found += [(f"{method} {path}", content["schema"], e["value"]) for e in content["examples"].values()]
+            collected += [(f"{method} {path}", content["schema"], e["value"]) for e in content["examples"].values()]
     for event, described in DOCUMENT["webhooks"].items():
         content = described["post"]["requestBody"]["content"]["application/json"]
-        found += [(event, content["schema"], e["value"]) for e in content["examples"].values()]
-    return found
+        collected += [(event, content["schema"], e["value"]) for e in content["examples"].values()]
+    return collected
 
 
 @pytest.mark.parametrize(
@@ -290,10 +290,10 @@ def kinds(schema: Any) -> set[str]:
 
 
 PROPERTIES = [
-    found
+    each
     for holder in (DOCUMENT["components"]["schemas"], DOCUMENT["paths"], DOCUMENT["webhooks"])
     for name, schema in holder.items()
-    for found in properties(schema, name)
+    for each in properties(schema, name)
 ]
 # The unit or format that a description must name, by a property's name or type. An amount names its coin.
 UNITS = (
@@ -313,7 +313,7 @@ def test_every_property_has_a_description() -> None:
 
 
 def test_every_moment_number_and_amount_has_its_format_or_its_unit() -> None:
-    found = [
+    names = [
         name
         for name, schema in PROPERTIES
         for pattern, unit in UNITS
@@ -321,7 +321,7 @@ def test_every_moment_number_and_amount_has_its_format_or_its_unit() -> None:
     ]
     counted = [n for n, s in PROPERTIES if kinds(s) & {"integer", "number"} and not re.search(COUNTED, meaning(s))]
 
-    assert found + counted == []
+    assert names + counted == []
 
 
 def test_types_are_called_by_their_names_and_not_by_the_files_that_hold_them() -> None:

@@ -91,7 +91,7 @@ def test_a_public_answer_holds_nothing_private(live: Live, name: str, state: str
 
     answer = (ASKED | PAGES)[name](live, made)
 
-    told = answer.text + json.dumps(dict(answer.headers))
+    body = answer.text + json.dumps(dict(answer.headers))
     # The description of the API speaks of merchants, being no answer about one.
     if name == "getOpenapi":
         secrets = [MARK, str(live.shop), secrets[2], "pk_unified"]
@@ -101,7 +101,7 @@ def test_a_public_answer_holds_nothing_private(live: Live, name: str, state: str
     # "merchant" is one of the kinds of freezes; which merchant is frozen is not shown.
     if name == "getMetrics":
         secrets.remove("merchant")
-    assert not [secret for secret in secrets if secret in told]
+    assert not [secret for secret in secrets if secret in body]
 
 
 @pytest.mark.parametrize("endpoint", [e for e in PUBLIC if e.name in {"getPublicPayment", "selectMethod"}])

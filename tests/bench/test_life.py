@@ -56,15 +56,15 @@ def test_open_invoices_end_by_the_clock_alone(shop: UUID, database_url: str, mon
 
 
 def test_the_client_is_no_part_of_a_life() -> None:
-    found = Found(
+    measured = Found(
         create={"gunicorn": 1.0, "client": 9.0}, among={"gunicorn": 2.0, "client": 1.0}, look={"gunicorn": 0.5},
         end={"ticks": 0.25}, eager={"ticks": 5.0},
         cores_empty={"ticks": 0.01}, cores_open={"ticks": 0.02}, created_alone=100, created_among=50, ended=10,
         ended_s=2,
     )  # fmt: skip
-    life, rest, creation, expiry, rate = figures(found, 10)
+    life, rest, creation, expiry, rate = figures(measured, 10)
 
-    assert total(found.create) == 1.0
-    assert (life.ratio, found.eager_ms, expiry.ratio, rate.ratio) == (1.75, 6.5, 0.25, 5.0)
+    assert total(measured.create) == 1.0
+    assert (life.ratio, measured.eager_ms, expiry.ratio, rate.ratio) == (1.75, 6.5, 0.25, 5.0)
     assert (rest.ratio, rest.is_met) == (pytest.approx(10), True)
     assert (creation.ratio, creation.is_met) == (0.5, False)

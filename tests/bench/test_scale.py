@@ -14,7 +14,7 @@ def scan(kept: float, removed: float = 0, *, loops: int = 1, **more: Any) -> dic
     return {"Node Type": "Index Scan", "Relation Name": "invoices", "Parent Relationship": "Outer"} | counts | more
 
 
-def told(plan: dict[str, Any]) -> Reading:
+def reading(plan: dict[str, Any]) -> Reading:
     plans = Plans()
     plans.append("NOTICE:  duration: 1.5 ms  plan:\n" + json.dumps({"Query Text": "SELECT", "Plan": plan}))
     return plans.readings[0]
@@ -28,14 +28,14 @@ def test_filtered_rows_count_in_every_loop() -> None:
         "Plans": [scan(1, 9), scan(2, 1, loops=2)],
     }
 
-    assert told(nested) == Reading(text="SELECT", read=16, returned=4, took_ms=1.5)
+    assert reading(nested) == Reading(text="SELECT", read=16, returned=4, took_ms=1.5)
 
 
 def test_a_write_returns_the_rows_that_it_wrote() -> None:
     before = scan(7) | {"Parent Relationship": "InitPlan"}
     write = {"Node Type": "ModifyTable", "Relation Name": "calls", "Actual Rows": 0, "Actual Loops": 1}
 
-    assert told(write | {"Plans": [before, scan(3, 2)]}) == Reading(text="SELECT", read=12, returned=3, took_ms=1.5)
+    assert reading(write | {"Plans": [before, scan(3, 2)]}) == Reading(text="SELECT", read=12, returned=3, took_ms=1.5)
 
 
 def test_another_notice_is_no_plan() -> None:
@@ -46,5 +46,5 @@ def test_another_notice_is_no_plan() -> None:
 
 
 def test_a_statement_may_read_a_limited_number_for_each_returned_row() -> None:
-    assert allowed(STEP, told(scan(10))) == 10 * READ_MAX + SMALL
-    assert allowed(STEP, told(scan(0))) == READ_MAX + SMALL
+    assert allowed(STEP, reading(scan(10))) == 10 * READ_MAX + SMALL
+    assert allowed(STEP, reading(scan(0))) == READ_MAX + SMALL

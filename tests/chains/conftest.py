@@ -41,9 +41,9 @@ class Chain:
         assert scan is not None
         return scan
 
-    def found(self) -> list[tuple[str, str, int]]:
+    def transfers(self) -> list[tuple[str, str, int]]:
         """Mine the waiting transactions, and return what the scan of the block finds: ordinal, currency, units."""
-        return [(found.ordinal, found.currency, found.units) for found in self.scan(self.node.mine()).transfers]
+        return [(deposit.ordinal, deposit.currency, deposit.units) for deposit in self.scan(self.node.mine()).transfers]
 
 
 def evm_reader(url: str, *, network: str = "ethereum", timeout_s: float = 5.0) -> EvmReader:

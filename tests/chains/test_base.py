@@ -23,8 +23,8 @@ def transfer(units: int) -> Transfer:
     return Transfer(txid="0xaa", ordinal="0", currency="USDT", units=units, sender="0xa", recipient="0xb")
 
 
-def fate(**told: Any) -> Fate:
-    return Fate(kind=FateKind.INCLUDED, **told)
+def fate(**answer: Any) -> Fate:
+    return Fate(kind=FateKind.INCLUDED, **answer)
 
 
 def departure(fee_units: int) -> Departure:

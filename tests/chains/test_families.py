@@ -58,16 +58,16 @@ def libraries(name: str) -> set[str]:
     return {module.partition(".")[0] for module in named} - {*FLOORS, *sys.stdlib_module_names}
 
 
-def said(source: str) -> set[str]:
+def family_words(source: str) -> set[str]:
     """Return what only a family may say, in identifiers and texts of a file; comments and docstrings are prose."""
     prose = docstrings(source)
     # From Python 3.12 on the text of an f-string is a token of its own.
     texts = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
-    found = set[str]()
+    collected = set[str]()
     for token in tokenize.generate_tokens(StringIO(source).readline):
         if token.type == tokenize.NAME or (token.type in texts and token.start not in prose):
-            found |= words_in(token.string)
-    return found
+            collected |= words_in(token.string)
+    return collected
 
 
 def words_in(text: str) -> set[str]:
@@ -78,41 +78,41 @@ def words_in(text: str) -> set[str]:
 
 def docstrings(source: str) -> set[tuple[int, int]]:
     """Return where docstrings begin."""
-    told = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr)]
-    return {(node.lineno, node.col_offset) for node in told if isinstance(node, ast.Constant)}
+    values = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr)]
+    return {(node.lineno, node.col_offset) for node in values if isinstance(node, ast.Constant)}
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, set[str]]:
-    told = {name: said((ROOT / name).read_text(encoding="utf-8")) for name in names()}
-    return {name: words for name, words in told.items() if words}
+def by_file() -> dict[str, set[str]]:
+    words_by_name = {name: family_words((ROOT / name).read_text(encoding="utf-8")) for name in names()}
+    return {name: words for name, words in words_by_name.items() if words}
 
 
-def test_no_other_code_depends_on_a_family(found: dict[str, set[str]]) -> None:
-    new = {name: words - ALLOWED.get(name, (set(), ""))[0] for name, words in found.items()}
+def test_no_other_code_depends_on_a_family(by_file: dict[str, set[str]]) -> None:
+    new = {name: words - ALLOWED.get(name, (set(), ""))[0] for name, words in by_file.items()}
 
     assert len(list(names())) > 300
     assert {name: words for name, words in new.items() if words} == {}
 
 
-def test_what_was_mended_is_taken_off_the_list(found: dict[str, set[str]]) -> None:
-    gone = {name: words - found.get(name, set()) for name, (words, _) in ALLOWED.items()}
+def test_what_was_mended_is_taken_off_the_list(by_file: dict[str, set[str]]) -> None:
+    gone = {name: words - by_file.get(name, set()) for name, (words, _) in ALLOWED.items()}
 
     assert {name: words for name, words in gone.items() if words} == {}
 
 
 def claims(source: str) -> list[str]:
     """Return the expressions in which a file reads the claim of a family, or compares a value with a kind of claim."""
-    found = list[ast.expr]()
+    comparisons = list[ast.expr]()
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Attribute(attr="claim", value=family) if "traits" in ast.unparse(family).lower():
-                found.append(node)
+                comparisons.append(node)
             case ast.Compare():
-                found += [node] if any(map(is_kind_of_claim, ast.walk(node))) else []
+                comparisons += [node] if any(map(is_kind_of_claim, ast.walk(node))) else []
             case ast.MatchValue(value=value):
-                found += [value] if is_kind_of_claim(value) else []
-    return [ast.unparse(each) for each in found]
+                comparisons += [value] if is_kind_of_claim(value) else []
+    return [ast.unparse(each) for each in comparisons]
 
 
 def is_kind_of_claim(node: ast.AST) -> bool:
@@ -122,14 +122,14 @@ def is_kind_of_claim(node: ast.AST) -> bool:
 
 def test_no_caller_compares_claims() -> None:
     outside = [name for name in files() if not name.startswith(("chains/", "core/catalogue/"))]
-    found = {name: claims((ROOT / name).read_text(encoding="utf-8")) for name in outside}
+    by_name = {name: claims((ROOT / name).read_text(encoding="utf-8")) for name in outside}
 
     assert len(outside) > 300
-    assert {name: lines for name, lines in found.items() if lines} == {}
+    assert {name: lines for name, lines in by_name.items() if lines} == {}
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "texts"),
     [
         (
             'if traits_of(network).claim == "coins": pass',
@@ -143,8 +143,8 @@ def test_no_caller_compares_claims() -> None:
         ('{"coins": [], "window": 1}', []),
     ],
 )
-def test_comparisons_of_claims_are_known(source: str, found: list[str]) -> None:
-    assert sorted(claims(source)) == sorted(found)
+def test_comparisons_of_claims_are_known(source: str, texts: list[str]) -> None:
+    assert sorted(claims(source)) == sorted(texts)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_comparisons_of_claims_are_known(source: str, found: list[str]) -> None:
     ],
 )
 def test_what_only_a_family_may_say_is_known(source: str, words: set[str]) -> None:
-    assert said(source) == words
+    assert family_words(source) == words
 
 
 def test_a_family_is_served_where_it_stands_in_the_table_and_told_apart_where_it_has_traits() -> None:
@@ -181,9 +181,11 @@ def test_a_family_has_a_folder_of_its_name(modules: dict[str, str], folder: str)
 
 
 def contract() -> dict[str, list[str]]:
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
     name = "Only chains and development chains know chain libraries"
-    (row,) = [row for row in told if row["name"] == name]
+    (row,) = [row for row in contracts if row["name"] == name]
     return dict(row)
 
 

@@ -19,20 +19,20 @@ def included(effect: str, *, fee: int) -> Fate:
 
 
 def test_a_node_outvoted_about_the_effect_does_not_decide_the_fee() -> None:
-    told = [included("exact", fee=5), included("none", fee=9), included("exact", fee=4)]
+    fates = [included("exact", fee=5), included("none", fee=9), included("exact", fee=4)]
 
-    found = living(told, needed=2, is_fee_one=False)
+    verdict = living(fates, needed=2, is_fee_one=False)
 
-    assert found is not None
-    assert (found.is_success, found.fee_units, found.is_witnessed) == (True, 5, True)
+    assert verdict is not None
+    assert (verdict.is_success, verdict.fee_units, verdict.is_witnessed) == (True, 5, True)
 
 
 def test_where_a_fee_is_one_whoever_tells_another_tells_something_else() -> None:
-    told = [included("exact", fee=5), included("exact", fee=4)]
+    fates = [included("exact", fee=5), included("exact", fee=4)]
 
-    assert living(told, needed=2, is_fee_one=False) is not None
+    assert living(fates, needed=2, is_fee_one=False) is not None
     with pytest.raises(ProviderError, match="disagree"):
-        living(told, needed=2)
+        living(fates, needed=2)
 
 
 @pytest.mark.parametrize("count", [0, 2])

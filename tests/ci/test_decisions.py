@@ -91,8 +91,8 @@ def test_a_record_in_another_form_fails(house: Path, subject: str, text: str, er
     write(house, subject, text)
 
     for arguments in ((), ("--write",)):
-        code, said = run(house, *arguments)
-        assert (code, error in said) == (1, True)
+        code, outcome = run(house, *arguments)
+        assert (code, error in outcome) == (1, True)
 
 
 def test_an_empty_folder_fails(house: Path) -> None:

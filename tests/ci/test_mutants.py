@@ -43,16 +43,16 @@ def script() -> ModuleType:
 
 
 def test_each_mutant_lacks_one_guard_and_is_a_program(script: ModuleType) -> None:
-    found = list(script.mutants(Path("models/sample.py"), SAMPLE))
-    assert [(mutant.line, mutant.guard) for mutant in found] == [
+    mutants = list(script.mutants(Path("models/sample.py"), SAMPLE))
+    assert [(mutant.line, mutant.guard) for mutant in mutants] == [
         (5, "if row is None or amount < 0"),
         (14, "AND status = 'pending'"),
         (15, "AND NOT is_held"),
     ]
-    assert "    if False:\n        return False\n" in found[0].text
-    assert 'WHERE id = %s"\n' in found[1].text
-    assert "< %s AND (a = b AND c IS NULL) RETURNING" in found[2].text
-    for mutant in found:
+    assert "    if False:\n        return False\n" in mutants[0].text
+    assert 'WHERE id = %s"\n' in mutants[1].text
+    assert "< %s AND (a = b AND c IS NULL) RETURNING" in mutants[2].text
+    for mutant in mutants:
         compile(mutant.text, "sample.py", "exec")
 
 

@@ -57,9 +57,9 @@ def figures(house: Path) -> str:
 def test_markers_of_comments_and_docstrings_count(house: Path, text: str, n: int) -> None:
     write(house, "a.py", text)
 
-    code, said = look(house)
+    code, errors = look(house)
 
-    assert (code, f"a.py: {n}, was 0" in said) == (min(n, 1), n > 0)
+    assert (code, f"a.py: {n}, was 0" in errors) == (min(n, 1), n > 0)
 
 
 def test_markdown_counts_outside_of_code(house: Path) -> None:
@@ -81,9 +81,9 @@ def test_a_listed_figure_passes_and_one_more_does_not(house: Path) -> None:
 def test_a_figure_that_fell_has_to_be_written_down(house: Path) -> None:
     write(house, ".ci/words.txt", "2 a.md\n1 gone.md\n")
     write(house, "a.md", "Nobody.\n")
-    code, said = look(house)
+    code, errors = look(house)
     assert code == 1
-    assert "a.md: 1, was 2\ngone.md: 0, was 1" in said
+    assert "a.md: 1, was 2\ngone.md: 0, was 1" in errors
 
     assert look(house, "--write") == (0, "")
 

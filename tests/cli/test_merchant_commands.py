@@ -94,8 +94,8 @@ def test_revoking_names_the_coins_whose_rules_end(sluice_db: CommandLine) -> Non
 
     base.execute("UPDATE withdrawal_rules SET cosigned_by = %s WHERE currency = 'USDC'", (keys[0],))
 
-    told = sluice_db("key", "revoke", keys[0], "--json").json
-    assert (told["stopped_withdrawals"], told["cancelled_payouts"]) == (["ETH", "USDC", "USDT"], 0)
+    answer = sluice_db("key", "revoke", keys[0], "--json").json
+    assert (answer["stopped_withdrawals"], answer["cancelled_payouts"]) == (["ETH", "USDC", "USDT"], 0)
     assert "its address is named again: USDC" in sluice_db("key", "revoke", keys[1]).out
 
 

@@ -47,10 +47,10 @@ def stack(sluice_db: CommandLine, redis_url: str) -> CommandLine:
 
 def findings(sluice: CommandLine, *words: str) -> dict[str, Any]:
     outcome = sluice("doctor", "--json", *words)
-    found = {finding["check"]: finding for finding in outcome.json["findings"]}
+    by_key = {finding["check"]: finding for finding in outcome.json["findings"]}
     assert outcome.json["ok"] == (outcome.code == 0)
-    assert outcome.json["ok"] == all(finding["verdict"] != "fail" for finding in found.values())
-    return found
+    assert outcome.json["ok"] == all(finding["verdict"] != "fail" for finding in by_key.values())
+    return by_key
 
 
 def test_migrate_applies_everything_once(sluice: CommandLine, empty_database: str) -> None:
@@ -82,8 +82,8 @@ def test_wrong_books_fail_the_audit(sluice_db: CommandLine) -> None:
 
 
 def test_the_doctor_finds_nothing_wrong_with_a_sound_stack(stack: CommandLine) -> None:
-    found = findings(stack)
-    verdicts = {name: finding["verdict"] for name, finding in found.items()}
+    by_check = findings(stack)
+    verdicts = {name: finding["verdict"] for name, finding in by_check.items()}
     assert verdicts == {
         "settings": "warn",
         "postgresql": "ok",
@@ -109,19 +109,19 @@ def test_the_doctor_finds_nothing_wrong_with_a_sound_stack(stack: CommandLine) -
 
 
 def test_the_doctor_names_rates_of_the_signers_own_that_are_wrong_or_old(stack: CommandLine) -> None:
-    def told() -> list[str]:
-        found = stack("doctor", "--json").json["findings"]
-        return [f["text"] for f in found if f["check"] == "signer rates" and f["verdict"] == "warn"]
+    def warnings() -> list[str]:
+        answer = stack("doctor", "--json").json["findings"]
+        return [f["text"] for f in answer if f["check"] == "signer rates" and f["verdict"] == "warn"]
 
     base.connect(stack.env["DATABASE_URL"])
     base.execute("INSERT INTO rates (currency, usd, source, quoted_at) VALUES ('ETH', 2500, 'test', app_now())")
     stack.env |= {"SIGNER_RATES": "ETH:1000000", "SIGNER_RATES_AT": "2020-01-01"}
-    above, old = told()
+    above, old = warnings()
     assert above.startswith("SIGNER_RATES reckons 1 ETH as 1000000 USD, the market as 2500: payouts of it are refused")
     assert old.endswith("days old: look at the rates again")
 
     stack.env |= {"SIGNER_RATES": "ETH:0.5", "SIGNER_RATES_AT": f"{datetime.now(UTC):%Y-%m-%d}"}
-    (below,) = told()
+    (below,) = warnings()
     assert below.startswith("SIGNER_RATES is far below the market: 1 ETH is 2500 USD by now, not 0.5;")
     stack.env["SIGNER_RATES_AT"] = "yesterday"
     assert stack("doctor").code == 1
@@ -132,9 +132,9 @@ def test_the_doctor_reads_the_deny_list_and_sees_freezes(stack: CommandLine, tmp
     deny_list = tmp_path / "deny.txt"
     deny_list.write_text("0x52908400098527886E0F7030069857D2E4169EE7  # a court's order\n")
     stack.env["DENY_LIST"] = str(deny_list)
-    found = findings(stack)
-    assert (found["deny list"]["verdict"], found["deny list"]["text"]) == ("ok", "addresses on it: 1")
-    assert (found["payouts"]["verdict"], found["payouts"]["text"].split()[0]) == ("warn", "1")
+    by_check = findings(stack)
+    assert (by_check["deny list"]["verdict"], by_check["deny list"]["text"]) == ("ok", "addresses on it: 1")
+    assert (by_check["payouts"]["verdict"], by_check["payouts"]["text"].split()[0]) == ("warn", "1")
 
     deny_list.write_text("who knows\n")
     assert findings(stack)["deny list"]["verdict"] == "fail"
@@ -234,16 +234,16 @@ def test_an_old_postgresql_is_a_failure(stack: CommandLine, monkeypatch: pytest.
 
 
 def test_providers_of_one_domain_are_named() -> None:
-    def found(*urls: str) -> list[str]:
+    def named(*urls: str) -> list[str]:
         return [finding.text for finding in checks._name_one_voice("ethereum", urls)]
 
     of_one = "2 of one domain, nodes.example, count as 2: two that agree may be one company"
     of_none = "2 of one domain, nodes.example, count as 2: nothing has a second opinion"
-    assert found("https://eth.nodes.example/v2/key", "https://rpc.nodes.example/other", "https://a.example") == [of_one]
-    assert found("https://nodes.example/v2/one", "https://nodes.example/v2/two") == [of_none]
-    assert found("https://nodes.example/v2#Key=one", "https://nodes.example/v2#Key=two") == [], "these are one already"
-    assert found("http://127.0.0.1:1", "http://127.0.0.1:2", "http://[::1]:1", "http://[::1]:2") == []
-    assert found("http://geth:1", "http://geth:2") == []
+    assert named("https://eth.nodes.example/v2/key", "https://rpc.nodes.example/other", "https://a.example") == [of_one]
+    assert named("https://nodes.example/v2/one", "https://nodes.example/v2/two") == [of_none]
+    assert named("https://nodes.example/v2#Key=one", "https://nodes.example/v2#Key=two") == [], "these are one already"
+    assert named("http://127.0.0.1:1", "http://127.0.0.1:2", "http://[::1]:1", "http://[::1]:2") == []
+    assert named("http://geth:1", "http://geth:2") == []
 
 
 def test_an_old_redis_is_a_failure(stack: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,9 +270,9 @@ def test_a_missing_provider_is_a_warning_next_to_a_good_one(stack: CommandLine) 
         stack.env["ETHEREUM_RPC_URLS"] = (
             f"http://blueplane:redbicycle@127.0.0.1:1/providerkey#X-Key=greentractor,{node.url}"
         )
-        found = findings(stack)
-    assert (found["ethereum provider 1"]["verdict"], found["ethereum provider 2"]["verdict"]) == ("warn", "ok")
-    shown = [word for word in ("providerkey", "blueplane", "redbicycle", "greentractor") if word in str(found)]
+        by_check = findings(stack)
+    assert (by_check["ethereum provider 1"]["verdict"], by_check["ethereum provider 2"]["verdict"]) == ("warn", "ok")
+    shown = [word for word in ("providerkey", "blueplane", "redbicycle", "greentractor") if word in str(by_check)]
     assert shown == []
 
 
@@ -284,9 +284,9 @@ def test_a_provider_that_lacks_a_method_is_a_warning_that_names_it(stack: Comman
     missing = Refusal(-32601, "the method does not exist")
     with JsonRpcNode(answers) as whole, JsonRpcNode(answers | {"eth_getBlockReceipts": missing}) as poor:
         stack.env["ETHEREUM_RPC_URLS"] = f"{whole.url},{poor.url}"
-        found = findings(stack)
-    assert found["ethereum provider 1 methods"]["verdict"] == "ok"
-    lack = found["ethereum provider 2 methods"]
+        by_check = findings(stack)
+    assert by_check["ethereum provider 1 methods"]["verdict"] == "ok"
+    lack = by_check["ethereum provider 2 methods"]
     assert (lack["verdict"], lack["text"].partition(":")[0]) == ("warn", "lacks eth_getBlockReceipts")
 
 

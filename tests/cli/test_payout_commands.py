@@ -26,7 +26,7 @@ from models.treasury import reconciliation
 from models.treasury.reconciliation import Finding
 from tests.cli.conftest import CommandLine, Outcome
 from tests.models.builders import USDT, Chain, assert_sound
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.held import funded, payout, reread, taken
 from tests.models.treasury.builders import pin_hot
 
@@ -47,8 +47,8 @@ def merchant(sluice_db: CommandLine) -> str:
 
 
 def items(sluice: CommandLine) -> list[tuple[str, str, str, str]]:
-    found = sluice("payouts", "frozen", "--json").json["items"]
-    return [(item["scope"], item["name"], item["frozen_by"], item["reason"]) for item in found]
+    answer = sluice("payouts", "frozen", "--json").json["items"]
+    return [(item["scope"], item["name"], item["frozen_by"], item["reason"]) for item in answer]
 
 
 def test_every_scope_is_frozen_listed_and_lifted(sluice_db: CommandLine, merchant: str) -> None:
@@ -77,10 +77,10 @@ def test_every_scope_is_frozen_listed_and_lifted(sluice_db: CommandLine, merchan
 def test_an_operator_lifts_the_reconcilers_freeze_and_sees_the_others(sluice_db: CommandLine) -> None:
     with connected(sluice_db):
         freezes.freeze("network", "bsc", reason="12 USDT are missing", frozen_by=RECONCILER)
-        found = Finding(
+        finding = Finding(
             currency="USDT", place="hot", height=9, chain_units=0, expected_units=12, detail="missing", address=""
         )
-        assert reconciliation.note("bsc", found) == 1
+        assert reconciliation.note("bsc", finding) == 1
     sluice_db("payouts", "freeze", "--network", "bsc", *REASON)
     sluice_db("payouts", "freeze", "--conversion", *REASON)
 
@@ -204,7 +204,7 @@ def test_an_operator_cancels_an_approved_payout_whoevers_it_is(
     assert done == {"payout": str(order.id), "merchant": str(shop), "status": "cancelled"}
     with connected(sluice_db):
         assert (reread(order).status, reread(order).error) == ("cancelled", "Cancelled by the operator.")
-        assert held(shop) == {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT}
+        assert balances_of(shop) == {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT}
 
     for payout_id, problem in ((gone.id, "is broadcasting: only"), (order.id, "is cancelled: only"), (uuid4(), "no")):
         outcome = sluice_db("payouts", "cancel", str(payout_id))
@@ -239,7 +239,7 @@ def test_an_operator_cancels_a_payout_whose_coin_is_frozen(
 
     assert sluice_db("payouts", "cancel", str(order.id), "--json").json["status"] == "cancelled"
     with connected(sluice_db):
-        assert held(order.merchant_id) == {AVAILABLE: 100 * USDT}
+        assert balances_of(order.merchant_id) == {AVAILABLE: 100 * USDT}
 
 
 # Payouts that moved something else ----------------------------------------------------------------------------------

@@ -167,10 +167,10 @@ def test_one_privilege_too_many_or_too_few_is_named(
 def test_a_server_without_the_roles_is_reported(process: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("models.db.rights.ROLES", (*ROLES, "sluice_nobody"))
 
-    found = {f["check"]: f for f in process("doctor", "--json").json["findings"]}
+    by_key = {f["check"]: f for f in process("doctor", "--json").json["findings"]}
 
-    assert found["roles"]["verdict"] == "warn"
-    assert found["roles"]["text"].endswith("sluice_nobody")
+    assert by_key["roles"]["verdict"] == "warn"
+    assert by_key["roles"]["text"].endswith("sluice_nobody")
 
 
 def test_each_line_of_the_procfile_has_its_login(database_url: str) -> None:

@@ -55,18 +55,18 @@ def led_away(world: World, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def rewound(sluice: CommandLine, database: str, *words: str) -> tuple[int, str]:
-    found = sluice("scan", "rewind", "ethereum", *words)
+    outcome = sluice("scan", "rewind", "ethereum", *words)
     base.connect(database)
-    return found.code, found.err
+    return outcome.code, outcome.err
 
 
 def test_a_scan_that_was_led_away_goes_on_from_the_block_that_is_named(
     world: World, sluice: CommandLine, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fork = led_away(world, monkeypatch)
-    found = sluice("scan", "rewind", "ethereum", "--to", str(fork), "--json")
+    outcome = sluice("scan", "rewind", "ethereum", "--to", str(fork), "--json")
     base.connect(database)
-    assert (found.code, found.json["height"], found.json["deposits_taken_back"]) == (0, fork, 0)
+    assert (outcome.code, outcome.json["height"], outcome.json["deposits_taken_back"]) == (0, fork, 0)
     assert world.halted() == ""
 
     mine = world.invoice()
@@ -79,8 +79,8 @@ def test_a_scan_that_was_led_away_goes_on_from_the_block_that_is_named(
 def test_the_halt_names_the_command(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with structlog.testing.capture_logs() as logs:
         led_away(world, monkeypatch)
-    (told,) = [log for log in logs if log["event"] == "scan.halted"]
-    assert told["command"] == "sluice scan rewind ethereum --to HEIGHT"
+    (logged,) = [log for log in logs if log["event"] == "scan.halted"]
+    assert logged["command"] == "sluice scan rewind ethereum --to HEIGHT"
 
 
 def test_credited_deposits_are_taken_back_by_force_alone_and_come_back_by_being_read(
@@ -159,10 +159,10 @@ def test_a_scan_that_has_not_begun_is_not_moved(world: World, sluice: CommandLin
 
 def test_scans_are_shown(world: World, sluice: CommandLine, database: str) -> None:
     at, block_hash = world.cursor()
-    found = sluice("scan", "show", "ethereum", "--json").json["scans"]
+    answer = sluice("scan", "show", "ethereum", "--json").json["scans"]
     base.connect(database)
     kept = rows("SELECT min(height), count(*) FROM chain_blocks")[0]
-    assert found == [
+    assert answer == [
         {
             "network": "ethereum", "height": at, "block_hash": block_hash, "head_height": at, "kept_from": kept[0],
             "kept_blocks": kept[1], "halted_reason": None, "halted_at": None,

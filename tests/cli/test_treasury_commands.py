@@ -31,12 +31,12 @@ def world(database: str, anvil: Callable[..., Anvil], sluice: CommandLine) -> It
 def test_status_shows_addresses_and_comparisons(world: TreasuryWorld, sluice: CommandLine, database: str) -> None:
     world.paid_invoice()
     world.reconcile()
-    found = sluice("treasury", "status", "--network", "ethereum", "--json").json["networks"][0]
+    answer = sluice("treasury", "status", "--network", "ethereum", "--json").json["networks"][0]
 
     base.connect(database)
-    assert found["hot_address"] == world.hot
-    assert found["unswept"] == {"USDT": "10"}
-    coin = next(c for c in found["compared"] if c["currency"] == "ETH" and c["place"] == "hot")
+    assert answer["hot_address"] == world.hot
+    assert answer["unswept"] == {"USDT": "10"}
+    coin = next(c for c in answer["compared"] if c["currency"] == "ETH" and c["place"] == "hot")
     assert (coin["chain"], coin["expected"], coin["ok"]) == ("5", "5", True)
     lines = sluice("treasury", "status").out
     assert "ethereum hot: 5 ETH" in lines
@@ -50,18 +50,18 @@ def test_liquidity_shows_owed_held_and_missing_sums(world: TreasuryWorld, sluice
     payout(shop, to=3 * USDT, status="approved", is_approval_required=False)
     world.reconcile()
     execute("DELETE FROM network_fees")
-    found = {coin["currency"]: coin for coin in sluice("treasury", "liquidity", "--json").json["coins"]}
+    by_key = {coin["currency"]: coin for coin in sluice("treasury", "liquidity", "--json").json["coins"]}
     lines = sluice("treasury", "liquidity").out
 
     base.connect(database)
-    [network] = found["USDT"]["networks"]
+    [network] = by_key["USDT"]["networks"]
     assert network == {
         "network": "ethereum", "held": "10", "hot": "0", "deposits": "10", "cold": "0", "queued": "3", "usable": "0",
         "missing": "3",
     }  # fmt: skip
-    assert (found["USDT"]["owed"], found["USDT"]["held"], found["USDT"]["short"]) == ("14.55", "10", "4.55")
+    assert (by_key["USDT"]["owed"], by_key["USDT"]["held"], by_key["USDT"]["short"]) == ("14.55", "10", "4.55")
     assert "  ethereum: 10 held (0 hot, 10 at deposit addresses), 0 cold, 3 queued, 0 usable: 3 MISSING\n" in lines
-    assert ("ETH: 0 owed, 5 held\n" in lines, "DAI" in found, "DAI" in lines) == (True, True, False)
+    assert ("ETH: 0 owed, 5 held\n" in lines, "DAI" in by_key, "DAI" in lines) == (True, True, False)
 
 
 def test_plan_and_a_dry_run_do_nothing(world: TreasuryWorld, sluice: CommandLine, database: str) -> None:

@@ -95,15 +95,15 @@ def test_other_lost_exceptions_are_reported_as_usual(
     stack: type[FakeStack], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del stack
-    told: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(lost.exc_type))
+    collected: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: collected.append(lost.exc_type))
 
     class Broken:
         def __del__(self) -> None:
             raise ZeroDivisionError
 
     assert go(lambda *_: [Broken()].clear() or 0, tmp_path) == 0
-    assert told == [ZeroDivisionError]
+    assert collected == [ZeroDivisionError]
 
 
 def test_a_job_that_was_cut_short_may_count_as_failed(stack: type[FakeStack], tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ class Running:
 
     @property
     def pids(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = json.loads((self.data / "pids.json").read_text())
-        return found
+        answer: dict[str, list[int]] = json.loads((self.data / "pids.json").read_text())
+        return answer
 
     @property
     def mark(self) -> bytes:
@@ -156,15 +156,15 @@ def folder_for_stacks() -> Iterator[Path]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with folder_for_stacks() as found:
-        yield found
+    with folder_for_stacks() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def stack(anvil_program: Path) -> Iterator[Running]:
     del anvil_program  # without it there is no stack
-    with folder_for_stacks() as found:
-        running = Running(found, "--port", "0", "--networks", "ethereum,bsc")
+    with folder_for_stacks() as made:
+        running = Running(made, "--port", "0", "--networks", "ethereum,bsc")
         yield running
         assert running.end() == 0, running.log.read_text()
 
@@ -219,11 +219,11 @@ def test_each_process_logs_in_with_only_the_rights_it_needs(stack: Running) -> N
             "SELECT application_name, usename FROM pg_stat_activity"
             " WHERE application_name = 'sluice-web' OR application_name LIKE 'sluice-worker-%'"
         )
-        found = dict(cursor.fetchall())
+        by_role = dict(cursor.fetchall())
 
-    assert {"sluice-web", "sluice-worker-signer", "sluice-worker-chain", "sluice-worker-maintenance"} <= found.keys()
+    assert {"sluice-web", "sluice-worker-signer", "sluice-worker-chain", "sluice-worker-maintenance"} <= by_role.keys()
     roles = {"sluice-web": "sluice_web_login", "sluice-worker-signer": "sluice_signer_login"}
-    assert found == {name: roles.get(name, "sluice_workers_login") for name in found}
+    assert by_role == {name: roles.get(name, "sluice_workers_login") for name in by_role}
 
 
 def test_every_process_is_in_the_file_of_pids_and_the_supervisor_is_not(stack: Running) -> None:
@@ -382,13 +382,13 @@ def test_the_demonstration_pays_once_and_shows_it(anvil_program: Path, folder: P
 
     code = start("demo", "--once", "--port", "0", "--data", str(folder / "data"), log=log).wait(180)
 
-    said = log.read_text()
-    assert code == 0, said
-    assert "invoice.paid received, signature verified" in said
-    assert re.search(r"suspense → maturing\s+24\.325 USDT", said)
-    assert re.search(r"swept\s+transaction 0x[0-9a-f]{64}", said)
-    assert re.search(r"on chain\s+.*16\.5 USDT at block", said)
-    assert re.search(r"audit\s+\d+ invariants hold", said)
+    text = log.read_text()
+    assert code == 0, text
+    assert "invoice.paid received, signature verified" in text
+    assert re.search(r"suspense → maturing\s+24\.325 USDT", text)
+    assert re.search(r"swept\s+transaction 0x[0-9a-f]{64}", text)
+    assert re.search(r"on chain\s+.*16\.5 USDT at block", text)
+    assert re.search(r"audit\s+\d+ invariants hold", text)
 
 
 def test_a_demonstration_that_cannot_pay_names_the_reason(folder: Path) -> None:

@@ -24,10 +24,10 @@ def graph() -> grimp.ImportGraph:
 @pytest.fixture(scope="module")
 def pictures() -> dict[str, list[str]]:
     """The lines of each picture, by the heading above it."""
-    found = re.findall(r"^## (\w+)$|^    (\w+(?: --> \w+)?)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    matches = re.findall(r"^## (\w+)$|^    (\w+(?: --> \w+)?)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     drawings: dict[str, list[str]] = {}
     heading = ""
-    for named, line in found:
+    for named, line in matches:
         heading = named or heading
         drawings.setdefault(heading, []).extend([line] if line else [])
     return drawings
@@ -35,13 +35,13 @@ def pictures() -> dict[str, list[str]]:
 
 def drawn(graph: grimp.ImportGraph, names: list[str]) -> list[str]:
     """Return a picture of packages or modules: arrows that follow from others are left out, as are no names."""
-    found = {
+    pairs = {
         (a, b)
         for a in names
         for b in names
         if a != b and graph.direct_import_exists(importer=a, imported=b, as_packages=True)
     }
-    arrows = {arrow for arrow in found if not is_way(found - {arrow}, *arrow)}
+    arrows = {arrow for arrow in pairs if not is_way(pairs - {arrow}, *arrow)}
     alone = set(names) - {name for arrow in arrows for name in arrow}
     return sorted([*(short(name) for name in alone), *(f"{short(a)} --> {short(b)}" for a, b in arrows)])
 

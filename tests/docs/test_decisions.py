@@ -20,13 +20,13 @@ CODE_PATH: Final = re.compile(r"`((?:actors|api|bench|chains|cli|core|devstack|d
 
 def texts() -> dict[str, str]:
     """Return the text of each file of the repository, by its path."""
-    found = {}
+    document = {}
     for top, folders, names in os.walk(ROOT):
         folders[:] = [name for name in folders if name == ".ci" or not name.startswith((".", "build", "__pycache__"))]
         for file in (Path(top, name) for name in names):
             if file.suffix in TEXTS and not file.name.startswith("."):
-                found[str(file.relative_to(ROOT))] = file.read_text(encoding="utf-8")
-    return found
+                document[str(file.relative_to(ROOT))] = file.read_text(encoding="utf-8")
+    return document
 
 
 @pytest.fixture(scope="module")

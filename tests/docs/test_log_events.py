@@ -23,10 +23,10 @@ ROW: Final = re.compile(r"^\| `([a-z_]+\.[a-z_]+)` \| ([a-z, ]+) \| [^|]+\. \|$"
 
 def catalogue() -> dict[str, set[str]]:
     page = (ROOT / "docs" / "log-events.md").read_text(encoding="utf-8")
-    found = {event: set(levels.split(", ")) for event, levels in ROW.findall(page)}
-    assert len(found) == page.count("\n| `"), "a row is not of the form, or stands twice"
-    assert list(found) == sorted(found)
-    return found
+    by_event = {event: set(levels.split(", ")) for event, levels in ROW.findall(page)}
+    assert len(by_event) == page.count("\n| `"), "a row is not of the form, or stands twice"
+    assert list(by_event) == sorted(by_event)
+    return by_event
 
 
 def log_calls(tree: ast.AST) -> Iterator[tuple[ast.Call, set[str]]]:
@@ -46,8 +46,8 @@ def log_calls(tree: ast.AST) -> Iterator[tuple[ast.Call, set[str]]]:
         if not isinstance(value, ast.Call)
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (found := levels(node.func) or chosen.get(ast.unparse(node.func))):
-            yield node, found
+        if isinstance(node, ast.Call) and (balances := levels(node.func) or chosen.get(ast.unparse(node.func))):
+            yield node, balances
 
 
 def test_every_logged_event_is_on_the_page_with_its_level() -> None:

@@ -19,8 +19,8 @@ CAPPED: Final = {code: network for code, network in CATALOGUE.networks.items() i
 
 
 def line(pattern: str) -> str:
-    (found,) = re.findall(pattern, PAGE)
-    return str(found)
+    (matches,) = re.findall(pattern, PAGE)
+    return str(matches)
 
 
 @pytest.mark.parametrize(("suffix", "alias"), [("_GAS_CAP_GWEI", "_GAS_CAP_GWEI"), ("_FEE_CAP", "")])

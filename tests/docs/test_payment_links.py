@@ -35,14 +35,14 @@ def test_the_samples_are_accepted_and_answered() -> None:
 
 
 def test_the_table_has_the_checkouts_codes_with_their_status() -> None:
-    told = {
+    by_code = {
         code: int(status)
         for codes, status in re.findall(r"^\| (`[a-z_.`, ]+`) \| ([0-9]{3}) \|", PAGE, re.MULTILINE)
         for code in re.findall(r"`([a-z_.]+)`", codes)
     }
 
     endpoint = next(endpoint for endpoint in buyers.ENDPOINTS if endpoint.name == "checkOutLink")
-    assert told == {error.code: ERRORS[error.code].status for error in endpoint.errors}
+    assert by_code == {error.code: ERRORS[error.code].status for error in endpoint.errors}
 
 
 def test_the_figures_are_the_codes() -> None:

@@ -21,7 +21,7 @@ SAMPLES: Final[list[Any]] = [
 
 
 def test_the_samples_are_accepted_and_answered() -> None:
-    asked, made, wanted, told = SAMPLES
+    asked, made, wanted, sample = SAMPLES
 
     rule = read_request(split_schemas.AddRule, asked, own_hosts=frozenset())
     shown = msgspec.convert(made["result"], split_schemas.SplitRule)
@@ -31,16 +31,16 @@ def test_the_samples_are_accepted_and_answered() -> None:
         shown.title,
     )
     config = read_request(split_schemas.SetSplits, wanted, own_hosts=frozenset())
-    answer = msgspec.convert(told["result"], split_schemas.SplitConfig)
+    answer = msgspec.convert(sample["result"], split_schemas.SplitConfig)
     assert (config.enabled, config.refund_hold_hours) == (answer.enabled, answer.refund_hold_hours)
 
 
 def test_the_table_has_the_endpoints_codes_with_their_status() -> None:
-    told = {
+    by_code = {
         code: int(status) for code, status in re.findall(r"^\| `([a-z0-9_.]+)` \| ([0-9]{3}) \|", PAGE, re.MULTILINE)
     }
 
-    assert told == {error.code: ERRORS[error.code].status for e in splits.ENDPOINTS for error in e.errors}
+    assert by_code == {error.code: ERRORS[error.code].status for e in splits.ENDPOINTS for error in e.errors}
 
 
 def test_the_bounds_are_those_in_force() -> None:

@@ -43,6 +43,6 @@ def test_the_tables_name_every_event_and_everything_that_is_waited_for() -> None
 
 
 def test_every_reason_is_documented() -> None:
-    told = set(re.findall(r"`([a-z]+)`", PAGE))
+    matches = set(re.findall(r"`([a-z]+)`", PAGE))
 
-    assert words("stray_reason") | words("witness_reason") | (words("reason") - {"left_chain"}) <= told
+    assert words("stray_reason") | words("witness_reason") | (words("reason") - {"left_chain"}) <= matches

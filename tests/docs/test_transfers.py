@@ -26,7 +26,9 @@ def test_the_samples_are_accepted_and_answered() -> None:
 
 
 def test_the_table_has_the_endpoints_codes_with_their_status() -> None:
-    told = {code: int(status) for code, status in re.findall(r"^\| `([a-z_.]+)` \| ([0-9]{3}) \|", PAGE, re.MULTILINE)}
+    by_code = {
+        code: int(status) for code, status in re.findall(r"^\| `([a-z_.]+)` \| ([0-9]{3}) \|", PAGE, re.MULTILINE)
+    }
 
     (endpoint,) = transfers.ENDPOINTS
-    assert told == {error.code: ERRORS[error.code].status for error in endpoint.errors}
+    assert by_code == {error.code: ERRORS[error.code].status for error in endpoint.errors}

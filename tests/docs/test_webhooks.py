@@ -26,9 +26,9 @@ Check = Callable[[str, str, str, bytes], bool]
 
 
 def sample(language: str) -> str:
-    found = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    assert len(found) == 1
-    return str(found[0])
+    matches = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    assert len(matches) == 1
+    return str(matches[0])
 
 
 def in_python(secret: str, timestamp: str, signature: str, body: bytes) -> bool:

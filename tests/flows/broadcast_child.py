@@ -136,7 +136,7 @@ PARTS: Final[Mapping[str, Callable[[Gateway], None]]] = {
 }
 
 
-def play(env: Mapping[str, str], hot: str, part: str, kill_at: int | None, heard: Connection) -> None:
+def play(env: Mapping[str, str], hot: str, part: str, kill_at: int | None, pipe: Connection) -> None:
     """Play a part; die at the checkpoint of that number, or report all checkpoints."""
     gateway = Gateway(env, hot)
     # An earlier process's scan does not count.
@@ -153,5 +153,5 @@ def play(env: Mapping[str, str], hot: str, part: str, kill_at: int | None, heard
 
     checkpoints.listen(hear)
     PARTS[part](gateway)
-    heard.send(labels)
+    pipe.send(labels)
     base.close()

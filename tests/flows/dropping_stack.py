@@ -30,9 +30,9 @@ class Dropping(ThreadingHTTPServer):
 
     def __init__(self, upstream: str) -> None:
         super().__init__((LOOPBACK, 0), _Handler)
-        told = parse_url(upstream)
-        self.headers = make_headers(basic_auth=told.auth) | {"Content-Type": "application/json"}
-        self.base = f"http://{told.netloc}"
+        url = parse_url(upstream)
+        self.headers = make_headers(basic_auth=url.auth) | {"Content-Type": "application/json"}
+        self.base = f"http://{url.netloc}"
         self.url = f"http://{LOOPBACK}:{self.server_port}"
         self.pool = urllib3.PoolManager(maxsize=16, retries=False)
         self._broadcasts = itertools.count()
@@ -56,14 +56,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         proxy, body = self.server, self.rfile.read(int(self.headers["Content-Length"]))
-        told = proxy.pool.request("POST", proxy.base + self.path, body=body, headers=proxy.headers, timeout=10)
+        answer = proxy.pool.request("POST", proxy.base + self.path, body=body, headers=proxy.headers, timeout=10)
         if proxy.drops(self.path, body):
             raise ConnectionAbortedError
-        self.send_response(told.status)
+        self.send_response(answer.status)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(told.data)))
+        self.send_header("Content-Length", str(len(answer.data)))
         self.end_headers()
-        self.wfile.write(told.data)
+        self.wfile.write(answer.data)
 
     def log_message(self, *_: object) -> None: ...
 
@@ -74,12 +74,12 @@ def through_proxies() -> None:
     proxies: dict[str, Dropping] = {}
 
     def environment(self: Stack) -> dict[str, str]:
-        told = direct(self)
+        variables = direct(self)
         for network, url in self.rpc_urls().items():
             if url not in proxies:
                 proxies[url] = Dropping(url)
-            told[f"{network.upper()}_RPC_URLS"] = proxies[url].url
-        return told
+            variables[f"{network.upper()}_RPC_URLS"] = proxies[url].url
+        return variables
 
     Stack.environment = environment
 

@@ -59,12 +59,12 @@ class Stage:
 
     def play(self, part: str, kill_at: int | None = None) -> list[str] | None:
         """Let a signer play a part; return what it reached, or None where it killed itself."""
-        told, heard = multiprocessing.Pipe(duplex=False)
+        sending, receiving = multiprocessing.Pipe(duplex=False)
         process = self._processes.Process(
-            target=broadcast_child.play, args=(self.env, self.gateway.hot, part, kill_at, heard)
+            target=broadcast_child.play, args=(self.env, self.gateway.hot, part, kill_at, receiving)
         )
         process.start()
-        heard.close()
+        receiving.close()
         process.join(CHILD_LIMIT_S)
         if process.is_alive():
             process.kill()
@@ -72,7 +72,7 @@ class Stage:
         if process.exitcode == -signal.SIGKILL:
             return None
         assert process.exitcode == 0, part
-        labels: list[str] = told.recv()
+        labels: list[str] = sending.recv()
         return labels
 
     def status(self, payout_id: UUID) -> str:
@@ -142,8 +142,8 @@ def test_a_signer_killed_at_any_checkpoint_leaves_one_transfer(stage: Stage) -> 
     assert labels_in_code() - reached == set(), "no part leads there: add one"
     assert rows("SELECT count(*) FROM spends WHERE state IN ('signed', 'sent')") == [(0,)]
     left = len([payout_id for payout_id, _ in stage.orders if stage.status(payout_id) == "confirmed"])
-    held = balance(Account(stage.shop, PAYOUT_HELD, "USDT"))
-    assert (held, balance(Account(stage.shop, AVAILABLE, "USDT"))) == (0, (10_000 - 2 * left) * USDT)
+    held_units = balance(Account(stage.shop, PAYOUT_HELD, "USDT"))
+    assert (held_units, balance(Account(stage.shop, AVAILABLE, "USDT"))) == (0, (10_000 - 2 * left) * USDT)
 
 
 def is_worth_a_death(labels: list[str], number: int, reached: set[str]) -> bool:

@@ -74,7 +74,7 @@ def race(shop: UUID, rounds: int, seed: int) -> Counter[str]:
     short = [chance.random() < 0.5 for _ in cheques]
 
     def run(number: int) -> list[Answer | None]:
-        told = []
+        collected = []
         try:
             one("SELECT 1")  # connected before the start, so that they really collide
             for link, is_short in zip(cheques, short, strict=True):
@@ -83,16 +83,16 @@ def race(shop: UUID, rounds: int, seed: int) -> Counter[str]:
                         "UPDATE payout_links SET expires_at = app_now() + interval '2 ms' WHERE id = %s", (link.id,)
                     )
                 barrier.wait(timeout=60)
-                told.append(RACERS[number](link))
+                collected.append(RACERS[number](link))
         finally:
             base.close()
-        return told
+        return collected
 
     with ThreadPoolExecutor(len(RACERS)) as pool:
         answers = list(pool.map(run, range(len(RACERS))))
     reap_claims()
     for place, link in enumerate(cheques):
-        outcomes[judge(link, [told[place] for told in answers])] += 1
+        outcomes[judge(link, [collected[place] for collected in answers])] += 1
     return outcomes
 
 
@@ -111,16 +111,16 @@ def judge(link: PayoutLinkRow, answers: list[Answer | None]) -> str:
             assert msgspec.json.decode(answer.body) == {"status": "claimed", "payout_id": str(payout_id)}
     if cancelled.kind == "done":
         assert msgspec.json.decode(cancelled.body)["status"] == status
-    told: list[Any] = [answer for answer in (by_ann, by_bob, cancelled) if answer.kind != "done"]
-    assert {(answer.kind, answer.code in REFUSALS) for answer in told} <= {("error", True)}, told
+    refused: list[Any] = [answer for answer in (by_ann, by_bob, cancelled) if answer.kind != "done"]
+    assert {(answer.kind, answer.code in REFUSALS) for answer in refused} <= {("error", True)}, refused
     assert status in ENDS | {"funded"}
     return str(status)
 
 
 def assert_conserved(shop: UUID, outcomes: Counter[str]) -> None:
-    held = (outcomes["claimed"] + outcomes["funded"]) * USDT
-    found = {kind: units for kind, units in holdings(shop)["USDT"].items() if units}
-    assert found == {"available": FUNDS - held} | ({"payout_held": held} if held else {})
+    claimed = (outcomes["claimed"] + outcomes["funded"]) * USDT
+    by_kind = {kind: units for kind, units in holdings(shop)["USDT"].items() if units}
+    assert by_kind == {"available": FUNDS - claimed} | ({"payout_held": claimed} if claimed else {})
     assert one("SELECT count(*) FROM payouts") == (outcomes["claimed"],)
     assert_sound()
 

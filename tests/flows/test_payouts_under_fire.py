@@ -91,12 +91,12 @@ def pay_out(paying: Paying, number: int) -> dict[str, Any]:
 
 def wait_until_paid(paying: Paying, count: int) -> None:
     def unpaid() -> list[str]:
-        found = []
+        collected = []
         for number in range(count):
             shown = paying.merchant.post("/v1/payout/info", {"order_id": f"payout-{number}"})
             if shown.status != 200 or shown.result["status"] != "paid":
-                found.append(f"payout-{number}: {shown.body}")
-        return found
+                collected.append(f"payout-{number}: {shown.body}")
+        return collected
 
     until(lambda: not unpaid())
 
@@ -140,12 +140,12 @@ def assert_told(receiver: Receiver, secret: str, count: int) -> None:
     """Each payout's four events came, each as one delivery, however often that one was sent."""
 
     def census() -> bool:
-        told = {
+        pairs = {
             (hook.verified(secret)["order_id"], hook.headers["x-webhook-event"], hook.id)
             for hook in receiver.hooks
             if hook.headers["x-webhook-event"].startswith("payout.")
         }
-        counted = Counter((order, event) for order, event, _ in told)
+        counted = Counter((order, event) for order, event, _ in pairs)
         return counted == {(f"payout-{number}", event): 1 for number in range(count) for event in EVENTS}
 
     until(census)

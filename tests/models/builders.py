@@ -100,11 +100,11 @@ class Chain:
             self.time = at if at is not None and number == 0 else self.time + timedelta(seconds=1)
             with transaction():
                 assert cursors.advance(self._block(expected.hash), expected=expected, head=self.height)
-                for found in deposited if number == 0 else ():
-                    assert deposits.record(self._placed(found))
+                for deposit in deposited if number == 0 else ():
+                    assert deposits.record(self._placed(deposit))
 
-    def _placed(self, found: Deposit) -> Deposit:
-        return found.but(block_height=self.height, block_hash=self._hash(), block_time=self.time)
+    def _placed(self, deposit: Deposit) -> Deposit:
+        return deposit.but(block_height=self.height, block_hash=self._hash(), block_time=self.time)
 
     def transfer(
         self,
@@ -137,15 +137,15 @@ class Chain:
 
     def pay(self, to: InvoiceRow | WalletRow, units: int, *, at: datetime | None = None, **more: Any) -> Deposit:
         """Mine a block with a payment to an invoice or a wallet, without confirming it."""
-        found = self.transfer(to, units, **more)
-        self.mine(1, found, at=at)
-        return found
+        deposit = self.transfer(to, units, **more)
+        self.mine(1, deposit, at=at)
+        return deposit
 
     def pay_and_confirm(self, to: InvoiceRow | WalletRow, units: int, **more: Any) -> Deposit:
         """Pay and mine the blocks that confirm it."""
-        found = self.pay(to, units, **more)
+        deposit = self.pay(to, units, **more)
         self.confirm()
-        return found
+        return deposit
 
     def find_late(self, to: InvoiceRow, units: int, *, at: datetime) -> None:
         """Record a deposit of an earlier block that no reading showed; the last block carries it."""

@@ -106,7 +106,7 @@ class JsonRpcNode:
             answer = answer(*request["params"])
         if isinstance(answer, Raw):
             return answer
-        return Raw(json.dumps(self.told(request, answer)).encode())
+        return Raw(json.dumps(self.envelope(request, answer)).encode())
 
     def answer_body(self, body: Any) -> Raw:
         """Answer one request, or a batch of them."""
@@ -121,7 +121,7 @@ class JsonRpcNode:
         self.asked += [request["method"] for request in requests]
         return Raw(b"[" + b",".join(self.answer(request).body for request in reversed(requests)) + b"]")
 
-    def told(self, request: Mapping[str, Any], answer: object) -> object:
+    def envelope(self, request: Mapping[str, Any], answer: object) -> object:
         """Return the body of an answer."""
         envelope: dict[str, object] = {"jsonrpc": "2.0", "id": request["id"]}
         if isinstance(answer, Refusal):

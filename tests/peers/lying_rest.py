@@ -35,13 +35,13 @@ class LyingRest(JsonRpcNode):
         path, question = request["method"], request["params"]
         if self.failure is not None:
             return self.failure
-        told: object = copy.deepcopy(answer(self._chain, path, question))
+        copied: object = copy.deepcopy(answer(self._chain, path, question))
         if path in self.lies:
             lie = self.lies[path]
-            told = lie(told, question) if callable(lie) else lie
-        if isinstance(told, Raw):
-            return told
-        return Raw(status=404) if told is None else Raw(json.dumps(told).encode())
+            copied = lie(copied, question) if callable(lie) else lie
+        if isinstance(copied, Raw):
+            return copied
+        return Raw(status=404) if copied is None else Raw(json.dumps(copied).encode())
 
     def lag(self, blocks: int) -> None:
         """Know nothing of the newest blocks, nor of what they hold."""
@@ -76,8 +76,8 @@ class LyingRest(JsonRpcNode):
     def hide(self, recipient: str) -> None:
         """Show no transaction whose outcome names an address, by its 20 bytes in hex, wherever it is looked for."""
 
-        def is_theirs(told: object) -> bool:
-            return recipient in json.dumps(told)
+        def is_theirs(reply: object) -> bool:
+            return recipient in json.dumps(reply)
 
         def block(truth: Any, _question: Mapping[str, Any]) -> object:
             kept = [one for one in truth.get("transactions", []) if not is_theirs(one)]
@@ -110,8 +110,8 @@ class LyingRest(JsonRpcNode):
         def infos(truth: Any, question: Mapping[str, Any]) -> object:
             return [*truth, info] if int(question["num"]) == height else truth
 
-        def of_it(told: Mapping[str, Any]) -> Callable[[object, Mapping[str, Any]], object]:
-            return lambda truth, question: told if question["value"] == info["id"] else truth
+        def of_it(fields: Mapping[str, Any]) -> Callable[[object, Mapping[str, Any]], object]:
+            return lambda truth, question: fields if question["value"] == info["id"] else truth
 
         for part in ("wallet", "walletsolidity"):
             self.lies |= {

@@ -36,8 +36,8 @@ class LyingRpc(JsonRpcNode):
         elif method not in self.lies or callable(self.lies[method]):
             truth = self._truth(method, params)
             lie = self.lies.get(method)
-            told = lie(copy.deepcopy(truth), params) if callable(lie) and not isinstance(truth, Refusal) else truth
-            self.answers = {method: told}
+            reply = lie(copy.deepcopy(truth), params) if callable(lie) and not isinstance(truth, Refusal) else truth
+            self.answers = {method: reply}
         else:
             self.answers = {method: self.lies[method]}
         return super().answer(request)

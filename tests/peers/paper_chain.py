@@ -164,11 +164,11 @@ class PaperChain:
     def dearer(self, before: Draft, purse: Purse, *, cap_units: int) -> Draft:
         del purse
         self._answer()
-        told, intent = before.offer.terms, before.intent
-        price = max(told["price_units"] * 9 // 8 + 1, 2 * self.price)
+        terms, intent = before.offer.terms, before.intent
+        price = max(terms["price_units"] * 9 // 8 + 1, 2 * self.price)
         if price > cap_units:
             raise FeeTooHighError("too dear")
-        offer = _offer(price, told["tip_units"] + 1)
+        offer = _offer(price, terms["tip_units"] + 1)
         own = intent.units if intent.pair is None else 0
         missing = own + offer.ceiling_units - self.funds[intent.wallet.address, None]
         if missing > 0:

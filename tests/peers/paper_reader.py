@@ -44,7 +44,7 @@ class PaperReader:
 
     # For tests ----------------------------------------------------------------------------------------------
 
-    def mine(self, *transfers: Transfer, count: int = 1, **found: Any) -> None:
+    def mine(self, *transfers: Transfer, count: int = 1, **answer: Any) -> None:
         """Make blocks; the first of them has the transfers."""
         for number in range(count):
             before = max(self.scans, default=self.tip)
@@ -54,7 +54,7 @@ class PaperReader:
                 parent_hash=self.scans[before].block.hash if before in self.scans else "0x",
                 time=self.began + timedelta(seconds=self.tip),
             )  # fmt: skip
-            self.scans[self.tip] = BlockScan(block=block, transfers=transfers, **found) if number == 0 else BlockScan(
+            self.scans[self.tip] = BlockScan(block=block, transfers=transfers, **answer) if number == 0 else BlockScan(
                 block=block, transfers=()
             )  # fmt: skip
 
@@ -119,8 +119,8 @@ class PaperReader:
 
     def _of(self, height: int, ours: Ours) -> BlockScan:
         scan = self.scans[height]
-        found = ours.addresses([transfer.recipient for transfer in scan.transfers])
-        transfers = tuple(each for each in scan.transfers if each.recipient in found)
+        addresses = ours.addresses([transfer.recipient for transfer in scan.transfers])
+        transfers = tuple(each for each in scan.transfers if each.recipient in addresses)
         made = {(each.txid, int(each.ordinal)) for each in transfers if scan.spent}
         known = made | set(ours.coins([(coin.txid, coin.vout) for coin in scan.spent]))
         spent = tuple(coin for coin in scan.spent if (coin.txid, coin.vout) in known)

@@ -51,10 +51,10 @@ class SwallowingProxy:
 
     def __exit__(self, *_: object) -> None:
         self._is_over = True
-        for held in self._sockets:
+        for sock in self._sockets:
             with contextlib.suppress(OSError):
-                held.shutdown(socket.SHUT_RDWR)
-            held.close()
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
 
     def _serve(self) -> None:
         while True:

@@ -118,7 +118,7 @@ class Tron:
     def balance(self, address: str) -> int:
         return int(self.ask("wallet/getaccount", address=address).get("balance", 0))
 
-    def held(self, address: str, contract: str = USDT) -> int:
+    def token_balance(self, address: str, contract: str = USDT) -> int:
         """Return what the contract says that an address holds of its token."""
         asked = {"owner_address": address, "contract_address": contract}
         data = calldata("balanceOf(address)", address).hex()

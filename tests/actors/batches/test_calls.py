@@ -38,7 +38,7 @@ from tests.actors.batches.world import (
 from tests.models.builders import Chain, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import paid
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, events_of, rich_shop, trade
 from tests.models.queue.builders import info
 
@@ -64,9 +64,9 @@ def payment_of(shop: UUID, **order: Any) -> InvoiceRow:
     """Create a payment by a batch of its own."""
     batch_id = take(shop, [PAYMENT | order])
     run_all()
-    found = invoices.find(shop, invoice_id=UUID(items_of(batch_id)[0].result["uuid"]))
-    assert found is not None
-    return found
+    invoice = invoices.find(shop, invoice_id=UUID(items_of(batch_id)[0].result["uuid"]))
+    assert invoice is not None
+    return invoice
 
 
 # Creation ---------------------------------------------------------------------------------------------------------
@@ -78,8 +78,8 @@ def test_a_batch_is_stored_whole_and_its_actor_is_notified(shop: UUID, rung: lis
     assert rows("SELECT id, kind, on_error, status, count, created_by, request_id FROM batches") == [
         (batch_id, "payment", "stop", "pending", 3, "pk_me", "r")
     ]
-    found = rows("SELECT position, order_id, status FROM batch_items WHERE batch_id = %s ORDER BY 1", (batch_id,))
-    assert found == [(0, "a", "pending"), (1, "", "pending"), (2, "", "pending")]
+    stored = rows("SELECT position, order_id, status FROM batch_items WHERE batch_id = %s ORDER BY 1", (batch_id,))
+    assert stored == [(0, "a", "pending"), (1, "", "pending"), (2, "", "pending")]
     assert rung == ["run_batches"]
 
 
@@ -158,9 +158,9 @@ def test_an_expired_payment_is_revived_if_requested(shop: UUID) -> None:
 
     run_all()
 
-    found = [item.result for item in items_of(batch_id)]
-    assert [item["uuid"] for item in found[:2]] == [str(expired.id), str(live.id)]
-    assert {item["payment_status"] for item in found} == {"check"}
+    results = [item.result for item in items_of(batch_id)]
+    assert [item["uuid"] for item in results[:2]] == [str(expired.id), str(live.id)]
+    assert {item["payment_status"] for item in results} == {"check"}
 
 
 def test_a_malformed_item_fails_alone_with_its_own_error(shop: UUID) -> None:
@@ -212,7 +212,7 @@ def test_batch_payouts_hold_their_money_and_notify_the_signer(shop: UUID, key: s
 
     made = [item.result for item in items_of(batch_id)]
     assert [item["status"] for item in made] == ["process", "process"]
-    assert held(shop)["payout_held"] == 2 * (USDT + FEE)
+    assert balances_of(shop)["payout_held"] == 2 * (USDT + FEE)
     assert events_of(UUID(made[0]["uuid"])) == ["payout.approved"]
     assert rows("SELECT DISTINCT created_by, request_id FROM payouts") == [(key, "r")]
     assert [bell for bell in rung if bell != "run_batches"] == ["deliver_webhooks", "broadcast:ethereum"] * 2
@@ -236,7 +236,7 @@ def test_batch_payouts_fail_one_by_one(shop: UUID, key: str) -> None:
         "success", "success", "payout.order_id_required", "payout.insufficient_funds", "payout.bad_address", "success",
     ]  # fmt: skip
     assert len({item.result["uuid"] for item in items_of(batch_id) if item.result}) == 1
-    assert held(shop)["payout_held"] == USDT + FEE
+    assert balances_of(shop)["payout_held"] == USDT + FEE
 
 
 def test_refunds_are_made_once(shop: UUID, key: str) -> None:
@@ -277,7 +277,7 @@ def test_a_revoked_keys_batch_moves_no_money(shop: UUID, key: str) -> None:
     run_all()
 
     assert [statuses(batch_id) for batch_id in ids] == [["merchant.unknown_key"], ["merchant.unknown_key"], ["success"]]
-    assert "payout_held" not in held(shop)
+    assert "payout_held" not in balances_of(shop)
 
 
 # In order -----------------------------------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ def test_a_bug_fails_its_item_alone_and_shows_no_details(shop: UUID, monkeypatch
 
     monkeypatch.setattr(batch_items, "read_payment", stumble)
     logged: list[tuple[str, int]] = []
-    exception = SimpleNamespace(exception=lambda event, **told: logged.append((event, told["position"])))
+    exception = SimpleNamespace(exception=lambda event, **fields: logged.append((event, fields["position"])))
     monkeypatch.setattr(ticks, "log", exception)
     run_all()
 

@@ -20,7 +20,7 @@ from tests.actors.batches.world import AGNOSTIC, PAYOUT, configure, count, key_o
 from tests.actors.queue.workers import NAMESPACE, eventually
 from tests.models.addresses.test_pool import PUBLIC_KEY
 from tests.models.builders import assert_sound, endpoint, merchant
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.builders import FEE, USDT, charge, fund, trade
 
 pytestmark = pytest.mark.fresh_database
@@ -66,9 +66,9 @@ def kill(worker: subprocess.Popen[bytes]) -> None:
 
 
 def done() -> int:
-    found = one("SELECT count(*) FROM batch_items WHERE status = 'success'")
-    assert found is not None
-    return int(found[0])
+    row = one("SELECT count(*) FROM batch_items WHERE status = 'success'")
+    assert row is not None
+    return int(row[0])
 
 
 @pytest.mark.parametrize("on_error", ["continue", "stop"])
@@ -97,5 +97,5 @@ def test_a_batch_survives_its_killed_workers(start: Start, broker: SluiceBroker,
 
     assert set(statuses(payouts) + statuses(payments)) == {"success"}
     assert (count("payouts"), count("invoices")) == (SIZE, SIZE)
-    assert held(shop)["payout_held"] == SIZE * (USDT + FEE)
+    assert balances_of(shop)["payout_held"] == SIZE * (USDT + FEE)
     assert_sound()

@@ -32,7 +32,7 @@ from tests.actors.batches.world import (
 )
 from tests.models.builders import merchant
 from tests.models.db.collisions import at_once
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.builders import FEE, USDT, rich_shop, trade
 
 pytestmark = pytest.mark.usefixtures("gateway")
@@ -81,7 +81,7 @@ def test_concurrent_workers_do_every_item_once(shop: UUID) -> None:
     assert set(statuses(payments) + statuses(payouts)) == {"success"}
     # Without an order_id, a payment that was made twice would show as two.
     assert (count("invoices"), count("payouts")) == (60, 40)
-    assert held(shop)["payout_held"] == 40 * (USDT + FEE)
+    assert balances_of(shop)["payout_held"] == 40 * (USDT + FEE)
     assert {status_of(payments), status_of(payouts)} == {"completed"}
 
 
@@ -90,10 +90,10 @@ def test_final_counts_are_exact(shop: UUID) -> None:
 
     at_once(3, lambda _: work_on())
 
-    found = batches.find(shop, batch_id)
-    assert found is not None
-    assert (found.count, found.succeeded, found.failed) == (4, 2, 2)
-    assert found.completed_at is not None
+    batch = batches.find(shop, batch_id)
+    assert batch is not None
+    assert (batch.count, batch.succeeded, batch.failed) == (4, 2, 2)
+    assert batch.completed_at is not None
 
 
 def test_a_tick_with_work_notifies_before_and_after_it(
@@ -101,13 +101,13 @@ def test_a_tick_with_work_notifies_before_and_after_it(
 ) -> None:
     take(shop, [AGNOSTIC])
     rung.clear()
-    told: list[int] = []
+    collected: list[int] = []
     begin = batch_items.begin
-    monkeypatch.setattr(batch_items, "begin", lambda item: told.append(rung.count("run_batches")) or begin(item))
+    monkeypatch.setattr(batch_items, "begin", lambda item: collected.append(rung.count("run_batches")) or begin(item))
 
     ticks.run_batches()
 
-    assert (told, rung) == ([1], ["run_batches"] * 2)
+    assert (collected, rung) == ([1], ["run_batches"] * 2)
     rung.clear()
     ticks.run_batches()
     assert rung == [], "a worker without work sends no notification"
@@ -149,14 +149,14 @@ def test_a_worker_that_dies_before_its_commit_leaves_no_effect(
         run_and_die()
 
     assert statuses(batch_id) == ["success", "success", "pending", "pending"]
-    assert held(shop)["payout_held"] == 2 * (USDT + FEE)
+    assert balances_of(shop)["payout_held"] == 2 * (USDT + FEE)
     run_all()
     assert statuses(batch_id)[2] == "pending", "the lease has not ended"
     pass_by()
     run_all()
 
     assert statuses(batch_id) == ["success"] * 4
-    assert held(shop)["payout_held"] == 4 * (USDT + FEE)
+    assert balances_of(shop)["payout_held"] == 4 * (USDT + FEE)
 
 
 def test_a_committed_item_is_not_done_again(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,11 +110,11 @@ def pass_by(seconds: int = LEASE_S + 1) -> None:
 
 def items_of(batch_id: UUID) -> list[Item]:
     """Return a batch's items, in order."""
-    found = rows(
+    stored = rows(
         "SELECT status, result, error_code, error_message FROM batch_items WHERE batch_id = %s ORDER BY position",
         (batch_id,),
     )
-    return [Item(row[0], row[1] and msgspec.json.decode(row[1]), row[2], row[3]) for row in found]
+    return [Item(row[0], row[1] and msgspec.json.decode(row[1]), row[2], row[3]) for row in stored]
 
 
 def statuses(batch_id: UUID) -> list[str]:
@@ -123,12 +123,12 @@ def statuses(batch_id: UUID) -> list[str]:
 
 
 def status_of(batch_id: UUID) -> str:
-    found = one("SELECT status FROM batches WHERE id = %s", (batch_id,))
-    assert found is not None
-    return str(found[0])
+    row = one("SELECT status FROM batches WHERE id = %s", (batch_id,))
+    assert row is not None
+    return str(row[0])
 
 
 def count(table: str) -> int:
-    found = one(f"SELECT count(*) FROM {table}")
-    assert found is not None
-    return int(found[0])
+    row = one(f"SELECT count(*) FROM {table}")
+    assert row is not None
+    return int(row[0])

@@ -156,15 +156,15 @@ class Story:
 
     def compare(self) -> None:
         """Compare the shown quote with the ticks' one."""
-        found = shown(self.mine)
-        row = found.invoice
+        answer = shown(self.mine)
+        row = answer.invoice
         if row.status != "check" or app_now() >= row.expires_at:
             return
         newest, judged = self.eager.generations[-1], self.eager.judged()
         assert (row.generation, row.payer_units) == (judged.number, judged.quote.payer_units)
         assert row.rate_expires_at == newest.rate_expires_at
         is_held = self.eager.held_units() * HOLDING_PART >= judged.quote.payer_units
-        assert found.is_unpriced == (newest.unpriced_at is not None and not is_held)
+        assert answer.is_unpriced == (newest.unpriced_at is not None and not is_held)
 
     def _read(self) -> None:
         """Read deposits and sightings into the ticks, and the time at which a payment released its quote."""
@@ -184,9 +184,9 @@ class Story:
                 (invoice_id, self.eager.expires_at),
             )
         )
-        found = one("SELECT status, quoted_until FROM invoices WHERE id = %s", (invoice_id,))
-        assert found is not None
-        status, released = found
+        row = one("SELECT status, quoted_until FROM invoices WHERE id = %s", (invoice_id,))
+        assert row is not None
+        status, released = row
         self.eager.is_open = status == "check"
         if released is not None and released > self._ticked:
             self.eager.tick(released)
@@ -221,19 +221,19 @@ class Story:
         settlement.settle(CATALOGUE, self.mine.id)
 
     def _lose(self) -> None:
-        found = column(
+        values = column(
             "SELECT id FROM deposits WHERE owner_id = %s AND status <> 'reversed' ORDER BY id", (self.mine.id,)
         )
-        if found:
-            reversals.reverse_of_invoice(CATALOGUE, self._chance.choice(found), self.mine.id)
+        if values:
+            reversals.reverse_of_invoice(CATALOGUE, self._chance.choice(values), self.mine.id)
 
     def _look_at_the_pools(self) -> None:
         """Read the pools: a payment is new, or again soon or not soon, or doubted, or lost."""
-        chance, told = self._chance, self._waiting
-        if not told or chance.random() < 0.4:
-            told.append(f"0xpool{len(told)}")
-            return self._note(told[-1], seen=told[-1:])
-        txid = chance.choice(told)
+        chance, waiting = self._chance, self._waiting
+        if not waiting or chance.random() < 0.4:
+            waiting.append(f"0xpool{len(waiting)}")
+            return self._note(waiting[-1], seen=waiting[-1:])
+        txid = chance.choice(waiting)
         change = chance.choice(["seen", "unseen", "gone"])
         if change == "seen":
             return self._note(txid, seen=[txid])
@@ -249,18 +249,20 @@ class Story:
             txid=txid, ordinal="0", currency="USDT", units=units // 10**12, sender=SENDER,
             recipient=self.mine.address.lower(),
         )  # fmt: skip
-        found = Sighting(transfer=transfer, spends=((f"0xof{txid}", 0),), is_soon=self._chance.random() < 0.7)
-        told = Sightings(seen=(found,) if seen else (), unseen=frozenset(unseen), gone=frozenset(gone), is_more=False)
-        sightings._write(CONTEXT, self._chain.network, awaited, told, self._chain.height)
+        sighting = Sighting(transfer=transfer, spends=((f"0xof{txid}", 0),), is_soon=self._chance.random() < 0.7)
+        looked_at = Sightings(
+            seen=(sighting,) if seen else (), unseen=frozenset(unseen), gone=frozenset(gone), is_more=False
+        )
+        sightings._write(CONTEXT, self._chain.network, awaited, looked_at, self._chain.height)
 
     def _mine_one_of_the_pools(self) -> None:
         sql = (
             "SELECT txid, units FROM sightings s WHERE owner_id = %s AND gone_at IS NULL AND NOT EXISTS"
             " (SELECT FROM deposits d WHERE d.txid = s.txid) ORDER BY txid"
         )
-        found = rows(sql, (self.mine.id,))
-        if found:
-            txid, units = self._chance.choice(found)
+        stored = rows(sql, (self.mine.id,))
+        if stored:
+            txid, units = self._chance.choice(stored)
             self._pay(units, txid=txid)
 
     def _pass_a_block(self) -> None:
@@ -315,8 +317,8 @@ class Story:
         """Compare the written quotes of an ended invoice with the ticks' ones."""
         if row.status != "expired":
             return
-        found = rows("SELECT generation, payer_units FROM quotes WHERE invoice_id = %s ORDER BY 1", (row.id,))
-        assert found == [(each.number, each.quote.payer_units) for each in self.eager.generations]
+        stored = rows("SELECT generation, payer_units FROM quotes WHERE invoice_id = %s ORDER BY 1", (row.id,))
+        assert stored == [(each.number, each.quote.payer_units) for each in self.eager.generations]
 
     def _end(self) -> None:
         pass_time(100_000)

@@ -50,8 +50,8 @@ def register(merchant_id: UUID) -> None:
 
 def resend(merchant_id: UUID, invoice_id: UUID) -> list[dict[str, Any]]:
     answer = ask(resolution.resend_payment, info(merchant_id), {"uuid": str(invoice_id)})
-    found: list[dict[str, Any]] = answer["deliveries"]
-    return found
+    deliveries: list[dict[str, Any]] = answer["deliveries"]
+    return deliveries
 
 
 def test_a_delivered_webhook_is_queued_again_with_its_id(merchant_id: UUID) -> None:

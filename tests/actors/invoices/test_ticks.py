@@ -53,9 +53,9 @@ def shown(of: InvoiceRow) -> tuple[Any, ...]:
 
 
 def one_moment() -> Any:
-    found = one("SELECT app_now()")
-    assert found is not None
-    return found[0]
+    row = one("SELECT app_now()")
+    assert row is not None
+    return row[0]
 
 
 def test_without_rates_a_quote_is_extended_once_and_then_has_no_price(shop: UUID, chain: Chain) -> None:

@@ -57,5 +57,5 @@ def test_a_list_belongs_to_its_merchant_and_is_read_with_each_of_its_keys(shop: 
 
     ask(shop, [HERE, "198.51.100.0/24"])
 
-    found = [merchants.find_key(public_id) for public_id in (*mine, other)]
-    assert [list(key.ip_allowlist) for key in found if key] == [[HERE, "198.51.100.0/24"]] * 2 + [[]]
+    key_rows = [merchants.find_key(public_id) for public_id in (*mine, other)]
+    assert [list(key.ip_allowlist) for key in key_rows if key] == [[HERE, "198.51.100.0/24"]] * 2 + [[]]

@@ -99,6 +99,6 @@ def test_the_reason_that_stopped_a_rule_is_cleared_when_it_is_set_again(shop: UU
 
     set_rule(shop)
 
-    found = one("SELECT failures, wait_reason, due_at <= app_now() FROM withdrawal_rules")
-    assert found == (0, "", True)
+    row = one("SELECT failures, wait_reason, due_at <= app_now() FROM withdrawal_rules")
+    assert row == (0, "", True)
     assert len(noticed()) == 1

@@ -250,8 +250,8 @@ def test_a_tolerance_is_in_force_at_once_and_frozen_at_creation(shop: UUID) -> N
     after = elsewhere.run(create_invoice, shop, price("100"))
     chosen = elsewhere.run(select_method, None, {"invoice_id": agnostic["uuid"]} | ETHEREUM)
 
-    found = [invoices.find_public(UUID(made["uuid"])) for made in (before, after, chosen)]
-    assert [made.accuracy_ppm for made in found if made] == [0, 15_000, 0]
+    made_rows = [invoices.find_public(UUID(made["uuid"])) for made in (before, after, chosen)]
+    assert [made.accuracy_ppm for made in made_rows if made] == [0, 15_000, 0]
 
 
 def test_concurrent_creations_and_changes_never_mix_terms(shop: UUID) -> None:

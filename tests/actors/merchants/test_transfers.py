@@ -30,7 +30,7 @@ from tests.actors.asking import ask
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import USDT, assert_sound
 from tests.models.db.collisions import at_once
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.held import funded, owner_of
 from tests.models.queue.builders import info
 
@@ -61,8 +61,8 @@ def test_the_response_has_the_fields_of_the_specification(shop: UUID) -> None:
         "personal_balance": "5.25",
     }
     assert transfer(shop, amount="1.000000")["personal_balance"] == "6.25"
-    assert held(shop) == {AVAILABLE: 9375 * USDT // 100}
-    assert held(owner_of(shop)) == {PERSONAL: 625 * USDT // 100}
+    assert balances_of(shop) == {AVAILABLE: 9375 * USDT // 100}
+    assert balances_of(owner_of(shop)) == {PERSONAL: 625 * USDT // 100}
     assert rows("SELECT DISTINCT created_by FROM personal_transfers") == [("pk_creator",)]
 
 
@@ -76,7 +76,7 @@ def test_a_repeated_order_id_moves_nothing_and_gets_the_first_response(shop: UUI
 
     assert again == with_another_body == with_a_key == first
     assert made() == 2
-    assert held(shop) == {AVAILABLE: 88 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 88 * USDT}
 
 
 def test_a_repetition_is_answered_while_the_merchant_is_frozen(shop: UUID) -> None:

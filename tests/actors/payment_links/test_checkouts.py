@@ -162,8 +162,10 @@ def crowd(shop: UUID, database: str, *sources: str) -> UUID:
 
 def open_ones(link_id: UUID) -> list[int]:
     """Return the waiting payments of a link by number, from 0 in order of creation."""
-    found = column("SELECT expires_at > app_now() FROM invoices WHERE link_id = %s ORDER BY created_at, id", (link_id,))
-    return [number for number, is_open in enumerate(found) if is_open]
+    values = column(
+        "SELECT expires_at > app_now() FROM invoices WHERE link_id = %s ORDER BY created_at, id", (link_id,)
+    )
+    return [number for number, is_open in enumerate(values) if is_open]
 
 
 def is_full(link_id: UUID, source: str) -> bool:
@@ -269,9 +271,9 @@ def test_money_that_arrives_while_room_is_made_keeps_its_payment(
     one = crowd(shop, database, "a", "a", "a")
 
     def late(sql: str, asked: dict[str, Any]) -> list[UUID]:
-        found: list[UUID] = column(sql, asked)
-        execute("UPDATE invoices SET detected_units = payer_units WHERE id = ANY(%s::uuid[])", (found,))
-        return found
+        values: list[UUID] = column(sql, asked)
+        execute("UPDATE invoices SET detected_units = payer_units WHERE id = ANY(%s::uuid[])", (values,))
+        return values
 
     monkeypatch.setattr("models.payment_links.checkouts.column", late)
     assert is_full(one, "new")
@@ -286,9 +288,9 @@ def test_payment_that_ends_while_room_is_made_keeps_its_expiry(
     one = crowd(shop, database, "a", "a", "a")
 
     def ended(sql: str, asked: dict[str, Any]) -> list[UUID]:
-        found: list[UUID] = column(sql, asked)
-        execute(f"UPDATE invoices SET {end} WHERE id = ANY(%s::uuid[])", (found,))
-        return found
+        values: list[UUID] = column(sql, asked)
+        execute(f"UPDATE invoices SET {end} WHERE id = ANY(%s::uuid[])", (values,))
+        return values
 
     monkeypatch.setattr("models.payment_links.checkouts.column", ended)
     assert make_room(one, source="new", unpaid_max=3) is None
@@ -308,10 +310,10 @@ def test_a_payment_that_gave_way_ends_like_any_unpaid_one(shop: UUID, database: 
 def test_concurrent_checkouts_that_make_room_sell_up_to_the_cap(shop: UUID, database: str) -> None:
     one = crowd(shop, database, *["a"] * 12)
 
-    found = at_once(8, lambda number: is_full(one, f"new-{number}"))
+    outcomes = at_once(8, lambda number: is_full(one, f"new-{number}"))
 
     assert len(open_ones(one)) == 12
-    assert sold(one) == 12 + found.count(False)
+    assert sold(one) == 12 + outcomes.count(False)
 
 
 def test_buyers_addresses_are_stored_as_digests_for_their_link(shop: UUID) -> None:
@@ -333,11 +335,11 @@ def test_a_hundred_concurrent_checkouts_sell_up_to_the_cap(shop: UUID, database:
         asked = [(buyers_call(), order(one)) for _ in range(10)]
         return together(*asked) if number % 2 else [_outcome(one) for _ in asked]
 
-    found = [answer for several in at_once(10, work) for answer in several]  # type: ignore[union-attr]
+    answers = [answer for several in at_once(10, work) for answer in several]  # type: ignore[union-attr]
 
     assert sold(one) == 37
-    assert sum(isinstance(answer, dict) for answer in found) == 37
-    assert {type(answer) for answer in found} <= {dict, type(None), TooManyRequestsError}
+    assert sum(isinstance(answer, dict) for answer in answers) == 37
+    assert {type(answer) for answer in answers} <= {dict, type(None), TooManyRequestsError}
 
 
 def _outcome(link_id: UUID) -> Any:

@@ -49,7 +49,7 @@ from tests.actors.payout_links.world import (
 )
 from tests.models.builders import USDT, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payout_links.builders import rich_merchant
 from tests.models.payouts.builders import FEE, charge, fund, trade
 
@@ -79,7 +79,7 @@ def test_a_link_is_answered_with_its_fields_token_and_page(shop: UUID) -> None:
         "claim_token": "", "claim_url": "",
     }  # fmt: skip
     assert answer["claim_url"] == f"{PAY_URL}/claim/{answer['claim_token']}"
-    assert held(shop) == {"available": 100 * USDT - HELD, "payout_held": HELD}
+    assert balances_of(shop) == {"available": 100 * USDT - HELD, "payout_held": HELD}
     assert one("SELECT expires_at - created_at = interval '24 hours', created_by FROM payout_links") == (
         True,
         "pk_creator",
@@ -128,14 +128,14 @@ def test_a_refused_link_holds_no_money(shop: UUID, fields: dict[str, Any], error
     with pytest.raises(error):
         create(shop, **fields)
 
-    assert held(shop) == {"available": 100 * USDT}
+    assert balances_of(shop) == {"available": 100 * USDT}
     assert (links(), one("SELECT count(*) FROM calls")) == (0, (0,))
 
 
 def test_the_whole_balance_less_the_fee_can_be_given(shop: UUID) -> None:
     create(shop, amount="98.8")
 
-    assert held(shop) == {"payout_held": 100 * USDT}
+    assert balances_of(shop) == {"payout_held": 100 * USDT}
 
 
 def test_maturing_funds_have_their_own_error(shop: UUID) -> None:
@@ -227,7 +227,7 @@ def test_concurrent_links_never_exceed_the_balance(shop: UUID) -> None:
     answers = at_once(20, lambda _: create(shop))
 
     assert [type(answer).__name__ for answer in answers].count("dict") == 3
-    assert held(shop) == {"available": 100 * USDT - 3 * HELD, "payout_held": 3 * HELD}
+    assert balances_of(shop) == {"available": 100 * USDT - 3 * HELD, "payout_held": 3 * HELD}
 
 
 # Batches ----------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_a_batch_is_answered_item_by_item_and_a_bad_item_fails_alone(shop: UUID)
     ]  # fmt: skip
     assert {item["batch_id"] for item in items if item["success"]} == {answer["batch_id"]}
     assert len({item["claim_token"] for item in items if item["success"]}) == 2
-    assert held(shop)["payout_held"] == 2 * HELD
+    assert balances_of(shop)["payout_held"] == 2 * HELD
 
 
 def test_a_reference_used_twice_in_a_batch_fails_the_second_time(shop: UUID) -> None:
@@ -301,7 +301,7 @@ def test_the_rest_of_the_balance_goes_to_later_items(shop: UUID) -> None:
     items = create_batch(shop, *[LINK | {"amount": amount} for amount in ("40", "60", "50", "5", "0.6")])["items"]
 
     assert [item["success"] for item in items] == [True, False, True, True, False]
-    assert held(shop) == {"available": 5 * USDT - 3 * FEE, "payout_held": 95 * USDT + 3 * FEE}
+    assert balances_of(shop) == {"available": 5 * USDT - 3 * FEE, "payout_held": 95 * USDT + 3 * FEE}
     # Each is held under its own reference.
     assert rows("SELECT reference FROM ledger_transfers WHERE reference LIKE 'payout_link:%' ORDER BY 1") == rows(
         "SELECT 'payout_link:' || id || ':hold' FROM payout_links ORDER BY 1"
@@ -330,12 +330,12 @@ def test_an_interrupted_batch_leaves_no_link_and_its_repetition_creates_all(
         patch.setattr(calls, "finish", cut_off)
         with pytest.raises(ZeroDivisionError):
             create_batch(shop, *[LINK] * 3, call=info(shop, "\nsignature"))
-    assert (links(), held(shop)) == (0, {"available": 100 * USDT})
+    assert (links(), balances_of(shop)) == (0, {"available": 100 * USDT})
 
     answer = create_batch(shop, *[LINK] * 3, call=info(shop, "\nsignature"))
 
     assert all(item["claim_token"] for item in answer["items"])
-    assert (links(), held(shop)["payout_held"]) == (3, 3 * HELD)
+    assert (links(), balances_of(shop)["payout_held"]) == (3, 3 * HELD)
 
 
 def test_a_repeated_batch_creates_nothing_even_of_failed_items(shop: UUID) -> None:
@@ -358,15 +358,15 @@ def test_a_batch_whose_caller_got_503_leaves_no_link_funded(shop: UUID) -> None:
     with pytest.raises(AbandonedError):
         create_batch(shop, *[LINK] * 3, call=call)
 
-    assert (links(), held(shop)) == (0, {"available": 100 * USDT})
+    assert (links(), balances_of(shop)) == (0, {"available": 100 * USDT})
 
 
 def test_a_caller_that_gives_up_during_the_write_gets_the_response(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
-    call, fund_all, told = info(shop), payout_link_batches.fund, []
+    call, fund_all, collected = info(shop), payout_link_batches.fund, []
 
     def meanwhile(*args: Any) -> Any:
         made = fund_all(*args)
-        thread = threading.Thread(target=lambda: told.append(in_thread(lambda: calls.abandon(call))))
+        thread = threading.Thread(target=lambda: collected.append(in_thread(lambda: calls.abandon(call))))
         thread.start()
         threads.append(thread)
         return made
@@ -377,7 +377,9 @@ def test_a_caller_that_gives_up_during_the_write_gets_the_response(shop: UUID, m
     threads[0].join()
 
     # The caller's tombstone waited for the batch, which was first: the response is the batch's.
-    assert [item["link_id"] for item in json.loads(told[0])["items"]] == [item["link_id"] for item in answer["items"]]
+    assert [item["link_id"] for item in json.loads(collected[0])["items"]] == [
+        item["link_id"] for item in answer["items"]
+    ]
     assert links() == 3
 
 
@@ -434,7 +436,7 @@ def test_a_batch_and_concurrent_single_links_make_each_reference_once(shop: UUID
     at_once(12, race)
 
     assert one("SELECT count(*), count(DISTINCT reference) FROM payout_links") == (40, 40)
-    assert held(shop)["payout_held"] == 40 * (USDT + FEE)
+    assert balances_of(shop)["payout_held"] == 40 * (USDT + FEE)
 
 
 def test_five_hundred_cheques_are_written_in_a_few_statements(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -453,7 +455,7 @@ def test_five_hundred_cheques_are_written_in_a_few_statements(shop: UUID, monkey
 
     assert sum(item["success"] for item in answer["items"]) == 500
     assert len(asked) <= 25, asked
-    assert held(shop)["payout_held"] == 500 * (USDT + FEE)
+    assert balances_of(shop)["payout_held"] == 500 * (USDT + FEE)
 
 
 def test_the_same_batch_twice_at_once_makes_its_links_once(shop: UUID) -> None:
@@ -472,7 +474,7 @@ def test_cancelling_returns_the_record_without_its_token(shop: UUID) -> None:
 
     assert answer["status"] == "cancelled"
     assert not answer.keys() & {"claim_token", "claim_url", "claim_kid", "payout_id"}
-    assert held(shop) == {"available": 100 * USDT}
+    assert balances_of(shop) == {"available": 100 * USDT}
 
 
 def test_another_merchants_link_is_not_found(shop: UUID) -> None:
@@ -534,5 +536,5 @@ def test_a_cheque_above_the_signers_limit_is_refused(shop: UUID, database: str) 
     trade(USDT="1")
     with pytest.raises(PayoutlinkBadAmount, match="24 USD"):
         create(shop)
-    assert (links(), held(shop)) == (0, {AVAILABLE: 100 * USDT})
+    assert (links(), balances_of(shop)) == (0, {AVAILABLE: 100 * USDT})
     assert create(shop, amount="24")["status"] == "funded"

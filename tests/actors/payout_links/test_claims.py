@@ -32,7 +32,7 @@ from tests.actors.payout_links.world import ANN, BOB, cancel, claim, configure, 
 from tests.models.builders import USDT, endpoint
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import address
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payout_links.builders import advance
 from tests.models.payouts.builders import FEE, charge, fund, trade
 from tests.models.spends.test_permission import unknown
@@ -63,7 +63,7 @@ def test_a_claim_creates_the_payout_and_notifies_the_signer(shop: UUID, link: di
     assert answer == {"status": "claimed", "payout_id": str(payout.id)}
     assert (payout.address, payout.to_units, payout.status) == (ANN.lower(), 25 * USDT, "approved")
     assert rung == ["deliver_webhooks", "broadcast:ethereum"]
-    assert held(shop)["payout_held"] == 25 * USDT + FEE
+    assert balances_of(shop)["payout_held"] == 25 * USDT + FEE
 
 
 def test_the_same_address_in_any_spelling_returns_the_same_payout(link: dict[str, Any]) -> None:
@@ -238,4 +238,4 @@ def test_thirty_concurrent_claims_make_one_payout_to_one_address(shop: UUID, lin
     assert len({answer["payout_id"] for answer in won}) == 1
     assert {type(answer) for answer in answers} <= {dict, PayoutlinkClaimInProgress}
     assert count("payouts") == 1
-    assert held(shop)["payout_held"] == 25 * USDT + FEE
+    assert balances_of(shop)["payout_held"] == 25 * USDT + FEE

@@ -18,7 +18,7 @@ from models.payouts import freezes
 from models.spends import permission
 from tests.actors.payout_links.world import configure
 from tests.models.builders import USDT, endpoint
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payout_links.builders import ANN, BOB, HELD, advance, claimed, claiming, funded
 
 
@@ -34,7 +34,7 @@ def test_only_due_links_expire(shop: UUID, rung: list[str]) -> None:
     expire_payout_links()
 
     assert [status(link) for link in (due, young, taken)] == ["expired", "funded", "claimed"]
-    assert held(shop) == {"available": 100 * USDT - 2 * HELD, "payout_held": 2 * HELD}
+    assert balances_of(shop) == {"available": 100 * USDT - 2 * HELD, "payout_held": 2 * HELD}
     assert rung == []
 
 
@@ -49,7 +49,7 @@ def test_more_than_a_page_notifies_the_next_tick(shop: UUID, monkeypatch: pytest
     expire_payout_links()
 
     assert rung == ["expire_payout_links"]
-    assert held(shop) == {"available": 100 * USDT}
+    assert balances_of(shop) == {"available": 100 * USDT}
 
 
 def test_a_broken_row_delays_no_other(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_a_stuck_claim_that_cannot_be_finished_is_reversed(shop: UUID, monkeypat
     reap_claims()
 
     assert status(link) == "funded"
-    assert held(shop)["payout_held"] == HELD
+    assert balances_of(shop)["payout_held"] == HELD
 
 
 def test_the_reaper_may_run_twice(shop: UUID) -> None:

@@ -21,7 +21,7 @@ from models.queue.calls import CallInfo, ReplayedError
 from tests.actors.asking import ask
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import USDT, assert_sound, merchant
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.held import CREATOR, DESTINATION, approvers, funded, payout, require_cosign, reread
 from tests.models.queue.builders import info
 
@@ -85,7 +85,7 @@ def test_a_cancelled_payout_is_returned_and_its_money_is_back(shop: UUID, rung: 
     answer = cancel(order)
 
     assert (answer["status"], answer["is_final"]) == ("cancel", True)
-    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
     assert rung == ["deliver_webhooks"]
     with pytest.raises(PayoutNotPending):
         cancel(order)

@@ -47,8 +47,8 @@ def shop(database: str) -> UUID:
 
 
 def rule(merchant_id: UUID) -> WithdrawalRule:
-    [found] = withdrawals.listing(merchant_id)
-    return found
+    [listed_rule] = withdrawals.listing(merchant_id)
+    return listed_rule
 
 
 def test_a_rule_is_set_returned_and_stored(shop: UUID) -> None:
@@ -57,8 +57,8 @@ def test_a_rule_is_set_returned_and_stored(shop: UUID) -> None:
     assert set_rule(shop) == [RULE | ON]
 
     assert set_rule(shop, {}) == [RULE | ON]
-    found = rule(shop)
-    assert (found.address, found.threshold_units, found.set_by) == (RECIPIENT.lower(), 50 * USDT, KEY)
+    stored = rule(shop)
+    assert (stored.address, stored.threshold_units, stored.set_by) == (RECIPIENT.lower(), 50 * USDT, KEY)
 
 
 @pytest.mark.parametrize(

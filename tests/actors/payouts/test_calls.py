@@ -58,7 +58,7 @@ from models.spends import permission, unexplained
 from tests.actors.asking import ask, configure
 from tests.models.builders import assert_sound, merchant
 from tests.models.db.collisions import at_once
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, rich_shop, stock, trade
 from tests.models.queue.builders import info
 from tests.models.spends.test_permission import unknown
@@ -147,7 +147,7 @@ def test_a_payout_holds_amount_and_fee_and_is_approved_at_once(shop: UUID, rung:
         "approved", "payout", "available", KEY, "r", "high",
     )  # fmt: skip
     assert row.address == RECIPIENT.lower()
-    assert held(shop) == {AVAILABLE: 100 * USDT - 25 * USDT - FEE, PAYOUT_HELD: 25 * USDT + FEE}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT - 25 * USDT - FEE, PAYOUT_HELD: 25 * USDT + FEE}
     assert events_of(row.id) == ["payout.approved"]
     assert rung == ["deliver_webhooks", "broadcast:ethereum"]
 
@@ -163,7 +163,7 @@ def test_the_fee_is_paid_on_top_or_from_the_amount(shop: UUID, setting: bool, as
 
     assert row.amount_units == 25 * USDT
     assert row.to_units == 25 * USDT - (0 if on_top else FEE)
-    assert held(shop)[PAYOUT_HELD] == row.held_units == row.to_units + FEE
+    assert balances_of(shop)[PAYOUT_HELD] == row.held_units == row.to_units + FEE
     assert row.is_fee_on_top is on_top
 
 
@@ -179,7 +179,7 @@ def test_a_repeated_order_id_returns_its_payout_whatever_else_changed(shop: UUID
     for changed in ({"amount": "1"}, {"currency": "NONE"}, {"address": "nonsense"}, {"network": "bsc"}, {"memo": "x"}):
         assert create(shop, order(order_id="once") | changed) == first
     assert count("payouts") == 1
-    assert held(shop)[PAYOUT_HELD] == 25 * USDT + FEE
+    assert balances_of(shop)[PAYOUT_HELD] == 25 * USDT + FEE
 
 
 def test_an_order_id_stays_used_after_its_payout_failed(shop: UUID) -> None:
@@ -190,7 +190,7 @@ def test_an_order_id_stays_used_after_its_payout_failed(shop: UUID) -> None:
     again = create(shop, order(order_id="once"))
 
     assert (again["uuid"], again["status"], again["error"]) == (first["uuid"], "fail", "reverted")
-    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
 
 
 def test_a_refused_order_id_may_be_used_again(shop: UUID) -> None:
@@ -206,7 +206,7 @@ def test_concurrent_calls_with_one_order_id_get_the_same_payout(shop: UUID) -> N
     answers = at_once(4, lambda _: create(shop, order(order_id="race")))
 
     assert len({cast("dict[str, Any]", answer)["uuid"] for answer in answers}) == 1
-    assert held(shop)[PAYOUT_HELD] == 25 * USDT + FEE
+    assert balances_of(shop)[PAYOUT_HELD] == 25 * USDT + FEE
 
 
 def test_two_payouts_never_spend_the_same_money(shop: UUID) -> None:
@@ -214,7 +214,7 @@ def test_two_payouts_never_spend_the_same_money(shop: UUID) -> None:
 
     assert sum(isinstance(answer, dict) for answer in answers) == 3
     assert {type(answer) for answer in answers} == {dict, PayoutInsufficientFunds}
-    assert held(shop) == {AVAILABLE: 100 * USDT - 3 * (25 * USDT + FEE), PAYOUT_HELD: 3 * (25 * USDT + FEE)}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT - 3 * (25 * USDT + FEE), PAYOUT_HELD: 3 * (25 * USDT + FEE)}
 
 
 def test_the_index_is_the_last_guard_against_a_second_payout(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +223,7 @@ def test_the_index_is_the_last_guard_against_a_second_payout(shop: UUID, monkeyp
 
     with pytest.raises(PayoutDuplicateReference):
         create(shop, order(order_id="once"))
-    assert held(shop)[PAYOUT_HELD] == 25 * USDT + FEE
+    assert balances_of(shop)[PAYOUT_HELD] == 25 * USDT + FEE
 
 
 def test_a_redelivered_call_is_answered_and_its_key_is_bound_to_its_body(shop: UUID) -> None:
@@ -248,7 +248,7 @@ def test_a_payout_of_a_co_signing_merchant_waits(shop: UUID, rung: list[str]) ->
 
     assert (made["status"], made["approval_required"]) == ("awaiting_cosign", False)
     assert events_of(UUID(made["uuid"])) == ["payout.awaiting_cosign"]
-    assert held(shop)[PAYOUT_HELD] == 25 * USDT + FEE
+    assert balances_of(shop)[PAYOUT_HELD] == 25 * USDT + FEE
     assert rung == ["deliver_webhooks"]
 
 
@@ -273,7 +273,7 @@ def test_a_payout_of_a_co_signing_merchant_waits(shop: UUID, rung: list[str]) ->
 def test_an_invalid_payout_is_refused(shop: UUID, changed: dict[str, Any], error: type[DomainError]) -> None:
     with pytest.raises(error):
         create(shop, order() | changed)
-    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_addresses_on_the_deny_list_are_refused(shop: UUID, database: str, tmp_p
 
     with pytest.raises(ComplianceAddressBlocked):
         create(shop)
-    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
 
 
 def test_a_freeze_refuses_new_payouts_and_still_shows_existing_ones(shop: UUID) -> None:
@@ -403,8 +403,8 @@ def test_a_conversion_commits_or_rolls_back_with_its_payout(shop: UUID) -> None:
         "from_amount": "22.110553",
         "rate": "0.0004975",
     }
-    assert held(shop) == {AVAILABLE: 100 * USDT - 22_110_553 * 10**12}
-    assert held(shop, "ETH") == {PAYOUT_HELD: 11 * 10**15}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT - 22_110_553 * 10**12}
+    assert balances_of(shop, "ETH") == {PAYOUT_HELD: 11 * 10**15}
     assert conversion.owned_units("ETH") == 10**18 - 11 * 10**15
 
 
@@ -558,12 +558,12 @@ def test_an_interrupted_mass_call_leaves_no_payout_and_its_repetition_makes_all(
         with pytest.raises(StoreUnavailableError):
             mass(shop, *items, call=call)
     assert (count("payouts"), count("calls"), count("webhook_deliveries")) == (0, 0, 0)
-    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
 
     again = mass(shop, *items, call=info(shop, key="k"))
 
     assert [item["success"] for item in again] == [True, True, True]
-    assert {item["uuid"] for item in again} == {str(found) for (found,) in rows("SELECT id FROM payouts")}
+    assert {item["uuid"] for item in again} == {str(payout_id) for (payout_id,) in rows("SELECT id FROM payouts")}
 
 
 def test_a_mass_call_whose_caller_got_503_leaves_no_payout_funded(shop: UUID) -> None:
@@ -574,7 +574,7 @@ def test_a_mass_call_whose_caller_got_503_leaves_no_payout_funded(shop: UUID) ->
         mass(shop, order(), order(), call=call)
 
     assert count("payouts") == 0
-    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
 
 
 def test_a_deadlock_restarts_the_whole_call_and_fails_no_item(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -647,7 +647,7 @@ def test_a_payout_above_the_signers_limit_is_refused(shop: UUID, database: str) 
 
     assert (answer["success"], refused["success"]) == (False, False)
     assert create(shop, order(amount="24.75"))["status"] == "process"
-    assert held(shop)[AVAILABLE] == 100 * USDT - stored_units(shop)
+    assert balances_of(shop)[AVAILABLE] == 100 * USDT - stored_units(shop)
 
 
 def stored_units(shop: UUID) -> int:

@@ -32,11 +32,11 @@ from tests.actors.queue.workers import make_settings
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, endpoint
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
-from tests.models.ledger.figures import held, owes
+from tests.models.ledger.figures import balances_of, owes
 from tests.models.payout_links.builders import claimed
 from tests.models.payout_links.builders import funded as cheque
 from tests.models.payouts.builders import fund
-from tests.models.payouts.held import funded, payout, reread, taken, told
+from tests.models.payouts.held import funded, payout, reread, taken, webhook_events
 from tests.models.refunds.builders import send_back
 from tests.models.wallets.builders import set_blocked, wallet
 
@@ -70,7 +70,7 @@ def test_an_approved_unsigned_payout_is_cancelled(world: SpendWorld) -> None:
     assert cancel(order).status == "cancelled"
     world.step(2)
 
-    assert (world.held(order), world.available(order)) == (0, 1_000 * USDT)
+    assert (world.held_units(order), world.available(order)) == (0, 1_000 * USDT)
     assert (world.count("spends"), world.paid(order)) == (0, 0)
 
 
@@ -86,7 +86,7 @@ def test_a_signed_payout_is_not_cancelled(world: SpendWorld) -> None:
         world.step()
     world.confirm_sent()
 
-    assert (world.payout(order).status, world.paid(order), world.held(order)) == ("confirmed", 1, 0)
+    assert (world.payout(order).status, world.paid(order), world.held_units(order)) == ("confirmed", 1, 0)
 
 
 def test_an_approved_payout_with_a_live_spend_is_not_cancelled(world: SpendWorld) -> None:
@@ -135,7 +135,7 @@ def test_a_payout_that_a_freeze_kept_unsigned_is_cancelled_after_the_freeze(
     world.step(2)
 
     assert (done.status, done.error) == ("cancelled", by and "Cancelled by the operator.")
-    assert (world.held(order), world.available(order)) == (0, 1_000 * USDT)
+    assert (world.held_units(order), world.available(order)) == (0, 1_000 * USDT)
     assert (world.count("spends"), world.paid(order)) == (0, 0)
 
 
@@ -156,7 +156,7 @@ def test_a_stop_by_the_signer_ends_by_explaining_its_cause_and_not_by_an_operato
     assert [each for each in freezes.listing() if each.scope == "network"] == []
     order = world.order()
     assert cancel(order, by=by).status == "cancelled"
-    assert (world.held(order), world.paid(order)) == (0, 0)
+    assert (world.held_units(order), world.paid(order)) == (0, 0)
 
 
 def test_a_payout_whose_slot_was_lost_during_a_freeze_is_cancelled_after_both(world: SpendWorld) -> None:
@@ -180,7 +180,7 @@ def test_a_payout_whose_slot_was_lost_during_a_freeze_is_cancelled_after_both(wo
     assert cancel(order).status == "cancelled"
     world.due_now()
     world.step(2)
-    assert (world.held(order), world.available(order), world.paid(order)) == (0, 1_000 * USDT, 0)
+    assert (world.held_units(order), world.available(order), world.paid(order)) == (0, 1_000 * USDT, 0)
 
 
 @pytest.mark.parametrize(("label", "ends"), [("spending.quoted", "cancelled"), ("spending.committed", "sent")])
@@ -213,7 +213,7 @@ def test_concurrent_cancellations_and_steps_pay_or_return_but_never_both(world: 
     world.step()
     for order in orders:
         now = world.payout(order)
-        assert (now.status == "cancelled") == (world.held(order) == 0)
+        assert (now.status == "cancelled") == (world.held_units(order) == 0)
         assert rows("SELECT count(*) FROM spends WHERE payout_id = %s", (order.id,)) == [(now.status != "cancelled",)]
 
 
@@ -233,12 +233,12 @@ def test_a_claimed_cheque_stays_claimed_when_its_payout_is_cancelled_and_returne
     shop = funded()
     link = claimed(cheque(shop, amount_units=10 * USDT, fee_units=USDT))
     ((order,),) = rows("SELECT id FROM payouts")
-    found = decisions.look_up(shop, uuid=str(order), order_id=None)
-    assert (found.status, held(shop)) == ("approved", {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT})
+    paid_out = decisions.look_up(shop, uuid=str(order), order_id=None)
+    assert (paid_out.status, balances_of(shop)) == ("approved", {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT})
 
-    assert cancel(found).status == "cancelled"
+    assert cancel(paid_out).status == "cancelled"
 
-    assert (payout_links.reread(link.id).status, held(shop)) == ("claimed", {AVAILABLE: 100 * USDT})
+    assert (payout_links.reread(link.id).status, balances_of(shop)) == ("claimed", {AVAILABLE: 100 * USDT})
 
 
 # Debts --------------------------------------------------------------------------------------------------------------
@@ -274,8 +274,8 @@ def test_a_debt_cancels_as_many_of_the_newest_payouts_as_it_needs(shop_and_chain
     assert before == 92 * USDT
     assert [reread(each).status for each in (kept, newest)] == ["cancelled", "cancelled"]
     assert [reread(each).status for each in (gone, stays)] == ["sent", "sent"]
-    assert (owes(shop), held(shop).get(AVAILABLE, 0)) == (before - 31 * USDT, 0)
-    assert told(newest)[-1] == "payout.cancelled"
+    assert (owes(shop), balances_of(shop).get(AVAILABLE, 0)) == (before - 31 * USDT, 0)
+    assert webhook_events(newest)[-1] == "payout.cancelled"
     assert reread(newest).error == "its money repays a debt"
     assert column("SELECT merchant_id FROM debtors") == [shop]
 
@@ -296,7 +296,7 @@ def test_a_debt_cancels_no_more_payouts_than_it_needs(shop_and_chain: tuple[UUID
     debts.repay_debts()
 
     assert (reread(older).status, reread(newer).status) == ("approved", "cancelled")
-    assert (owes(shop), held(shop)[AVAILABLE]) == (0, 10 * USDT)
+    assert (owes(shop), balances_of(shop)[AVAILABLE]) == (0, 10 * USDT)
     assert rows("SELECT * FROM debtors") == []
 
 
@@ -356,7 +356,7 @@ def test_concurrent_repayments_of_a_debt_cancel_no_more_than_it_needs(shop_and_c
     assert debtors_before == []
     assert owes(shop) == 0
     assert [reread(order).status for order in orders] == ["approved"] * 5 + ["cancelled"] * 5
-    assert held(shop) == {AVAILABLE: 5 * USDT, PAYOUT_HELD: 50 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 5 * USDT, PAYOUT_HELD: 50 * USDT}
 
 
 def owing(shop: UUID, units: int) -> Debtor:
@@ -387,11 +387,11 @@ def test_while_one_worker_repays_a_debt_another_cancels_nothing_for_it(monkeypat
     debtor, choose = owing(shop, 5 * USDT), debt_repayment._newest
     others: list[Any] = []
 
-    def beside(found: Debtor) -> UUID | None:
+    def beside(owed_by: Debtor) -> UUID | None:
         if not others:
             others.append(None)
             others[:] = at_once(1, lambda _: debt_repayment.repay(CATALOGUE, debtor))
-        return choose(found)
+        return choose(owed_by)
 
     monkeypatch.setattr(debt_repayment, "_newest", beside)
     assert debt_repayment.repay(CATALOGUE, debtor)

@@ -28,7 +28,7 @@ from tests.actors.payouts.withdrawals import KEY, RULE, add_key, made, set_rule
 from tests.models.addresses.test_pool import add_chunk
 from tests.models.builders import CATALOGUE, assert_sound, merchant
 from tests.models.db.collisions import at_once
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payout_links.builders import advance
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, lend, rich_shop, trade
 from tests.models.payouts.held import approvers, payout, require_cosign, taken
@@ -80,7 +80,7 @@ def test_all_available_money_is_sent_less_the_fee(shop: UUID, rung: list[str]) -
     )  # fmt: skip
     assert (sent.address, sent.network, sent.is_approval_required) == (RECIPIENT.lower(), "ethereum", False)
     assert (sent.amount_units, sent.fee_units, sent.to_units) == (100 * USDT, FEE, 100 * USDT - FEE)
-    assert held(shop) == {PAYOUT_HELD: 100 * USDT}
+    assert balances_of(shop) == {PAYOUT_HELD: 100 * USDT}
     assert events_of(sent.id) == ["payout.approved"]
     assert "broadcast:ethereum" in rung
 
@@ -90,7 +90,7 @@ def test_units_finer_than_the_coin_remain(shop: UUID) -> None:
 
     withdraw_balances()
 
-    assert held(shop) == {PAYOUT_HELD: 100 * USDT, AVAILABLE: 7}
+    assert balances_of(shop) == {PAYOUT_HELD: 100 * USDT, AVAILABLE: 7}
 
 
 def test_a_balance_below_the_threshold_waits(shop: UUID) -> None:
@@ -206,7 +206,7 @@ def test_a_revoked_keys_open_withdrawal_is_returned(shop: UUID, status: str) -> 
 
     assert disowned.cancel_all(CATALOGUE, KEY) == 1
     assert [(row.status, row.error) for row in made(shop)] == [("cancelled", disowned.REASON)]
-    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
     assert disowned.cancel_all(CATALOGUE, KEY) == 0
 
     # The rule named by another key has the coin to itself.
@@ -232,7 +232,7 @@ def test_a_rule_co_signed_by_a_revoked_key_makes_none_and_its_withdrawal_is_retu
     execute("UPDATE withdrawal_rules SET due_at = app_now(), payout_id = NULL")
     withdraw_balances()
     assert not withdrawing.withdraw(context.context(), Key(shop, "USDT"))
-    assert (len(made(shop)), held(shop)) == (1, {AVAILABLE: 100 * USDT})
+    assert (len(made(shop)), balances_of(shop)) == (1, {AVAILABLE: 100 * USDT})
 
 
 def freeze_all(shop: UUID) -> None:
@@ -317,7 +317,7 @@ def test_the_reason_of_a_wait_is_logged_once_and_checked_rarely(shop: UUID, hind
     assert (made(shop), waits(shop), withdrawal_walk.waiting()) == (
         [], HINDRANCES[hinder], [(HINDRANCES[hinder], 1)],
     )  # fmt: skip
-    assert held(shop)[AVAILABLE] == 100 * USDT
+    assert balances_of(shop)[AVAILABLE] == 100 * USDT
 
 
 def test_an_amount_that_the_network_cannot_carry_waits(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,7 +371,7 @@ def test_a_balance_above_the_signers_limit_is_sent_in_parts(shop: UUID, database
 
     # 90 percent of 40 are delivered: the rate may rise until it is signed.
     assert [row.to_units for row in made(shop)] == [36 * USDT]
-    assert held(shop) == {AVAILABLE: 64 * USDT - FEE, PAYOUT_HELD: 36 * USDT + FEE}
+    assert balances_of(shop) == {AVAILABLE: 64 * USDT - FEE, PAYOUT_HELD: 36 * USDT + FEE}
     pay(shop)
     withdraw_balances()
     assert [row.to_units for row in made(shop)] == [36 * USDT, 36 * USDT]
@@ -399,7 +399,7 @@ def test_a_network_with_less_coin_sends_its_balance_and_the_rest_later(shop: UUI
     hold("USDT", "ethereum", 60 * USDT)
     withdraw_balances()
     [first] = made(shop)
-    assert (first.held_units, held(shop)[AVAILABLE]) == (60 * USDT, 40 * USDT)
+    assert (first.held_units, balances_of(shop)[AVAILABLE]) == (60 * USDT, 40 * USDT)
 
 
 def test_a_network_without_the_coin_leaves_the_balance_free_and_reports_it(shop: UUID) -> None:
@@ -409,7 +409,7 @@ def test_a_network_without_the_coin_leaves_the_balance_free_and_reports_it(shop:
         advance(0.01)
         withdraw_balances()
     assert [(log["event"], log["reason"]) for log in logs] == [("autowithdraw.waits", "liquidity")]
-    assert (made(shop), held(shop)) == ([], {AVAILABLE: 100 * USDT})
+    assert (made(shop), balances_of(shop)) == ([], {AVAILABLE: 100 * USDT})
     hold("USDT", "ethereum", 100 * USDT)
     advance(0.01)
     withdraw_balances()
@@ -487,7 +487,7 @@ def test_the_merchant_may_cancel_a_withdrawal(shop: UUID) -> None:
 
     answer = ask(cancel_payout, info(shop, principal=KEY), {"order_id": made(shop)[0].order_id})
 
-    assert (answer["status"], held(shop)) == ("cancel", {AVAILABLE: 100 * USDT})
+    assert (answer["status"], balances_of(shop)) == ("cancel", {AVAILABLE: 100 * USDT})
     withdraw_balances()
     assert len(made(shop)) == 1
 
@@ -553,9 +553,9 @@ def test_more_rules_than_a_step_takes_continue_at_once(
 def test_one_process_walks_at_a_time(shop: UUID) -> None:
     with transaction():
         assert locks.try_turn("withdrawals")
-        [found] = at_once(1, lambda _: withdraw_balances())
+        [outcomes] = at_once(1, lambda _: withdraw_balances())
 
-    assert (found, made(shop)) == (None, [])
+    assert (outcomes, made(shop)) == (None, [])
     withdraw_balances()
     assert len(made(shop)) == 1
 

@@ -38,7 +38,7 @@ def dead_letters(server: redis.Redis) -> int:
     return int(server.zcard(f"{QUEUE_KEY}.XQ"))
 
 
-def held(server: redis.Redis, queue: str = QUEUE) -> list[bytes]:
+def unsettled(server: redis.Redis, queue: str = QUEUE) -> list[bytes]:
     return list(server.keys(f"{NAMESPACE}:__acks__.*.{queue}"))
 
 
@@ -75,10 +75,10 @@ def test_an_idle_worker_takes_a_message_at_once(
 
     def noted(queue_name: str, count: int, wait_s: float, *, maintain: bool) -> list[bytes | None]:
         started_at = time.monotonic()
-        found = fetch(queue_name, count, wait_s, maintain=maintain)
-        if found:
+        answer = fetch(queue_name, count, wait_s, maintain=maintain)
+        if answer:
             brought.append((started_at, started_at + wait_s - time.monotonic()))
-        return found
+        return answer
 
     def waited_for() -> bool:
         # A wait may just have ended when the message is sent, but not twice in a row.
@@ -169,7 +169,7 @@ def test_an_exception_in_an_actor_loses_only_its_message(
         broker.enqueue(message("after"))
         eventually(lambda: seen == ["after"] and broker.do_qsize(QUEUE) == 0)
 
-    assert not held(server)
+    assert not unsettled(server)
     assert dead_letters(server) == 0
 
 
@@ -186,7 +186,7 @@ def test_a_rejected_message_becomes_a_dead_letter(
         eventually(lambda: dead_letters(server) == 1)
 
     assert seen == []
-    assert not held(server)
+    assert not unsettled(server)
     assert broker.do_qsize(QUEUE) == 0
 
 
@@ -254,7 +254,7 @@ def test_a_malformed_message_becomes_a_dead_letter_and_work_continues(
         eventually(lambda: seen == ["after"] and broker.do_qsize(QUEUE) == 0)
 
     assert dead_letters(server) == (1 if data else 0)
-    assert not held(server)
+    assert not unsettled(server)
 
 
 def test_a_message_whose_text_was_flushed_is_dropped(
@@ -265,7 +265,7 @@ def test_a_message_whose_text_was_flushed_is_dropped(
         broker.enqueue(message("after"))
         eventually(lambda: seen == ["after"] and broker.do_qsize(QUEUE) == 0)
 
-    assert not held(server)
+    assert not unsettled(server)
 
 
 def test_fields_of_a_newer_version_are_ignored(broker: SluiceBroker, server: redis.Redis, seen: list[object]) -> None:
@@ -324,9 +324,9 @@ def test_delayed_messages_are_returned_at_shutdown(
 ) -> None:
     broker.enqueue(message("later"), delay=600_000)
     with working(broker):
-        eventually(lambda: held(server, f"{QUEUE}.DQ"))
+        eventually(lambda: unsettled(server, f"{QUEUE}.DQ"))
     assert seen == []
-    assert not held(server, f"{QUEUE}.DQ")
+    assert not unsettled(server, f"{QUEUE}.DQ")
     other = make_broker(redis_url)
     given: list[object] = []
     declare(other, given.append)
@@ -383,7 +383,7 @@ def test_fetched_messages_that_were_not_begun_are_returned_at_shutdown(
     stopping.join()
 
     assert seen == []
-    assert not held(server)
+    assert not unsettled(server)
     assert server.llen(QUEUE_KEY) == 6
     assert server.hlen(f"{QUEUE_KEY}.msgs") == 6
 
@@ -400,7 +400,7 @@ def test_messages_that_a_consumer_did_not_hand_out_are_returned(
     consumer_.requeue([first])
     consumer_.close()
 
-    assert not held(server)
+    assert not unsettled(server)
     assert server.llen(QUEUE_KEY) == 3
     assert seen == []
 
@@ -466,7 +466,7 @@ def test_messages_acknowledged_while_redis_was_away_are_acknowledged_later(
         eventually(lambda: "after" in seen)
         eventually(lambda: broker.do_qsize(QUEUE) == 0)
 
-    assert not held(server)
+    assert not unsettled(server)
     assert dead_letters(server) == (1 if settled == "nack" else 0)
 
 
@@ -597,7 +597,7 @@ def test_a_worker_whose_clock_runs_ahead_takes_no_messages_of_live_ones(
     with time_machine.travel(time.time() + 3_600, tick=True):
         assert next(skewed.consume(QUEUE, prefetch=1, timeout=50)) is None
     assert next(skewed.consume(QUEUE, prefetch=1, timeout=50)) is None
-    assert len(held(server)) == 1
+    assert len(unsettled(server)) == 1
     for made in (honest, skewed):
         made.link.close()
 

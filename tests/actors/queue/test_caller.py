@@ -63,8 +63,8 @@ def ask(caller: Caller, info: CallInfo | None = None, *, wait_s: float | None = 
 
 
 def state(info: CallInfo) -> str | None:
-    found = one("SELECT state FROM calls WHERE call_id = %s", (info.call_id,))
-    return found[0] if found else None
+    row = one("SELECT state FROM calls WHERE call_id = %s", (info.call_id,))
+    return row[0] if row else None
 
 
 def send_again(broker: SluiceBroker, info: CallInfo, *, wait_s: float = 60.0) -> None:
@@ -351,12 +351,12 @@ def test_a_commit_just_before_the_wait_ends_is_answered(
 
 def test_a_transaction_that_outlasts_its_call_never_takes_effect(broker: SluiceBroker, caller: Caller) -> None:
     """Given many short statements, as for thousands of small deposits, that end after the caller got a refusal."""
-    told = threading.Event()
+    ended = threading.Event()
 
     def slow(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
             execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
-            while not told.is_set():
+            while not ended.is_set():
                 execute("SELECT pg_sleep(0.01)")
             return record.store(msgspec.Raw(FIRST))
 
@@ -365,7 +365,7 @@ def test_a_transaction_that_outlasts_its_call_never_takes_effect(broker: SluiceB
     with working(broker):
         with pytest.raises(GatewayBusy):
             ask(caller, info, wait_s=1)
-        told.set()
+        ended.set()
         eventually(lambda: worked_off(broker))
 
     assert effects() == 0
@@ -477,9 +477,9 @@ def test_calls_that_wait_long_leave_most_slots_to_others(broker: SluiceBroker, r
 def test_calls_of_one_merchant_leave_slots_to_others(broker: SluiceBroker, redis_url: str) -> None:
     caller = Caller(broker, make_settings(redis_url, call_wait_s=0.05, call_slots=queue_caller.KEPT_SHARE))
     mine = call_info()
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         for _ in range(queue_caller.KEPT_SHARE - 1):
-            held.enter_context(caller._shares.taken(mine.merchant_id))
+            stack.enter_context(caller._shares.taken(mine.merchant_id))
         with pytest.raises(GatewayBusy):
             ask(caller, mine)
         assert broker.backlog(QUEUE).waiting == 0
@@ -646,10 +646,10 @@ def test_a_session_ended_within_a_step_commits_nothing(broker: SluiceBroker, cal
     def cut(info: CallInfo, payload: bytes) -> CallReply:
         with recorded(info) as record:
             execute("INSERT INTO testing.effects (name) VALUES (%s)", (payload.decode(),))
-            found = one("SELECT pg_backend_pid()")
-            assert found is not None
+            row = one("SELECT pg_backend_pid()")
+            assert row is not None
             with contextlib.closing(psycopg2.connect(database)) as admin, admin.cursor() as cursor:
-                cursor.execute("SELECT pg_terminate_backend(%s)", found)
+                cursor.execute("SELECT pg_terminate_backend(%s)", row)
             return record.store(msgspec.Raw(FIRST))
 
     declare_call(broker, cut)

@@ -57,8 +57,8 @@ class WorkerProcess:
 
     def wait_for(self, line: str) -> None:
         assert self._process.stdout is not None
-        for heard in self._process.stdout:
-            if heard.strip() == line:
+        for printed in self._process.stdout:
+            if printed.strip() == line:
                 return
         raise AssertionError(f"the worker ended before {line!r}")
 
@@ -118,8 +118,8 @@ class Waiting:
 
 
 def state(info: CallInfo) -> str | None:
-    found = one("SELECT state FROM calls WHERE call_id = %s", (info.call_id,))
-    return found[0] if found else None
+    row = one("SELECT state FROM calls WHERE call_id = %s", (info.call_id,))
+    return row[0] if row else None
 
 
 def test_a_call_of_a_worker_killed_before_its_commit_is_busy_without_effect(

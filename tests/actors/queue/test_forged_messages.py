@@ -200,9 +200,9 @@ def answered(broker: SluiceBroker, server: redis.Redis, info: CallInfo) -> bytes
     """Return the answer to a call as a stranger reads it in Redis."""
     put(broker, captured(broker, info))
     with working(broker):
-        found = server.blpop([answer_key(NAMESPACE, info.call_id)], timeout=60)
-    assert isinstance(found, tuple)
-    return bytes(found[1])
+        popped = server.blpop([answer_key(NAMESPACE, info.call_id)], timeout=60)
+    assert isinstance(popped, tuple)
+    return bytes(popped[1])
 
 
 def lay(server: redis.Redis, info: CallInfo, answer: bytes) -> None:
@@ -376,12 +376,12 @@ def rows_written() -> dict[str, int]:
         "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
         " AND tablename NOT IN ('database_looks', 'database_marks', 'treasury_addresses')"
     )
-    found = {}
+    document = {}
     for (table,) in tables:
         count = one(f'SELECT count(*) FROM "{table}"')
         assert count is not None
-        found[table] = count[0]
-    return found
+        document[table] = count[0]
+    return document
 
 
 @pytest.mark.parametrize("name", sorted(name for name, row in DOORBELLS.items() if row.for_each))

@@ -72,9 +72,9 @@ def falling_silent(folder: Path, *, is_tls: bool) -> Iterator[RedisLink]:
     def answer() -> None:
         peer, _ = server.accept()
         with context.wrap_socket(peer, server_side=True) if context else peer as talking:
-            while (said := talking.recv(4096)) and b"\r\nSET\r\n" not in said:
-                is_over.wait(1.0 if b"BLPOP" in said else 0.0)
-                talking.sendall(b"+OK\r\n" * said.count(b"*"))
+            while (received := talking.recv(4096)) and b"\r\nSET\r\n" not in received:
+                is_over.wait(1.0 if b"BLPOP" in received else 0.0)
+                talking.sendall(b"+OK\r\n" * received.count(b"*"))
             is_over.wait(60)
 
     with socket.create_server(("127.0.0.1", 0)) as server:

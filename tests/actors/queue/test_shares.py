@@ -23,9 +23,9 @@ def test_a_merchants_bound_does_not_affect_others() -> None:
             pytest.fail("it has two already")
         with shares.taken(OTHER), shares.taken(OTHER):
             pass
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
             for _ in range(10):
-                held.enter_context(shares.taken(None))
+                stack.enter_context(shares.taken(None))
     with shares.taken(MINE):
         pass
     assert not shares._under_way

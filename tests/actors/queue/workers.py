@@ -96,9 +96,9 @@ def create_effects() -> None:
 
 
 def effects() -> int:
-    found = one("SELECT count(*) FROM testing.effects")
-    assert found is not None
-    return int(found[0])
+    row = one("SELECT count(*) FROM testing.effects")
+    assert row is not None
+    return int(row[0])
 
 
 def take_effect(info: CallInfo, payload: bytes) -> CallReply:

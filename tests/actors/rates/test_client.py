@@ -27,12 +27,12 @@ def problem(server: RateServer, failure: Failure, *, budget_s: float = PATIENT_S
     begun = time.monotonic()
     answers = fetch_all(server.urls, budget_s=budget_s)
     assert time.monotonic() - begun < budget_s + 30
-    found = answers.pop("kraken")
+    popped = answers.pop("kraken")
     assert all(isinstance(answer, bytes) for answer in answers.values())
-    assert isinstance(found, Problem)
-    assert "127.0.0.1" not in found.text
-    assert "abc" not in found.text
-    return found.text
+    assert isinstance(popped, Problem)
+    assert "127.0.0.1" not in popped.text
+    assert "abc" not in popped.text
+    return popped.text
 
 
 def test_all_sources_are_asked_and_their_bodies_are_returned_unchanged(server: RateServer) -> None:

@@ -159,9 +159,9 @@ def test_one_failing_source_stops_no_other(
         refresh.refresh_rates()
     assert rate("BTC") == 95_000
     assert one("SELECT source FROM rates WHERE currency = 'BTC'") == ("binance,bitfinex,coinbase,coingecko",)
-    (told,) = [line for line in lines if line["event"] == "rates.source_failed"]
-    assert (told["source"], told["failures"], told["log_level"]) == ("kraken", 1, "warning")
-    assert rate_sources.all_sources()["kraken"].problem == told["problem"]
+    (logged,) = [line for line in lines if line["event"] == "rates.source_failed"]
+    assert (logged["source"], logged["failures"], logged["log_level"]) == ("kraken", 1, "warning")
+    assert rate_sources.all_sources()["kraken"].problem == logged["problem"]
 
 
 def test_a_recovery_is_logged(sources: RateServer) -> None:
@@ -171,8 +171,8 @@ def test_a_recovery_is_logged(sources: RateServer) -> None:
     pass_time(60)
     with capture_logs() as lines:
         refresh.refresh_rates()
-    (told,) = [line for line in lines if line["event"] == "rates.source_recovered"]
-    assert (told["source"], told["failures"]) == ("kraken", 2)
+    (logged,) = [line for line in lines if line["event"] == "rates.source_recovered"]
+    assert (logged["source"], logged["failures"]) == ("kraken", 2)
     assert rate_sources.all_sources()["kraken"].failures == 0
 
 
@@ -217,8 +217,8 @@ def test_one_lying_market_is_outvoted_and_reported(sources: RateServer, liar: st
     with capture_logs() as lines:
         refresh.refresh_rates()
     assert abs(rate("BTC") - 95_000) < Decimal("0.001")
-    (told,) = [line for line in lines if line["event"] == "rates.source_outvoted"]
-    assert (told["source"], told["currencies"]) == (liar, ["BTC"])
+    (logged,) = [line for line in lines if line["event"] == "rates.source_outvoted"]
+    assert (logged["source"], logged["currencies"]) == (liar, ["BTC"])
 
 
 def test_a_lie_about_tether_moves_neither_tether_nor_prices_in_tether(sources: RateServer) -> None:
@@ -393,8 +393,8 @@ def test_the_static_table_prices_every_currency_and_logs_a_warning(database_url:
             refresh.refresh_rates()
     catalogue = load_catalogue("production")
     assert load_market().rates.keys() == {*catalogue.assets, *catalogue.fiats}
-    (told,) = lines
-    assert (told["event"], told["log_level"]) == ("rates.static", "warning")
+    (logged,) = lines
+    assert (logged["event"], logged["log_level"]) == ("rates.static", "warning")
 
 
 def test_the_static_table_is_refused_outside_development(database_url: str) -> None:

@@ -151,11 +151,11 @@ def test_a_step_makes_a_bounded_number_of_queries(world: RecoveryWorld, monkeypa
     world.catch_up()
     world.order("third", world.recipient())
     world.providers[0].lies.clear()
-    found = f"SELECT slot FROM unknown_spends WHERE sender = '{world.hot}' ORDER BY slot"
+    query = f"SELECT slot FROM unknown_spends WHERE sender = '{world.hot}' ORDER BY slot"
     world.poll()
-    assert rows(found) == [(1,)]
+    assert rows(query) == [(1,)]
     world.poll(2)
-    assert rows(found) == [(1,), (2,)]
+    assert rows(query) == [(1,), (2,)]
     heal(world)
     assert is_whole(world, [*done, ("payout", 3)])
 

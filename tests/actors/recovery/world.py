@@ -63,9 +63,9 @@ class RecoveryWorld(TreasuryWorld):
         ctx.market.forget()
         with transaction():
             payout_orders.create(ctx, Asker(merchant_id, "test", "test"), body)
-        found = payouts.find_by_order(merchant_id, order_id)
-        assert found is not None
-        return found
+        payout = payouts.find_by_order(merchant_id, order_id)
+        assert payout is not None
+        return payout
 
     def sign(self, times: int = 1) -> None:
         """Run the signer's step, with everything due."""
@@ -86,9 +86,9 @@ class RecoveryWorld(TreasuryWorld):
         self.sign(2)
 
     def reread(self, of: PayoutRow) -> PayoutRow:
-        found = payouts.find(of.merchant_id, of.id)
-        assert found is not None
-        return found
+        payout = payouts.find(of.merchant_id, of.id)
+        assert payout is not None
+        return payout
 
     def arrived(self, to: str) -> int:
         """Return an address's whole USDT."""
@@ -119,8 +119,8 @@ class RecoveryWorld(TreasuryWorld):
     # Results -----------------------------------------------------------------------------------------------
 
     def stopped(self) -> str:
-        found = permission.read(self.network.code)
-        return "" if found is None else found.reason
+        stop = permission.read(self.network.code)
+        return "" if stop is None else stop.reason
 
     def unknown(self, *columns: str) -> list[tuple[Any, ...]]:
         return rows(f"SELECT {', '.join(columns or ('status',))} FROM unknown_spends ORDER BY slot, txid")
@@ -133,10 +133,10 @@ class RecoveryWorld(TreasuryWorld):
 
     def gas_missing(self) -> int:
         """Return the gas coin that the hot wallet lacks by the last comparison."""
-        found = rows(
+        stored = rows(
             "SELECT expected_units - chain_units FROM reconciliations WHERE place = 'hot' AND currency = 'ETH'"
         )
-        return int(found[0][0])
+        return int(stored[0][0])
 
     def available(self) -> int:
         return balance(Account(self.shop, AVAILABLE, "USDT"))

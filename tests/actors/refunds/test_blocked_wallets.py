@@ -36,7 +36,7 @@ from tests.actors.refunds.test_resolutions import made
 from tests.models.builders import USDT, Chain, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import address
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.builders import charge, trade
 from tests.models.queue.builders import info
 from tests.models.refunds.builders import FEE, end, suspense
@@ -64,10 +64,10 @@ def send_back(of: WalletRow, *, by: UUID | None = None, **body: Any) -> list[Pay
 
 def refused(error: type[DomainError], of: WalletRow, **body: Any) -> None:
     """Check that a refused refund leaves no trace."""
-    before = len(made()), held(of.merchant_id)
+    before = len(made()), balances_of(of.merchant_id)
     with pytest.raises(error):
         send_back(of, **body)
-    assert (len(made()), held(of.merchant_id)) == before
+    assert (len(made()), balances_of(of.merchant_id)) == before
 
 
 def test_each_coin_is_sent_back_less_its_fee_at_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
@@ -81,13 +81,13 @@ def test_each_coin_is_sent_back_less_its_fee_at_once(shop: UUID, chain: Chain, r
     for row in made():
         assert (row.kind, row.funded_from, row.wallet_id) == ("wallet_refund", "suspense", mine.id)
         assert (row.order_id, row.created_by) == (f"refund:{row.id}", "pk_creator")
-    assert (suspense(shop), suspense(shop, "DAI"), held(shop)) == (0, 0, {PAYOUT_HELD: 3 * USDT})
+    assert (suspense(shop), suspense(shop, "DAI"), balances_of(shop)) == (0, 0, {PAYOUT_HELD: 3 * USDT})
     assert rung == ["deliver_webhooks", "broadcast:ethereum"]
 
     for row in made():
         end(row, "confirmed")
     refused(RefundNothingToRefund, mine)
-    assert held(shop) == {}
+    assert balances_of(shop) == {}
 
 
 def test_with_co_signing_a_refund_waits_for_the_second_key(shop: UUID, chain: Chain) -> None:
@@ -203,8 +203,8 @@ def test_unblocking_credits_deposits_that_are_not_being_sent_back(shop: UUID, ch
     credit_unblocked_wallets()
 
     assert statuses(mine) == ["confirmed", "credited"]
-    assert held(shop)[PAYOUT_HELD] == USDT
-    assert 2 * USDT < held(shop)[MATURING] < 3 * USDT
+    assert balances_of(shop)[PAYOUT_HELD] == USDT
+    assert 2 * USDT < balances_of(shop)[MATURING] < 3 * USDT
 
 
 @pytest.mark.parametrize("ending", ["failed", "cancelled"])
@@ -221,11 +221,11 @@ def test_a_failed_refund_holds_or_credits_its_deposits_again(
     credit_unblocked_wallets()
 
     if is_blocked:
-        assert (suspense(shop), held(shop)) == (USDT + 7, {})
+        assert (suspense(shop), balances_of(shop)) == (USDT + 7, {})
         assert send_back(mine)[0].amount == "0.9"
     else:
         assert statuses(mine) == ["credited"]
-        assert held(shop).keys() == {MATURING}
+        assert balances_of(shop).keys() == {MATURING}
 
 
 def test_a_deposit_is_sent_back_or_credited_but_never_both(shop: UUID, chain: Chain) -> None:

@@ -45,7 +45,7 @@ from tests.models.builders import SENDER, USDT, Chain, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import PRICE, address, agnostic_invoice, invoice, paid
 from tests.models.invoices.builders import create as create_invoice
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.ledger.sharing import share_with
 from tests.models.payouts.builders import rich_shop, trade
 from tests.models.queue.builders import info
@@ -72,9 +72,9 @@ def refund(of: InvoiceRow, *, by: UUID | None = None, call: CallInfo | None = No
 
 
 def stored(answer: dict[str, Any]) -> payouts.PayoutRow:
-    found = one("SELECT merchant_id FROM payouts WHERE id = %s", (answer["uuid"],))
-    assert found is not None
-    row = payouts.find(found[0], UUID(answer["uuid"]))
+    record = one("SELECT merchant_id FROM payouts WHERE id = %s", (answer["uuid"],))
+    assert record is not None
+    row = payouts.find(record[0], UUID(answer["uuid"]))
     assert row is not None
     return row
 
@@ -86,7 +86,7 @@ def test_a_refund_to_the_payer_is_approved_and_delivers_exactly_its_amount(
     shop: UUID, chain: Chain, rung: list[str]
 ) -> None:
     mine = paid(chain, invoice(shop))
-    before = held(shop)[AVAILABLE]
+    before = balances_of(shop)[AVAILABLE]
     rung.clear()
 
     answer = refund(mine, amount="4.25")
@@ -108,7 +108,7 @@ def test_a_refund_to_the_payer_is_approved_and_delivers_exactly_its_amount(
     units = 425 * USDT // 100
     assert (row.kind, row.order_id, row.created_by) == ("refund", f"refund:{row.id}", "pk_creator")
     assert (row.to_units, row.fee_units, row.held_units) == (units, FEE, units + FEE)
-    assert held(shop)[PAYOUT_HELD] == before - held(shop)[AVAILABLE] == units + FEE
+    assert balances_of(shop)[PAYOUT_HELD] == before - balances_of(shop)[AVAILABLE] == units + FEE
     assert rung == ["deliver_webhooks", "broadcast:ethereum"]
     assert [r[0] for r in rows("SELECT event FROM webhook_deliveries WHERE object_id = %s", (row.id,))] == [
         "payout.approved"
@@ -172,7 +172,7 @@ def test_a_failed_or_cancelled_refund_can_be_made_again(shop: UUID, chain: Chain
     again = refund(mine)
 
     assert again["uuid"] != first["uuid"]
-    assert (again["amount"], held(shop)[PAYOUT_HELD]) == ("10", PRICE + FEE)
+    assert (again["amount"], balances_of(shop)[PAYOUT_HELD]) == ("10", PRICE + FEE)
 
 
 def test_when_nothing_is_left_a_repetition_returns_the_refund_of_the_rest(shop: UUID, chain: Chain) -> None:
@@ -225,7 +225,7 @@ def test_concurrent_equal_refunds_make_one(shop: UUID, chain: Chain) -> None:
     outcomes = at_once(6, lambda _: refund(mine)["uuid"])
 
     assert len(set(map(str, outcomes))) == 1
-    assert held(shop)[PAYOUT_HELD] == PRICE + FEE
+    assert balances_of(shop)[PAYOUT_HELD] == PRICE + FEE
 
 
 def test_an_idempotency_key_is_honoured(shop: UUID, chain: Chain) -> None:
@@ -244,10 +244,10 @@ def test_an_idempotency_key_is_honoured(shop: UUID, chain: Chain) -> None:
 
 def refused(error: type[DomainError], of: InvoiceRow, **body: Any) -> None:
     """Check that a refused refund leaves no trace."""
-    before = rows("SELECT id FROM payouts"), held(of.merchant_id)
+    before = rows("SELECT id FROM payouts"), balances_of(of.merchant_id)
     with pytest.raises(error):
         refund(of, **body)
-    assert (rows("SELECT id FROM payouts"), held(of.merchant_id)) == before
+    assert (rows("SELECT id FROM payouts"), balances_of(of.merchant_id)) == before
 
 
 @pytest.mark.parametrize("amount", ["0", "0.0000001"])
@@ -361,7 +361,7 @@ def test_a_refunds_part_from_shares_needs_no_available_money(database: str, chai
     chain.mature()
     crediting.release_matured(chain.network, limit=10)
     assert refund(mine, amount="5")["status"] == "process"
-    assert held(poor)[PAYOUT_HELD] == 5 * USDT + FEE
+    assert balances_of(poor)[PAYOUT_HELD] == 5 * USDT + FEE
 
 
 def test_another_merchants_payment_is_not_found(shop: UUID, chain: Chain) -> None:

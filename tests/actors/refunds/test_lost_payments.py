@@ -20,7 +20,7 @@ from tests.actors.refunds.test_suspense_maturity import refund as refund_out_of_
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import CATALOGUE, USDT, merchant
 from tests.models.invoices.builders import invoice
-from tests.models.ledger.figures import held, owes
+from tests.models.ledger.figures import balances_of, owes
 from tests.models.refunds.builders import FEE, refund
 
 FUNDS = 100 * USDT
@@ -80,8 +80,8 @@ def test_a_refund_of_a_lost_payment_is_returned_and_not_signed_again(
 
     assert (world.payout(gone).status, world.payout(gone).error) == ("cancelled", reversals.REASON)
     # As if there had been neither payment nor refund.
-    assert held(gone.merchant_id).get(PAYOUT_HELD, 0) == 0
-    assert (held(gone.merchant_id)["available"], world.count("spends")) == (FUNDS, 1)
+    assert balances_of(gone.merchant_id).get(PAYOUT_HELD, 0) == 0
+    assert (balances_of(gone.merchant_id)["available"], world.count("spends")) == (FUNDS, 1)
 
 
 @pytest.mark.parametrize("kind", ["refund", *KINDS])
@@ -90,12 +90,12 @@ def test_a_refund_whose_payment_returned_meanwhile_is_signed_again(
 ) -> None:
     kept = order(world, kind)
     world.step()
-    [(found, owner_id)] = rows("SELECT id, owner_id FROM deposits")
+    [(deposit_id, owner_id)] = rows("SELECT id, owner_id FROM deposits")
     lose(world)
     execute(
         "UPDATE deposits d SET status = 'pending', round = round + 1, block_height = c.height, block_hash = c.hash"
         " FROM chain_cursors c WHERE d.id = %s AND c.network = d.network",
-        (found,),
+        (deposit_id,),
     )
     world.mine(world.network.maturity)
     if kind != "refund":
@@ -160,11 +160,11 @@ def test_on_a_frozen_network_a_lost_refund_is_neither_signed_nor_returned(
     assert freezes.freeze("network", "ethereum", reason="a look", frozen_by="operator")
     expire(world, monkeypatch)
     assert not reversals.stop_lost(CATALOGUE, gone.id)
-    assert (world.payout(gone).status, world.held(gone), world.count("spends")) == ("approved", 3 * USDT + FEE, 1)
+    assert (world.payout(gone).status, world.held_units(gone), world.count("spends")) == ("approved", 3 * USDT + FEE, 1)
 
     freezes.unfreeze("network", "ethereum")
     world.due_now()
     world.step()
 
-    assert (world.payout(gone).status, world.held(gone)) == ("cancelled", 0)
+    assert (world.payout(gone).status, world.held_units(gone)) == ("cancelled", 0)
     assert not reversals.stop_lost(CATALOGUE, gone.id), "the refund ended"

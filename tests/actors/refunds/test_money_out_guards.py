@@ -33,8 +33,8 @@ def send_back(of: InvoiceRow, **body: Any) -> None:
 
 
 def made() -> list[tuple[str, str, int]]:
-    found = payouts.PayoutRow.read("true ORDER BY p.id")
-    return [(row.kind, row.currency, row.held_units) for row in found]
+    read_rows = payouts.PayoutRow.read("true ORDER BY p.id")
+    return [(row.kind, row.currency, row.held_units) for row in read_rows]
 
 
 def stray(chain: Chain, to: InvoiceRow, units: int, txid: str) -> None:

@@ -35,7 +35,7 @@ from tests.actors.refunds.test_calls import OTHER, PAYER
 from tests.models.builders import SENDER, USDT, Chain, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import address, expired, in_state, invoice, paid, settled
-from tests.models.ledger.figures import held, net_of
+from tests.models.ledger.figures import balances_of, net_of
 from tests.models.payouts.builders import trade
 from tests.models.queue.builders import info
 from tests.models.refunds.builders import FEE, end, short, suspense
@@ -59,10 +59,10 @@ def made() -> list[payouts.PayoutRow]:
 
 def refused(error: type[DomainError], of: InvoiceRow, **body: Any) -> None:
     """Check that a refused resolution leaves no trace."""
-    before = len(made()), held(of.merchant_id)
+    before = len(made()), balances_of(of.merchant_id)
     with pytest.raises(error):
         resolve(of, **body)
-    assert (len(made()), held(of.merchant_id)) == before
+    assert (len(made()), balances_of(of.merchant_id)) == before
 
 
 # A wrong amount ---------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def test_a_wrong_amount_is_sent_back_less_the_network_fee(shop: UUID, chain: Cha
     assert (refund.status, refund.approval_required) == ("process", False)
     assert (row.kind, row.funded_from, row.order_id) == ("resolve", "suspense", f"refund:{row.id}")
     assert (row.to_units, row.fee_units, row.created_by) == (5 * USDT - FEE, FEE, "pk_creator")
-    assert (suspense(shop), held(shop)) == (0, {PAYOUT_HELD: 5 * USDT})
+    assert (suspense(shop), balances_of(shop)) == (0, {PAYOUT_HELD: 5 * USDT})
     assert rung[-1] == "broadcast:ethereum"
 
     end(row, "confirmed")
@@ -229,8 +229,8 @@ def test_another_merchants_payment_is_not_found(shop: UUID, chain: Chain) -> Non
 
 def stray(chain: Chain, to: InvoiceRow, units: int, *, currency: str, ordinal: str = "0", **more: Any) -> None:
     """Receive a stray in a foreign coin, by the transaction 0xstray."""
-    found = chain.transfer(to, units, currency=currency, stray="asset", txid="0xstray").but(ordinal=ordinal)
-    chain.mine(1, found.but(**more))
+    deposit = chain.transfer(to, units, currency=currency, stray="asset", txid="0xstray").but(ordinal=ordinal)
+    chain.mine(1, deposit.but(**more))
     chain.confirm()
     settled(to)
 

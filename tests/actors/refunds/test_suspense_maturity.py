@@ -41,14 +41,14 @@ def deposit(world: SpendWorld, to: InvoiceRow | WalletRow, *, stray: str | None 
     cursor, address = cursors.read(world.network.code), to.address.lower()
     assert cursor is not None
     owner = deposits.match("evm", [address])[address]
-    found = deposits.Deposit(
+    made = deposits.Deposit(
         network=world.network.code, txid=f"0x{uuid4().hex}", ordinal="0", currency="USDT", amount_units=3 * USDT,
         address=address, sender=SENDER, owner_kind=owner.kind, owner_id=owner.id, merchant_id=owner.merchant_id,
         stray_reason=stray,
         block_height=cursor.height, block_hash=cursor.hash, block_time=app_now(),
     )  # fmt: skip
     with transaction():
-        assert deposits.record(found)
+        assert deposits.record(made)
     world.mine(world.network.confirmations - 1)
 
 

@@ -55,9 +55,9 @@ def to(address: str, *, txid: str = "0xaa", ordinal: str = "0", sender: str = SE
 
 
 def cursor() -> tuple[int, str]:
-    found = cursors.read("ethereum")
-    assert found is not None
-    return found.height, found.hash
+    stored = cursors.read("ethereum")
+    assert stored is not None
+    return stored.height, stored.hash
 
 
 def statuses() -> list[str]:

@@ -30,7 +30,7 @@ from tests.actors.scan import paper
 from tests.actors.scan.paper import CTX, Process, begin, cursor, dying_at, poll, statuses
 from tests.models.builders import CATALOGUE, USDT
 from tests.models.invoices.builders import invoice
-from tests.models.ledger.figures import held, net_of
+from tests.models.ledger.figures import balances_of, net_of
 from tests.models.treasury.builders import spend
 from tests.models.wallets.builders import wallet
 from tests.peers.paper_reader import PaperReader
@@ -139,7 +139,7 @@ def test_many_small_coins_do_not_count_and_a_few_complete_a_price(
         ("wallet", None, "credited", 1), ("wallet", "dust", "confirmed", 4),
     ]  # fmt: skip
     assert (invoices.reread(mine.id).status, invoices.reread(mine.id).confirmed_units) == ("paid", 3 * small)
-    assert held(shop) == {MATURING: 3 * small + USDT}
+    assert balances_of(shop) == {MATURING: 3 * small + USDT}
     # Booked, so that the books agree with the chain, and owed to no merchant.
     assert net_of(Account(shop, SUSPENSE, "USDT")) == 6 * small
     assert column("SELECT event FROM webhook_deliveries ORDER BY 1") == ["invoice.paid", "wallet.paid"]
@@ -187,20 +187,20 @@ def test_small_coins_in_a_pool_count_as_in_their_block(
     dear_below(monkeypatch, USDT)
     mine = invoice(shop, payer_units=5 * USDT, fee_ppm=0, fee_fixed_units=0)
     coins = paying(mine.address, *[USDT - 1] * 5, USDT * 2 + 2)
-    found = [Sighting(transfer=coin, spends=(("0xf", n),), is_soon=True) for n, coin in enumerate(coins)]
+    sights = [Sighting(transfer=coin, spends=(("0xf", n),), is_soon=True) for n, coin in enumerate(coins)]
 
     def seen(*some: Sighting) -> None:
         ours = sightings._Awaited(ETHEREUM)
         ours.addresses([mine.address.lower()])
-        told = Sightings(seen=some, unseen=frozenset(), gone=frozenset(), is_more=False)
-        sightings._write(CTX, ETHEREUM, ours, told, 0)
+        looked_at = Sightings(seen=some, unseen=frozenset(), gone=frozenset(), is_more=False)
+        sightings._write(CTX, ETHEREUM, ours, looked_at, 0)
 
-    for part in [found] if at_once else [[each] for each in found]:
+    for part in [sights] if at_once else [[each] for each in sights]:
         seen(*part)
     before = invoices.reread(mine.id).sighted_units
     # The same sighting again changes nothing; another one with the same inputs replaces it.
-    seen(*found)
-    seen(replace(found[0], transfer=replace(coins[0], txid="0xdearer", units=USDT - 2)))
+    seen(*sights)
+    seen(replace(sights[0], transfer=replace(coins[0], txid="0xdearer", units=USDT - 2)))
     after = invoices.reread(mine.id).sighted_units
     chain.mine(replace(coins[0], txid="0xdearer", units=USDT - 2), *coins[1:])
     poll()
@@ -315,22 +315,22 @@ def test_an_unknown_spend_ends_by_a_reorg_or_a_row(chain: PaperReader) -> None:
     assert not permission.has_unexplained("ethereum")
 
 
-def told(chain: PaperReader, txid: str, **more: Any) -> Departure:
+def depart(chain: PaperReader, txid: str, **more: Any) -> Departure:
     """Let the node show the outputs of an unknown spend in the newest block."""
     block = chain.scans[chain.tip].block
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "sender": "", "pair": CATALOGUE.pairs["USDT", "ethereum"], "is_transfer": True, "raw": b"signed",
         "outputs": (Output(recipient="0xthem", units=7), Output(recipient=HOT, units=3)),
         "offer": Offer(ceiling_units=5, terms={"fee_units": 5}), "fee_units": 5, "height": block.height,
         "block_hash": block.hash, "spends": (("0xone", 0),),
     }  # fmt: skip
-    chain.departures[txid] = Departure(txid=txid, **(found | more))
+    chain.departures[txid] = Departure(txid=txid, **(document | more))
     return chain.departures[txid]
 
 
 def parts(txid: str) -> list[tuple[str, int]]:
-    found = unexplained.find("ethereum", txid)
-    return [] if found is None else [(part.recipient, part.units) for part in found.parts]
+    departure = unexplained.find("ethereum", txid)
+    return [] if departure is None else [(part.recipient, part.units) for part in departure.parts]
 
 
 def test_the_sums_of_an_unknown_spend_are_read_without_its_change(chain: PaperReader) -> None:
@@ -340,13 +340,18 @@ def test_the_sums_of_an_unknown_spend_are_read_without_its_change(chain: PaperRe
     poll()
     assert unexplained.find("ethereum", "0xthief") is None
     unread._rests_until.clear()
-    told(chain, "0xthief")
+    depart(chain, "0xthief")
     poll()
 
-    found = unexplained.find("ethereum", "0xthief")
-    assert found is not None
-    assert (found.sender, found.slot, found.outpoints, found.is_transfer) == ("", None, [("0xone", 0)], True)
-    assert (parts("0xthief"), found.recipient, found.token_units) == ([("0xthem", 7)], "0xthem", 7)
+    departure = unexplained.find("ethereum", "0xthief")
+    assert departure is not None
+    assert (departure.sender, departure.slot, departure.outpoints, departure.is_transfer) == (
+        "",
+        None,
+        [("0xone", 0)],
+        True,
+    )
+    assert (parts("0xthief"), departure.recipient, departure.token_units) == ([("0xthem", 7)], "0xthem", 7)
     assert unread_departures.waiting("ethereum", limit=9) == []
     assert unexplained.waiting() == {"ethereum": 1}
 
@@ -364,24 +369,24 @@ def test_an_unknown_spend_with_foreign_coins_matches_no_payout(
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(spent=(spent("0xone", "0xthief"),))
-    told(chain, "0xthief", spends=spends)
+    depart(chain, "0xthief", spends=spends)
     poll()
-    found = unexplained.find("ethereum", "0xthief")
-    assert found is not None
-    assert (parts("0xthief"), found.is_transfer) == (outputs, is_transfer)
+    departure = unexplained.find("ethereum", "0xthief")
+    assert departure is not None
+    assert (parts("0xthief"), departure.is_transfer) == (outputs, is_transfer)
 
 
 def test_an_unknown_spend_to_our_own_address_is_a_join(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(spent=(spent("0xone", "0xjoin"),))
-    told(chain, "0xjoin", outputs=(Output(recipient=HOT, units=10),))
+    depart(chain, "0xjoin", outputs=(Output(recipient=HOT, units=10),))
     poll()
     assert parts("0xjoin") == [(HOT, 10)]
-    found = unexplained.find("ethereum", "0xjoin")
-    assert found is not None
+    departure = unexplained.find("ethereum", "0xjoin")
+    assert departure is not None
     with transaction():
-        assert adoption.adopt(CATALOGUE, found.id)
+        assert adoption.adopt(CATALOGUE, departure.id)
     assert rows("SELECT purpose, sender, slot, attempts FROM spends") == [("join", HOT, None, 1)]
     assert rows("SELECT txid, held_by = (SELECT id FROM spends) FROM coins") == [("0xone", True)]
 
@@ -392,22 +397,22 @@ def test_an_unknown_spend_that_a_reorg_took_stops_no_signing_and_is_void_once_it
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(spent=(spent("0xone", "0xthief"),))
-    told(chain, "0xthief")
+    depart(chain, "0xthief")
     poll()
     assert permission.has_unexplained("ethereum")
     chain.reorg(2)
     chain.mine()
     poll(2)
     assert not permission.has_unexplained("ethereum")
-    found = unexplained.find("ethereum", "0xthief")
-    assert found is not None
+    departure = unexplained.find("ethereum", "0xthief")
+    assert departure is not None
     with transaction():
-        assert not adoption.adopt(CATALOGUE, found.id)
+        assert not adoption.adopt(CATALOGUE, departure.id)
 
     chain.mine(spent=(spent("0xone", "0xother"),))
     poll()
     with transaction():
-        assert adoption.adopt(CATALOGUE, found.id)
+        assert adoption.adopt(CATALOGUE, departure.id)
     assert rows("SELECT status FROM unknown_spends WHERE txid = '0xthief'") == [("gone",)]
 
 
@@ -466,17 +471,22 @@ def test_a_departure_shown_for_another_sender_or_block_is_refused(
     claims(monkeypatch, "window", has_sender=True)
     chain.mine(sent=((HOT, "0xthief"),))
     window = Window(reference="1", last_height=9)
-    told(chain, "0xthief", **({"sender": HOT, "spends": (), "window": window} | lie))
+    depart(chain, "0xthief", **({"sender": HOT, "spends": (), "window": window} | lie))
     poll()
     assert unexplained.find("ethereum", "0xthief") is None
     assert is_stopped()
 
     unread._rests_until.clear()
-    told(chain, "0xthief", sender=HOT, spends=(), window=window)
+    depart(chain, "0xthief", sender=HOT, spends=(), window=window)
     poll()
-    found = unexplained.find("ethereum", "0xthief")
-    assert found is not None
-    assert (found.sender, found.key_ordinal, found.expires_height, len(found.parts)) == (HOT, None, 9, 2)
+    departure = unexplained.find("ethereum", "0xthief")
+    assert departure is not None
+    assert (departure.sender, departure.key_ordinal, departure.expires_height, len(departure.parts)) == (
+        HOT,
+        None,
+        9,
+        2,
+    )
 
 
 def test_an_unknown_departure_whose_window_ended_is_void_unless_in_a_block(
@@ -484,16 +494,16 @@ def test_an_unknown_departure_whose_window_ended_is_void_unless_in_a_block(
 ) -> None:
     claims(monkeypatch, "window", has_sender=True)
     chain.mine(sent=((HOT, "0xthief"),))
-    told(chain, "0xthief", sender=HOT, spends=(), window=Window(reference="1", last_height=chain.tip + 1))
+    depart(chain, "0xthief", sender=HOT, spends=(), window=Window(reference="1", last_height=chain.tip + 1))
     poll()
-    found = unexplained.find("ethereum", "0xthief")
-    assert found is not None
+    departure = unexplained.find("ethereum", "0xthief")
+    assert departure is not None
     chain.reorg(1)
     for blocks, is_void in ((1, False), (2, True)):
         chain.mine(count=blocks)
         poll(2)
         with transaction():
-            assert adoption.adopt(CATALOGUE, found.id) is is_void
+            assert adoption.adopt(CATALOGUE, departure.id) is is_void
 
 
 def test_a_second_reading_finds_a_departure_too(chain: PaperReader, monkeypatch: pytest.MonkeyPatch) -> None:

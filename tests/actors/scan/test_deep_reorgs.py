@@ -188,9 +188,9 @@ def test_a_failed_payout_that_is_paid_later_is_charged_to_its_merchant(world: Sp
     order = failed(world)
     before = world.available(order)
 
-    told = paid_after_all(world, order)
+    logged = paid_after_all(world, order)
 
-    assert "spend.failed_took_effect" in told
+    assert "spend.failed_took_effect" in logged
     assert (world.available(order), owes(order.merchant_id)) == (before - 10 * USDT, 0)
     assert world.payout(order).status == "failed"
     world.settle()
@@ -369,8 +369,8 @@ def test_a_failed_spend_whose_slot_another_transaction_used_settles_with_an_alar
     world.mine(world.network.maturity)
     with structlog.testing.capture_logs() as logs:
         world.step(3)
-    (told,) = [log for log in logs if log["event"] == "spend.slot_used_by_other"]
-    assert (told["log_level"], told["state"]) == ("critical", "failed")
+    (logged,) = [log for log in logs if log["event"] == "spend.slot_used_by_other"]
+    assert (logged["log_level"], logged["state"]) == ("critical", "failed")
     assert rows("SELECT state, booked_fee_units, problem, settled_at IS NULL FROM spends") == [
         ("failed", 0, spend_tracking.LOST, False)
     ]
@@ -447,8 +447,8 @@ def test_on_a_node_the_slot_of_a_failed_payout_is_used_and_the_next_is_paid(chai
     chain.bury()
 
     assert (chain.coin(BURNER), chain.coin(LATER)) == (0, ETHER)
-    found = [payouts.find(chain.shop, each.id) for each in (paid, later)]
-    assert [each.status for each in found if each] == ["failed", "confirmed"]
+    stored = [payouts.find(chain.shop, each.id) for each in (paid, later)]
+    assert [each.status for each in stored if each] == ["failed", "confirmed"]
     assert (balance(Account(chain.shop, AVAILABLE, "ETH")), owes(chain.shop, "ETH")) == (before, 0)
     assert rows("SELECT count(*) FROM spends WHERE mined_txid IS NULL") == [(0,)]
     chain.reconcile(4)

@@ -136,7 +136,7 @@ def test_the_timeline_shows_the_depth_that_a_deposit_needs(chain: PaperReader, s
     bury(chain, ETHEREUM.confirmations)
 
     events = timeline.read(CATALOGUE, Shown(invoices.reread(mine.id)))
-    told = [event["detail"] for event in events if event["event"] == "confirmation"]
-    assert [(each["depth"], each["waiting_for"]) for each in told] == [
+    details = [event["detail"] for event in events if event["event"] == "confirmation"]
+    assert [(each["depth"], each["waiting_for"]) for each in details] == [
         (f"{ETHEREUM.confirmations} of {DEEP}", "confirmations")
     ]

@@ -25,7 +25,7 @@ from models.spends import permission
 from tests.actors.scan.paper import begin, cursor, poll
 from tests.models.builders import CATALOGUE, SENDER, Chain, merchant
 from tests.models.invoices.builders import invoice, paid
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.peers.paper_reader import PaperReader
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -74,7 +74,7 @@ def test_blocks_are_scanned_and_their_payments_credited(node: PaperReader, shop:
 
     assert status(mine) == "paid"
     assert cursor() == (node.head(), "0x0-4")
-    assert held(shop)[MATURING] > 0
+    assert balances_of(shop)[MATURING] > 0
 
 
 def test_scanning_again_changes_nothing(node: PaperReader, shop: UUID) -> None:
@@ -129,7 +129,7 @@ def test_a_replaced_tip_reverses_its_deposit(node: PaperReader, shop: UUID) -> N
     node.reorg(node.tip - 2)
     node.mine(count=2)
     poll()
-    assert (status(mine), held(shop)) == ("check", {})
+    assert (status(mine), balances_of(shop)) == ("check", {})
     poll()
     assert cursor() == (4, "0x1-4")
 
@@ -214,10 +214,10 @@ def test_a_block_that_is_shown_only_once_reverses_nothing(node: PaperReader, sho
 
     def forgetful(height: int) -> Block | None:
         shown.append(height)
-        found = truth(height)
-        if found is None or height < 3:
-            return found
-        return replace(found, hash="0xlie") if shown.count(height) == 1 else None
+        lie = truth(height)
+        if lie is None or height < 3:
+            return lie
+        return replace(lie, hash="0xlie") if shown.count(height) == 1 else None
 
     node.mine()
     node.scans[node.tip] = replace(
@@ -244,7 +244,7 @@ def test_a_reorg_left_half_done_is_finished_before_the_next_step(
     assert (cursor(), status(mine)) == ((2, "0x0-2"), "paid")
 
     poll()
-    assert (cursor(), status(mine), held(shop)) == ((5, "0x1-5"), "check", {})
+    assert (cursor(), status(mine), balances_of(shop)) == ((5, "0x1-5"), "check", {})
 
 
 def _dies_after_the_retreat(before: tuple[int, str]) -> Callable[..., bool]:
@@ -439,10 +439,10 @@ def test_a_disputed_tip_does_not_count_as_the_head(node: PaperReader) -> None:
 
 def heads() -> tuple[bool, bool]:
     """Return whether the scan is at its chain's head for the signer, and for the end of a stop."""
-    found = rows(
+    stored = rows(
         "SELECT c.head_reached_at IS NOT NULL, s.is_caught_up FROM chain_cursors c JOIN signing_stops s USING (network)"
     )
-    return (found[0][0], found[0][1])
+    return (stored[0][0], stored[0][1])
 
 
 @pytest.mark.parametrize("same", [1, 2])
@@ -456,12 +456,14 @@ def test_blocks_that_come_too_early_count_once_two_providers_have_them(node: Pap
     assert scanned == 600 if same == WITNESSES_MIN else scanned < 2 * follow.PACE_SLACK_BLOCKS
 
 
-@pytest.mark.parametrize(("told", "reason"), [((1, 1), "providers disagree about a block"), ((1, 0), ""), ((0, 0), "")])
+@pytest.mark.parametrize(
+    ("counts", "reason"), [((1, 1), "providers disagree about a block"), ((1, 0), ""), ((0, 0), "")]
+)
 def test_blocks_that_come_too_early_halt_the_scan_if_another_provider_has_others(
-    node: PaperReader, told: tuple[int, int], reason: str
+    node: PaperReader, counts: tuple[int, int], reason: str
 ) -> None:
     """A provider that lacks them may have them soon; one with other blocks needs an operator's attention."""
-    node.providers, node.agree = 2, Agreement(same=told[0], other=told[1])
+    node.providers, node.agree = 2, Agreement(same=counts[0], other=counts[1])
     crowd(node, 2 * follow.PACE_SLACK_BLOCKS)
     with structlog.testing.capture_logs() as logs:
         poll(4)
@@ -522,7 +524,7 @@ def test_a_fork_is_found_at_any_depth(node: PaperReader, shop: UUID, depth: int)
         poll()
 
     assert cursor() == (node.head(), f"0x1-{node.head()}")
-    assert (status(mine), held(shop)) == ("check", {})
+    assert (status(mine), balances_of(shop)) == ("check", {})
 
 
 @pytest.mark.parametrize(
@@ -582,4 +584,4 @@ def test_a_credit_that_cannot_mature_delays_no_other(monkeypatch: pytest.MonkeyP
 
     follow._settle(ctx, ETHEREUM, cast("Any", PaperReader(began=app_now())))
 
-    assert [next(iter(held(each.merchant_id))) for each in sold] == [MATURING, AVAILABLE]
+    assert [next(iter(balances_of(each.merchant_id))) for each in sold] == [MATURING, AVAILABLE]

@@ -19,7 +19,7 @@ from models.spends import permission
 from tests.actors.scan.paper import CTX, begin, cursor, poll, statuses, to
 from tests.models.builders import CATALOGUE
 from tests.models.invoices.builders import invoice
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.peers.paper_reader import PaperReader
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -49,7 +49,7 @@ def test_holes_are_skipped_and_later_deposits_credited(chain: PaperReader, shop:
 
     assert cursor() == (chain.tip, f"0x0-{chain.tip}")
     assert invoices.reread(mine.id).status == "paid"
-    assert held(shop).keys() >= {"available"}
+    assert balances_of(shop).keys() >= {"available"}
     assert rows("SELECT height, parent_height FROM chain_blocks ORDER BY height LIMIT 3") == [(5, 2), (9, 5), (11, 9)]
 
 
@@ -108,13 +108,13 @@ def test_a_missing_block_of_a_lagging_node_is_not_a_hole(chain: PaperReader) -> 
     chain.skip(2)
     chain.lag = 3
     # Another node, which is ahead, reports the head.
-    chain.head, told = lambda: 8, chain.head  # type: ignore[method-assign]
+    chain.head, real_head = lambda: 8, chain.head  # type: ignore[method-assign]
     chain.block = lambda _height: None  # type: ignore[method-assign]
     chain.scan = lambda *_asked, **_how: ()  # type: ignore[method-assign]
     poll()
 
     stopped = permission.read("ethereum")
-    assert (told(), cursor()[0]) == (5, 5)
+    assert (real_head(), cursor()[0]) == (5, 5)
     assert stopped is not None
     assert not stopped.is_caught_up
 

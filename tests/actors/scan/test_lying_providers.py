@@ -53,8 +53,8 @@ def pay_and_scan(world: World) -> str:
 
 
 def nodes(world: World) -> Sequence[Any]:
-    found: Sequence[Any] = reader(world.network, context().settings)._providers._nodes  # type: ignore[attr-defined]
-    return found
+    clients: Sequence[Any] = reader(world.network, context().settings)._providers._nodes  # type: ignore[attr-defined]
+    return clients
 
 
 def fail(world: World, failure: Raw | Refusal | None, *, count: int) -> None:
@@ -200,8 +200,8 @@ def test_an_invented_head_stops_neither_sales_nor_payouts(world: World, ahead: i
     world.mine()
     world.poll(2)
 
-    found = rows("SELECT head_height - height, head_reached_at > app_now() - interval '1 minute' FROM chain_cursors")
-    assert found == [(0, True)]
+    stored = rows("SELECT head_height - height, head_reached_at > app_now() - interval '1 minute' FROM chain_cursors")
+    assert stored == [(0, True)]
 
 
 def name_as_sender(provider: LyingRpc, address: str, **change: str) -> None:
@@ -210,7 +210,9 @@ def name_as_sender(provider: LyingRpc, address: str, **change: str) -> None:
     def block(truth: Any, params: list[Any]) -> Any:
         if truth is None or not params[1]:
             return truth
-        return truth | {"transactions": [told | {"from": address} | change for told in truth["transactions"][:1]]}
+        return truth | {
+            "transactions": [transaction | {"from": address} | change for transaction in truth["transactions"][:1]]
+        }
 
     provider.lies["eth_getBlockByNumber"] = block
 
@@ -245,10 +247,10 @@ def show_far_block(provider: LyingRpc, height: int) -> None:
     def tell(truth: Any, params: list[Any]) -> Any:
         if params[0] != hex(height):
             return truth
-        told = provider._truth("eth_getBlockByNumber", ["latest", False])
-        assert isinstance(told, dict)
-        told |= {"number": hex(height), "transactions": [], "logsBloom": "0x" + "00" * 256, "gasUsed": "0x0"}
-        return told | {"hash": wire.proved_hash(msgspec.convert(told, wire.Header))}
+        lie = provider._truth("eth_getBlockByNumber", ["latest", False])
+        assert isinstance(lie, dict)
+        lie |= {"number": hex(height), "transactions": [], "logsBloom": "0x" + "00" * 256, "gasUsed": "0x0"}
+        return lie | {"hash": wire.proved_hash(msgspec.convert(lie, wire.Header))}
 
     provider.lies |= {"eth_getBlockByNumber": tell, "eth_blockNumber": hex(height)}
 
@@ -290,8 +292,8 @@ def test_an_invented_head_silences_no_other_provider(world: World) -> None:
 
 def other_hash(truth: Any, _params: list[Any]) -> Any:
     """Return a block of another chain; its header proves itself and no more."""
-    told = truth and truth | {"parentHash": "0x" + "cc" * 32, "transactions": []}
-    return told and told | {"hash": wire.proved_hash(msgspec.convert(told, wire.Header))}
+    lie = truth and truth | {"parentHash": "0x" + "cc" * 32, "transactions": []}
+    return lie and lie | {"hash": wire.proved_hash(msgspec.convert(lie, wire.Header))}
 
 
 def test_a_node_that_contradicts_itself_is_skipped_within_the_query(world: World) -> None:
@@ -331,9 +333,9 @@ def lead_away(provider: LyingRpc, fork: int) -> None:
         number = int(truth["number"], 16) if truth else 0
         if number <= fork or params[0] != hex(number):
             return truth
-        told = truth | empty | {"parentHash": hashes.get(number - 1, truth["parentHash"])}
-        hashes[number] = wire.proved_hash(msgspec.convert(told, wire.Header)) or ""
-        return told | {"hash": hashes[number]}
+        lie = truth | empty | {"parentHash": hashes.get(number - 1, truth["parentHash"])}
+        hashes[number] = wire.proved_hash(msgspec.convert(lie, wire.Header)) or ""
+        return lie | {"hash": hashes[number]}
 
     provider.lies |= {"eth_getBlockByNumber": tell, "eth_getLogs": []}
 

@@ -113,8 +113,8 @@ def test_a_block_that_no_other_provider_shows_in_time_is_given_up_counted_and_lo
 
     first, last = reached + 1, world.cursor()[0] - 16
     assert rows("SELECT unread_blocks, reread_height FROM chain_cursors") == [(last - reached, last)]
-    (told,) = [line for line in lines if line["event"] == "rescan.blocks_given_up"]
-    assert (told["first"], told["last"]) == (first, last)
+    (logged,) = [line for line in lines if line["event"] == "rescan.blocks_given_up"]
+    assert (logged["first"], logged["last"]) == (first, last)
     world.providers[1].failure = None
     world.rescan()
     assert cursors.reread_height("ethereum") == world.cursor()[0] - rescan.BEHIND

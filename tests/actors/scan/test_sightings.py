@@ -49,13 +49,13 @@ def sight(to: InvoiceRow, txid: str, whole: int = WHOLE, *, spends: str = "", is
 
 
 def look(
-    of: InvoiceRow, *found: Sighting, unseen: Collection[str] = (), gone: Collection[str] = (), head: int = 0
+    of: InvoiceRow, *sighting: Sighting, unseen: Collection[str] = (), gone: Collection[str] = (), head: int = 0
 ) -> None:
     """Record a look at the pools."""
     ours = sightings._Awaited(ETHEREUM)
     ours.addresses([of.address.lower()])
-    told = Sightings(seen=found, unseen=frozenset([*unseen, *gone]), gone=frozenset(gone), is_more=False)
-    sightings._write(CTX, ETHEREUM, ours, told, head)
+    looked_at = Sightings(seen=sighting, unseen=frozenset([*unseen, *gone]), gone=frozenset(gone), is_more=False)
+    sightings._write(CTX, ETHEREUM, ours, looked_at, head)
 
 
 @contextmanager
@@ -87,16 +87,16 @@ def halve() -> None:
 
 def in_force(of: InvoiceRow) -> tuple[int, int]:
     """Return the number and whole coins of the quote that the payment page shows."""
-    found = seen(of)
-    return found.generation, (found.payer_units or 0) // USDT
+    view = seen(of)
+    return view.generation, (view.payer_units or 0) // USDT
 
 
 def judged(of: InvoiceRow, chain: Chain, *txids: str, whole: int = WHOLE) -> tuple[str, int, int]:
     """Include payments in a block now; return the status, and the quote that they are judged by."""
     chain.mine(1, *(chain.transfer(of, whole * USDT, txid=txid) for txid in txids), at=app_now())
     chain.confirm()
-    found = settled(of)
-    return found.status, found.generation, (found.payer_units or 0) // USDT
+    current = settled(of)
+    return current.status, current.generation, (current.payer_units or 0) // USDT
 
 
 def test_a_payment_doubted_and_soon_again_holds_the_quote_of_its_return(shop: UUID, chain: Chain) -> None:
@@ -264,19 +264,19 @@ def test_a_look_leaves_payments_of_a_locked_invoice_to_the_next(shop: UUID, chai
     look(busy, sight(busy, "0xa"), sight(busy, "0xlost"))
     ours = sightings._Awaited(ETHEREUM)
     ours.addresses([busy.address.lower(), free.address.lower()])
-    told = Sightings(
+    looked_at = Sightings(
         seen=(sight(busy, "0xb"), sight(free, "0xc")), unseen=frozenset({"0xa", "0xlost"}),
         gone=frozenset({"0xlost"}), is_more=False,
     )  # fmt: skip
     before = rows("SELECT * FROM sightings ORDER BY txid")
     with locked_elsewhere(busy):
-        sightings._write(CTX, ETHEREUM, ours, told, chain.height)
+        sightings._write(CTX, ETHEREUM, ours, looked_at, chain.height)
     assert column("SELECT txid FROM sightings WHERE owner_id = %s", (free.id,)) == ["0xc"]
     assert rows("SELECT * FROM sightings WHERE owner_id = %s ORDER BY txid", (busy.id,)) == before
 
-    sightings._write(CTX, ETHEREUM, ours, told, chain.height)
-    found = rows("SELECT txid, is_soon, lost_height IS NOT NULL FROM sightings WHERE owner_id = %s", (busy.id,))
-    assert sorted(found) == [("0xa", False, False), ("0xb", True, False), ("0xlost", True, True)]
+    sightings._write(CTX, ETHEREUM, ours, looked_at, chain.height)
+    stored = rows("SELECT txid, is_soon, lost_height IS NOT NULL FROM sightings WHERE owner_id = %s", (busy.id,))
+    assert sorted(stored) == [("0xa", False, False), ("0xb", True, False), ("0xlost", True, True)]
 
 
 def test_a_lost_payment_of_a_locked_invoice_stays_lost(shop: UUID, chain: Chain) -> None:
@@ -341,14 +341,14 @@ def check_pools(seed: int, shop: UUID, chain: Chain, steps: int) -> None:
         keep_rates(USDT=chance.choice([price * 4, price * 4, None]))
         pass_time(10)
         pool.change()
-        found = [
+        sights = [
             sight(mine, txid, 40, spends=coin, is_soon=is_soon)
             for txid, (coin, is_soon) in pool.waiting.items()
             if deposit_sightings.known("ethereum").get(txid) != is_soon
         ]
         gone = deposit_sightings.known("ethereum").keys() - pool.waiting.keys()
         is_one_silent = chance.random() < 0.3
-        look(mine, *found, unseen=gone if is_one_silent else (), gone=() if is_one_silent else gone, head=chain.height)
+        look(mine, *sights, unseen=gone if is_one_silent else (), gone=() if is_one_silent else gone, head=chain.height)
         if chance.random() < 0.3:
             settled(mine)
     pass_time(5)

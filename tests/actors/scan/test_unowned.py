@@ -229,12 +229,12 @@ def read_anew(chain: PaperReader, above: int) -> list[Any]:
 @pytest.mark.parametrize("is_remembered", [True, False])
 def test_a_coin_kept_by_an_operator_stays_kept_after_a_rewind(chain: PaperReader, *, is_remembered: bool) -> None:
     made = forgotten(chain)
-    (held,) = unowned.listing(limit=1)
-    assert unowned.keep(held)
+    (listed,) = unowned.listing(limit=1)
+    assert unowned.keep(listed)
     if is_remembered:
         remember(made)
 
-    assert read_anew(chain, held.block_height - 1) == []
+    assert read_anew(chain, listed.block_height - 1) == []
     assert (deposited(), statuses()) == ([], [("0xaa", "booked", "adopted")])
     assert nets_of(OWNED, NOBODYS) == [UNITS, 0]
     if not is_remembered:
@@ -245,7 +245,7 @@ def test_a_coin_kept_by_an_operator_stays_kept_after_a_rewind(chain: PaperReader
 def test_a_stalled_rewind_keeps_coins_that_the_scan_has_read_again(chain: PaperReader) -> None:
     """The worker reverses the operator's list and reads on before the operator's process begins with it."""
     made = forgotten(chain)
-    (held,) = unowned.listing(limit=1)
+    (listed,) = unowned.listing(limit=1)
     with pytest.MonkeyPatch.context() as patch:
 
         def stalled(step: Any, *args: Any) -> Any:
@@ -254,7 +254,7 @@ def test_a_stalled_rewind_keeps_coins_that_the_scan_has_read_again(chain: PaperR
             return step(*args)
 
         patch.setattr(topups, "repeat_on_deadlock", stalled)
-        rewind(CTX, ETHEREUM, cast("Reader", chain), held.block_height - 1, is_forced=True)
+        rewind(CTX, ETHEREUM, cast("Reader", chain), listed.block_height - 1, is_forced=True)
     assert statuses() == [("0xaa", "booked", "unowned")]
     remember(made)
 

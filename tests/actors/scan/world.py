@@ -183,9 +183,9 @@ class World:
     # Results -----------------------------------------------------------------------------------------------
 
     def cursor(self) -> tuple[int, str]:
-        found = cursors.read(self.network.code)
-        assert found is not None
-        return found.height, found.hash
+        stored = cursors.read(self.network.code)
+        assert stored is not None
+        return stored.height, stored.hash
 
     def halted(self) -> str:
         return str(rows("SELECT halted_reason FROM chain_cursors WHERE network = %s", (self.network.code,))[0][0])
@@ -199,8 +199,8 @@ class World:
 
     def credited(self, currency: str = "USDT") -> int:
         """Return the sum of a coin that the shop was ever given and still has, net."""
-        held = holdings(self.shop).get(currency, {})
-        return held.get("available", 0) + held.get("maturing", 0) - held.get("debt", 0)
+        units_by_kind = holdings(self.shop).get(currency, {})
+        return units_by_kind.get("available", 0) + units_by_kind.get("maturing", 0) - units_by_kind.get("debt", 0)
 
     def assert_sound(self) -> None:
         assert_sound()

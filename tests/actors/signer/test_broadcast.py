@@ -53,7 +53,7 @@ def test_an_approved_payout_is_paid_once_and_leaves_the_books(world: SpendWorld)
     shop = world.shop()
     endpoint(shop)
     order = world.order(shop)
-    assert world.held(order) == 11 * USDT
+    assert world.held_units(order) == 11 * USDT
 
     world.step()
     sent = world.payout(order)
@@ -66,7 +66,7 @@ def test_an_approved_payout_is_paid_once_and_leaves_the_books(world: SpendWorld)
 
     confirmed = world.payout(order)
     assert (confirmed.status, confirmed.txid) == ("confirmed", sent.txid)
-    assert (world.held(order), world.paid(order)) == (0, 1)
+    assert (world.held_units(order), world.paid(order)) == (0, 1)
     assert events(order) == ["payout.approved", "payout.broadcasting", "payout.sent", "payout.confirmed"]
     assert net_of(Account(GATEWAY, NETWORK_FEES, "USDT")) == USDT
     gas = RICH_WEI - world.chain.funds[world.hot, None]
@@ -225,7 +225,7 @@ def test_an_unknown_fate_releases_nothing(world: SpendWorld) -> None:
     for _ in range(5):
         world.pass_time(86_400)
         world.step()
-    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+    assert (world.payout(order).status, world.held_units(order)) == ("sent", 11 * USDT)
     assert world.count("spends") == 1
 
 
@@ -235,8 +235,8 @@ def test_a_payout_without_a_quote_stays_approved_and_is_sent_later(world: SpendW
     world.chain.is_silent, world.chain.price = is_silent, 10**12
     world.step()
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
-    told = "the network does not answer, or not as it must" if is_silent else "the network's fee is above the cap"
-    assert world.reasons() == [told]
+    reason = "the network does not answer, or not as it must" if is_silent else "the network's fee is above the cap"
+    assert world.reasons() == [reason]
     assert payout_queue.due(world.network, limit=9) == []
 
     world.chain.is_silent, world.chain.price = False, 10
@@ -293,11 +293,11 @@ def test_a_transfer_without_effect_fails_once_no_reorg_can_change_it(world: Spen
     world.chain.reverting.add(order.address)
     world.step()
     world.advance(world.network.maturity - 1)
-    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+    assert (world.payout(order).status, world.held_units(order)) == ("sent", 11 * USDT)
 
     world.advance()
     failed = world.payout(order)
-    assert (failed.status, failed.error, world.held(order)) == ("failed", "reverted", 0)
+    assert (failed.status, failed.error, world.held_units(order)) == ("failed", "reverted", 0)
     assert world.available(order) == before + 10 * USDT, "the fee is kept, as it has no quote in the chain's coin"
     assert net_of(Account(GATEWAY, GAS, "ETH")) < 0, "the chain took its gas nevertheless"
     world.step()
@@ -310,12 +310,12 @@ def test_a_refusal_fails_a_payout_only_if_it_lasts(world: SpendWorld) -> None:
     world.step()
     world.pass_time(HALF_AN_HOUR_S - 60)
     world.step()
-    assert (world.payout(order).status, world.held(order)) == ("approved", 11 * USDT)
+    assert (world.payout(order).status, world.held_units(order)) == ("approved", 11 * USDT)
 
     world.pass_time(HALF_AN_HOUR_S)
     world.step()
     failed = world.payout(order)
-    assert (failed.status, failed.error, world.held(order)) == ("failed", broadcast.REFUSED, 0)
+    assert (failed.status, failed.error, world.held_units(order)) == ("failed", broadcast.REFUSED, 0)
     assert (world.count("spends"), world.chain.sent) == (0, [])
 
 
@@ -379,19 +379,19 @@ def test_a_coin_removed_from_the_catalogue_is_returned(world: SpendWorld) -> Non
     order = world.order(world.shop(currency="AVAX"), currency="AVAX")
     assert CATALOGUE.pair("AVAX", "ethereum") is None
     world.step()
-    assert (world.payout(order).status, world.held(order)) == ("approved", 11 * USDT)
+    assert (world.payout(order).status, world.held_units(order)) == ("approved", 11 * USDT)
     world.pass_time(HALF_AN_HOUR_S + 60)
     world.step()
-    assert (world.payout(order).status, world.held(order)) == ("failed", 0)
+    assert (world.payout(order).status, world.held_units(order)) == ("failed", 0)
 
 
 def test_an_amount_too_fine_for_the_token_is_returned(world: SpendWorld) -> None:
     order = world.order(units=10 * USDT + 1)
     world.step()
-    assert (world.payout(order).status, world.held(order)) == ("approved", 11 * USDT + 1)
+    assert (world.payout(order).status, world.held_units(order)) == ("approved", 11 * USDT + 1)
     world.pass_time(HALF_AN_HOUR_S + 60)
     world.step()
-    assert (world.payout(order).status, world.held(order), world.chain.quoted) == ("failed", 0, [])
+    assert (world.payout(order).status, world.held_units(order), world.chain.quoted) == ("failed", 0, [])
 
 
 def test_a_payout_signed_meanwhile_does_not_fail(world: SpendWorld) -> None:
@@ -399,7 +399,7 @@ def test_a_payout_signed_meanwhile_does_not_fail(world: SpendWorld) -> None:
     world.step()
     with pytest.raises(broadcast._UnsoundError):
         broadcast._fail(world.ctx, order.id, broadcast.REFUSED)
-    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+    assert (world.payout(order).status, world.held_units(order)) == ("sent", 11 * USDT)
 
 
 def test_a_blocked_address_fails_at_once(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -407,7 +407,7 @@ def test_a_blocked_address_fails_at_once(world: SpendWorld, monkeypatch: pytest.
     monkeypatch.setattr(type(world.ctx.deny_list), "blocks", lambda _self, address: address == order.address)
     world.step()
     assert (world.payout(order).status, world.payout(order).error) == ("failed", broadcast.BLOCKED)
-    assert (world.held(order), world.payout(other).status) == (0, "sent")
+    assert (world.held_units(order), world.payout(other).status) == (0, "sent")
 
 
 def test_the_oracle_is_asked_once_a_day_and_its_silence_delays_payouts(
@@ -494,7 +494,7 @@ def test_a_payout_cancelled_meanwhile_is_not_paid(world: SpendWorld) -> None:
     once("spending.quoted", cancel)
     with structlog.testing.capture_logs() as logs:
         world.step()
-    assert (world.payout(order).status, world.count("spends"), world.held(order)) == ("cancelled", 0, 0)
+    assert (world.payout(order).status, world.count("spends"), world.held_units(order)) == ("cancelled", 0, 0)
     assert logs == [], "no alarm is raised"
 
 
@@ -644,9 +644,9 @@ def test_without_a_rate_no_payout_is_signed(world: SpendWorld) -> None:
 # Turns --------------------------------------------------------------------------------------------------------------
 
 
-def whose(found: list[UUID], **shops: UUID) -> list[str]:
+def whose(payout_ids: list[UUID], **shops: UUID) -> list[str]:
     names = {shop: name for name, shop in shops.items()}
-    return [names[rows("SELECT merchant_id FROM payouts WHERE id = %s", (one,))[0][0]] for one in found]
+    return [names[rows("SELECT merchant_id FROM payouts WHERE id = %s", (one,))[0][0]] for one in payout_ids]
 
 
 def test_one_merchants_many_payouts_do_not_delay_another(world: SpendWorld) -> None:

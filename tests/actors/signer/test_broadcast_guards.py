@@ -100,11 +100,11 @@ def test_an_old_block_proves_no_payout_at_any_depth(world: SpendWorld, monkeypat
     order = world.order()
     world.step()
     with monkeypatch.context() as lie:
-        told = Fate(
+        fate = Fate(
             kind=FateKind.INCLUDED, txid=world.spend(order).txid, height=old.height, block_hash=old.hash,
             outputs=(OutputFate(effect="exact"),), fee_units=1,
         )  # fmt: skip
-        lie.setattr(world.chain, "fate", lambda *_a, **_k: told)
+        lie.setattr(world.chain, "fate", lambda *_a, **_k: fate)
         world.step(3)
     assert world.payout(order).status == "sent"
     assert rows("SELECT state, settled_at FROM spends") == [("mined", None)]
@@ -259,20 +259,20 @@ def test_the_first_slot_of_a_wallet_cannot_be_invented_either(
 
 def test_the_node_query_has_our_next_slot(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """One node alone may not report a higher slot, so that the spender has to know ours."""
-    told: list[int] = []
+    collected: list[int] = []
     real = world.chain.next_counter
     monkeypatch.setattr(
-        world.chain, "next_counter", lambda sender, *, ours: (told.append(ours), real(sender, ours=ours))[1]
+        world.chain, "next_counter", lambda sender, *, ours: (collected.append(ours), real(sender, ours=ours))[1]
     )
     for _ in range(3):
         world.order()
     world.step()
-    assert told == [0, 1, 2]
+    assert collected == [0, 1, 2]
 
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
     world.step()
-    assert told[3:] == [0], "the lowest is stuck"
+    assert collected[3:] == [0], "the lowest is stuck"
 
 
 def test_a_node_that_forgets_used_slots_causes_no_filler(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:

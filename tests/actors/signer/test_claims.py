@@ -106,8 +106,8 @@ def test_a_spend_has_a_bounded_number_of_payouts_in_one_coin(
         world.order(shop, currency=currency, units=USDT)
     world.step()
 
-    told = [(len(intent.outputs), intent.pair.currency) for intent in spender.drafted if intent.pair is not None]
-    assert told == [(2, "USDT"), (1, "USDT"), (1, "ETH")]
+    pairs = [(len(intent.outputs), intent.pair.currency) for intent in spender.drafted if intent.pair is not None]
+    assert pairs == [(2, "USDT"), (1, "USDT"), (1, "ETH")]
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ def test_a_limit_stops_only_the_payout_that_exceeds_it(
     world.step()
 
     assert [world.payout(order).status for order in orders] == ["sent", "approved", "sent"]
-    found = world.payout(orders[1])
-    assert (found.wait_reason, found.waiting_for) == ("the signer's limit: a test", "limit")
+    payout = world.payout(orders[1])
+    assert (payout.wait_reason, payout.waiting_for) == ("the signer's limit: a test", "limit")
 
 
 def test_a_broken_payout_of_several_delays_no_other(
@@ -355,9 +355,9 @@ def test_a_spend_without_a_higher_offer_is_sent_as_it_is(world: SpendWorld, pape
     assert len(spender.sent) > 2
 
 
-def stuck_on_coins(world: SpendWorld, spender: PaperSpender, told: Callable[..., object]) -> list[Any]:
+def stuck_on_coins(world: SpendWorld, spender: PaperSpender, offer: Callable[..., object]) -> list[Any]:
     """Make a payout from coins stuck and ask for its higher offer; return the log lines."""
-    spender.dearer = told  # type: ignore[method-assign]
+    spender.dearer = offer  # type: ignore[method-assign]
     coin(world, "a", height=49)
     world.order()
     world.step()

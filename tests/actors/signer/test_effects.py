@@ -62,7 +62,7 @@ def test_an_underpaid_payout_is_held_announced_and_freezes_its_coin(world: Spend
         order = taxed(world)
     world.step(3)
 
-    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+    assert (world.payout(order).status, world.held_units(order)) == ("sent", 11 * USDT)
     assert world.reasons() == [spends.UNCLEAR]
     assert "spend.moved_otherwise" in [log["event"] for log in logs if log["log_level"] == "critical"]
     [freeze] = freezes.listing()
@@ -124,7 +124,7 @@ def test_an_operator_settles_it_and_the_gateway_pays_the_rest(
     settle(order, outcome)
 
     ended = world.payout(order)
-    assert (ended.status, ended.txid, world.held(order)) == (status, world.spend(order).mined_txid, 0)
+    assert (ended.status, ended.txid, world.held_units(order)) == (status, world.spend(order).mined_txid, 0)
     assert world.available(order) == before + returned * USDT
     # Ten left the wallet by the chain, whatever was delivered; custody is a debit account.
     assert net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == custody + 10 * USDT
@@ -153,7 +153,7 @@ def test_an_underpaid_payout_is_settled_once(world: SpendWorld) -> None:
     assert sum(outcome is None for outcome in outcomes) == 1
     assert all(outcome is None or isinstance(outcome, SettleError) for outcome in outcomes)
     assert world.count("payout_settlements") == 1
-    assert world.held(order) == 0
+    assert world.held_units(order) == 0
 
 
 def test_an_underpaid_payout_is_not_settled_while_a_reorg_can_change_it(world: SpendWorld) -> None:
@@ -161,7 +161,7 @@ def test_an_underpaid_payout_is_not_settled_while_a_reorg_can_change_it(world: S
     world.mine(world.network.maturity - 2)
     with pytest.raises(SettleError, match="deep"):
         settle(order, "failed")
-    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+    assert (world.payout(order).status, world.held_units(order)) == ("sent", 11 * USDT)
     world.mine()
     settle(order, "failed")
 
@@ -215,12 +215,16 @@ def test_a_refused_payout_that_takes_effect_after_a_reorg_is_paid_once(world: Sp
 def test_a_payout_signed_again_costs_its_merchant_nothing_and_counts_once(world: SpendWorld) -> None:
     order = refused_in_a_block(world)
     world.mature()
-    assert (world.payout(order).status, world.payout(order).txid, world.held(order)) == ("approved", "", 11 * USDT)
+    assert (world.payout(order).status, world.payout(order).txid, world.held_units(order)) == (
+        "approved",
+        "",
+        11 * USDT,
+    )
     assert counters.spent().day == 0
     freed(world)
     world.step()
     world.confirm_sent()
-    assert (world.payout(order).status, world.paid(order), world.held(order)) == ("confirmed", 1, 0)
+    assert (world.payout(order).status, world.paid(order), world.held_units(order)) == ("confirmed", 1, 0)
     assert net_of(Account(GATEWAY, NETWORK_FEES, "USDT")) == USDT
 
 
@@ -252,7 +256,7 @@ def test_nothing_is_returned_while_providers_disagree_about_the_cause_of_a_refus
         world.mature()
         assert (world.payout(order).status, world.payout(order).waiting_for) == ("sent", "network")
     world.step()
-    assert (world.payout(order).status, world.held(order), freezes.listing()) == ("failed", 0, [])
+    assert (world.payout(order).status, world.held_units(order), freezes.listing()) == ("failed", 0, [])
 
 
 def test_an_empty_wallet_is_short_of_coin_and_not_refused(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,19 +303,19 @@ def test_on_a_frozen_network_a_failed_payout_is_not_returned(
     freezes.freeze(scope, name, reason="the database was restored", frozen_by="test")
     world.mature()
     world.step(2)
-    assert (world.payout(order).status, world.held(order)) == ("sent", 11 * USDT)
+    assert (world.payout(order).status, world.held_units(order)) == ("sent", 11 * USDT)
     assert rows("SELECT state FROM spends") == [("mined",)]
 
     freezes.unfreeze(scope, name)
     world.step()
-    assert (world.payout(order).status, world.held(order)) == ("failed", 0)
+    assert (world.payout(order).status, world.held_units(order)) == ("failed", 0)
 
 
 def test_on_a_frozen_network_a_refused_payout_is_not_returned(world: SpendWorld) -> None:
     order = world.order()
     freezes.freeze("network", "ethereum", reason="the database was restored", frozen_by="test")
     assert not broadcast._fail(world.ctx, order.id, broadcast.REFUSED)
-    assert (world.payout(order).status, world.held(order)) == ("approved", 11 * USDT)
+    assert (world.payout(order).status, world.held_units(order)) == ("approved", 11 * USDT)
 
 
 def test_on_a_frozen_network_no_payout_is_settled_as_failed(world: SpendWorld) -> None:
@@ -381,8 +385,8 @@ def test_a_token_with_a_transfer_fee_pays_no_merchant_twice(
     assert balance(ended.held) == 0
     assert balance(Account(chain.shop, AVAILABLE, "USDT")) == available - (55 * USDT if outcome == "paid" else 0)
     # Custody by the books equals the chain's balance.
-    held = chain.tokens(chain.hot) * 10**12
-    assert -net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == held == 150 * USDT
+    tokens = chain.tokens(chain.hot) * 10**12
+    assert -net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == tokens == 150 * USDT
     chain.advance()
     chain.reconcile(3)
     assert (chain.findings(), chain.frozen()) == ([], [])

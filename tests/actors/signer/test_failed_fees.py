@@ -69,14 +69,14 @@ def reverted(world: SpendWorld, order: PayoutRow) -> PayoutRow:
     world.advance()
     world.mature()
     ended = world.payout(order)
-    assert (ended.status, world.held(order)) == ("failed", 0)
+    assert (ended.status, world.held_units(order)) == ("failed", 0)
     return ended
 
 
-def told(of: PayoutRow, event: str) -> dict[str, Any]:
+def webhook_body(of: PayoutRow, event: str) -> dict[str, Any]:
     [(body,)] = rows("SELECT body FROM webhook_deliveries WHERE object_id = %s AND event = %s", (of.id, event))
-    found: dict[str, Any] = msgspec.json.decode(bytes(body) if not isinstance(body, str) else body)
-    return found
+    answer: dict[str, Any] = msgspec.json.decode(bytes(body) if not isinstance(body, str) else body)
+    return answer
 
 
 # Kept fees ----------------------------------------------------------------------------------------------------------
@@ -90,8 +90,8 @@ def test_a_reverted_payout_costs_the_chains_fee_and_shows_it(world: SpendWorld) 
 
     assert world.available(order) == 1_000 * USDT - USDT // 2
     assert net_of(Account(GATEWAY, NETWORK_FEES, "USDT")) == USDT // 2
-    assert told(order, "payout.failed")["commission"] == "0.5"
-    assert "commission" not in told(order, "payout.sent")
+    assert webhook_body(order, "payout.failed")["commission"] == "0.5"
+    assert "commission" not in webhook_body(order, "payout.sent")
     assert payout_views.payout(CATALOGUE, ended)["commission"] == "0.5"
 
 
@@ -137,7 +137,7 @@ def test_an_unsigned_payout_costs_nothing(world: SpendWorld) -> None:
     order = world.order(shop)
     assert broadcast._fail(world.ctx, order.id, broadcast.REFUSED)
     assert world.available(order) == 1_000 * USDT
-    assert told(order, "payout.failed")["commission"] == "0"
+    assert webhook_body(order, "payout.failed")["commission"] == "0"
 
 
 def test_a_reverted_cheque_costs_its_merchant_the_same(world: SpendWorld) -> None:
@@ -486,7 +486,7 @@ def test_a_wallet_with_only_small_coins_is_not_reported_as_short(
     order = world.order(world.shop())
     world.step()
 
-    found = world.payout(order)
-    assert (found.wait_reason, found.waiting_for) == (payout_queue.COINS_TOO_SMALL, "fee")
+    payout = world.payout(order)
+    assert (payout.wait_reason, payout.waiting_for) == (payout_queue.COINS_TOO_SMALL, "fee")
     execute("UPDATE payouts SET due_at = app_now()")
     assert not payout_queue.is_any_due(world.network)

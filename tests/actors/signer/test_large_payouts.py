@@ -57,12 +57,12 @@ def test_a_large_payout_confirmed_by_one_provider_stays_sent(world: SpendWorld, 
 
     assert [world.payout(each).status for each in (large, small)] == ["sent", "confirmed"]
     assert world.reasons() == [follow_up.ALONE, ""]
-    assert world.held(large) == 11 * USDT
+    assert world.held_units(large) == 11 * USDT
 
     lone.is_on = False
     world.step()
 
-    assert (world.payout(large).status, world.reasons(), world.held(large)) == ("confirmed", ["", ""], 0)
+    assert (world.payout(large).status, world.reasons(), world.held_units(large)) == ("confirmed", ["", ""], 0)
     assert world.paid(large) == 1
 
 
@@ -82,9 +82,9 @@ def test_a_payout_without_a_price_counts_as_large(world: SpendWorld, lone: Lone)
 def test_moves_between_our_own_addresses_need_no_second_provider(world: SpendWorld, lone: Lone) -> None:
     spend_id = start(world, units=10 * 10**6)
     paid_out(world)
-    found = spends.find(spend_id)
-    assert found is not None
-    assert (found.state, lone.is_on) == ("confirmed", True)
+    spend = spends.find(spend_id)
+    assert spend is not None
+    assert (spend.state, lone.is_on) == ("confirmed", True)
 
 
 def test_a_failed_payout_that_one_provider_shows_as_paid_waits_without_an_event(world: SpendWorld, lone: Lone) -> None:

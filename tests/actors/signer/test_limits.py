@@ -137,9 +137,9 @@ def test_production_has_limits_unless_the_operator_disables_them() -> None:
 
 def context_of(settings: Settings, **usd_ppm: int) -> Context:
     """Return a signer's process with these rates."""
-    told = replace(configure(settings), market=MarketBoard())
-    told.market.read = lambda: market(**usd_ppm)  # type: ignore[method-assign]
-    return told
+    configured = replace(configure(settings), market=MarketBoard())
+    configured.market.read = lambda: market(**usd_ppm)  # type: ignore[method-assign]
+    return configured
 
 
 def test_forged_worker_rates_cannot_make_a_large_payout_look_small() -> None:
@@ -172,9 +172,9 @@ def test_an_order_refused_by_a_wrong_signer_rate_is_logged_for_the_operator() ->
     limited = settings(SIGNER_RATES="ETH:9000,BNB:600", SIGNER_PAYOUT_MAX_USD="5000")
     ctx = context_of(limited, ETH=2_500_000_000, BNB=500_000_000)
 
-    with capture_logs() as told, pytest.raises(PayoutBadAmount, match=r"^One payout may be worth 5000 USD at most\.$"):
+    with capture_logs() as logs, pytest.raises(PayoutBadAmount, match=r"^One payout may be worth 5000 USD at most\.$"):
         signer_limits.check_size(ctx, "ETH", 10**18, error=PayoutBadAmount)
-    assert told == [
+    assert logs == [
         {
             "event": "payout.refused_by_signer_rate",
             "log_level": "warning",
@@ -182,34 +182,35 @@ def test_an_order_refused_by_a_wrong_signer_rate_is_logged_for_the_operator() ->
             "reason": "SIGNER_RATES reckons 1 ETH as 9000 USD, the market as 2500",
         }
     ]
-    with capture_logs() as told, pytest.raises(PayoutBadAmount):
+    with capture_logs() as logs, pytest.raises(PayoutBadAmount):
         signer_limits.check_size(ctx, "BNB", 9 * 10**18, error=PayoutBadAmount)
-    assert told == [], "the market's rate refuses it too"
+    assert logs == [], "the market's rate refuses it too"
 
 
 @pytest.mark.parametrize(
-    ("own", "market", "told"),
+    ("own", "market", "warning"),
     [(2500, 2500, None), (5000, 2500, None), (5001, 2500, "as 5001 USD, the market as 2500: payouts"),
      (2500, 5000, None), (2500, 5001, "1 ETH is 5001 USD by now, not 2500"), (2500, 0, None)],
 )  # fmt: skip
-def test_rates_off_by_more_than_a_factor_of_two_are_named(own: int, market: int, told: str | None) -> None:
+def test_rates_off_by_more_than_a_factor_of_two_are_named(own: int, market: int, warning: str | None) -> None:
     scale = 10**RATE_DIGITS
-    found = list(signer_rates.far_off({"ETH": own * scale}, {"ETH": market * scale}))
+    warnings = list(signer_rates.far_off({"ETH": own * scale}, {"ETH": market * scale}))
 
-    assert len(found) == (told is not None)
-    assert all(told in line for line in found if told)
+    assert len(warnings) == (warning is not None)
+    assert all(warning in line for line in warnings if warning)
 
 
 @pytest.mark.parametrize(
-    ("days", "told"), [(0, None), (90, None), (91, "SIGNER_RATES is 91 days old"), (None, "SIGNER_RATES_AT does not")]
+    ("days", "warning"),
+    [(0, None), (90, None), (91, "SIGNER_RATES is 91 days old"), (None, "SIGNER_RATES_AT does not")],
 )
-def test_old_rates_are_reported(days: int | None, told: str | None) -> None:
+def test_old_rates_are_reported(days: int | None, warning: str | None) -> None:
     today = date(2026, 11, 22)
     written = None if days is None else today - timedelta(days=days)
 
-    found = signer_rates.aging({"ETH": 1}, written, today)
+    warnings = signer_rates.aging({"ETH": 1}, written, today)
 
-    assert (found is None) if told is None else (found is not None and found.startswith(told))
+    assert (warnings is None) if warning is None else (warnings is not None and warnings.startswith(warning))
     assert signer_rates.aging(signer_rates.dollar_rates(), None, today) is None, "built-in rates have no date"
 
 

@@ -22,7 +22,7 @@ Told = tuple[int, str, str] | None
 Outbid = Callable[..., Told]
 
 
-def held(txid: str, number: int, spent_by: str | None = None) -> HeldCoin:
+def held_coin(txid: str, number: int, spent_by: str | None = None) -> HeldCoin:
     return HeldCoin(txid, 0, 5, "hot", None, 6, number, spent_by, None if spent_by is None else 9)
 
 
@@ -52,43 +52,43 @@ def outbid(monkeypatch: pytest.MonkeyPatch) -> Outbid:
             )
             for number, raw in enumerate(raws)
         ]
-        found = replacing.replaced(NETWORK, Claims(), spend, attempts[::-1])  # type: ignore[arg-type]
-        if found is None:
+        replaced = replacing.replaced(NETWORK, Claims(), spend, attempts[::-1])  # type: ignore[arg-type]
+        if replaced is None:
             return None
-        assert isinstance(found.draft.claim, Coins)
-        assert found.held == {(row.txid, 0) for row in rows if row.spent_by_txid is None}
+        assert isinstance(replaced.draft.claim, Coins)
+        assert replaced.held == {(row.txid, 0) for row in rows if row.spent_by_txid is None}
         claimed, besides = (
-            "".join(coin.txid for coin in each) for each in (found.draft.claim.coins, found.purse.coins)
+            "".join(coin.txid for coin in each) for each in (replaced.draft.claim.coins, replaced.purse.coins)
         )
-        return found.draft.offer.ceiling_units, claimed, besides
+        return replaced.draft.offer.ceiling_units, claimed, besides
 
     return ask
 
 
 @pytest.mark.parametrize(
-    ("rows", "raws", "told"),
+    ("rows", "raws", "spy"),
     [
-        ([held("a", 0)], [b"a"], (0, "a", "free")),
-        ([held("a", 0), held("b", 1)], [b"a", b"ab"], (1, "ab", "free")),
+        ([held_coin("a", 0)], [b"a"], (0, "a", "free")),
+        ([held_coin("a", 0), held_coin("b", 1)], [b"a", b"ab"], (1, "ab", "free")),
         # A coin that a later attempt added is lost: the later one is skipped, and its other added coins are as good as
         # free.
-        ([held("a", 0), held("b", 1, "thief")], [b"a", b"ab"], (0, "a", "free")),
-        ([held("a", 0), held("b", 1, "thief"), held("c", 2)], [b"a", b"ab", b"abc"], (0, "a", "cfree")),
-        ([held("a", 0), held("b", 1), held("c", 2, "thief")], [b"a", b"ab", b"abc"], (1, "ab", "free")),
-        ([held("a", 0), held("b", 1, "thief"), held("c", 2)], [b"a", b"ab", b"ac"], (2, "ac", "free")),
+        ([held_coin("a", 0), held_coin("b", 1, "thief")], [b"a", b"ab"], (0, "a", "free")),
+        ([held_coin("a", 0), held_coin("b", 1, "thief"), held_coin("c", 2)], [b"a", b"ab", b"abc"], (0, "a", "cfree")),
+        ([held_coin("a", 0), held_coin("b", 1), held_coin("c", 2, "thief")], [b"a", b"ab", b"abc"], (1, "ab", "free")),
+        ([held_coin("a", 0), held_coin("b", 1, "thief"), held_coin("c", 2)], [b"a", b"ab", b"ac"], (2, "ac", "free")),
         # A coin that another spend took over is no longer held.
-        ([held("a", 0)], [b"a", b"ab"], (0, "a", "free")),
+        ([held_coin("a", 0)], [b"a", b"ab"], (0, "a", "free")),
         # An attempt adopted from the chain has its own coins; its replacement has to exclude the first attempt too.
-        ([held("a", 0), held("b", 1)], [b"a", b"b"], (1, "ab", "free")),
+        ([held_coin("a", 0), held_coin("b", 1)], [b"a", b"b"], (1, "ab", "free")),
         # A coin that all attempts claim is lost: no attempt can be replaced.
-        ([held("a", 0, "thief"), held("b", 1)], [b"a", b"ab"], None),
-        ([held("a", 0, "thief"), held("b", 1)], [b"a", b"b"], None),
+        ([held_coin("a", 0, "thief"), held_coin("b", 1)], [b"a", b"ab"], None),
+        ([held_coin("a", 0, "thief"), held_coin("b", 1)], [b"a", b"b"], None),
     ],
 )
 def test_the_newest_attempt_with_all_its_coins_is_replaced(
-    outbid: Outbid, rows: list[HeldCoin], raws: list[bytes], told: Told
+    outbid: Outbid, rows: list[HeldCoin], raws: list[bytes], spy: Told
 ) -> None:
-    assert outbid(rows, *raws) == told
+    assert outbid(rows, *raws) == spy
 
 
 @pytest.mark.parametrize(("code", "seconds"), [("bitcoin", 3 * 600), ("ethereum", 6 * 12), ("polygon", 60)])

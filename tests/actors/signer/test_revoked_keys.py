@@ -61,7 +61,7 @@ def test_a_withdrawal_by_a_revoked_keys_rule_is_returned(world: SpendWorld) -> N
     world.step()
 
     assert (world.payout(order).status, world.payout(order).error) == ("cancelled", disowned.REASON)
-    assert (world.held(order), world.available(order), world.count("spends")) == (0, 1_000 * USDT, 0)
+    assert (world.held_units(order), world.available(order), world.count("spends")) == (0, 1_000 * USDT, 0)
 
 
 def test_a_key_revoked_between_quote_and_signature_is_noticed(world: SpendWorld) -> None:
@@ -98,7 +98,7 @@ def test_a_payout_approved_by_a_revoked_key_is_returned(world: SpendWorld) -> No
     world.step()
 
     assert (world.payout(order).status, world.payout(order).error) == ("cancelled", disowned.UNAPPROVED)
-    assert (world.held(order), world.available(order), world.count("spends")) == (0, 1_000 * USDT, 0)
+    assert (world.held_units(order), world.available(order), world.count("spends")) == (0, 1_000 * USDT, 0)
 
 
 def test_an_approver_revoked_between_quote_and_signature_is_noticed(world: SpendWorld) -> None:

@@ -49,7 +49,7 @@ BOB = "0x" + "b0" * 20
 PATIENCE_S = 61
 
 
-class Told:
+class Spy:
     """Records the calls of hooks in order."""
 
     def __init__(self) -> None:
@@ -64,12 +64,12 @@ class Told:
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
     """Record the hooks of spends to the cold wallet."""
-    told = Told()
+    spy = Spy()
     names = ("sent", "bumped", "mined", "taken_out", "confirmed", "failed", "dead")
-    monkeypatch.setitem(spend_hooks._HOOKS, "cold", Hooks(**{f"on_{name}": told.hook(name) for name in names}))
-    return told
+    monkeypatch.setitem(spend_hooks._HOOKS, "cold", Hooks(**{f"on_{name}": spy.hook(name) for name in names}))
+    return spy
 
 
 def intent(world: SpendWorld, to: str = ALICE, units: int = 5, *, currency: str | None = "USDT") -> Intent:
@@ -89,9 +89,9 @@ def state(spend_id: UUID) -> str:
 
 
 def _found(spend_id: UUID) -> SpendRow:
-    found = spends.find(spend_id)
-    assert found is not None
-    return found
+    spend = spends.find(spend_id)
+    assert spend is not None
+    return spend
 
 
 def looked_at_again_in_s() -> int:
@@ -120,25 +120,25 @@ def test_a_draft_and_a_higher_offer_know_the_last_scanned_block(
     world.step()
     cursor, spend = cursors.read(world.network.code), world.spend(order)
     assert cursor is not None
-    found = replaced(world.network, world.chain, spend, spends.attempts_of(spend.id))
-    assert found is not None
-    assert [*seen, found.purse.scanned] == [Scanned(height=cursor.height, time=cursor.block_time)] * 2
+    higher = replaced(world.network, world.chain, spend, spends.attempts_of(spend.id))
+    assert higher is not None
+    assert [*seen, higher.purse.scanned] == [Scanned(height=cursor.height, time=cursor.block_time)] * 2
 
 
 @pytest.mark.usefixtures("database")
 def test_a_recorded_block_is_never_in_the_future() -> None:
     """A provider that answers alone can show the scan a block of any time, and a draft would live that long."""
     now = app_now()
-    told = Cursor(height=7, hash="0x7", block_time=now + timedelta(days=36_500))
-    assert now <= sign.scanned_at(told).time <= app_now()
+    spy = Cursor(height=7, hash="0x7", block_time=now + timedelta(days=36_500))
+    assert now <= sign.scanned_at(spy).time <= app_now()
 
 
-def test_slots_follow_each_other_from_the_chains_count_on(world: SpendWorld, told: Told) -> None:
+def test_slots_follow_each_other_from_the_chains_count_on(world: SpendWorld, spy: Spy) -> None:
     world.history(1)
     made = [start(world) for _ in range(3)]
     assert column("SELECT slot FROM spends ORDER BY slot") == [1, 2, 3]
     assert [state(spend_id) for spend_id in made] == ["sent"] * 3
-    assert told.words == ["sent"] * 3
+    assert spy.words == ["sent"] * 3
 
 
 def test_a_slot_that_our_key_used_without_a_row_stops_the_signing_until_it_is_settled(world: SpendWorld) -> None:
@@ -174,7 +174,7 @@ def test_a_departure_without_effect_or_back_to_its_sender_is_no_loss(world: Spen
     ]  # fmt: skip
 
 
-def test_nothing_is_signed_if_the_database_changed_before_the_commit(world: SpendWorld, told: Told) -> None:
+def test_nothing_is_signed_if_the_database_changed_before_the_commit(world: SpendWorld, spy: Spy) -> None:
     """A standby was promoted between the quote and the signature; the same for a higher offer."""
     spend_id = start(world)
     for label in ("spending.quoted", "watch.priced"):
@@ -195,7 +195,7 @@ def test_nothing_is_signed_if_the_database_changed_before_the_commit(world: Spen
         world.scan()
         world.step()
         assert permission.read("ethereum") is None
-    assert (state(spend_id), told.words[0]) == ("sent", "sent")
+    assert (state(spend_id), spy.words[0]) == ("sent", "sent")
 
 
 def test_a_lagging_node_does_not_cause_a_slot_to_be_reused(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,9 +267,7 @@ def test_a_spend_beyond_the_senders_unpromised_balance_is_refused(world: SpendWo
 # Reorgs -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_reorg_takes_a_spend_out_of_its_block_and_the_same_bytes_are_sent_again(
-    world: SpendWorld, told: Told
-) -> None:
+def test_a_reorg_takes_a_spend_out_of_its_block_and_the_same_bytes_are_sent_again(world: SpendWorld, spy: Spy) -> None:
     spend_id = start(world)
     world.advance()
     assert state(spend_id) == "mined"
@@ -279,7 +277,7 @@ def test_a_reorg_takes_a_spend_out_of_its_block_and_the_same_bytes_are_sent_agai
     assert state(spend_id) == "sent"
     world.confirm_sent()
     assert (state(spend_id), len(txids(spend_id)), len(world.chain.received(ALICE))) == ("confirmed", 1, 1)
-    assert told.words == ["sent", "mined", "taken_out", "mined", "confirmed"]
+    assert spy.words == ["sent", "mined", "taken_out", "mined", "confirmed"]
 
 
 def test_a_payout_follows_its_spend_through_a_reorg(world: SpendWorld) -> None:
@@ -354,12 +352,12 @@ def test_the_booked_gas_is_that_of_the_attempt_that_stayed(world: SpendWorld) ->
 def test_a_spend_is_watched_until_no_reorg_can_reach_it(world: SpendWorld) -> None:
     spend_id = start(world)
     world.advance(world.network.confirmations)
-    assert [found.id for found in spends.to_watch("ethereum", limit=9)] == []
+    assert [spend.id for spend in spends.to_watch("ethereum", limit=9)] == []
     execute("UPDATE spends SET check_at = app_now()")
-    assert [found.id for found in spends.to_watch("ethereum", limit=9)] == [spend_id]
+    assert [spend.id for spend in spends.to_watch("ethereum", limit=9)] == [spend_id]
     world.mature()
     execute("UPDATE spends SET check_at = app_now()")
-    assert [found.id for found in spends.to_watch("ethereum", limit=9)] == [spend_id]
+    assert [spend.id for spend in spends.to_watch("ethereum", limit=9)] == [spend_id]
     world.settle()
     execute("UPDATE spends SET check_at = app_now()")
     assert spends.to_watch("ethereum", limit=9) == []
@@ -393,7 +391,7 @@ def test_a_payout_whose_slot_a_stranger_used_for_good_is_signed_again(world: Spe
     first = world.spend(order)
     world.chain.pool = [txid for txid in world.chain.pool if world.chain.known[txid]["recipient"] == "0xstranger"]
     world.advance(world.network.maturity - 1)
-    assert (world.spend(order).id, world.held(order)) == (first.id, 11 * USDT), "not deep enough"
+    assert (world.spend(order).id, world.held_units(order)) == (first.id, 11 * USDT), "not deep enough"
 
     world.advance()
     assert state(first.id) == "dead"
@@ -427,7 +425,7 @@ def test_without_counters_a_stuck_spend_gets_a_higher_offer(world: SpendWorld, m
     assert offered == [alone]
 
 
-def test_after_a_reorg_of_the_strangers_transaction_our_bytes_are_valid(world: SpendWorld, told: Told) -> None:
+def test_after_a_reorg_of_the_strangers_transaction_our_bytes_are_valid(world: SpendWorld, spy: Spy) -> None:
     checkpoints.listen(lambda label: world.chain.stranger(world.hot) if label == "spending.committed" else None)
     spend_id = start(world)
     checkpoints.listen(None)
@@ -437,18 +435,18 @@ def test_after_a_reorg_of_the_strangers_transaction_our_bytes_are_valid(world: S
     world.step()
     world.confirm_sent()
     assert (state(spend_id), len(world.chain.received(ALICE))) == ("confirmed", 1)
-    assert "dead" not in told.words
+    assert "dead" not in spy.words
 
 
-def test_a_verdict_over_fewer_attempts_than_exist_buries_nothing(world: SpendWorld, told: Told) -> None:
+def test_a_verdict_over_fewer_attempts_than_exist_buries_nothing(world: SpendWorld, spy: Spy) -> None:
     spend_id = start(world)
     with transaction():
         assert spend_tracking.bury(CATALOGUE, spend_id, attempts=0) is None
-    assert (state(spend_id), told.words) == ("sent", ["sent"])
+    assert (state(spend_id), spy.words) == ("sent", ["sent"])
 
 
 def test_a_spend_seen_in_a_block_is_not_dead_by_one_report(
-    world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
+    world: SpendWorld, spy: Spy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spend_id = start(world)
     world.advance()
@@ -460,7 +458,7 @@ def test_a_spend_seen_in_a_block_is_not_dead_by_one_report(
     assert state(spend_id) == "sent"
     world.step()
     assert state(spend_id) == "mined"
-    assert "dead" not in told.words
+    assert "dead" not in spy.words
 
 
 # Bumps --------------------------------------------------------------------------------------------------------------
@@ -495,13 +493,13 @@ def test_an_original_that_wins_after_its_replacement_is_recognised(world: SpendW
     assert world.count("spends") == 1
 
 
-def test_only_the_lowest_slot_is_bumped(world: SpendWorld, told: Told) -> None:
+def test_only_the_lowest_slot_is_bumped(world: SpendWorld, spy: Spy) -> None:
     first, second = start(world), start(world)
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
     world.step()
     assert (len(txids(first)), len(txids(second))) == (2, 1)
-    assert told.words.count("bumped") == 1
+    assert spy.words.count("bumped") == 1
 
     # Once the first is included, the second has its own time before it is stuck.
     world.advance()
@@ -533,17 +531,17 @@ def test_bumps_are_bounded_by_their_price_and_not_by_their_number(world: SpendWo
     assert newest.price_units <= cap < newest.price_units * 9 // 8 + 1
 
 
-def test_two_concurrent_bumps_make_one(world: SpendWorld, told: Told) -> None:
+def test_two_concurrent_bumps_make_one(world: SpendWorld, spy: Spy) -> None:
     spend_id = start(world)
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
     execute("UPDATE spends SET check_at = app_now()")
     outcomes = at_once(3, lambda _number: follow_up.advance(world.ctx, world.network))
     assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
-    assert (len(txids(spend_id)), told.words.count("bumped")) == (2, 1)
+    assert (len(txids(spend_id)), spy.words.count("bumped")) == (2, 1)
 
 
-def test_a_bump_overtaken_by_another_is_not_made(world: SpendWorld, told: Told) -> None:
+def test_a_bump_overtaken_by_another_is_not_made(world: SpendWorld, spy: Spy) -> None:
     spend_id = start(world)
     world.chain.price = 50
     world.pass_time(PATIENCE_S)
@@ -554,7 +552,7 @@ def test_a_bump_overtaken_by_another_is_not_made(world: SpendWorld, told: Told) 
 
     once("watch.priced", lambda: at_once(1, bump))
     bump()
-    assert (len(txids(spend_id)), told.words.count("bumped")) == (2, 1)
+    assert (len(txids(spend_id)), spy.words.count("bumped")) == (2, 1)
 
 
 def test_only_the_highest_offer_is_sent_again(world: SpendWorld) -> None:
@@ -592,7 +590,7 @@ def test_nothing_is_bumped_while_payouts_are_frozen(world: SpendWorld) -> None:
 # Gaps ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_slot_that_the_chain_lost_is_filled_for_the_spends_behind_it(world: SpendWorld, told: Told) -> None:
+def test_a_slot_that_the_chain_lost_is_filled_for_the_spends_behind_it(world: SpendWorld, spy: Spy) -> None:
     """A deep reorg removes a transaction from before the first scan, after which we signed."""
     world.history(1)
     spend_id = start(world)
@@ -607,7 +605,7 @@ def test_a_slot_that_the_chain_lost_is_filled_for_the_spends_behind_it(world: Sp
     ]
     world.advance()
     assert (state(spend_id), world.count("spends")) == ("mined", 2)
-    assert told.words == ["sent", "mined"]
+    assert spy.words == ["sent", "mined"]
 
 
 def test_a_slot_of_a_waiting_spend_of_ours_is_not_a_gap(world: SpendWorld) -> None:
@@ -619,7 +617,7 @@ def test_a_slot_of_a_waiting_spend_of_ours_is_not_a_gap(world: SpendWorld) -> No
 def test_after_the_clock_was_set_back_spends_are_watched_and_bumped(world: SpendWorld) -> None:
     spend_id = start(world)
     execute("UPDATE spends SET check_at = app_now() + interval '1 day', created_at = app_now() + interval '1 day'")
-    assert [found.id for found in spends.to_watch("ethereum", limit=9)] == [spend_id]
+    assert [spend.id for spend in spends.to_watch("ethereum", limit=9)] == [spend_id]
     assert spend_reads.is_stuck(_found(spend_id), patience_s=PATIENCE_S), "the time of its last move is unknown"
     execute("UPDATE spends SET check_at = app_now() + interval '1 minute', bumped_at = app_now()")
     assert spends.to_watch("ethereum", limit=9) == []
@@ -643,9 +641,9 @@ def test_after_the_clock_was_set_back_bytes_are_sent_again(world: SpendWorld) ->
 def test_the_spend_checked_longest_ago_comes_first(world: SpendWorld) -> None:
     made = [start(world) for _ in range(3)]
     execute("UPDATE spends SET check_at = (SELECT app_now()) - interval '1 second'")
-    assert [found.id for found in spends.to_watch("ethereum", limit=9)] == made
+    assert [spend.id for spend in spends.to_watch("ethereum", limit=9)] == made
     spends.check_later(made[0], seconds=0)
-    assert [found.id for found in spends.to_watch("ethereum", limit=2)] == made[1:]
+    assert [spend.id for spend in spends.to_watch("ethereum", limit=2)] == made[1:]
 
 
 def test_a_step_ends_if_no_node_answers(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -666,14 +664,14 @@ def test_a_step_ends_if_no_node_answers(world: SpendWorld, monkeypatch: pytest.M
 
 
 def test_a_spend_of_an_unregistered_purpose_is_not_changed(
-    world: SpendWorld, told: Told, monkeypatch: pytest.MonkeyPatch
+    world: SpendWorld, spy: Spy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spend_id = start(world)
     monkeypatch.delitem(spend_hooks._HOOKS, "cold")
     world.mine(world.network.maturity)
     with structlog.testing.capture_logs() as logs:
         world.step()
-    assert (state(spend_id), told.words) == ("sent", ["sent"])
+    assert (state(spend_id), spy.words) == ("sent", ["sent"])
     assert [log["event"] for log in logs] == ["spend.purpose_unknown"]
     assert looked_at_again_in_s() > world.network.block_time_ms // 1000, "it waits for a process that knows it"
     with pytest.raises(ValueError, match="no purpose"):

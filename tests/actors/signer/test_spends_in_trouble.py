@@ -59,9 +59,9 @@ def test_a_lost_slot_settles_only_spends_in_no_block(world: SpendWorld) -> None:
     world.reorg(world.network.confirmations, is_lost=True)
     world.chain.stranger(world.hot)
     world.advance(world.network.maturity)
-    found = spends.find(spend_id)
-    assert found is not None
-    assert (found.state, found.settled_at, found.mined_txid) == ("confirmed", None, None)
+    spend = spends.find(spend_id)
+    assert spend is not None
+    assert (spend.state, spend.settled_at, spend.mined_txid) == ("confirmed", None, None)
 
 
 # Senders that cannot pay ---------------------------------------------------------------------------------------------
@@ -132,9 +132,9 @@ def test_a_stuck_sweep_whose_address_cannot_pay_more_gets_the_missing_gas(world:
     world.mine()
     world.step(2)
     world.confirm()
-    found = spends.find(spend_id)
-    assert found is not None
-    assert (found.state, found.is_success) == ("confirmed", True)
+    spend = spends.find(spend_id)
+    assert spend is not None
+    assert (spend.state, spend.is_success) == ("confirmed", True)
 
 
 def test_a_sweep_whose_coin_is_gone_gets_no_gas(world: SpendWorld) -> None:

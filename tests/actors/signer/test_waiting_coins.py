@@ -52,13 +52,13 @@ def test_a_waiting_unknown_transaction_keeps_the_network_stopped_until_it_leaves
     order = stopped(world, spender)
     spender.waiting["a", 0] = "lost"
 
-    (told,) = step(world)
-    assert (told["event"], told["log_level"], told["txids"]) == ("signing.spends_waiting", "error", ["lost"])
+    (stepped,) = step(world)
+    assert (stepped["event"], stepped["log_level"], stepped["txids"]) == ("signing.spends_waiting", "error", ["lost"])
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
     assert spender.asked == [(1, world.chain.blocks[-1].hash, True)]
 
     spender.waiting.clear()
-    assert [told["event"] for told in step(world)] == ["signing.resumed"]
+    assert [stepped["event"] for stepped in step(world)] == ["signing.resumed"]
     assert world.payout(order).status == "sent"
 
 
@@ -122,8 +122,8 @@ def test_without_a_readable_pool_the_network_stays_stopped(world: SpendWorld, pa
     order = stopped(world, spender)
     spender.silent = ProviderError("no such method")
 
-    (told,) = step(world)
-    assert (told["event"], told["error"]) == ("signing.not_compared", "no such method")
+    (stepped,) = step(world)
+    assert (stepped["event"], stepped["error"]) == ("signing.not_compared", "no such method")
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
 
 
@@ -137,7 +137,7 @@ def test_a_waiting_transaction_with_a_row_does_not_stop_the_signing(world: Spend
     execute("UPDATE coins SET held_by = (SELECT id FROM spends) WHERE txid = 'a'")
     spender.waiting["a", 0] = txid
 
-    assert [told["event"] for told in step(world)] == ["signing.resumed"]
+    assert [stepped["event"] for stepped in step(world)] == ["signing.resumed"]
     assert world.payout(ours).status == "sent"
 
 
@@ -154,9 +154,9 @@ def test_a_departure_that_a_reorg_took_stops_the_signing_while_it_waits_again(wo
     world.scan()
     spender.waiting["a", 0] = "lost"
 
-    assert [told["event"] for told in step(world)] == ["signing.spends_waiting"]
+    assert [stepped["event"] for stepped in step(world)] == ["signing.spends_waiting"]
     spender.waiting.clear()
-    assert [told["event"] for told in step(world)] == ["signing.resumed"]
+    assert [stepped["event"] for stepped in step(world)] == ["signing.resumed"]
     assert world.payout(order).status == "sent"
 
 
@@ -179,10 +179,10 @@ def test_an_unknown_waiting_transaction_stops_the_signing(world: SpendWorld, pap
     order = world.order()
     spender.waiting["a", 0] = "lost"
 
-    assert [told["event"] for told in step(world)] == ["signing.stopped"]
-    found = permission.read(world.network.code)
-    assert found is not None
-    assert (found.reason, found.sender) == (pools.WAITING, "")
+    assert [stepped["event"] for stepped in step(world)] == ["signing.stopped"]
+    stop = permission.read(world.network.code)
+    assert stop is not None
+    assert (stop.reason, stop.sender) == (pools.WAITING, "")
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
     assert spender.asked == [(1, None, False)]
 
@@ -193,7 +193,7 @@ def test_without_a_readable_pool_signing_continues(world: SpendWorld, paper: Pap
     order = world.order()
     spender.silent = ProviderError("no such method")
 
-    assert [told["event"] for told in step(world)] == ["signing.waiting_unknown"]
+    assert [stepped["event"] for stepped in step(world)] == ["signing.waiting_unknown"]
     assert world.payout(order).status == "sent"
 
 
@@ -213,9 +213,9 @@ def test_every_coin_that_no_block_spends_is_asked_about(
     with transaction():
         coins.note("ethereum", [], [Spending("c", 0, "taker")], height=50, block_hash="0x0-50")
 
-    told = list(coins.unspent("ethereum", "ETH"))
-    assert [txid for part in told for txid, _ in part] == ["d", "b", "a", "e", "f"]
-    assert max(map(len, told)) == min(portion, 5)
+    unspent = list(coins.unspent("ethereum", "ETH"))
+    assert [txid for part in unspent for txid, _ in part] == ["d", "b", "a", "e", "f"]
+    assert max(map(len, unspent)) == min(portion, 5)
 
 
 # Coins that nodes call spent though no scanned block spends them ---------------------------------------------------

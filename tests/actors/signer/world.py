@@ -247,16 +247,16 @@ class SpendWorld:
     # Results ----------------------------------------------------------------------------------------------------------
 
     def payout(self, of: PayoutRow) -> PayoutRow:
-        found = payouts.find(of.merchant_id, of.id)
-        assert found is not None
-        return found
+        stored = payouts.find(of.merchant_id, of.id)
+        assert stored is not None
+        return stored
 
     def spend(self, of: PayoutRow) -> SpendRow:
-        found = spends.of_payout(of.id)
-        assert found is not None
-        return found
+        stored = spends.of_payout(of.id)
+        assert stored is not None
+        return stored
 
-    def held(self, of: PayoutRow) -> int:
+    def held_units(self, of: PayoutRow) -> int:
         return balance(of.held)
 
     def available(self, of: PayoutRow) -> int:

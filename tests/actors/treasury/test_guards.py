@@ -187,7 +187,7 @@ def test_a_top_up_by_the_cold_address_is_booked_beyond_its_books(cooled: Treasur
     """An operator sends 100 by an address that holds 197: all of it returns, and only the rest is new money."""
     cooled.keep_and_follow()
     cooled.bury()
-    own, held = nets_of(EQUITY_USDT, CUSTODY_USDT)
+    own, total = nets_of(EQUITY_USDT, CUSTODY_USDT)
     cooled.send(COLD, 10 * USDT_UNITS)
     execute("UPDATE treasury_addresses SET is_current = false WHERE role = 'cold'")
     come_back(cooled, 200_000_000)
@@ -195,7 +195,7 @@ def test_a_top_up_by_the_cold_address_is_booked_beyond_its_books(cooled: Treasur
 
     split = rows("SELECT known_units, excess_units FROM treasury_topups WHERE origin = 'cold' ORDER BY block_height")
     assert split == [(197 * USDT, 3 * USDT), (0, 97 * USDT)]
-    assert nets_of(EQUITY_USDT, CUSTODY_USDT) == [own + 100 * USDT, held - 100 * USDT]
+    assert nets_of(EQUITY_USDT, CUSTODY_USDT) == [own + 100 * USDT, total - 100 * USDT]
     assert cold_books.units("ethereum", "USDT", with_pending=True) == 0
     cooled.assert_agreed()
     cooled.assert_sound()
@@ -294,7 +294,7 @@ def test_agreeing_balances_are_read_once_a_block_and_not_logged(world: TreasuryW
     asked = list(world.providers[0].asked)
     world.reconcile()
     assert world.providers[0].asked == asked
-    assert {found.misses for found in reconciliation.listing()} == {0}
+    assert {listed.misses for listed in reconciliation.listing()} == {0}
     assert "reconciliation.differs" not in {line["event"] for line in logged}
 
 
@@ -325,7 +325,7 @@ def test_a_coin_no_longer_offered_does_not_stop_other_comparisons(
     honest = comparison.coins_of
     monkeypatch.setattr(comparison, "coins_of", lambda *of: [coin for coin in honest(*of) if coin.is_gas])
     world.reconcile()
-    assert [(found.currency, found.place) for found in reconciliation.listing()] == [("ETH", "hot")]
+    assert [(listed.currency, listed.place) for listed in reconciliation.listing()] == [("ETH", "hot")]
 
 
 @pytest.mark.parametrize("robbed", [0, 1])

@@ -103,7 +103,7 @@ def test_a_snapshot_waits_for_the_scan_and_is_compared_at_its_own_block(newest: 
     world.reconcile()
     assert (kept(), reconciliation.last_height("ethereum")) == ([], height)
     assert world.findings() == []
-    assert [found.chain_units for found in reconciliation.listing() if found.currency == "USDT"] == [40 * 10**18]
+    assert [listed.chain_units for listed in reconciliation.listing() if listed.currency == "USDT"] == [40 * 10**18]
 
 
 def test_a_theft_shown_by_a_snapshot_freezes_payouts(newest: NewestOnly) -> None:
@@ -202,7 +202,7 @@ def test_an_address_whose_deposit_leaves_meanwhile_is_left_out(newest: NewestOnl
     world.follow()
     world.reconcile()
     assert (world.findings(), world.frozen()) == ([], [])
-    assert [found.place for found in reconciliation.listing() if found.place == "deposits"] == []
+    assert [listed.place for listed in reconciliation.listing() if listed.place == "deposits"] == []
 
 
 def test_a_robbed_address_is_reported(newest: NewestOnly) -> None:
@@ -244,8 +244,8 @@ def test_an_operators_comparison_waits_for_the_scan(newest: NewestOnly, monkeypa
     world = newest.world
     height = ahead(world)
     monkeypatch.setattr(comparison, "sleep", lambda _s: world.advance())
-    found, books = compared_now(context.context(), "ethereum", "USDT")
-    assert (found.detail, books.cursor.height) == ("", height)
+    finding, books = compared_now(context.context(), "ethereum", "USDT")
+    assert (finding.detail, books.cursor.height) == ("", height)
 
     ahead(world)
     monkeypatch.setattr(comparison, "sleep", lambda _s: None)

@@ -16,10 +16,10 @@ def figures(world: TreasuryWorld, currency: str = "USDT") -> tuple[int, int]:
     """Return a coin's held and usable sums, in the chain's units."""
     ctx = context.context()
     ctx.market.forget()
-    found = liquidity.stocks(
+    stocks = liquidity.stocks(
         ctx.catalogue, ctx.market.read(), [world.network.code], fee_max_percent=ctx.settings.sweep_fee_max_percent
     )
-    (stock,) = (each for each in found if each.currency == currency)
+    (stock,) = (each for each in stocks if each.currency == currency)
     pair = ctx.catalogue.pairs[currency, world.network.code]
     scale = ctx.catalogue.scale(currency)
     return pair.from_ledger(stock.held_units, scale), pair.from_ledger(stock.usable_units, scale)
@@ -97,8 +97,8 @@ def test_a_sweep_whose_block_was_replaced_counts_once(world: TreasuryWorld) -> N
 def test_gas_being_sent_to_an_address_counts_as_left(world: TreasuryWorld) -> None:
     world.paid_invoice(SENT)
     world.reconcile()
-    held = figures(world, "ETH")
+    ether = figures(world, "ETH")
     world.keep()
     ((units,),) = rows("SELECT token_units FROM spends WHERE purpose = 'gas'")
     assert 0 < units < ETHER
-    assert figures(world, "ETH") == (held[0], held[1] - units), "it is held until its inclusion"
+    assert figures(world, "ETH") == (ether[0], ether[1] - units), "it is held until its inclusion"

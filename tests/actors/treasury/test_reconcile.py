@@ -88,10 +88,10 @@ def test_a_theft_from_the_hot_wallet_freezes_payouts_and_names_coin_and_place(wo
     world.advance()
     world.reconcile()
     assert len(world.frozen()) == 1
-    reason = next(found.detail for found in reconciliation.listing("ethereum") if found.currency == "USDT")
+    reason = next(listed.detail for listed in reconciliation.listing("ethereum") if listed.currency == "USDT")
     assert f"USDT on ethereum: the hot wallet {world.hot} should hold 50" in reason
     assert "and holds 40" in reason
-    assert [found.scope for found in freezes.listing()] == ["network"]
+    assert [listed.scope for listed in freezes.listing()] == ["network"]
 
 
 def test_one_wrong_answer_freezes_nothing(world: TreasuryWorld) -> None:
@@ -109,7 +109,7 @@ def test_no_answer_is_not_a_finding(world: TreasuryWorld) -> None:
     before = reconciliation.listing()
     world.providers[0].lies["eth_getBalance"] = Refusal(-32000, "missing trie node")
     world.reconcile()
-    assert [found.height for found in reconciliation.listing()] == [found.height for found in before]
+    assert [listed.height for listed in reconciliation.listing()] == [listed.height for listed in before]
 
 
 def test_coin_passed_on_by_a_contract_becomes_the_gateways_own(world: TreasuryWorld) -> None:
@@ -134,7 +134,7 @@ def test_a_surplus_of_tokens_freezes_until_it_is_adopted(world: TreasuryWorld) -
     assert ("USDT", "hot", 3) in world.findings()
     assert len(world.frozen()) == 1
 
-    kept = next(found for found in reconciliation.listing("ethereum") if found.currency == "USDT")
+    kept = next(listed for listed in reconciliation.listing("ethereum") if listed.currency == "USDT")
     books = reconciliation.read_books("ethereum")
     assert books is not None
     assert reconciliation.adopt("ethereum", "USDT", kept.chain_units - kept.expected_units, books, origin="adopted")

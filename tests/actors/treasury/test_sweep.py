@@ -127,9 +127,9 @@ def test_a_deposit_that_arrives_during_the_signature_stops_the_sweep(
     world.keep_and_follow()
     honest = sweeps.take
 
-    def late(network: str, found: sweeps.Unswept, spend_id: object) -> bool:
-        execute("UPDATE deposits SET amount_units = amount_units + 1 WHERE address = %s", (found.address,))
-        return honest(network, found, spend_id)  # type: ignore[arg-type]
+    def late(network: str, unswept: sweeps.Unswept, spend_id: object) -> bool:
+        execute("UPDATE deposits SET amount_units = amount_units + 1 WHERE address = %s", (unswept.address,))
+        return honest(network, unswept, spend_id)  # type: ignore[arg-type]
 
     monkeypatch.setattr(sweeps, "take", late)
     world.keep()

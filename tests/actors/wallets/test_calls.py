@@ -35,7 +35,7 @@ from tests.actors.asking import ask, configure
 from tests.models.addresses.test_pool import PUBLIC_KEY, add_chunk
 from tests.models.builders import Chain, assert_sound, begin_scans, merchant
 from tests.models.db.collisions import at_once
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.queue.builders import info
 from tests.models.wallets.builders import received, reread, settled
 
@@ -87,9 +87,9 @@ def test_a_wallet_has_a_pool_address_in_its_shown_form(shop: UUID) -> None:
 def test_a_wallets_balance_is_probed_on_networks_with_hidden_transfers(shop: UUID) -> None:
     wallet = create(shop)
 
-    found = rows("SELECT network, address FROM balance_probes")
+    stored = rows("SELECT network, address FROM balance_probes")
 
-    assert set(found) == {(n, wallet["address"].lower()) for n in ("ethereum", "bsc", "polygon", "avalanche")}
+    assert set(stored) == {(n, wallet["address"].lower()) for n in ("ethereum", "bsc", "polygon", "avalanche")}
 
 
 def test_a_repetition_returns_the_wallet_and_takes_no_address(shop: UUID) -> None:
@@ -272,11 +272,11 @@ def test_unblocking_credits_held_deposits_before_it_answers(shop: UUID, rung: li
     mine, chain = reread(UUID(made["uuid"])), Chain()
     block(shop, made["address"])
     received(chain, mine, 10**19)
-    assert (held(shop), rung) == ({}, [])
+    assert (balances_of(shop), rung) == ({}, [])
 
     block(shop, made["address"], force=False)
 
-    assert held(shop) == {MATURING: 985 * 10**16}
+    assert balances_of(shop) == {MATURING: 985 * 10**16}
     assert rung == ["deliver_webhooks", "credit_unblocked_wallets"]
     assert not reread(mine.id).is_credit_due
 
@@ -304,7 +304,7 @@ def test_the_scheduled_actor_credits_deposits_that_the_call_left(
     credit_unblocked_wallets()
 
     assert rung == []
-    assert held(shop) == {MATURING: 5 * 985 * 10**16}
+    assert balances_of(shop) == {MATURING: 5 * 985 * 10**16}
 
 
 def test_an_unblocking_whose_call_died_is_finished_by_the_scheduled_actor(
@@ -324,11 +324,11 @@ def test_an_unblocking_whose_call_died_is_finished_by_the_scheduled_actor(
         patch.setattr(wallet_settlement, "credit_held", die)
         with pytest.raises(KeyboardInterrupt):
             ask(block_wallet, call, body)
-    assert held(shop) == {}
+    assert balances_of(shop) == {}
     assert_sound()
     with pytest.raises(ReplayedError):
         ask(block_wallet, call, body)
 
     credit_unblocked_wallets()
 
-    assert held(shop) == {MATURING: 985 * 10**16}
+    assert balances_of(shop) == {MATURING: 985 * 10**16}

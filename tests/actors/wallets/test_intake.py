@@ -35,8 +35,12 @@ def test_no_deposit_of_a_wallet_is_a_stray(network: str, currency: str, units: i
     transfer = Transfer(txid="0xaa", ordinal="0", currency=currency, units=units, sender=SENDER, recipient="0xbb")
     ctx = cast("Any", SimpleNamespace(catalogue=CATALOGUE))
 
-    found = record.found_in(ctx, CATALOGUE.networks[network], block, transfer, WALLET)
+    recorded = record.found_in(ctx, CATALOGUE.networks[network], block, transfer, WALLET)
 
-    assert found.stray_reason is None
-    assert (found.owner_kind, found.owner_id, found.merchant_id) == (WALLET.kind, WALLET.id, WALLET.merchant_id)
-    assert found.currency == currency
+    assert recorded.stray_reason is None
+    assert (recorded.owner_kind, recorded.owner_id, recorded.merchant_id) == (
+        WALLET.kind,
+        WALLET.id,
+        WALLET.merchant_id,
+    )
+    assert recorded.currency == currency

@@ -97,8 +97,8 @@ def test_a_redelivered_call_makes_one_endpoint(shop: UUID) -> None:
 def test_a_second_registration_replaces_the_first(shop: UUID) -> None:
     first, second = register(shop), register(shop, "https://other.example/")
     assert first["secret"] != second["secret"]
-    found = rows("SELECT url, replaced_at IS NULL FROM webhook_endpoints ORDER BY id")
-    assert found == [(URL, False), ("https://other.example/", True)]
+    stored = rows("SELECT url, replaced_at IS NULL FROM webhook_endpoints ORDER BY id")
+    assert stored == [(URL, False), ("https://other.example/", True)]
 
 
 def test_a_unicode_host_is_stored_as_punycode(shop: UUID) -> None:

@@ -120,9 +120,9 @@ def test_a_webhook_reaches_its_endpoint_signed_with_its_secret(
 
 
 def _delivery_id(merchant_id: UUID) -> UUID:
-    found = one("SELECT id FROM webhook_deliveries WHERE merchant_id = %s", (merchant_id,))
-    assert found is not None
-    return UUID(str(found[0]))
+    row = one("SELECT id FROM webhook_deliveries WHERE merchant_id = %s", (merchant_id,))
+    assert row is not None
+    return UUID(str(row[0]))
 
 
 def test_the_timestamp_is_the_real_clocks(dispatcher: Dispatcher, receiver: Receiver, settings: Settings) -> None:
@@ -329,8 +329,8 @@ class PromptSender:
         self._outcomes += [Outcome(key=post.key, status_code=200, error=None, took_s=0.01) for post in posts]
 
     def collect(self, _timeout_s: float) -> list[Outcome]:
-        found, self._outcomes = self._outcomes, []
-        return found
+        outcomes, self._outcomes = self._outcomes, []
+        return outcomes
 
 
 def test_slots_left_free_at_the_end_of_a_round_are_filled_at_once(settings: Settings) -> None:

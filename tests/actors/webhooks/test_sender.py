@@ -53,12 +53,12 @@ def post(url: str, *, body: bytes = BODY, is_endpoint: bool = True, merchant_id:
 
 
 def collect(sender: Sender, count: int = 1) -> list[Outcome]:
-    found: list[Outcome] = []
+    collected: list[Outcome] = []
     until = time.monotonic() + 90
-    while len(found) < count and time.monotonic() < until:
-        found += sender.collect(0.1)
-    assert len(found) == count
-    return found
+    while len(collected) < count and time.monotonic() < until:
+        collected += sender.collect(0.1)
+    assert len(collected) == count
+    return collected
 
 
 def send(
@@ -282,14 +282,14 @@ def test_endless_informational_answers_are_a_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "told"),
+    ("head", "answer"),
     [
         (b"HTTP/1.1 103 Early Hints\r\n\r\n", (None, "the answer was no HTTP")),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", (200, None)),
     ],
 )
 def test_only_a_few_endless_heads_are_read_at_once(
-    monkeypatch: pytest.MonkeyPatch, head: bytes, told: tuple[int | None, str | None]
+    monkeypatch: pytest.MonkeyPatch, head: bytes, answer: tuple[int | None, str | None]
 ) -> None:
     read: list[object] = []
     feed = DataQueue.feed_data
@@ -300,7 +300,7 @@ def test_only_a_few_endless_heads_are_read_at_once(
 
     monkeypatch.setattr(DataQueue, "feed_data", feed_data)
     (outcome,), _ = answered(Answer(raw=head * 20_000))
-    assert (outcome.status_code, outcome.error) == told
+    assert (outcome.status_code, outcome.error) == answer
     assert len(read) < 200, "it is read whole while there is no other delivery"
 
 

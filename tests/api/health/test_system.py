@@ -155,9 +155,9 @@ def test_gauges_are_read_no_more_often_than_they_may_be(queues: FakeQueues) -> N
         reads.append(1)
         return list(queue_gauges(queues))
 
-    held = Gauges({"queues": (60.0, probe)})
+    cached = Gauges({"queues": (60.0, probe)})
     for _ in range(3):
-        list(held.collect())
+        list(cached.collect())
 
     assert len(reads) == 1
 

@@ -34,8 +34,8 @@ def test_balances_misses_and_age_show_by_network_and_coin() -> None:
     assert shown("sluice_hot_balance") == {}
     hot = Finding(currency="USDT", place="hot", height=7, chain_units=25 * 10**17, expected_units=0, detail="too much")
     cold = Finding(currency="ETH", place="cold", height=7, chain_units=1, expected_units=1)
-    for found in (hot, cold):
-        reconciliation.note("ethereum", found)
+    for wallet in (hot, cold):
+        reconciliation.note("ethereum", wallet)
     execute("UPDATE app_clock SET ahead = ahead + interval '1 minute'")
 
     assert shown("sluice_hot_balance") == {("ethereum", "USDT"): 2.5}
@@ -52,7 +52,7 @@ def test_balances_misses_and_age_show_by_network_and_coin() -> None:
 def test_missing_liquidity_shows_in_whole_coins_and_zero_without_any() -> None:
     payout(funded(), status="approved")
     hold("USDT", "ethereum", 75 * USDT // 10)
-    found = shown("sluice_liquidity_missing", liquidity_gauges(make_settings()))
-    assert found["ethereum", "USDT"] == 2.5
-    assert found["ethereum", "ETH"] == 0
-    assert {network for network, _ in found} == {"ethereum", "bsc"}, "those that are served"
+    answer = shown("sluice_liquidity_missing", liquidity_gauges(make_settings()))
+    assert answer["ethereum", "USDT"] == 2.5
+    assert answer["ethereum", "ETH"] == 0
+    assert {network for network, _ in answer} == {"ethereum", "bsc"}, "those that are served"

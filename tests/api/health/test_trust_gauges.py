@@ -58,10 +58,10 @@ def test_a_network_that_waits_for_its_scan_shows_as_not_signed_for() -> None:
 @pytest.mark.usefixtures("database")
 def test_deposits_that_wait_for_a_second_provider_show_until_it_answers() -> None:
     chain = Chain()
-    found = chain.pay(invoice(), 10**18)
+    deposit = chain.pay(invoice(), 10**18)
     assert gauge("sluice_deposits_awaiting_quorum") == {}
 
-    assert witnesses.doubt("ethereum", found.txid, found.ordinal)
+    assert witnesses.doubt("ethereum", deposit.txid, deposit.ordinal)
     assert gauge("sluice_deposits_awaiting_quorum") == {"ethereum": 1}
     [asked] = witnesses.due("ethereum", confirmations=2, limit=5)
     assert witnesses.agree(asked)

@@ -48,15 +48,15 @@ def server(module_database: str, valkey: Valkey, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 def clients(server: Server) -> Iterator[Clients]:
-    with contextlib.ExitStack() as held:
-        yield Clients(server, held)
+    with contextlib.ExitStack() as stack:
+        yield Clients(server, stack)
 
 
 class Clients:
     """Connections that end with the test."""
 
-    def __init__(self, server: Server, held: contextlib.ExitStack) -> None:
-        self._server, self._held = server, held
+    def __init__(self, server: Server, stack: contextlib.ExitStack) -> None:
+        self._server, self._held = server, stack
 
     def send(self, *parts: bytes, source: str = "127.0.0.1", receive_bytes: int | None = None) -> socket.socket:
         client = self._held.enter_context(socket.socket())
@@ -251,8 +251,8 @@ def test_chunked_bodies_that_stall_from_many_sources_delay_no_other_s_refusal(
     assert (code_of(answer), answer.count(b"HTTP/1.1 ")) == ((411, "request.length_required"), 1)
     assert time.monotonic() - began_at < SOON_S / 2
     for client in stalled:
-        told = b"".join(iter(lambda client=client: client.recv(65536), b""))  # type: ignore[misc]
-        assert (told.count(b"HTTP/1.1 "), split(told)[1]["connection"]) == (1, "close")
+        text = b"".join(iter(lambda client=client: client.recv(65536), b""))  # type: ignore[misc]
+        assert (text.count(b"HTTP/1.1 "), split(text)[1]["connection"]) == (1, "close")
 
 
 @pytest.mark.parametrize(

@@ -128,8 +128,8 @@ class Ended:
 def few() -> Iterator[Ended]:
     made = Ended(open_max=2)
     yield made
-    for held in made.sockets:
-        held.close()
+    for sock in made.sockets:
+        sock.close()
 
 
 def test_open_connections_of_an_ipv6_network_are_bounded_by_each_of_its_blocks(few: Ended) -> None:

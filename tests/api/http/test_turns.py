@@ -86,8 +86,8 @@ def pool() -> Iterator[Pool]:
     yield made
     made.go_on.set()
     made.worker.tpool.shutdown()
-    for held in made.sockets:
-        held.close()
+    for sock in made.sockets:
+        sock.close()
 
 
 def test_a_flood_from_one_source_delays_no_other_source(pool: Pool) -> None:

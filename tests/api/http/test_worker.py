@@ -51,8 +51,8 @@ def test_gunicorn_settings_are_unchanged(settled: Config) -> None:
 
 def test_a_request_looks_no_setting_up(settled: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_up: list[str] = []
-    found = Config.__getattr__
-    monkeypatch.setattr(Config, "__getattr__", lambda self, name: (looked_up.append(name), found(self, name))[1])
+    real = Config.__getattr__
+    monkeypatch.setattr(Config, "__getattr__", lambda self, name: (looked_up.append(name), real(self, name))[1])
 
     request = Request(settled, IterUnreader([REQUEST]), ("127.0.0.1", 1))
     wsgi.create(request, None, ("127.0.0.1", 1), ("127.0.0.1", 2), settled)

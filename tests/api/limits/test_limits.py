@@ -458,9 +458,9 @@ def test_a_window_never_learns_less_than_it_knows() -> None:
 
 @pytest.fixture
 def link(redis_url: str) -> Iterator[RedisLink]:
-    held = RedisLink(redis_url)
-    yield held
-    held.close()
+    connection = RedisLink(redis_url)
+    yield connection
+    connection.close()
 
 
 def test_processes_share_a_limit_through_redis(clock: Clock, link: RedisLink) -> None:

@@ -209,20 +209,20 @@ STAGES: list[tuple[str, dict[str, object], list[dict[str, object]], str, str]] =
 INVITING = {"waiting", "part"}
 
 
-@pytest.mark.parametrize(("name", "columns", "deposits", "heading", "said"), STAGES)
+@pytest.mark.parametrize(("name", "columns", "deposits", "heading", "sentence"), STAGES)
 def test_each_stage_has_its_words(
     client: Client,
     name: str,
     columns: dict[str, object],
     deposits: list[dict[str, object]],
     heading: str,
-    said: str,
+    sentence: str,
 ) -> None:
     text = stage(client, columns, *deposits)
 
     assert f'data-stage="{name}"' in text
     assert f'<h1 id="heading">{heading}</h1>' in text
-    assert said in words(text)
+    assert sentence in words(text)
     # A buyer who has nothing (more) to send sees no address.
     is_inviting = name in INVITING or (name == "wrong_coin" and "status" not in columns)
     assert ('id="address"' in text) is ('id="qr"' in text) is is_inviting
@@ -239,7 +239,7 @@ def test_a_buyer_who_has_paid_in_full_is_not_asked_for_more(client: Client) -> N
 
 
 @pytest.mark.parametrize(
-    ("sighted", "detected", "heading", "said"),
+    ("sighted", "detected", "heading", "sentence"),
     [
         (125, 0, "Your payment was seen", "125 USDT of 125 USDT was seen. It waits for its first block."),
         (120, 5, "Your payment was seen", "125 USDT of 125 USDT was seen. It waits for its first block."),
@@ -248,7 +248,7 @@ def test_a_buyer_who_has_paid_in_full_is_not_asked_for_more(client: Client) -> N
     ],
 )
 def test_a_payment_without_a_block_shows_as_seen(
-    client: Client, sighted: int, detected: int, heading: str, said: str
+    client: Client, sighted: int, detected: int, heading: str, sentence: str
 ) -> None:
     merchant_id = add_merchant()
     invoice_id = add_invoice(merchant_id, **OPEN | sums(detected))
@@ -256,7 +256,7 @@ def test_a_payment_without_a_block_shows_as_seen(
     text = client.simulate_get(f"/pay/{invoice_id}").text
 
     assert heading in words(text)
-    assert said in words(text)
+    assert sentence in words(text)
     assert "0 of 3 confirmations" in words(text)
     assert ('id="address"' in text) == (sighted + detected < 125)
 
@@ -274,10 +274,10 @@ def test_all_of_all_is_no_mismatch(client: Client) -> None:
 
 def test_a_partly_paid_page_asks_for_the_rest(client: Client) -> None:
     """A merchant who takes payments in one piece does not invite it; it counts all the same."""
-    for is_multiple, said in ((True, "Please send the remaining 120 USDT."), (False, "120 USDT is missing.")):
+    for is_multiple, sentence in ((True, "Please send the remaining 120 USDT."), (False, "120 USDT is missing.")):
         text = stage(client, sums(5) | {"is_payment_multiple": is_multiple}, PENDING)
         assert '<span id="amount">120</span>' in text
-        assert said in words(text)
+        assert sentence in words(text)
         assert 'data-copy="amount"' in text
 
 

@@ -104,8 +104,10 @@ def second_voice(live: Live, percent_ppm: int) -> splits.SplitRuleRow:
 
 def in_force(live: Live) -> list[int]:
     """Return what the statement that credits a deposit would share, in millionths."""
-    [(found,)] = rows(f"SELECT {IN_FORCE} FROM (SELECT %s::uuid AS merchant_id) d", (live.shop,))
-    return [rule.percent_ppm for rule in rules_of(json.loads(found) if isinstance(found, str) else found)]
+    [(rules_json,)] = rows(f"SELECT {IN_FORCE} FROM (SELECT %s::uuid AS merchant_id) d", (live.shop,))
+    return [
+        rule.percent_ppm for rule in rules_of(json.loads(rules_json) if isinstance(rules_json, str) else rules_json)
+    ]
 
 
 def test_a_repeat_with_its_key_makes_one_rule(live: Live) -> None:

@@ -26,7 +26,7 @@ from models.payouts import freezes
 from tests.api.conftest import NOW, SECRET, Client, FakeCaller, FakeQueues, Keys, code_of, make_settings
 from tests.api.live import LocalCaller
 from tests.models.builders import USDT, assert_sound
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.held import funded
 
 PATH = "/v1/transfer/to-personal"
@@ -69,7 +69,7 @@ def test_the_very_same_request_moves_money_once(desk: Client, shop: UUID) -> Non
     first, again = desk.post(PATH, FIVE), desk.post(PATH, FIVE)
 
     assert (again.json, again.headers["idempotent-replayed"]) == (first.json, "true")
-    assert held(shop) == {AVAILABLE: 95 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 95 * USDT}
 
 
 def test_a_newly_signed_request_is_another_request(desk: Client, shop: UUID) -> None:
@@ -81,7 +81,7 @@ def test_a_newly_signed_request_is_another_request(desk: Client, shop: UUID) -> 
     ]
 
     assert [balance_of(answer) for answer in answers] == ["5", "10", "15", "20"]
-    assert held(shop) == {AVAILABLE: 80 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 80 * USDT}
 
 
 def test_a_refused_request_is_not_remembered(desk: Client, shop: UUID) -> None:
@@ -110,7 +110,7 @@ def test_a_captured_request_moves_nothing_under_whatever_key(desk: Client, shop:
     captured = [desk.post(PATH, FIVE, headers=headers) for headers in ({}, {"Idempotency-Key": "new"}, first)]
 
     assert [(answer.json, answer.headers["idempotent-replayed"]) for answer in captured] == [(sent.json, "true")] * 3
-    assert held(shop) == {AVAILABLE: 95 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 95 * USDT}
 
 
 def test_a_captured_repetition_moves_nothing_either(desk: Client, shop: UUID) -> None:
@@ -120,7 +120,7 @@ def test_a_captured_repetition_moves_nothing_either(desk: Client, shop: UUID) ->
     captured = [desk.post(PATH, FIVE, headers=headers, **LATER) for headers in ({}, {"Idempotency-Key": "new"})]
 
     assert [answer.json for answer in (again, *captured)] == [sent.json] * 3
-    assert held(shop) == {AVAILABLE: 95 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 95 * USDT}
 
 
 def test_a_captured_request_that_was_refused_took_no_key(desk: Client, shop: UUID) -> None:
@@ -144,7 +144,7 @@ def test_an_order_id_decides_whatever_key_or_signature_it_comes_with(desk: Clien
     ]
 
     assert [answer.json for answer in others] == [first.json] * 4
-    assert held(shop) == {AVAILABLE: 95 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 95 * USDT}
 
 
 def test_the_same_request_many_times_at_once_moves_money_once(desk: Client, shop: UUID) -> None:
@@ -160,7 +160,7 @@ def test_the_same_request_many_times_at_once_moves_money_once(desk: Client, shop
     refused = [answer for answer in answers if answer.status_code != 200]
     assert {code_of(answer) for answer in refused} <= {"idempotency.in_progress"}
     assert {balance_of(answer) for answer in answers if answer not in refused} == {"5"}
-    assert held(shop) == {AVAILABLE: 95 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 95 * USDT}
 
 
 def test_no_header_makes_the_key_of_a_signature(desk: Client, shop: UUID) -> None:
@@ -173,7 +173,7 @@ def test_no_header_makes_the_key_of_a_signature(desk: Client, shop: UUID) -> Non
     assert balance_of(desk.post(PATH, FIVE, headers={"Idempotency-Key": stored}, **LATER)) == "10"
     forged = desk.post(PATH, FIVE, headers={"Idempotency-Key": f"k{stored}"})
     assert (forged.status_code, code_of(forged)) == (400, "idempotency.bad_key")
-    assert held(shop) == {AVAILABLE: 90 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 90 * USDT}
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_an_impossible_transfer_is_refused_by_its_code(
 
     assert (answer.status_code, code_of(answer)) == (400, code)
     assert one("SELECT count(*) FROM personal_transfers") == (0,)
-    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
 
 
 def test_a_payment_key_moves_nothing(desk: Client) -> None:

@@ -47,8 +47,8 @@ class Chain:
 
     def scan(self, height: int | None = None) -> BlockScan:
         at = self.node.height() if height is None else height
-        (found,) = self.reader.scan(at - 1, at, self.books)
-        return found
+        (block_scan,) = self.reader.scan(at - 1, at, self.books)
+        return block_scan
 
 
 def bitcoin_reader(*urls: str, timeout_s: float = 10.0) -> BitcoinReader:

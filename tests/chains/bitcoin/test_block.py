@@ -73,21 +73,21 @@ WHOLE = [coinbase(), *(payment(number, signed=number % 2 == 0) for number in ran
 
 
 def refused(raw: bytes, *, height: int = HEIGHT) -> str:
-    with pytest.raises(ProviderError) as found:
+    with pytest.raises(ProviderError) as raised:
         read_block(raw, name(raw), height, REGTEST)
-    return str(found.value)
+    return str(raised.value)
 
 
 def test_a_whole_block_is_read() -> None:
     raw = block(WHOLE)
-    found = read_block(raw, name(raw), HEIGHT, REGTEST)
+    read_one = read_block(raw, name(raw), HEIGHT, REGTEST)
 
-    assert [found.txid(place) for place in range(6)] == [tx.txid for tx in WHOLE]
-    assert [(one.place, one.vout, one.units) for one in found.paid] == [(n, 1, 1_000 + n) for n in range(1, 6)]
-    assert {one.script for one in found.paid} == {script_of(OURS, "regtest")}
-    assert outpoints(found.spent) == [((tx.inputs[0].outpoint), place) for place, tx in enumerate(WHOLE)]
-    assert (found.block.height, found.block.parent_height, found.size) == (HEIGHT, HEIGHT - 1, len(raw))
-    assert found.block.parent_hash == id_text(bytes(range(32)))
+    assert [read_one.txid(place) for place in range(6)] == [tx.txid for tx in WHOLE]
+    assert [(one.place, one.vout, one.units) for one in read_one.paid] == [(n, 1, 1_000 + n) for n in range(1, 6)]
+    assert {one.script for one in read_one.paid} == {script_of(OURS, "regtest")}
+    assert outpoints(read_one.spent) == [((tx.inputs[0].outpoint), place) for place, tx in enumerate(WHOLE)]
+    assert (read_one.block.height, read_one.block.parent_height, read_one.size) == (HEIGHT, HEIGHT - 1, len(raw))
+    assert read_one.block.parent_hash == id_text(bytes(range(32)))
 
 
 @pytest.mark.parametrize("left_out", range(1, 6))
@@ -202,21 +202,21 @@ def test_rubbish_in_a_block_is_refused_and_nothing_else_happens(data: st.DataObj
     raw = bytearray(block(WHOLE))
     for _ in range(data.draw(st.integers(1, 5))):
         raw[data.draw(st.integers(80, len(raw) - 1))] = data.draw(st.sampled_from([0, 1, 0xFC, 0xFD, 0xFE, 0xFF]))
-    found = None
+    read_one = None
     with contextlib.suppress(ProviderError):
-        found = read_block(bytes(raw), name(bytes(raw)), HEIGHT, REGTEST)
+        read_one = read_block(bytes(raw), name(bytes(raw)), HEIGHT, REGTEST)
     # The header covers neither witnesses nor the marker that there are any.
-    assert found is None or [found.txid(place) for place in range(6)] == [tx.txid for tx in WHOLE]
+    assert read_one is None or [read_one.txid(place) for place in range(6)] == [tx.txid for tx in WHOLE]
 
 
 # Headers -------------------------------------------------------------------------------------------------------
 
 
 def test_the_first_header_there_ever_was_is_proved() -> None:
-    found = read_header(bytes.fromhex(GENESIS_HEADER), GENESIS, MAIN)
+    genesis = read_header(bytes.fromhex(GENESIS_HEADER), GENESIS, MAIN)
 
-    assert (found.parent_hash, found.bits, found.time.year) == (NOWHERE, 0x1D00FFFF, 2009)
-    assert headers.is_first(found)
+    assert (genesis.parent_hash, genesis.bits, genesis.time.year) == (NOWHERE, 0x1D00FFFF, 2009)
+    assert headers.is_first(genesis)
 
 
 @pytest.mark.parametrize(
@@ -263,9 +263,13 @@ def test_a_target_is_read_of_its_short_form(bits: int, target: int) -> None:
 
 
 def header(bits: int) -> headers.Header:
-    found = read_header(bytes.fromhex(GENESIS_HEADER), GENESIS, MAIN)
+    genesis = read_header(bytes.fromhex(GENESIS_HEADER), GENESIS, MAIN)
     return headers.Header(
-        hash=found.hash, parent_hash=found.parent_hash, merkle_root=found.merkle_root, time=found.time, bits=bits
+        hash=genesis.hash,
+        parent_hash=genesis.parent_hash,
+        merkle_root=genesis.merkle_root,
+        time=genesis.time,
+        bits=bits,
     )
 
 

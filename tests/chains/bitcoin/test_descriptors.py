@@ -33,9 +33,9 @@ def test_another_library_finds_our_addresses(chain: str) -> None:
     deriver = BitcoinDeriver(SEED, chain)
 
     for account, text in zip((DEPOSITS, HOT), deriver.descriptors(), strict=True):
-        found = Descriptor.from_string(text.partition("#")[0])
+        parsed = Descriptor.from_string(text.partition("#")[0])
         for index in (0, 1, 77) if account == DEPOSITS else (0,):
-            assert found.derive(index).address(NETWORKS[chain]) == deriver.address(account, index)
+            assert parsed.derive(index).address(NETWORKS[chain]) == deriver.address(account, index)
         assert text.startswith(f"wpkh([73c5da0a/84h/{0 if chain == 'main' else 1}h/{account}h]")
         assert text.partition("#")[2] == checksum(text.partition("#")[0])
 

@@ -66,8 +66,8 @@ def test_a_block_that_was_changed_is_read_of_the_next_provider(chain: Chain, lia
 
     with pytest.raises(ProviderError):
         bitcoin_reader(liar.url).scan(height - 1, height, Books())
-    (found,) = bitcoin_reader(liar.url, chain.node.url).scan(height - 1, height, Books())
-    assert [one.txid for one in found.transfers] == [txid]
+    (scans,) = bitcoin_reader(liar.url, chain.node.url).scan(height - 1, height, Books())
+    assert [one.txid for one in scans.transfers] == [txid]
 
 
 @pytest.mark.parametrize("is_teller_first", [True, False])
@@ -89,8 +89,8 @@ def test_a_block_upon_another_than_its_own_providers_is_read_of_the_next(chain: 
 
     with pytest.raises(ContradictionError):
         bitcoin_reader(liar.url).scan(head - 1, head, Books(), upon="another")
-    (found,) = bitcoin_reader(liar.url, chain.node.url).scan(head - 1, head, Books(), upon="another")
-    assert found.block.height == head
+    (scans,) = bitcoin_reader(liar.url, chain.node.url).scan(head - 1, head, Books(), upon="another")
+    assert scans.block.height == head
 
 
 def test_a_block_of_another_height_is_refused(chain: Chain, liar: Liar) -> None:
@@ -156,8 +156,8 @@ def test_a_range_ends_where_a_node_falls_silent(chain: Chain, liar: Liar) -> Non
         Refusal(-1, "gone") if wanted == tenth else chain.node.ask("getblock", wanted, kind)
     )
 
-    found = bitcoin_reader(liar.url).scan(0, 100, Books())
-    assert [one.block.height for one in found] == list(range(1, 10))
+    scans = bitcoin_reader(liar.url).scan(0, 100, Books())
+    assert [one.block.height for one in scans] == list(range(1, 10))
 
 
 def test_a_range_ends_where_blocks_part_and_where_it_is_large(
@@ -170,25 +170,25 @@ def test_a_range_ends_where_blocks_part_and_where_it_is_large(
         stale if height == head - 1 else chain.node.ask("getblockhash", height)
     )
 
-    found = bitcoin_reader(liar.url).scan(head - 20, head, Books())
-    assert [one.block.height for one in found] == list(range(head - 19, head - 1))
+    scans = bitcoin_reader(liar.url).scan(head - 20, head, Books())
+    assert [one.block.height for one in scans] == list(range(head - 19, head - 1))
     monkeypatch.setattr(reader, "RANGE_BYTES_MAX", 1)
     assert len(bitcoin_reader(liar.url).scan(head - 20, head, Books())) == 1
 
 
 def test_a_nodes_missing_methods_are_reported(chain: Chain, liar: Liar) -> None:
-    def told(**state: object) -> list[str]:
+    def lacking(**state: object) -> list[str]:
         liar.answers["getblockchaininfo"] = STATE | state
         (lacks,) = bitcoin_reader(liar.url).lacking()
         assert not isinstance(lacks, ProviderError)
         return list(lacks)
 
     assert chain
-    assert told() == []
-    assert "5 of 9 blocks" in told(initialblockdownload=True)[0]
-    assert "no block below 3" in told(pruned=True, pruneheight=3)[0]
+    assert lacking() == []
+    assert "5 of 9 blocks" in lacking(initialblockdownload=True)[0]
+    assert "no block below 3" in lacking(pruned=True, pruneheight=3)[0]
     liar.answers["gettxspendingprevout"] = Refusal(-32601, "Method not found")
-    assert [line[:36] for line in told()] == ["it cannot say what spends a coin in "]
+    assert [line[:36] for line in lacking()] == ["it cannot say what spends a coin in "]
 
 
 def test_coins_at_two_tips_are_no_answer(chain: Chain, liar: Liar) -> None:
@@ -306,9 +306,9 @@ def test_a_departures_fee_is_the_majoritys(chain: Chain, liar: Liar) -> None:
         bitcoin_reader(chain.node.url, liar.url).departure(by, block)
     with Liar(chain) as third:
         for urls in ((liar.url, chain.node.url, third.url), (chain.node.url, third.url, liar.url)):
-            found = bitcoin_reader(*urls).departure(by, block)
-            assert found is not None
-            assert found.fee_units == 5_000
+            departure = bitcoin_reader(*urls).departure(by, block)
+            assert departure is not None
+            assert departure.fee_units == 5_000
 
     # If one provider cannot answer, another one is asked.
     liar.answers["getrawtransaction"] = shown(None)

@@ -31,13 +31,13 @@ def test_each_output_to_us_of_a_waiting_transaction_is_seen(chain: Chain) -> Non
     txid = chain.node.pay((OURS, 50_000), (THEIRS, 1_000), (OURS, 60_000))
     chain.node.pay((THEIRS, 70_000))
 
-    found = chain.reader.sightings(chain.books, {})
-    assert [plain(one) for one in found.seen] == [(txid, "0", 50_000, True), (txid, "2", 60_000, True)]
-    assert (found.gone, found.is_more) == (frozenset(), False)
-    assert {one.spends for one in found.seen} == {(spent,)}
-    assert found.seen[0].transfer.recipient == OURS
+    sightings = chain.reader.sightings(chain.books, {})
+    assert [plain(one) for one in sightings.seen] == [(txid, "0", 50_000, True), (txid, "2", 60_000, True)]
+    assert (sightings.gone, sightings.is_more) == (frozenset(), False)
+    assert {one.spends for one in sightings.seen} == {(spent,)}
+    assert sightings.seen[0].transfer.recipient == OURS
     chain.node.mine()
-    assert chain.scan().transfers == tuple(one.transfer for one in found.seen)
+    assert chain.scan().transfers == tuple(one.transfer for one in sightings.seen)
 
 
 def test_a_sighting_is_reported_until_it_is_recorded(chain: Chain) -> None:
@@ -75,19 +75,19 @@ def test_mined_and_replaced_transactions_are_gone(chain: Chain) -> None:
     chain.node.coins = coins
     after = chain.node.pay((THEIRS, 60_000), (OURS, 1_000), fee_units=9_000)
 
-    found = chain.reader.sightings(chain.books, {mined: True, before: True})
-    assert found.gone == {mined, before}
-    assert [plain(one) for one in found.seen] == [(after, "1", 1_000, True)]
+    sightings = chain.reader.sightings(chain.books, {mined: True, before: True})
+    assert sightings.gone == {mined, before}
+    assert [plain(one) for one in sightings.seen] == [(after, "1", 1_000, True)]
 
 
 def test_nothing_is_gone_while_a_provider_cannot_be_asked(chain: Chain) -> None:
     txid = chain.node.pay((OURS, 50_000))
     with JsonRpcNode({"getblockhash": Refusal(-28, "Loading block index")}) as silent:
         reader = bitcoin_reader(chain.node.url, silent.url)
-        found = reader.sightings(chain.books, {"11" * 32: True})
+        sightings = reader.sightings(chain.books, {"11" * 32: True})
 
-    assert [plain(one) for one in found.seen] == [(txid, "0", 50_000, False)]
-    assert found.gone == frozenset()
+    assert [plain(one) for one in sightings.seen] == [(txid, "0", 50_000, False)]
+    assert sightings.gone == frozenset()
 
 
 def test_pools_are_asked_at_once_each_first_for_other_transactions(
@@ -111,8 +111,8 @@ def test_pools_are_asked_at_once_each_first_for_other_transactions(
         "estimatesmartfee": {"feerate": 0.00005000, "blocks": 6},
     }
     with JsonRpcNode(answers) as one, JsonRpcNode(answers) as other:
-        found = bitcoin_reader(one.url, other.url).sightings(Books(), {})
-    assert {plain(each)[0] for each in found.seen} == set(txids) == set(fetched[:2])
+        sightings = bitcoin_reader(one.url, other.url).sightings(Books(), {})
+    assert {plain(each)[0] for each in sightings.seen} == set(txids) == set(fetched[:2])
 
 
 def test_no_pool_at_all_is_an_error() -> None:
@@ -131,10 +131,10 @@ def test_a_flood_is_looked_through_in_portions(chain: Chain, monkeypatch: pytest
     known: dict[str, bool] = {}
     is_more = []
     while True:
-        found = chain.reader.sightings(chain.books, known)
-        known |= {one.transfer.txid: one.is_soon for one in found.seen}
-        is_more.append(found.is_more)
-        if not found.is_more:
+        sightings = chain.reader.sightings(chain.books, known)
+        known |= {one.transfer.txid: one.is_soon for one in sightings.seen}
+        is_more.append(sightings.is_more)
+        if not sightings.is_more:
             break
     assert len(known) == 1
     assert is_more == [True, True, False]
@@ -146,8 +146,8 @@ def test_known_sightings_are_asked_about_in_turn(chain: Chain, monkeypatch: pyte
     monkeypatch.setattr(mempool, "KNOWN_ASKED", 2)
     txids = {chain.node.pay((OURS, 50_000 + number)) for number in range(5)}
 
-    told = {one[0] for _ in range(3) for one in look(chain, dict.fromkeys(txids, False))}
-    assert told == txids
+    txids_seen = {one[0] for _ in range(3) for one in look(chain, dict.fromkeys(txids, False))}
+    assert txids_seen == txids
 
 
 # How soon -------------------------------------------------------------------------------------------------------
@@ -192,8 +192,8 @@ def scripted(chain: Chain) -> Iterator[tuple[JsonRpcNode, str]]:
 
 
 def is_soon(node: JsonRpcNode) -> bool:
-    (found,) = bitcoin_reader(node.url).sightings(Books(), {}).seen
-    return found.is_soon
+    (seen,) = bitcoin_reader(node.url).sightings(Books(), {}).seen
+    return seen.is_soon
 
 
 @pytest.mark.parametrize(
@@ -240,8 +240,8 @@ def test_an_invalid_rate_makes_nothing_soon_and_hides_no_other(scripted: tuple[J
     for rate in ("NaN", "sNaN", "Infinity", "1e999999"):
         node.answers["estimatesmartfee"] = {"feerate": rate, "blocks": 6}
         for urls in ((node.url,), (node.url, chain.node.url)):
-            (found,) = bitcoin_reader(*urls).sightings(Books(), {}).seen
-            assert plain(found) == (txid, "0", 50_000, False)
+            (seen,) = bitcoin_reader(*urls).sightings(Books(), {}).seen
+            assert plain(seen) == (txid, "0", 50_000, False)
 
     # One of nothing or less is no estimate.
     for least in (-1, 0, "-1e999999"):
@@ -264,8 +264,8 @@ def test_a_provider_that_does_not_answer_denies_nothing(scripted: tuple[JsonRpcN
     node.answers["estimatesmartfee"] = Refusal(-28, "Loading block index")
     assert reader.sightings(Books(), {txid: True}).seen == ()
     assert reader.sightings(Books(), {txid: False}).seen == ()
-    (found,) = reader.sightings(Books(), {}).seen
-    assert not found.is_soon
+    (seen,) = reader.sightings(Books(), {}).seen
+    assert not seen.is_soon
 
     node.answers["estimatesmartfee"] = {"feerate": 0.9, "blocks": 6}
     assert [plain(one)[-1] for one in reader.sightings(Books(), {txid: True}).seen] == [False]
@@ -296,8 +296,8 @@ def test_an_invalid_transaction_hides_no_other(scripted: tuple[JsonRpcNode, str]
     node.answers["getrawmempool"] = [broken, txid]
     node.answers["getrawtransaction"] = lambda asked: shown if asked == broken else raw
 
-    (found,) = bitcoin_reader(node.url).sightings(Books(), {}).seen
-    assert found.transfer.txid == txid
+    (seen,) = bitcoin_reader(node.url).sightings(Books(), {}).seen
+    assert seen.transfer.txid == txid
 
 
 def test_an_oversized_transaction_is_no_sighting_and_the_largest_valid_one_fits(

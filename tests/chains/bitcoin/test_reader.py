@@ -35,19 +35,19 @@ def test_a_node_names_its_chain_and_its_head(chain: Chain) -> None:
 def test_nothing_is_lacking_of_a_node_that_keeps_up(chain: Chain) -> None:
     chain.node.mine()
 
-    assert [list(told) for told in chain.reader.lacking() if not isinstance(told, ProviderError)] == [[]]
+    assert [list(lacking) for lacking in chain.reader.lacking() if not isinstance(lacking, ProviderError)] == [[]]
 
 
 def test_two_outputs_to_us_are_two_transfers(chain: Chain) -> None:
     txid = chain.node.pay((OURS, 50_000), (THEIRS, 60_000), (OURS, 70_000), (DATA, 0))
     height = chain.node.mine()
 
-    found = chain.scan().transfers
-    assert [(one.txid, one.ordinal, one.units, one.recipient) for one in found] == [
+    transfers = chain.scan().transfers
+    assert [(one.txid, one.ordinal, one.units, one.recipient) for one in transfers] == [
         (txid, "0", 50_000, OURS),
         (txid, "2", 70_000, OURS),
     ]
-    assert {(one.currency, one.sender, one.depth_min) for one in found} == {("BTC", "", 0)}
+    assert {(one.currency, one.sender, one.depth_min) for one in transfers} == {("BTC", "", 0)}
     assert chain.scan().block.height == height
 
 
@@ -60,8 +60,8 @@ def test_an_output_of_zero_is_no_transfer(chain: Chain) -> None:
 def test_a_miners_reward_waits_for_its_own_depth(chain: Chain) -> None:
     chain.node.ask("generatetoaddress", 1, OURS)
 
-    (found,) = chain.scan().transfers
-    assert (found.ordinal, found.depth_min) == ("0", 100)
+    (deposit,) = chain.scan().transfers
+    assert (deposit.ordinal, deposit.depth_min) == ("0", 100)
 
 
 def test_a_spent_coin_is_reported_with_its_spender(chain: Chain) -> None:
@@ -145,9 +145,9 @@ def test_a_replaced_payment_was_never_there(chain: Chain) -> None:
 def test_a_deposit_is_read_again_by_its_block_and_by_its_bytes(chain: Chain) -> None:
     txid = chain.node.pay((OURS, 50_000))
     chain.node.mine()
-    told = chain.reader.second_opinion
+    opinion = chain.reader.second_opinion
 
-    assert told(recorded(chain, txid, 50_000)).same == 1
+    assert opinion(recorded(chain, txid, 50_000)).same == 1
     for wrong in (
         recorded(chain, txid, 50_001),
         recorded(chain, txid, 50_000, recipient=THEIRS),
@@ -155,10 +155,10 @@ def test_a_deposit_is_read_again_by_its_block_and_by_its_bytes(chain: Chain) -> 
         recorded(chain, txid, 50_000, ordinal="2"),
         recorded(chain, "11" * 32, 50_000),
     ):
-        assert (told(wrong).same, told(wrong).other) == (0, 1)
+        assert (opinion(wrong).same, opinion(wrong).other) == (0, 1)
     was = recorded(chain, txid, 50_000)
     chain.node.reorg(1)
-    assert (told(was).same, told(was).other) == (0, 1)
+    assert (opinion(was).same, opinion(was).other) == (0, 1)
 
 
 def test_whoever_has_the_block_says_so(chain: Chain) -> None:
@@ -186,9 +186,9 @@ def test_an_addresss_balance_is_its_unspent_coins(chain: Chain) -> None:
         Place(address=THEIRS, pair=None, coins=()),
     ]
 
-    found = chain.reader.snapshot(places, height=1, block_hash="")
-    assert (found.height, found.units) == (tip, (57_000, 0))
-    assert found.block_hash == chain.scan(tip).block.hash
+    snapshot = chain.reader.snapshot(places, height=1, block_hash="")
+    assert (snapshot.height, snapshot.units) == (tip, (57_000, 0))
+    assert snapshot.block_hash == chain.scan(tip).block.hash
 
 
 def test_a_waiting_transaction_spends_no_coin_yet(chain: Chain) -> None:
@@ -228,16 +228,16 @@ def test_a_departure_is_read_from_its_block(chain: Chain) -> None:
     chain.node.mine()
     block = chain.scan().block
 
-    found = chain.reader.departure(by, block)
-    assert found is not None
-    assert (found.sender, found.pair, found.slot, found.is_transfer) == ("", None, None, False)
-    assert [(one.recipient, one.units) for one in found.outputs] == [
+    departure = chain.reader.departure(by, block)
+    assert departure is not None
+    assert (departure.sender, departure.pair, departure.slot, departure.is_transfer) == ("", None, None, False)
+    assert [(one.recipient, one.units) for one in departure.outputs] == [
         (THEIRS, 50_000),
         ("", 0),
         (BUYER_ADDRESS, units - 55_000),
     ]
-    assert (found.raw.hex(), found.fee_units, found.spends) == (raw, 5_000, ((txid, vout),))
-    assert found.offer.terms["fee_units"] == found.offer.ceiling_units == 5_000
+    assert (departure.raw.hex(), departure.fee_units, departure.spends) == (raw, 5_000, ((txid, vout),))
+    assert departure.offer.terms["fee_units"] == departure.offer.ceiling_units == 5_000
     chain.node.mine()
     with pytest.raises(ProviderError, match="not in block"):
         chain.reader.departure(by, chain.scan().block)

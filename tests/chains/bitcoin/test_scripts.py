@@ -78,16 +78,16 @@ def test_a_script_of_another_kind_pays_no_address(script: str) -> None:
 def test_the_quick_way_writes_the_same_addresses(program: bytes) -> None:
     script = scripts.KEY_HASH + program
 
-    found = scripts.key_hash_address(script, "regtest")
-    assert found == scripts.address_of(script, "regtest")
-    assert scripts.key_hash_addresses([script, script], "regtest") == [found, found]
-    assert scripts.script_of(found, "regtest") == script
-    assert parse(CATALOGUE.networks["bitcoin"], found) == found
+    address = scripts.key_hash_address(script, "regtest")
+    assert address == scripts.address_of(script, "regtest")
+    assert scripts.key_hash_addresses([script, script], "regtest") == [address, address]
+    assert scripts.script_of(address, "regtest") == script
+    assert parse(CATALOGUE.networks["bitcoin"], address) == address
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_no_script_is_too_strange_to_be_looked_at(script: bytes) -> None:
-    found = scripts.address_of(script, "main")
+    address = scripts.address_of(script, "main")
 
-    assert found is None or scripts.script_of(found, "main") == script
+    assert address is None or scripts.script_of(address, "main") == script

@@ -50,23 +50,23 @@ transactions = st.builds(
 
 
 def test_the_first_transaction_has_its_published_id() -> None:
-    found = bitcoin_transactions.read_hex(GENESIS)
+    tx = bitcoin_transactions.read_hex(GENESIS)
 
-    assert (found.txid, found.is_coinbase, found.outputs[0].units) == (GENESIS_ID, True, 50 * 10**8)
-    assert found.raw.hex() == GENESIS
-    assert found.weight == 4 * len(found.raw)
+    assert (tx.txid, tx.is_coinbase, tx.outputs[0].units) == (GENESIS_ID, True, 50 * 10**8)
+    assert tx.raw.hex() == GENESIS
+    assert tx.weight == 4 * len(tx.raw)
 
 
 def test_a_published_transaction_with_a_witness_is_read_and_written() -> None:
-    found = bitcoin_transactions.read_hex(SIGNED)
+    tx = bitcoin_transactions.read_hex(SIGNED)
     other = Transaction.from_string(SIGNED)
 
-    assert found.raw.hex() == SIGNED
-    assert found.txid == other.txid().hex()
-    assert [one.outpoint for one in found.inputs] == [(one.txid.hex(), one.vout) for one in other.vin]
-    assert [len(one.witness) for one in found.inputs] == [0, 2]
-    assert (found.lock_time, found.is_coinbase) == (17, False)
-    assert (found.weight, found.vsize) == (3 * 233 + 343, 261)
+    assert tx.raw.hex() == SIGNED
+    assert tx.txid == other.txid().hex()
+    assert [one.outpoint for one in tx.inputs] == [(one.txid.hex(), one.vout) for one in other.vin]
+    assert [len(one.witness) for one in tx.inputs] == [0, 2]
+    assert (tx.lock_time, tx.is_coinbase) == (17, False)
+    assert (tx.weight, tx.vsize) == (3 * 233 + 343, 261)
 
 
 @settings(deadline=None)

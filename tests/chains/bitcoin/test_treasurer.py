@@ -15,8 +15,8 @@ from tests.peers.bitcoind.hand_mined import HandMined
 
 @pytest.fixture
 def alone(bitcoind: Callable[[], HandMined]) -> Iterator[World]:
-    with world(HandMined(bitcoind().url)) as found:
-        yield found
+    with world(HandMined(bitcoind().url)) as scene:
+        yield scene
 
 
 def joined(world: World) -> Draft:

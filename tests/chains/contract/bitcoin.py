@@ -129,7 +129,7 @@ class BitcoinRig(Rig):
     def stall(self) -> None:
         self.pass_time(PATIENCE_S)
 
-    def held(self, address: str) -> int:
+    def units_at(self, address: str) -> int:
         return sum(coin.units for coin in unspents(self.node.rpc, address))
 
     def recipient(self) -> str:
@@ -168,8 +168,8 @@ class BitcoinRig(Rig):
     def _coin(self, spent: TxInput) -> Coin:
         shown = self.node.ask("gettxout", *spent.outpoint, False)
         address = shown["scriptPubKey"]["address"]
-        found = rows("SELECT ordinal FROM pool_addresses WHERE address = %s", (address,))
-        key = KeyRef(address=address, ordinal=found[0][0] if found else None)
+        stored = rows("SELECT ordinal FROM pool_addresses WHERE address = %s", (address,))
+        key = KeyRef(address=address, ordinal=stored[0][0] if stored else None)
         return Coin(txid=spent.txid, vout=spent.vout, units=round(shown["value"] * COIN), key=key, depth=1)
 
     def write_off(self, units: int) -> None:
@@ -215,10 +215,10 @@ class BitcoinRig(Rig):
         txid, raw = invented.txid().hex(), invented.serialize().hex()
         size = {"vsize": 110, "ancestorsize": 110, "ancestorcount": 1, "fees": {"base": 0.01, "ancestor": 0.01}}
         peer = self.peers[number]
-        told = {"getrawtransaction": raw, "getmempoolentry": size}
-        peer.asks_itself |= told.keys()
+        document = {"getrawtransaction": raw, "getmempoolentry": size}
+        peer.asks_itself |= document.keys()
         peer.lies["getrawmempool"] = lambda truth, _params: [*truth, txid]
-        for method, lie in told.items():
+        for method, lie in document.items():
             peer.lies[method] = lambda truth, params, lie=lie: lie if params[0] == txid else truth
 
     def demand(self, *, is_absurd: bool) -> None:
@@ -242,7 +242,7 @@ class BitcoinRig(Rig):
             wrapped = bytes.fromhex("a914") + key_hash + bytes.fromhex("87")
             include((older, self.price), (wrapped, self.price))
 
-        def told(to: str) -> None:
+        def pay_other(to: str) -> None:
             include((bytes([0x6A, 22]) + script_of(to, CHAIN), 0))
 
         def replaced(to: str) -> None:
@@ -257,7 +257,7 @@ class BitcoinRig(Rig):
             "beside another's": Fake(lambda to: include((MINER_ADDRESS, self.price), (to, 7)), units=7),
             "two in one transaction": Fake(lambda to: include((to, 3), (MINER_ADDRESS, 5), (to, 3)), units=6),
             "another form of the same key": Fake(other_form),
-            "named in a text": Fake(told),
+            "named in a text": Fake(pay_other),
             "replaced": Fake(replaced),
         }
 

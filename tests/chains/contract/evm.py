@@ -86,7 +86,7 @@ class EvmRig(Rig):
     def gather(self) -> None:
         self.keep_and_follow()
 
-    def held(self, address: str) -> int:
+    def units_at(self, address: str) -> int:
         data = calldata("balanceOf(address)", address)
         return int(self.node.ask("eth_call", {"to": TOKEN, "data": data}, "latest"), 16)
 

@@ -164,7 +164,7 @@ class Rig(ABC):
         """Give the hot wallet coins enough for whatever it has to pay, fees included; to be mined."""
 
     @abstractmethod
-    def held(self, address: str) -> int:
+    def units_at(self, address: str) -> int:
         """Return what the chain says that an address holds of the coin."""
 
     @abstractmethod
@@ -487,20 +487,28 @@ class Rig(ABC):
     # Results -----------------------------------------------------------------------------------------------
 
     def scanned(self) -> int:
-        found = cursors.read(self.code)
-        assert found is not None
-        return found.height
+        cursor = cursors.read(self.code)
+        assert cursor is not None
+        return cursor.height
 
     def credited(self, of: InvoiceRow) -> int:
         """Return how much of an invoice's deposits counts now, in the pair's units."""
         pair, scale = context.context().catalogue.pairs[self.currency, self.code], self._scale()
-        owned = [found for found in deposits.of_owner(of.id) if found.status in {"confirmed", "credited"}]
-        return sum(pair.from_ledger(found.amount_units, scale) for found in owned if found.currency == self.currency)
+        owned = [
+            deposits_there
+            for deposits_there in deposits.of_owner(of.id)
+            if deposits_there.status in {"confirmed", "credited"}
+        ]
+        return sum(
+            pair.from_ledger(deposits_there.amount_units, scale)
+            for deposits_there in owned
+            if deposits_there.currency == self.currency
+        )
 
     def holding(self) -> int:
         """Return how much of the coin the shop was ever given and still has, net, in the ledger's units."""
-        held = holdings(self.shop).get(self.currency, {})
-        return held.get("available", 0) + held.get("maturing", 0) - held.get("debt", 0)
+        balances = holdings(self.shop).get(self.currency, {})
+        return balances.get("available", 0) + balances.get("maturing", 0) - balances.get("debt", 0)
 
     def _scale(self) -> int:
         return context.context().catalogue.scale(self.currency)
@@ -515,8 +523,8 @@ class Rig(ABC):
 
 def status(order: PayoutRow) -> str:
     """Return the status of a payout."""
-    (found,) = column("SELECT status FROM payouts WHERE id = %s", (order.id,))
-    return str(found)
+    (value,) = column("SELECT status FROM payouts WHERE id = %s", (order.id,))
+    return str(value)
 
 
 def stored(of: InvoiceRow) -> str:

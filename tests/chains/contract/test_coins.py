@@ -80,7 +80,7 @@ def test_two_workers_on_the_same_coins_spend_each_once(rig: Rig) -> None:
     assert holders() == [(1, 0), (1, 0)]
     rig.follow()
 
-    assert (rig.held(recipient), status(order)) == (rig.price, "confirmed")
+    assert (rig.units_at(recipient), status(order)) == (rig.price, "confirmed")
     assert rows("SELECT state FROM spends") == [("confirmed",)] * 2
 
 
@@ -100,7 +100,7 @@ def test_a_reorg_that_takes_a_coins_making_and_its_spending_loses_neither(rig: R
     rig.pass_time(PATIENCE_S)
     rig.sign()
     rig.follow()
-    assert (rig.held(recipient), status(order)) == (rig.price, "confirmed")
+    assert (rig.units_at(recipient), status(order)) == (rig.price, "confirmed")
     # The change, in as many coins as the family makes of it.
     assert {coin.key.address for coin in free(rig)} == {rig.hot}
 
@@ -142,7 +142,7 @@ def test_a_payout_without_change_is_offered_more_with_other_coins_and_paid_once(
     recipient, _, dearer = bumped(rig)
     rig.follow()
 
-    assert rig.held(recipient) == rig.price
+    assert rig.units_at(recipient) == rig.price
     assert rows("SELECT state, mined_txid FROM spends WHERE purpose = 'payout'") == [("confirmed", dearer)]
     assert rig.findings() == []
 
@@ -157,7 +157,7 @@ def test_the_coin_of_a_dearer_offer_is_free_again_once_the_older_one_is_in_for_g
     rig.advance(rig.network.maturity + 40)
     rig.sign()
 
-    assert rig.held(recipient) == rig.price
+    assert rig.units_at(recipient) == rig.price
     assert before != [(0,)]
     assert rows("SELECT count(*) FROM coins WHERE held_by IS NOT NULL AND spent_by_txid IS NULL") == [(0,)]
     assert rig.findings() == []
@@ -176,9 +176,9 @@ def test_many_coins_become_few_and_nothing_but_the_fee_is_gone(rig: Rig) -> None
     assert rows("SELECT count(*) FROM spends") == [(0,)], "so many are few"
 
     many(rig, 2)
-    (found,) = commands._joins(context.context(), rig.code)
-    assert (found["coins"], found["verdict"]) == (COINS_FEW + 2, "join")
-    assert "joined at the hot wallet once that is cheap" in commands._join_line(found)
+    (text,) = commands._joins(context.context(), rig.code)
+    assert (text["coins"], text["verdict"]) == (COINS_FEW + 2, "join")
+    assert "joined at the hot wallet once that is cheap" in commands._join_line(text)
     rig.keep_and_follow()
 
     ((fee,),) = rows("SELECT sum(chain_fee_units) FROM spends WHERE purpose = 'join' AND state = 'confirmed'")
@@ -186,8 +186,8 @@ def test_many_coins_become_few_and_nothing_but_the_fee_is_gone(rig: Rig) -> None
     assert sum(coin.units for coin in free(rig)) == (COINS_FEW + 2) * rig.price - fee
     assert rows("SELECT count(*) FROM treasury_topups") == [(COINS_FEW + 2,)], "what we join is nobody's top-up"
     assert rig.findings() == []
-    (found,) = commands._joins(context.context(), rig.code)
-    assert "are spent where they lie" in commands._join_line(found)
+    (text,) = commands._joins(context.context(), rig.code)
+    assert "are spent where they lie" in commands._join_line(text)
 
 
 @pytest.mark.rigs("bitcoind")
@@ -224,11 +224,11 @@ def test_deposited_coins_pay_out_directly(rig: Rig) -> None:
     rig.sign()
     rig.follow()
 
-    assert (rig.held(recipient), status(order), rig.held(stored(mine))) == (
+    assert (rig.units_at(recipient), status(order), rig.units_at(stored(mine))) == (
         rig.price, "confirmed", 0,
     )  # fmt: skip
     ((fee,),) = rows("SELECT chain_fee_units FROM spends")
-    assert rig.held(rig.hot) == 2 * rig.price - fee
+    assert rig.units_at(rig.hot) == 2 * rig.price - fee
     assert rows("SELECT (SELECT count(*) FROM deposits), (SELECT count(*) FROM treasury_topups)") == [(1, 0)]
     assert rig.findings() == []
     assert treasury_plan.whole(
@@ -260,7 +260,7 @@ def test_a_flood_of_small_coins_stops_no_payout(rig: Rig, monkeypatch: pytest.Mo
     rig.sign()
     rig.follow()
 
-    assert (rig.held(recipient), status(order)) == (rig.price, "confirmed")
+    assert (rig.units_at(recipient), status(order)) == (rig.price, "confirmed")
 
 
 @pytest.mark.needs("pay_ripening")
@@ -307,7 +307,7 @@ def test_a_thief_who_takes_the_coin_of_a_dearer_offer_alone_buries_nothing(toy: 
 
     toy.include(raw)
     toy.follow()
-    assert toy.held(recipient) == toy.price
+    assert toy.units_at(recipient) == toy.price
     assert rows("SELECT state, mined_txid FROM spends WHERE purpose = 'payout'") == [("confirmed", original)]
 
 
@@ -330,7 +330,7 @@ def test_a_payout_that_lost_a_coin_of_its_dearer_offer_is_offered_more_and_paid_
 
     attempts = rows("SELECT a.txid FROM spend_attempts a JOIN spends s ON s.id = a.spend_id WHERE purpose = 'payout'")
     ((state, mined),) = rows("SELECT state, mined_txid FROM spends WHERE purpose = 'payout'")
-    assert (state, toy.held(recipient)) == ("confirmed", toy.price)
+    assert (state, toy.units_at(recipient)) == ("confirmed", toy.price)
     assert (mined,) in attempts
     assert mined not in {original, dearer}
     assert rows(
@@ -363,10 +363,10 @@ def test_a_family_that_says_that_coins_had_no_effect_is_not_believed(
     order = toy.order(recipient)
     toy.sign()
     spender = registry.spender(toy.network, context.context().settings)
-    told = spender.fate
+    real_fate = spender.fate
 
     def lie(case: Case) -> Fate:
-        fate = told(case)
+        fate = real_fate(case)
         return replace(fate, outputs=tuple(OutputFate(effect="none") for _ in fate.outputs))
 
     with monkeypatch.context() as patch:
@@ -375,7 +375,7 @@ def test_a_family_that_says_that_coins_had_no_effect_is_not_believed(
     assert (status(order), rows("SELECT state FROM spends")) == ("sent", [("sent",)])
 
     toy.follow(1)
-    assert (toy.held(recipient), status(order)) == (toy.price, "confirmed")
+    assert (toy.units_at(recipient), status(order)) == (toy.price, "confirmed")
 
 
 @pytest.mark.rigs("toycoins")
@@ -464,7 +464,7 @@ def test_what_is_too_much_goes_to_the_cold_address_and_what_payouts_hold_is_not_
     toy.follow()
 
     # Of the coin that no payout holds, what is above the limit, whatever the payout takes.
-    assert toy.held(cold) == 4 * toy.price
+    assert toy.units_at(cold) == 4 * toy.price
     assert toy.findings() == []
 
 
@@ -481,6 +481,6 @@ def test_a_large_surplus_goes_to_the_cold_address_in_parts(rig: Rig, monkeypatch
         sweep.keep_treasury(rig.code)
         rig.follow()
 
-    assert rig.held(cold) > 6 * rig.price
+    assert rig.units_at(cold) > 6 * rig.price
     assert rows("SELECT state FROM spends WHERE purpose = 'cold'") == [("confirmed",)] * 2
     assert rig.findings() == []

@@ -67,8 +67,8 @@ def test_a_head_that_no_provider_can_show_holds_up_neither_the_scan_nor_the_sign
     honest = Node.ask_head
 
     def ask_head(node: Node[Any], tolerance: int) -> int:
-        told = honest(node, tolerance)
-        node.head = told if node.number else rig.tip() + ahead
+        head = honest(node, tolerance)
+        node.head = head if node.number else rig.tip() + ahead
         return node.head
 
     monkeypatch.setattr(Node, "ask_head", ask_head)

@@ -29,14 +29,14 @@ def test_a_recipient_frozen_by_the_issuer_is_not_paid_and_the_hold_returns(rich:
     before = rich.holding()
     rich.sign()
     rich.follow()
-    assert (status(kept), status(paid), rich.held(other)) == ("approved", "confirmed", rich.price)
+    assert (status(kept), status(paid), rich.units_at(other)) == ("approved", "confirmed", rich.price)
     assert value("SELECT wait_reason <> '' FROM payouts WHERE id = %s", (kept.id,))
     assert rows("SELECT count(*) FROM spends") == [(1,)], "nothing is signed that would only cost a fee"
 
     rich.pass_time(REFUSED_FOR_S)
     assert dies_at("broadcast.failed", rich.sign)
     rich.sign()
-    assert (status(kept), rich.held(frozen)) == ("failed", 0)
+    assert (status(kept), rich.units_at(frozen)) == ("failed", 0)
     assert rich.holding() == before + kept.amount_units + kept.fee_units
     assert rich.findings() == []
 
@@ -54,7 +54,7 @@ def test_a_payout_whose_recipient_is_frozen_before_its_block_returns_less_the_fe
     rich.sign()
     rich.follow()
 
-    assert (status(order), rich.held(frozen)) == ("failed", 0)
+    assert (status(order), rich.units_at(frozen)) == ("failed", 0)
     # The fee of the failed transaction was charged all the same.
     assert rich.holding() == before + order.amount_units
     assert rows("SELECT state FROM spends") == [("failed",)]
@@ -91,7 +91,7 @@ def test_where_the_issuer_freezes_our_own_wallet_the_coin_is_frozen_and_its_payo
     assert [status(order) for order in orders] == ["sent"] * 2
     rich.follow()
 
-    assert [(rich.held(order.address), status(order)) for order in orders] == [(rich.price, "confirmed")] * 2
+    assert [(rich.units_at(order.address), status(order)) for order in orders] == [(rich.price, "confirmed")] * 2
     assert rows("SELECT purpose, count(*) FROM spends WHERE purpose = 'payout' GROUP BY 1") == [("payout", 2)]
     assert freezes.listing() == []
     assert rich.findings() == []
@@ -135,9 +135,9 @@ def test_a_payout_refused_to_our_wallet_is_signed_again_after_the_freeze(rich: R
     rich.advance()
     rich.sign()
     assert [each.frozen_by for each in freezes.listing()] == [freezes.REFUSAL], "before it fails"
-    found = payouts.find(rich.shop, order.id)
-    assert found is not None
-    assert (found.status, found.waiting_for) == ("sent", "freeze")
+    payout = payouts.find(rich.shop, order.id)
+    assert payout is not None
+    assert (payout.status, payout.waiting_for) == ("sent", "freeze")
     rich.follow()
     assert (status(order), rich.holding()) == ("approved", before)
     rich.sign()
@@ -148,7 +148,7 @@ def test_a_payout_refused_to_our_wallet_is_signed_again_after_the_freeze(rich: R
     rich.advance()
     rich.sign()
     rich.follow()
-    assert (status(order), rich.held(order.address)) == ("confirmed", rich.price)
+    assert (status(order), rich.units_at(order.address)) == ("confirmed", rich.price)
     assert rows("SELECT purpose, state, count(*) FROM spends GROUP BY 1, 2 ORDER BY 1") == [
         ("lost", "failed", 1), ("payout", "confirmed", 1),
     ]  # fmt: skip
@@ -173,7 +173,7 @@ def test_one_of_two_providers_freezes_no_coin_and_fails_no_payout(start: Callabl
     for _ in range(2):
         rig.pass_time(REFUSED_FOR_S)
         rig.sign()
-    assert (status(kept), rig.held(frozen), freezes.listing()) == ("failed", 0, [])
+    assert (status(kept), rig.units_at(frozen), freezes.listing()) == ("failed", 0, [])
 
 
 @pytest.mark.needs("share")
@@ -196,7 +196,7 @@ def test_where_others_may_sign_for_the_wallet_the_network_is_frozen_until_an_ope
     rich.pass_time(PAUSE_S)
     rich.sign()
     rich.follow()
-    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
 
 
 @pytest.mark.needs("share")

@@ -50,7 +50,7 @@ def test_payouts_with_lost_rows_find_their_orders_and_are_paid_once(rich: Rig) -
     sign(rich)
     paid = rows("SELECT a.txid, a.raw FROM spend_attempts a ORDER BY 1")
     rich.follow()
-    assert [rich.held(to) for to in people] == [2 * rich.price, rich.price, 0]
+    assert [rich.units_at(to) for to in people] == [2 * rich.price, rich.price, 0]
 
     rich.go_back_to(backup)
     assert rows("SELECT count(*) FROM spends") == [(0,)]
@@ -64,7 +64,7 @@ def test_payouts_with_lost_rows_find_their_orders_and_are_paid_once(rich: Rig) -
 
     assert permission.read(rich.code) is None
     assert [status(order) for order in (*orders, later)] == ["confirmed"] * 4
-    assert [rich.held(to) for to in people] == [2 * rich.price, rich.price, rich.price]
+    assert [rich.units_at(to) for to in people] == [2 * rich.price, rich.price, rich.price]
     assert {(txid, bytes(raw)) for txid, raw in paid} <= {
         (txid, bytes(raw)) for txid, raw in rows("SELECT txid, raw FROM spend_attempts")
     }
@@ -93,7 +93,7 @@ def test_a_machine_restored_as_a_whole_pays_no_recipient_twice(rich: Rig) -> Non
     sign(rich)
     # Of the last block before the machine is lost some have their transactions, and some wait.
     rich.advance()
-    paid = [rich.held(to) for to in people]
+    paid = [rich.units_at(to) for to in people]
     assert set(paid) <= {0, rich.price}
     assert sum(paid) > 0
 
@@ -114,7 +114,7 @@ def test_a_machine_restored_as_a_whole_pays_no_recipient_twice(rich: Rig) -> Non
 
     assert permission.read(rich.code) is None
     assert [status(order) for order in orders] == ["confirmed"] * len(orders)
-    assert [rich.held(to) for to in (*people, later)] == [rich.price] * len(orders)
+    assert [rich.units_at(to) for to in (*people, later)] == [rich.price] * len(orders)
     assert rich.findings() == []
 
 
@@ -184,7 +184,7 @@ def test_a_scanned_transaction_is_not_signed_again_if_all_nodes_forget_it(
     rich.outlast()
     sign(rich)
     rich.follow()
-    assert (status(order), rich.held(to), permission.read(rich.code)) == ("confirmed", rich.price, None)
+    assert (status(order), rich.units_at(to), permission.read(rich.code)) == ("confirmed", rich.price, None)
 
 
 @pytest.mark.needs("gather")
@@ -195,12 +195,12 @@ def test_a_sweep_with_lost_rows_is_found_again_and_is_no_payment(rich: Rig) -> N
     rich.advance(rich.network.maturity)
     backup = rich.copy()
     rich.gather()
-    found = (
+    queries = (
         "SELECT purpose, token_units FROM spends ORDER BY 1, 2",
         "SELECT txid, mark FROM spend_attempts ORDER BY 1",
         "SELECT count(*) FROM treasury_topups",
     )
-    before = [rows(query) for query in found]
+    before = [rows(query) for query in queries]
     assert "sweep" in dict(before[0])
 
     rich.go_back_to(backup)
@@ -210,7 +210,7 @@ def test_a_sweep_with_lost_rows_is_found_again_and_is_no_payment(rich: Rig) -> N
     sign(rich)
     rich.follow()
     assert permission.read(rich.code) is None
-    assert [rows(query) for query in found] == before
+    assert [rows(query) for query in queries] == before
     assert rows("SELECT sweep_id IS NOT NULL FROM deposits") == [(True,)]
     assert rich.findings() == []
 
@@ -241,7 +241,7 @@ def test_an_unclaimed_departure_waits_for_an_operator(rich: Rig) -> None:
     rich.follow()
     assert permission.read(rich.code) is None
     assert rows("SELECT status, count(*) FROM payouts GROUP BY 1") == [("confirmed", 2)]
-    assert [rich.held(to) for to in people] == [rich.price] * 2
+    assert [rich.units_at(to) for to in people] == [rich.price] * 2
     assert rich.findings() == []
 
 
@@ -287,7 +287,7 @@ def test_signing_waits_until_no_lost_transaction_can_be_included(rich: Rig, back
     rich.follow()
 
     assert permission.read(rich.code) is None
-    assert (rich.held(to), status(order)) == (rich.price, "confirmed")
+    assert (rich.units_at(to), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT txid FROM spend_attempts") == [(txid,)]
     assert rich.findings() == []
 
@@ -315,7 +315,7 @@ def test_signing_waits_for_lost_transactions_in_the_pools(rich: Rig, back: str) 
     rich.follow(4)
 
     assert permission.read(rich.code) is None
-    assert (rich.held(to), status(order)) == (rich.price, "confirmed")
+    assert (rich.units_at(to), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT txid FROM spend_attempts") == [(txid,)]
     assert rich.findings() == []
 
@@ -338,7 +338,7 @@ def test_payouts_of_coins_from_the_lost_time_are_found_too(rich: Rig) -> None:
     sign(rich)
     rich.follow()
     assert rows("SELECT address FROM coins WHERE spent_by_txid IS NOT NULL") == [(stored(lost),)]
-    paid = rich.held(to)
+    paid = rich.units_at(to)
 
     rich.go_back_to(backup)
     for row in pooled:
@@ -350,7 +350,7 @@ def test_payouts_of_coins_from_the_lost_time_are_found_too(rich: Rig) -> None:
     sign(rich)
     rich.follow()
     assert permission.read(rich.code) is None
-    assert (rich.held(to), status(order)) == (paid, "confirmed")
+    assert (rich.units_at(to), status(order)) == (paid, "confirmed")
     assert rows("SELECT units FROM treasury_topups WHERE status = 'booked' ORDER BY units DESC LIMIT 1") == [(came,)]
     assert rich.findings() == []
 
@@ -369,6 +369,6 @@ def test_another_transaction_that_pays_the_same_with_the_same_claim_is_the_same_
         broadcast.broadcast(rich.code)
 
     assert permission.read(rich.code) is None
-    assert (rich.held(to), status(order)) == (rich.price, "confirmed")
+    assert (rich.units_at(to), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT state, attempts FROM spends") == [("confirmed", 2)]
     assert rich.findings() == []

@@ -98,7 +98,7 @@ def test_orders_at_another_fee_undecided_ones_and_cheques_that_were_paid_are_pai
     claim(rich, link, bearer)
     sign(rich)
     rich.follow()
-    paid = [rich.held(to) for to in (repeater, decided, bearer)]
+    paid = [rich.units_at(to) for to in (repeater, decided, bearer)]
     assert paid == [rich.price * 8 // 10, rich.price, rich.price]
 
     rich.go_back_to(backup)
@@ -133,7 +133,7 @@ def test_orders_at_another_fee_undecided_ones_and_cheques_that_were_paid_are_pai
 
     assert permission.read(rich.code) is None
     assert [status(order) for order in (again, pending, booked, odd)] == ["confirmed"] * 3 + ["cancelled"]
-    assert [rich.held(to) for to in (repeater, decided, bearer)] == paid
+    assert [rich.units_at(to) for to in (repeater, decided, bearer)] == paid
     assert rows("SELECT to_units, fee_units FROM payouts WHERE id = %s", (again.id,)) == [
         (lost.to_units, lost.fee_units)
     ]

@@ -56,11 +56,11 @@ def test_overlapping_ranges_return_the_same_transfers(rig: Rig) -> None:
             return ()
 
     def read(after: int) -> list[tuple[int, str, str, int]]:
-        found = []
+        collected = []
         while scans := rig.reader.scan(after, rig.tip(), Everybody()):  # type: ignore[arg-type]
-            found += [(s.block.height, t.txid, t.ordinal, t.units) for s in scans for t in s.transfers]
+            collected += [(s.block.height, t.txid, t.ordinal, t.units) for s in scans for t in s.transfers]
             after = scans[-1].block.height
-        return found
+        return collected
 
     whole = read(began)
     assert len(whole) == 3

@@ -41,7 +41,7 @@ def test_a_payout_is_paid_once_wherever_its_signer_dies(rich: Rig) -> None:
         has_died = dies_at(label, partial(go_on, rich))
         rich.sign()
         rich.follow(2)
-        paid[label] = (has_died, rich.held(recipient), status(order))
+        paid[label] = (has_died, rich.units_at(recipient), status(order))
 
     assert paid == dict.fromkeys(LABELS, (True, rich.price, "confirmed"))
 
@@ -57,7 +57,7 @@ def test_bytes_with_a_lost_answer_are_paid_once(rich: Rig) -> None:
     rich.sign()
     rich.follow()
 
-    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT count(*) FROM spend_attempts") == [(1,)]
 
 
@@ -76,7 +76,7 @@ def test_a_stuck_payout_is_offered_more_and_paid_once(rich: Rig) -> None:
     rich.follow()
     assert rows("SELECT count(*) FROM spend_attempts") == [(2,)]
 
-    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
 
 
 def test_a_payout_that_a_reorg_takes_out_is_sent_again_and_paid_once(rich: Rig) -> None:
@@ -85,7 +85,7 @@ def test_a_payout_that_a_reorg_takes_out_is_sent_again_and_paid_once(rich: Rig) 
     rich.sign()
     rich.follow(1)
     rich.reorg(rich.network.confirmations)
-    assert rich.held(recipient) == 0
+    assert rich.units_at(recipient) == 0
 
     rich.catch_up()
     assert dies_at(REORGED, rich.sign)
@@ -93,7 +93,7 @@ def test_a_payout_that_a_reorg_takes_out_is_sent_again_and_paid_once(rich: Rig) 
     rich.pass_time(PATIENCE_S)
     rich.sign()
     rich.follow()
-    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
 
 
 @pytest.mark.needs("outlive")
@@ -114,7 +114,7 @@ def test_an_expired_spend_is_signed_again_only_after_proof(rich: Rig) -> None:
     assert dies_at(EXPIRED, rich.sign)
     rich.sign()
     rich.follow()
-    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT state FROM spends ORDER BY id") == [("dead",), ("confirmed",)]
 
 
@@ -129,19 +129,19 @@ def test_of_several_payouts_in_one_spend_one_fails_and_the_others_are_paid(rich:
     rich.sign()
     rich.follow()
 
-    assert [rich.held(recipient) for recipient in recipients] == [rich.price, 0, rich.price]
+    assert [rich.units_at(recipient) for recipient in recipients] == [rich.price, 0, rich.price]
     assert [status(order) for order in orders] == ["confirmed", "failed", "confirmed"]
 
 
 @pytest.mark.needs("gather")
 def test_a_deposit_is_swept_whole(rich: Rig) -> None:
-    mine, before = rich.invoice(), rich.held(rich.hot)
+    mine, before = rich.invoice(), rich.units_at(rich.hot)
     rich.pay(stored(mine), rich.price)
     rich.advance(rich.network.maturity)
     rich.gather()
-    came = rich.held(rich.hot) - before
+    came = rich.units_at(rich.hot) - before
 
-    assert rich.held(stored(mine)) == 0
+    assert rich.units_at(stored(mine)) == 0
     # Where the coin is the one that fees are paid in, they are taken from it.
     assert rich.price * 99 // 100 <= came <= rich.price
     assert rich.findings() == []
@@ -155,6 +155,6 @@ def test_the_books_agree_with_the_chains_balances(rich: Rig) -> None:
     rich.sign()
     rich.follow()
 
-    assert rich.held(recipient) == rich.price
+    assert rich.units_at(recipient) == rich.price
     assert rich.findings() == []
     assert rich.compared() > 0

@@ -40,8 +40,8 @@ def looked(of: InvoiceRow) -> Shown:
 
 def shown(of: InvoiceRow) -> tuple[str, bool, int, str]:
     """Return what the payment object says: status, whether all is paid, confirmations, transaction."""
-    told = views.payment(context.context().catalogue, looked(of), pay_url="http://x", public=True)
-    return told["payment_status"], told["amount_remaining"] == "0", told["confirmations"], told["txid"]
+    payment = views.payment(context.context().catalogue, looked(of), pay_url="http://x", public=True)
+    return payment["payment_status"], payment["amount_remaining"] == "0", payment["confirmations"], payment["txid"]
 
 
 def events(of: InvoiceRow) -> list[str]:
@@ -49,8 +49,8 @@ def events(of: InvoiceRow) -> list[str]:
 
 
 def detected(of: InvoiceRow) -> list[dict[str, object]]:
-    told = timeline.read(context.context().catalogue, looked(of))
-    return [event["detail"] for event in told if event["event"] == "detected"]
+    read_rows = timeline.read(context.context().catalogue, looked(of))
+    return [event["detail"] for event in read_rows if event["event"] == "detected"]
 
 
 def know_rates() -> None:
@@ -67,8 +67,8 @@ def pass_by(rig: Rig, seconds: int) -> None:
 
 
 def seen_at() -> datetime:
-    found: datetime = value("SELECT seen_at FROM sightings")
-    return found
+    moment: datetime = value("SELECT seen_at FROM sightings")
+    return moment
 
 
 @pytest.mark.needs("offer")
@@ -97,8 +97,8 @@ def test_a_sighting_is_shown_and_credits_nothing(rig: Rig) -> None:
     assert shown(mine) == ("check", True, 0, paid.txid)
     assert (rig.deposits(), rig.holding(), events(mine)) == ([], 0, [])
     assert rows("SELECT 1 FROM ledger_transfers") == []
-    (told,) = detected(mine)
-    assert (told["txid"], told["waiting_for"], told["is_late"]) == (paid.txid, "block", False)
+    (event,) = detected(mine)
+    assert (event["txid"], event["waiting_for"], event["is_late"]) == (paid.txid, "block", False)
 
     rig.take_in(paid)
     rig.pass_time(60)
@@ -152,8 +152,8 @@ def test_a_replacement_in_time_is_shown_once(rig: Rig) -> None:
     second = rig.offer(stored(mine), rig.price // 4, instead_of=first)
     rig.look()
 
-    found = looked(mine).invoice
-    assert (found.shown_txid, found.sighted_units) == (second.txid, (found.payer_units or 0) // 4)
+    invoice = looked(mine).invoice
+    assert (invoice.shown_txid, invoice.sighted_units) == (second.txid, (invoice.payer_units or 0) // 4)
 
 
 @pytest.mark.needs("offer")
@@ -255,7 +255,7 @@ def test_a_payment_mined_under_another_id_is_credited_once(rig: Rig) -> None:
     rig.bury()
     rig.look()
     assert (rig.status(mine), rig.credited(mine), events(mine)) == ("paid", rig.price, ["invoice.paid"])
-    assert [found[:2] for found in rig.deposits()] == [(read_hex(mined).txid, "credited")]
+    assert [deposit[:2] for deposit in rig.deposits()] == [(read_hex(mined).txid, "credited")]
     rig.advance()
     rig.look()
     assert rows("SELECT txid FROM sightings WHERE gone_at IS NOT NULL") == [(txid,)]
@@ -318,8 +318,8 @@ def test_an_invented_sighting_only_keeps_an_invoice_open(start: Start) -> None:
     rig.pretend(1, stored(mine), rig.price)
     rig.look()
     pass_by(rig, 1_000)
-    found = looked(mine).invoice
-    assert (found.status, found.generation, rig.deposits(), rig.holding()) == ("check", 2, [], 0)
+    invoice = looked(mine).invoice
+    assert (invoice.status, invoice.generation, rig.deposits(), rig.holding()) == ("check", 2, [], 0)
     pass_by(rig, DAY_S)
     rig.look()
 

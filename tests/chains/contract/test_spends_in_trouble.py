@@ -33,7 +33,7 @@ def test_an_older_offer_that_is_included_after_all_pays_once(rich: Rig) -> None:
     rich.include(bytes(raw))
     rich.follow()
 
-    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT txid FROM payouts") == [(original,)]
     assert rows("SELECT state, mined_txid FROM spends") == [("confirmed", original)]
     # The booked fee is that of the older offer.
@@ -47,7 +47,7 @@ def robbed(rig: Rig) -> tuple[str, PayoutRow, bool]:
     rig.sign()
     is_void = rig.usurp(thief, STOLEN)
     rig.catch_up()
-    assert rig.held(thief) == STOLEN
+    assert rig.units_at(thief) == STOLEN
     return recipient, order, is_void
 
 
@@ -61,8 +61,8 @@ def test_a_theft_stops_the_signing_and_pays_no_recipient_twice(rich: Rig) -> Non
         rich.sign()
 
     assert permission.read(rich.code) is not None
-    assert (rich.held(recipient), status(order)) == ((0, "approved") if is_void else (rich.price, "confirmed"))
-    assert (rich.held(other), status(later)) == (0, "approved")
+    assert (rich.units_at(recipient), status(order)) == ((0, "approved") if is_void else (rich.price, "confirmed"))
+    assert (rich.units_at(other), status(later)) == (0, "approved")
     assert rows("SELECT state FROM spends") == [("dead" if is_void else "confirmed",)]
 
 
@@ -79,7 +79,7 @@ def test_a_payout_voided_by_a_thief_is_signed_again_after_the_write_off(rich: Ri
         rich.sign()
         rich.follow()
         assert permission.read(rich.code) is None
-        assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+        assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
         assert rows("SELECT purpose, state FROM spends ORDER BY id") == [("payout", "confirmed"), ("lost", "confirmed")]
         assert rich.findings() == []
         return
@@ -95,7 +95,7 @@ def test_a_payout_voided_by_a_thief_is_signed_again_after_the_write_off(rich: Ri
     rich.follow()
 
     assert permission.read(rich.code) is None
-    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT purpose, state FROM spends WHERE purpose = 'payout' ORDER BY id") == [
         ("payout", "dead"),
         ("payout", "confirmed"),
@@ -123,7 +123,7 @@ def test_a_theft_that_one_of_three_makes_up_stops_nobody_for_good_and_one_of_two
 
     is_outvoted = providers > 2
     assert (permission.read(rig.code) is None) is is_outvoted
-    assert (rig.held(recipient), status(order)) == ((rig.price, "confirmed") if is_outvoted else (0, "approved"))
+    assert (rig.units_at(recipient), status(order)) == ((rig.price, "confirmed") if is_outvoted else (0, "approved"))
 
 
 @pytest.mark.rigs("tron")
@@ -165,7 +165,7 @@ def test_one_provider_alone_buries_nothing(start: Start) -> None:
     rig.sign()
     rig.follow()
     assert permission.read(rig.code) is None
-    assert (rig.held(recipient), status(order)) == (rig.price, "confirmed")
+    assert (rig.units_at(recipient), status(order)) == (rig.price, "confirmed")
     assert rows("SELECT state FROM spends") == [("confirmed",)]
 
 
@@ -182,4 +182,4 @@ def test_while_the_chain_asks_far_too_much_nothing_is_signed_and_afterwards_it_i
     rich.pass_time(PAUSE_S)
     rich.sign()
     rich.follow()
-    assert (rich.held(recipient), status(order)) == (rich.price, "confirmed")
+    assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")

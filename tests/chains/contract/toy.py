@@ -68,7 +68,7 @@ class ToyRig(Rig):
         def drop(to: str) -> object:
             return self.chain.pool.pop(self.chain.faucet(to, self.price))
 
-        found = {
+        document = {
             "nothing at all": Fake(lambda to: give((to, NATIVE, 0))),
             "a coin of the same name": Fake(lambda to: give((to, f"{TOKEN}s", self.price))),
             "beside another's": Fake(lambda to: give((SOMEBODY, NATIVE, self.price), (to, NATIVE, 7)), units=7),
@@ -78,9 +78,9 @@ class ToyRig(Rig):
             "waits in no block": Fake(drop),
         }
         if self.claim != "coins":
-            found["without effect"] = Fake(self._fail)
-            found["another coin"] = Fake(lambda to: give((to, TOKEN, self.price)))
-        return found
+            document["without effect"] = Fake(self._fail)
+            document["another coin"] = Fake(lambda to: give((to, TOKEN, self.price)))
+        return document
 
     def _fail(self, to: str) -> None:
         self.chain.deaf.add(to)
@@ -128,8 +128,8 @@ class ToyRig(Rig):
     def enrich(self) -> None:
         self.chain.faucet(self.hot, 1_000 * self.price)
 
-    def held(self, address: str) -> int:
-        return self.chain.held(address)
+    def units_at(self, address: str) -> int:
+        return self.chain.units_at(address)
 
     def recipient(self) -> str:
         return "toy" + uuid4().hex + "00000000"

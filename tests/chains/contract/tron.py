@@ -86,8 +86,8 @@ class TronRig(Rig):
         self.pass_time(LIFE_S)
         self.mine()
 
-    def held(self, address: str) -> int:
-        return self.tron.held(address)
+    def units_at(self, address: str) -> int:
+        return self.tron.token_balance(address)
 
     def recipient(self) -> str:
         return new_address()

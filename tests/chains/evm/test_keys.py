@@ -27,8 +27,8 @@ def deposit(ordinal: int) -> KeyRef:
 def test_the_recovered_signer_is_the_address(key: KeyRef) -> None:
     signed = DERIVER.keyring().sign(key, MESSAGE)
 
-    found = account()._recover_hash(MESSAGE, signature=signed[:64] + bytes([signed[64] + 27]))
-    assert found.lower() == key.address
+    recovered = account()._recover_hash(MESSAGE, signature=signed[:64] + bytes([signed[64] + 27]))
+    assert recovered.lower() == key.address
     assert signed[64] in {0, 1}
 
 

@@ -17,28 +17,28 @@ ETHER = 10**18
 def test_a_native_transfer_is_found(chain: Chain) -> None:
     txid = chain.node.send(OURS, value=3 * ETHER)
 
-    [found] = chain.scan(chain.node.mine()).transfers
+    [deposit] = chain.scan(chain.node.mine()).transfers
 
-    assert found.txid == txid
-    assert (found.ordinal, found.currency, found.units) == (NATIVE, "ETH", 3 * ETHER)
-    assert (found.sender, found.recipient) == (BUYER, OURS)
+    assert deposit.txid == txid
+    assert (deposit.ordinal, deposit.currency, deposit.units) == (NATIVE, "ETH", 3 * ETHER)
+    assert (deposit.sender, deposit.recipient) == (BUYER, OURS)
 
 
 def test_a_token_transfer_is_found(chain: Chain) -> None:
     txid = chain.pay("USDT", 5_000_000)
 
-    [found] = chain.scan(chain.node.mine()).transfers
+    [deposit] = chain.scan(chain.node.mine()).transfers
 
-    assert found.txid == txid
-    assert (found.ordinal, found.currency, found.units) == ("0", "USDT", 5_000_000)
-    assert (found.sender, found.recipient) == (BUYER, OURS)
+    assert deposit.txid == txid
+    assert (deposit.ordinal, deposit.currency, deposit.units) == ("0", "USDT", 5_000_000)
+    assert (deposit.sender, deposit.recipient) == (BUYER, OURS)
 
 
 def test_every_offered_token_of_the_network_is_found(chain: Chain) -> None:
     for currency in ("USDT", "USDC", "DAI", "POL"):
         chain.pay(currency, 7)
 
-    assert sorted(chain.found()) == [("0", "DAI", 7), ("0", "POL", 7), ("0", "USDC", 7), ("0", "USDT", 7)]
+    assert sorted(chain.transfers()) == [("0", "DAI", 7), ("0", "POL", 7), ("0", "USDC", 7), ("0", "USDT", 7)]
 
 
 def test_the_header_is_the_chains(chain: Chain) -> None:
@@ -87,7 +87,7 @@ def test_others_transfers_are_not_ours(chain: Chain) -> None:
     chain.node.send(THEIRS, value=ETHER)
     chain.pay("USDT", 5_000_000, to=THEIRS)
 
-    assert chain.found() == []
+    assert chain.transfers() == []
 
 
 def test_two_transfers_in_one_transaction_are_two(chain: Chain) -> None:
@@ -97,7 +97,7 @@ def test_two_transfers_in_one_transaction_are_two(chain: Chain) -> None:
         data=calldata("pay_twice(address,address,uint256,uint256)", chain.contract("USDT"), OURS, 3, 3),
     )
 
-    assert chain.found() == [("0", "USDT", 3), ("1", "USDT", 3)]
+    assert chain.transfers() == [("0", "USDT", 3), ("1", "USDT", 3)]
 
 
 def test_an_ordinal_counts_logs_within_the_transaction_not_the_block(chain: Chain) -> None:
@@ -105,7 +105,7 @@ def test_an_ordinal_counts_logs_within_the_transaction_not_the_block(chain: Chai
     chain.pay("USDC", 2, to=THEIRS)
     last = chain.pay("DAI", 4)
 
-    assert chain.found() == [("0", "DAI", 4)]
+    assert chain.transfers() == [("0", "DAI", 4)]
     [log] = chain.node.receipt(last)["logs"]
     assert int(log["logIndex"], 16) == 2
 
@@ -114,7 +114,7 @@ def test_coin_and_token_in_one_block_are_both_found(chain: Chain) -> None:
     chain.node.send(OURS, value=ETHER)
     chain.pay("USDT", 9)
 
-    assert chain.found() == [(NATIVE, "ETH", ETHER), ("0", "USDT", 9)]
+    assert chain.transfers() == [(NATIVE, "ETH", ETHER), ("0", "USDT", 9)]
 
 
 # Transfers that only look like payments -----------------------------------------------------------------------
@@ -125,7 +125,7 @@ def test_a_failed_transaction_with_value_pays_nothing(chain: Chain) -> None:
     install_code(chain.node.rpc, OURS, "forger")
     txid = chain.node.send(OURS, value=ETHER)
 
-    assert chain.found() == []
+    assert chain.transfers() == []
     assert chain.node.receipt(txid)["status"] == "0x0"
 
 
@@ -134,7 +134,7 @@ def test_a_reverted_token_transfer_pays_nothing(chain: Chain) -> None:
     call = calldata("pay_and_revert(address,address,uint256)", chain.contract("USDT"), OURS, 5_000_000)
     txid = chain.node.send(FORWARDER, data=call)
 
-    assert chain.found() == []
+    assert chain.transfers() == []
     assert chain.node.receipt(txid)["status"] == "0x0"
 
 
@@ -142,14 +142,14 @@ def test_a_token_that_returns_false_pays_nothing(chain: Chain) -> None:
     install_token(chain.node.rpc, chain.pair("USDT"), balances={BUYER: 10**12}, code="token_false")
     txid = chain.pay("USDT", 5_000_000)
 
-    assert chain.found() == []
+    assert chain.transfers() == []
     assert chain.node.receipt(txid)["status"] == "0x1"
 
 
 def test_a_look_alike_token_pays_nothing(chain: Chain) -> None:
     txid = chain.node.send(FORGER, data=calldata("erc20(address,uint256)", OURS, 10**12))
 
-    assert chain.found() == []
+    assert chain.transfers() == []
     assert len(chain.node.receipt(txid)["logs"]) == 1
 
 
@@ -159,7 +159,7 @@ def test_other_logs_of_the_same_topic_pay_nothing(chain: Chain, shape: str) -> N
     install_code(chain.node.rpc, chain.contract("USDT"), "forger")
     txid = chain.node.send(chain.contract("USDT"), data=calldata(f"{shape}(address,uint256)", OURS, 10**12))
 
-    assert chain.found() == []
+    assert chain.transfers() == []
     assert len(chain.node.receipt(txid)["logs"]) == 1
 
 
@@ -167,27 +167,27 @@ def test_zero_value_transfers_pay_nothing(chain: Chain) -> None:
     chain.pay("USDT", 0)
     chain.node.send(OURS, value=0)
 
-    assert chain.found() == []
+    assert chain.transfers() == []
 
 
 def test_creating_a_contract_pays_nothing(chain: Chain) -> None:
     chain.node.send(None, value=ETHER, data="0x00")
 
-    assert chain.found() == []
+    assert chain.transfers() == []
 
 
 def test_coin_passed_on_by_a_contract_is_invisible(chain: Chain) -> None:
     # Known and documented: it is in neither transactions nor logs, only in the balance.
     chain.node.send(FORWARDER, value=ETHER, data=calldata("forward(address)", OURS))
 
-    assert chain.found() == []
+    assert chain.transfers() == []
     assert int(chain.node.ask("eth_getBalance", OURS, "latest"), 16) == ETHER
 
 
 def test_coin_passed_on_and_reverted_pays_nothing(chain: Chain) -> None:
     chain.node.send(FORWARDER, value=ETHER, data=calldata("forward_and_revert(address)", OURS))
 
-    assert chain.found() == []
+    assert chain.transfers() == []
 
 
 # Odd but honest tokens ---------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_an_odd_token_credits_the_sum_that_arrived(chain: Chain, code: str, ordi
     install_token(chain.node.rpc, chain.pair("USDT"), balances={BUYER: 10**12}, code=code)
     chain.pay("USDT", 5_000_000)
 
-    assert chain.found() == [(ordinal, "USDT", units)]
+    assert chain.transfers() == [(ordinal, "USDT", units)]
 
 
 def test_a_token_sent_through_a_contract_pays(chain: Chain) -> None:
@@ -214,7 +214,7 @@ def test_a_token_sent_through_a_contract_pays(chain: Chain) -> None:
 
     scan = chain.scan(chain.node.mine())
 
-    assert [(found.units, found.sender) for found in scan.transfers] == [(60, FORWARDER), (40, FORWARDER)]
+    assert [(deposit.units, deposit.sender) for deposit in scan.transfers] == [(60, FORWARDER), (40, FORWARDER)]
 
 
 # Networks ----------------------------------------------------------------------------------------------------
@@ -292,8 +292,8 @@ def test_a_transaction_included_again_elsewhere_keeps_its_ordinal(chain: Chain) 
     # Then the block's index of its log has changed, and our key has not
     assert (first_index, chain.node.receipt(txid)["logs"][0]["logIndex"]) == ("0x2", "0x0")
     assert first.block.hash != second.block.hash
-    assert [(found.txid, found.ordinal) for found in first.transfers] == [(txid, "0")]
-    assert [(found.txid, found.ordinal) for found in second.transfers] == [(txid, "0")]
+    assert [(deposit.txid, deposit.ordinal) for deposit in first.transfers] == [(txid, "0")]
+    assert [(deposit.txid, deposit.ordinal) for deposit in second.transfers] == [(txid, "0")]
 
 
 def test_a_node_without_finality_reports_it(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:

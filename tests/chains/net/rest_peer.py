@@ -15,7 +15,7 @@ class RestPeer(JsonRpcNode):
         """Return the path below the node's own as the method."""
         return {"method": path.partition(f"/{KEY}/")[2].partition("?")[0], "params": [body]}
 
-    def told(self, request: Mapping[str, Any], answer: object) -> object:
+    def envelope(self, request: Mapping[str, Any], answer: object) -> object:
         """Return the answer alone."""
         del request
         return answer

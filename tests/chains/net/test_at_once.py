@@ -33,14 +33,14 @@ class Meeting:
         self._barrier = threading.Barrier(nodes)
 
     def __call__(self, answer: object) -> Callable[..., object]:
-        def told(*_: object) -> object:
+        def reply(*_: object) -> object:
             try:
                 self._barrier.wait(WAIT_S)
             except threading.BrokenBarrierError:
                 return Raw(status=500)
             return answer
 
-        return told
+        return reply
 
 
 @pytest.fixture
@@ -89,16 +89,16 @@ def test_all_nodes_are_asked_before_the_first_has_answered(three: tuple[JsonRpcN
 
 def test_answers_are_in_the_operators_order(three: tuple[JsonRpcNode, ...]) -> None:
     """The first node answers after the others have."""
-    told = threading.Semaphore(0)
+    semaphore = threading.Semaphore(0)
 
     def last() -> str:
         for _ in range(2):
-            told.acquire(timeout=WAIT_S)
+            semaphore.acquire(timeout=WAIT_S)
         return "0x1"
 
     def early(answer: str) -> Callable[[], str]:
         def answered() -> str:
-            told.release()
+            semaphore.release()
             return answer
 
         return answered
@@ -110,9 +110,9 @@ def test_answers_are_in_the_operators_order(three: tuple[JsonRpcNode, ...]) -> N
 
 def test_a_failure_takes_its_nodes_place_and_the_others_count(three: tuple[JsonRpcNode, ...]) -> None:
     three[0].answers["eth_blockNumber"] = Raw(status=500)
-    failed, *told = of(three).everyone(lambda node: node.call("eth_blockNumber", [], str))
+    failed, *answers = of(three).everyone(lambda node: node.call("eth_blockNumber", [], str))
     assert isinstance(failed, ProviderError)
-    assert told == ["0x64", "0x64"]
+    assert answers == ["0x64", "0x64"]
 
 
 def test_our_error_in_another_thread_is_raised_to_the_caller(three: tuple[JsonRpcNode, ...]) -> None:

@@ -168,8 +168,8 @@ def test_a_compressed_answer_is_refused() -> None:
 
 
 def test_an_indented_answer_is_an_answer() -> None:
-    found = [{"number": str(number), "inner": {"value": [number]}} for number in range(5_000)]
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "result": found}, indent=4).encode()
+    items = [{"number": str(number), "inner": {"value": [number]}} for number in range(5_000)]
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "result": items}, indent=4).encode()
     with JsonRpcNode({"eth_method": Raw(body)}) as node:
         assert len(JsonRpc(node.url, timeout_s=30).call("eth_method", [], list[object])) == 5_000
 

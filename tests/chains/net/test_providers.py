@@ -422,18 +422,18 @@ def test_who_makes_its_head_up_silences_nobody_but_who_is_stuck_has_no_voice() -
 
 def test_a_node_that_contradicts_itself_rests_and_the_next_is_asked() -> None:
     def strict(rpc: JsonRpc) -> str:
-        told = rpc.call("eth_blockNumber", [], str)
-        if told == "0x1":
+        header = rpc.call("eth_blockNumber", [], str)
+        if header == "0x1":
             raise ContradictionError("it says two things")
-        return told
+        return header
 
     with answering("0x1") as first, answering("0x2") as second, structlog.testing.capture_logs() as logs:
         nodes = providers(first.url, second.url)
         assert nodes.attempt(strict) == "0x2"
         assert preferred(nodes) == 1
         assert nodes._nodes[0].rests_until - time.monotonic() > CONTRADICTION_S - 5
-    (told,) = logs
-    assert (told["event"], told["network"], told["provider"]) == ("provider.contradicted", "ethereum", 1)
+    (header,) = logs
+    assert (header["event"], header["network"], header["provider"]) == ("provider.contradicted", "ethereum", 1)
 
 
 def test_a_second_reading_asks_the_usual_node_last(second: JsonRpcNode) -> None:
@@ -521,18 +521,18 @@ def test_every_node_says_which_chain_it_serves_in_the_operators_order() -> None:
     with answering("0x1", chain_id="0x38") as wrong, answering("0x1") as right:
         nodes = providers(wrong.url, down, right.url)
         head(nodes)
-        told = nodes.identities()
+        identities = nodes.identities()
 
-    assert [told[0], told[2]] == ["56", "1"]
-    assert isinstance(told[1], ProviderError)
+    assert [identities[0], identities[2]] == ["56", "1"]
+    assert isinstance(identities[1], ProviderError)
 
 
 def test_a_query_to_each_node_is_answered_in_the_operators_order() -> None:
     with answering("0x1", chain_id="0x38") as wrong, answering("0x2") as right, answering(Raw(status=429)) as barred:
         nodes = providers(wrong.url, barred.url, right.url)
         head(nodes)
-        told = nodes.apiece(lambda rpc: rpc.call("eth_blockNumber", [], str))
+        answers = nodes.apiece(lambda rpc: rpc.call("eth_blockNumber", [], str))
 
-    assert isinstance(told[0], WrongChainError)
-    assert isinstance(told[1], RateLimitedError)
-    assert told[2] == "0x2"
+    assert isinstance(answers[0], WrongChainError)
+    assert isinstance(answers[1], RateLimitedError)
+    assert answers[2] == "0x2"

@@ -87,8 +87,8 @@ def test_a_scan_notes_its_provider(network: str, head: int, answer: object) -> N
 
 def header(height: int) -> dict[str, str]:
     """Return a header that proves itself, and nothing more."""
-    told = PARENT | {"number": hex(height), "hash": ""}
-    return told | {"hash": wire.proved_hash(msgspec.convert(told, wire.Header)) or ""}
+    unproved = PARENT | {"number": hex(height), "hash": ""}
+    return unproved | {"hash": wire.proved_hash(msgspec.convert(unproved, wire.Header)) or ""}
 
 
 class Node(JsonRpcNode):
@@ -219,16 +219,16 @@ def test_a_step_without_budget_asks_for_no_block_of_a_head(both: tuple[Node, Nod
         reader.head()
 
 
-def told(**changes: str) -> Callable[[str, bool], dict[str, str]]:
+def headers_with(**changes: str) -> Callable[[str, bool], dict[str, str]]:
     """Return what shows headers that do not have their hash."""
     return lambda height, _full: header(int(height, 16)) | changes
 
 
 def test_a_header_without_its_hash_is_not_believed_where_another_proves_it(both: tuple[Node, Node, EvmReader]) -> None:
     first, second, reader = both
-    first.answers["eth_getBlockByNumber"] = told(timestamp="0x9")
-    found = reader.block(50)
-    assert (found and found.time.timestamp()) == 1
+    first.answers["eth_getBlockByNumber"] = headers_with(timestamp="0x9")
+    block = reader.block(50)
+    assert (block and block.time.timestamp()) == 1
     second.answers["eth_getBlockByNumber"] = Raw(status=502)
     with pytest.raises(ProviderError):
         reader.block(50)
@@ -237,9 +237,9 @@ def test_a_header_without_its_hash_is_not_believed_where_another_proves_it(both:
 def test_who_spoils_a_header_that_another_proves_makes_no_shape_known(both: tuple[Node, Node, EvmReader]) -> None:
     """Otherwise a provider that answers alone could report any time from then on."""
     first, second, reader = both
-    first.answers["eth_getBlockByNumber"] = told(miner="0x01")
+    first.answers["eth_getBlockByNumber"] = headers_with(miner="0x01")
     assert reader.block(50)
-    first.answers["eth_getBlockByNumber"] = told(timestamp="0x9")
+    first.answers["eth_getBlockByNumber"] = headers_with(timestamp="0x9")
     second.answers["eth_getBlockByNumber"] = Raw(status=502)
     with pytest.raises(ProviderError):
         reader.block(50)
@@ -247,13 +247,13 @@ def test_who_spoils_a_header_that_another_proves_makes_no_shape_known(both: tupl
 
 def test_headers_without_their_hash_are_believed_if_two_nodes_agree(both: tuple[Node, Node, EvmReader]) -> None:
     first, second, reader = both
-    first.answers["eth_getBlockByNumber"] = told(timestamp="0x9")
-    second.answers["eth_getBlockByNumber"] = told(timestamp="0x8")
+    first.answers["eth_getBlockByNumber"] = headers_with(timestamp="0x9")
+    second.answers["eth_getBlockByNumber"] = headers_with(timestamp="0x8")
     with pytest.raises(ProviderError, match="different headers"):
         reader.block(50)
-    second.answers["eth_getBlockByNumber"] = told(timestamp="0x9")
-    found = reader.block(50)
-    assert (found and found.time.timestamp()) == 9
+    second.answers["eth_getBlockByNumber"] = headers_with(timestamp="0x9")
+    block = reader.block(50)
+    assert (block and block.time.timestamp()) == 9
 
 
 # The parent of a block ------------------------------------------------------------------------------------

@@ -17,10 +17,10 @@ def stored(text: str) -> str | None:
 
 
 def parse(text: str, _parameters: object) -> str:
-    found = stored(text)
-    if found is None:
+    address = stored(text)
+    if address is None:
         raise AddressError("The address must be toy and forty hexadecimal digits.")
-    return found
+    return address
 
 
 def display(address: str, _parameters: object) -> str:

@@ -88,14 +88,14 @@ def address_of(public: bytes) -> str:
 
 def signers_of(tx: Tx) -> set[str]:
     """Return the addresses whose keys signed a transaction. Raises RefusedError for what none of them signed."""
-    found = set()
+    collected = set()
     for key, signature in tx.signatures:
         try:
             Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(bytes.fromhex(signature), tx.body())
         except InvalidSignature:
             raise RefusedError("bad signature") from None
-        found.add(address_of(bytes.fromhex(key)))
-    return found
+        collected.add(address_of(bytes.fromhex(key)))
+    return collected
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ class ToyBlock:
 
     def seal(self) -> str:
         """Return the hash that a block of this content has: it names every transaction and what had no effect."""
-        told = (self.height, self.parent_height, self.parent_hash, self.time.isoformat(), self.branch)
-        return hashlib.sha256(f"{told} {[tx.txid for tx in self.txs]} {sorted(self.failed)}".encode()).hexdigest()
+        facts = (self.height, self.parent_height, self.parent_hash, self.time.isoformat(), self.branch)
+        return hashlib.sha256(f"{facts} {[tx.txid for tx in self.txs]} {sorted(self.failed)}".encode()).hexdigest()
 
     def sealed(self) -> ToyBlock:
         """Return the block with the hash of its content."""
@@ -217,11 +217,11 @@ class ToyChain:
 
     def counter(self, sender: str, height: int | None = None) -> int:
         """Return how many transactions of a sender are included, up to a height."""
-        told = zip(self.blocks, self.states, strict=True)
-        after = [state for block, state in told if height is None or block.height <= height]
+        states_by_block = zip(self.blocks, self.states, strict=True)
+        after = [state for block, state in states_by_block if height is None or block.height <= height]
         return after[-1].counters.get(sender, 0) if after else 0
 
-    def held(self, address: str, currency: str = NATIVE) -> int:
+    def units_at(self, address: str, currency: str = NATIVE) -> int:
         """Return what an address holds after the last block."""
         if self.claim == "coins":
             return sum(units for owner, units, _ in self.state.coins.values() if owner == address)
@@ -346,10 +346,10 @@ class ToyChain:
 
 
 def _taken(tx: Tx) -> dict[str, int]:
-    found: dict[str, int] = {NATIVE: tx.fee}
+    document: dict[str, int] = {NATIVE: tx.fee}
     for _, currency, units in tx.outputs:
-        found[currency] = found.get(currency, 0) + units
-    return found
+        document[currency] = document.get(currency, 0) + units
+    return document
 
 
 def _add(state: State, address: str, currency: str, units: int) -> None:

@@ -16,8 +16,8 @@ class ToyDeriver:
         self._seed = seed
 
     def key(self, account: int, index: int) -> Ed25519PrivateKey:
-        told = f"toy {account} {index}".encode()
-        return Ed25519PrivateKey.from_private_bytes(hashlib.sha256(self._seed + told).digest())
+        seed_text = f"toy {account} {index}".encode()
+        return Ed25519PrivateKey.from_private_bytes(hashlib.sha256(self._seed + seed_text).digest())
 
     def address(self, account: int, index: int) -> str:
         return address_of(self.key(account, index).public_key().public_bytes_raw())

@@ -51,11 +51,11 @@ class ToyNode:
         return self.chain.state.included.get(txid)
 
     def _balance(self, address: str, currency: str) -> int:
-        return self.chain.held(address, currency)
+        return self.chain.units_at(address, currency)
 
     def _unspent(self, address: str, coins: tuple[tuple[str, int], ...]) -> int:
         there = (self.chain.state.coins.get(coin) for coin in coins)
-        return sum(found[1] for found in there if found is not None and found[0] == address)
+        return sum(unspent[1] for unspent in there if unspent is not None and unspent[0] == address)
 
     def _output(self, txid: str, vout: int) -> tuple[str, int]:
         recipient, _, units = next(
@@ -68,10 +68,10 @@ class ToyNode:
 
     def _waiting(self, sender: str) -> int:
         waits = {tx.counter for tx in self.chain.pool.values() if tx.sender == sender}
-        found = self.chain.counter(sender)
-        while found in waits:
-            found += 1
-        return found
+        next_slot = self.chain.counter(sender)
+        while next_slot in waits:
+            next_slot += 1
+        return next_slot
 
     def _fee(self) -> int:
         return self.chain.fee
@@ -97,8 +97,8 @@ class ToyNode:
         """Show every block changed; is_sealed: under a hash that fits the change, which no other node has."""
 
         def block(truth: ToyBlock | None, _height: int) -> ToyBlock | None:
-            told = None if truth is None else change(truth)
-            return told if told is None or told == truth or not is_sealed else told.sealed()
+            lie = None if truth is None else change(truth)
+            return lie if lie is None or lie == truth or not is_sealed else lie.sealed()
 
         self.lies["block"] = block
 

@@ -90,11 +90,11 @@ class CoinsSpender(ToySpender):
         up_s: int | None = None,
     ) -> frozenset[str]:
         del up_s
-        told = self._all(lambda node: (_spenders(node, outpoints), _tip(node)))
-        level = [txids for txids, tip in told if block_hash in {None, tip}]
+        answers = self._all(lambda node: (_spenders(node, outpoints), _tip(node)))
+        level = [txids for txids, tip in answers if block_hash in {None, tip}]
         if len(level) < (witnesses_needed(len(self._providers.nodes)) if cautious else 1):
             raise NotYetError("too few nodes stand where the scan does")
-        known = Tally(txid for txids in ([txids for txids, _ in told] if cautious else level) for txid in txids)
+        known = Tally(txid for txids in ([txids for txids, _ in answers] if cautious else level) for txid in txids)
         needed = 1 if cautious else witnesses_needed(len(level))
         return frozenset(txid for txid, nodes in known.items() if nodes >= needed)
 

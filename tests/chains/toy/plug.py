@@ -127,10 +127,10 @@ def _network(code: str) -> Network:
 def _pairs(known: Catalogue, code: str) -> tuple[Pair, ...]:
     coin = _COINS[code]
     decimals = known.assets[coin].precision
-    found = Pair(
+    pair = Pair(
         currency=coin, network=code, contract=None, decimals=decimals, min_deposit_units=1_000, min_payout_units=1_000
     )
     if code == "toycoins":
-        return (found,)
-    token = replace(found, currency="USDT", contract=TOKEN, decimals=6)
-    return (found, token)
+        return (pair,)
+    token = replace(pair, currency="USDT", contract=TOKEN, decimals=6)
+    return (pair, token)

@@ -43,10 +43,10 @@ class ToyProviders:
 
     def compare(self, question: Question[T], expected: T) -> tuple[int, int]:
         """Return how many nodes give the expected answer and how many another; a minority comes last from now on."""
-        told = {id(node): self._answer(node, question) for node in self.nodes}
-        known = [node for node in self.nodes if not isinstance(told[id(node)], ProviderError)]
-        same = [node for node in known if told[id(node)] == expected]
-        other = [node for node in known if told[id(node)] != expected]
+        by_key = {id(node): self._answer(node, question) for node in self.nodes}
+        known = [node for node in self.nodes if not isinstance(by_key[id(node)], ProviderError)]
+        same = [node for node in known if by_key[id(node)] == expected]
+        other = [node for node in known if by_key[id(node)] != expected]
         if len(same) != len(other):
             self._blamed += min(same, other, key=len)
         return len(same), len(other)
@@ -77,10 +77,10 @@ def checked(answer: object, kind: type[T]) -> T:
 
 def block_at(node: ToyNode, height: int) -> ToyBlock | None:
     """Return a block that is what its hash says, or None where the node has none at the height."""
-    told = node.ask("block", height)
-    if told is None:
+    answer = node.ask("block", height)
+    if answer is None:
         return None
-    block = checked(told, ToyBlock)
+    block = checked(answer, ToyBlock)
     if block.height != height or block.hash != block.seal():
         raise ProviderError(f"block {height} is not what its hash says")
     return block

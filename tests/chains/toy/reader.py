@@ -85,12 +85,12 @@ class ToyReader:
             return None
 
     def final_height(self) -> int | None:
-        told = [one for one in self._providers.everyone(lambda node: node.ask("final")) if isinstance(one, int)]
-        return median_low(told) if len(told) >= witnesses_needed(self.providers) else None
+        chosen = [one for one in self._providers.everyone(lambda node: node.ask("final")) if isinstance(one, int)]
+        return median_low(chosen) if len(chosen) >= witnesses_needed(self.providers) else None
 
     def locate(self, txid: str) -> int | None:
-        told = self._providers.everyone(lambda node: node.ask("height_of", txid))
-        return max((height for height in told if isinstance(height, int)), default=None)
+        answers = self._providers.everyone(lambda node: node.ask("height_of", txid))
+        return max((height for height in answers if isinstance(height, int)), default=None)
 
     def second_opinion(self, recorded: Recorded) -> Agreement:
         answers = self._providers.everyone(lambda node: self._is_same(node, recorded))
@@ -99,8 +99,8 @@ class ToyReader:
 
     def agreement(self, height: int, block_hash: str) -> Agreement:
         def hash_of(node: ToyNode) -> str:
-            found = _found(node, height)
-            return found.hash if isinstance(found, Block) else ""
+            there = _found(node, height)
+            return there.hash if isinstance(there, Block) else ""
 
         same, other = self._providers.compare(hash_of, block_hash)
         return Agreement(same=same, other=other)
@@ -108,10 +108,10 @@ class ToyReader:
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return what places hold after the newest block: nodes of this chain remember no older balances."""
         del height, block_hash
-        told = self._providers.everyone(lambda node: self._held(node, places))
-        known = [answer for answer in told if isinstance(answer, Snapshot)]
+        answers = self._providers.everyone(lambda node: self._held(node, places))
+        known = [answer for answer in answers if isinstance(answer, Snapshot)]
         if not known:
-            raise next(answer for answer in told if isinstance(answer, ProviderError))
+            raise next(answer for answer in answers if isinstance(answer, ProviderError))
         best = max(known, key=known.count)
         same = known.count(best)
         if same < min(witnesses, self.providers) or len(known) >= 2 * same > witnesses > 1:
@@ -119,10 +119,10 @@ class ToyReader:
         return best
 
     def costs(self, *, cap_units: int) -> Mapping[str, Cost]:
-        told = self._providers.everyone(lambda node: checked(node.ask("fee"), int))
-        fees = sorted(fee for fee in told if isinstance(fee, int))
+        answers = self._providers.everyone(lambda node: checked(node.ask("fee"), int))
+        fees = sorted(fee for fee in answers if isinstance(fee, int))
         if not fees:
-            raise next(answer for answer in told if isinstance(answer, ProviderError))
+            raise next(answer for answer in answers if isinstance(answer, ProviderError))
         fee = min(median_low(fees), cap_units)
         return {
             pair.currency: Cost(payout_units=fee, sweep_units=fee if pair.contract is None else 2 * fee)
@@ -140,8 +140,8 @@ class ToyReader:
     def counter_height(self, sender: str, counter: int, low: int, high: int) -> int:
         def used_in(node: ToyNode) -> int:
             heights = range(low + 1, high + 1)
-            found = (at for at in heights if checked(node.ask("counter", sender, at), int) > counter)
-            height = next(found, None)
+            at_heights = (at for at in heights if checked(node.ask("counter", sender, at), int) > counter)
+            height = next(at_heights, None)
             if height is None:
                 raise ProviderError(f"{sender} had not used {counter} by block {high}")
             return height
@@ -151,10 +151,10 @@ class ToyReader:
     # Of what waits, as chains.family.MempoolReader ----------------------------------------------------------
 
     def sightings(self, ours: Ours, known: Mapping[str, bool]) -> Sightings:
-        told = self._providers.everyone(lambda node: checked(node.ask("pool"), dict))
-        pools = [pool for pool in told if isinstance(pool, dict)]
+        answers = self._providers.everyone(lambda node: checked(node.ask("pool"), dict))
+        pools = [pool for pool in answers if isinstance(pool, dict)]
         if not pools:
-            raise next(answer for answer in told if isinstance(answer, ProviderError))
+            raise next(answer for answer in answers if isinstance(answer, ProviderError))
         waiting: dict[str, Tx] = {txid: tx for pool in pools for txid, tx in pool.items()}
         soon = {txid for txid, tx in waiting.items() if self._is_soon(tx, pools, was_soon=known.get(txid, False))}
         is_enough = len(pools) >= witnesses_needed(self.providers)
@@ -173,7 +173,7 @@ class ToyReader:
                 for transfer in [*again, *portion]
             ),
             unseen=unseen,
-            gone=unseen if len(pools) == len(told) else frozenset(),
+            gone=unseen if len(pools) == len(answers) else frozenset(),
             is_more=len(again) + len(portion) < len(mine),
         )
 
@@ -189,9 +189,9 @@ class ToyReader:
     # Within -------------------------------------------------------------------------------------------------
 
     def _departure(self, node: ToyNode, txid: str, block: Block) -> Departure | None:
-        told = block_at(node, block.height)
-        tx = None if told is None else next((tx for tx in told.txs if tx.txid == txid), None)
-        if told is None or told.hash != block.hash or tx is None:
+        read_one = block_at(node, block.height)
+        tx = None if read_one is None else next((tx for tx in read_one.txs if tx.txid == txid), None)
+        if read_one is None or read_one.hash != block.hash or tx is None:
             raise ProviderError(f"{txid} is not in block {block.height}")
         if not signers_of(tx) or (tx.sender and signers_of(tx) != {tx.sender}):
             return None
@@ -203,7 +203,7 @@ class ToyReader:
             is_transfer=len(names) <= 1, raw=tx.raw,
             offer=Offer(ceiling_units=tx.fee, terms={"fee_units": tx.fee}), fee_units=tx.fee,
             height=block.height, block_hash=block.hash,
-            failed=frozenset(place for failed, place in told.failed if failed == txid),
+            failed=frozenset(place for failed, place in read_one.failed if failed == txid),
             slot=tx.counter if tx.counter >= 0 else None, spends=tx.coins, window=window if tx.reference >= 0 else None,
             mark=self._marked(tx),
         )  # fmt: skip
@@ -224,9 +224,9 @@ class ToyReader:
         return [self._scan(block, ours) for block in blocks]
 
     def _reread(self, node: ToyNode, height: int, ours: Ours) -> BlockScan | Skipped:
-        found = block_at(node, height)
-        if found is not None:
-            return self._scan(found, ours)
+        block = block_at(node, height)
+        if block is not None:
+            return self._scan(block, ours)
         _found(node, height)
         return SKIPPED
 
@@ -266,12 +266,12 @@ class ToyReader:
             _found(node, recorded.height)
             return False
         wanted = (recorded.txid, recorded.ordinal, recorded.currency, recorded.units, recorded.recipient)
-        told = {
+        pairs = {
             (one.txid, one.ordinal, one.currency, one.units, one.recipient)
             for tx in block.txs
             for one in self._transfers(block.failed, tx)
         }
-        return block.hash == recorded.block_hash and wanted in told
+        return block.hash == recorded.block_hash and wanted in pairs
 
     def _held(self, node: ToyNode, places: Sequence[Place]) -> Snapshot:
         tip = block_at(node, checked(node.ask("head"), int))

@@ -66,16 +66,16 @@ class ToySpender:
         self._outputs_max = traits_of(network).outputs_max
 
     def next_counter(self, sender: str, *, ours: int) -> int:
-        told = self._all(lambda node: checked(node.ask("counter", sender, None), int))
-        counter = median_low(told)
-        if counter > ours and len(told) < witnesses_needed(len(self._providers.nodes)):
+        answers = self._all(lambda node: checked(node.ask("counter", sender, None), int))
+        counter = median_low(answers)
+        if counter > ours and len(answers) < witnesses_needed(len(self._providers.nodes)):
             raise ProviderError("one node alone tells of a higher number")
         return counter
 
     def waiting_counter(self, sender: str, *, ours: int, cautious: bool) -> int:
-        told = sorted(self._all(lambda node: checked(node.ask("waiting", sender), int)), reverse=True)
+        answers = sorted(self._all(lambda node: checked(node.ask("waiting", sender), int)), reverse=True)
         place = 0 if cautious else witnesses_needed(len(self._providers.nodes)) - 1
-        return max(ours, *told[place : place + 1])
+        return max(ours, *answers[place : place + 1])
 
     def draft(self, intent: Intent, purse: Purse, *, cap_units: int) -> Draft:
         if len(intent.outputs) > self._outputs_max:
@@ -109,17 +109,17 @@ class ToySpender:
         return Attempt(txid=signed.txid, raw=signed.raw, mark="" if counter is None else signed.mark)
 
     def send(self, raw: bytes) -> Sending:
-        told = self._all(lambda node: _given(node, raw))
-        return Sending.TAKEN if Sending.TAKEN in told else told[0]
+        answers = self._all(lambda node: _given(node, raw))
+        return Sending.TAKEN if Sending.TAKEN in answers else answers[0]
 
     def fate(self, case: Case) -> Fate:
-        told = self._all(lambda node: self._testimony(node, case))
-        included = [each for each in told if each.kind is FateKind.INCLUDED]
+        answers = self._all(lambda node: self._testimony(node, case))
+        included = [each for each in answers if each.kind is FateKind.INCLUDED]
         if included:
-            found = max(included, key=included.count)
-            return self._included(case, found, count=included.count(found))
-        dead = [each for each in told if each.kind is FateKind.DEAD]
-        if len(dead) == len(told) >= witnesses_needed(len(self._providers.nodes)):
+            verdict = max(included, key=included.count)
+            return self._included(case, verdict, count=included.count(verdict))
+        dead = [each for each in answers if each.kind is FateKind.DEAD]
+        if len(dead) == len(answers) >= witnesses_needed(len(self._providers.nodes)):
             return Fate(kind=FateKind.DEAD, cause=self.cause)
         return Fate(kind=FateKind.WAITING)
 
@@ -130,10 +130,10 @@ class ToySpender:
     # Within -------------------------------------------------------------------------------------------------
 
     def _all(self, question: Callable[[ToyNode], Any]) -> list[Any]:
-        told = self._providers.everyone(question)
-        known = [answer for answer in told if not isinstance(answer, ProviderError)]
+        answers = self._providers.everyone(question)
+        known = [answer for answer in answers if not isinstance(answer, ProviderError)]
         if not known:
-            raise next(answer for answer in told if isinstance(answer, ProviderError))
+            raise next(answer for answer in answers if isinstance(answer, ProviderError))
         return known
 
     def _fee(self, cap_units: int) -> int:
@@ -176,8 +176,8 @@ class ToySpender:
         deep = checked(node.ask("head"), int) - case.depth + 1
         return checked(node.ask("counter", case.intent.wallet.address, deep), int) > case.claim.at_least
 
-    def _included(self, case: Case, found: _Testimony, *, count: int) -> Fate:
-        block, tx = found.block, found.tx
+    def _included(self, case: Case, testimony: _Testimony, *, count: int) -> Fate:
+        block, tx = testimony.block, testimony.tx
         assert block is not None
         assert tx is not None
         failed = {place for txid, place in block.failed if txid == tx.txid}

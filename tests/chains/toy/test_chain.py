@@ -50,7 +50,7 @@ def test_a_payment_is_included_once_however_often_it_is_sent(claim: Claim) -> No
     assert chain.send(tx.raw) == chain.send(tx.raw) == tx.txid
     chain.mine(2)
 
-    assert (chain.held("toyshop"), chain.held(key.address)) == (5_000, 14_000)
+    assert (chain.units_at("toyshop"), chain.units_at(key.address)) == (5_000, 14_000)
     with pytest.raises(RefusedError, match="included"):
         chain.send(tx.raw)
 
@@ -110,11 +110,11 @@ def test_a_reorg_removes_and_includes_again(claim: Claim, *, keeps: bool) -> Non
     chain.mine()
     before = chain.head.hash
     chain.reorg(1, keeps=keeps)
-    assert chain.held("toyshop") == 0
+    assert chain.units_at("toyshop") == 0
     chain.mine()
 
     assert chain.head.hash != before
-    assert chain.held("toyshop") == (5_000 if keeps else 0)
+    assert chain.units_at("toyshop") == (5_000 if keeps else 0)
 
 
 def test_heights_have_holes_beside_which_parents_are_named() -> None:
@@ -137,4 +137,4 @@ def test_one_output_may_fail_where_the_others_take_effect() -> None:
     chain.mine()
 
     assert chain.head.failed == {(tx.txid, 1)}
-    assert [chain.held(name) for name in ("toya", "toydeaf", "toyb")] == [1, 0, 3]
+    assert [chain.units_at(name) for name in ("toya", "toydeaf", "toyb")] == [1, 0, 3]

@@ -37,12 +37,12 @@ def test_it_may_come_in_until_what_is_irreversible_is_past_its_end(chain: World,
     draft, attempt = chain.signed(payment(1))
     end_ms = round(ends_at(draft).timestamp() * 1000)
 
-    def late(told: Any) -> Any:
-        told["block_header"]["raw_data"]["timestamp"] = end_ms + later_ms
-        return told
+    def late(liar: Any) -> Any:
+        liar["block_header"]["raw_data"]["timestamp"] = end_ms + later_ms
+        return liar
 
-    with one_of(1, chain, "walletsolidity/getnowblock", late) as told:
-        assert told.spender.fate(case(draft, attempt)).kind is kind
+    with one_of(1, chain, "walletsolidity/getnowblock", late) as liar:
+        assert liar.spender.fate(case(draft, attempt)).kind is kind
 
 
 def test_what_is_irreversible_is_asked_for_once_more_when_the_clock_is_past_the_end(chain: World) -> None:
@@ -59,8 +59,8 @@ def test_one_of_two_is_believed_that_it_arrived_without_a_witness_and_not_that_i
 
     with twisting(chain) as honest, twisting(chain, gettransactioninfobyid=_failed) as liar:
         alone, both = (world(chain.tron, [honest, other]) for other in (SILENT, chain.tron.url))
-        told = [each.spender.fate(case(draft, attempt)) for each in (alone, both)]
-        assert [(fate.is_success, fate.is_witnessed) for fate in told] == [(True, False), (True, True)]
+        fates = [each.spender.fate(case(draft, attempt)) for each in (alone, both)]
+        assert [(fate.is_success, fate.is_witnessed) for fate in fates] == [(True, False), (True, True)]
         with pytest.raises(ProviderError, match="one provider alone"):
             world(chain.tron, [liar, SILENT]).spender.fate(case(draft, attempt))
         with pytest.raises(ProviderError, match="disagree"):
@@ -69,14 +69,14 @@ def test_one_of_two_is_believed_that_it_arrived_without_a_witness_and_not_that_i
     assert (three.is_success, three.is_witnessed) == (True, True)
 
 
-def _failed(told: Any) -> Any:
-    return told | {"result": "FAILED"}
+def _failed(answer: Any) -> Any:
+    return answer | {"result": "FAILED"}
 
 
-def _reverted(told: Any) -> Any:
-    for one in told.get("transactions", ()):
+def _reverted(answer: Any) -> Any:
+    for one in answer.get("transactions", ()):
         one["ret"] = [{"contractRet": "REVERT"}]
-    return told
+    return answer
 
 
 @pytest.mark.parametrize("twists", [{"gettransactioninfobyid": _failed}, {"getblockbynum": _reverted}])
@@ -88,28 +88,28 @@ def test_it_succeeded_only_where_block_and_outcome_say_so(
 ) -> None:
     draft, attempt = paid(chain, is_token=is_token)
 
-    with twisted(chain, **twists) as told:
-        fate = told.spender.fate(case(draft, attempt))
+    with twisted(chain, **twists) as liar:
+        fate = liar.spender.fate(case(draft, attempt))
     assert (fate.kind, [each.effect for each in fate.outputs]) == (FateKind.INCLUDED, ["none"])
 
 
 @pytest.mark.parametrize(
     "twist",
     [
-        lambda told: told | {"receipt": {}},
-        lambda told: told | {"receipt": {"result": "REVERT"}},
-        lambda told: told | {"id": "00" * 32},
-        lambda told: told | {"fee": -1},
-        lambda told: told | {"blockNumber": told["blockNumber"] - 1},
-        lambda told: told | {"blockNumber": 10**6},
+        lambda liar: liar | {"receipt": {}},
+        lambda liar: liar | {"receipt": {"result": "REVERT"}},
+        lambda liar: liar | {"id": "00" * 32},
+        lambda liar: liar | {"fee": -1},
+        lambda liar: liar | {"blockNumber": liar["blockNumber"] - 1},
+        lambda liar: liar | {"blockNumber": 10**6},
     ],
     ids=["no outcome", "another outcome", "another's", "a fee below nothing", "another block", "no block"],
 )
 def test_an_outcome_that_contradicts_itself_proves_nothing(chain: World, twist: Twist) -> None:
     draft, attempt = paid(chain)
 
-    with twisted(chain, gettransactioninfobyid=twist) as told, pytest.raises(ProviderError):
-        told.spender.fate(case(draft, attempt))
+    with twisted(chain, gettransactioninfobyid=twist) as liar, pytest.raises(ProviderError):
+        liar.spender.fate(case(draft, attempt))
 
 
 def test_of_one_spend_two_are_never_included(chain: World) -> None:
@@ -142,21 +142,21 @@ def test_a_tokens_movement_is_read_from_its_logs(
 ) -> None:
     draft, attempt = paid(chain)
 
-    def told_logs(told: Any) -> Any:
-        return told | {"log": [_log(*each) for each in logs]}
+    def told_logs(liar: Any) -> Any:
+        return liar | {"log": [_log(*each) for each in logs]}
 
-    with twisted(chain, gettransactioninfobyid=told_logs) as told:
-        (output,) = told.spender.fate(case(draft, attempt)).outputs
+    with twisted(chain, gettransactioninfobyid=told_logs) as liar:
+        (output,) = liar.spender.fate(case(draft, attempt)).outputs
     assert (output.effect, output.left_units, output.arrived_units) == (effect, left, arrived)
 
 
 def test_a_block_s_number_is_the_one_that_was_asked_for(chain: World) -> None:
     height = chain.tron.mine()
 
-    def later(told: Any) -> Any:
-        if told.get("blockID") != chain.tron.chain.ids[0]:
-            told["block_header"]["raw_data"]["number"] = height + 1
-        return told
+    def later(answer: Any) -> Any:
+        if answer.get("blockID") != chain.tron.chain.ids[0]:
+            answer["block_header"]["raw_data"]["number"] = height + 1
+        return answer
 
     with twisted(chain, getblockbynum=later) as liar, pytest.raises(ProviderError, match=f"asked for block {height}"):
         liar.reader.block(height)

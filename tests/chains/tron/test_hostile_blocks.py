@@ -27,10 +27,10 @@ def passed_on(chain: World) -> int:
     return chain.tron.mine()
 
 
-def with_internals(**told: object) -> Twist:
+def with_internals(**answer: object) -> Twist:
     """Say something else of what contracts did on their own."""
     return lambda infos: [
-        info | {"internal_transactions": [one | told for one in info["internal_transactions"]]} for info in infos
+        info | {"internal_transactions": [one | answer for one in info["internal_transactions"]]} for info in infos
     ]
 
 
@@ -38,8 +38,8 @@ def with_internals(**told: object) -> Twist:
 def test_trx_of_a_call_or_of_a_contract_s_end_is_ours_however_its_node_writes_that(chain: World, note: str) -> None:
     height = passed_on(chain)
 
-    with twisted(chain, gettransactioninfobyblocknum=with_internals(note=note)) as told:
-        assert [(each.ordinal, each.units) for each in told.scan(height).transfers] == [("internal:0", UNITS)]
+    with twisted(chain, gettransactioninfobyblocknum=with_internals(note=note)) as liar:
+        assert [(each.ordinal, each.units) for each in liar.scan(height).transfers] == [("internal:0", UNITS)]
 
 
 @pytest.mark.parametrize(
@@ -56,24 +56,24 @@ def test_a_stake_for_our_address_credits_no_trx(chain: World, note: bytes) -> No
     """Nodes show a stake like a transfer; otherwise a staker would pay with TRX that it keeps."""
     height = passed_on(chain)
 
-    with twisted(chain, gettransactioninfobyblocknum=with_internals(note=note.hex())) as told:
-        assert told.scan(height).transfers == ()
+    with twisted(chain, gettransactioninfobyblocknum=with_internals(note=note.hex())) as liar:
+        assert liar.scan(height).transfers == ()
 
 
 def test_staking_that_was_refused_for_an_amount_below_nothing_stops_no_scan(chain: World) -> None:
     height = passed_on(chain)
     refused = with_internals(note=b"delegateResourceOfEnergy".hex(), rejected=True, callValueInfo=[{"callValue": -1}])
 
-    with twisted(chain, gettransactioninfobyblocknum=refused) as told:
-        assert told.scan(height).transfers == ()
+    with twisted(chain, gettransactioninfobyblocknum=refused) as liar:
+        assert liar.scan(height).transfers == ()
 
 
 def rewritten(contract: Callable[[wire.Signed], bytes], told_as: Mapping[str, Any]) -> dict[str, Twist]:
     """Report transactions with another contract in bytes and JSON; they need no valid signature."""
     new: dict[str, str] = {}
 
-    def block(told: Any) -> Any:
-        for one in told.get("transactions", ()):
+    def block(answer: Any) -> Any:
+        for one in answer.get("transactions", ()):
             was = wire.read_raw(bytes.fromhex(one["raw_data_hex"]))
             raw = wire.raw_data(
                 contract(was), block_id="00" * 32, now_ms=was.timestamp_ms, expiration_ms=was.expiration_ms
@@ -81,10 +81,10 @@ def rewritten(contract: Callable[[wire.Signed], bytes], told_as: Mapping[str, An
             new[one["txID"]] = hashlib.sha256(raw).hexdigest()
             one["raw_data"]["contract"][0] = {"type": told_as["type"], "parameter": {"value": told_as["value"]}}
             one |= {"raw_data_hex": raw.hex(), "txID": new[one["txID"]]}
-        return told
+        return answer
 
-    def infos(told: Any) -> Any:
-        return [info | {"id": new[info["id"]]} for info in told]
+    def infos(answer: Any) -> Any:
+        return [info | {"id": new[info["id"]]} for info in answer]
 
     return {"getblockbynum": block, "gettransactioninfobyblocknum": infos}
 
@@ -104,34 +104,34 @@ def test_a_constructor_pays_us_like_any_call_and_stops_no_scan(chain: World, is_
         height = passed_on(chain)
 
     value = {"owner_address": hexed(BUYER.raw), "new_contract": {"name": "payer"}}
-    with twisted(chain, **rewritten(_construction, {"type": "CreateSmartContract", "value": value})) as told:
-        (found,) = told.scan(height).transfers
-    assert (found.units, found.recipient) == (UNITS, OURS.address)
+    with twisted(chain, **rewritten(_construction, {"type": "CreateSmartContract", "value": value})) as liar:
+        (deposit,) = liar.scan(height).transfers
+    assert (deposit.units, deposit.recipient) == (UNITS, OURS.address)
 
 
-def _capitals(told: Any) -> Any:
-    if isinstance(told, list):
-        return [one | {"id": one["id"].upper()} for one in told]
-    for one in told.get("transactions", ()):
+def _capitals(answer: Any) -> Any:
+    if isinstance(answer, list):
+        return [one | {"id": one["id"].upper()} for one in answer]
+    for one in answer.get("transactions", ()):
         one |= {"txID": one["txID"].upper(), "raw_data_hex": one["raw_data_hex"].upper()}
-    return told
+    return answer
 
 
 def test_ids_in_capitals_are_the_same_ids(chain: World) -> None:
     txid = chain.tron.send(chain.tron.transfer(OURS.address, TRX))
     height = chain.tron.mine()
 
-    with twisted(chain, getblockbynum=_capitals, gettransactioninfobyblocknum=_capitals) as told:
-        scan = told.scan(height)
+    with twisted(chain, getblockbynum=_capitals, gettransactioninfobyblocknum=_capitals) as liar:
+        scan = liar.scan(height)
     assert ([each.txid for each in scan.transfers], scan.sent) == ([txid], ((BUYER.address, txid),))
 
 
-def _twice(told: Any) -> Any:
+def _twice(answer: Any) -> Any:
     """Show each twice, the second time in capitals."""
-    if isinstance(told, list):
-        return told + _capitals(told)
-    again = [one | {"txID": one["txID"].upper()} for one in told.get("transactions", ())]
-    return told | {"transactions": [*told.get("transactions", ()), *again]} if again else told
+    if isinstance(answer, list):
+        return answer + _capitals(answer)
+    again = [one | {"txID": one["txID"].upper()} for one in answer.get("transactions", ())]
+    return answer | {"transactions": [*answer.get("transactions", ()), *again]} if again else answer
 
 
 def test_one_transfer_in_two_spellings_is_not_two(chain: World) -> None:
@@ -146,10 +146,10 @@ def test_one_transfer_in_two_spellings_is_not_two(chain: World) -> None:
 
 
 def _changed(change: Callable[[dict[str, Any]], object]) -> Twist:
-    def twist(told: Any) -> Any:
-        for one in told if isinstance(told, list) else told.get("transactions", ()):
+    def twist(answer: Any) -> Any:
+        for one in answer if isinstance(answer, list) else answer.get("transactions", ()):
             change(one)
-        return told
+        return answer
 
     return twist
 

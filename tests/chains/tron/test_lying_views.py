@@ -32,11 +32,11 @@ DAY_MS = 20 * 3_600_000
 
 
 def _parameter(name: str, value: object) -> Twist:
-    def lie(told: Any) -> object:
-        for entry in told["chainParameter"]:
+    def lie(answer: Any) -> object:
+        for entry in answer["chainParameter"]:
             if entry["key"] == name:
                 entry["value"] = value
-        return told
+        return answer
 
     return lie
 
@@ -51,13 +51,13 @@ def _parameter(name: str, value: object) -> Twist:
         ),
         ("wallet/getchainparameters", _parameter("getEnergyFee", 0)),
         ("wallet/getchainparameters", lambda _told: {"chainParameter": []}),
-        ("wallet/triggerconstantcontract", lambda told: told | {"energy_used": 10**30}),
-        ("wallet/triggerconstantcontract", lambda told: told | {"energy_used": -1}),
-        ("wallet/triggerconstantcontract", lambda told: told | {"energy_used": 0}),
-        ("wallet/triggerconstantcontract", lambda told: told | {"constant_result": ["ff"]}),
-        ("wallet/getaccount", lambda told: told | {"balance": -1}),
-        ("wallet/getaccount", lambda told: told | {"balance": 10**30}),
-        ("wallet/getaccount", lambda told: told | {"address": "41" + BUYER.raw.hex()}),
+        ("wallet/triggerconstantcontract", lambda drafted: drafted | {"energy_used": 10**30}),
+        ("wallet/triggerconstantcontract", lambda drafted: drafted | {"energy_used": -1}),
+        ("wallet/triggerconstantcontract", lambda drafted: drafted | {"energy_used": 0}),
+        ("wallet/triggerconstantcontract", lambda drafted: drafted | {"constant_result": ["ff"]}),
+        ("wallet/getaccount", lambda drafted: drafted | {"balance": -1}),
+        ("wallet/getaccount", lambda drafted: drafted | {"balance": 10**30}),
+        ("wallet/getaccount", lambda drafted: drafted | {"address": "41" + BUYER.raw.hex()}),
     ],
 )
 def test_an_impossible_answer_does_not_count(chain: World, path: str, lie: Twist) -> None:
@@ -65,8 +65,8 @@ def test_an_impossible_answer_does_not_count(chain: World, path: str, lie: Twist
     with one_of(1, chain, path, lie) as alone, pytest.raises(ProviderError):
         alone.drafted(intent)
     with one_of(3, chain, path, lie) as outvoted:
-        told = outvoted.drafted(intent)
-    assert told.offer.terms["fee_limit"] == chain.drafted(intent).offer.terms["fee_limit"]
+        drafted = outvoted.drafted(intent)
+    assert drafted.offer.terms["fee_limit"] == chain.drafted(intent).offer.terms["fee_limit"]
 
 
 def test_numbers_that_no_row_can_hold_are_refused() -> None:
@@ -79,23 +79,23 @@ def test_numbers_that_no_row_can_hold_are_refused() -> None:
 
 
 def test_a_price_that_one_of_two_makes_up_is_at_most_twice_what_both_told() -> None:
-    told = Prices(energy=210, byte=1_000, activation=1_100_000, free_bytes=600)
+    prices = Prices(energy=210, byte=1_000, activation=1_100_000, free_bytes=600)
     most = Prices(energy=420, byte=2_000, activation=2_200_000, free_bytes=600)
     lie = Prices(energy=10**8, byte=10**8, activation=10**8, free_bytes=10**8)
     two = tron_providers(NETWORK, [SILENT, f"{SILENT}/other"], timeout_s=1)
-    assert agreed_prices(two, [told, told]) == told
-    for voices in ([told, lie], [lie, told]):
+    assert agreed_prices(two, [prices, prices]) == prices
+    for voices in ([prices, lie], [lie, prices]):
         assert agreed_prices(two, voices) == most
     assert agreed_prices(two, [lie]) == replace(most, free_bytes=10**8)
-    assert agreed_prices(two, [told, told, lie]) == told
+    assert agreed_prices(two, [prices, prices, lie]) == prices
 
 
 @pytest.mark.parametrize("providers", [2, 3])
 def test_no_liar_raises_what_payouts_are_charged_or_holds_them_up(chain: World, providers: int) -> None:
     is_lying = []
 
-    def lie(told: Any) -> object:
-        return _parameter("getEnergyFee", 10**8)(told) if is_lying else told
+    def lie(answer: Any) -> object:
+        return _parameter("getEnergyFee", 10**8)(answer) if is_lying else answer
 
     with one_of(providers, chain, "wallet/getchainparameters", lie) as some:
         honest = some.reader.costs(cap_units=10**9)["USDT"].payout_units
@@ -105,17 +105,17 @@ def test_no_liar_raises_what_payouts_are_charged_or_holds_them_up(chain: World, 
         some.drafted(payment(1, pair=USDT_PAIR))
 
 
-def _shared(told: Any) -> object:
+def _shared(answer: Any) -> object:
     # The recipient has none yet.
-    if told:
-        told["owner_permission"]["keys"].append({"address": "41" + BUYER.raw.hex(), "weight": 1})
-    return told
+    if answer:
+        answer["owner_permission"]["keys"].append({"address": "41" + BUYER.raw.hex(), "weight": 1})
+    return answer
 
 
-def _another_threshold(told: Any) -> object:
-    if told:
-        told["owner_permission"]["threshold"] = 2
-    return told
+def _another_threshold(answer: Any) -> object:
+    if answer:
+        answer["owner_permission"]["threshold"] = 2
+    return answer
 
 
 @pytest.mark.parametrize("lie", [_shared, _another_threshold])
@@ -128,10 +128,10 @@ def test_one_of_three_who_says_that_others_may_sign_is_outvoted_and_one_of_two_i
         alone.drafted(payment(1))
 
 
-def _another_day(told: Any) -> object:
-    told["blockID"] = told["blockID"][:16] + "ee" * 24
-    told["block_header"]["raw_data"]["timestamp"] += DAY_MS
-    return told
+def _another_day(answer: Any) -> object:
+    answer["blockID"] = answer["blockID"][:16] + "ee" * 24
+    answer["block_header"]["raw_data"]["timestamp"] += DAY_MS
+    return answer
 
 
 @pytest.mark.parametrize("providers", [2, 3])
@@ -139,8 +139,8 @@ def test_no_liar_has_a_payout_wait_for_a_day_of_his_choice(chain: World, provide
     honest = chain.drafted(payment(1)).claim
     assert isinstance(honest, Window)
 
-    with one_of(providers, chain, "walletsolidity/getnowblock", _another_day) as told:
-        claim = told.drafted(payment(1)).claim
+    with one_of(providers, chain, "walletsolidity/getnowblock", _another_day) as liar:
+        claim = liar.drafted(payment(1)).claim
     assert isinstance(claim, Window)
     assert claim == honest
 
@@ -149,13 +149,13 @@ def test_of_two_the_end_is_the_earlier_one_s(chain: World) -> None:
     honest = chain.drafted(payment(1)).claim
     assert isinstance(honest, Window)
 
-    def lower(told: Any) -> object:
+    def lower(liar: Any) -> object:
         block = block_json(chain.tron.chain.blocks[chain.tron.chain.solid_height() - 1])
         block["block_header"]["raw_data"]["timestamp"] += DAY_MS
-        return told | block
+        return liar | block
 
-    with one_of(2, chain, "walletsolidity/getnowblock", lower) as told:
-        claim = told.drafted(payment(1)).claim
+    with one_of(2, chain, "walletsolidity/getnowblock", lower) as liar:
+        claim = liar.drafted(payment(1)).claim
     assert isinstance(claim, Window)
     assert claim.ends_at == honest.ends_at
 
@@ -166,13 +166,13 @@ def test_a_departure_proved_by_one_provider_counts_though_others_hide_it(chain: 
     chain.tron.mine()
     block = chain.scan().block
 
-    def empty(told: Any) -> object:
-        return {name: value for name, value in told.items() if name != "transactions"}
+    def empty(answer: Any) -> object:
+        return {name: value for name, value in answer.items() if name != "transactions"}
 
     with one_of(2, chain, "wallet/getblockbynum", empty) as torn:
-        found = torn.reader.departure(attempt.txid, block)
-    assert found is not None
-    assert (found.txid, found.outputs) == (attempt.txid, draft.intent.outputs)
+        departure = torn.reader.departure(attempt.txid, block)
+    assert departure is not None
+    assert (departure.txid, departure.outputs) == (attempt.txid, draft.intent.outputs)
     with one_of(1, chain, "wallet/getblockbynum", empty) as alone, pytest.raises(NotYetError):
         alone.reader.departure(attempt.txid, block)
 
@@ -183,18 +183,18 @@ def test_finality_is_the_lower_of_two_and_the_median_of_three(chain: World) -> N
     def other(height: int) -> Twist:
         return lambda _told: block_json(chain.tron.chain.blocks[height])
 
-    for providers, told, final in ((2, solid + 2, solid), (2, solid - 2, solid - 2), (3, solid + 2, solid)):
-        with one_of(providers, chain, "walletsolidity/getnowblock", other(told)) as asked:
+    for providers, heights, final in ((2, solid + 2, solid), (2, solid - 2, solid - 2), (3, solid + 2, solid)):
+        with one_of(providers, chain, "walletsolidity/getnowblock", other(heights)) as asked:
             assert asked.reader.final_height() == final
     assert world(chain.tron, [chain.tron.url, SILENT]).reader.final_height() is None
 
 
-def _no_contract(told: Any) -> object:
-    return {name: value for name, value in told.items() if name != "type"}
+def _no_contract(answer: Any) -> object:
+    return {name: value for name, value in answer.items() if name != "type"}
 
 
-def _a_contract(told: Any) -> object:
-    return told | {"type": "Contract"}
+def _a_contract(answer: Any) -> object:
+    return answer | {"type": "Contract"}
 
 
 def test_a_majoritys_refusal_counts_against_one_provider(chain: World) -> None:
@@ -213,7 +213,7 @@ def test_a_transaction_is_looked_for_where_most_have_it(chain: World) -> None:
     txid = chain.tron.send(chain.tron.transfer(OURS.address, 1))
     height = chain.tron.mine()
 
-    with one_of(3, chain, "wallet/gettransactioninfobyid", lambda told: told | {"blockNumber": 10**9}) as three:
+    with one_of(3, chain, "wallet/gettransactioninfobyid", lambda answer: answer | {"blockNumber": 10**9}) as three:
         assert three.reader.locate(txid) == height
 
 
@@ -224,23 +224,23 @@ def test_a_departure_that_two_lack_is_missing_and_that_one_lacks_is_unknown(chai
     with twisting(chain) as other:
         with pytest.raises(DisownedError):
             world(chain.tron, [chain.tron.url, other]).reader.departure("00" * 32, block)
-        with pytest.raises(ProviderError) as told:
+        with pytest.raises(ProviderError) as raised:
             world(chain.tron, [other, SILENT]).reader.departure("00" * 32, block)
-    assert not isinstance(told.value, DisownedError)
+    assert not isinstance(raised.value, DisownedError)
     # A block of that height, and not the same one.
     chain.tron.chain.reorg(1)
-    with twisting(chain) as other, pytest.raises(ProviderError) as told:
+    with twisting(chain) as other, pytest.raises(ProviderError) as raised:
         world(chain.tron, [chain.tron.url, other]).reader.departure("00" * 32, block)
-    assert not isinstance(told.value, DisownedError)
+    assert not isinstance(raised.value, DisownedError)
 
 
 def test_one_provider_alone_dates_no_block(chain: World) -> None:
     chain.tron.mine()
 
-    def later(told: Any) -> object:
-        if told["block_header"]["raw_data"].get("number"):
-            told["block_header"]["raw_data"]["timestamp"] += DAY_MS
-        return told
+    def later(answer: Any) -> object:
+        if answer["block_header"]["raw_data"].get("number"):
+            answer["block_header"]["raw_data"]["timestamp"] += DAY_MS
+        return answer
 
     with twisting(chain, getblockbynum=later) as liar:
         with pytest.raises(ProviderError, match="nobody else tells it"):
@@ -249,9 +249,9 @@ def test_one_provider_alone_dates_no_block(chain: World) -> None:
 
 
 def test_a_block_s_time_is_within_its_id(chain: World) -> None:
-    def later(told: Any) -> object:
-        raw = told["block_header"]["raw_data"]
-        return told | {"block_header": {"raw_data": raw | {"timestamp": raw.get("timestamp", 0) + DAY_MS}}}
+    def later(answer: Any) -> object:
+        raw = answer["block_header"]["raw_data"]
+        return answer | {"block_header": {"raw_data": raw | {"timestamp": raw.get("timestamp", 0) + DAY_MS}}}
 
     height, truth = chain.tron.chain.head.height, chain.scan().block
     assert truth.is_proved
@@ -264,7 +264,7 @@ def test_a_block_s_time_is_within_its_id(chain: World) -> None:
 
 @pytest.mark.parametrize("lie", [{"version": -1}, {"txTrieRoot": "zz"}])
 def test_a_header_that_cannot_be_written_proves_nothing(chain: World, lie: dict[str, object]) -> None:
-    told = block_json(chain.tron.chain.head)
-    told["block_header"]["raw_data"].update(lie)
-    header = msgspec.convert(told, wire.Header)
+    block = block_json(chain.tron.chain.head)
+    block["block_header"]["raw_data"].update(lie)
+    header = msgspec.convert(block, wire.Header)
     assert not wire.block(header, chain.tron.chain.head.height).is_proved

@@ -45,9 +45,9 @@ def counted(asked: list[str], lie: Callable[[Any], Any] = lambda info: info) -> 
 
 def test_outcomes_that_are_too_much_are_fetched_one_by_one(chain: World, paid: BlockScan) -> None:
     asked: list[str] = []
-    with twisted(chain, gettransactioninfobyblocknum=fat, gettransactioninfobyid=counted(asked)) as told:
+    with twisted(chain, gettransactioninfobyblocknum=fat, gettransactioninfobyid=counted(asked)) as liar:
         for _ in range(2):
-            assert told.scan(paid.block.height).transfers == paid.transfers
+            assert liar.scan(paid.block.height).transfers == paid.transfers
     # Of the calls alone, and once.
     assert sorted(asked) == sorted(each.txid for each in paid.transfers if each.ordinal != "native")
 
@@ -56,8 +56,8 @@ def test_outcomes_that_are_too_much_are_fetched_one_by_one(chain: World, paid: B
 def test_outcomes_are_fetched_one_by_one_from_a_node_that_refuses_the_list(
     chain: World, paid: BlockScan, refusal: object
 ) -> None:
-    with twisted(chain, gettransactioninfobyblocknum=lambda _: refusal) as told:
-        assert told.scan(paid.block.height).transfers == paid.transfers
+    with twisted(chain, gettransactioninfobyblocknum=lambda _: refusal) as liar:
+        assert liar.scan(paid.block.height).transfers == paid.transfers
 
 
 @pytest.mark.parametrize("failure", [Raw(status=429), Raw(status=500), Raw(b"[{"), None])
@@ -66,10 +66,10 @@ def test_outcomes_are_not_fetched_one_by_one_after_another_failure(
 ) -> None:
     asked: list[str] = []
     with (
-        twisted(chain, gettransactioninfobyblocknum=lambda _: failure, gettransactioninfobyid=counted(asked)) as told,
+        twisted(chain, gettransactioninfobyblocknum=lambda _: failure, gettransactioninfobyid=counted(asked)) as liar,
         pytest.raises(ProviderError),
     ):
-        told.scan(paid.block.height)
+        liar.scan(paid.block.height)
     assert asked == []
 
 
@@ -79,8 +79,8 @@ def test_a_deposit_in_such_a_block_has_a_second_opinion(chain: World, paid: Bloc
         txid=first.txid, ordinal=first.ordinal, currency=first.currency, units=first.units, recipient=first.recipient,
         height=paid.block.height, block_hash=paid.block.hash,
     )  # fmt: skip
-    with twisted(chain, gettransactioninfobyblocknum=fat) as told:
-        assert told.reader.second_opinion(recorded).same == 1
+    with twisted(chain, gettransactioninfobyblocknum=fat) as liar:
+        assert liar.reader.second_opinion(recorded).same == 1
 
 
 def test_outcomes_that_were_fetched_are_not_fetched_again_after_a_failure(chain: World, paid: BlockScan) -> None:
@@ -91,10 +91,10 @@ def test_outcomes_that_were_fetched_are_not_fetched_again_after_a_failure(chain:
     def fail_once(info: Any) -> Any:
         return failures.pop() if info["id"] == last and failures else info
 
-    with twisted(chain, gettransactioninfobyblocknum=fat, gettransactioninfobyid=counted(asked, fail_once)) as told:
+    with twisted(chain, gettransactioninfobyblocknum=fat, gettransactioninfobyid=counted(asked, fail_once)) as liar:
         with pytest.raises(ProviderError, match="no outcome"):
-            told.scan(paid.block.height)
-        assert told.scan(paid.block.height).transfers == paid.transfers
+            liar.scan(paid.block.height)
+        assert liar.scan(paid.block.height).transfers == paid.transfers
     assert (asked.count(last), len(asked)) == (2, 3)
 
 
@@ -103,7 +103,7 @@ def test_an_outcome_of_another_transaction_or_block_is_refused(
     chain: World, paid: BlockScan, change: dict[str, object]
 ) -> None:
     with (
-        twisted(chain, gettransactioninfobyblocknum=fat, gettransactioninfobyid=lambda info: info | change) as told,
+        twisted(chain, gettransactioninfobyblocknum=fat, gettransactioninfobyid=lambda info: info | change) as liar,
         pytest.raises(ProviderError, match="no outcome"),
     ):
-        told.scan(paid.block.height)
+        liar.scan(paid.block.height)

@@ -36,7 +36,7 @@ def test_trx_that_a_contract_passes_on_is_found_by_its_place(chain: World) -> No
     chain.tron.act("code", address=FORWARDER, code="forwarder")
     txid = chain.tron.send(chain.tron.called(FORWARDER, "forward(address)", OURS.address, units=4 * TRX))
 
-    assert chain.found() == [("internal:0", "TRX", 4 * TRX, OURS.address)]
+    assert chain.transfers() == [("internal:0", "TRX", 4 * TRX, OURS.address)]
     assert chain.scan().transfers[0].txid == txid
 
 
@@ -47,7 +47,7 @@ def test_a_look_alike_a_failure_and_a_namesake_count_for_nothing(chain: World) -
     chain.tron.send(chain.tron.called(other, "transfer(address,uint256)", OURS.address, 9))
     chain.tron.send(chain.tron.token(OURS.address, 9, fee_limit=1))
 
-    assert chain.found() == []
+    assert chain.transfers() == []
 
 
 def test_a_missing_block_is_none(chain: World) -> None:
@@ -113,7 +113,7 @@ def test_a_block_whose_parts_contradict_each_other_is_not_read(chain: World, twi
 
     def later(name: str, twist: Twist) -> Twist:
         # The first block names the chain, and stays as it is.
-        return lambda told: twist(told) if name != "getblockbynum" or "transactions" in told else told
+        return lambda answer: twist(answer) if name != "getblockbynum" or "transactions" in answer else answer
 
     with (
         twisted(chain, **{name: later(name, twist) for name, twist in twists.items()}) as liar,
@@ -135,8 +135,8 @@ def test_logs_of_bytes_that_are_another_transaction_are_refused(chain: World) ->
 def test_a_number_that_its_id_does_not_bear_is_refused(chain: World) -> None:
     height = chain.tron.mine()
 
-    def later(told: Any) -> Any:
-        return _other_number(told) if told.get("blockID") != chain.tron.chain.ids[0] else told
+    def later(answer: Any) -> Any:
+        return _other_number(answer) if answer.get("blockID") != chain.tron.chain.ids[0] else answer
 
     with twisted(chain, getblockbynum=later) as liar, pytest.raises(ProviderError, match=f"asked for block {height}"):
         liar.reader.block(height)
@@ -169,8 +169,8 @@ def test_a_rejected_internal_transfer_counts_for_nothing(chain: World, twist: Tw
     chain.tron.send(chain.tron.called(FORWARDER, "forward(address)", OURS.address, units=4 * TRX))
     height = chain.tron.mine()
 
-    with twisted(chain, gettransactioninfobyblocknum=twist) as told:
-        assert told.scan(height).transfers == ()
+    with twisted(chain, gettransactioninfobyblocknum=twist) as liar:
+        assert liar.scan(height).transfers == ()
 
 
 def recorded(transfer: Transfer, height: int, block_hash: str, units: int = 0) -> Recorded:
@@ -216,26 +216,26 @@ def test_balances_are_those_of_the_irreversible_block(chain: World) -> None:
     chain.tron.mine(3)
     solid = chain.tron.chain.blocks[chain.tron.chain.solid_height()]
 
-    told = chain.reader.snapshot(PLACES, height=1, block_hash="any")
+    snapshot = chain.reader.snapshot(PLACES, height=1, block_hash="any")
 
-    assert (told.height, told.block_hash) == (solid.height, solid.id)
-    assert told.units == (10_000 * TRX, 5_000 * TRX)
+    assert (snapshot.height, snapshot.block_hash) == (solid.height, solid.id)
+    assert snapshot.units == (10_000 * TRX, 5_000 * TRX)
     chain.tron.mine()
     assert chain.reader.snapshot(PLACES, height=1, block_hash="any").units == (10_000 * TRX, 5_000 * TRX + 1)
 
 
 def test_balances_of_a_chain_that_goes_on_are_nobodys(chain: World) -> None:
-    def goes_on(told: Any) -> Any:
+    def goes_on(answer: Any) -> Any:
         chain.tron.mine()
-        return told
+        return answer
 
     with twisted(chain, getaccount=goes_on) as hasty, pytest.raises(NotYetError, match="faster"):
         hasty.reader.snapshot(PLACES, height=1, block_hash="any")
 
 
 def test_two_witnesses_have_to_agree_on_one_block(chain: World) -> None:
-    def richer(told: Any) -> Any:
-        return told | {"balance": 1}
+    def richer(answer: Any) -> Any:
+        return answer | {"balance": 1}
 
     with twisting(chain, getaccount=richer) as liar, twisting(chain) as honest:
         assert world(chain.tron, [chain.tron.url, honest]).reader.snapshot(
@@ -282,15 +282,20 @@ def test_a_departure_without_a_row_is_read_whole(chain: World) -> None:
         chain.tron.mine()
         block = chain.scan().block
 
-        found = chain.reader.departure(attempt.txid, block)
+        departure = chain.reader.departure(attempt.txid, block)
 
-        assert found is not None
-        assert (found.sender, found.pair, found.raw, found.is_transfer) == (HOT_KEY.address, pair, attempt.raw, True)
-        assert found.outputs == draft.intent.outputs
-        assert found.offer.terms == draft.offer.terms
-        assert found.failed == frozenset()
-        assert found.window is not None
-        assert found.window.ends_at == draft.claim.ends_at  # type: ignore[union-attr]
+        assert departure is not None
+        assert (departure.sender, departure.pair, departure.raw, departure.is_transfer) == (
+            HOT_KEY.address,
+            pair,
+            attempt.raw,
+            True,
+        )
+        assert departure.outputs == draft.intent.outputs
+        assert departure.offer.terms == draft.offer.terms
+        assert departure.failed == frozenset()
+        assert departure.window is not None
+        assert departure.window.ends_at == draft.claim.ends_at  # type: ignore[union-attr]
         with pytest.raises(ProviderError):
             chain.reader.departure("00" * 32, block)
 
@@ -299,20 +304,20 @@ def test_a_call_without_a_transfer_returns_none(chain: World) -> None:
     txid = chain.tron.send(chain.tron.called(USDT, "approve(address,uint256)", THEIRS, 1))
     chain.tron.mine()
 
-    found = chain.reader.departure(txid, chain.scan().block)
+    departure = chain.reader.departure(txid, chain.scan().block)
 
-    assert found is not None
-    assert (found.is_transfer, found.pair, found.outputs[0].recipient) == (False, None, USDT)
+    assert departure is not None
+    assert (departure.is_transfer, departure.pair, departure.outputs[0].recipient) == (False, None, USDT)
 
 
 def test_another_signers_signature_proves_nothing(chain: World) -> None:
     txid = chain.tron.send(chain.tron.transfer(THEIRS, TRX))
     height = chain.tron.mine()
 
-    def other(told: Any) -> Any:
-        for transaction in told.get("transactions", ()):
+    def other(answer: Any) -> Any:
+        for transaction in answer.get("transactions", ()):
             transaction["signature"] = ["11" * 64 + "00"]
-        return told
+        return answer
 
     with twisted(chain, getblockbynum=other) as liar:
         assert liar.reader.departure(txid, liar.scan(height).block) is None
@@ -322,10 +327,10 @@ def test_a_transfer_without_success_counts_for_nothing(chain: World) -> None:
     chain.tron.send(chain.tron.transfer(OURS.address, TRX))
     height = chain.tron.mine()
 
-    def failed(told: Any) -> Any:
-        for transaction in told.get("transactions", ()):
+    def failed(answer: Any) -> Any:
+        for transaction in answer.get("transactions", ()):
             transaction["ret"] = [{"contractRet": "OUT_OF_TIME"}]
-        return told
+        return answer
 
     with twisted(chain, getblockbynum=failed) as other:
         assert other.scan(height).transfers == ()

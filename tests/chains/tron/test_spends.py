@@ -41,7 +41,7 @@ def test_a_payout_arrives_once_for_what_was_offered_at_most(chain: World, pair: 
 
     assert (fate.kind, fate.height, fate.txid, fate.is_success) == (FateKind.INCLUDED, height, attempt.txid, True)
     assert 0 < fate.fee_units <= draft.offer.ceiling_units
-    assert (chain.tron.held(THEIRS) if pair else chain.tron.balance(THEIRS)) == 7 * TRX
+    assert (chain.tron.token_balance(THEIRS) if pair else chain.tron.balance(THEIRS)) == 7 * TRX
     currency = "USDT" if pair else "TRX"
     moved = {(each.address, each.currency): each.units for each in fate.movements}
     assert moved[THEIRS, currency] == 7 * TRX
@@ -63,9 +63,14 @@ def test_signing_is_a_function_of_the_draft_alone(chain: World) -> None:
     draft, attempt = chain.signed(payment(1, pair=USDT_PAIR))
 
     assert chain.spender.sign(draft, counter=None, keys=KEYRING) == attempt
-    told = transactions.read(_raw(attempt.raw))
-    assert told is not None
-    assert (told.txid, told.owner, told.to, told.has_more) == (attempt.txid, HOT_KEY.address, USDT, False)
+    read_rows = transactions.read(_raw(attempt.raw))
+    assert read_rows is not None
+    assert (read_rows.txid, read_rows.owner, read_rows.to, read_rows.has_more) == (
+        attempt.txid,
+        HOT_KEY.address,
+        USDT,
+        False,
+    )
     with pytest.raises(ValueError, match="no number"):
         chain.spender.sign(draft, counter=1, keys=KEYRING)
 
@@ -228,8 +233,8 @@ def test_whoever_knows_an_outcome_does_not_call_it_dead_whatever_its_blocks_show
     chain.tron.chain.advance(601)
     chain.tron.mine(6)
 
-    def empty(told: Any) -> Any:
-        return {name: value for name, value in told.items() if name != "transactions"}
+    def empty(answer: Any) -> Any:
+        return {name: value for name, value in answer.items() if name != "transactions"}
 
     with twisted(chain, getblockbynum=empty) as torn, pytest.raises(ProviderError, match="its block has not"):
         torn.spender.fate(case(draft, attempt))
@@ -237,11 +242,11 @@ def test_whoever_knows_an_outcome_does_not_call_it_dead_whatever_its_blocks_show
 
 def test_a_signature_is_the_sender_s(chain: World) -> None:
     _, attempt = chain.signed(payment(1))
-    told = transactions._protocol().Transaction.FromString(attempt.raw)
+    parsed = transactions._protocol().Transaction.FromString(attempt.raw)
 
-    found = keys.Signature(told.signature[0]).recover_public_key_from_msg_hash(bytes.fromhex(attempt.txid))
+    recovered = keys.Signature(parsed.signature[0]).recover_public_key_from_msg_hash(bytes.fromhex(attempt.txid))
 
-    assert tron.wire.shown(found.to_canonical_address()) == HOT_KEY.address
+    assert tron.wire.shown(recovered.to_canonical_address()) == HOT_KEY.address
     assert OURS.address == "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH"
 
 
@@ -267,9 +272,9 @@ def test_what_is_staked_and_what_is_free_need_not_be_held(chain: World) -> None:
 
 
 def test_the_lower_of_two_stakes_counts(chain: World) -> None:
-    with one_of(2, chain, "wallet/getaccountresource", lambda told: told | {"EnergyLimit": 10**9}) as torn:
-        found = drafts.verdict(torn.providers, payment(1, pair=USDT_PAIR))
-    assert found.staked_energy == 0
+    with one_of(2, chain, "wallet/getaccountresource", lambda answer: answer | {"EnergyLimit": 10**9}) as torn:
+        verdict = drafts.verdict(torn.providers, payment(1, pair=USDT_PAIR))
+    assert verdict.staked_energy == 0
 
 
 def test_no_sender_pays_trx_to_itself(chain: World) -> None:

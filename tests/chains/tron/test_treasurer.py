@@ -45,7 +45,7 @@ def test_a_token_at_an_address_that_was_never_activated_is_funded_and_swept_to_t
     fate = chain.spender.fate(case(step.draft, attempt))
     assert fate.is_success
     assert fate.fee_units <= step.draft.offer.ceiling_units
-    assert chain.tron.held(OURS.address) == 0
+    assert chain.tron.token_balance(OURS.address) == 0
 
 
 def test_a_balance_missing_on_the_chain_is_not_swept(chain: World) -> None:
@@ -63,9 +63,9 @@ def test_no_draft_lives_longer_than_the_scan_says(chain: World, pair: Pair | Non
     solid = nodes.solid(RestNode(chain.tron.url, timeout_s=5))
     for ago, is_late in ((timedelta(seconds=60), False), (AHEAD_MAX + timedelta(seconds=1), True)):
         scanned = Scanned(height=1, time=solid.time - ago)
-        found = replace(lying(9 * TRX, pair), scanned=scanned)
+        address = replace(lying(9 * TRX, pair), scanned=scanned)
         for drafted in (
-            lambda found=found: chain.treasurer.step(found, HOT_KEY, cap_units=CAP).draft,
+            lambda address=address: chain.treasurer.step(address, HOT_KEY, cap_units=CAP).draft,
             lambda scanned=scanned: chain.spender.draft(payment(1, pair=pair), Purse(scanned=scanned), cap_units=CAP),
         ):
             if is_late:

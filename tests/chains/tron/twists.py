@@ -25,11 +25,11 @@ PATHS: Final = (
 def twisting(chain: World, **twists: Twist) -> Iterator[str]:
     """Start a node that passes its answers through twists, named by the last part of their paths."""
 
-    def told(path: str) -> Callable[[dict[str, Any]], object]:
+    def answering(path: str) -> Callable[[dict[str, Any]], object]:
         twist = twists.get(path.rpartition("/")[2], lambda answered: answered)
         return lambda asked: twist(answer(chain.tron.chain, path, asked))
 
-    with RestPeer({path: told(path) for path in PATHS}) as peer:
+    with RestPeer({path: answering(path) for path in PATHS}) as peer:
         yield peer.url
 
 

@@ -39,10 +39,10 @@ class World:
 
     def scan(self, height: int | None = None, ours: Collection[str] = (OURS.address, HOT_KEY.address)) -> BlockScan:
         at = self.tron.chain.head.height if height is None else height
-        (found,) = self.reader.scan(at - 1, at, Finds(lambda seen: set(ours) & set(seen)))
-        return found
+        (block_scan,) = self.reader.scan(at - 1, at, Finds(lambda seen: set(ours) & set(seen)))
+        return block_scan
 
-    def found(self) -> list[tuple[str, str, int, str]]:
+    def transfers(self) -> list[tuple[str, str, int, str]]:
         """Mine the waiting transactions, and return what the scan of the block finds."""
         self.tron.mine()
         return [(each.ordinal, each.currency, each.units, each.recipient) for each in self.scan().transfers]

@@ -46,19 +46,19 @@ def test_each_output_is_named_and_then_it_is_a_spend(sluice: CommandLine, databa
     words = ("treasury", "recover", "ethereum", "--adopt", TXID.replace("ab", "AB"), "--merchant", str(shop), "--yes")
     assert "2 have no order: say which" in sluice(*words, "--order-id", "one").err
     assert "has no output 2" in sluice(*words, "--order-id", "one", "--output", "2").err
-    told = sluice(*words, "--order-id", "one", "--output", "1", "--json").json
-    assert (told["txid"], told["outputs_left"]) == (TXID, 1)
+    body = sluice(*words, "--order-id", "one", "--output", "1", "--json").json
+    assert (body["txid"], body["outputs_left"]) == (TXID, 1)
     assert "another transfer" in sluice(*words, "--order-id", "one").err, "that order is the other output"
     base.connect(database)
     assert rows("SELECT status, address FROM payouts") == [("approved", SECOND)]
     assert rows("SELECT 1 FROM spends") == []
 
     assert sluice(*words, "--order-id", "two", "--json").json["outputs_left"] == 0
-    found = sluice("treasury", "recover", "ethereum", "--json").json
+    answer = sluice("treasury", "recover", "ethereum", "--json").json
     base.connect(database)
     paid = dict(rows("SELECT address, id::text FROM payouts"))
-    assert [each["payout"] for each in found["departures"][0]["outputs"]] == [paid[FIRST], paid[SECOND]]
-    assert found["unread"] == ["0xunread"]
+    assert [each["payout"] for each in answer["departures"][0]["outputs"]] == [paid[FIRST], paid[SECOND]]
+    assert answer["unread"] == ["0xunread"]
     assert rows("SELECT s.purpose, s.token_units, count(*) FROM spends s JOIN spend_outputs o ON o.spend_id = s.id"
                 " GROUP BY 1, 2") == [("payout", 3 * ETHER, 2)]  # fmt: skip
     assert rows("SELECT DISTINCT status FROM payouts") == [("sent",)]

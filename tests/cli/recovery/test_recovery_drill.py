@@ -124,13 +124,13 @@ def test_a_dump_that_is_restored_after_more_was_paid_pays_nobody_twice(
     order = drill.order("again", people["again"], "20")
     drill.sign()
     assert (drill.stopped(), drill.count("spends")) == (permission.ANOTHER_DATABASE, 1)
-    told = drill.operate("doctor", "--json").json["findings"]
-    assert [f["verdict"] for f in told if f["check"] == "signing"] == ["fail"]
+    answer = drill.operate("doctor", "--json").json["findings"]
+    assert [f["verdict"] for f in answer if f["check"] == "signing"] == ["fail"]
 
     drill.catch_up()
     drill.sign(3)
-    found = drill.reread(order)
-    assert (found.status, found.txid) == ("confirmed", again.txid)
+    stored = drill.reread(order)
+    assert (stored.status, stored.txid) == ("confirmed", again.txid)
     assert drill.frozen_by() == ["recovery"]
 
     listed = drill.operate("treasury", "recover", "ethereum", "--json").json
@@ -268,9 +268,9 @@ def test_a_disk_image_that_goes_back_gives_no_address_away_twice_and_pays_nobody
     assert (drill.stopped(), drill.count("spends")) == (permission.ANOTHER_DATABASE, 1)
 
     fill_pool(load_catalogue("development").networks["ethereum"], held_keys.keys(), low=64, high=128)
-    found = {AddressStash(held_keys.keys().pool_public_key, is_current=rollback.is_current).take("evm")}
-    assert not found & shown
-    assert min(ordinal for ordinal, _ in found) >= 1_024
+    seen = {AddressStash(held_keys.keys().pool_public_key, is_current=rollback.is_current).take("evm")}
+    assert not seen & shown
+    assert min(ordinal for ordinal, _ in seen) >= 1_024
 
     drill.catch_up()
     drill.sign(3)
@@ -334,8 +334,8 @@ def test_an_order_repeated_after_its_writeoff_waits_and_is_adopted(drill: Drill)
 
     words = ("treasury", "recover", "ethereum", "--adopt", lost.txid, "--merchant", str(drill.shop))
     assert drill.operate(*words, "--order-id", "lost", "--yes").code == 0
-    found = drill.reread(repeated)
-    assert (found.status, found.txid, found.block_height) == ("confirmed", lost.txid, lost.block_height)
+    stored = drill.reread(repeated)
+    assert (stored.status, stored.txid, stored.block_height) == ("confirmed", lost.txid, lost.block_height)
     assert drill.operate(*words, "--order-id", "another", "--yes").code == 1, "it is adopted once"
     assert drill.pay_out("the same again", to).status == "confirmed"
     assert (drill.arrived(to), before - drill.equity()) == (10 + 15 + 10, 0)

@@ -36,9 +36,9 @@ TON_TEST_BOUNCES, TON_TEST_STAYS = (
 
 
 def refusal(network: Network, text: str) -> AddressError:
-    with pytest.raises(AddressError) as found:
+    with pytest.raises(AddressError) as raised:
         parse(network, text)
-    return found.value
+    return raised.value
 
 
 @pytest.mark.parametrize(
@@ -166,9 +166,9 @@ def test_a_mistyped_tron_or_bitcoin_address_is_not_taken_for_a_solana_one() -> N
 def test_a_test_networks_address_is_refused_on_the_main_network_and_back(
     network: Network, text: str, message: str
 ) -> None:
-    found = refusal(network, text)
-    assert isinstance(found, ForeignAddressError)
-    assert message in str(found)
+    text_of_refusal = refusal(network, text)
+    assert isinstance(text_of_refusal, ForeignAddressError)
+    assert message in str(text_of_refusal)
 
 
 @pytest.mark.parametrize(
@@ -229,10 +229,10 @@ def taproot(program: bytes) -> str:
     ],
 )
 def test_published_segwit_addresses_decode_to_their_programs(text: str, version: int, program: str) -> None:
-    found = bech32.decode(text)
-    assert found is not None
-    assert (found.version, found.program.hex()) == (version, program)
-    assert bech32.encode(found) == text.lower()
+    answer = bech32.decode(text)
+    assert answer is not None
+    assert (answer.version, answer.program.hex()) == (version, program)
+    assert bech32.encode(answer) == text.lower()
 
 
 @settings(deadline=None)

@@ -220,14 +220,14 @@ def test_production_uses_real_depths_and_amounts_worth_a_sweep() -> None:
 
 def test_every_evm_network_has_its_gas_parameters() -> None:
     networks = load_catalogue("production").networks.items()
-    told = {code: evm_parameters(n) for code, n in networks if n.family == "evm"}
+    by_code = {code: evm_parameters(n) for code, n in networks if n.family == "evm"}
 
-    assert {code: n.gas_cap_gwei for code, n in told.items()} == {
+    assert {code: n.gas_cap_gwei for code, n in by_code.items()} == {
         "ethereum": 300, "bsc": 20, "polygon": 1500, "avalanche": 300, "base": 20, "arbitrum": 20,
     }  # fmt: skip
-    assert [code for code, n in told.items() if not n.has_base_fee] == ["bsc"]
-    assert {code: n.coin_gas for code, n in told.items() if n.coin_gas != 21_000} == {"arbitrum": 100_000}
-    assert {code: n.data_fee_oracle for code, n in told.items() if n.data_fee_oracle} == {
+    assert [code for code, n in by_code.items() if not n.has_base_fee] == ["bsc"]
+    assert {code: n.coin_gas for code, n in by_code.items() if n.coin_gas != 21_000} == {"arbitrum": 100_000}
+    assert {code: n.data_fee_oracle for code, n in by_code.items() if n.data_fee_oracle} == {
         "base": "0x420000000000000000000000000000000000000F",
     }
 
@@ -377,8 +377,8 @@ Data = dict[str, Any]
 
 
 def row(data: Data, table: str, **where: str) -> Data:
-    found: Data = next(row for row in data[table] if where.items() <= row.items())
-    return found
+    match: Data = next(row for row in data[table] if where.items() <= row.items())
+    return match
 
 
 def pair_row(data: Data, currency: str, network: str) -> Data:
@@ -386,8 +386,8 @@ def pair_row(data: Data, currency: str, network: str) -> Data:
 
 
 def parameters_row(data: Data, network: str) -> Data:
-    found: Data = row(data, "networks", code=network)["family_parameters"]
-    return found
+    family_parameters: Data = row(data, "networks", code=network)["family_parameters"]
+    return family_parameters
 
 
 def without(items: list[Data], item: Data) -> list[Data]:

@@ -52,8 +52,8 @@ def deliver(urls: list[str], *, is_endpoint: bool) -> list[Outcome]:
 
 def answer_with(monkeypatch: pytest.MonkeyPatch, address: Callable[[str], str]) -> None:
     def lookup(host: str, port: int, **_: object) -> list[Any]:
-        found = address(host)
-        return [(socket.AF_INET6 if ":" in found else socket.AF_INET, socket.SOCK_STREAM, 6, "", (found, port))]
+        resolved = address(host)
+        return [(socket.AF_INET6 if ":" in resolved else socket.AF_INET, socket.SOCK_STREAM, 6, "", (resolved, port))]
 
     monkeypatch.setattr("socket.getaddrinfo", lookup)
 
@@ -91,7 +91,7 @@ def test_addresses_of_the_corpus_are_not_connected_to() -> None:
 def test_names_that_resolve_to_the_corpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = []
     for address in FORBIDDEN_ADDRESSES:
-        answer_with(monkeypatch, lambda _, found=address: found)  # type: ignore[misc]
+        answer_with(monkeypatch, lambda _, resolved=address: resolved)  # type: ignore[misc]
         if not refuses(webhook_lookup.resolve, "shop.example", 443):
             passed.append(address)
 

@@ -11,12 +11,12 @@ ROOT: Final = Path(__file__).parents[3]
 
 def labels_in_code() -> set[str]:
     """Return every label that the code can reach."""
-    found = set()
+    collected = set()
     for package in ("actors", "models", "chains"):
         for file in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "reached":
                     assert isinstance(node.args[0], ast.Constant), f"{file}: a label is a literal"
-                    found.add(str(node.args[0].value))
-    assert found, "no label in the code: nothing would be killed"
-    return found
+                    collected.add(str(node.args[0].value))
+    assert collected, "no label in the code: nothing would be killed"
+    return collected

@@ -34,9 +34,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    found = tmp_path / "denied.txt"
-    found.write_text(f"# court order 7\n\n  {MIXED}   # theft\r\n{BASE58}\n{BECH32.upper()}\n")
-    return found
+    file = tmp_path / "denied.txt"
+    file.write_text(f"# court order 7\n\n  {MIXED}   # theft\r\n{BASE58}\n{BECH32.upper()}\n")
+    return file
 
 
 def test_addresses_are_blocked_in_every_spelling(path: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_file_is_checked_once_a_second_at_most(
     path: Path, clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed, looks = DenyList(path), []
-    monkeypatch.setattr(deny_list, "_fingerprint", lambda found: looks.append(found) or (0, 0, 0))
+    monkeypatch.setattr(deny_list, "_fingerprint", lambda file: looks.append(file) or (0, 0, 0))
     clock[0] += LOOK_S
 
     for _ in range(100):

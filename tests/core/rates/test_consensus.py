@@ -21,8 +21,8 @@ def quotes(*prices: str) -> list[Quote]:
 
 
 def outcome(*prices: str, previous: str | None = None, rules: Rules = RULES) -> str:
-    found = settle(quotes(*prices), previous=None if previous is None else Decimal(previous), rules=rules)
-    return found.reason if isinstance(found, Held) else f"{found.usd.normalize():f}"
+    settled_rate = settle(quotes(*prices), previous=None if previous is None else Decimal(previous), rules=rules)
+    return settled_rate.reason if isinstance(settled_rate, Held) else f"{settled_rate.usd.normalize():f}"
 
 
 def reading(source: str, *, quoted_in: str = "USD", age_s: int = 0, **prices: str) -> Reading:
@@ -97,8 +97,8 @@ def test_a_rate_has_the_age_of_its_oldest_part_and_names_its_sources() -> None:
     old = Quote(source="b", usd=Decimal(100), as_of=NOW - timedelta(seconds=40))
     liar = Quote(source="c", usd=Decimal(900), as_of=NOW - timedelta(seconds=70))
     new = Quote(source="a", usd=Decimal(100), as_of=NOW)
-    found = settle([old, older, liar, new], previous=None, rules=RULES)
-    assert found == Rate(
+    settled_rate = settle([old, older, liar, new], previous=None, rules=RULES)
+    assert settled_rate == Rate(
         usd=Decimal(100),
         as_of=NOW - timedelta(seconds=50),
         agreed_at=NOW - timedelta(seconds=40),
@@ -107,9 +107,9 @@ def test_a_rate_has_the_age_of_its_oldest_part_and_names_its_sources() -> None:
 
 
 def test_a_rate_has_bounded_digits() -> None:
-    found = settle(quotes("0.1234567890123456789012", "0.1234567890123456789013"), previous=None, rules=RULES)
-    assert isinstance(found, Rate)
-    assert found.usd == Decimal("0.123456789012345679")
+    settled_rate = settle(quotes("0.1234567890123456789012", "0.1234567890123456789013"), previous=None, rules=RULES)
+    assert isinstance(settled_rate, Rate)
+    assert settled_rate.usd == Decimal("0.123456789012345679")
 
 
 @given(
@@ -120,10 +120,10 @@ def test_a_rate_has_bounded_digits() -> None:
 def test_one_liar_cannot_move_the_rate_out_of_the_range_of_three_honest_sources(
     honest: list[int], lie: int, random: object
 ) -> None:
-    said = [str(price) for price in [*honest, lie]]
-    random.shuffle(said)  # type: ignore[attr-defined]
-    found = outcome(*said)
-    assert min(honest) <= Decimal(found) <= max(honest)
+    texts = [str(price) for price in [*honest, lie]]
+    random.shuffle(texts)  # type: ignore[attr-defined]
+    rate = outcome(*texts)
+    assert min(honest) <= Decimal(rate) <= max(honest)
 
 
 @given(st.lists(st.decimals("1e-9", "1e9", allow_nan=False, places=12), min_size=1, max_size=6))
@@ -135,58 +135,60 @@ def test_the_median_lies_within_its_values(prices: list[Decimal]) -> None:
 
 
 def test_a_tether_price_is_converted_by_the_dollar_price_of_tether() -> None:
-    found = consensus(
+    agreed = consensus(
         reading("kraken", USDT="0.90", BTC="90000"),
         reading("coinbase", USDT="0.90", BTC="90000"),
         reading("binance", quoted_in="USDT", BTC="100000"),
     )
-    assert found.rates["USDT"].usd == Decimal("0.9")
-    assert found.rates["BTC"].usd == Decimal(90000)
-    assert found.rates["BTC"].sources == ("binance", "coinbase", "kraken")
+    assert agreed.rates["USDT"].usd == Decimal("0.9")
+    assert agreed.rates["BTC"].usd == Decimal(90000)
+    assert agreed.rates["BTC"].sources == ("binance", "coinbase", "kraken")
 
 
 def test_tether_prices_do_not_count_without_a_price_of_tether() -> None:
-    found = consensus(reading("kraken", BTC="90000"), reading("binance", quoted_in="USDT", BTC="90000", ETH="3000"))
-    assert found.held_back["USDT"] == "no source"
-    assert found.held_back["BTC"] == "too few sources"
-    assert found.held_back["ETH"] == "no source"
+    agreed = consensus(reading("kraken", BTC="90000"), reading("binance", quoted_in="USDT", BTC="90000", ETH="3000"))
+    assert agreed.held_back["USDT"] == "no source"
+    assert agreed.held_back["BTC"] == "too few sources"
+    assert agreed.held_back["ETH"] == "no source"
 
 
 def test_a_tether_market_does_not_count_for_tether_itself() -> None:
-    found = consensus(reading("kraken", USDT="0.9"), reading("binance", quoted_in="USDT", USDT="1"), coin_sources_min=1)
-    assert found.rates["USDT"].sources == ("kraken",)
+    agreed = consensus(
+        reading("kraken", USDT="0.9"), reading("binance", quoted_in="USDT", USDT="1"), coin_sources_min=1
+    )
+    assert agreed.rates["USDT"].sources == ("kraken",)
 
 
 def test_a_quote_that_is_absurd_after_conversion_does_not_count() -> None:
-    found = consensus(
+    agreed = consensus(
         reading("kraken", USDT="1e6"), reading("binance", quoted_in="USDT", BTC="1e6"), coin_sources_min=1
     )
-    assert found.held_back["BTC"] == "no source"
+    assert agreed.held_back["BTC"] == "no source"
 
 
 def test_a_converted_quote_has_the_age_of_the_tether_price() -> None:
-    found = consensus(
+    agreed = consensus(
         reading("kraken", USDT="1", age_s=50),
         reading("coinbase", USDT="1", ETH="3000"),
         reading("binance", quoted_in="USDT", ETH="3000"),
     )
-    assert found.rates["ETH"].as_of == NOW - timedelta(seconds=50)
+    assert agreed.rates["ETH"].as_of == NOW - timedelta(seconds=50)
 
 
 def test_a_stablecoin_off_its_peg_gets_its_market_price() -> None:
-    found = consensus(reading("kraken", USDC="0.87"), reading("coingecko", USDC="0.875"), previous={"USDC": "1"})
-    assert found.rates["USDC"].usd == Decimal("0.8725")
+    agreed = consensus(reading("kraken", USDC="0.87"), reading("coingecko", USDC="0.875"), previous={"USDC": "1"})
+    assert agreed.rates["USDC"].usd == Decimal("0.8725")
 
 
 def test_the_dollar_is_1_whatever_the_sources_report() -> None:
-    found = consensus(reading("kraken", USD="2"), reading("ecb", USD="2"))
-    assert found.rates["USD"] == Rate(usd=Decimal(1), as_of=NOW, agreed_at=NOW, sources=("definition",))
+    agreed = consensus(reading("kraken", USD="2"), reading("ecb", USD="2"))
+    assert agreed.rates["USD"] == Rate(usd=Decimal(1), as_of=NOW, agreed_at=NOW, sources=("definition",))
 
 
 def test_one_source_makes_a_rate_for_fiat_and_none_for_a_coin() -> None:
-    found = consensus(reading("erapi", EUR="1.15", BTC="90000"))
-    assert found.rates["EUR"].usd == Decimal("1.15")
-    assert found.held_back["BTC"] == "too few sources"
+    agreed = consensus(reading("erapi", EUR="1.15", BTC="90000"))
+    assert agreed.rates["EUR"].usd == Decimal("1.15")
+    assert agreed.held_back["BTC"] == "too few sources"
 
 
 def test_the_number_of_sources_for_a_coin_is_a_setting() -> None:
@@ -197,12 +199,12 @@ def test_the_number_of_sources_for_a_coin_is_a_setting() -> None:
 
 
 def test_outvoted_sources_are_named() -> None:
-    found = consensus(*(reading(name, BTC="90000", EUR="1.1") for name in "ab"), reading("c", BTC="9", EUR="1.1"))
-    assert found.outvoted == {"c": ["BTC"]}
+    agreed = consensus(*(reading(name, BTC="90000", EUR="1.1") for name in "ab"), reading("c", BTC="9", EUR="1.1"))
+    assert agreed.outvoted == {"c": ["BTC"]}
 
 
 def test_every_currency_is_settled_or_waits() -> None:
     catalogue = load_catalogue("production")
-    found = consensus(reading("a", BTC="90000"), reading("b", BTC="90000"))
-    assert found.rates.keys() | found.held_back.keys() == {*catalogue.assets, *catalogue.fiats}
-    assert not found.rates.keys() & found.held_back.keys()
+    agreed = consensus(reading("a", BTC="90000"), reading("b", BTC="90000"))
+    assert agreed.rates.keys() | agreed.held_back.keys() == {*catalogue.assets, *catalogue.fiats}
+    assert not agreed.rates.keys() & agreed.held_back.keys()

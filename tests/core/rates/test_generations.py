@@ -70,9 +70,9 @@ def every_minute(seconds: int) -> KeptRates:
     return KeptRates({second: 100 + second for second in range(0, seconds, 60)})
 
 
-def begun(found: list[Generation]) -> list[tuple[int, int]]:
+def begun(made: list[Generation]) -> list[tuple[int, int]]:
     """Return (number, second of its begin) of each generation."""
-    return [(each.number, int((each.valid_from - START).total_seconds())) for each in found]
+    return [(each.number, int((each.valid_from - START).total_seconds())) for each in made]
 
 
 def test_the_next_generation_begins_when_the_rate_runs_out() -> None:
@@ -84,10 +84,10 @@ def test_the_next_generation_begins_when_the_rate_runs_out() -> None:
 
 
 def test_a_generation_ends_with_its_invoice_and_none_begins_at_its_expiry() -> None:
-    found = followed(every_minute(7_200), until_s=7_200, expires_s=2_000)
+    ended = followed(every_minute(7_200), until_s=7_200, expires_s=2_000)
 
-    assert begun(found) == [(1, 0), (2, 900), (3, 1_800)]
-    assert found[-1].rate_expires_at == after(2_000)
+    assert begun(ended) == [(1, 0), (2, 900), (3, 1_800)]
+    assert ended[-1].rate_expires_at == after(2_000)
     assert begun(followed(every_minute(7_200), until_s=7_200, expires_s=1_800)) == [(1, 0), (2, 900)]
 
 
@@ -100,16 +100,16 @@ def test_without_rates_a_generation_is_extended_once_and_then_has_no_price() -> 
     assert followed(rates, until_s=1_799) == [extended]
     assert followed(rates, until_s=1_800) == [unpriced]
     assert followed(rates, until_s=2_344) == [unpriced]
-    found = followed(rates, until_s=2_345)
-    assert begun(found) == [(1, 0), (2, 2_345)]
-    assert (found[-1].rate_expires_at, found[-1].is_extended, found[-1].unpriced_at) == (after(3_245), False, None)
+    later = followed(rates, until_s=2_345)
+    assert begun(later) == [(1, 0), (2, 2_345)]
+    assert (later[-1].rate_expires_at, later[-1].is_extended, later[-1].unpriced_at) == (after(3_245), False, None)
 
 
 def test_a_held_quote_is_renewed_when_its_payment_is_gone() -> None:
-    found = followed(every_minute(7_200), until_s=2_000, held_s=1_234)
+    renewed = followed(every_minute(7_200), until_s=2_000, held_s=1_234)
 
-    assert begun(found) == [(1, 0), (2, 1_234)]
-    assert found[-1].rate_expires_at == after(2_134)
+    assert begun(renewed) == [(1, 0), (2, 1_234)]
+    assert renewed[-1].rate_expires_at == after(2_134)
     assert begun(followed(every_minute(7_200), until_s=2_000, held_s=600)) == [(1, 0), (2, 900), (3, 1_800)]
 
 
@@ -137,9 +137,9 @@ def random_rates(chance: random.Random, seconds: int) -> KeptRates:
     return KeptRates(kept)
 
 
-def known(found: list[Generation]) -> list[Generation]:
+def known(made: list[Generation]) -> list[Generation]:
     """Return generations without the change times of all but the newest."""
-    return [*(replace(each, changed_at=START) for each in found[:-1]), found[-1]]
+    return [*(replace(each, changed_at=START) for each in made[:-1]), made[-1]]
 
 
 def check_history(chance: random.Random, steps: int) -> None:

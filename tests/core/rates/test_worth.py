@@ -27,8 +27,8 @@ POLICY = SweepPolicy(min_usd=20, fee_max_percent=5)
 def test_an_address_is_swept_once_it_is_worth_it(
     units: int, cost: int | None, rate: int | None, *, wanted: bool, verdict: str
 ) -> None:
-    found = judge_sweep(units, cost_units=cost, rate=rate, scale=18, policy=POLICY, is_wanted=wanted)
-    assert found == verdict
+    judged = judge_sweep(units, cost_units=cost, rate=rate, scale=18, policy=POLICY, is_wanted=wanted)
+    assert judged == verdict
 
 
 def test_dollars_convert_to_units_of_a_coin() -> None:
@@ -40,12 +40,12 @@ def test_dollars_convert_to_units_of_a_coin() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "needed", "excess"),
+    ("units", "needed", "excess"),
     [(100, 0, 0), (150, 0, 0), (151, 0, 51), (151, 1, 0), (400, 100, 200), (99, 500, 0)],
 )
-def test_the_hot_wallet_keeps_its_limit_and_the_sums_of_payouts(held: int, needed: int, excess: int) -> None:
-    found = excess_units(held_units=held * USDT, limit_usd=100, needed_units=needed * USDT, rate=DOLLAR, scale=18)
-    assert found == excess * USDT
+def test_the_hot_wallet_keeps_its_limit_and_the_sums_of_payouts(units: int, needed: int, excess: int) -> None:
+    spare = excess_units(held_units=units * USDT, limit_usd=100, needed_units=needed * USDT, rate=DOLLAR, scale=18)
+    assert spare == excess * USDT
 
 
 def test_without_a_rate_no_coin_goes_to_the_cold_address() -> None:

@@ -153,9 +153,9 @@ def test_a_bad_port_is_reported_without_the_address_that_follows_from_it() -> No
     ],
 )
 def test_a_problem_never_shows_the_value(name: str, value: str) -> None:
-    found = "\n".join(problems({**DEVELOPMENT, name: value}))
-    assert name in found
-    assert "topsecretvalue" not in found
+    text = "\n".join(problems({**DEVELOPMENT, name: value}))
+    assert name in text
+    assert "topsecretvalue" not in text
 
 
 def test_secrets_stay_out_of_the_repr() -> None:
@@ -212,8 +212,10 @@ def test_in_production_only_the_signer_sees_the_wallet(role: Role, name: str) ->
 
 def test_the_mnemonic_is_refused_once_in_any_role() -> None:
     for role in [*NOT_THE_SIGNER, "signer"]:
-        found = [p for p in problems({**PRODUCTION, "WALLET_MNEMONIC": "abandon"}, role) if "WALLET_MNEMONIC:" in p]
-        assert found == ["WALLET_MNEMONIC: production refuses it, use a keystore"]
+        problems_there = [
+            p for p in problems({**PRODUCTION, "WALLET_MNEMONIC": "abandon"}, role) if "WALLET_MNEMONIC:" in p
+        ]
+        assert problems_there == ["WALLET_MNEMONIC: production refuses it, use a keystore"]
 
 
 def test_in_development_any_process_may_see_the_wallet() -> None:
@@ -356,8 +358,8 @@ def test_the_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_treasury_sweeps_eagerly_in_development_and_by_cost_in_production() -> None:
-    found = load_settings(DEVELOPMENT), load_settings(PRODUCTION)
-    assert [(s.sweep_min_usd, s.sweep_fee_max_percent, s.hot_limit_usd) for s in found] == [
+    loaded = load_settings(DEVELOPMENT), load_settings(PRODUCTION)
+    assert [(s.sweep_min_usd, s.sweep_fee_max_percent, s.hot_limit_usd) for s in loaded] == [
         (0, 10_000, 10_000),
         (20, 5, 10_000),
     ]

@@ -34,7 +34,7 @@ def node(request: pytest.FixtureRequest) -> BitcoinNode:
     return start()
 
 
-def said(call: Callable[[], object]) -> object:
+def answer_or_refusal(call: Callable[[], object]) -> object:
     """Return what is answered, or the code and the first word of a refusal."""
     try:
         return call()
@@ -55,26 +55,26 @@ def test_both_refuse_alike(node: BitcoinNode) -> None:
     generous = chain.signed(fee_units=10**8)
 
     assert [
-        said(lambda: chain.send(paid)),
-        said(lambda: chain.send(forged.hex())),
-        said(lambda: chain.send(chain.signed((BUYER_ADDRESS, 6_000), fee_units=10))),
-        said(lambda: chain.ask("sendrawtransaction", generous)),
-        said(lambda: chain.ask("sendrawtransaction", "00")),
-        said(lambda: chain.ask("getblockhash", 9_999)),
-        said(lambda: chain.ask("getblockheader", "aa" * 32)),
-        said(lambda: chain.ask("getrawtransaction", "aa" * 32)),
-        said(lambda: chain.ask("getmempoolentry", "aa" * 32)),
-        said(lambda: chain.ask("no such thing")),
-        said(lambda: chain.ask("gettxout", "aa" * 32, 0)),
-        said(lambda: chain.ask("gettxout", reward["txid"], 1)),
-        said(lambda: chain.ask("estimatesmartfee", 2).keys() & {"feerate", "errors"}),
+        answer_or_refusal(lambda: chain.send(paid)),
+        answer_or_refusal(lambda: chain.send(forged.hex())),
+        answer_or_refusal(lambda: chain.send(chain.signed((BUYER_ADDRESS, 6_000), fee_units=10))),
+        answer_or_refusal(lambda: chain.ask("sendrawtransaction", generous)),
+        answer_or_refusal(lambda: chain.ask("sendrawtransaction", "00")),
+        answer_or_refusal(lambda: chain.ask("getblockhash", 9_999)),
+        answer_or_refusal(lambda: chain.ask("getblockheader", "aa" * 32)),
+        answer_or_refusal(lambda: chain.ask("getrawtransaction", "aa" * 32)),
+        answer_or_refusal(lambda: chain.ask("getmempoolentry", "aa" * 32)),
+        answer_or_refusal(lambda: chain.ask("no such thing")),
+        answer_or_refusal(lambda: chain.ask("gettxout", "aa" * 32, 0)),
+        answer_or_refusal(lambda: chain.ask("gettxout", reward["txid"], 1)),
+        answer_or_refusal(lambda: chain.ask("estimatesmartfee", 2).keys() & {"feerate", "errors"}),
     ] == [
         (-27, "Transaction"), (-26, "mempool-script-verify-flag-failed"), (-26, "min"), (-25, "Fee"), (-22, "TX"),
         (-8, "Block"), (-5, "Block"), (-5, "No"), (-5, "Transaction"), (-32601, "Method"), None, None,
         {"errors"},
     ]  # fmt: skip
     # Not the miner's, whose scripts the buyer's key would not open: one after the other is asked.
-    assert said(lambda: chain.send(unripe)) == (-26, "bad-txns-premature-spend-of-coinbase")
+    assert answer_or_refusal(lambda: chain.send(unripe)) == (-26, "bad-txns-premature-spend-of-coinbase")
     assert chain.ask("gettxout", included, 0)["bestblock"] == chain.ask("getbestblockhash")
 
 
@@ -107,18 +107,18 @@ def test_both_replace_only_by_higher_fees(node: BitcoinNode) -> None:
         return chain.signed((BUYER_ADDRESS, units), fee_units=fee_units)
 
     first = chain.send(offered(5_000, 1_000))
-    assert said(lambda: chain.send(offered(5_001, 1_000))) == (-26, "insufficient")
-    assert said(lambda: chain.send(offered(5_002, 1_050))) == (-26, "insufficient")
+    assert answer_or_refusal(lambda: chain.send(offered(5_001, 1_000))) == (-26, "insufficient")
+    assert answer_or_refusal(lambda: chain.send(offered(5_002, 1_050))) == (-26, "insufficient")
     second = chain.send(offered(5_003, 2_000))
 
     assert chain.waiting() == [second]
     entry = chain.ask("getmempoolentry", second)
     assert (entry["fees"]["base"], entry["ancestorcount"], entry["descendantcount"]) == (0.00002, 1, 1)
-    assert said(lambda: chain.ask("getmempoolentry", first)) == (-5, "Transaction")
+    assert answer_or_refusal(lambda: chain.ask("getmempoolentry", first)) == (-5, "Transaction")
     # A block may still include the replaced transaction.
     chain.ask("generateblock", MINER_ADDRESS, [offered(5_000, 1_000)])
     assert chain.waiting() == []
-    assert said(lambda: chain.send(offered(5_003, 2_000))) == (-25, "bad-txns-inputs-missingorspent")
+    assert answer_or_refusal(lambda: chain.send(offered(5_003, 2_000))) == (-25, "bad-txns-inputs-missingorspent")
 
 
 def test_both_show_the_spender_of_a_waiting_coin(node: BitcoinNode) -> None:
@@ -130,7 +130,7 @@ def test_both_show_the_spender_of_a_waiting_coin(node: BitcoinNode) -> None:
     chain.mine()
     assert chain.ask("gettxspendingprevout", asked) == asked
     refused: list[object] = [[], [{"txid": "aa", "vout": 0}], [{"txid": "aa" * 32, "vout": -1}]]
-    assert [said(partial(chain.ask, "gettxspendingprevout", one)) for one in refused] == [
+    assert [answer_or_refusal(partial(chain.ask, "gettxspendingprevout", one)) for one in refused] == [
         (-8, "Invalid"), (-8, "txid"), (-8, "Invalid"),
     ]  # fmt: skip
 
@@ -139,10 +139,10 @@ def test_both_end_a_chain_of_waiting_ones_at_twenty_five(node: BitcoinNode) -> N
     chain = HandMined(node.url, coins=1)
     sent = [chain.pay((BUYER_ADDRESS, 5_000)) for _ in range(25)]
 
-    assert said(lambda: chain.pay((BUYER_ADDRESS, 5_000))) == (-26, "too-long-mempool-chain")
+    assert answer_or_refusal(lambda: chain.pay((BUYER_ADDRESS, 5_000))) == (-26, "too-long-mempool-chain")
     chain.mine()
-    held = chain.ask("getblock", chain.ask("getbestblockhash"), 1)["tx"]
-    assert held[1:] == sent
+    tx = chain.ask("getblock", chain.ask("getbestblockhash"), 1)["tx"]
+    assert tx[1:] == sent
 
 
 def test_both_return_reorged_transactions_to_the_pool_and_accept_a_block_again(node: BitcoinNode) -> None:
@@ -232,8 +232,8 @@ def test_the_older_form_refuses_by_http_and_calls_can_be_batched(regtest: Start)
     headers = urllib3.make_headers(basic_auth=login)
 
     def post(content: object) -> tuple[int, Any]:
-        found = urllib3.request("POST", f"http://{address}", body=msgspec.json.encode(content), headers=headers)
-        return found.status, msgspec.json.decode(found.data)
+        answer = urllib3.request("POST", f"http://{address}", body=msgspec.json.encode(content), headers=headers)
+        return answer.status, msgspec.json.decode(answer.data)
 
     refused = {"id": 1, "method": "getblockhash", "params": [7]}
     assert post(refused)[0] == 500

@@ -197,10 +197,10 @@ def test_without_both_the_error_names_the_remedy(index: Index, cache: Path) -> N
 
     with pytest.raises(NoAnvilError) as raised:
         cached_anvil(index.env, cache)
-    told = str(raised.value)
-    assert "there is no npm" in told
-    assert f"No matching distribution found for {NAME}=={VERSION}" in told
-    assert "put anvil on PATH" in told
+    message = str(raised.value)
+    assert "there is no npm" in message
+    assert f"No matching distribution found for {NAME}=={VERSION}" in message
+    assert "put anvil on PATH" in message
 
 
 def test_a_failing_npm_of_the_wheel_names_the_remedy(index: Index, cache: Path) -> None:

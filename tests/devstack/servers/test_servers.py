@@ -38,8 +38,8 @@ def restart(server: Program) -> None:
 def cursor(url: str):  # noqa: ANN201
     with contextlib.closing(psycopg2.connect(url)) as session:
         session.autocommit = True
-        with session.cursor() as found:
-            yield found
+        with session.cursor() as opened:
+            yield opened
 
 
 def test_postgresql_keeps_every_commit_through_sigkill(open_folder: Path, leash: Leash) -> None:

@@ -88,10 +88,10 @@ def test_a_dead_watchdog_is_replaced() -> None:
 
 def test_the_watchdog_holds_the_folders_lock_until_its_work_is_done(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    held = os.open(path, os.O_RDWR | os.O_CREAT)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    leash = Leash(inherit=(held,))
-    os.close(held)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    leash = Leash(inherit=(descriptor,))
+    os.close(descriptor)
 
     with path.open() as other:
         with pytest.raises(BlockingIOError):

@@ -17,10 +17,10 @@ from devstack.supervise import ports
 @pytest.fixture(autouse=True)
 def claims(monkeypatch: pytest.MonkeyPatch) -> Iterator[deque[socket.socket]]:
     """Return this test's claims; at most the newest two are kept."""
-    held = deque[socket.socket](maxlen=2)
-    monkeypatch.setattr(ports, "_claims", held)
-    yield held
-    for claim in held:
+    open_sockets = deque[socket.socket](maxlen=2)
+    monkeypatch.setattr(ports, "_claims", open_sockets)
+    yield open_sockets
+    for claim in open_sockets:
         claim.close()
 
 
@@ -43,8 +43,8 @@ def test_a_port_just_found_is_found_by_no_other_process(monkeypatch: pytest.Monk
 
     # Nor by another process.
     asked = f"from devstack.supervise import ports; print(ports._claim({first}), ports._claim({second + 40_000}))"
-    told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert told.stdout.split() == ["False", "True"]
+    outcome = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert outcome.stdout.split() == ["False", "True"]
 
 
 def test_an_old_claim_is_released(monkeypatch: pytest.MonkeyPatch, claims: deque[socket.socket]) -> None:

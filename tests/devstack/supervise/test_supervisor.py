@@ -20,9 +20,9 @@ class Watched:
     """A supervisor in a folder, what it said, and steps until something holds."""
 
     def __init__(self, folder: Path, env: dict[str, str]) -> None:
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self.folder, self.env = folder, env
-        self.supervisor = Supervisor(folder / "pids.json", say=self.said.append)
+        self.supervisor = Supervisor(folder / "pids.json", say=self.lines.append)
 
     def run(self, name: str, command: str) -> App:
         app = App(name, command, env={**self.env, "PATH": PATH}, cwd=self.folder, log=self.folder / f"{name}.log")
@@ -31,8 +31,8 @@ class Watched:
         return app
 
     def pids(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = json.loads((self.folder / "pids.json").read_text())
-        return found
+        answer: dict[str, list[int]] = json.loads((self.folder / "pids.json").read_text())
+        return answer
 
     def step_until(self, condition: Callable[[], bool], *, limit_s: float = 60) -> None:
         def stepped() -> bool:
@@ -44,9 +44,9 @@ class Watched:
 
 @pytest.fixture
 def watched(tmp_path: Path, leash: Leash) -> Iterator[Watched]:
-    found = Watched(tmp_path, leash.env)
-    yield found
-    found.supervisor.stop(list(found.pids()))
+    watched_ = Watched(tmp_path, leash.env)
+    yield watched_
+    watched_.supervisor.stop(list(watched_.pids()))
 
 
 def test_a_killed_program_runs_again_under_a_new_pid(watched: Watched) -> None:
@@ -57,8 +57,8 @@ def test_a_killed_program_runs_again_under_a_new_pid(watched: Watched) -> None:
     os.kill(before, signal.SIGKILL)
 
     watched.step_until(lambda: watched.pids()["web"] not in ([], [before]))
-    assert watched.said[0] == "web was killed by SIGKILL; starting it again in 0.2 s"
-    assert watched.said[1] == f"web runs again, pid {watched.pids()['web'][0]}"
+    assert watched.lines[0] == "web was killed by SIGKILL; starting it again in 0.2 s"
+    assert watched.lines[1] == f"web runs again, pid {watched.pids()['web'][0]}"
 
 
 def test_a_program_is_not_listed_while_it_is_down(watched: Watched) -> None:
@@ -82,16 +82,16 @@ def test_a_program_that_keeps_dying_waits_longer_each_time(watched: Watched) -> 
 
     watched.step_until(lambda: watched.supervisor.deaths("web") == 3)
 
-    waits = [line.rsplit(" in ", 1)[1] for line in watched.said if "starting it again" in line]
+    waits = [line.rsplit(" in ", 1)[1] for line in watched.lines if "starting it again" in line]
     assert waits == ["0.2 s", "0.4 s", "0.8 s"]
-    assert "web ended with code 1" in watched.said[0]
+    assert "web ended with code 1" in watched.lines[0]
 
 
 def test_a_program_that_ran_steadily_restarts_at_once(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("devstack.supervise.supervisor.STEADY_S", 0.0)
     watched.run("web", "false")
 
-    watched.step_until(lambda: len([line for line in watched.said if "starting" in line]) == 3)
+    watched.step_until(lambda: len([line for line in watched.lines if "starting" in line]) == 3)
 
     assert watched.supervisor.deaths("web") == 1
 

@@ -42,8 +42,8 @@ def chain(tmp_path: Path, leash: Leash) -> Iterator[TronChain]:
 
 
 def height(chain: TronChain) -> int:
-    told = RestNode(chain.url, timeout_s=5).ask("wallet/getnowblock", {}, dict[str, Any])
-    return int(told["block_header"]["raw_data"].get("number", 0))
+    answer = RestNode(chain.url, timeout_s=5).ask("wallet/getnowblock", {}, dict[str, Any])
+    return int(answer["block_header"]["raw_data"].get("number", 0))
 
 
 def test_a_killed_chain_keeps_the_buyers_payment(chain: TronChain) -> None:
@@ -89,6 +89,6 @@ def test_the_clock_gives_no_orders_to_a_node_of_another_make() -> None:
 
 def test_moving_the_clock_loads_nothing_that_executes_contracts() -> None:
     program = "import sys, devstack.tron.family; print(sorted({'eth', 'trie'} & sys.modules.keys()))"
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert told.stdout == "[]\n"
+    assert outcome.stdout == "[]\n"

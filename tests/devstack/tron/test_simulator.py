@@ -28,8 +28,8 @@ def test_a_transfer_to_a_new_address_creates_an_account_for_a_fee(tron: Tron) ->
     txid = tron.send(tron.transfer(OTHER.address, 5 * TRX))
     tron.mine()
 
-    told = tron.info(txid)
-    assert (told["fee"], told["receipt"]) == (1_100_000, {"net_fee": 100_000})
+    info = tron.info(txid)
+    assert (info["fee"], info["receipt"]) == (1_100_000, {"net_fee": 100_000})
     assert tron.balance(OTHER.address) == 5 * TRX
     assert tron.balance(BUYER.address) == before - 5 * TRX - 1_100_000
     assert tron.ask("wallet/gettransactionbyid", value=txid)["ret"] == [{"contractRet": "SUCCESS"}]
@@ -58,16 +58,16 @@ def test_a_token_transfer_has_its_log_and_burns_energy_about_as_the_real_one_doe
     second = tron.send(tron.token(OTHER.address, 7))
     tron.mine()
 
-    told = tron.info(first)
-    (log,) = told["log"]
+    info = tron.info(first)
+    (log,) = info["log"]
     assert log["address"] == wire.raw_of(USDT).hex()
     assert [topic[-40:] for topic in log["topics"][1:]] == [BUYER.raw.hex(), OTHER.raw.hex()]
     assert int(log["data"], 16) == 7
-    assert told["receipt"]["result"] == "SUCCESS"
-    assert told["receipt"]["energy_fee"] == 100 * told["receipt"]["energy_usage_total"]
-    assert 120_000 < told["receipt"]["energy_usage_total"] < 135_000
+    assert info["receipt"]["result"] == "SUCCESS"
+    assert info["receipt"]["energy_fee"] == 100 * info["receipt"]["energy_usage_total"]
+    assert 120_000 < info["receipt"]["energy_usage_total"] < 135_000
     assert 45_000 < tron.info(second)["receipt"]["energy_usage_total"] < 70_000
-    assert tron.held(OTHER.address) == 14
+    assert tron.token_balance(OTHER.address) == 14
     # Who holds tokens only is no account yet.
     assert tron.ask("wallet/getaccount", address=OTHER.address) == {}
 
@@ -87,21 +87,21 @@ def test_a_reverted_call_moves_nothing_and_burns_its_energy(tron: Tron) -> None:
     txid = tron.send(tron.token(THIRD, 1, key=OTHER))
     tron.mine()
 
-    told = tron.info(txid)
-    assert (told["result"], told["receipt"]["result"]) == ("FAILED", "REVERT")
-    assert bytes.fromhex(told["resMessage"]) == b"REVERT opcode executed"
-    assert 0 < told["fee"] < 2 * TRX
-    assert tron.balance(OTHER.address) == 100 * TRX - told["fee"]
+    info = tron.info(txid)
+    assert (info["result"], info["receipt"]["result"]) == ("FAILED", "REVERT")
+    assert bytes.fromhex(info["resMessage"]) == b"REVERT opcode executed"
+    assert 0 < info["fee"] < 2 * TRX
+    assert tron.balance(OTHER.address) == 100 * TRX - info["fee"]
 
 
 def test_too_low_a_limit_burns_all_of_it(tron: Tron) -> None:
     txid = tron.send(tron.token(OTHER.address, 7, fee_limit=2 * TRX))
     tron.mine()
 
-    told = tron.info(txid)
-    assert (told["receipt"]["result"], told["receipt"]["energy_fee"]) == ("OUT_OF_ENERGY", 2 * TRX)
-    assert "log" not in told
-    assert tron.held(OTHER.address) == 0
+    info = tron.info(txid)
+    assert (info["receipt"]["result"], info["receipt"]["energy_fee"]) == ("OUT_OF_ENERGY", 2 * TRX)
+    assert "log" not in info
+    assert tron.token_balance(OTHER.address) == 0
 
 
 def test_a_frozen_holder_moves_nothing() -> None:
@@ -114,8 +114,8 @@ def test_a_frozen_holder_moves_nothing() -> None:
     assert tron.info(txid)["receipt"]["result"] == "REVERT"
     asked = {"owner_address": BUYER.address, "contract_address": USDT, "function_selector": "isFrozen(address)"}
     parameter = BUYER.raw.rjust(32, b"\0").hex()
-    told = tron.ask("wallet/triggerconstantcontract", parameter=parameter, **asked)
-    assert int(told["constant_result"][0], 16) == 1
+    answer = tron.ask("wallet/triggerconstantcontract", parameter=parameter, **asked)
+    assert int(answer["constant_result"][0], 16) == 1
 
 
 @pytest.mark.parametrize(("function", "is_rejected"), [("forward", False), ("forward_and_revert", True)])
@@ -145,7 +145,7 @@ def test_a_namesake_moves_beside_the_real_coins(tron: Tron) -> None:
     tron.mine()
 
     assert tron.ask("wallet/getaccount", address=OTHER.address)["assetV2"] == [{"key": "USDT", "value": 40}]
-    assert (tron.held(OTHER.address), tron.balance(OTHER.address)) == (0, 0)
+    assert (tron.token_balance(OTHER.address), tron.balance(OTHER.address)) == (0, 0)
 
 
 def test_a_known_transaction_is_refused_by_its_code(tron: Tron) -> None:
@@ -190,8 +190,8 @@ def test_an_account_obeys_the_keys_of_its_permission(tron: Tron) -> None:
 
     assert refused(tron, BUYER.sign(tron.raw(move))) == "SIGERROR"
     tron.send(OTHER.sign(tron.raw(move)))
-    told = tron.ask("wallet/getaccount", address=BUYER.address)["owner_permission"]
-    assert told["keys"] == [{"address": OTHER.address, "weight": 1}]
+    owner_permission = tron.ask("wallet/getaccount", address=BUYER.address)["owner_permission"]
+    assert owner_permission["keys"] == [{"address": OTHER.address, "weight": 1}]
 
 
 def test_an_expired_transaction_is_in_no_block(tron: Tron) -> None:

@@ -23,9 +23,9 @@ RULE: Final = {"currency": "USDT", "network": "ethereum", "threshold": "150"}
 SALE: Final = {"amount": "100", "currency": "USDT", "network": "ethereum"}
 
 
-def until(found: Callable[[], Any]) -> Any:
+def until(value: Callable[[], Any]) -> Any:
     end = time.monotonic() + WAIT_S
-    while not (last := found()):
+    while not (last := value()):
         assert time.monotonic() < end, last
         time.sleep(0.3)
     return last
@@ -64,6 +64,6 @@ def test_a_balance_leaves_once_it_has_come_to_the_threshold(stack: Stack) -> Non
         assert arrived(buyer, address) == [Decimal(payout["amount"]) - Decimal(payout["commission"])]
         assert available(merchant, "USDT") == 0
         hooks = receiver.wait_for(2 + len(EVENTS), timeout_s=WAIT_S)
-        told = [hook.headers["x-webhook-event"] for hook in hooks if hook.verified(secret)["type"] == "payout"]
-        assert sorted(told) == sorted(EVENTS)
+        events = [hook.headers["x-webhook-event"] for hook in hooks if hook.verified(secret)["type"] == "payout"]
+        assert sorted(events) == sorted(EVENTS)
     assert stack.sluice("audit")["violations"] == []

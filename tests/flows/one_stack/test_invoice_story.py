@@ -32,8 +32,8 @@ class Story:
     secret: str
 
     def create(self, **changes: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self.merchant.insist("/v1/payment", USDT | changes)
-        return found
+        invoice: dict[str, Any] = self.merchant.insist("/v1/payment", USDT | changes)
+        return invoice
 
     def pay(self, invoice: dict[str, Any], share: str = "1") -> str:
         return self.buyer.pay(invoice, decimals=DECIMALS, share=Decimal(share))
@@ -43,8 +43,8 @@ class Story:
         self.stack.sluice("clock", "advance", str(seconds))
 
     def info(self, invoice: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = self.merchant.post("/v1/payment/info", {"uuid": invoice["uuid"]}).result
-        return found
+        result: dict[str, Any] = self.merchant.post("/v1/payment/info", {"uuid": invoice["uuid"]}).result
+        return result
 
     def until(self, invoice: dict[str, Any], **expected: Any) -> dict[str, Any]:
         """Wait until the payment shows what is expected."""
@@ -73,7 +73,7 @@ class Story:
         self.buyer.reorg(depth)
         self.buyer.nonce = int(self.buyer.rpc("eth_getTransactionCount", self.buyer.account.address, "pending"), 16)
 
-    def told(self, invoice: dict[str, Any], event: str) -> list[dict[str, Any]]:
+    def details_of(self, invoice: dict[str, Any], event: str) -> list[dict[str, Any]]:
         """Return what the timeline's events of a name say."""
         items = self.merchant.post("/v1/payment/timeline", {"uuid": invoice["uuid"]}).result["items"]
         assert [item["at"] for item in items] == sorted(item["at"] for item in items)
@@ -108,7 +108,7 @@ def test_a_choice_in_time_leads_to_check_and_moves_no_expiry(story: Story) -> No
     assert chosen["payment_status"] == "check"
     assert chosen["expired_at"] == agnostic["expired_at"]
     assert chosen["address"].startswith("0x")
-    assert story.told(agnostic, "selected") == [{"currency": "ETH", "network": "ethereum"}]
+    assert story.details_of(agnostic, "selected") == [{"currency": "ETH", "network": "ethereum"}]
 
 
 def test_nothing_paid_expires_with_its_event(story: Story) -> None:
@@ -120,7 +120,7 @@ def test_nothing_paid_expires_with_its_event(story: Story) -> None:
     for invoice in (agnostic, chosen):
         story.until(invoice, payment_status="expired", is_final=True)
         assert story.events(invoice, 1) == ["invoice.expired"]
-        assert [over["reason"] for over in story.told(invoice, "expired")] == ["unpaid"]
+        assert [over["reason"] for over in story.details_of(invoice, "expired")] == ["unpaid"]
 
 
 def test_a_sum_within_the_tolerance_is_paid_and_its_buyer_has_a_receipt(story: Story, mailbox: SmtpServer) -> None:
@@ -131,8 +131,8 @@ def test_a_sum_within_the_tolerance_is_paid_and_its_buyer_has_a_receipt(story: S
     story.until(invoice, payment_status="paid", is_final=True, amount_remaining="0", payment_amount="19.8")
     assert story.events(invoice, 1) == ["invoice.paid"]
     page = received(mailbox, invoice)
-    for told in ("20 USDT", "19.8 USDT on Ethereum", "with-receipt", story.info(invoice)["txid"]):
-        assert told in page
+    for text in ("20 USDT", "19.8 USDT on Ethereum", "with-receipt", story.info(invoice)["txid"]):
+        assert text in page
     asked = {"uuid": invoice["uuid"], "email": "accountant@mail.example"}
     assert story.merchant.post("/v1/payment/send-email", asked).result == {
         "email": "accountant@mail.example",
@@ -144,10 +144,10 @@ def test_a_sum_within_the_tolerance_is_paid_and_its_buyer_has_a_receipt(story: S
 def received(mailbox: SmtpServer, invoice: dict[str, Any], to: str = "buyer@mail.example") -> str:
     """Return the page that an address was sent of a payment, which was one."""
     end = time.monotonic() + WAIT_S
-    while not (found := [message for message in mailbox.messages if message["To"] == to]):
+    while not (messages := [message for message in mailbox.messages if message["To"] == to]):
         assert time.monotonic() < end, mailbox.messages
         time.sleep(0.1)
-    (message,) = found
+    (message,) = messages
     body = message.get_body(("html",))
     assert body is not None
     page = str(body.get_content())
@@ -182,17 +182,17 @@ def test_a_part_is_wrong_amount_at_the_expiry_grows_and_is_accepted(story: Story
 
     story.advance(HOUR + 60)
     story.until(invoice, payment_status="wrong_amount", is_final=False, amount_remaining="10")
-    [over] = story.told(invoice, "expired")
+    [over] = story.details_of(invoice, "expired")
     assert (over["reason"], over["payer_amount"], over["payment_amount"]) == ("short", "20", "10")
-    assert [at["waiting_for"] for at in story.told(invoice, "confirmation")] == ["resolve"]
+    assert [at["waiting_for"] for at in story.details_of(invoice, "confirmation")] == ["resolve"]
     story.pay(invoice, "0.25")
     story.until(invoice, payment_status="wrong_amount", payment_amount="15")
     assert story.resolve(invoice).result["payment_status"] == "paid"
 
     story.until(invoice, payment_status="paid", is_final=True, amount_remaining="0")
     assert story.events(invoice, 3) == ["invoice.wrong_amount", "invoice.wrong_amount", "invoice.paid"]
-    assert [done["action"] for done in story.told(invoice, "resolved")] == ["accept"]
-    assert len(story.told(invoice, "credited")) == 2
+    assert [done["action"] for done in story.details_of(invoice, "resolved")] == ["accept"]
+    assert len(story.details_of(invoice, "credited")) == 2
     assert story.resolve(invoice).body["error"]["code"] == "payment.not_resolvable"
 
 
@@ -205,9 +205,9 @@ def test_a_late_deposit_opens_an_expired_invoice_again(story: Story) -> None:
 
     story.until(invoice, payment_status="wrong_amount", is_final=False, amount_remaining="0", payment_amount="20")
     assert story.events(invoice, 2) == ["invoice.expired", "invoice.wrong_amount"]
-    [late] = story.told(invoice, "detected")
+    [late] = story.details_of(invoice, "detected")
     assert (late["is_late"], late["amount"]) == (True, "20")
-    assert [at["waiting_for"] for at in story.told(invoice, "confirmation")] == ["resolve"]
+    assert [at["waiting_for"] for at in story.details_of(invoice, "confirmation")] == ["resolve"]
 
 
 def test_a_reorg_takes_paid_back_to_check_in_silence(story: Story) -> None:
@@ -219,11 +219,11 @@ def test_a_reorg_takes_paid_back_to_check_in_silence(story: Story) -> None:
     story.reorg(8)
 
     story.until(invoice, payment_status="check", is_final=False, payment_amount=None, txid="")
-    [lost] = story.told(invoice, "reorged")
+    [lost] = story.details_of(invoice, "reorged")
     assert (lost["txid"], lost["status"], lost["reason"]) == (txid, "credited", "left_chain")
     again = story.pay(invoice)
     story.until(invoice, payment_status="paid")
-    assert [at["txid"] for at in story.told(invoice, "credited")] == [txid, again]
+    assert [at["txid"] for at in story.details_of(invoice, "credited")] == [txid, again]
     assert story.events(invoice, 2) == ["invoice.paid", "invoice.paid"]
 
 
@@ -250,7 +250,7 @@ def test_a_stray_is_shown_accepted_in_its_own_coin_and_ends_its_invoice(story: S
         shown = story.info(invoice)
     [stray] = shown["stray_deposits"]
     assert (stray["txid"], stray["currency"], stray["amount"], stray["reason"]) == (txid, "USDC", "7", "asset")
-    assert [(at["stray_reason"], at["waiting_for"]) for at in story.told(invoice, "confirmation")] == [
+    assert [(at["stray_reason"], at["waiting_for"]) for at in story.details_of(invoice, "confirmation")] == [
         ("asset", "resolve")
     ]
 

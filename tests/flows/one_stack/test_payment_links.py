@@ -49,9 +49,9 @@ def test_a_link_is_checked_out_paid_listed_and_switched_off(stack: Stack) -> Non
         status, body = check_out(stack, link["link_id"], amount="25", **USDT)
         assert (status, body["result"]["amount"], body["result"]["payment_status"]) == (200, "25.00", "check")
         buyer.pay(body["result"], decimals=DECIMALS)
-        told = receiver.wait_for(1, timeout_s=WAIT_S)[0]
-        assert told.headers["x-webhook-event"] == "invoice.paid"
-        assert told.verified(secret)["uuid"] == body["result"]["uuid"]
+        hook = receiver.wait_for(1, timeout_s=WAIT_S)[0]
+        assert hook.headers["x-webhook-event"] == "invoice.paid"
+        assert hook.verified(secret)["uuid"] == body["result"]["uuid"]
         shown = merchant.post("/v1/payment/link/info", {"link_id": link["link_id"]}).result["payments"]
         assert [(one["uuid"], one["status"], one["amount"]) for one in shown] == [
             (body["result"]["uuid"], "paid", "25.00")
@@ -59,18 +59,21 @@ def test_a_link_is_checked_out_paid_listed_and_switched_off(stack: Stack) -> Non
 
         # And by many at once, each of whom has a payment of his own.
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            found = list(pool.map(lambda n: check_out(stack, link["link_id"], amount=f"{n + 5}"), range(AT_ONCE)))
-        assert {status for status, _ in found} == {200}
-        assert {one["result"]["amount"] for _, one in found} == {f"{n + 5}.00" for n in range(AT_ONCE)}
+            checkouts = list(pool.map(lambda n: check_out(stack, link["link_id"], amount=f"{n + 5}"), range(AT_ONCE)))
+        assert {status for status, _ in checkouts} == {200}
+        assert {one["result"]["amount"] for _, one in checkouts} == {f"{n + 5}.00" for n in range(AT_ONCE)}
         shown = merchant.post("/v1/payment/link/info", {"link_id": link["link_id"], "limit": 100}).result["payments"]
-        assert {one["uuid"] for one in shown} == {body["result"]["uuid"], *(one["result"]["uuid"] for _, one in found)}
+        assert {one["uuid"] for one in shown} == {
+            body["result"]["uuid"],
+            *(one["result"]["uuid"] for _, one in checkouts),
+        }
 
         # Switched off: no buyer gets a new payment, and one who has a payment can still choose and pay.
         merchant.post("/v1/payment/link/toggle", {"link_id": link["link_id"], "active": False})
         assert check_out(stack, link["link_id"], amount="25")[1]["error"]["code"] == "paylink.not_found"
         assert urllib3.request("GET", link["url"], retries=False, timeout=30).status == 404
         assert merchant.get(f"/v1/link/{link['link_id']}").status == 404
-        late = found[0][1]["result"]["uuid"]
+        late = checkouts[0][1]["result"]["uuid"]
         chosen = urllib3.request(
             "POST", f"{stack.ready['base_url']}/v1/pay/{late}/select", json=USDT, retries=False, timeout=30
         ).json()["result"]

@@ -17,8 +17,8 @@ README = (Path(__file__).parents[3] / "README.md").read_text()
 def snippet(language: str, word: str) -> str:
     """Return the README's code block of a language that holds a word."""
     blocks = re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
-    [found] = [block for block in blocks if word in block]
-    return str(found)
+    [read_one] = [block for block in blocks if word in block]
+    return str(read_one)
 
 
 def run(command: list[str], stack: Stack) -> str:

@@ -173,9 +173,9 @@ def test_reservations_of_eight_threads_are_all_different() -> None:
         add_chunk(chunk)
 
     def reserve_some() -> list[int]:
-        found = [ordinal for _ in range(5) for ordinal in reserve("evm", 16)]
+        ordinals = [ordinal for _ in range(5) for ordinal in reserve("evm", 16)]
         close()
-        return found
+        return ordinals
 
     with ThreadPoolExecutor(8) as pool:
         reserved = [ordinal for future in [pool.submit(reserve_some) for _ in range(8)] for ordinal in future.result()]
@@ -204,9 +204,9 @@ def test_a_returned_ordinal_is_reserved_by_one_thread() -> None:
 
     def reserve_some() -> list[int]:
         together.wait()
-        found = reserve("evm", 16)
+        ordinals = reserve("evm", 16)
         close()
-        return found
+        return ordinals
 
     with ThreadPoolExecutor(8) as pool:
         reserved = [ordinal for future in [pool.submit(reserve_some) for _ in range(8)] for ordinal in future.result()]
@@ -388,13 +388,13 @@ def test_stashes_of_eight_threads_and_two_processes_share_no_address() -> None:
     processes = [AddressStash(PUBLIC_KEY) for _ in range(2)]
 
     def take_some(stash: AddressStash) -> list[tuple[int, str]]:
-        found = [stash.take("evm") for _ in range(50)]
+        addresses = [stash.take("evm") for _ in range(50)]
         close()
-        return found
+        return addresses
 
     with ThreadPoolExecutor(8) as pool:
         futures = [pool.submit(take_some, processes[number % 2]) for number in range(8)]
-        taken = [found for future in futures for found in future.result()]
+        taken = [addresses for future in futures for addresses in future.result()]
 
     assert len(taken) == 400
     assert len({ordinal for ordinal, _ in taken}) == 400
@@ -617,8 +617,8 @@ def test_a_failure_to_fill_ahead_is_logged_and_the_next_take_tries_again() -> No
         stash.take("evm")
         wait_until(lambda: len(logs) == 2)
 
-    told = {(entry["event"], entry["log_level"]) for entry in logs}
-    assert told == {("address_pool.not_filled_ahead", "warning")}
+    pairs = {(entry["event"], entry["log_level"]) for entry in logs}
+    assert pairs == {("address_pool.not_filled_ahead", "warning")}
 
 
 def test_taking_inside_a_transaction_raises() -> None:

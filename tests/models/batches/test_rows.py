@@ -64,10 +64,10 @@ def test_a_batch_is_written_with_its_items_in_order() -> None:
     shop = merchant()
     batch_id = add(shop, size=5_000)
 
-    found = batches.find(shop, batch_id)
+    batch = batches.find(shop, batch_id)
 
-    assert found is not None
-    assert (found.kind, found.status, found.count, found.succeeded, found.failed) == ("payment", "pending", 5_000, 0, 0)
+    assert batch is not None
+    assert (batch.kind, batch.status, batch.count, batch.succeeded, batch.failed) == ("payment", "pending", 5_000, 0, 0)
     assert [item.position for item in batch_items.page(batch_id, limit=5_000, offset=0)] == list(range(5_000))
     assert batch_items.page(batch_id, limit=1, offset=4_999)[0].order_id == "o4999"
 
@@ -84,7 +84,7 @@ def test_a_lease_takes_the_first_free_items() -> None:
 
     first, second, third = lease(2), lease(2), lease(2)
 
-    assert [places(found) for found in (first, second, third)] == [[0, 1], [2, 3], [4]]
+    assert [places(leased) for leased in (first, second, third)] == [[0, 1], [2, 3], [4]]
     assert lease() == []
     assert first[0].body == "0"
     of = first[0].of
@@ -98,9 +98,9 @@ def test_a_lease_takes_at_most_its_limit_with_any_plan() -> None:
     with transaction():
         for join in ("hashjoin", "mergejoin", "material", "memoize"):
             execute(f"SET LOCAL enable_{join} = off")
-        found = batches.lease_turn(limit=5, after=NIL).items
+        items = batches.lease_turn(limit=5, after=NIL).items
 
-    assert places(list(found)) == [0, 1, 2, 3, 4]
+    assert places(list(items)) == [0, 1, 2, 3, 4]
 
 
 def test_batches_without_due_items_add_no_cost_to_a_turn() -> None:
@@ -149,9 +149,9 @@ def test_items_of_open_batches_are_capped_by_merchant_and_gateway(merchant_max: 
 def test_concurrent_workers_lease_different_items() -> None:
     add(size=40)
 
-    found = at_once(4, lambda _: places(lease(10)))
+    outcomes = at_once(4, lambda _: places(lease(10)))
 
-    assert sorted(place for places_ in found if isinstance(places_, list) for place in places_) == list(range(40))
+    assert sorted(place for places_ in outcomes if isinstance(places_, list) for place in places_) == list(range(40))
 
 
 def test_an_item_is_free_when_its_lease_ends() -> None:
@@ -252,9 +252,9 @@ def test_a_returned_item_is_free_at_once_or_after_its_pause() -> None:
 def test_an_ordered_batch_belongs_to_one_worker_at_a_time() -> None:
     add(size=6, on_error="stop")
 
-    found = at_once(4, lambda _: places(lease(2)))
+    outcomes = at_once(4, lambda _: places(lease(2)))
 
-    assert sorted(str(places_) for places_ in found) == ["[0, 1]", "[]", "[]", "[]"]
+    assert sorted(str(places_) for places_ in outcomes) == ["[0, 1]", "[]", "[]", "[]"]
 
 
 def test_a_second_worker_of_an_ordered_batch_gets_no_item() -> None:
@@ -315,10 +315,10 @@ def test_places_of_a_round_are_shared_among_merchants() -> None:
     for size in (100, 100, 1):
         add(size=size)
 
-    found = lease(15)
+    leased = lease(15)
 
     shares: dict[UUID, int] = {}
-    for item in found:
+    for item in leased:
         shares[item.of.merchant_id] = shares.get(item.of.merchant_id, 0) + 1
     assert sum(shares.values()) >= 11
     assert len(shares) == 3
@@ -357,9 +357,9 @@ def test_a_batch_is_completed_when_its_last_item_is_handled() -> None:
     for number, status in enumerate(["processing", "completed"]):
         end(items[number])
         batches.complete(column("SELECT id FROM batches"))
-        found = batches.find(shop, batch_id)
-        assert found is not None
-        assert (found.status, found.succeeded) == (status, number + 1)
+        batch = batches.find(shop, batch_id)
+        assert batch is not None
+        assert (batch.status, batch.succeeded) == (status, number + 1)
     before = one("SELECT completed_at FROM batches")
     batches.complete(column("SELECT id FROM batches"))
 

@@ -44,7 +44,7 @@ def tables() -> frozenset[str]:
 
 def reachable(starts: Iterable[str]) -> dict[Deed, set[str]]:
     """Return what some modules' code can do to tables, with the definitions that do it."""
-    found: defaultdict[Deed, set[str]] = defaultdict(set)
+    tables_by_name: defaultdict[Deed, set[str]] = defaultdict(set)
     seen: set[Name] = set()
     waiting = [name for name in _definitions() if name[0] in set(starts)]
     while waiting:
@@ -55,9 +55,9 @@ def reachable(starts: Iterable[str]) -> dict[Deed, set[str]]:
         node = _definitions()[name]
         for text in (*_texts(node), *_of_rows(name[0], node)):
             for deed in _deeds(text):
-                found[deed].add(".".join(name))
+                tables_by_name[deed].add(".".join(name))
         waiting += _mentioned(name[0], node)
-    return dict(found)
+    return dict(tables_by_name)
 
 
 @functools.cache
@@ -67,27 +67,27 @@ def _migrations() -> str:
 
 @functools.cache
 def _definitions() -> dict[Name, ast.stmt]:
-    found: dict[Name, ast.stmt] = {}
+    document: dict[Name, ast.stmt] = {}
     for module, tree in _parsed().items():
         for node in tree.body:
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                    found[module, node.name] = node
+                    document[module, node.name] = node
                 case ast.Assign(targets=targets):
-                    found |= {(module, target.id): node for target in targets if isinstance(target, ast.Name)}
+                    document |= {(module, target.id): node for target in targets if isinstance(target, ast.Name)}
                 case ast.AnnAssign(target=ast.Name(id=name)):
-                    found[module, name] = node
-    return found
+                    document[module, name] = node
+    return document
 
 
 @functools.cache
 def _imports(module: str) -> dict[str, str]:
     """Return a module's imported names with their dotted origins."""
-    found: dict[str, str] = {}
+    document: dict[str, str] = {}
     for node in ast.walk(_parsed()[module]):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            document |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return document
 
 
 def _mentioned(module: str, node: ast.stmt) -> Iterator[Name]:
@@ -118,10 +118,10 @@ def _of_rows(module: str, node: ast.stmt) -> Iterator[str]:
     yield from (f"FROM {table}" for table in {*mentioned, *_declared(node)})
     for part in ast.walk(node):
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _ROW_VERBS:
-            told = " ".join(text for argument in part.args for text in _texts(ast.Expr(argument)))
+            written = " ".join(text for argument in part.args for text in _texts(ast.Expr(argument)))
             of = part.func.value.func if isinstance(part.func.value, ast.Call) else part.func.value
             named = _tables_of(module, ast.Expr(of))
-            yield from (f"{_ROW_VERBS[part.func.attr]} {table} {told}" for table in named or mentioned)
+            yield from (f"{_ROW_VERBS[part.func.attr]} {table} {written}" for table in named or mentioned)
 
 
 def _tables_of(module: str, node: ast.stmt) -> set[str]:
@@ -136,30 +136,30 @@ def _declared(node: ast.stmt) -> list[str]:
 
 @functools.cache
 def _functions() -> dict[str, str]:
-    found = re.findall(r"CREATE (?:OR REPLACE )?FUNCTION (\w+)\(.*?AS\s*\$\$(.*?)\$\$", _migrations(), re.DOTALL)
-    return dict(found)
+    matches = re.findall(r"CREATE (?:OR REPLACE )?FUNCTION (\w+)\(.*?AS\s*\$\$(.*?)\$\$", _migrations(), re.DOTALL)
+    return dict(matches)
 
 
 @functools.cache
 def _deeds(text: str) -> frozenset[Deed]:
-    found = set()
+    collected = set()
     locked = set(re.findall(r"FOR (?:NO KEY )?(?:UPDATE|SHARE)(?: OF (\w+))?", text))
     for table in tables():
         name = re.escape(table)
         if re.search(rf"INSERT INTO {name}\b", text):
-            found.add((table, "INSERT"))
+            collected.add((table, "INSERT"))
         if re.search(rf"UPDATE {name}\b|INSERT INTO {name}\b[\s\S]*ON CONFLICT[\s\S]*DO UPDATE", text):
-            found.add((table, "UPDATE"))
+            collected.add((table, "UPDATE"))
         for changes in re.findall(rf"UPDATE {name}(?: \w+)? SET (.+?)(?: WHERE | FROM |$)", text, re.DOTALL):
-            found |= {(table, f"SET {column}") for column in re.findall(r"(?:^|, )(\w+) = ", changes)}
+            collected |= {(table, f"SET {column}") for column in re.findall(r"(?:^|, )(\w+) = ", changes)}
         if re.search(rf"DELETE FROM {name}\b", text):
-            found.add((table, "DELETE"))
+            collected.add((table, "DELETE"))
         elif re.search(rf"(?:FROM|JOIN) {name}\b", text):
-            found.add((table, "SELECT"))
+            collected.add((table, "SELECT"))
         # FOR UPDATE OF i locks the table with the alias i alone.
         if any(re.search(rf"(?:FROM|JOIN) {name}{alias and rf' {alias}'}\b", text) for alias in locked):
-            found.add((table, "LOCK"))
+            collected.add((table, "LOCK"))
     for function, body in _functions().items():
         if re.search(rf"\b{function}\(", text) and body != text:
-            found |= _deeds(body)
-    return frozenset(found)
+            collected |= _deeds(body)
+    return frozenset(collected)

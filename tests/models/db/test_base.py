@@ -138,9 +138,9 @@ def test_a_column_has_the_first_value_of_all_rows() -> None:
 
 @pytest.mark.parametrize("kind", [Pair, Struct, Record])
 def test_rows_are_filled_by_column_names(kind: type[Pair | Struct | Record]) -> None:
-    found = rows_as(kind, "SELECT 'r' || n AS right, n AS left FROM generate_series(1, %s) AS n", (2,))
+    stored = rows_as(kind, "SELECT 'r' || n AS right, n AS left FROM generate_series(1, %s) AS n", (2,))
 
-    assert found == [kind(left=1, right="r1"), kind(left=2, right="r2")]
+    assert stored == [kind(left=1, right="r1"), kind(left=2, right="r2")]
     assert one_as(kind, "SELECT 5 AS left") == kind(left=5)
     assert one_as(kind, "SELECT 5 AS left WHERE false") is None
     for wrong in ("SELECT 'r' AS right", "SELECT 1 AS left, 2 AS other"):

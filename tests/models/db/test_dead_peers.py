@@ -153,7 +153,7 @@ def test_both_sides_notice_a_vanished_host_within_seconds() -> None:
         shown = one("SELECT setting::int FROM pg_settings WHERE name = %s", (name,))
         assert shown == (value,), name
     with socket.fromfd(base.db.connection().fileno(), socket.AF_INET, socket.SOCK_STREAM) as ours:
-        told = {
+        by_name = {
             name: ours.getsockopt(level, option)
             for name, level, option in (
                 ("keepalives", socket.SOL_SOCKET, socket.SO_KEEPALIVE),
@@ -163,7 +163,7 @@ def test_both_sides_notice_a_vanished_host_within_seconds() -> None:
                 ("tcp_user_timeout", socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT),
             )
         }
-    assert told == dead_peers.CLIENT_OPTIONS
+    assert by_name == dead_peers.CLIENT_OPTIONS
     idle, interval, count = (
         dead_peers.SERVER_OPTIONS[f"tcp_keepalives_{name}"] for name in ("idle", "interval", "count")
     )

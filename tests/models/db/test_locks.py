@@ -75,10 +75,10 @@ def test_no_transaction_is_open_during_the_work() -> None:
 
 def test_a_lost_session_frees_its_lock_without_an_error(database_url: str) -> None:
     with single_flight("poll:ethereum"):
-        found = one("SELECT pg_backend_pid()")
-        assert found is not None
+        row = one("SELECT pg_backend_pid()")
+        assert row is not None
         with closing(psycopg2.connect(database_url)) as admin, admin.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", found)
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", row)
         assert not held_elsewhere()
 
     assert one("SELECT 1") == (1,)

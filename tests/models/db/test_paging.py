@@ -32,18 +32,18 @@ def test_an_invalid_cursor_is_refused_with_the_lists_own_error(text: str) -> Non
 def test_a_time_is_bounded_by_possible_ids() -> None:
     noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
-    found = created_between("i", noon, noon + timedelta(hours=1))
+    bounds = created_between("i", noon, noon + timedelta(hours=1))
 
-    first, last = found["i.id >= %s"], found["i.id <= %s"]
+    first, last = bounds["i.id >= %s"], bounds["i.id <= %s"]
     assert first == least_id((noon - timedelta(hours=1)).timestamp())
     assert last == least_id((noon + timedelta(hours=2)).timestamp())
     assert set(created_between("i", None, None).values()) == {None}
 
 
 def test_a_page_has_a_next_cursor_only_if_a_row_is_left() -> None:
-    found = [Row(uuid7()) for _ in range(3)]
-    assert cut_page(found, limit=3).next_cursor is None
-    page = cut_page(found, limit=2)
-    assert page.items == found[:2]
-    assert decode_cursor(page.next_cursor or "", error=PaymentBadCursor) == found[1].id
+    page_rows = [Row(uuid7()) for _ in range(3)]
+    assert cut_page(page_rows, limit=3).next_cursor is None
+    page = cut_page(page_rows, limit=2)
+    assert page.items == page_rows[:2]
+    assert decode_cursor(page.next_cursor or "", error=PaymentBadCursor) == page_rows[1].id
     assert cut_page([], limit=2) == cut_page([], limit=1)

@@ -28,7 +28,7 @@ Columns = set[tuple[str, str, bool]]
 def declared() -> list[type[Table]]:
     for module in pkgutil.walk_packages(models.__path__, "models."):
         importlib.import_module(module.name)
-    return [found for found in Table.__subclasses__() if found.__module__.startswith("models.")]
+    return [table for table in Table.__subclasses__() if table.__module__.startswith("models.")]
 
 
 def columns(model: type[Table]) -> Columns:

@@ -30,7 +30,7 @@ from models.ledger.ledger import (
 from tests.models.builders import CATALOGUE, Chain, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
 from tests.models.invoices.builders import PRICE, invoice, paid
-from tests.models.ledger.figures import held, net_of, owes
+from tests.models.ledger.figures import balances_of, net_of, owes
 from tests.models.ledger.test_ledger import book
 
 ETHEREUM = CATALOGUE.networks["ethereum"]
@@ -79,7 +79,7 @@ def gateway(kind: str) -> int:
 def test_a_confirmed_deposit_waits_in_suspense(deposit: Deposit, shop: UUID) -> None:
     confirm(deposit, shop)
 
-    assert (gateway(CUSTODY), suspense(shop), held(shop)) == (-1000, 1000, {})
+    assert (gateway(CUSTODY), suspense(shop), balances_of(shop)) == (-1000, 1000, {})
 
 
 def test_a_deposit_is_confirmed_and_credited_once_in_each_life(deposit: Deposit, shop: UUID) -> None:
@@ -89,24 +89,24 @@ def test_a_deposit_is_confirmed_and_credited_once_in_each_life(deposit: Deposit,
             step()
 
     credit(deposit.but(round=1), shop)
-    assert held(shop) == {MATURING: 1800}
+    assert balances_of(shop) == {MATURING: 1800}
 
 
 def test_a_credit_is_divided_among_merchant_fees_and_rounding(deposit: Deposit, shop: UUID) -> None:
     credit(deposit, shop)
 
-    assert held(shop) == {MATURING: 900}
+    assert balances_of(shop) == {MATURING: 900}
     assert (suspense(shop), gateway(FEES), gateway(ROUNDING)) == (0, 90, 10)
     assert one("SELECT units, block_height, network FROM maturing_credits") == (900, deposit.block_height, "ethereum")
 
 
 def test_a_credit_is_available_at_once_if_maturity_equals_confirmations(deposit: Deposit, shop: UUID) -> None:
     credited = credit(deposit, shop, network=AT_ONCE)
-    assert held(shop) == {AVAILABLE: 900}
+    assert balances_of(shop) == {AVAILABLE: 900}
     assert one("SELECT count(*) FROM maturing_credits") == (0,)
 
     reverse(credited, shop)
-    assert held(shop) == {}
+    assert balances_of(shop) == {}
 
 
 def test_a_credit_repays_a_debt_first(deposit: Deposit, shop: UUID) -> None:
@@ -114,14 +114,14 @@ def test_a_credit_repays_a_debt_first(deposit: Deposit, shop: UUID) -> None:
 
     credit(deposit, shop)
 
-    assert (held(shop), owes(shop)) == ({MATURING: 650}, 0)
+    assert (balances_of(shop), owes(shop)) == ({MATURING: 650}, 0)
 
 
 def test_a_debt_above_the_credit_takes_the_whole_credit(deposit: Deposit, shop: UUID) -> None:
     owe(shop, 5000)
 
     credited = credit(deposit, shop)
-    assert (held(shop), owes(shop)) == ({"debt": 4100}, 4100)
+    assert (balances_of(shop), owes(shop)) == ({"debt": 4100}, 4100)
 
     reverse(credited, shop)
     assert (owes(shop), suspense(shop), gateway(FEES)) == (5000, 0, 0)
@@ -134,7 +134,7 @@ def test_a_credit_repays_only_the_debt_of_its_coin_and_merchant(deposit: Deposit
 
     credit(deposit, shop)
 
-    assert held(shop) == {MATURING: 900}
+    assert balances_of(shop) == {MATURING: 900}
     assert (owes(shop, "ETH"), owes(other)) == (100, 100)
 
 
@@ -157,7 +157,7 @@ def test_the_reversal_of_a_confirmed_deposit_takes_it_from_suspense(deposit: Dep
 def test_the_reversal_of_a_maturing_credit_takes_it_with_its_fees(deposit: Deposit, shop: UUID) -> None:
     reverse(credit(deposit, shop), shop)
 
-    assert (held(shop), suspense(shop), gateway(CUSTODY), gateway(FEES), gateway(ROUNDING)) == ({}, 0, 0, 0, 0)
+    assert (balances_of(shop), suspense(shop), gateway(CUSTODY), gateway(FEES), gateway(ROUNDING)) == ({}, 0, 0, 0, 0)
 
 
 def test_a_deposit_is_reversed_once(deposit: Deposit, shop: UUID) -> None:
@@ -179,7 +179,7 @@ def test_the_reversal_of_a_matured_credit_takes_available_and_makes_a_debt_of_th
 
     reverse(credited, shop)
 
-    assert (held(shop).get(AVAILABLE, 0), owes(shop)) == (left, debt)
+    assert (balances_of(shop).get(AVAILABLE, 0), owes(shop)) == (left, debt)
 
 
 def test_a_reversal_succeeds_without_balance(deposit: Deposit, shop: UUID, chain: Chain) -> None:
@@ -190,7 +190,7 @@ def test_a_reversal_succeeds_without_balance(deposit: Deposit, shop: UUID, chain
 
     reverse(credited, shop)
 
-    assert held(shop) == {HOLD: 900, "debt": 900}
+    assert balances_of(shop) == {HOLD: 900, "debt": 900}
 
 
 # Maturity ---------------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_a_credit_matures_at_the_networks_depth_and_not_a_block_earlier(
 
     assert crediting.release_matured(ETHEREUM, limit=10) == 1
     assert crediting.release_matured(ETHEREUM, limit=10) == 0
-    assert held(shop) == {AVAILABLE: 900}
+    assert balances_of(shop) == {AVAILABLE: 900}
 
 
 def test_another_networks_scan_matures_no_credit(deposit: Deposit, shop: UUID, chain: Chain) -> None:
@@ -220,11 +220,11 @@ def test_another_networks_scan_matures_no_credit(deposit: Deposit, shop: UUID, c
 def test_credits_mature_in_bounded_steps_oldest_first(shop: UUID, chain: Chain) -> None:
     for _ in range(3):
         paid(chain, invoice(shop), PRICE)
-    first = held(shop)[MATURING] // 3
+    first = balances_of(shop)[MATURING] // 3
     chain.mature()
 
     assert crediting.release_matured(ETHEREUM, limit=2) == 2
-    assert held(shop) == {AVAILABLE: 2 * first, MATURING: first}
+    assert balances_of(shop) == {AVAILABLE: 2 * first, MATURING: first}
     assert crediting.release_matured(ETHEREUM, limit=2) == 1
 
 
@@ -235,7 +235,7 @@ def test_a_credit_matures_once_under_concurrent_releases(deposit: Deposit, shop:
     outcomes = at_once(8, lambda _: crediting.release_matured(ETHEREUM, limit=10))
 
     assert sorted(outcomes, key=int) == [0] * 7 + [1]  # type: ignore[arg-type]
-    assert held(shop) == {AVAILABLE: 900}
+    assert balances_of(shop) == {AVAILABLE: 900}
 
 
 def test_a_maturing_credit_repays_a_debt_that_arose_meanwhile(deposit: Deposit, shop: UUID, chain: Chain) -> None:
@@ -244,7 +244,7 @@ def test_a_maturing_credit_repays_a_debt_that_arose_meanwhile(deposit: Deposit, 
     chain.mature()
     crediting.release_matured(ETHEREUM, limit=10)
 
-    assert (held(shop), owes(shop)) == ({AVAILABLE: 650}, 0)
+    assert (balances_of(shop), owes(shop)) == ({AVAILABLE: 650}, 0)
 
 
 def test_a_credit_that_wholly_repaid_a_debt_matures_to_nothing(deposit: Deposit, shop: UUID, chain: Chain) -> None:
@@ -253,7 +253,7 @@ def test_a_credit_that_wholly_repaid_a_debt_matures_to_nothing(deposit: Deposit,
     chain.mature()
 
     assert crediting.release_matured(ETHEREUM, limit=10) == 1
-    assert held(shop) == {"debt": 4100}
+    assert balances_of(shop) == {"debt": 4100}
 
 
 def test_a_reversal_locks_the_debt_before_any_balance(deposit: Deposit, shop: UUID) -> None:
@@ -268,7 +268,7 @@ def test_a_reversal_locks_the_debt_before_any_balance(deposit: Deposit, shop: UU
             assert ledger.lock_balances(Account(shop, MATURING, "USDT")) == [900]
         other.result()
 
-    assert held(shop) == {}
+    assert balances_of(shop) == {}
 
 
 def test_release_credit_and_reversal_do_not_deadlock(shop: UUID, chain: Chain) -> None:
@@ -276,10 +276,10 @@ def test_release_credit_and_reversal_do_not_deadlock(shop: UUID, chain: Chain) -
     execute("SET deadlock_timeout = '100ms'")
     mine = invoice(shop)
     chain.mine(1, *(chain.transfer(mine, 1000) for _ in range(12)))
-    found = deposits.of_owner(mine.id)
-    credited = [credit(one_of, shop) for one_of in found[:8]]
+    deposits_there = deposits.of_owner(mine.id)
+    credited = [credit(one_of, shop) for one_of in deposits_there[:8]]
     book(Transfer(Account(GATEWAY, CUSTODY, "USDT", "ethereum"), Account(shop, AVAILABLE, "USDT"), 100))
-    for one_of in found[8:]:
+    for one_of in deposits_there[8:]:
         confirm(one_of, shop)
     chain.mature()
 
@@ -288,9 +288,9 @@ def test_release_credit_and_reversal_do_not_deadlock(shop: UUID, chain: Chain) -
             with transaction():
                 crediting.book_reversed(credited[place], shop)
         with transaction():
-            crediting.book_credited(found[8 + number], shop, SPLIT, ETHEREUM)
+            crediting.book_credited(deposits_there[8 + number], shop, SPLIT, ETHEREUM)
         crediting.release_matured(ETHEREUM, limit=3)
 
     assert at_once(4, work) == [None] * 4
     crediting.release_matured(ETHEREUM, limit=10)
-    assert held(shop).get(AVAILABLE, 0) - owes(shop) == 100 + 4 * 900
+    assert balances_of(shop).get(AVAILABLE, 0) - owes(shop) == 100 + 4 * 900

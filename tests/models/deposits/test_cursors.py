@@ -25,9 +25,9 @@ def begin(height: int = 100, block_hash: str = "0xa100") -> Cursor:
 
 
 def current() -> Cursor:
-    found = read(ETHEREUM)
-    assert found is not None
-    return found
+    cursor = read(ETHEREUM)
+    assert cursor is not None
+    return cursor
 
 
 def step(expected: Cursor, block_hash: str | None = None, *, height: int | None = None) -> bool:
@@ -208,12 +208,12 @@ def test_a_position_has_cursor_split_and_reference_block() -> None:
         step(current())
     cursors.note_split(ETHEREUM, 101)
 
-    found = cursors.position(ETHEREUM, pace_blocks=2)
-    assert found is not None
-    assert (found.cursor, found.split_height) == (current(), 101)
-    assert found.pace is not None
-    assert (found.pace.height, found.pace.block_time) == (102, first.block_time + timedelta(seconds=2))
-    assert found.pace.now >= first.block_time
+    position = cursors.position(ETHEREUM, pace_blocks=2)
+    assert position is not None
+    assert (position.cursor, position.split_height) == (current(), 101)
+    assert position.pace is not None
+    assert (position.pace.height, position.pace.block_time) == (102, first.block_time + timedelta(seconds=2))
+    assert position.pace.now >= first.block_time
 
     execute("DELETE FROM chain_blocks")
     cursors.note_split(ETHEREUM, None)

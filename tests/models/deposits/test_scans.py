@@ -11,11 +11,11 @@ from tests.models.builders import CATALOGUE, Chain
 
 
 @pytest.mark.parametrize(
-    ("told", "idle_s", "blocks"),
+    ("units", "idle_s", "blocks"),
     [(0, 0, 0), (7, 5, 7), (0, IDLE_GRACE_S + 11.9, 0), (0, IDLE_GRACE_S + 12.1, 1), (3, 610, 50), (99, 610, 99)],
 )
-def test_the_lag_is_the_larger_of_reported_and_expected_blocks(told: int, idle_s: float, blocks: int) -> None:
-    assert blocks_behind(told, idle_s=idle_s, block_time_ms=12_000) == blocks
+def test_the_lag_is_the_larger_of_reported_and_expected_blocks(units: int, idle_s: float, blocks: int) -> None:
+    assert blocks_behind(units, idle_s=idle_s, block_time_ms=12_000) == blocks
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_scans_are_returned_for_the_given_networks(database: str) -> None:
     cursors.seen_head("bsc", 10_000)
     execute("UPDATE chain_cursors SET network = 'gone' WHERE network = 'polygon'")
 
-    found = scans.read({code: CATALOGUE.networks[code] for code in ("ethereum", "bsc", "base")})
+    read_rows = scans.read({code: CATALOGUE.networks[code] for code in ("ethereum", "bsc", "base")})
 
-    assert {code: (scan.is_halted, scan.is_current) for code, scan in found.items()} == {
+    assert {code: (scan.is_halted, scan.is_current) for code, scan in read_rows.items()} == {
         "ethereum": (True, False), "bsc": (False, False),
     }  # fmt: skip

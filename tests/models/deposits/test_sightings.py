@@ -125,9 +125,9 @@ def test_sightings_below_a_tenth_hold_no_quote(shop: UUID, chain: Chain, units: 
 
 def test_a_sighting_counts_from_when_it_is_about_to_be_included(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
-    found = seen(mine, is_soon=False)
+    shown = seen(mine, is_soon=False)
     pass_time(600)
-    noted(found.but(is_soon=True))
+    noted(shown.but(is_soon=True))
     later = chain.time + timedelta(seconds=700)
     pass_time(60)
     chain.pay(mine, PRICE, txid="0xwaits", at=later)
@@ -162,10 +162,10 @@ def test_the_timeline_shows_a_sighting_in_the_declared_form(shop: UUID, chain: C
     sightings.lose("ethereum", ["0xwaits"], height=chain.height)
     chain.mine()
     assert sightings.forget_lost("ethereum") == ["0xwaits"]
-    told = {"items": timeline.read(CATALOGUE, Shown(invoices.reread(mine.id)))}
+    document = {"items": timeline.read(CATALOGUE, Shown(invoices.reread(mine.id)))}
 
-    msgspec.json.decode(msgspec.json.encode(told), type=Timeline)
-    assert [event["event"] for event in told["items"]] == ["created", "quoted", "detected"]
+    msgspec.json.decode(msgspec.json.encode(document), type=Timeline)
+    assert [event["event"] for event in document["items"]] == ["created", "quoted", "detected"]
 
 
 def test_a_replaced_sighting_is_shown_again_when_its_replacement_vanishes(shop: UUID, chain: Chain) -> None:

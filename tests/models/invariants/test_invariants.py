@@ -25,7 +25,7 @@ from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, endpoint
 from tests.models.invariants.coin_story import COIN_CORRUPTIONS, move_coins
 from tests.models.invariants.payout_story import PAYOUT_CORRUPTIONS, pay_out
 from tests.models.invoices.builders import PRICE, agnostic_invoice, create, expired, invoice, new_invoice, paid, settled
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.ledger.sharing import mature, release, share_with
 from tests.models.refunds.builders import refund, send_back
 from tests.models.treasury.builders import spend, topup
@@ -292,7 +292,7 @@ def test_an_empty_gateway_is_sound(database: str) -> None:
 
 def test_a_gateway_with_objects_in_every_state_is_sound(shop: UUID) -> None:
     assert check() == []
-    assert held(shop)[AVAILABLE] > 0
+    assert balances_of(shop)[AVAILABLE] > 0
     assert set(column("SELECT status FROM invoices")) == {
         "select", "check", "paid", "paid_over", "wrong_amount", "expired",
     }  # fmt: skip
@@ -364,12 +364,12 @@ def test_checking_writes_nothing(shop: UUID, monkeypatch: pytest.MonkeyPatch) ->
 
 def identifiers() -> list[UUID]:
     """Return every boundary of "young" in the story: at each of its objects, and behind them all."""
-    found = [
+    ids = [
         row[0]
         for table in ("invoices", "deposits", "payouts", "payout_links", "wallets", "split_shares")
         for row in rows(f"SELECT id FROM {table}")
     ]
-    return [*sorted(found), UUID(int=2**128 - 1)]
+    return [*sorted(ids), UUID(int=2**128 - 1)]
 
 
 @pytest.mark.usefixtures("shop")

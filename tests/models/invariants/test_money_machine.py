@@ -56,7 +56,7 @@ from models.wallets import settlement as wallet_settlement
 from models.wallets.rows import WalletRow
 from tests.models.builders import CATALOGUE, Chain, assert_sound, endpoint, merchant
 from tests.models.invoices.builders import invoice
-from tests.models.ledger.figures import held, nets_of
+from tests.models.ledger.figures import balances_of, nets_of
 from tests.models.payout_links.builders import new_link
 from tests.models.refunds.builders import send_back
 from tests.models.wallets.builders import wallet
@@ -92,7 +92,7 @@ class Order:
     """A payout that holds money; open until it ends."""
 
     id: UUID
-    held: int
+    held_units: int
     amount: int
     invoice: UUID | None = None
     is_open: bool = True
@@ -106,7 +106,7 @@ class Order:
 class Money:
     """A deposit as the model sees it."""
 
-    found: Deposit
+    deposit: Deposit
     owner: InvoiceRow | WalletRow
     height: int
     is_sale: bool
@@ -123,7 +123,7 @@ class Money:
 
     @property
     def gross(self) -> int:
-        return self.found.amount_units
+        return self.deposit.amount_units
 
     @property
     def net(self) -> int:
@@ -190,9 +190,9 @@ class MoneyMachine(RuleBasedStateMachine):
         return sale
 
     def _pay(self, to: InvoiceRow | WalletRow, units: int, *, is_sale: bool, is_short: bool = False) -> None:
-        found = self.chain.transfer(to, units, txid=f"0xmachine{next(_numbers)}")
-        self.chain.mine(1, found)
-        self.moneys.append(Money(found, to, self.chain.height, is_sale, is_short=is_short))
+        deposit = self.chain.transfer(to, units, txid=f"0xmachine{next(_numbers)}")
+        self.chain.mine(1, deposit)
+        self.moneys.append(Money(deposit, to, self.chain.height, is_sale, is_short=is_short))
         self._settle()
 
     @precondition(lambda self: any(m.state == "suspense" and m.taken_by is None for m in self.moneys))
@@ -272,7 +272,7 @@ class MoneyMachine(RuleBasedStateMachine):
         self._learn_cancelled(lost)
         if back:
             for money in lost:
-                self.chain.mine(1, money.found)
+                self.chain.mine(1, money.deposit)
                 money.state, money.height = "pending", self.chain.height
         else:
             self.chain.mine(1)
@@ -436,7 +436,7 @@ class MoneyMachine(RuleBasedStateMachine):
         money = order.money
         if money is None or money.state != "suspense":
             # The merchant's own payment for a refund whose deposit is gone.
-            self.free += order.held
+            self.free += order.held_units
         if money is not None:
             money.taken_by = None
 
@@ -491,9 +491,9 @@ class MoneyMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_books_are_the_model_s(self) -> None:
-        shown = held(self.merchant)
+        shown = balances_of(self.merchant)
         waiting = sum(m.waiting for m in self.moneys)
-        reserved = sum(o.held for o in self.orders if o.is_open) + sum(u + FEE for u in self.links.values())
+        reserved = sum(o.held_units for o in self.orders if o.is_open) + sum(u + FEE for u in self.links.values())
         undecided = sum(m.gross for m in self.moneys if m.state == "suspense" and m.taken_by is None)
         kept = (Account(self.merchant, DEBT, "USDT"), Account(self.merchant, SUSPENSE, "USDT"))
         assert nets_of(*kept, Account(self.owner, PERSONAL, "USDT")) == [min(self.free, 0), undecided, self.personal]
@@ -524,10 +524,10 @@ class MoneyMachine(RuleBasedStateMachine):
     def _same_refund(self, invoice_id: UUID, units: int, *, to_payer: bool) -> bool:
         """Return True if an equal refund exists, which the gateway would return."""
         counts = "('failed', 'cancelled')"
-        found = rows(
+        stored = rows(
             f"SELECT amount_units, address FROM payouts WHERE invoice_id = %s AND status NOT IN {counts}", (invoice_id,)
         )
-        return any(amount == units and (address != STRANGER.lower()) == to_payer for amount, address in found)
+        return any(amount == units and (address != STRANGER.lower()) == to_payer for amount, address in stored)
 
 
 @pytest.fixture

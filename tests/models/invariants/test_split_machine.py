@@ -73,7 +73,7 @@ class Sale:
     """A sale with its only deposit."""
 
     invoice: InvoiceRow
-    found: Deposit
+    deposit: Deposit
     height: int
     credited: int = 0
     waiting: int = 0
@@ -84,7 +84,7 @@ class Sale:
 
     @property
     def units(self) -> int:
-        return self.found.amount_units
+        return self.deposit.amount_units
 
     @property
     def refundable(self) -> int:
@@ -156,9 +156,9 @@ class SplitMachine(RuleBasedStateMachine):
     @rule(units=amounts)
     def sell(self, units: int) -> None:
         sold = invoice(self.shop, payer_units=units, **FREE)
-        found = self.chain.transfer(sold, units, txid=f"0xshared{next(_numbers)}")
-        self.chain.mine(1, found)
-        self.sales.append(Sale(sold, found, self.chain.height))
+        deposit = self.chain.transfer(sold, units, txid=f"0xshared{next(_numbers)}")
+        self.chain.mine(1, deposit)
+        self.sales.append(Sale(sold, deposit, self.chain.height))
         self.chain.confirm()
         self._follow()
 
@@ -203,7 +203,7 @@ class SplitMachine(RuleBasedStateMachine):
             for sale in lost:
                 self._lose(sale)
             for sale in lost if back else ():
-                self.chain.mine(1, sale.found)
+                self.chain.mine(1, sale.deposit)
                 sale.height = self.chain.height
             for sale in lost:
                 sale.is_gone = not back
@@ -298,19 +298,19 @@ class SplitMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_books_are_the_model_s(self) -> None:
-        found = rows(
+        stored = rows(
             "SELECT a.holder, a.kind, b.units FROM accounts a JOIN balances b ON b.account_id = a.id"
             " WHERE a.holder = ANY(%s)",
             ([self.shop, *self.recipients],),
         )
-        shown = {kind: units for holder, kind, units in found if holder == self.shop}
+        shown = {kind: units for holder, kind, units in stored if holder == self.shop}
         held_units = sum(refund_.amount + FEE for refund_ in self._open())
         assert (shown.get("available", 0), owes(self.shop)) == (max(self.free, 0), max(-self.free, 0))
         assert shown.get("maturing", 0) == sum(sale.waiting for sale in self.sales)
         assert shown.get("payout_held", 0) == held_units
         assert shown.get("hold", 0) == sum(share.left for share in self.shares)
         assert places(self.shop) == [share.shown for share in self.shares]
-        received = {holder: units for holder, _, units in found if holder != self.shop}
+        received = {holder: units for holder, _, units in stored if holder != self.shop}
         assert [received.get(recipient, 0) for recipient in self.recipients] == self.received
 
     def teardown(self) -> None:

@@ -9,9 +9,9 @@ from core.catalogue.families import traits_of
 def test_the_ledger_counts_coins_in_their_chains_units() -> None:
     catalogue = load_catalogue("production")
     lying = [network for network in catalogue.networks.values() if traits_of(network).spends_coins]
-    found = {
+    by_key = {
         (pair.currency, pair.network): (pair.decimals, catalogue.scale(pair.currency))
         for network in lying
         for pair in catalogue.pairs_on(network.code)
     }
-    assert found == {("BTC", "bitcoin"): (8, 8)}
+    assert by_key == {("BTC", "bitcoin"): (8, 8)}

@@ -17,7 +17,7 @@ from models.ledger.ledger import MATURING, SUSPENSE, Account
 from models.outcomes import reversals
 from tests.models.builders import CATALOGUE, USDT, Chain
 from tests.models.invoices.builders import FIXED_FEE, PRICE, events, expired, invoice, paid, settled
-from tests.models.ledger.figures import held, net_of
+from tests.models.ledger.figures import balances_of, net_of
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 
@@ -70,9 +70,9 @@ def specks(chain: Chain, to: InvoiceRow, count: int = SPECKS) -> None:
 
 def left(status: str) -> int:
     """Count the deposits in a status."""
-    found = one("SELECT count(*) FROM deposits WHERE status = %s", (status,))
-    assert found is not None
-    return int(found[0])
+    row = one("SELECT count(*) FROM deposits WHERE status = %s", (status,))
+    assert row is not None
+    return int(row[0])
 
 
 def settle_all(of: InvoiceRow) -> int:
@@ -159,7 +159,7 @@ def test_a_crowd_that_a_reorg_takes_is_summed_once(shop: UUID, chain: Chain, mon
     assert reads.sums == 2
     got = invoices.reread(mine.id)
     assert (got.status, got.confirmed_units, got.detected_units) == ("check", 0, 0)
-    assert (held(shop), left("reversed")) == ({}, SPECKS + 1)
+    assert (balances_of(shop), left("reversed")) == ({}, SPECKS + 1)
 
 
 def test_reversals_left_by_a_dead_scan_are_judged_with_the_rest(shop: UUID, chain: Chain, rung: list[str]) -> None:
@@ -204,9 +204,9 @@ def test_crediting_a_crowd_stops_once_a_reorg_took_too_much(shop: UUID, chain: C
     credited = left("credited")
     assert SPECKS - credited > PAGE
     # A deposit not yet credited, so that the reversal changes nothing else.
-    found = one("SELECT id FROM deposits WHERE status = 'confirmed' LIMIT 1")
-    assert found is not None
-    reversals.reverse_of_invoice(CATALOGUE, found[0], mine.id, is_judged=False)
+    row = one("SELECT id FROM deposits WHERE status = 'confirmed' LIMIT 1")
+    assert row is not None
+    reversals.reverse_of_invoice(CATALOGUE, row[0], mine.id, is_judged=False)
     assert invoices.reread(mine.id).status == "paid"
 
     got = settled(mine)
@@ -230,4 +230,4 @@ def test_an_accepted_crowd_is_credited_in_pages(shop: UUID, chain: Chain, monkey
 
     assert (max(reads.rows), reads.sums) == (PAGE + 1, 2)
     assert invoices.reread(mine.id).status == "paid"
-    assert held(shop)[MATURING] > 0
+    assert balances_of(shop)[MATURING] > 0

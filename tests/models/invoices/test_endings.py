@@ -40,7 +40,7 @@ def written(of: InvoiceRow) -> tuple[Any, ...]:
     """Return an invoice's row, timeline and webhooks without its own ids and times."""
     own = {"id", "address", "address_ordinal", "created_at", "updated_at", "expires_at", "rate_expires_at"}
     row = {name: value for name, value in vars(invoices.reread(of.id)).items() if name not in own}
-    told = rows("SELECT event, detail FROM invoice_events WHERE invoice_id = %s ORDER BY id", (of.id,))
+    stored = rows("SELECT event, detail FROM invoice_events WHERE invoice_id = %s ORDER BY id", (of.id,))
     sent = rows(
         "SELECT event, url, request_id, replace(body, %s, 'uuid') FROM webhook_deliveries WHERE object_id = %s",
         (str(of.id), of.id),
@@ -48,15 +48,15 @@ def written(of: InvoiceRow) -> tuple[Any, ...]:
     quotes = rows(
         "SELECT generation, payer_units, fee_fixed_units FROM quotes WHERE invoice_id = %s ORDER BY 1", (of.id,)
     )
-    return row, told, sent, quotes
+    return row, stored, sent, quotes
 
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record each statement from now on."""
-    found, run = [], base.run
-    monkeypatch.setattr(base, "run", lambda sql, params=(): found.append(sql) or run(sql, params))
-    return found
+    collected, run = [], base.run
+    monkeypatch.setattr(base, "run", lambda sql, params=(): collected.append(sql) or run(sql, params))
+    return collected
 
 
 @pytest.mark.parametrize("has_rates", [True, False])
@@ -150,9 +150,9 @@ def test_a_deposit_found_while_the_page_is_claimed_keeps_its_invoice_open(
     claim_due = invoices.claim_due
 
     def claim_and_be_paid(limit: int, *, further: str) -> list[UUID]:
-        found = claim_due(limit, further=further)
+        claimed = claim_due(limit, further=further)
         assert at_once(1, lambda _: chain.find_late(lucky, PRICE, at=lucky.created_at)) == [None]
-        return found
+        return claimed
 
     keep_rates(USD=1, USDT=2)
     execute("UPDATE kept_rates SET starts_at = '-infinity', minute = '-infinity'")

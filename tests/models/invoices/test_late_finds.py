@@ -11,7 +11,7 @@ from models.db.base import execute
 from models.ledger.ledger import MATURING
 from tests.models.builders import USDT, Chain
 from tests.models.invoices.builders import PRICE, events, expired, invoice, paid, requote, settled
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.refunds.builders import end, send_back
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
@@ -38,7 +38,7 @@ def test_a_payment_in_time_found_after_the_expiry_counts_as_in_time(
 
     assert (got.status, got.is_final) == (status, status != "wrong_amount")
     assert events(mine) == ["invoice.expired", event]
-    assert bool(held(shop).get(MATURING)) == (status != "wrong_amount")
+    assert bool(balances_of(shop).get(MATURING)) == (status != "wrong_amount")
 
 
 def test_one_second_after_the_expiry_is_late_however_it_was_found(shop: UUID, chain: Chain) -> None:
@@ -98,7 +98,7 @@ def test_a_late_find_changes_nothing_after_a_refund(shop: UUID, chain: Chain) ->
     end(refund, "confirmed")
 
     assert settled(mine).status == "wrong_amount"
-    assert held(shop).get(MATURING) is None
+    assert balances_of(shop).get(MATURING) is None
 
 
 def test_a_late_find_is_judged_by_the_quote_of_its_block(shop: UUID, chain: Chain) -> None:

@@ -81,14 +81,14 @@ def test_empty_texts_count_as_absent() -> None:
 
 
 def test_the_merchants_own_fields_are_kept() -> None:
-    said = {
+    document = {
         "order_id": "o-1", "url_callback": "https://a.example/cb", "url_return": "https://a.example/r",
         "url_success": "https://a.example/s", "additional_data": "x", "payer_email": "b@c.example", "theme": "dark",
         "is_payment_multiple": True,
     }  # fmt: skip
-    new = planned(**said).invoice
+    new = planned(**document).invoice
 
-    assert {name: getattr(new, name) for name in said} == said
+    assert {name: getattr(new, name) for name in document} == document
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,9 @@ def test_after_a_reorg_of_a_late_find_quotes_continue_after_the_last_one(shop: U
     pass_time(2_000)
     assert (settled(mine).generation, len(quotes(mine))) == (1, 3)
     pass_time(1_000)
-    found = [each for (each,) in rows("SELECT id FROM deposits ORDER BY amount_units DESC")]
-    for each in found:
-        reversals.reverse_of_invoice(CATALOGUE, each, mine.id, is_judged=each == found[-1])
+    chosen = [each for (each,) in rows("SELECT id FROM deposits ORDER BY amount_units DESC")]
+    for each in chosen:
+        reversals.reverse_of_invoice(CATALOGUE, each, mine.id, is_judged=each == chosen[-1])
 
     assert seen(mine).generation >= 4
     assert [number for number, _ in quotes(mine)] == list(range(1, len(quotes(mine)) + 1))
@@ -171,11 +171,11 @@ def test_only_the_end_of_a_hold_is_written(
     keep_rates(USD=1, USDT=2)
     pass_time(2_000)
     with transaction():
-        held = quoting.write_before_change(CATALOGUE, locked(mine))
+        released = quoting.write_before_change(CATALOGUE, locked(mine))
         sightings.doubt(chain.network.code, gone)
-        quoting.release(CATALOGUE, held, now=app_now())
+        quoting.release(CATALOGUE, released, now=app_now())
 
-    assert held == [mine.id]
+    assert released == [mine.id]
     assert (invoices.reread(mine.id).quoted_until is not None) == is_released
     assert seen(mine).generation == (2 if is_released else 1)
 
@@ -203,10 +203,10 @@ def test_deposits_and_sightings_are_read_after_the_row(shop: UUID) -> None:
     keep_rates(USD=1, USDT=2)
     pass_time(1_000)
     with transaction():
-        (found,) = locked(mine)
+        (row,) = locked(mine)
         specks(mine, PRICE)
         execute("UPDATE sightings SET seen_at = %s, soon_at = %s", (mine.created_at, mine.created_at))
-        (after,) = quoting.write(CATALOGUE, [found])
+        (after,) = quoting.write(CATALOGUE, [row])
 
     assert (after.generation, quotes(mine)) == (1, [(1, PRICE)])
 
@@ -235,21 +235,21 @@ def test_a_row_changed_by_another_process_is_shown_as_read_and_not_written(shop:
     mine = invoice(shop)
     keep_rates(USD=1, USDT=2)
     pass_time(1_000)
-    found = invoices.reread(mine.id)
+    reread = invoices.reread(mine.id)
     execute(f"UPDATE invoices SET {change}")
 
-    assert quoting.seen_one(CATALOGUE, found).invoice is found
+    assert quoting.seen_one(CATALOGUE, reread).invoice is reread
     with pytest.raises(RuntimeError), transaction():
-        quoting.write(CATALOGUE, [found])
+        quoting.write(CATALOGUE, [reread])
     execute("UPDATE invoices SET generation = 1, status = 'check'")
 
 
 def deposits_read() -> int:
     """Return the number of deposits read by this session's transaction."""
-    found: int = value(
+    stored: int = value(
         "SELECT COALESCE(seq_tup_read + idx_tup_fetch, 0) FROM pg_stat_xact_user_tables WHERE relname = 'deposits'"
     )
-    return found
+    return stored
 
 
 @pytest.mark.parametrize("seconds", [0, 1_000])
@@ -277,9 +277,9 @@ def test_a_page_of_invoices_reads_all_rates_in_one_query(shop: UUID, monkeypatch
     pass_time(2_000)
     asked: list[object] = []
     monkeypatch.setattr(book, "rows", lambda *given: asked.append(given) or base.rows(*given))
-    found = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
+    view = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
 
-    assert {each.invoice.generation for each in found} == {3}
+    assert {each.invoice.generation for each in view} == {3}
     assert len(asked) == 1
 
 
@@ -290,9 +290,9 @@ def test_a_page_without_rates_looks_for_their_return_once(shop: UUID, monkeypatc
     pass_time(100)
     asked: list[object] = []
     monkeypatch.setattr(book, "one", lambda *given: asked.append(given) or base.one(*given))
-    found = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
+    view = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
 
-    assert {(each.invoice.generation, each.invoice.payer_units) for each in found} == {(2, PRICE // 2)}
+    assert {(each.invoice.generation, each.invoice.payer_units) for each in view} == {(2, PRICE // 2)}
     assert len(asked) == 1
 
 
@@ -313,9 +313,9 @@ def test_each_invoice_of_a_page_gets_the_time_when_its_rates_return(shop: UUID, 
         )
     pass_time(2_600)
     page = [invoices.reread(each.id) for each in ((late, early) if is_later_first else (early, late))]
-    found = {each.invoice.id: each.later[0].valid_from - late.created_at for each in quoting.seen(CATALOGUE, page)}
+    by_id = {each.invoice.id: each.later[0].valid_from - late.created_at for each in quoting.seen(CATALOGUE, page)}
 
-    assert found == {early.id: timedelta(seconds=1_000), late.id: timedelta(seconds=2_500)}
+    assert by_id == {early.id: timedelta(seconds=1_000), late.id: timedelta(seconds=2_500)}
 
 
 def test_a_page_whose_rates_never_return_looks_for_them_once(shop: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,9 +323,9 @@ def test_a_page_whose_rates_never_return_looks_for_them_once(shop: UUID, monkeyp
     pass_time(2_600)
     asked: list[object] = []
     monkeypatch.setattr(book, "one", lambda *given: asked.append(given) or base.one(*given))
-    found = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
+    view = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
 
-    assert {each.is_unpriced for each in found} == {True}
+    assert {each.is_unpriced for each in view} == {True}
     assert len(asked) == 1
 
 
@@ -343,9 +343,9 @@ def test_a_page_of_equal_invoices_is_priced_once(shop: UUID, monkeypatch: pytest
     pass_time(3_000)
     priced, quote_by = [], plan.quote_by
     monkeypatch.setattr(plan, "quote_by", lambda *given: priced.append(1) or quote_by(*given))
-    found = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
+    view = quoting.seen(CATALOGUE, [invoices.reread(each.id) for each in mine])
 
-    assert {each.invoice.generation for each in found} == {4}
+    assert {each.invoice.generation for each in view} == {4}
     assert len(priced) == 1
 
 
@@ -354,7 +354,7 @@ def test_a_read_reads_at_most_as_many_rates_as_quotes_and_a_few(shop: UUID, monk
     keep_rates(USD=1, USDT=2)
     pass_time(43_000)
     read, all_rows = [], base.rows
-    monkeypatch.setattr(book, "rows", lambda *given: read.append(len(found := all_rows(*given))) or found)
+    monkeypatch.setattr(book, "rows", lambda *given: read.append(len(read_rates := all_rows(*given))) or read_rates)
 
     assert seen(mine).generation == 48
     assert sum(read) <= 100
@@ -440,9 +440,9 @@ def test_the_target_of_a_step_is_read_once(shop: UUID, monkeypatch: pytest.Monke
     pass_time(1_000)
     asked, find = [], invoices.find_public
     monkeypatch.setattr(invoices, "find_public", lambda of: asked.append(of) or find(of))
-    found = [targets.units(CATALOGUE, mine.id, at) for at in (None, mine.created_at) for _ in range(9)]
+    units = [targets.units(CATALOGUE, mine.id, at) for at in (None, mine.created_at) for _ in range(9)]
 
-    assert (set(found), len(asked)) == ({PRICE, PRICE // 2}, 2)
+    assert (set(units), len(asked)) == ({PRICE, PRICE // 2}, 2)
 
 
 def test_a_requoted_invoice_continues_from_its_new_quote(shop: UUID, chain: Chain) -> None:

@@ -44,15 +44,15 @@ def written() -> list[tuple[str, str]]:
     return rows("SELECT kind, recipient FROM emails ORDER BY id")
 
 
-def said(email: EmailRow) -> Body:
+def body_of(email: EmailRow) -> Body:
     post = emails.post()
     assert post is not None
     return msgspec.json.decode(email.open(post.box), type=Body)
 
 
 def only_email() -> EmailRow:
-    (found,) = EmailRow.read("true")
-    return found
+    (read_rows,) = EmailRow.read("true")
+    return read_rows
 
 
 def ask(of: InvoiceRow, recipient: str = ANN) -> None:
@@ -100,7 +100,7 @@ def test_a_receipt_is_written_in_the_commit_that_pays_the_invoice(shop: UUID, ch
         "Receipt for 10.00 USD",
     )
     assert "deliver_emails" in rung
-    body = said(email)
+    body = body_of(email)
     for text in ("Shop received your payment", "10 USDT on Ethereum", "order-7", "0xpaid", str(mine.id)):
         assert text in body.text
         assert text in body.html
@@ -125,7 +125,7 @@ def test_the_receipt_of_an_overpaid_invoice_names_the_excess(shop: UUID, chain: 
     mine = paid(chain, invoice(shop, payer_email=ANN), PRICE + 2 * USDT)
 
     assert mine.status == "paid_over"
-    assert "That is 2 USDT more than was asked" in said(only_email()).text
+    assert "That is 2 USDT more than was asked" in body_of(only_email()).text
 
 
 def test_no_receipt_is_written_without_an_address_or_a_mail_server(shop: UUID, chain: Chain) -> None:
@@ -150,7 +150,7 @@ def test_an_accepted_payment_gets_a_receipt(shop: UUID, chain: Chain) -> None:
         resolution.accept_payment(CATALOGUE, invoices.reread(mine.id))
 
     assert written() == [("receipt", ANN)]
-    assert "5 USDT on Ethereum" in said(only_email()).text
+    assert "5 USDT on Ethereum" in body_of(only_email()).text
 
 
 @pytest.mark.parametrize("is_forgotten", [False, True])
@@ -188,8 +188,8 @@ def test_a_requested_email_is_a_link_while_open_and_a_receipt_once_paid(shop: UU
     ask(mine)
     email = only_email()
     assert (email.kind, email.subject) == ("payment", "Your payment of 10.00 USD")
-    assert "Pay now" in said(email).html
-    assert f"https://pay.example/pay/{mine.id}" in said(email).text
+    assert "Pay now" in body_of(email).html
+    assert f"https://pay.example/pay/{mine.id}" in body_of(email).text
 
     execute("DELETE FROM emails")
     ask(paid(chain, mine))
@@ -200,7 +200,7 @@ def test_a_requested_email_is_a_link_while_open_and_a_receipt_once_paid(shop: UU
     other = invoice(shop)
     ask(expired(chain, other))
     assert only_email().subject == "About your payment of 10.00 USD"
-    assert "Pay now" not in said(only_email()).html
+    assert "Pay now" not in body_of(only_email()).html
 
 
 def test_receipts_and_requests_for_other_payments_do_not_count(shop: UUID, chain: Chain) -> None:
@@ -232,7 +232,7 @@ def test_a_merchants_text_cannot_inject_headers_or_markup(shop: UUID, chain: Cha
     paid(chain, invoice(shop, payer_email=ANN, order_id=nasty))
 
     email = only_email()
-    body = said(email)
+    body = body_of(email)
     assert (email.subject, email.recipient) == ("Receipt for 10.00 USD", ANN)
     assert "<script" not in body.html
     assert not {"\u202e", "\x1b", "\r"} & set(body.text + body.html)

@@ -18,7 +18,7 @@ from tests.actors.queue.workers import make_settings
 from tests.models.builders import Chain, assert_sound
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import FIXED_FEE, PRICE, events, expired, in_state, invoice, paid, settled
-from tests.models.ledger.figures import held, net_of
+from tests.models.ledger.figures import balances_of, net_of
 from tests.models.refunds.builders import accept, short
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
@@ -32,7 +32,7 @@ def test_an_accepted_short_payment_is_paid_and_credited_less_the_fees(shop: UUID
     got = accept(short(chain, shop))
 
     assert (got.status, got.is_final) == ("paid", True)
-    assert held(shop)[MATURING] == HALF_NET
+    assert balances_of(shop)[MATURING] == HALF_NET
     assert events(got) == ["invoice.wrong_amount", "invoice.paid"]
 
 
@@ -54,7 +54,7 @@ def test_a_short_payment_is_accepted_once(shop: UUID, chain: Chain) -> None:
 
     assert sum(not isinstance(outcome, Exception) for outcome in outcomes) == 1
     assert all(isinstance(o, PaymentNotResolvable) for o in outcomes if isinstance(o, Exception))
-    assert held(shop)[MATURING] == HALF_NET
+    assert balances_of(shop)[MATURING] == HALF_NET
 
 
 def test_a_reorg_of_an_accepted_payment_ends_its_acceptance(shop: UUID, chain: Chain) -> None:
@@ -68,7 +68,7 @@ def test_a_reorg_of_an_accepted_payment_ends_its_acceptance(shop: UUID, chain: C
     got = settled(mine)
 
     assert (got.status, got.accepted_units, got.confirmed_units) == ("expired", None, 0)
-    assert held(shop).get(MATURING, 0) == held(shop).get(AVAILABLE, 0) == 0
+    assert balances_of(shop).get(MATURING, 0) == balances_of(shop).get(AVAILABLE, 0) == 0
 
 
 def test_a_reorg_of_later_deposits_keeps_the_acceptance(shop: UUID, chain: Chain) -> None:
@@ -121,7 +121,7 @@ def test_a_stray_is_credited_in_its_own_coin_in_any_status(shop: UUID, chain: Ch
     got = accept(mine, "STRAY")
 
     assert got.status == state
-    assert held(shop, "DAI") == {MATURING: DAI - DAI * 15_000 // PPM}
+    assert balances_of(shop, "DAI") == {MATURING: DAI - DAI * 15_000 // PPM}
     with pytest.raises(PaymentNotResolvable):
         accept(mine, "0xstray")
 
@@ -173,7 +173,7 @@ def test_accepting_a_crowd_credits_one_page_and_later_ticks_the_rest(
     assert invoices.due_for_settlement(9) == []
     context.configure(make_settings())
     ticks.settle_due_invoices()
-    assert held(shop) == {MATURING: HALF_NET}
+    assert balances_of(shop) == {MATURING: HALF_NET}
     assert events(mine)[-1:] == ["invoice.paid"]
     assert invoices.credit_due(9) == []
 

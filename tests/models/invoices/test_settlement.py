@@ -35,7 +35,7 @@ from tests.models.invoices.builders import (
     requote,
     settled,
 )
-from tests.models.ledger.figures import held, net_of, owes
+from tests.models.ledger.figures import balances_of, net_of, owes
 from tests.models.ledger.test_ledger import book
 from tests.models.refunds.builders import end, send_back
 
@@ -87,16 +87,16 @@ def test_the_zero_address_is_not_shown_as_payer(shop: UUID, chain: Chain) -> Non
 
 def test_a_deposit_is_shown_before_it_is_confirmed(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
-    found = chain.pay(mine, PRICE)
+    deposit = chain.pay(mine, PRICE)
 
     got = settled(mine)
 
-    assert (got.status, got.is_final, got.txid) == ("check", False, found.txid)
-    assert got.payer_address == checksum_evm(found.sender) != found.sender
+    assert (got.status, got.is_final, got.txid) == ("check", False, deposit.txid)
+    assert got.payer_address == checksum_evm(deposit.sender) != deposit.sender
     assert shown(got) == (None, "10", "0")
     assert got.confirmations == 1
     assert events(mine) == []
-    assert held(shop) == {}
+    assert balances_of(shop) == {}
     assert suspense(shop) == 0
 
 
@@ -109,7 +109,7 @@ def test_the_exact_sum_is_paid_and_credited_less_the_fees(shop: UUID, chain: Cha
     assert got.decided_at is not None
     assert shown(got) == ("10", "10", "0")
     assert events(mine) == ["invoice.paid"]
-    assert held(shop) == {MATURING: NET}
+    assert balances_of(shop) == {MATURING: NET}
     assert (suspense(shop), fees()) == (0, FEE + FIXED_FEE)
 
 
@@ -175,7 +175,7 @@ def test_more_than_the_price_is_paid_over_and_credited_wholly(shop: UUID, chain:
 
     assert (got.status, got.is_final) == ("paid_over", True)
     assert events(mine) == ["invoice.paid_over"]
-    assert held(shop) == {MATURING: NET + USDT - USDT * 15_000 // PPM}
+    assert balances_of(shop) == {MATURING: NET + USDT - USDT * 15_000 // PPM}
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_further_deposits_turn_paid_into_paid_over_and_are_credited_less_the_per
 
     assert (got.status, got.decided_at) == ("paid_over", first.decided_at)
     assert events(mine) == ["invoice.paid", "invoice.paid_over"]
-    assert held(shop) == {MATURING: NET + USDT - USDT * 15_000 // PPM}
+    assert balances_of(shop) == {MATURING: NET + USDT - USDT * 15_000 // PPM}
     assert got.fee_fixed_taken_units == FIXED_FEE
 
 
@@ -275,9 +275,9 @@ def in_pages(monkeypatch: pytest.MonkeyPatch, *, pages: int = 100) -> None:
 
 
 def uncredited() -> int:
-    found = one("SELECT count(*) FROM deposits WHERE status <> 'credited'")
-    assert found is not None
-    return int(found[0])
+    row = one("SELECT count(*) FROM deposits WHERE status <> 'credited'")
+    assert row is not None
+    return int(row[0])
 
 
 def test_a_crowd_of_deposits_is_settled_in_pages_and_announced_once(
@@ -300,16 +300,16 @@ def test_a_crowd_of_deposits_is_settled_in_pages_and_announced_once(
     assert events(mine) == ["invoice.paid"]
     assert got.fee_fixed_taken_units == FIXED_FEE
     monkeypatch.setattr(settlement, "DEPOSITS_PER_PAGE", 1_000)
-    paged = held(shop)
+    paged = balances_of(shop)
     crowd(chain, other)
     settled(other)
-    assert held(shop) == {kind: 2 * units for kind, units in paged.items()}
+    assert balances_of(shop) == {kind: 2 * units for kind, units in paged.items()}
 
 
 def txid() -> int:
-    found = one("SELECT pg_current_xact_id()::text::bigint")
-    assert found is not None
-    return int(found[0])
+    row = one("SELECT pg_current_xact_id()::text::bigint")
+    assert row is not None
+    return int(row[0])
 
 
 def test_a_half_confirmed_crowd_is_not_judged(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,7 +363,7 @@ def test_a_reorg_amid_the_settlement_of_a_crowd_is_followed(
     chain.reorg(chain.network.confirmations)
 
     assert invoices.reread(mine.id).status == "check"
-    assert (held(shop), invoices.credit_due(9)) == ({}, [])
+    assert (balances_of(shop), invoices.credit_due(9)) == ({}, [])
 
 
 def test_fractions_finer_than_the_coin_go_to_rounding(shop: UUID, chain: Chain) -> None:
@@ -371,7 +371,7 @@ def test_fractions_finer_than_the_coin_go_to_rounding(shop: UUID, chain: Chain) 
 
     paid(chain, mine, PRICE + 7)
 
-    assert held(shop)[MATURING] % 10**12 == 0
+    assert balances_of(shop)[MATURING] % 10**12 == 0
     assert net_of(Account(GATEWAY, ROUNDING, "USDT")) == 7
 
 
@@ -384,7 +384,7 @@ def test_concurrent_settlements_settle_once(shop: UUID, chain: Chain, rung: list
 
     assert (outcomes, rung) == ([None] * 20, ["deliver_webhooks"])
     assert events(mine) == ["invoice.paid"]
-    assert held(shop) == {MATURING: NET}
+    assert balances_of(shop) == {MATURING: NET}
 
 
 def test_invoices_of_one_merchant_settle_concurrently(shop: UUID, chain: Chain, rung: list[str]) -> None:
@@ -395,7 +395,7 @@ def test_invoices_of_one_merchant_settle_concurrently(shop: UUID, chain: Chain, 
     outcomes = at_once(12, lambda number: settlement.settle(CATALOGUE, mine[number].id))
 
     assert (outcomes, rung) == ([None] * 12, ["deliver_webhooks"] * 12)
-    assert held(shop) == {MATURING: 12 * NET}
+    assert balances_of(shop) == {MATURING: 12 * NET}
 
 
 def test_an_unchanged_invoice_is_not_written(shop: UUID, chain: Chain) -> None:
@@ -454,7 +454,7 @@ def test_a_short_payment_becomes_wrong_amount_at_the_expiry_and_waits(shop: UUID
     assert (got.status, got.is_final, got.decided_at) == ("wrong_amount", False, None)
     assert events(mine) == ["invoice.wrong_amount"]
     assert shown(got) == ("9", "9", "1")
-    assert (suspense(shop), held(shop)) == (9 * USDT, {})
+    assert (suspense(shop), balances_of(shop)) == (9 * USDT, {})
 
 
 def test_a_block_dated_ahead_does_not_end_a_part_before_its_expiry(shop: UUID, chain: Chain) -> None:
@@ -510,7 +510,7 @@ def test_a_late_deposit_reopens_an_expired_invoice(shop: UUID, chain: Chain, uni
     assert (got.status, got.is_final) == ("wrong_amount", False)
     assert shown(got)[2] == ("0" if units >= PRICE else "9.999999999999999999")
     assert events(mine) == ["invoice.expired", "invoice.wrong_amount"]
-    assert (suspense(shop), held(shop)) == (units, {})
+    assert (suspense(shop), balances_of(shop)) == (units, {})
 
 
 def test_a_late_rest_does_not_complete_a_short_payment(shop: UUID, chain: Chain) -> None:
@@ -632,36 +632,36 @@ def test_a_reorg_reverses_a_maturing_credit_without_an_event(shop: UUID, chain: 
 
     got = invoices.reread(mine.id)
     assert (got.status, got.is_final, got.decided_at, got.fee_fixed_taken_units) == ("check", False, None, 0)
-    assert (held(shop), fees(), suspense(shop)) == ({}, 0, 0)
+    assert (balances_of(shop), fees(), suspense(shop)) == ({}, 0, 0)
     assert events(mine) == ["invoice.paid"]
     assert one("SELECT count(*) FROM maturing_credits") == (0,)
 
 
 def test_a_returning_deposit_is_credited_again_and_pays_the_fixed_fee_once(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
-    found = chain.transfer(mine, PRICE)
-    chain.mine(1, found)
+    deposit = chain.transfer(mine, PRICE)
+    chain.mine(1, deposit)
     chain.confirm()
     settled(mine)
     chain.reorg(2)
     chain.mine(3)
-    chain.mine(1, found)
+    chain.mine(1, deposit)
     chain.confirm()
 
     got = settled(mine)
 
     assert (got.status, got.fee_fixed_taken_units) == ("paid", FIXED_FEE)
-    assert (held(shop), fees()) == ({MATURING: NET}, FEE + FIXED_FEE)
+    assert (balances_of(shop), fees()) == ({MATURING: NET}, FEE + FIXED_FEE)
     assert rows("SELECT status, round FROM deposits") == [("credited", 1)]
     assert one("SELECT count(*) FROM maturing_credits") == (1,)
 
 
 def test_a_returning_deposit_keeps_its_first_time(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
-    found = chain.transfer(mine, PRICE)
-    chain.mine(1, found, at=mine.expires_at)
+    deposit = chain.transfer(mine, PRICE)
+    chain.mine(1, deposit, at=mine.expires_at)
     chain.reorg(1)
-    chain.mine(1, found, at=mine.expires_at + timedelta(minutes=1))
+    chain.mine(1, deposit, at=mine.expires_at + timedelta(minutes=1))
     assert settled(mine).status == "check"
     chain.confirm()
 
@@ -699,9 +699,9 @@ def test_a_returning_transaction_to_another_address_belongs_to_that_owner(shop: 
 
 def test_a_deposit_is_recorded_once(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
-    found = chain.pay(mine, PRICE)
+    deposit = chain.pay(mine, PRICE)
 
-    assert not deposits.record(found)
+    assert not deposits.record(deposit)
     assert settled(mine).detected_units == PRICE
 
 
@@ -709,11 +709,11 @@ def test_a_deep_reorg_takes_from_available(shop: UUID, chain: Chain) -> None:
     mine = paid(chain, invoice(shop))
     chain.mature()
     crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
-    assert held(shop) == {AVAILABLE: NET}
+    assert balances_of(shop) == {AVAILABLE: NET}
 
     chain.reorg(chain.network.maturity + 1)
 
-    assert (held(shop), owes(shop), invoices.reread(mine.id).status) == ({}, 0, "check")
+    assert (balances_of(shop), owes(shop), invoices.reread(mine.id).status) == ({}, 0, "check")
 
 
 def test_a_reorg_beyond_available_makes_a_debt_that_the_next_credit_repays(shop: UUID, chain: Chain) -> None:
@@ -725,12 +725,12 @@ def test_a_reorg_beyond_available_makes_a_debt_that_the_next_credit_repays(shop:
 
     chain.reorg(chain.network.maturity + 1)
 
-    assert (held(shop), owes(shop)) == ({"debt": NET - USDT}, NET - USDT)
+    assert (balances_of(shop), owes(shop)) == ({"debt": NET - USDT}, NET - USDT)
     assert_sound()
 
     paid(chain, other)
 
-    assert (held(shop), owes(shop)) == ({MATURING: USDT}, 0)
+    assert (balances_of(shop), owes(shop)) == ({MATURING: USDT}, 0)
 
 
 def test_a_credit_that_repaid_a_debt_is_reversed_wholly(shop: UUID, chain: Chain) -> None:
@@ -745,14 +745,14 @@ def test_a_credit_that_repaid_a_debt_is_reversed_wholly(shop: UUID, chain: Chain
 
     chain.reorg(2)
 
-    assert (held(shop), owes(shop)) == ({"debt": NET}, NET)
+    assert (balances_of(shop), owes(shop)) == ({"debt": NET}, NET)
 
 
 def test_a_reorg_after_the_expiry_waits_for_the_new_branch(shop: UUID, chain: Chain) -> None:
     """The scan goes back in time too: an invoice expires only once the new branch was read past the expiry."""
     mine = invoice(shop)
-    found = chain.transfer(mine, PRICE)
-    chain.mine(1, found, at=mine.expires_at)
+    deposit = chain.transfer(mine, PRICE)
+    chain.mine(1, deposit, at=mine.expires_at)
     chain.pass_by(mine.expires_at)
     assert settled(mine).status == "paid"
 
@@ -760,7 +760,7 @@ def test_a_reorg_after_the_expiry_waits_for_the_new_branch(shop: UUID, chain: Ch
 
     assert invoices.reread(mine.id).status == "check"
     assert events(mine) == ["invoice.paid"]
-    chain.mine(1, found, at=mine.expires_at)
+    chain.mine(1, deposit, at=mine.expires_at)
     chain.pass_by(mine.expires_at)
     assert settled(mine).status == "paid"
 
@@ -791,7 +791,7 @@ def test_a_reorg_left_half_done_is_finished_by_the_next_scan(shop: UUID, chain: 
     reversals.reverse_orphans(CATALOGUE, "ethereum")
 
     assert [settled(mine).status, settled(other).status] == ["check", "check"]
-    assert (held(shop), deposits.orphans("ethereum", kind="invoice")) == ({}, [])
+    assert (balances_of(shop), deposits.orphans("ethereum", kind="invoice")) == ({}, [])
 
 
 def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain, rung: list[str]) -> None:
@@ -803,7 +803,7 @@ def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain, rung: list[str]) -
     outcomes = at_once(6, lambda _: reversals.reverse_of_invoice(CATALOGUE, *orphan))
 
     assert (outcomes, rung) == ([None] * 6, [])
-    assert held(shop) == {}
+    assert balances_of(shop) == {}
 
 
 def test_a_reorg_of_the_excess_turns_paid_over_into_paid(shop: UUID, chain: Chain) -> None:
@@ -814,7 +814,7 @@ def test_a_reorg_of_the_excess_turns_paid_over_into_paid(shop: UUID, chain: Chai
 
     assert invoices.reread(mine.id).status == "paid"
     assert events(mine) == ["invoice.paid", "invoice.paid_over", "invoice.paid"]
-    assert held(shop) == {MATURING: NET}
+    assert balances_of(shop) == {MATURING: NET}
 
 
 def test_a_reorg_reduces_wrong_amount_and_at_last_expires_the_invoice(shop: UUID, chain: Chain) -> None:
@@ -851,7 +851,7 @@ def test_a_stray_is_not_credited_with_its_sale(shop: UUID, chain: Chain) -> None
     chain.pay(mine, 5 * 10**18, currency="DAI", stray="asset")
 
     assert paid(chain, mine).status == "paid"
-    assert held(shop, "DAI") == {}
+    assert balances_of(shop, "DAI") == {}
     assert rows("SELECT status FROM deposits WHERE currency = 'DAI'") == [("confirmed",)]
 
 

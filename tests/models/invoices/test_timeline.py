@@ -39,7 +39,7 @@ CONFIRMATIONS: Final = CATALOGUE.networks["ethereum"].confirmations
 DEEP: Final = f"{CONFIRMATIONS} of {CONFIRMATIONS}"
 
 
-def told(of: InvoiceRow) -> list[Event]:
+def events_of(of: InvoiceRow) -> list[Event]:
     """Return an invoice's events after checking their form and order."""
     items = timeline.read(CATALOGUE, quoting.seen_one(CATALOGUE, invoices.reread(of.id)))
     # As JSON, since the declared types describe the response.
@@ -50,16 +50,16 @@ def told(of: InvoiceRow) -> list[Event]:
 
 
 def names(of: InvoiceRow) -> list[str]:
-    return [event for event, _ in told(of)]
+    return [event for event, _ in events_of(of)]
 
 
 def details(of: InvoiceRow, event: str) -> list[dict[str, Any]]:
-    return [detail for name, detail in told(of) if name == event]
+    return [detail for name, detail in events_of(of) if name == event]
 
 
 def detail(of: InvoiceRow, event: str) -> dict[str, Any]:
-    (found,) = details(of, event)
-    return found
+    (only,) = details(of, event)
+    return only
 
 
 @pytest.mark.usefixtures("shop_endpoint")
@@ -121,7 +121,7 @@ def test_a_deposit_waiting_for_witnesses_shows_the_reason_without_their_urls(
     waiting = detail(mine, "confirmation")
     assert (waiting["depth"], waiting["waiting_for"], waiting["witness_reason"]) == (DEEP, "witnesses", reason)
     assert waiting["witnesses"] == "1 of 3 providers agree, 0 tell otherwise"
-    assert "rpc.example" not in str(told(mine))
+    assert "rpc.example" not in str(events_of(mine))
 
     execute("UPDATE deposit_quorums SET agreed_at = app_now()")
     assert settled(mine).status == "paid"
@@ -197,7 +197,7 @@ def test_a_reorg_shows_the_ended_life_of_a_deposit_and_the_new_one(shop: UUID, c
     chain.pay(mine, PRICE, txid="0xagain")
     settled(mine)
     assert names(mine)[-3:] == ["reorged", "detected", "confirmation"]
-    assert told(mine)[-1][1]["waiting_for"] == "confirmations"
+    assert events_of(mine)[-1][1]["waiting_for"] == "confirmations"
     chain.confirm()
     assert settled(mine).status == "paid"
     assert names(mine)[2:] == [
@@ -294,17 +294,17 @@ def test_an_agnostic_invoice_expires_without_sums(shop: UUID, chain: Chain) -> N
 
     assert settled(mine).status == "expired"
 
-    assert told(mine)[1:] == [("expired", {"status": "expired", "reason": "unpaid"})]
+    assert events_of(mine)[1:] == [("expired", {"status": "expired", "reason": "unpaid"})]
 
 
 def test_a_long_timeline_shows_the_creation_and_the_newest_events(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.mine(1, *(chain.transfer(mine, 1, currency="USDC", stray="dust") for _ in range(520)))
-    found = told(mine)
+    shown_events = events_of(mine)
 
-    assert len(found) == timeline.EVENTS_MAX
-    assert found[0][0] == "created"
-    assert "quoted" not in {event for event, _ in found}
+    assert len(shown_events) == timeline.EVENTS_MAX
+    assert shown_events[0][0] == "created"
+    assert "quoted" not in {event for event, _ in shown_events}
 
 
 @pytest.mark.parametrize(

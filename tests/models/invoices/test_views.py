@@ -89,10 +89,10 @@ def test_a_payment_has_exactly_the_fields_of_the_specification() -> None:
 
 
 def test_a_sighting_counts_as_paid_and_not_as_confirmed() -> None:
-    told = shown(Invoice(sighted_units=500_000 * 10**12, detected_units=10_000_000 * 10**12, txid="0xmined"))
+    answer = shown(Invoice(sighted_units=500_000 * 10**12, detected_units=10_000_000 * 10**12, txid="0xmined"))
 
-    assert (told["amount_paid"], told["amount_remaining"], told["payment_amount"]) == ("10.5", "0", None)
-    assert told["txid"] == "0xwaits"
+    assert (answer["amount_paid"], answer["amount_remaining"], answer["payment_amount"]) == ("10.5", "0", None)
+    assert answer["txid"] == "0xwaits"
 
 
 def test_the_public_object_omits_private_fields() -> None:
@@ -289,8 +289,8 @@ def test_a_balance_shows_every_coin_always() -> None:
 
 
 def test_the_total_is_all_parts_less_the_debt() -> None:
-    held = {"available": 5, "maturing": 4, "payout_held": 3, "hold": 2, "debt": 1}
-    holdings = {"USDT": {kind: units * 10**18 for kind, units in held.items()}}
+    document = {"available": 5, "maturing": 4, "payout_held": 3, "hold": 2, "debt": 1}
+    holdings = {"USDT": {kind: units * 10**18 for kind, units in document.items()}}
 
     body = balances.balance(CATALOGUE, holdings, {"USDT": {"personal": 9 * 10**17}})
 

@@ -16,7 +16,7 @@ _NET: Final = (
 )
 
 
-def held(merchant_id: UUID, currency: str = "USDT") -> dict[str, int]:
+def balances_of(merchant_id: UUID, currency: str = "USDT") -> dict[str, int]:
     """Return a merchant's non-zero balances of a coin."""
     return {kind: units for kind, units in holdings(merchant_id).get(currency, {}).items() if units}
 
@@ -29,8 +29,8 @@ def net_of(account: Account) -> int:
 
 def nets_of(*accounts: Account) -> list[int]:
     """Return the same for several accounts, in one statement."""
-    found = one(f"SELECT {', '.join([_NET] * len(accounts))}", tuple(chain.from_iterable(accounts)))
-    return list(map(int, found or ()))
+    row = one(f"SELECT {', '.join([_NET] * len(accounts))}", tuple(chain.from_iterable(accounts)))
+    return list(map(int, row or ()))
 
 
 def owes(merchant_id: UUID, currency: str = "USDT") -> int:

@@ -13,7 +13,7 @@ from models.merchants import rows as merchants
 from models.merchants import splits
 from models.merchants.splits import SplitRuleRow
 from tests.models.builders import Chain, assert_sound, merchant
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 
 HOLD_HOURS = 72
 
@@ -64,7 +64,7 @@ def release() -> None:
 
 
 def in_hold(shop: UUID) -> int:
-    return held(shop).get(HOLD, 0)
+    return balances_of(shop).get(HOLD, 0)
 
 
 def places(shop: UUID) -> list[tuple[int, int, int, int]]:

@@ -10,13 +10,13 @@ from models.ledger.ledger import AVAILABLE, MATURING
 from models.ledger.maturity import FINALITY_PATIENCE
 from tests.models.builders import Chain, assert_sound
 from tests.models.invoices.builders import invoice, paid
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 
 
 def credited(shop: UUID) -> Chain:
     chain = Chain()
     paid(chain, invoice(shop))
-    assert MATURING in held(shop)
+    assert MATURING in balances_of(shop)
     return chain
 
 
@@ -31,7 +31,7 @@ def test_without_a_finality_tag_depth_alone_decides(shop: UUID) -> None:
     chain.mine()
 
     assert release(chain) == 1
-    assert set(held(shop)) == {AVAILABLE}
+    assert set(balances_of(shop)) == {AVAILABLE}
     assert_sound()
 
 
@@ -40,17 +40,17 @@ def test_a_deep_credit_waits_until_its_block_is_final(shop: UUID) -> None:
     [(height,)] = rows("SELECT block_height FROM deposits")
     cursors.seen_final("ethereum", height - 1)
     chain.mature()
-    assert (release(chain), set(held(shop))) == (0, {MATURING})
+    assert (release(chain), set(balances_of(shop))) == (0, {MATURING})
 
     cursors.seen_final("ethereum", height)
-    assert (release(chain), set(held(shop))) == (1, {AVAILABLE})
+    assert (release(chain), set(balances_of(shop))) == (1, {AVAILABLE})
 
 
 def test_a_final_block_still_waits_for_its_depth(shop: UUID) -> None:
     chain = credited(shop)
     cursors.seen_final("ethereum", 10**9)
 
-    assert (release(chain), set(held(shop))) == (0, {MATURING})
+    assert (release(chain), set(balances_of(shop))) == (0, {MATURING})
 
 
 def test_a_stopped_finality_tag_delays_credits_for_twice_the_depth_at_most(shop: UUID) -> None:
@@ -72,10 +72,10 @@ def test_a_moving_finality_tag_is_waited_for_during_a_burst_of_blocks(shop: UUID
     stand_still(chain)
     cursors.seen_final("ethereum", height - 1)
     chain.mine(5 * chain.network.maturity)
-    assert (release(chain), set(held(shop))) == (0, {MATURING})
+    assert (release(chain), set(balances_of(shop))) == (0, {MATURING})
 
     stand_still(chain)
-    assert (release(chain), set(held(shop))) == (1, {AVAILABLE})
+    assert (release(chain), set(balances_of(shop))) == (1, {AVAILABLE})
 
 
 def test_an_invented_final_height_does_not_count_beyond_the_scan(shop: UUID) -> None:

@@ -29,7 +29,7 @@ from tests.actors.payouts.withdrawals import add_key
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
 from tests.models.invoices.builders import PRICE, invoice, paid, settled
-from tests.models.ledger.figures import held, owes
+from tests.models.ledger.figures import balances_of, owes
 from tests.models.ledger.sharing import (
     HOLD_HOURS,
     add_rule,
@@ -77,7 +77,7 @@ def test_rules_share_the_credit_after_fees(shop: UUID, chain: Chain) -> None:
 
     expected = [net // 2 // STEP * STEP, net * 1234 // 10_000 // STEP * STEP]
     assert [left for left, *_ in places(shop)] == expected
-    assert held(shop) == {HOLD: sum(expected), MATURING: net - sum(expected)}
+    assert balances_of(shop) == {HOLD: sum(expected), MATURING: net - sum(expected)}
 
 
 def test_a_share_is_rounded_down_to_the_precision_of_the_coin(shop: UUID, chain: Chain) -> None:
@@ -94,19 +94,22 @@ def test_a_share_that_rounds_to_nothing_is_not_written(shop: UUID, chain: Chain)
     sale(chain, shop, 100 * STEP)
 
     assert places(shop) == []
-    assert held(shop) == {MATURING: 100 * STEP}
+    assert balances_of(shop) == {MATURING: 100 * STEP}
 
 
 def test_all_of_a_credit_can_be_shared(shop: UUID, chain: Chain) -> None:
     first, second = share_with(shop, 99.99), share_with(shop, 0.01)
 
     sale(chain, shop)
-    assert held(shop) == {HOLD: PRICE}
+    assert balances_of(shop) == {HOLD: PRICE}
     mature(chain)
     release()
 
-    assert held(shop) == {}
-    assert (held(first), held(second)) == ({AVAILABLE: PRICE - PRICE // 10_000}, {AVAILABLE: PRICE // 10_000})
+    assert balances_of(shop) == {}
+    assert (balances_of(first), balances_of(second)) == (
+        {AVAILABLE: PRICE - PRICE // 10_000},
+        {AVAILABLE: PRICE // 10_000},
+    )
 
 
 def test_wallet_deposits_and_accepted_strays_are_shared_in_their_coins(shop: UUID, chain: Chain) -> None:
@@ -119,7 +122,7 @@ def test_wallet_deposits_and_accepted_strays_are_shared_in_their_coins(shop: UUI
     accept(mine, "0xstray")
 
     net = 5 * USDT - 5 * USDT * 15 // 1000
-    assert (in_hold(shop), held(shop, "DAI")[HOLD]) == (USDT, net // 10)
+    assert (in_hold(shop), balances_of(shop, "DAI")[HOLD]) == (USDT, net // 10)
 
 
 def test_an_accepted_short_payment_is_shared(shop: UUID, chain: Chain) -> None:
@@ -141,7 +144,7 @@ def test_the_rules_at_the_credits_time_count(shop: UUID, chain: Chain) -> None:
     assert places(shop) == [(3 * USDT, 0, 0, 0)]
     mature(chain)
     release()
-    assert held(rule.recipient_id) == {AVAILABLE: 3 * USDT}, "a deleted rule's share is still released"
+    assert balances_of(rule.recipient_id) == {AVAILABLE: 3 * USDT}, "a deleted rule's share is still released"
 
 
 def test_disabled_splits_share_no_credit_and_keep_waiting_shares(shop: UUID, chain: Chain) -> None:
@@ -153,7 +156,7 @@ def test_disabled_splits_share_no_credit_and_keep_waiting_shares(shop: UUID, cha
     assert in_hold(shop) == 3 * USDT
     mature(chain)
     release()
-    assert held(recipient) == {AVAILABLE: 3 * USDT}
+    assert balances_of(recipient) == {AVAILABLE: 3 * USDT}
 
 
 def test_a_rule_of_another_merchant_shares_nothing(shop: UUID, chain: Chain) -> None:
@@ -233,7 +236,7 @@ def test_a_debt_is_repaid_before_a_credit_is_shared(shop: UUID, chain: Chain) ->
     sale(chain, shop)
 
     assert owes(shop) == 0
-    assert held(shop) == {HOLD: 3 * USDT, MATURING: 3 * USDT}
+    assert balances_of(shop) == {HOLD: 3 * USDT, MATURING: 3 * USDT}
 
 
 # Release ------------------------------------------------------------------------------------------------------
@@ -245,14 +248,14 @@ def test_a_share_waits_for_maturity_and_hold(shop: UUID, chain: Chain) -> None:
     sale(chain, shop)
     hours_pass()
     release()
-    assert held(recipient) == {}, "the credit is not mature"
+    assert balances_of(recipient) == {}, "the credit is not mature"
 
     sale(chain, shop)
     mature(chain)
     release()
 
-    assert held(recipient) == {AVAILABLE: 3 * USDT}, "the second one's hold is not over"
-    assert held(shop) == {HOLD: 3 * USDT, AVAILABLE: 14 * USDT}
+    assert balances_of(recipient) == {AVAILABLE: 3 * USDT}, "the second one's hold is not over"
+    assert balances_of(shop) == {HOLD: 3 * USDT, AVAILABLE: 14 * USDT}
     assert releases.earnings(recipient) == {"USDT": 3 * USDT}
 
 
@@ -262,11 +265,11 @@ def test_without_a_maturing_credit_a_share_waits_for_its_hold_alone(shop: UUID, 
     chain.pay_and_confirm(mine, PRICE)
     at_once_there = replace(NETWORK, maturity=NETWORK.confirmations)
     settlement.settle(replace(CATALOGUE, networks={**CATALOGUE.networks, "ethereum": at_once_there}), mine.id)
-    assert held(shop) == {HOLD: 3 * USDT, AVAILABLE: 7 * USDT}
+    assert balances_of(shop) == {HOLD: 3 * USDT, AVAILABLE: 7 * USDT}
 
     release()
 
-    assert held(recipient) == {AVAILABLE: 3 * USDT}
+    assert balances_of(recipient) == {AVAILABLE: 3 * USDT}
 
 
 def test_a_share_keeps_the_hold_set_at_its_credit(shop: UUID, chain: Chain) -> None:
@@ -277,12 +280,12 @@ def test_a_share_keeps_the_hold_set_at_its_credit(shop: UUID, chain: Chain) -> N
     mature(chain)
     hours_pass(HOLD_HOURS - 1)
     release()
-    assert held(recipient) == {}
+    assert balances_of(recipient) == {}
 
     hours_pass(1)
     release()
 
-    assert held(recipient) == {AVAILABLE: 3 * USDT}
+    assert balances_of(recipient) == {AVAILABLE: 3 * USDT}
 
 
 def test_a_released_share_repays_the_recipients_debt_first(shop: UUID, chain: Chain) -> None:
@@ -294,7 +297,7 @@ def test_a_released_share_repays_the_recipients_debt_first(shop: UUID, chain: Ch
 
     release()
 
-    assert (owes(recipient), held(recipient)) == (0, {AVAILABLE: USDT})
+    assert (owes(recipient), balances_of(recipient)) == (0, {AVAILABLE: USDT})
     assert releases.earnings(recipient) == {"USDT": 5 * USDT}, "what repaid a debt was received too"
 
 
@@ -305,10 +308,10 @@ def test_shares_wait_while_the_database_may_lack_a_refund_from_them(shop: UUID, 
     assert permission.watch("ethereum") is None
     execute("UPDATE database_marks SET timeline = '00000000'")
     release()
-    assert held(recipient) == {}
+    assert balances_of(recipient) == {}
     execute("DELETE FROM database_marks")
     release()
-    assert held(recipient) == {AVAILABLE: 2 * USDT}
+    assert balances_of(recipient) == {AVAILABLE: 2 * USDT}
 
 
 def test_concurrent_releases_release_a_share_once(shop: UUID, chain: Chain) -> None:
@@ -321,8 +324,8 @@ def test_concurrent_releases_release_a_share_once(shop: UUID, chain: Chain) -> N
     release()
 
     assert outcomes == [None] * 4
-    assert [held(recipient) for recipient in recipients] == [{AVAILABLE: 3 * USDT}] * 3
-    assert held(shop) == {AVAILABLE: 21 * USDT}
+    assert [balances_of(recipient) for recipient in recipients] == [{AVAILABLE: 3 * USDT}] * 3
+    assert balances_of(shop) == {AVAILABLE: 21 * USDT}
 
 
 @pytest.mark.parametrize("scope", ["merchant", "all"])
@@ -338,10 +341,10 @@ def test_a_frozen_merchants_shares_are_not_released(shop: UUID, chain: Chain, sc
     release()
 
     free = 0 if scope == "all" else PRICE * 2 // 5
-    assert (in_hold(shop), held(recipient).get(AVAILABLE, 0)) == (PRICE * 2 // 5, free)
+    assert (in_hold(shop), balances_of(recipient).get(AVAILABLE, 0)) == (PRICE * 2 // 5, free)
     freezes.unfreeze(scope, name)
     release()
-    assert (in_hold(shop), held(recipient)) == (0, {AVAILABLE: PRICE * 4 // 5})
+    assert (in_hold(shop), balances_of(recipient)) == (0, {AVAILABLE: PRICE * 4 // 5})
 
 
 def test_a_debtors_shares_are_not_released(shop: UUID, chain: Chain) -> None:
@@ -351,11 +354,11 @@ def test_a_debtors_shares_are_not_released(shop: UUID, chain: Chain) -> None:
     lend(shop, 5, "ETH")
 
     release()
-    assert (in_hold(shop), held(recipient)) == (PRICE * 2 // 5, {}), "a debt in another coin stops it, too"
+    assert (in_hold(shop), balances_of(recipient)) == (PRICE * 2 // 5, {}), "a debt in another coin stops it, too"
 
     lend(shop, -5, "ETH")
     release()
-    assert (in_hold(shop), held(recipient)) == (0, {AVAILABLE: PRICE * 2 // 5})
+    assert (in_hold(shop), balances_of(recipient)) == (0, {AVAILABLE: PRICE * 2 // 5})
 
 
 def test_a_share_by_a_revoked_key_returns_to_its_merchant_once(shop: UUID, chain: Chain) -> None:
@@ -376,13 +379,13 @@ def test_a_share_by_a_revoked_key_returns_to_its_merchant_once(shop: UUID, chain
     end(made, "failed")
     release()
 
-    assert held(shop) == {AVAILABLE: PRICE}
-    assert held(recipient) == {}
+    assert balances_of(shop) == {AVAILABLE: PRICE}
+    assert balances_of(recipient) == {}
     assert (releases.earnings(recipient), releases.earnings(shop)) == ({}, {})
     assert rows("SELECT returned_units FROM split_shares") == [(HALF,)]
     lose_all(chain)
     assert_sound()
-    assert held(shop) == {}
+    assert balances_of(shop) == {}
 
 
 def test_a_share_by_a_revoked_key_is_released_if_another_key_made_the_rule_again(shop: UUID, chain: Chain) -> None:
@@ -397,9 +400,9 @@ def test_a_share_by_a_revoked_key_is_released_if_another_key_made_the_rule_again
 
     release()
 
-    assert held(recipient) == {AVAILABLE: PRICE * 3 // 10}
-    assert held(other) == {}, "another percentage is another rule"
-    assert held(shop) == {AVAILABLE: PRICE * 7 // 10}
+    assert balances_of(recipient) == {AVAILABLE: PRICE * 3 // 10}
+    assert balances_of(other) == {}, "another percentage is another rule"
+    assert balances_of(shop) == {AVAILABLE: PRICE * 7 // 10}
 
 
 def test_a_share_returns_once_its_rules_co_signing_key_is_revoked(shop: UUID, chain: Chain) -> None:
@@ -412,7 +415,7 @@ def test_a_share_returns_once_its_rules_co_signing_key_is_revoked(shop: UUID, ch
 
     release()
 
-    assert (held(shop), held(recipient)) == ({AVAILABLE: PRICE}, {})
+    assert (balances_of(shop), balances_of(recipient)) == ({AVAILABLE: PRICE}, {})
     assert rows("SELECT returned_units FROM split_shares") == [(HALF,)]
 
 
@@ -429,7 +432,7 @@ def test_a_rule_co_signed_by_a_revoked_key_shares_no_credit(shop: UUID, chain: C
 
     release()
 
-    assert held(recipient) == {}
+    assert balances_of(recipient) == {}
     assert rows("SELECT returned_units FROM split_shares") == [(HALF,)], "the second sale has no share"
 
 
@@ -441,7 +444,7 @@ def test_a_frozen_recipient_still_receives_shares(shop: UUID, chain: Chain) -> N
 
     release()
 
-    assert held(recipient) == {AVAILABLE: PRICE * 2 // 5}
+    assert balances_of(recipient) == {AVAILABLE: PRICE * 2 // 5}
 
 
 def test_a_release_skips_shares_locked_by_another_worker(shop: UUID, chain: Chain) -> None:
@@ -468,12 +471,12 @@ def test_a_release_step_is_bounded_and_notifies_the_next(
     mature(chain)
 
     release()
-    assert held(recipient) == {AVAILABLE: 2 * USDT}
+    assert balances_of(recipient) == {AVAILABLE: 2 * USDT}
     assert "release_splits" in rung
     rung.clear()
     release()
 
-    assert held(recipient) == {AVAILABLE: 3 * USDT}
+    assert balances_of(recipient) == {AVAILABLE: 3 * USDT}
     assert rung == []
 
 
@@ -506,7 +509,7 @@ def test_a_recipient_whose_step_fails_delays_no_others(
     monkeypatch.setattr(releases, "release", fail)
     release()
 
-    assert (held(unlucky), held(other)) == ({}, {AVAILABLE: USDT})
+    assert (balances_of(unlucky), balances_of(other)) == ({}, {AVAILABLE: USDT})
 
 
 # Refunds ------------------------------------------------------------------------------------------------------
@@ -522,7 +525,7 @@ def test_a_refund_takes_each_shares_percent_from_hold(shop: UUID, chain: Chain) 
 
     assert places(shop) == [(3 * USDT, 2 * USDT, 0, 0), (2 * USDT - 8 * USDT // 10, 8 * USDT // 10, 0, 0)]
     own = 4 * USDT * 3 // 10 + FEE
-    assert held(shop) == {HOLD: 42 * USDT // 10, AVAILABLE: 3 * USDT - own, PAYOUT_HELD: 4 * USDT + FEE}
+    assert balances_of(shop) == {HOLD: 42 * USDT // 10, AVAILABLE: 3 * USDT - own, PAYOUT_HELD: 4 * USDT + FEE}
 
 
 def test_a_refund_takes_at_most_the_rest_of_a_share(shop: UUID, chain: Chain) -> None:
@@ -536,7 +539,7 @@ def test_a_refund_takes_at_most_the_rest_of_a_share(shop: UUID, chain: Chain) ->
     refund(sold, PRICE)
 
     assert (in_hold(shop), places(shop)) == (0, [(0, shared, 0, 0)])
-    assert held(shop)[PAYOUT_HELD] == PRICE + FEE
+    assert balances_of(shop)[PAYOUT_HELD] == PRICE + FEE
 
 
 def test_a_refund_takes_from_every_deposit_by_its_part(shop: UUID, chain: Chain) -> None:
@@ -616,8 +619,8 @@ def test_a_refund_after_release_is_paid_by_the_merchant_alone(shop: UUID, chain:
 
     refund(sold, 4 * USDT)
 
-    assert held(shop) == {AVAILABLE: USDT - FEE, PAYOUT_HELD: 4 * USDT + FEE}
-    assert held(recipient) == {AVAILABLE: HALF}
+    assert balances_of(shop) == {AVAILABLE: USDT - FEE, PAYOUT_HELD: 4 * USDT + FEE}
+    assert balances_of(recipient) == {AVAILABLE: HALF}
 
 
 def test_a_refund_leaves_the_shares_of_other_sales(shop: UUID, chain: Chain) -> None:
@@ -639,7 +642,7 @@ def test_a_refund_that_fails_restores_hold_and_available(shop: UUID, chain: Chai
 
     end(made, ending)  # type: ignore[arg-type]
 
-    assert held(shop) == {HOLD: HALF, AVAILABLE: HALF}
+    assert balances_of(shop) == {HOLD: HALF, AVAILABLE: HALF}
     assert places(shop) == [(HALF, 0, 0, 0)]
 
 
@@ -650,7 +653,7 @@ def test_the_kept_fee_of_a_failed_refund_is_paid_by_the_merchant(shop: UUID, cha
 
     end(refund(sold, 4 * USDT), "failed", kept_units=FEE)
 
-    assert held(shop) == {HOLD: HALF, AVAILABLE: HALF - FEE}
+    assert balances_of(shop) == {HOLD: HALF, AVAILABLE: HALF - FEE}
 
 
 def test_a_failed_refunds_return_to_a_released_share_is_released_too(shop: UUID, chain: Chain) -> None:
@@ -659,13 +662,13 @@ def test_a_failed_refunds_return_to_a_released_share_is_released_too(shop: UUID,
     mature(chain)
     made = refund(sold, 4 * USDT)
     release()
-    assert held(recipient) == {AVAILABLE: 3 * USDT}
+    assert balances_of(recipient) == {AVAILABLE: 3 * USDT}
 
     end(made, "failed")
     release()
 
-    assert held(recipient) == {AVAILABLE: HALF}
-    assert held(shop) == {AVAILABLE: HALF}
+    assert balances_of(recipient) == {AVAILABLE: HALF}
+    assert balances_of(shop) == {AVAILABLE: HALF}
     assert releases.earnings(recipient) == {"USDT": HALF}
 
 
@@ -677,7 +680,7 @@ def test_the_rest_of_a_share_is_released_after_a_confirmed_refund(shop: UUID, ch
     end(refund(sold, 4 * USDT), "confirmed")
     release()
 
-    assert held(recipient) == {AVAILABLE: 3 * USDT}
+    assert balances_of(recipient) == {AVAILABLE: 3 * USDT}
     assert places(shop) == [(0, 2 * USDT, 3 * USDT, 0)]
 
 
@@ -733,7 +736,7 @@ def test_a_refund_cancelled_by_a_debt_returns_its_parts_of_shares(shop: UUID, ch
     execute("INSERT INTO debtors (merchant_id, currency) VALUES (%s, 'USDT')", (shop,))
     assert debt_repayment.repay(CATALOGUE, Debtor(shop, "USDT"))
 
-    assert (owes(shop), held(shop)) == (0, {HOLD: HALF, AVAILABLE: HALF - USDT})
+    assert (owes(shop), balances_of(shop)) == (0, {HOLD: HALF, AVAILABLE: HALF - USDT})
 
 
 # Reorgs -------------------------------------------------------------------------------------------------------
@@ -745,10 +748,10 @@ def test_a_reorg_takes_shares_out_of_hold(shop: UUID, chain: Chain) -> None:
 
     chain.reorg(NETWORK.confirmations)
 
-    assert (held(shop), owes(shop)) == ({}, 0)
+    assert (balances_of(shop), owes(shop)) == ({}, 0)
     assert places(shop) == [(0, 0, 0, HALF)]
     release()
-    assert held(recipient) == {}
+    assert balances_of(recipient) == {}
     assert_sound()
 
 
@@ -769,7 +772,7 @@ def test_a_reorg_waits_for_hold_before_it_locks_later_balances(shop: UUID, chain
             execute(f"{locked} FOR UPDATE NOWAIT", (shop, AVAILABLE))
         reversal.result()
 
-    assert held(shop) == {}
+    assert balances_of(shop) == {}
 
 
 def _reverse_all(chain: Chain) -> None:
@@ -783,18 +786,18 @@ def test_a_returning_deposit_is_shared_by_the_rules_in_force_then(shop: UUID, ch
     rule = add_rule(shop, merchant(), 50)
     free = {"fee_ppm": 0, "fee_fixed_units": 0, "fee_fixed_usd_cents": 0}
     mine = invoice(shop, **free)
-    found = chain.pay_and_confirm(mine, PRICE)
+    deposit = chain.pay_and_confirm(mine, PRICE)
     settled(mine)
     chain.reorg(NETWORK.confirmations)
     splits.delete(shop, rule.id)
     add_rule(shop, merchant(), 10)
 
-    chain.mine(1, found)
+    chain.mine(1, deposit)
     chain.confirm()
     settled(mine)
 
     assert places(shop) == [(0, 0, 0, HALF), (USDT, 0, 0, 0)]
-    assert held(shop) == {HOLD: USDT, MATURING: 9 * USDT}
+    assert balances_of(shop) == {HOLD: USDT, MATURING: 9 * USDT}
 
 
 def test_a_reorg_after_release_makes_a_debt_of_the_merchant(shop: UUID, chain: Chain) -> None:
@@ -805,8 +808,8 @@ def test_a_reorg_after_release_makes_a_debt_of_the_merchant(shop: UUID, chain: C
 
     lose_all(chain)
 
-    assert (held(shop), owes(shop)) == ({DEBT: 3 * USDT}, 3 * USDT)
-    assert held(recipient) == {AVAILABLE: 3 * USDT}, "the recipient keeps its share"
+    assert (balances_of(shop), owes(shop)) == ({DEBT: 3 * USDT}, 3 * USDT)
+    assert balances_of(recipient) == {AVAILABLE: 3 * USDT}, "the recipient keeps its share"
     assert places(shop) == [(0, 0, 3 * USDT, 0)]
     assert_sound()
 
@@ -815,7 +818,7 @@ def test_a_released_share_is_not_paid_again_when_its_deposit_returns(shop: UUID,
     rule = add_rule(shop, merchant(), 30)
     free = {"fee_ppm": 0, "fee_fixed_units": 0, "fee_fixed_usd_cents": 0}
     mine = invoice(shop, **free)
-    found = chain.pay_and_confirm(mine, PRICE)
+    deposit = chain.pay_and_confirm(mine, PRICE)
     settled(mine)
     mature(chain)
     release()
@@ -823,7 +826,7 @@ def test_a_released_share_is_not_paid_again_when_its_deposit_returns(shop: UUID,
     add_rule(shop, rule.recipient_id, 10)
     other = share_with(shop, 20)
 
-    chain.mine(1, found)
+    chain.mine(1, deposit)
     chain.confirm()
     settled(mine)
     mature(chain)
@@ -831,7 +834,7 @@ def test_a_released_share_is_not_paid_again_when_its_deposit_returns(shop: UUID,
 
     # The debt of 3 from the loss is repaid first. Of the other 7, the recipient's 40 % are covered by its 3.
     others_units = 7 * USDT * 20 // 100
-    got = {who: held(who)[AVAILABLE] for who in (shop, rule.recipient_id, other)}
+    got = {who: balances_of(who)[AVAILABLE] for who in (shop, rule.recipient_id, other)}
     assert got == {shop: 7 * USDT - others_units, rule.recipient_id: 3 * USDT, other: others_units}
     assert_sound()
 
@@ -845,12 +848,12 @@ def test_a_reorg_takes_waiting_shares_and_the_rest_from_the_merchant(shop: UUID,
     sale(chain, shop)
     mature(chain)
     release()
-    assert held(shop) == {HOLD: 5 * USDT, AVAILABLE: 12 * USDT}
+    assert balances_of(shop) == {HOLD: 5 * USDT, AVAILABLE: 12 * USDT}
 
     lose_all(chain)
 
-    assert (held(shop), owes(shop)) == ({DEBT: 3 * USDT}, 3 * USDT)
-    assert held(gone) == {AVAILABLE: 3 * USDT}
+    assert (balances_of(shop), owes(shop)) == ({DEBT: 3 * USDT}, 3 * USDT)
+    assert balances_of(gone) == {AVAILABLE: 3 * USDT}
     assert_sound()
 
 
@@ -863,7 +866,7 @@ def test_a_reorg_cancels_an_unsigned_refund_before_it_takes_the_share(shop: UUID
     lose_all(chain)
 
     assert reread(made).status == "cancelled"
-    assert (held(shop), owes(shop), places(shop)) == ({}, 0, [(0, 0, 0, HALF)])
+    assert (balances_of(shop), owes(shop), places(shop)) == ({}, 0, [(0, 0, 0, HALF)])
     assert_sound()
 
 
@@ -880,4 +883,4 @@ def test_a_signed_refund_of_a_lost_deposit_is_paid_by_the_merchant(shop: UUID, c
 
     # The share's part of the refund returns to the merchant, who paid for the lost deposit.
     assert owes(shop) == (0 if ending == "failed" else 4 * USDT + FEE)
-    assert (held(shop), in_hold(shop)) == ({} if ending == "failed" else {DEBT: 4 * USDT + FEE}, 0)
+    assert (balances_of(shop), in_hold(shop)) == ({} if ending == "failed" else {DEBT: 4 * USDT + FEE}, 0)

@@ -51,8 +51,8 @@ def write(shop: UUID, *changes: str, topic: str = "test") -> None:
 
 def written() -> list[tuple[str, str, datetime]]:
     """Return all e-mails, oldest first: recipient, text, due time."""
-    found = EmailRow.read("true ORDER BY e.id")
-    return [(e.recipient, notices._decode.decode(e.open(BOX)).text, e.next_attempt_at) for e in found]
+    read_rows = EmailRow.read("true ORDER BY e.id")
+    return [(e.recipient, notices._decode.decode(e.open(BOX)).text, e.next_attempt_at) for e in read_rows]
 
 
 def later(seconds: int) -> None:

@@ -15,7 +15,7 @@ from models.merchants import transfers
 from models.merchants.transfers import TransferRow
 from tests.models.builders import USDT, Chain, assert_sound
 from tests.models.db.collisions import at_once
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.held import funded, owner_of, payout
 
 
@@ -38,9 +38,9 @@ def test_a_transfer_moves_available_money_to_the_shared_owner(chain: Chain) -> N
     assert move(first, 30 * USDT).balance_units == 30 * USDT
     assert move(second, 1 * USDT).balance_units == 31 * USDT
 
-    assert held(first) == {AVAILABLE: 70 * USDT}
-    assert held(second) == {AVAILABLE: 99 * USDT}
-    assert held(owner_of(first)) == {PERSONAL: 31 * USDT}
+    assert balances_of(first) == {AVAILABLE: 70 * USDT}
+    assert balances_of(second) == {AVAILABLE: 99 * USDT}
+    assert balances_of(owner_of(first)) == {PERSONAL: 31 * USDT}
 
 
 def test_money_held_for_a_payout_is_not_transferred(chain: Chain) -> None:
@@ -49,7 +49,7 @@ def test_money_held_for_a_payout_is_not_transferred(chain: Chain) -> None:
 
     with pytest.raises(PersonalInsufficient):
         move(shop, 90 * USDT)
-    assert held(shop) == {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT}
 
     assert move(shop, 89 * USDT).units == 89 * USDT
 
@@ -71,7 +71,7 @@ def test_concurrent_transfers_move_at_most_the_balance(chain: Chain) -> None:
 
     assert sorted(row.balance_units for row in done if isinstance(row, TransferRow)) == [3 * USDT, 6 * USDT, 9 * USDT]
     assert [type(row) for row in done].count(PersonalInsufficient) == 5
-    assert held(shop) == {AVAILABLE: USDT}
+    assert balances_of(shop) == {AVAILABLE: USDT}
 
 
 def test_an_unknown_merchant_has_no_owners_wallet(chain: Chain) -> None:

@@ -82,7 +82,7 @@ class Many:
         }
         height, block_hash = self.chain.height, self.chain._hash()
         left = sum(TOKENS for each in effects if each != "none")
-        found = Inclusion(
+        inclusion = Inclusion(
             "0x1",
             height,
             block_hash,
@@ -91,7 +91,7 @@ class Many:
             (Movement(HOT_WALLET, "USDT", -left), Movement(HOT_WALLET, "ETH", -fee_units), Movement("0xr", "USDT", 9)),
         )
         with transaction():
-            tracking.note_mined(CATALOGUE, self.spend_id, found)
+            tracking.note_mined(CATALOGUE, self.spend_id, inclusion)
 
     def take_out(self) -> None:
         with transaction():
@@ -125,6 +125,6 @@ class Many:
 
     @property
     def spend(self) -> SpendRow:
-        found = spends.find(self.spend_id)
-        assert found is not None
-        return found
+        stored = spends.find(self.spend_id)
+        assert stored is not None
+        return stored

@@ -32,7 +32,7 @@ from tests.actors.payouts.withdrawals import add_key
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
 from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
-from tests.models.ledger.figures import held, owes
+from tests.models.ledger.figures import balances_of, owes
 from tests.models.payouts.held import (
     CREATOR,
     DESTINATION,
@@ -42,7 +42,7 @@ from tests.models.payouts.held import (
     payout,
     require_cosign,
     reread,
-    told,
+    webhook_events,
 )
 from tests.models.refunds.builders import FEE, refund, send_back, suspense
 from tests.models.spends.test_permission import SENDER, unknown
@@ -83,8 +83,8 @@ def test_a_pending_payout_is_approved_by_another(shop: UUID) -> None:
 
     assert (after.status, reread(order).status) == ("approved", "approved")
     assert approvers(order) == {"pk_second"}
-    assert told(order) == ["payout.pending", "payout.approved"]
-    assert held(shop) == {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT}
+    assert webhook_events(order) == ["payout.pending", "payout.approved"]
+    assert balances_of(shop) == {AVAILABLE: 89 * USDT, PAYOUT_HELD: 11 * USDT}
 
 
 def test_neither_the_creator_nor_an_earlier_approver_approves(shop: UUID) -> None:
@@ -101,7 +101,7 @@ def test_neither_the_creator_nor_an_earlier_approver_approves(shop: UUID) -> Non
     assert reread(order).status == "awaiting_cosign"
     assert approve(order, "user:7").status == "approved"
     assert approvers(order) == {"pk_second", "user:7"}
-    assert told(order) == ["payout.pending", "payout.awaiting_cosign", "payout.approved"]
+    assert webhook_events(order) == ["payout.pending", "payout.awaiting_cosign", "payout.approved"]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_approvals_of_a_revoked_key_do_not_count(shop: UUID, approved_by: tuple[
     assert disowned.cancel_all(CATALOGUE, "pk_lost") == 1
 
     assert (reread(order).status, reread(order).error) == ("cancelled", disowned.UNAPPROVED)
-    assert (held(shop)[PAYOUT_HELD], reread(other).status == "cancelled") == (11 * USDT, False)
+    assert (balances_of(shop)[PAYOUT_HELD], reread(other).status == "cancelled") == (11 * USDT, False)
     assert disowned.cancel_all(CATALOGUE, "pk_lost") == 0
 
 
@@ -180,7 +180,7 @@ def test_a_frozen_or_indebted_merchant_cannot_approve_but_may_cancel(shop: UUID)
     assert cancel(order).status == "cancelled"
 
     assert owes(shop) == 0
-    assert held(shop) == {AVAILABLE: 96 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 96 * USDT}
     with transaction():
         post("paid back", [Transfer(custody, Account(shop, AVAILABLE, "USDT"), 4 * USDT)])
 
@@ -248,11 +248,11 @@ def test_cancelling_returns_the_whole_hold_once(shop: UUID, status: PayoutStatus
 
     assert cancel(order).status == "cancelled"
 
-    assert held(shop) == {AVAILABLE: 100 * USDT}
-    assert told(order) == [f"payout.{status}", "payout.cancelled"]
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
+    assert webhook_events(order) == [f"payout.{status}", "payout.cancelled"]
     with pytest.raises(PayoutNotPending):
         cancel(order)
-    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
 
 
 def test_one_of_many_concurrent_decisions_takes_effect(shop: UUID) -> None:
@@ -264,7 +264,7 @@ def test_one_of_many_concurrent_decisions_takes_effect(shop: UUID) -> None:
     # A cancellation may follow the approval, but not the other way round.
     assert [type(each).__name__ for each in done].count("PayoutNotPending") in {6, 7}
     assert after.status in {"approved", "cancelled"}
-    assert held(shop).get(PAYOUT_HELD, 0) == (11 * USDT if after.status == "approved" else 0)
+    assert balances_of(shop).get(PAYOUT_HELD, 0) == (11 * USDT if after.status == "approved" else 0)
     assert len(approvers(order)) <= 1
 
 
@@ -333,7 +333,7 @@ def test_a_waiting_refund_is_approved_or_cancelled_like_a_payout(database: str) 
 
     assert (approve(first).status, cancel(second).status) == ("approved", "cancelled")
 
-    assert held(shop) == {AVAILABLE: PRICE - USDT - FEE, PAYOUT_HELD: USDT + FEE}
+    assert balances_of(shop) == {AVAILABLE: PRICE - USDT - FEE, PAYOUT_HELD: USDT + FEE}
     assert_sound()
 
 

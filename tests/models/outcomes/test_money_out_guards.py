@@ -33,7 +33,7 @@ from models.wallets.rows import WalletRow
 from tests.models.builders import CATALOGUE, USDT, Chain, merchant
 from tests.models.db.collisions import wait_until_somebody_waits
 from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
-from tests.models.ledger.figures import held, owes
+from tests.models.ledger.figures import balances_of, owes
 from tests.models.payout_links.builders import ANN, advance, claimed, claiming
 from tests.models.payout_links.builders import funded as funded_link
 from tests.models.payouts.builders import lend
@@ -168,10 +168,10 @@ def test_a_reorg_waits_for_a_payout_and_takes_the_rest(chain: Chain) -> None:
     )
 
     left = USDT - FEE
-    assert held(shop) == {PAYOUT_HELD: 4 * USDT + FEE, "debt": 5 * USDT - left}
+    assert balances_of(shop) == {PAYOUT_HELD: 4 * USDT + FEE, "debt": 5 * USDT - left}
     with transaction():
         endings.end(CATALOGUE, new.id, "cancelled")
-    assert held(shop) == {}
+    assert balances_of(shop) == {}
 
 
 # Refunds ----------------------------------------------------------------------------------------------------

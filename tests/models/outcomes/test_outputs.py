@@ -248,12 +248,12 @@ def test_a_spend_is_buried_by_another_transaction_unless_it_pays_the_same_recipi
     with transaction():
         other_with_slot(many.spend_id)
     same = [Part(output.recipient, output.token_units).tells() for output in reversed(many.spend.outputs)]
-    told = "UPDATE unknown_spends SET outputs = %s, contract = (SELECT contract FROM spends WHERE id = %s)"
-    execute(told, (Json(same), many.spend_id))
+    update = "UPDATE unknown_spends SET outputs = %s, contract = (SELECT contract FROM spends WHERE id = %s)"
+    execute(update, (Json(same), many.spend_id))
     assert many.bury("stranger") is None
     assert many.states() == ("sent", "open", "open", "open")
 
-    execute(told, (Json(same[1:]), many.spend_id))
+    execute(update, (Json(same[1:]), many.spend_id))
     assert many.bury("stranger") is not None
     assert many.states() == ("dead", "dead", "dead", "dead")
 

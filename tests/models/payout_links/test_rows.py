@@ -26,7 +26,7 @@ from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from tests.models.builders import CATALOGUE, USDT, endpoint, merchant
-from tests.models.ledger.figures import held, owes
+from tests.models.ledger.figures import balances_of, owes
 from tests.models.payout_links.builders import (
     AMOUNT,
     ANN,
@@ -73,7 +73,7 @@ def status(link: PayoutLinkRow) -> str:
 def test_creation_moves_amount_and_fee_from_available_to_payout_held(shop: UUID) -> None:
     link = funded(shop)
 
-    assert held(shop) == {"available": REST, "payout_held": HELD}
+    assert balances_of(shop) == {"available": REST, "payout_held": HELD}
     assert (link.status, link.is_over, link.payout_id) == ("funded", False, None)
 
 
@@ -82,7 +82,7 @@ def test_a_link_without_funds_is_refused(shop: UUID) -> None:
         funded(shop, amount_units=100 * USDT)
 
     assert payout_links.page(shop, limit=9, offset=0) == []
-    assert held(shop) == {"available": 100 * USDT}
+    assert balances_of(shop) == {"available": 100 * USDT}
 
 
 def test_a_reference_is_used_once_by_a_merchant(shop: UUID) -> None:
@@ -128,14 +128,14 @@ def test_cancelling_returns_the_money_once(shop: UUID) -> None:
 
     assert cancel(link).status == "cancelled"
     assert cancel(link).status == "cancelled"
-    assert held(shop) == {"available": 100 * USDT}
+    assert balances_of(shop) == {"available": 100 * USDT}
 
 
 def test_cancelling_a_claimed_link_changes_nothing(shop: UUID) -> None:
     link = claimed(funded(shop))
 
     assert cancel(link) == link
-    assert held(shop) == {"available": REST, "payout_held": HELD}
+    assert balances_of(shop) == {"available": REST, "payout_held": HELD}
 
 
 def test_a_link_being_claimed_or_expired_cannot_be_cancelled(shop: UUID) -> None:
@@ -164,7 +164,7 @@ def test_returned_money_repays_debts_first(shop: UUID) -> None:
     cancel(link)
 
     assert owes(shop) == 0
-    assert held(shop) == {"available": 100 * USDT - 10 * USDT}
+    assert balances_of(shop) == {"available": 100 * USDT - 10 * USDT}
 
 
 # Expiry -----------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_a_link_expires_when_its_time_is_over_and_not_before(shop: UUID) -> None
     assert expire(link)
     assert not expire(link)
     assert status(link) == "expired"
-    assert held(shop) == {"available": 100 * USDT}
+    assert balances_of(shop) == {"available": 100 * USDT}
 
 
 @pytest.mark.parametrize("scope", ["all", "network", "merchant"])
@@ -247,7 +247,7 @@ def test_a_claim_makes_one_approved_payout_that_takes_over_the_hold(shop: UUID) 
     assert (payout.amount_units, payout.fee_units, payout.to_units) == (AMOUNT, LINK_FEE, AMOUNT)
     assert (payout.hold_reference, payout.held_units) == (f"payout_link:{link.id}:hold", HELD)
     assert (payout.is_fee_on_top, payout.is_approval_required, payout.created_by) == (True, False, "pk_test")
-    assert held(shop) == {"available": REST, "payout_held": HELD}
+    assert balances_of(shop) == {"available": REST, "payout_held": HELD}
     assert rows("SELECT event, object_id FROM webhook_deliveries") == [("payout.approved", payout.id)]
 
 
@@ -259,11 +259,11 @@ def test_a_claimed_cheque_waits_for_a_second_key_if_its_merchant_requires_one(sh
     payout = payouts.find_by_order(shop, f"payoutlink:{claimed(link).id}")
 
     assert payout is not None
-    assert (payout.status, held(shop)) == ("awaiting_cosign", {"available": REST, "payout_held": HELD})
+    assert (payout.status, balances_of(shop)) == ("awaiting_cosign", {"available": REST, "payout_held": HELD})
     assert rows("SELECT event FROM webhook_deliveries") == [("payout.awaiting_cosign",)]
     with transaction():
         decisions.cancel(CATALOGUE, payout)
-    assert (status(link), held(shop)) == ("claimed", {"available": 100 * USDT})
+    assert (status(link), balances_of(shop)) == ("claimed", {"available": 100 * USDT})
 
 
 def test_a_repeated_claim_gets_the_same_payout_and_another_address_is_refused(shop: UUID) -> None:
@@ -355,7 +355,7 @@ def test_a_claimed_link_stays_claimed_when_its_payout_fails(shop: UUID) -> None:
         endings.end(CATALOGUE, link.payout_id, "failed", error="rejected")
 
     assert status(link) == "claimed"
-    assert held(shop) == {"available": 100 * USDT}
+    assert balances_of(shop) == {"available": 100 * USDT}
     assert claimed(link) == link
 
 

@@ -67,5 +67,5 @@ def trade(**usd: str) -> None:
 
 def events_of(payout_id: UUID) -> list[str]:
     """Return the events that a payout has emitted, oldest first."""
-    found = rows("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (payout_id,))
-    return [event for (event,) in found]
+    stored = rows("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (payout_id,))
+    return [event for (event,) in stored]

@@ -63,9 +63,9 @@ def payout(merchant_id: UUID, *, fee: int = USDT, to: int = 10 * USDT, **columns
 
 def reread(of: PayoutRow) -> PayoutRow:
     """Return a payout as it is now."""
-    found = payouts.find(of.merchant_id, of.id)
-    assert found is not None
-    return found
+    stored = payouts.find(of.merchant_id, of.id)
+    assert stored is not None
+    return stored
 
 
 def require_cosign(merchant_id: UUID, *, is_required: bool = True) -> None:
@@ -76,7 +76,7 @@ def approvers(of: PayoutRow) -> set[str]:
     return set(column("SELECT principal FROM payout_approvals WHERE payout_id = %s", (of.id,)))
 
 
-def told(of: PayoutRow) -> list[str]:
+def webhook_events(of: PayoutRow) -> list[str]:
     """Return a payout's events in the order in which they were written."""
     return column("SELECT event FROM webhook_deliveries WHERE object_id = %s ORDER BY id", (of.id,))
 
@@ -84,8 +84,8 @@ def told(of: PayoutRow) -> list[str]:
 def owner_of(merchant_id: UUID) -> UUID:
     row = one("SELECT owner_id FROM merchants WHERE id = %s", (merchant_id,))
     assert row is not None
-    found: UUID = row[0]
-    return found
+    owner_id: UUID = row[0]
+    return owner_id
 
 
 def as_signed(of: PayoutRow) -> None:

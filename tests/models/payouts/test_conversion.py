@@ -30,7 +30,7 @@ from models.payouts.conversion import OWN_KINDS
 from models.payouts.rows import PayoutRow
 from tests.models.builders import CATALOGUE, assert_sound, merchant
 from tests.models.db.collisions import at_once
-from tests.models.ledger.figures import held, net_of
+from tests.models.ledger.figures import balances_of, net_of
 from tests.models.payouts.builders import RECIPIENT, USDT, fund, stock
 
 ETH = 10**18
@@ -139,7 +139,7 @@ def test_both_sides_are_booked_against_the_gateways_own_accounts() -> None:
 
     book(shop, ETH, fee_units=ETH)
 
-    assert (held(shop), held(shop, "ETH")) == ({AVAILABLE: 15 * USDT}, {AVAILABLE: 2 * ETH})
+    assert (balances_of(shop), balances_of(shop, "ETH")) == ({AVAILABLE: 15 * USDT}, {AVAILABLE: 2 * ETH})
     assert net_of(Account(GATEWAY, CONVERSION, "USDT")) == 10 * USDT
     assert net_of(Account(GATEWAY, CONVERSION, "ETH")) == -2 * ETH
     assert conversion.owned_units("ETH") == 3 * ETH
@@ -202,7 +202,7 @@ def test_a_refused_conversion_changes_nothing() -> None:
     freezes.freeze("conversion", reason="test", frozen_by="test")
     with pytest.raises(PayoutConvertFrozen):
         book(shop)
-    assert held(shop) == {AVAILABLE: 10 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 10 * USDT}
     freezes.unfreeze("conversion")
     book(shop)
-    assert held(shop) == {}
+    assert balances_of(shop) == {}

@@ -29,7 +29,7 @@ from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from tests.models.builders import CATALOGUE, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once
-from tests.models.ledger.figures import held, net_of
+from tests.models.ledger.figures import balances_of, net_of
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, events_of, fund, rich_shop
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -102,7 +102,7 @@ def test_a_payouts_money_is_held_under_its_own_reference(shop: UUID) -> None:
 
     assert row.hold_reference == f"payout:{row.id}:hold"
     assert rows("SELECT units FROM ledger_transfers WHERE reference = %s", (row.hold_reference,)) == [(row.held_units,)]
-    assert held(shop) == {AVAILABLE: 100 * USDT - row.held_units, PAYOUT_HELD: row.held_units}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT - row.held_units, PAYOUT_HELD: row.held_units}
     assert events_of(row.id) == ["payout.approved"]
     assert_sound()
 
@@ -115,7 +115,7 @@ def test_already_held_money_is_not_held_again(shop: UUID) -> None:
     row = insert(shop, kind="cheque", hold_reference=hold)
 
     assert row.hold_reference == hold
-    assert held(shop)[PAYOUT_HELD] == 30 * USDT
+    assert balances_of(shop)[PAYOUT_HELD] == 30 * USDT
 
 
 def test_a_payout_from_suspense_holds_its_suspended_deposits(shop: UUID) -> None:
@@ -124,7 +124,7 @@ def test_a_payout_from_suspense_holds_its_suspended_deposits(shop: UUID) -> None
 
     row = insert(shop, kind="stray", funded_from="suspense")
 
-    assert held(shop) == {AVAILABLE: 100 * USDT, PAYOUT_HELD: row.held_units}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT, PAYOUT_HELD: row.held_units}
     assert net_of(Account(shop, SUSPENSE, "USDT")) == 30 * USDT - row.held_units
 
 
@@ -133,7 +133,7 @@ def test_without_funds_no_payout_is_written(shop: UUID) -> None:
         insert(shop, amount_units=99 * USDT, to_units=99 * USDT)
 
     assert one("SELECT count(*) FROM payouts") == (0,)
-    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
 
 
 def test_an_order_id_has_one_payout_and_is_its_merchants_own(shop: UUID) -> None:
@@ -155,8 +155,8 @@ def test_a_second_order_waits_for_the_first_of_the_same_order_id(shop: UUID) -> 
     def make(number: int) -> UUID:
         with transaction():
             locks.wait_order("payout", shop, "payout-1")
-            found = payouts.find_by_order(shop, "payout-1")
-            return (found or payouts.insert(CATALOGUE, new(shop, created_by=str(number)))).id
+            payout = payouts.find_by_order(shop, "payout-1")
+            return (payout or payouts.insert(CATALOGUE, new(shop, created_by=str(number)))).id
 
     assert len(set(map(str, at_once(4, make)))) == 1
 
@@ -204,9 +204,9 @@ def test_a_reorg_takes_a_payout_out_of_its_block(shop: UUID) -> None:
     payouts.note_inclusion(row.id, txid="0xab", block_height=chain.height - 2)
 
     def shown() -> PayoutRow:
-        found = payouts.find(shop, row.id)
-        assert found is not None
-        return found
+        payout = payouts.find(shop, row.id)
+        assert payout is not None
+        return payout
 
     assert shown().confirmations == 3
     chain.mine(2)

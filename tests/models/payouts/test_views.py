@@ -87,11 +87,11 @@ def test_a_payouts_event_has_the_fields_of_the_specification() -> None:
     assert payout_views.webhook(CATALOGUE, Stored()) == {"type": "payout"} | CORE
 
 
-@pytest.mark.parametrize(("kept", "told"), [(0, "0"), (USDT // 2, "0.5")])
-def test_a_failed_payout_shows_the_kept_part_of_its_fee(kept: int, told: str) -> None:
+@pytest.mark.parametrize(("kept", "words"), [(0, "0"), (USDT // 2, "0.5")])
+def test_a_failed_payout_shows_the_kept_part_of_its_fee(kept: int, words: str) -> None:
     failed = Stored(status="failed", kept_units=kept)
-    assert payout_views.webhook(CATALOGUE, failed)["commission"] == told
-    assert payout_views.payout(CATALOGUE, failed)["commission"] == told
+    assert payout_views.webhook(CATALOGUE, failed)["commission"] == words
+    assert payout_views.payout(CATALOGUE, failed)["commission"] == words
 
 
 def test_a_conversion_is_shown_in_the_creation_only() -> None:

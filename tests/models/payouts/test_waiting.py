@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("database")
 SIGNER_S: Final[tuple[WaitingFor, ...]] = ("liquidity", "limit", "freeze", "fee", "network")
 
 
-def said(of: PayoutRow) -> str | None:
+def shown_reason(of: PayoutRow) -> str | None:
     """Return the reason shown by a payout object, or None if it has no such field."""
     body = payout_views.payout(CATALOGUE, reread(of))
     assert "waiting_for" not in payout_views.webhook(CATALOGUE, reread(of)), "events announce statuses"
@@ -37,49 +37,51 @@ def said(of: PayoutRow) -> str | None:
 
 def test_a_payout_shows_why_it_waits_until_it_is_signed_or_ends() -> None:
     order = payout(funded(), status="approved")
-    assert said(order) is None
+    assert shown_reason(order) is None
     for kind in SIGNER_S:
         payout_queue.postpone(order.id, seconds=60, reason=f"a test of {kind}", waiting_for=kind)
-        assert said(order) == kind
+        assert shown_reason(order) == kind
     assert payout_queue.refuse(order.id, reason="the token refuses it") is False
-    assert said(order) == "network"
+    assert shown_reason(order) == "network"
     payout_queue.postpone(order.id, seconds=60, reason="short", waiting_for="liquidity")
     permission.tell_payouts("ethereum", "a test")
-    assert said(order) == "network"
+    assert shown_reason(order) == "network"
     execute("UPDATE payouts SET wait_reason = 'of an earlier version', wait_kind = '' WHERE id = %s", (order.id,))
-    assert said(order) == "network"
+    assert shown_reason(order) == "network"
     with transaction():
         payout_queue.take(order.id)
-    assert said(order) is None
+    assert shown_reason(order) is None
     payout_queue.explain(order.id, reason="one provider alone")
     for status, shown in (("sent", "network"), ("confirmed", None), ("failed", None), ("cancelled", None)):
         execute("UPDATE payouts SET status = %s WHERE id = %s", (status, order.id))
-        assert said(order) == shown
+        assert shown_reason(order) == shown
 
 
 def test_approvals_freezes_and_debts_show_at_once() -> None:
     merchant_id = funded()
     order = payout(merchant_id)
-    assert said(order) == "approval"
-    assert said(payout(merchant_id, status="awaiting_cosign")) == "cosign"
+    assert shown_reason(order) == "approval"
+    assert shown_reason(payout(merchant_id, status="awaiting_cosign")) == "cosign"
     execute("UPDATE payouts SET status = 'approved' WHERE id = %s", (order.id,))
     refund = payout(merchant_id, kind="refund", status="approved", is_approval_required=False)
     lend(merchant_id, 1)
-    assert said(order) == "debt"
+    assert shown_reason(order) == "debt"
     execute("UPDATE accounts SET currency = 'ETH' WHERE holder = %s AND kind = 'debt'", (merchant_id,))
-    assert (said(order), said(refund)) == ("debt", None), "a debt in another coin stops no refund to the payer"
+    assert (shown_reason(order), shown_reason(refund)) == ("debt", None), (
+        "a debt in another coin stops no refund to the payer"
+    )
     execute("UPDATE payouts SET is_approval_required = true WHERE id = %s", (refund.id,))
-    assert said(refund) == "debt", "but one to another address"
+    assert shown_reason(refund) == "debt", "but one to another address"
     execute("UPDATE payouts SET is_approval_required = false WHERE id = %s", (refund.id,))
     freezes.freeze("network", "ethereum", reason="a test", frozen_by=freezes.RECOVERY)
-    assert said(refund) == "network", "signing stopped without a decision"
+    assert shown_reason(refund) == "network", "signing stopped without a decision"
     for scope, name in (
         ("all", ""), ("network", "ethereum"), ("merchant", str(merchant_id)), ("coin", "USDT:ethereum")
     ):  # fmt: skip
         freezes.freeze(scope, name, reason="a test", frozen_by="operator")  # type: ignore[arg-type]
-        assert (said(order), said(refund)) == ("freeze", "freeze")
+        assert (shown_reason(order), shown_reason(refund)) == ("freeze", "freeze")
         freezes.unfreeze(scope, name)  # type: ignore[arg-type]
-    assert said(refund) == "network"
+    assert shown_reason(refund) == "network"
 
 
 def test_every_reason_is_documented_and_allowed_by_the_table() -> None:

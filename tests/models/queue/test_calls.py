@@ -325,8 +325,8 @@ def test_no_timeout_of_a_step_exceeds_its_calls_deadline() -> None:
     with transaction():
         calls.begin(replace(info(), ends_at=time.monotonic() + 1))
         for name in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"):
-            found = one(f"SELECT extract(epoch FROM current_setting('{name}')::interval) <= 1")
-            assert found == (True,), name
+            row = one(f"SELECT extract(epoch FROM current_setting('{name}')::interval) <= 1")
+            assert row == (True,), name
 
 
 def test_a_pause_within_a_step_ends_it(other: connection, monkeypatch: pytest.MonkeyPatch) -> None:

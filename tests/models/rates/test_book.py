@@ -42,8 +42,8 @@ def figures_at(series: list[Series], moment: datetime) -> Figures | None:
 
 
 def kept() -> int:
-    found: int = value("SELECT count(*) FROM kept_rates")
-    return found
+    stored: int = value("SELECT count(*) FROM kept_rates")
+    return stored
 
 
 def test_a_rate_is_in_force_from_a_moment_later_until_it_is_stale() -> None:
@@ -84,10 +84,10 @@ def test_rates_of_several_moments_are_read_by_one_statement(monkeypatch: pytest.
     asked: list[object] = []
     monkeypatch.setattr(book, "rows", lambda *given: asked.append(given) or base.rows(*given))
     moments = [begin + timedelta(seconds=900 * k) for k in range(49)]
-    found = book.at_moments([BTC], moments * 2)
+    entries = book.at_moments([BTC], moments * 2)
 
-    assert sorted(entry.at for entry in found) == moments
-    assert all(entry.figures for entry in found)
+    assert sorted(entry.at for entry in entries) == moments
+    assert all(entry.figures for entry in entries)
     assert len(asked) == 1
 
 
@@ -98,11 +98,11 @@ def test_the_first_moment_with_all_rates_is_found() -> None:
     moment = store(BTC=2)
     pass_time(120)
     store(BTC=3, USD=1)
-    found = book.next_after([("USD", ""), BTC], begin, until=begin + timedelta(hours=1))
+    entry = book.next_after([("USD", ""), BTC], begin, until=begin + timedelta(hours=1))
 
-    assert found is not None
-    assert abs(found.at - moment) < timedelta(seconds=1)
-    assert found.figures == (ONE, 2 * ONE)
+    assert entry is not None
+    assert abs(entry.at - moment) < timedelta(seconds=1)
+    assert entry.figures == (ONE, 2 * ONE)
     assert book.next_after([("USD", ""), BTC], begin, until=moment - LEAD) is None
 
 
@@ -117,8 +117,10 @@ def keep(currency: str, begin: datetime, seconds: Sequence[int], *, fresh_s: int
 
 
 def read_rows() -> int:
-    found: int = value("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'kept_rates'")
-    return found
+    stored: int = value(
+        "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'kept_rates'"
+    )
+    return stored
 
 
 @pytest.mark.parametrize("ends_s", [None, 36_000])
@@ -129,10 +131,10 @@ def test_a_long_gap_costs_no_more_than_a_short_one(ends_s: int | None) -> None:
     execute("ANALYZE kept_rates")
     with transaction():
         before = read_rows()
-        found = book.next_after([("USD", ""), BTC], begin + timedelta(seconds=900), until=begin + timedelta(hours=12))
+        entry = book.next_after([("USD", ""), BTC], begin + timedelta(seconds=900), until=begin + timedelta(hours=12))
         read = read_rows() - before
 
-    assert found == (None if ends_s is None else (begin + timedelta(seconds=ends_s), (36_001, 36_001)))
+    assert entry == (None if ends_s is None else (begin + timedelta(seconds=ends_s), (36_001, 36_001)))
     assert read < 20
 
 

@@ -108,10 +108,10 @@ def test_a_network_is_unpriced_if_a_coin_has_a_rate_but_no_fee() -> None:
 
 
 @pytest.mark.usefixtures("database")
-@pytest.mark.parametrize(("sweep_units", "told"), [(9, 9), (None, 7)])
-def test_a_sweep_without_a_quote_costs_as_much_as_a_payout(sweep_units: int | None, told: int) -> None:
+@pytest.mark.parametrize(("sweep_units", "units"), [(9, 9), (None, 7)])
+def test_a_sweep_without_a_quote_costs_as_much_as_a_payout(sweep_units: int | None, units: int) -> None:
     rates.store_network_fee("USDT", "ethereum", 7, sweep_units=sweep_units)
-    assert rates.load_market().sweep_fees == {("USDT", "ethereum"): told}
+    assert rates.load_market().sweep_fees == {("USDT", "ethereum"): units}
 
 
 def test_a_writer_of_current_rates_delays_a_move_of_the_clock() -> None:
@@ -210,17 +210,17 @@ def test_quotes_read_ahead_are_not_read_again_by_callers(monkeypatch: pytest.Mon
 def test_a_read_under_way_when_the_board_was_cleared_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     board = rates.MarketBoard()
     store(ETH="3000")
-    found = rates.load_market
+    load = rates.load_market
 
     def overtaken() -> Market:
-        market = found()
+        market = load()
         store(ETH="3001")
         board.forget()
         return market
 
     monkeypatch.setattr(rates, "load_market", overtaken)
     board._load()
-    monkeypatch.setattr(rates, "load_market", found)
+    monkeypatch.setattr(rates, "load_market", load)
 
     assert board.read().rates == {"ETH": 3001 * 10**RATE_DIGITS}
 
@@ -229,11 +229,11 @@ def test_freshness_is_counted_from_before_quotes_are_read(monkeypatch: pytest.Mo
     clock = [100.0]
     monkeypatch.setattr("models.rates.rates.time.monotonic", lambda: clock[0])
     board = rates.MarketBoard()
-    found = rates.load_market
+    load = rates.load_market
 
     def slowly() -> Market:
         clock[0] += 0.6
-        return found()
+        return load()
 
     monkeypatch.setattr(rates, "load_market", slowly)
     board.read()

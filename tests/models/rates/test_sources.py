@@ -36,7 +36,7 @@ def test_a_source_is_claimed_by_one_worker_until_its_lease_ends() -> None:
 def test_many_workers_claim_each_source_once() -> None:
     claimed = at_once(4, lambda _: sources.lease_due({"a": 20, "b": 20, "c": 20}, lease_s=60))
 
-    assert sorted(each for found in claimed for each in found) == ["a", "b", "c"]  # type: ignore[union-attr]
+    assert sorted(each for claims in claimed for each in claims) == ["a", "b", "c"]  # type: ignore[union-attr]
 
 
 def test_a_claim_does_not_wait_for_the_worker_that_settles() -> None:

@@ -18,7 +18,7 @@ from models.recovery.writeoffs import RecoveryError
 from models.spends import matching, unexplained
 from models.spends.unexplained import Part, UnexplainedRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payout_links.builders import AMOUNT, ANN, BOB, new_link, rich_merchant
 from tests.models.payouts.held import payout
 from tests.models.refunds.builders import FEE, reread, send_back, short
@@ -45,9 +45,9 @@ def left(to: str, units: int, **columns: Any) -> UnexplainedRow:
     )  # fmt: skip
     with transaction():
         assert unexplained.note(new)
-    found = unexplained.find("ethereum", "0xlost")
-    assert found is not None
-    return found
+    departure = unexplained.find("ethereum", "0xlost")
+    assert departure is not None
+    return departure
 
 
 def linked(shop: UUID, **columns: Any) -> PayoutLinkRow:
@@ -66,9 +66,9 @@ def adopt(shop: UUID, order_id: str) -> Any:
 
 def test_a_refund_from_suspense_takes_over_the_fee_charged_at_its_departure(shop: UUID) -> None:
     refund = send_back(short(Chain(), shop))
-    found = left(refund.address, refund.to_units - FEE)
+    departure = left(refund.address, refund.to_units - FEE)
     with transaction():
-        assert adoption.adopt(CATALOGUE, found.id)
+        assert adoption.adopt(CATALOGUE, departure.id)
     after = reread(refund)
     assert (after.status, after.to_units, after.amount_units, after.fee_units, after.held_units) == (
         "sent", refund.to_units - FEE, refund.to_units - FEE, 2 * FEE, refund.held_units,
@@ -83,7 +83,7 @@ def test_a_cheque_is_claimed_with_the_recipient_of_its_departure(shop: UUID) -> 
     left(ANN, AMOUNT)
     booked = adopt(shop, f"payoutlink:{link.id}")
     assert (booked.kind, booked.address, booked.hold_reference) == ("cheque", ANN, link.hold_reference)
-    assert (payout_links.reread(link.id).status, held(shop)[PAYOUT_HELD]) == ("claimed", link.held_units)
+    assert (payout_links.reread(link.id).status, balances_of(shop)[PAYOUT_HELD]) == ("claimed", link.held_units)
 
 
 def test_a_cheque_that_cannot_match_is_refused(shop: UUID) -> None:

@@ -37,10 +37,10 @@ def shop(database: str) -> UUID:
 
 def write_off(*parts: tuple[str, int], **columns: Any) -> None:
     """Note an unknown transfer of whole USDT to several recipients, and write it off."""
-    told = [Part(to, amount * UNIT).tells() for to, amount in parts]
+    outputs = [Part(to, amount * UNIT).tells() for to, amount in parts]
     new = unknown(
         recipient=parts[0][0] if len(parts) == 1 else "", token_units=sum(amount for _, amount in parts) * UNIT,
-        outputs=told, currency="USDT", contract=CONTRACT, decimals=6, **columns,
+        outputs=outputs, currency="USDT", contract=CONTRACT, decimals=6, **columns,
     )  # fmt: skip
     with transaction():
         assert unexplained.note(new)

@@ -83,8 +83,12 @@ def send_back(of: InvoiceRow | WalletRow, *, stray: bool = False, **columns: Any
 
 
 def _waiting(owner_id: UUID, *, stray: bool) -> list[Deposit]:
-    found = deposits.of_owner(owner_id)
-    return [d for d in found if d.status == "confirmed" and not d.refund_id and (d.stray_reason is not None) == stray]
+    deposits_there = deposits.of_owner(owner_id)
+    return [
+        d
+        for d in deposits_there
+        if d.status == "confirmed" and not d.refund_id and (d.stray_reason is not None) == stray
+    ]
 
 
 def move(refund_: PayoutRow, *path: PayoutStatus) -> PayoutRow:
@@ -150,9 +154,9 @@ def end(refund_: PayoutRow, ending: Ending, *, kept_units: int = 0) -> PayoutRow
 
 def reread(refund_: PayoutRow) -> PayoutRow:
     """Return a refund as it is now."""
-    found = payouts.find(refund_.merchant_id, refund_.id)
-    assert found is not None
-    return found
+    payout = payouts.find(refund_.merchant_id, refund_.id)
+    assert payout is not None
+    return payout
 
 
 def suspense(merchant_id: UUID, currency: str = "USDT") -> int:

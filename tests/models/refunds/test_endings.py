@@ -22,7 +22,7 @@ from models.wallets.rows import WalletRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
 from tests.models.invoices.builders import PRICE, events, expired, invoice, paid, settled
-from tests.models.ledger.figures import held, net_of, owes
+from tests.models.ledger.figures import balances_of, net_of, owes
 from tests.models.payouts.builders import fund
 from tests.models.refunds.builders import (
     FEE,
@@ -68,14 +68,14 @@ def test_a_confirmed_refund_from_suspense_ends_its_payment(shop: UUID, chain: Ch
 
     refund = send_back(mine)
 
-    assert (suspense(shop), held(shop)) == (0, {PAYOUT_HELD: HALF})
+    assert (suspense(shop), balances_of(shop)) == (0, {PAYOUT_HELD: HALF})
     assert settled(mine).is_final is False
 
     end(refund, "confirmed")
 
     got = settled(mine)
     assert (got.status, got.is_final, got.confirmed_units) == ("wrong_amount", True, HALF)
-    assert (suspense(shop), held(shop), owes(shop)) == (0, {}, 0)
+    assert (suspense(shop), balances_of(shop), owes(shop)) == (0, {}, 0)
     assert events(got) == ["invoice.wrong_amount"]
     assert payout_events(refund) == ["payout.approved", "payout.broadcasting", "payout.sent", "payout.confirmed"]
 
@@ -86,13 +86,13 @@ def test_a_failed_refund_from_suspense_returns_all_and_reopens_its_payment(
 ) -> None:
     mine = short(chain, shop, HALF + SPECK)
     refund = send_back(mine)
-    assert (rounding(), held(shop)) == (SPECK, {PAYOUT_HELD: HALF})
+    assert (rounding(), balances_of(shop)) == (SPECK, {PAYOUT_HELD: HALF})
 
     end(refund, ending)  # type: ignore[arg-type]
 
     got = settled(mine)
     assert (got.status, got.is_final) == ("wrong_amount", False)
-    assert (suspense(shop), held(shop), rounding(), taken()) == (HALF + SPECK, {}, 0, [None])
+    assert (suspense(shop), balances_of(shop), rounding(), taken()) == (HALF + SPECK, {}, 0, [None])
     assert accept(mine).status == "paid"
 
 
@@ -126,7 +126,7 @@ def test_a_refunded_deposit_is_not_accepted_and_a_later_one_is(shop: UUID, chain
 
     assert invoices.reread(mine.id).is_final is False
     assert accept(mine).status == "paid"
-    assert 0 < held(shop)[MATURING] < USDT
+    assert 0 < balances_of(shop)[MATURING] < USDT
     assert suspense(shop) == 0
 
 
@@ -157,7 +157,7 @@ def test_a_stray_whose_refund_failed_can_be_accepted(shop: UUID, chain: Chain) -
     got = accept(mine, "0xstray")
 
     assert (got.status, got.is_final) == ("wrong_amount", True)
-    assert MATURING in held(shop, "DAI")
+    assert MATURING in balances_of(shop, "DAI")
 
 
 def test_a_stray_being_sent_back_does_not_stop_the_sale(shop: UUID, chain: Chain) -> None:
@@ -183,7 +183,7 @@ def test_a_reorg_cancels_an_unsigned_refund_from_suspense(shop: UUID, chain: Cha
     chain.reorg(3)
 
     assert reread(refund).status == "cancelled"
-    assert (held(shop), owes(shop), suspense(shop), taken()) == ({}, 0, 0, [None])
+    assert (balances_of(shop), owes(shop), suspense(shop), taken()) == ({}, 0, 0, [None])
     assert payout_events(refund)[-1] == "payout.cancelled"
 
 
@@ -217,7 +217,7 @@ def test_a_refund_becomes_a_debt_when_a_reorg_takes_its_deposit(shop: UUID, chai
     assert_sound()
     if status != "confirmed":
         end(refund, "confirmed")
-    assert (owes(shop), held(shop), rounding()) == (HALF, {"debt": HALF}, 0)
+    assert (owes(shop), balances_of(shop), rounding()) == (HALF, {"debt": HALF}, 0)
     assert expired(chain, mine).status == "expired"
 
 
@@ -233,14 +233,14 @@ def test_a_refund_of_a_lost_deposit_takes_available_before_it_makes_a_debt(
     chain.reorg(3)
 
     owed = max(0, HALF - available)
-    assert (held(shop).get(AVAILABLE, 0), owes(shop)) == (max(0, available - HALF), owed)
+    assert (balances_of(shop).get(AVAILABLE, 0), owes(shop)) == (max(0, available - HALF), owed)
     assert debts.due(10) == ([(shop, "USDT")] if owed else [])
     assert reread(refund).status == status
 
     chain.pay_and_confirm(mine, HALF + SPECK, txid=txid)
     settled(mine)
 
-    assert (held(shop)[AVAILABLE], owes(shop), suspense(shop), rounding()) == (available, 0, 0, SPECK)
+    assert (balances_of(shop)[AVAILABLE], owes(shop), suspense(shop), rounding()) == (available, 0, 0, SPECK)
 
 
 @pytest.mark.parametrize("status", ["sent", "confirmed"])
@@ -256,7 +256,7 @@ def test_a_returning_deposit_pays_for_its_refund(shop: UUID, chain: Chain, statu
         got = settled(mine)
 
     assert (got.status, got.is_final, got.confirmed_units) == ("wrong_amount", True, HALF + SPECK)
-    assert (owes(shop), suspense(shop), held(shop), rounding()) == (0, 0, {}, SPECK)
+    assert (owes(shop), suspense(shop), balances_of(shop), rounding()) == (0, 0, {}, SPECK)
 
 
 def test_a_deposit_returning_after_its_debt_was_repaid_belongs_to_the_merchant(shop: UUID, chain: Chain) -> None:
@@ -268,7 +268,7 @@ def test_a_deposit_returning_after_its_debt_was_repaid_belongs_to_the_merchant(s
     chain.pay_and_confirm(mine, HALF + SPECK, txid=txid)
     settled(mine)
 
-    assert (owes(shop), held(shop)[AVAILABLE]) == (0, HALF)
+    assert (owes(shop), balances_of(shop)[AVAILABLE]) == (0, HALF)
 
 
 def test_another_deposit_in_its_place_waits_for_a_decision(shop: UUID, chain: Chain) -> None:
@@ -292,7 +292,7 @@ def test_a_refund_failing_after_a_reorg_repays_the_debt_and_not_suspense(
 
     end(refund, "failed")
 
-    assert (owes(shop), suspense(shop), held(shop), rounding(), taken()) == (0, 0, {}, 0, [None])
+    assert (owes(shop), suspense(shop), balances_of(shop), rounding(), taken()) == (0, 0, {}, 0, [None])
     if is_back:
         chain.confirm()
         assert expired(chain, mine).is_final is False
@@ -305,17 +305,17 @@ def test_a_refund_failing_after_its_debt_was_repaid_belongs_to_the_merchant(shop
 
     end(refund, "failed")
 
-    assert (owes(shop), held(shop)[AVAILABLE]) == (0, HALF)
+    assert (owes(shop), balances_of(shop)[AVAILABLE]) == (0, HALF)
 
 
 def test_the_kept_fee_of_a_refund_is_taken_from_its_returned_sum(shop: UUID, chain: Chain) -> None:
     _, refund = sent_away(chain, shop, "sent")
     paid(chain, invoice(shop))
-    assert (held(shop).get(AVAILABLE, 0), owes(shop)) == (0, 0)
+    assert (balances_of(shop).get(AVAILABLE, 0), owes(shop)) == (0, 0)
 
     end(refund, "failed", kept_units=USDT // 20)
 
-    assert (held(shop)[AVAILABLE], owes(shop)) == (HALF - USDT // 20, 0)
+    assert (balances_of(shop)[AVAILABLE], owes(shop)) == (HALF - USDT // 20, 0)
 
 
 def test_a_merchant_owing_the_kept_fee_of_a_refund_is_noted_as_a_debtor(shop: UUID, chain: Chain) -> None:
@@ -323,7 +323,7 @@ def test_a_merchant_owing_the_kept_fee_of_a_refund_is_noted_as_a_debtor(shop: UU
 
     end(refund, "failed", kept_units=USDT // 20)
 
-    assert (held(shop), owes(shop)) == ({"debt": USDT // 20}, USDT // 20)
+    assert (balances_of(shop), owes(shop)) == ({"debt": USDT // 20}, USDT // 20)
     assert debts.due(10) == [(shop, "USDT")]
 
 
@@ -355,7 +355,7 @@ def test_a_concurrent_end_of_a_refund_and_reorg_lose_no_unit(shop: UUID, chain: 
     outcomes = at_once(6, work)
 
     assert not [o for o in outcomes if isinstance(o, Exception)]
-    assert (owes(shop), suspense(shop), held(shop)) == (0, 0, {})
+    assert (owes(shop), suspense(shop), balances_of(shop)) == (0, 0, {})
 
 
 def test_settling_again_does_not_credit_a_refunded_deposit(shop: UUID, chain: Chain) -> None:
@@ -366,7 +366,7 @@ def test_settling_again_does_not_credit_a_refunded_deposit(shop: UUID, chain: Ch
 
     got = settled(mine)
 
-    assert (got.status, held(shop)) == ("paid", {PAYOUT_HELD: HALF})
+    assert (got.status, balances_of(shop)) == ("paid", {PAYOUT_HELD: HALF})
 
 
 def test_the_fee_is_the_gateways_once_the_refund_is_confirmed(shop: UUID, chain: Chain) -> None:
@@ -385,7 +385,7 @@ def test_a_deposit_lost_again_before_confirmation_changes_no_debt(shop: UUID, ch
     chain.pay_and_confirm(mine, HALF + SPECK, txid=txid)
 
     assert expired(chain, mine).is_final
-    assert (owes(shop), suspense(shop), held(shop), rounding()) == (0, 0, {}, SPECK)
+    assert (owes(shop), suspense(shop), balances_of(shop), rounding()) == (0, 0, {}, SPECK)
 
 
 @pytest.mark.parametrize("owner", ["invoice", "wallet"])

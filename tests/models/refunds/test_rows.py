@@ -19,7 +19,7 @@ from models.refunds import rows as refunds
 from tests.models.builders import CATALOGUE, SENDER, USDT, Chain
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
-from tests.models.ledger.figures import held, owes
+from tests.models.ledger.figures import balances_of, owes
 from tests.models.refunds.builders import FEE, end, payout_events, refund, reread, send_back, sent
 from tests.models.wallets import builders as wallet_builders
 
@@ -41,9 +41,9 @@ def sold(chain: Chain, shop: UUID, units: int = PRICE) -> InvoiceRow:
     return mine
 
 
-def told(of: InvoiceRow) -> tuple[str, int]:
-    found = refund_reads.of_payment(CATALOGUE, of)
-    return found.part, len(found.refunds)
+def refund_summary(of: InvoiceRow) -> tuple[str, int]:
+    state = refund_reads.of_payment(CATALOGUE, of)
+    return state.part, len(state.refunds)
 
 
 # Who paid ---------------------------------------------------------------------------------------------------
@@ -94,15 +94,15 @@ def test_a_stray_of_another_sender_does_not_hide_the_payer(shop: UUID, chain: Ch
 def test_a_payment_shows_its_refunded_part(shop: UUID, chain: Chain) -> None:
     sold(chain, shop, PRICE)
     mine = sold(chain, shop, PRICE)
-    assert told(mine) == ("none", 0)
+    assert refund_summary(mine) == ("none", 0)
 
     part = refund(mine, 4 * USDT, status="pending")
-    assert told(mine) == ("partial", 1)
+    assert refund_summary(mine) == ("partial", 1)
     refund(mine, 6 * USDT)
-    assert told(mine) == ("full", 2)
+    assert refund_summary(mine) == ("full", 2)
 
     end(part, "cancelled")
-    assert told(mine) == ("partial", 2)
+    assert refund_summary(mine) == ("partial", 2)
 
 
 def test_sending_back_from_suspense_counts_as_a_refund(shop: UUID, chain: Chain) -> None:
@@ -110,13 +110,13 @@ def test_sending_back_from_suspense_counts_as_a_refund(shop: UUID, chain: Chain)
     paid(chain, mine, USDT + 7)
     expired(chain, mine)
     back = send_back(mine)
-    assert told(mine) == ("full", 1)
+    assert refund_summary(mine) == ("full", 1)
 
     paid(chain, mine, USDT)
-    assert told(mine) == ("partial", 1)
+    assert refund_summary(mine) == ("partial", 1)
 
     end(back, "failed")
-    assert told(mine) == ("none", 1)
+    assert refund_summary(mine) == ("none", 1)
 
 
 def test_a_sent_refund_is_shown_after_a_reorg_of_its_deposit(shop: UUID, chain: Chain) -> None:
@@ -127,7 +127,7 @@ def test_a_sent_refund_is_shown_after_a_reorg_of_its_deposit(shop: UUID, chain: 
 
     chain.reorg(3)
 
-    assert told(mine) == ("full", 1)
+    assert refund_summary(mine) == ("full", 1)
 
 
 def test_a_stray_sent_back_is_listed_but_is_not_part_of_the_payment(shop: UUID, chain: Chain) -> None:
@@ -137,7 +137,7 @@ def test_a_stray_sent_back_is_listed_but_is_not_part_of_the_payment(shop: UUID, 
 
     send_back(mine, stray=True)
 
-    assert told(mine) == ("none", 1)
+    assert refund_summary(mine) == ("none", 1)
 
 
 def test_the_newest_of_many_refunds_are_shown(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ def test_a_reorg_of_a_payment_cancels_its_unsigned_refund(shop: UUID, chain: Cha
     assert reread(refused).status == "cancelled"
     assert payout_events(refused)[-1] == "payout.cancelled"
     # The returned hold paid for the lost deposit.
-    assert (owes(shop), held(shop)) == (0, {})
+    assert (owes(shop), balances_of(shop)) == (0, {})
     assert settled(mine).status == "check"
 
 
@@ -183,15 +183,15 @@ def test_a_reorg_cancels_uncovered_refunds_newest_first(shop: UUID, chain: Chain
 
 def test_a_sent_refund_of_a_lost_payment_becomes_a_debt(shop: UUID, chain: Chain) -> None:
     mine = sold(chain, shop)
-    before = held(shop)[AVAILABLE]
+    before = balances_of(shop)[AVAILABLE]
     gone = sent(refund(mine, 5 * USDT))
 
     chain.reorg(5)
 
     assert reread(gone).status == "sent"
-    assert held(shop)[PAYOUT_HELD] == 5 * USDT + FEE == owes(shop)
+    assert balances_of(shop)[PAYOUT_HELD] == 5 * USDT + FEE == owes(shop)
     end(gone, "failed")
-    assert (owes(shop), held(shop)) == (0, {})
+    assert (owes(shop), balances_of(shop)) == (0, {})
     assert before < PRICE
 
 
@@ -214,7 +214,7 @@ def test_a_reorg_of_a_wallets_deposit_cancels_its_refund(shop: UUID, chain: Chai
     chain.reorg(2)
 
     assert reread(refused).status == "cancelled"
-    assert (held(shop), owes(shop)) == ({}, 0)
+    assert (balances_of(shop), owes(shop)) == ({}, 0)
 
 
 def test_a_sent_refund_of_a_lost_wallet_deposit_is_a_debt_until_it_returns(shop: UUID, chain: Chain) -> None:
@@ -228,7 +228,7 @@ def test_a_sent_refund_of_a_lost_wallet_deposit_is_a_debt_until_it_returns(shop:
     chain.pay_and_confirm(mine, USDT, txid="0xmine")
     wallet_builders.settled(wallet_builders.set_blocked(mine, is_blocked=False))
 
-    assert (owes(shop), held(shop)) == (0, {})
+    assert (owes(shop), balances_of(shop)) == (0, {})
     assert rows("SELECT status FROM deposits") == [("confirmed",)]
 
 
@@ -254,4 +254,4 @@ def test_cancelling_a_refund_during_a_reorg_of_its_deposit_books_it_once(shop: U
 
     assert all(isinstance(o, PayoutNotPending) for o in outcomes if isinstance(o, Exception))
     assert reread(refused).status == "cancelled"
-    assert (owes(shop), held(shop)) == (0, {})
+    assert (owes(shop), balances_of(shop)) == (0, {})

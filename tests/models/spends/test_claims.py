@@ -31,8 +31,8 @@ def _database(database: str) -> None:
 
 @pytest.fixture
 def logs() -> Iterator[list[Any]]:
-    with structlog.testing.capture_logs() as told:
-        yield told
+    with structlog.testing.capture_logs() as captured:
+        yield captured
 
 
 def uncounted(expires_height: int = WINDOW) -> SpendRow:

@@ -35,9 +35,9 @@ def hold(spend_id: UUID, *outpoints: tuple[str, int]) -> bool:
 
 
 def free() -> list[tuple[str, int]]:
-    found = [(each.txid, each.vout) for each in coins.free("ethereum", "evm", "ETH", limit=9)]
-    assert coins.free_outpoints("ethereum", "ETH", limit=9) == found
-    return found
+    pairs = [(each.txid, each.vout) for each in coins.free("ethereum", "evm", "ETH", limit=9)]
+    assert coins.free_outpoints("ethereum", "ETH", limit=9) == pairs
+    return pairs
 
 
 def a_spend(**columns: object) -> UUID:
@@ -72,7 +72,7 @@ def test_a_coin_has_one_holder() -> None:
     assert hold(first, ("0xa", 0), ("0xb", 0))
     assert not hold(second, ("0xa", 1), ("0xb", 0))
     assert free() == [("0xa", 1)]
-    assert [(held.txid, held.vout) for held in held_coins.held(first, "bitcoin")] == [("0xa", 0), ("0xb", 0)]
+    assert [(each.txid, each.vout) for each in held_coins.held(first, "bitcoin")] == [("0xa", 0), ("0xb", 0)]
     assert held_coins.held(second, "bitcoin") == []
 
 

@@ -123,9 +123,9 @@ def test_payouts_that_waited_for_the_scan_are_due_once_it_has_read_on() -> None:
 
 
 def look(seconds_ago: float = 10_000) -> bool:
-    found = cursors.look("ethereum", seconds_ago=seconds_ago)
-    assert isinstance(found, Look)
-    return found.is_after_gap
+    answer = cursors.look("ethereum", seconds_ago=seconds_ago)
+    assert isinstance(answer, Look)
+    return answer.is_after_gap
 
 
 @pytest.mark.parametrize(

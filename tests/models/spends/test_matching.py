@@ -34,12 +34,12 @@ def shop(database: str) -> UUID:
 def order(shop: UUID, *, fee: int = FEE, gross: int = GROSS, **others: Any) -> PayoutRow:
     """Write a payout of ether with the network's fee inside its gross sum."""
     payout_id = uuid7()
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "id": payout_id, "merchant_id": shop, "order_id": str(payout_id), "kind": "payout", "currency": "ETH",
         "network": "ethereum", "address": TO, "amount_units": gross, "fee_units": fee, "to_units": gross - fee,
         "is_fee_on_top": False, "status": "approved", "created_by": "test",
     }  # fmt: skip
-    new = PayoutRow(**(told | others))
+    new = PayoutRow(**(document | others))
     fund(shop, new.to_units + new.fee_units, currency="ETH", kind=new.funded_from)
     with transaction():
         return payouts.insert(CATALOGUE, new)
@@ -50,9 +50,9 @@ def left(units: int, txid: str = "0xlost", *, slot: int = 3, **part: Any) -> Une
     new = unknown(txid, slot=slot, recipient=TO, token_units=units, outputs=[Part(TO, units, **part).tells()])
     with transaction():
         assert unexplained.note(new)
-    found = unexplained.find("ethereum", txid)
-    assert found is not None
-    return found
+    departure = unexplained.find("ethereum", txid)
+    assert departure is not None
+    return departure
 
 
 def asker(of: UnexplainedRow, *taken: UUID) -> UUID | None:
@@ -80,11 +80,11 @@ def test_a_payout_is_found_by_its_gross_sum(
     shop: UUID, fields: dict[str, Any], units: int, *, is_matched: bool
 ) -> None:
     made = order(shop, **fields)
-    found = left(units)
-    assert asker(found) == (made.id if is_matched else None)
-    assert asker(found, made.id) is None
+    departure = left(units)
+    assert asker(departure) == (made.id if is_matched else None)
+    assert asker(departure, made.id) is None
     is_open = is_matched or (units <= GROSS and fields in ({}, {"status": "pending"}))
-    assert [each.id for each in matching.rivals(CATALOGUE, found, found.parts[0])] == [made.id] * is_open
+    assert [each.id for each in matching.rivals(CATALOGUE, departure, departure.parts[0])] == [made.id] * is_open
     assert matching.payers(CATALOGUE, made) == ["0xlost"] * is_open
 
 
@@ -103,11 +103,11 @@ def test_memos_distinguish_payouts(shop: UUID) -> None:
 def test_a_departure_that_two_merchants_payouts_match_is_left_to_an_operator(shop: UUID) -> None:
     first = order(shop)
     other = order(merchant())
-    found = left(GROSS - 2 * FEE)
-    assert asker(found) is None
-    assert asker(found, other.id) == first.id
+    departure = left(GROSS - 2 * FEE)
+    assert asker(departure) is None
+    assert asker(departure, other.id) == first.id
     order(shop)
-    assert asker(found, other.id) == first.id, "of two equal payouts the oldest"
+    assert asker(departure, other.id) == first.id, "of two equal payouts the oldest"
 
 
 def test_a_payout_that_matches_two_sums_gets_neither(shop: UUID) -> None:
@@ -137,51 +137,51 @@ def test_an_order_may_be_a_repeat_while_a_matching_departure_waits(shop: UUID) -
     assert not matching.is_repeat(CATALOGUE, new)
     left(GROSS - 9 * FEE)
     assert not matching.is_repeat(CATALOGUE, new), "no charged fee explains the sum"
-    found = left(GROSS - 2 * FEE, "0xnear", slot=4)
+    departure = left(GROSS - 2 * FEE, "0xnear", slot=4)
     assert matching.is_repeat(CATALOGUE, new)
     order(shop)
     assert not matching.is_repeat(CATALOGUE, new), "another payout matches it"
     execute("UPDATE payouts SET status = 'cancelled'")
     with transaction():
-        unexplained.name_payout(found, 0, new.id)
+        unexplained.name_payout(departure, 0, new.id)
     assert not matching.is_repeat(CATALOGUE, new), "an operator has named its payout"
     assert "0xnear" in matching.payers(CATALOGUE, new)
 
 
 def test_a_departure_that_is_no_payout_of_an_offered_coin_matches_none(shop: UUID) -> None:
     made = order(shop)
-    found = left(GROSS - FEE)
-    gone = found.but(currency="USDT", contract="0xelsewhere")
+    departure = left(GROSS - FEE)
+    gone = departure.but(currency="USDT", contract="0xelsewhere")
     assert asker(gone) is None
-    assert matching.rivals(CATALOGUE, found.but(key_ordinal=4), found.parts[0]) == []
-    assert matching.rivals(CATALOGUE, found.but(is_transfer=False), found.parts[0]) == []
-    mixed = found.but(is_transfer=False, spends=[["0xcoin", 0]])
+    assert matching.rivals(CATALOGUE, departure.but(key_ordinal=4), departure.parts[0]) == []
+    assert matching.rivals(CATALOGUE, departure.but(is_transfer=False), departure.parts[0]) == []
+    mixed = departure.but(is_transfer=False, spends=[["0xcoin", 0]])
     assert [each.id for each in matching.rivals(CATALOGUE, mixed, mixed.parts[0])] == [made.id]
-    assert matching.rivals(CATALOGUE, found, found.parts[0]._replace(has_effect=False)) == []
+    assert matching.rivals(CATALOGUE, departure, departure.parts[0]._replace(has_effect=False)) == []
     assert matching.payers(CATALOGUE, made.but(currency="BTC")) == []
     assert matching.payers(CATALOGUE, made) == ["0xlost"]
     execute("UPDATE unknown_spends SET is_transfer = false")
     assert matching.payers(CATALOGUE, made) == []
     execute("UPDATE unknown_spends SET spends = '[[\"0xcoin\", 0]]'")
     assert matching.payers(CATALOGUE, made) == ["0xlost"], "foreign coins among ours may be ours too"
-    assert matching.ledger_units(CATALOGUE, found.but(currency="BTC"), 1) is None
+    assert matching.ledger_units(CATALOGUE, departure.but(currency="BTC"), 1) is None
 
 
 def test_a_named_payout_is_matched_at_any_fee_up_to_its_sum(shop: UUID) -> None:
     made = order(shop)
-    found = left(1)
-    assert matching.is_paid_by(made, found, found.parts[0], 1)
-    assert not matching.is_paid_by(made, found, found.parts[0], GROSS + 1)
-    assert not matching.is_paid_by(made.but(is_fee_on_top=True), found, found.parts[0], 1)
-    assert not matching.is_paid_by(made.but(memo="7"), found, found.parts[0], 1)
+    departure = left(1)
+    assert matching.is_paid_by(made, departure, departure.parts[0], 1)
+    assert not matching.is_paid_by(made, departure, departure.parts[0], GROSS + 1)
+    assert not matching.is_paid_by(made.but(is_fee_on_top=True), departure, departure.parts[0], 1)
+    assert not matching.is_paid_by(made.but(memo="7"), departure, departure.parts[0], 1)
 
 
 def test_a_sent_payout_may_have_been_signed_again_in_the_lost_time(shop: UUID) -> None:
     made = order(shop)
-    found = left(GROSS - FEE)
+    departure = left(GROSS - FEE)
 
     def rivals() -> list[UUID]:
-        return [each.id for each in matching.rivals(CATALOGUE, found, found.parts[0])]
+        return [each.id for each in matching.rivals(CATALOGUE, departure, departure.parts[0])]
 
     taken(made, "broadcasting")
     assert rivals() == [], "its slot is its own"
@@ -200,10 +200,10 @@ def test_a_sent_payout_may_have_been_signed_again_in_the_lost_time(shop: UUID) -
 
 
 def test_cheques_of_a_sum_are_found(shop: UUID) -> None:
-    found = left(GROSS)
+    departure = left(GROSS)
     link = new_link(shop, currency="ETH", amount_units=GROSS)
     link.write()
-    assert matching.cheques(CATALOGUE, found, found.parts[0], limit=9) == [link.id]
+    assert matching.cheques(CATALOGUE, departure, departure.parts[0], limit=9) == [link.id]
     assert matching.has_moved(CATALOGUE, network="ethereum", currency="ETH", units=GROSS)
     execute("UPDATE unknown_spends SET token_units = 1")
     assert matching.has_moved(CATALOGUE, network="ethereum", currency="ETH", units=GROSS), "one of several outputs"
@@ -214,11 +214,11 @@ def test_cheques_of_a_sum_are_found(shop: UUID) -> None:
 
 def test_a_departure_noted_by_an_older_version_has_no_memo(shop: UUID) -> None:
     del shop
-    found = left(GROSS)
+    departure = left(GROSS)
     execute("UPDATE unknown_spends SET outputs = jsonb_build_array(outputs -> 0 #- '{memo}')")
     again = unexplained.find("ethereum", "0xlost")
     assert again is not None
-    assert again.parts == found.parts
+    assert again.parts == departure.parts
 
 
 def test_coins_of_a_network_that_is_not_signed_for_are_doubted(shop: UUID) -> None:

@@ -63,10 +63,10 @@ def test_an_unknown_departure_of_the_older_version_has_terms() -> None:
         (uuid7(),),
     )
 
-    found = unexplained.find("ethereum", "0xold")
-    assert found is not None
-    assert found.ceiling_units == 42_000
-    assert found.terms == {"gas_limit": 21_000, "price_units": 2, "tip_units": 1, "data_units": 0}
+    departure = unexplained.find("ethereum", "0xold")
+    assert departure is not None
+    assert departure.ceiling_units == 42_000
+    assert departure.terms == {"gas_limit": 21_000, "price_units": 2, "tip_units": 1, "data_units": 0}
 
 
 @pytest.mark.parametrize(

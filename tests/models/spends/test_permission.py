@@ -21,14 +21,14 @@ HOUR_S = 3_600
 
 
 def unknown(txid: str = "0xlost", **others: object) -> UnexplainedRow:
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "network": "ethereum", "txid": txid, "sender": SENDER, "key_ordinal": None, "slot": 3,
         "recipient": "0x" + "22" * 20, "currency": "ETH", "contract": None, "decimals": 18, "token_units": 10**30,
         "is_transfer": True, "raw": BYTES, "ceiling_units": 42_000,
         "terms": {"gas_limit": 21_000, "price_units": 2, "tip_units": 1, "data_units": 0}, "is_success": True,
         "chain_fee_units": 42_000, "block_height": 7, "block_hash": "0xblock",
     }  # fmt: skip
-    return UnexplainedRow(**(told | others))
+    return UnexplainedRow(**(document | others))
 
 
 @pytest.fixture
@@ -39,10 +39,10 @@ def stopped(database: str) -> Stop:
     with transaction():
         assert permission.stop("ethereum", reason="a test")
     permission.note_caught_up("ethereum")
-    found = permission.read("ethereum")
-    assert found is not None
-    assert found.is_caught_up
-    return found
+    stop = permission.read("ethereum")
+    assert stop is not None
+    assert stop.is_caught_up
+    return stop
 
 
 def test_the_first_concurrent_watches_stop_no_network(database: str) -> None:
@@ -162,10 +162,10 @@ def test_an_unknown_departure_is_read_as_noted(database: str) -> None:
     del database
     with transaction():
         assert unexplained.note(unknown())
-    found = unexplained.find("ethereum", "0xlost")
-    assert found is not None
-    assert vars(found) == vars(found) | vars(unknown())
-    assert (found.status, found.spend_id, found.settled_by, found.reason) == ("open", None, "", "")
+    departure = unexplained.find("ethereum", "0xlost")
+    assert departure is not None
+    assert vars(departure) == vars(departure) | vars(unknown())
+    assert (departure.status, departure.spend_id, departure.settled_by, departure.reason) == ("open", None, "", "")
 
 
 def test_unknown_departures_are_listed_counted_and_locked_until_settled(database: str) -> None:

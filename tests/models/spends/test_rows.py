@@ -48,14 +48,14 @@ def spend(
 
 
 def read(spend_id: object) -> SpendRow:
-    found = spends.find(spend_id)  # type: ignore[arg-type]
-    assert found is not None
-    return found
+    stored = spends.find(spend_id)  # type: ignore[arg-type]
+    assert stored is not None
+    return stored
 
 
 def mined(row: SpendRow, *, height: int = 7, fee_units: int = 3) -> bool:
-    found = Inclusion(row.txid, height, "0xb", outputs=(Moved("exact"),), fee_units=fee_units, movements=())
-    return spends.mark_mined(row, found)
+    inclusion = Inclusion(row.txid, height, "0xb", outputs=(Moved("exact"),), fee_units=fee_units, movements=())
+    return spends.mark_mined(row, inclusion)
 
 
 def test_an_output_is_read_to_the_last_unit() -> None:
@@ -121,7 +121,7 @@ def test_an_attempt_is_added_only_to_a_waiting_spend_with_the_next_number() -> N
     assert not spends.add_attempt(attempt(row, 2))
     assert spends.add_attempt(attempt(row, 1, price=20))
     assert not spends.add_attempt(attempt(row, 1, price=30))
-    assert [found.price_units for found in spends.attempts_of(row.id)] == [20, 10]
+    assert [each.price_units for each in spends.attempts_of(row.id)] == [20, 10]
     mined(read(row.id))
     assert not spends.add_attempt(attempt(row, 2))
 
@@ -169,6 +169,6 @@ def test_an_oracles_verdict_holds_for_a_day() -> None:
 
 def test_metrics_count_waiting_spends() -> None:
     spend()
-    found = {metric.name: metric for metric in gauges.payout_gauges()}
-    assert [(s.labels, s.value) for s in found["sluice_spends_waiting"].samples] == [({"network": "ethereum"}, 1)]
-    assert found["sluice_payouts"].samples == []
+    by_name = {metric.name: metric for metric in gauges.payout_gauges()}
+    assert [(s.labels, s.value) for s in by_name["sluice_spends_waiting"].samples] == [({"network": "ethereum"}, 1)]
+    assert by_name["sluice_payouts"].samples == []

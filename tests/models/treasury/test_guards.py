@@ -186,24 +186,24 @@ def two_networks() -> tuple[str, Unswept]:
     execute("UPDATE deposits SET status = 'credited'")
     # Not confirmed.
     chain.pay(made, 5 * USDT)
-    found = next(each for each in sweeps.unswept("ethereum", family="evm", limit=9) if each.currency == "USDT")
-    return address, found
+    unswept = next(each for each in sweeps.unswept("ethereum", family="evm", limit=9) if each.currency == "USDT")
+    return address, unswept
 
 
 def test_a_sweep_takes_confirmed_deposits_of_its_coin_and_network() -> None:
-    address, found = two_networks()
-    assert found.units == 10 * USDT
+    address, unswept = two_networks()
+    assert unswept.units == 10 * USDT
     assert [each.units for each in sweeps.unswept_at("ethereum", "USDT", address, height=10**9)] == [10 * USDT]
     assert sweeps.unswept_at("ethereum", "USDT", address, height=1) == []
     with transaction():
         spend_id = uuid7()
-        assert sweeps.take("ethereum", found, spend_id)
+        assert sweeps.take("ethereum", unswept, spend_id)
         spend(purpose="sweep", sender=address, recipient=HOT, currency="USDT", token_units=1, id=spend_id)
     assert rows("SELECT amount_units FROM deposits WHERE sweep_id = %s", (spend_id,)) == [(10 * USDT,)]
     assert sweeps.unswept_at("ethereum", "USDT", address, height=10**9) == []
     # Deposits of another sweep are neither taken nor returned.
     with transaction():
-        assert not sweeps.take("ethereum", found, uuid7())
+        assert not sweeps.take("ethereum", unswept, uuid7())
     with transaction():
         sweeps._give_back(None, _SpendOf(uuid7()), None)  # type: ignore[arg-type]
     assert rows("SELECT count(*) FROM deposits WHERE sweep_id = %s", (spend_id,)) == [(1,)]
@@ -332,19 +332,19 @@ def test_the_books_are_of_one_network_up_to_one_block(chain: Chain) -> None:
     with transaction():
         assert topups.record(seen(chain, 5, txid="0xlater", block_height=chain.height + 1))
         assert topups.record(seen(chain, 5, txid="0xbsc", network="bsc"))
-    found = reconciliation.read_books("ethereum")
-    assert found is not None
-    assert (found.topup_units, found.flows, found.open) == ({}, [], [])
-    assert found.cooled == []
+    books = reconciliation.read_books("ethereum")
+    assert books is not None
+    assert (books.topup_units, books.flows, books.open) == ({}, [], [])
+    assert books.cooled == []
 
 
 def test_a_settled_spend_counts_once_even_after_its_block_was_pruned(chain: Chain) -> None:
     pin_hot()
     made = spend(recipient=STRANGER, token_units=7, mined=(chain.height, "0xreplaced"), state="confirmed")
     execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (made,))
-    found = reconciliation.read_books("ethereum")
-    assert found is not None
-    assert (found.flows, found.open) == ([Flow("ETH", 18, -7)], [])
+    books = reconciliation.read_books("ethereum")
+    assert books is not None
+    assert (books.flows, books.open) == ([Flow("ETH", 18, -7)], [])
 
 
 def test_the_books_are_read_at_one_moment(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,41 +357,41 @@ def test_the_books_are_read_at_one_moment(chain: Chain, monkeypatch: pytest.Monk
         return honest(*args, **named)
 
     monkeypatch.setattr(reconciliation, "_topups", meanwhile)
-    found = reconciliation.read_books("ethereum")
-    assert found is not None
-    assert found.flows == []
+    books = reconciliation.read_books("ethereum")
+    assert books is not None
+    assert books.flows == []
 
 
 def test_a_reversed_top_up_is_not_in_the_books(chain: Chain) -> None:
     pin_hot()
     topup(chain, 5)
     execute("UPDATE treasury_topups SET status = 'reversed'")
-    found = reconciliation.read_books("ethereum")
-    assert found is not None
-    assert found.topup_units == {}
+    books = reconciliation.read_books("ethereum")
+    assert books is not None
+    assert books.topup_units == {}
 
 
 def test_a_sweep_to_the_hot_wallet_counts_as_waiting() -> None:
     Chain()
     pin_hot()
     coming = spend(purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=1)
-    found = reconciliation.read_books("ethereum")
-    assert found is not None
-    assert [each.id for each in found.open] == [coming]
+    books = reconciliation.read_books("ethereum")
+    assert books is not None
+    assert [each.id for each in books.open] == [coming]
 
 
 def test_comparisons_are_separate_by_place_and_network() -> None:
-    found = Finding(
+    finding = Finding(
         currency="ETH", place="deposits", height=12, chain_units=1, expected_units=2, detail="less", address=DEPOSIT
     )
-    reconciliation.note("ethereum", found)
+    reconciliation.note("ethereum", finding)
     assert reconciliation.last_height("ethereum") == -1
     assert not reconciliation.was_compared("ethereum", "ETH")
-    reconciliation.note("bsc", dataclasses.replace(found, place="hot", address=HOT))
+    reconciliation.note("bsc", dataclasses.replace(finding, place="hot", address=HOT))
     assert reconciliation.last_height("ethereum") == -1
     assert not reconciliation.was_compared("ethereum", "ETH")
-    reconciliation.note("ethereum", dataclasses.replace(found, place="hot", address=HOT))
-    reconciliation.note("ethereum", dataclasses.replace(found, place="cold", address=COLD))
+    reconciliation.note("ethereum", dataclasses.replace(finding, place="hot", address=HOT))
+    reconciliation.note("ethereum", dataclasses.replace(finding, place="cold", address=COLD))
     assert reconciliation.short_address("ethereum", "ETH") == DEPOSIT
     assert reconciliation.short_address("bsc", "ETH") == ""
 
@@ -402,8 +402,8 @@ def test_a_deficit_does_not_continue_the_count_of_a_surplus() -> None:
     less = dataclasses.replace(more, chain_units=1, detail="less")
     findings = [more, more, more, more, less, less, more]
     counted = [
-        reconciliation.note("ethereum", dataclasses.replace(found, height=10 + number))
-        for number, found in enumerate(findings)
+        reconciliation.note("ethereum", dataclasses.replace(finding, height=10 + number))
+        for number, finding in enumerate(findings)
     ]
     assert counted == [1, 2, 3, 4, 1, 2, 1]
 
@@ -414,14 +414,14 @@ def test_a_deficit_does_not_continue_the_count_of_a_surplus() -> None:
 def test_a_balance_is_explained_by_its_coin_and_network() -> None:
     address, _ = two_networks()
 
-    def told(height: int = 10**9, **which: bool) -> int:
+    def explained_units(height: int = 10**9, **which: bool) -> int:
         return probes.deposited_units("ethereum", address, "USDT", height=height, **which)
 
-    assert told() == 15 * USDT
-    assert told(only_confirmed=True) == 10 * USDT
-    assert told(1) == told(1, only_confirmed=True) == 0
+    assert explained_units() == 15 * USDT
+    assert explained_units(only_confirmed=True) == 10 * USDT
+    assert explained_units(1) == explained_units(1, only_confirmed=True) == 0
     execute("UPDATE deposits SET status = 'reversed'")
-    assert told() == told(only_confirmed=True) == 0
+    assert explained_units() == explained_units(only_confirmed=True) == 0
 
 
 def probed(chain: Chain, like: Deposit, units: int) -> Deposit:
@@ -438,28 +438,28 @@ def probed(chain: Chain, like: Deposit, units: int) -> Deposit:
 def test_a_counted_balance_covers_its_address_and_coin_up_to_its_block(chain: Chain) -> None:
     mine, other = invoice(pay_currency="ETH"), invoice(pay_currency="ETH")
     chain.mine()
-    found = chain.transfer(mine, 7, currency="ETH").but(ordinal="native", block_height=chain.height)
+    deposit = chain.transfer(mine, 7, currency="ETH").but(ordinal="native", block_height=chain.height)
     with transaction():
-        assert deposits.record(probed(chain, found, 7))
+        assert deposits.record(probed(chain, deposit, 7))
     for strange in (
-        found.but(block_height=chain.height + 1),
-        found.but(address=other.address.lower()),
-        found.but(currency="USDT"),
-        found.but(network="bsc"),
+        deposit.but(block_height=chain.height + 1),
+        deposit.but(address=other.address.lower()),
+        deposit.but(currency="USDT"),
+        deposit.but(network="bsc"),
     ):
         assert not probes.covers(strange), strange
     # A transfer of a part of it is covered too, and names no transaction.
-    assert probes.covers(found.but(amount_units=2))
+    assert probes.covers(deposit.but(amount_units=2))
     assert rows("SELECT txid FROM deposits") == [("",)]
-    assert probes.covers(found)
-    assert rows("SELECT txid FROM deposits") == [(found.txid,)]
+    assert probes.covers(deposit)
+    assert rows("SELECT txid FROM deposits") == [(deposit.txid,)]
 
 
 def test_a_counted_balance_that_a_reorg_took_covers_nothing(chain: Chain) -> None:
-    found = chain.transfer(invoice(pay_currency="ETH"), 7, currency="ETH").but(
+    deposit = chain.transfer(invoice(pay_currency="ETH"), 7, currency="ETH").but(
         ordinal="native", block_height=chain.height
     )
     with transaction():
-        assert deposits.record(probed(chain, found, 7))
+        assert deposits.record(probed(chain, deposit, 7))
     execute("UPDATE deposits SET status = 'reversed'")
-    assert not probes.covers(found)
+    assert not probes.covers(deposit)

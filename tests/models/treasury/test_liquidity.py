@@ -31,8 +31,8 @@ def priced(sweep_fee_units: int | None = None) -> Market:
 
 
 def room(market: Market | None = None, *, percent: int = 5) -> int:
-    found = liquidity.room(CATALOGUE, market or priced(), {"ethereum"}, fee_max_percent=percent)
-    return found.get(METHOD, 0)
+    rooms = liquidity.room(CATALOGUE, market or priced(), {"ethereum"}, fee_max_percent=percent)
+    return rooms.get(METHOD, 0)
 
 
 def test_queued_payouts_claim_their_sums_until_they_are_in_a_block() -> None:
@@ -126,8 +126,8 @@ def test_a_spend_counted_by_a_comparison_is_not_counted_again() -> None:
 
 
 def test_free_coins_count_and_signed_payouts_hold_theirs() -> None:
-    found = liquidity.room(CATALOGUE, priced(), {"bitcoin"}, fee_max_percent=5)
-    assert found == {("BTC", "bitcoin"): 0}
+    rooms = liquidity.room(CATALOGUE, priced(), {"bitcoin"}, fee_max_percent=5)
+    assert rooms == {("BTC", "bitcoin"): 0}
     begin_scan("bitcoin", height=200)
     network = CATALOGUE.networks["bitcoin"]
     made = [
@@ -151,8 +151,8 @@ def test_free_coins_count_and_signed_payouts_hold_theirs() -> None:
     assert free == 7 * SATOSHI
     for status, expected in (("approved", 3), ("broadcasting", 5), ("sent", 5)):
         execute("UPDATE payouts SET status = %s WHERE id = %s", (status, orders[0].id))
-        found = liquidity.room(CATALOGUE, priced(), {"bitcoin"}, fee_max_percent=5)
-        assert found == {("BTC", "bitcoin"): expected * SATOSHI}, status
+        rooms = liquidity.room(CATALOGUE, priced(), {"bitcoin"}, fee_max_percent=5)
+        assert rooms == {("BTC", "bitcoin"): expected * SATOSHI}, status
     [stock] = liquidity.stocks(CATALOGUE, priced(), {"bitcoin"}, fee_max_percent=5)
     assert (stock.held_units, stock.usable_units, stock.queued_units) == (12 * SATOSHI, 7 * SATOSHI, 2 * SATOSHI)
 
@@ -163,9 +163,9 @@ def test_a_shortage_of_queued_payouts_is_shown_for_their_network_alone() -> None
     hold("USDT", "ethereum", 4 * USDT, height=10)
     order = payout(merchant_id, status="approved")
     networks = {"ethereum", "bsc"}
-    found = liquidity.missing(CATALOGUE, priced(), networks, fee_max_percent=5)
-    assert {method: units for method, units in found.items() if units} == {METHOD: 6 * USDT}
-    assert found["USDT", "bsc"] == 0, "networks without a shortage are shown too"
+    missing = liquidity.missing(CATALOGUE, priced(), networks, fee_max_percent=5)
+    assert {method: units for method, units in missing.items() if units} == {METHOD: 6 * USDT}
+    assert missing["USDT", "bsc"] == 0, "networks without a shortage are shown too"
     spend(purpose="cold", recipient=COLD, currency="USDT", token_units=9 * USDT, mined=(10, "0xa"))
     with transaction():
         topups.record(

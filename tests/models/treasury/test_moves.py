@@ -44,19 +44,19 @@ def move(units: int = 4 * USDT, *, from_network: str = "ethereum", to_network: s
     )
 
 
-def held(network: str = "ethereum") -> tuple[int, int]:
+def custody_and_equity(network: str = "ethereum") -> tuple[int, int]:
     """Return a network's custody and the gateway's own balance."""
     custody = ledger.credited([Account(GATEWAY, CUSTODY, "USDT", network)])
     return -custody, ledger.credited([Account(GATEWAY, EQUITY, "USDT")])
 
 
 def test_a_move_leaves_custody_and_is_not_owned_twice() -> None:
-    custody, equity = held()
+    custody, equity = custody_and_equity()
     assert cold_books.units("ethereum", "USDT", with_pending=True) == 10 * USDT
 
     assert move()
 
-    assert held() == (custody - 4 * USDT, equity - 4 * USDT)
+    assert custody_and_equity() == (custody - 4 * USDT, equity - 4 * USDT)
     assert cold_books.units("ethereum", "USDT", with_pending=True) == 6 * USDT
     books = reconciliation.read_books("ethereum")
     assert books is not None
@@ -93,24 +93,24 @@ def came(chain: Chain, units: int) -> Topup:
 
 
 def test_a_top_up_from_the_cold_address_is_owned_up_to_its_missing_books(chain: Chain) -> None:
-    custody, equity = held()
+    custody, equity = custody_and_equity()
     back = came(chain, 12 * USDT)
-    assert held() == (custody + 12 * USDT, equity + 12 * USDT)
+    assert custody_and_equity() == (custody + 12 * USDT, equity + 12 * USDT)
 
-    found = topups.find("ethereum", back.txid)
-    assert [each.id for each in found] == [back.id]
-    assert sorted(map(repr, at_once(3, lambda _: topups.take_as_returned(found[0])))) == [
+    stored = topups.find("ethereum", back.txid)
+    assert [each.id for each in stored] == [back.id]
+    assert sorted(map(repr, at_once(3, lambda _: topups.take_as_returned(stored[0])))) == [
         repr(10 * USDT), "None", "None",
     ]  # fmt: skip
 
-    assert held() == (custody + 2 * USDT, equity + 2 * USDT)
-    assert (topups.find("ethereum", back.txid), topups.take_as_returned(found[0])) == ([], None)
+    assert custody_and_equity() == (custody + 2 * USDT, equity + 2 * USDT)
+    assert (topups.find("ethereum", back.txid), topups.take_as_returned(stored[0])) == ([], None)
     assert cold_books.units("ethereum", "USDT", with_pending=True) == 0
     assert_sound()
 
     execute("UPDATE chain_cursors SET height = %s", (back.block_height - 1,))
     topups.reverse_orphans("ethereum")
-    assert held() == (custody, equity)
+    assert custody_and_equity() == (custody, equity)
     assert cold_books.units("ethereum", "USDT", with_pending=True) == 10 * USDT
 
 

@@ -17,9 +17,9 @@ STRANGER = "0x" + "66" * 20
 
 
 def books() -> reconciliation.Books:
-    found = reconciliation.read_books("ethereum")
-    assert found is not None
-    return found
+    read = reconciliation.read_books("ethereum")
+    assert read is not None
+    return read
 
 
 def test_without_a_hot_wallet_or_scan_there_are_no_books(database: str) -> None:
@@ -43,15 +43,15 @@ def test_movements_up_to_the_block_count(chain: Chain) -> None:
     spend(recipient=DEPOSIT, token_units=30, mined=here, is_success=False, chain_fee_units=4)
     spend(purpose="filler", recipient=HOT, token_units=0, mined=here, chain_fee_units=8)
     spend(recipient=DEPOSIT, token_units=1_000, mined=(chain.height + 1, "0xlater"), chain_fee_units=1)
-    found = books()
+    read_books = books()
 
-    assert found.topup_units == {"ETH": 100}
-    assert sorted(found.flows, key=lambda flow: flow.currency) == [
+    assert read_books.topup_units == {"ETH": 100}
+    assert sorted(read_books.flows, key=lambda flow: flow.currency) == [
         Flow("ETH", 18, -30 - 13 - 2),
         Flow("USDT", 18, 30),
     ]
-    assert found.cooled == [Flow("USDT", 18, 20)]
-    assert found.open == []
+    assert read_books.cooled == [Flow("USDT", 18, 20)]
+    assert read_books.open == []
 
 
 def test_a_spend_without_a_block_or_in_a_replaced_one_is_open(chain: Chain) -> None:
@@ -61,10 +61,10 @@ def test_a_spend_without_a_block_or_in_a_replaced_one_is_open(chain: Chain) -> N
     taken_out = spend(recipient=STRANGER, token_units=1, state="confirmed")
     spend(recipient=STRANGER, token_units=1, state="dead")
     spend(purpose="sweep", sender=DEPOSIT, recipient=STRANGER, token_units=1)
-    found = books()
+    read_books = books()
 
-    assert [each.id for each in found.open] == sorted([sent, moved, taken_out])
-    assert found.flows == []
+    assert [each.id for each in read_books.open] == sorted([sent, moved, taken_out])
+    assert read_books.flows == []
 
 
 def test_an_address_that_pays_the_fee_is_moved_by_that_spend(chain: Chain) -> None:
@@ -77,8 +77,8 @@ def test_an_address_that_pays_the_fee_is_moved_by_that_spend(chain: Chain) -> No
         " VALUES (%s, 'ethereum', %s, 'ETH', 18, -3, %s)",
         (made, HOT, chain.height),
     )
-    found = books()
-    assert ([each.id for each in found.open], found.flows) == ([made], [])
+    read_books = books()
+    assert ([each.id for each in read_books.open], read_books.flows) == ([made], [])
     assert addresses.is_in_motion("ethereum", [HOT])
     execute("UPDATE spends SET settled_at = app_now()")
     assert books().flows == [Flow("ETH", 18, -3)]
@@ -96,8 +96,8 @@ def test_money_back_from_the_cold_address_is_separate(chain: Chain) -> None:
     assert addresses.set_cold("ethereum", COLD)
     topup(chain, 3, origin="cold")
     topup(chain, 4)
-    found = books()
-    assert (found.cold, found.topup_units, found.returned_units) == (COLD, {"ETH": 7}, {"ETH": 3})
+    read_books = books()
+    assert (read_books.cold, read_books.topup_units, read_books.returned_units) == (COLD, {"ETH": 7}, {"ETH": 3})
 
 
 def test_misses_count_at_rising_heights_and_end_with_a_match(database: str) -> None:
@@ -105,8 +105,8 @@ def test_misses_count_at_rising_heights_and_end_with_a_match(database: str) -> N
     wrong = Finding(currency="ETH", place="hot", height=10, chain_units=1, expected_units=2, detail="less")
     right = dataclasses.replace(wrong, height=13, detail="")
 
-    def note(found: Finding, height: int) -> int:
-        return reconciliation.note("ethereum", dataclasses.replace(found, height=height))
+    def note(finding: Finding, height: int) -> int:
+        return reconciliation.note("ethereum", dataclasses.replace(finding, height=height))
 
     assert [note(wrong, 10), note(wrong, 10), note(wrong, 11), note(wrong, 12)] == [1, 1, 2, 3]
     assert reconciliation.last_height("ethereum") == 12

@@ -17,10 +17,10 @@ MOST = 2**256 - 1
 
 
 def balances(height: int, *units: int, block_hash: str = "0xblock") -> Balances:
-    held = tuple(
+    balances_there = tuple(
         Held(place="deposits", currency="USDT", address=f"0x{number}", units=each) for number, each in enumerate(units)
     )
-    return Balances(height=height, block_hash=block_hash, witnesses=2, held=held)
+    return Balances(height=height, block_hash=block_hash, witnesses=2, held=balances_there)
 
 
 def test_snapshots_are_read_as_they_were_stored() -> None:
@@ -52,17 +52,17 @@ def test_books_are_read_for_a_block_that_the_scan_has_passed() -> None:
     pin_hot()
     chain.mine()
     topup(chain, 5)
-    told = balances(chain.height, 5, block_hash=chain._hash())
+    taken = balances(chain.height, 5, block_hash=chain._hash())
     chain.mine()
     topup(chain, 7)
 
-    block = snapshots.scanned_block("ethereum", told)
+    block = snapshots.scanned_block("ethereum", taken)
     assert block is not None
-    assert (block.height, block.hash) == (told.height, told.block_hash)
+    assert (block.height, block.hash) == (taken.height, taken.block_hash)
     books, newest = (reconciliation.read_books("ethereum", at=at) for at in (block, None))
     assert books is not None
     assert newest is not None
-    assert (books.cursor.height, books.topup_units) == (told.height, {"ETH": 5})
+    assert (books.cursor.height, books.topup_units) == (taken.height, {"ETH": 5})
     assert newest.topup_units == {"ETH": 12}
 
 

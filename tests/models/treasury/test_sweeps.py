@@ -24,7 +24,7 @@ from models.treasury.rows import Topup
 from models.treasury.sweeps import Unswept
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.invoices.builders import invoice, paid
-from tests.models.ledger.figures import held, net_of
+from tests.models.ledger.figures import balances_of, net_of
 from tests.models.treasury.builders import COLD, HOT, other_with_slot, pin_hot, spend, topup, topup_rows
 
 
@@ -33,9 +33,9 @@ from tests.models.treasury.builders import COLD, HOT, other_with_slot, pin_hot, 
 def test_a_sweep_is_judged_by_its_own_fee_and_not_by_a_payouts(currency: str, fee_units: int, cost_units: int) -> None:
     method = (currency, "ethereum")
     market = Market(rates={}, network_fees={method: fee_units}, sweep_fees={method: cost_units})
-    found = Unswept(currency=currency, address="0x1", ordinal=1, units=10**18)
+    unswept = Unswept(currency=currency, address="0x1", ordinal=1, units=10**18)
     policy = SweepPolicy(min_usd=1, fee_max_percent=1)
-    [planned] = treasury_plan.judged(CATALOGUE, market, policy, CATALOGUE.networks["ethereum"], [found])
+    [planned] = treasury_plan.judged(CATALOGUE, market, policy, CATALOGUE.networks["ethereum"], [unswept])
     assert planned.cost_units == cost_units
 
 
@@ -44,17 +44,17 @@ def deposited(chain: Chain, count: int = 1) -> list[InvoiceRow]:
 
 
 def sweep_of(made: InvoiceRow) -> UUID | None:
-    found = one("SELECT sweep_id FROM deposits WHERE address = %s", (made.address.lower(),))
-    assert found is not None
-    return found[0]  # type: ignore[no-any-return]
+    row = one("SELECT sweep_id FROM deposits WHERE address = %s", (made.address.lower(),))
+    assert row is not None
+    return row[0]  # type: ignore[no-any-return]
 
 
-def take(found: Unswept) -> UUID:
+def take(unswept: Unswept) -> UUID:
     """Claim an address for a sweep, in the order in which the signer does it."""
     with transaction():
         spend_id = uuid7()
-        assert sweeps.take("ethereum", found, spend_id)
-        spend(purpose="sweep", sender=found.address, recipient=HOT, currency="USDT", token_units=1, id=spend_id)
+        assert sweeps.take("ethereum", unswept, spend_id)
+        spend(purpose="sweep", sender=unswept.address, recipient=HOT, currency="USDT", token_units=1, id=spend_id)
     return spend_id
 
 
@@ -63,7 +63,7 @@ def test_a_walk_repeats_page_by_page(database: str) -> None:
     wanted = sorted(made.address.lower() for made in deposited(Chain(), 5))
 
     def step() -> list[str]:
-        return [found.address for found in sweeps.walk("ethereum", "sweep", family="evm", limit=2)]
+        return [page.address for page in sweeps.walk("ethereum", "sweep", family="evm", limit=2)]
 
     assert [step() for _ in range(4)] == [wanted[:2], wanted[2:4], wanted[4:], wanted[:2]]
     assert sweeps.walk("ethereum", "reconcile", family="evm", limit=9)[0].units == 10 * USDT
@@ -72,21 +72,21 @@ def test_a_walk_repeats_page_by_page(database: str) -> None:
 def test_unconfirmed_and_swept_deposits_are_left_out(chain: Chain) -> None:
     (made,) = deposited(chain)
     chain.pay(invoice(), USDT)
-    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
-    assert (found.address, found.units) == (made.address.lower(), 10 * USDT)
+    (unswept,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    assert (unswept.address, unswept.units) == (made.address.lower(), 10 * USDT)
     assert sweeps.unswept("ethereum", family="evm", limit=9, height=chain.height - 5) == []
 
-    take(found)
+    take(unswept)
     assert sweeps.unswept("ethereum", family="evm", limit=9) == []
-    assert sweeps.busy_addresses("ethereum") == {found.address, HOT}
+    assert sweeps.busy_addresses("ethereum") == {unswept.address, HOT}
 
 
 def test_a_claim_of_a_wrong_sum_takes_no_deposit(database: str) -> None:
     del database
     (made,) = deposited(Chain())
-    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    (unswept,) = sweeps.unswept("ethereum", family="evm", limit=9)
     with transaction():
-        assert not sweeps.take("ethereum", Unswept("USDT", found.address, found.ordinal, USDT), uuid7())
+        assert not sweeps.take("ethereum", Unswept("USDT", unswept.address, unswept.ordinal, USDT), uuid7())
         execute("UPDATE deposits SET sweep_id = NULL")
     assert sweep_of(made) is None
 
@@ -94,8 +94,8 @@ def test_a_claim_of_a_wrong_sum_takes_no_deposit(database: str) -> None:
 @pytest.mark.parametrize("ending", ["failed", "dead"])
 def test_a_failed_or_dead_sweep_returns_its_deposits(chain: Chain, ending: str) -> None:
     (made,) = deposited(chain)
-    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
-    spend_id = take(found)
+    (unswept,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    spend_id = take(unswept)
     assert sweep_of(made) == spend_id
 
     if ending == "dead":
@@ -111,7 +111,7 @@ def test_a_failed_or_dead_sweep_returns_its_deposits(chain: Chain, ending: str) 
             assert spend_tracking.ripen(CATALOGUE, spend_id) is not None
     assert rows("SELECT state FROM spends") == [(ending,)]
     assert sweep_of(made) is None
-    assert [again.address for again in sweeps.unswept("ethereum", family="evm", limit=9)] == [found.address]
+    assert [again.address for again in sweeps.unswept("ethereum", family="evm", limit=9)] == [unswept.address]
     assert_sound()
 
 
@@ -119,8 +119,8 @@ def test_a_failed_or_dead_sweep_returns_its_deposits(chain: Chain, ending: str) 
 def test_a_failed_sweep_that_took_effect_after_a_reorg_has_its_deposits_again(chain: Chain, currency: str) -> None:
     """Later deposits are still at the address. In the network's coin, the fee is missing from the moved sum."""
     (made,) = deposited(chain)
-    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
-    spend_id = take(found)
+    (unswept,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    spend_id = take(unswept)
     chain.mine()
     include(chain, spend_id, is_success=False)
     chain.mature()
@@ -168,16 +168,16 @@ def include(chain: Chain, spend_id: UUID, *, is_success: bool = True) -> None:
 
 def test_a_sweep_changes_no_balance_and_books_only_its_gas(chain: Chain) -> None:
     (made,) = deposited(chain)
-    before = held(made.merchant_id)
-    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
-    spend_id = take(found)
+    before = balances_of(made.merchant_id)
+    (unswept,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    spend_id = take(unswept)
     chain.mine()
     include(chain, spend_id)
     chain.confirm()
     with transaction():
         spend_tracking.ripen(CATALOGUE, spend_id)
 
-    assert held(made.merchant_id) == before
+    assert balances_of(made.merchant_id) == before
     assert net_of(Account(GATEWAY, CUSTODY, "ETH", "ethereum")) == 7
     assert net_of(Account(GATEWAY, CUSTODY, "USDT", "ethereum")) == -10 * USDT
     assert_sound()
@@ -196,8 +196,8 @@ def test_a_sweep_wakes_payouts_that_wait_for_its_coin(chain: Chain) -> None:
         )
     assert sweeps.wanted_currencies("ethereum") == {"USDT", "DAI"}
     assert sweeps.open_payout_units("ethereum") == {"USDT": 1, "DAI": 1}
-    (found,) = sweeps.unswept("ethereum", family="evm", limit=9)
-    spend_id = take(found)
+    (unswept,) = sweeps.unswept("ethereum", family="evm", limit=9)
+    spend_id = take(unswept)
     chain.mine()
     include(chain, spend_id)
 

@@ -35,9 +35,9 @@ def wallet(merchant_id: UUID | None = None, **columns: Any) -> WalletRow:
 def reread(wallet_id: UUID) -> WalletRow:
     """Return a wallet as it is now."""
     with transaction():
-        found = wallets.lock(wallet_id)
-    assert found is not None
-    return found
+        stored = wallets.lock(wallet_id)
+    assert stored is not None
+    return stored
 
 
 def settled(of: WalletRow) -> bool:
@@ -49,9 +49,9 @@ def settled(of: WalletRow) -> bool:
 
 def received(chain: Chain, to: WalletRow, units: int, **more: Any) -> deposits.Deposit:
     """Pay a wallet, confirm the deposit and settle."""
-    found = chain.pay_and_confirm(to, units, **more)
+    deposit = chain.pay_and_confirm(to, units, **more)
     settled(to)
-    return found
+    return deposit
 
 
 def queues(step: Callable[[], object]) -> bool:
@@ -73,8 +73,8 @@ def statuses(of: WalletRow) -> list[str]:
 
 def deposit_of(of: WalletRow) -> deposits.Deposit:
     """Return a wallet's only deposit."""
-    (found,) = wallet_deposits.page(of.id, limit=2, offset=0)
-    return found
+    (stored,) = wallet_deposits.page(of.id, limit=2, offset=0)
+    return stored
 
 
 def bodies(of: WalletRow) -> list[str]:

@@ -21,7 +21,7 @@ from models.wallets import settlement as wallet_settlement
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import PRICE, invoice, paid
-from tests.models.ledger.figures import held, net_of, owes
+from tests.models.ledger.figures import balances_of, net_of, owes
 from tests.models.ledger.test_ledger import book
 from tests.models.wallets.builders import (
     bodies,
@@ -47,7 +47,7 @@ def suspense(shop: UUID, currency: str = "USDT") -> int:
     return net_of(Account(shop, SUSPENSE, currency))
 
 
-def told(shop: UUID) -> int:
+def webhook_count(shop: UUID) -> int:
     return value("SELECT count(*) FROM webhook_deliveries WHERE merchant_id = %s", (shop,))
 
 
@@ -63,12 +63,12 @@ def test_a_deposit_is_credited_less_the_percent_fee_alone(shop: UUID, chain: Cha
     mine = wallet(shop)
     chain.pay(mine, GROSS)
     assert not settled(mine)
-    assert (statuses(mine), held(shop)) == (["pending"], {})
+    assert (statuses(mine), balances_of(shop)) == (["pending"], {})
 
     chain.confirm()
 
     assert settled(mine)
-    assert held(shop) == {MATURING: NET}
+    assert balances_of(shop) == {MATURING: NET}
     assert net_of(Account(GATEWAY, FEES, "USDT")) == GROSS - NET
     assert (statuses(mine), suspense(shop)) == (["credited"], 0)
     assert deposit_of(mine).fee_fixed_units == 0
@@ -81,7 +81,7 @@ def test_a_credit_becomes_available_at_the_maturity_depth(shop: UUID, chain: Cha
 
     crediting.release_matured(CATALOGUE.networks["ethereum"], limit=10)
 
-    assert held(shop) == {AVAILABLE: NET}
+    assert balances_of(shop) == {AVAILABLE: NET}
 
 
 def test_every_deposit_is_announced_once_with_its_coin_and_sum(shop: UUID, chain: Chain) -> None:
@@ -122,7 +122,7 @@ def test_any_coin_of_the_network_is_credited_in_that_coin(shop: UUID, chain: Cha
     settled(mine)
 
     for coin in coins:
-        assert held(shop, coin) == {MATURING: 985 * 10 ** (CATALOGUE.scale(coin) - 3)}, coin
+        assert balances_of(shop, coin) == {MATURING: 985 * 10 ** (CATALOGUE.scale(coin) - 3)}, coin
 
 
 def test_the_smallest_amount_is_credited(shop: UUID, chain: Chain) -> None:
@@ -136,7 +136,7 @@ def test_the_smallest_amount_is_credited(shop: UUID, chain: Chain) -> None:
     assert statuses(mine) == ["credited", "credited"]
     assert json.loads(bodies(mine)[0])["payment_amount"] == "0.000001"
     # A unit less its fee is no whole unit, and could never be paid out.
-    assert held(shop) == {MATURING: 2 * token_unit}
+    assert balances_of(shop) == {MATURING: 2 * token_unit}
     assert net_of(Account(GATEWAY, ROUNDING, "USDT")) > 0
 
 
@@ -149,7 +149,7 @@ def test_a_wallets_own_fee_is_charged(shop: UUID, chain: Chain) -> None:
     settled(free)
     settled(dear)
 
-    assert held(shop) == {MATURING: GROSS}
+    assert balances_of(shop) == {MATURING: GROSS}
 
 
 def test_a_debt_is_repaid_first(shop: UUID, chain: Chain) -> None:
@@ -160,7 +160,7 @@ def test_a_debt_is_repaid_first(shop: UUID, chain: Chain) -> None:
 
     settled(mine)
 
-    assert (owes(shop), held(shop)) == (0, {MATURING: NET - owed})
+    assert (owes(shop), balances_of(shop)) == (0, {MATURING: NET - owed})
 
 
 def test_a_deposit_is_credited_without_an_endpoint(chain: Chain) -> None:
@@ -169,7 +169,7 @@ def test_a_deposit_is_credited_without_an_endpoint(chain: Chain) -> None:
     chain.pay_and_confirm(mine, GROSS)
 
     assert not settled(mine)
-    assert held(quiet) == {MATURING: NET}
+    assert balances_of(quiet) == {MATURING: NET}
 
 
 def test_concurrent_settlements_credit_once(shop: UUID, chain: Chain) -> None:
@@ -181,7 +181,7 @@ def test_concurrent_settlements_credit_once(shop: UUID, chain: Chain) -> None:
     outcomes = at_once(8, lambda _: wallet_settlement.settle(CATALOGUE, mine.id))
 
     assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-    assert (held(shop), len(bodies(mine))) == ({MATURING: 3 * NET}, 3)
+    assert (balances_of(shop), len(bodies(mine))) == ({MATURING: 3 * NET}, 3)
 
 
 def test_wallets_of_one_merchant_in_many_coins_settle_without_deadlocks(shop: UUID, chain: Chain) -> None:
@@ -232,12 +232,12 @@ def test_a_deposit_waiting_for_a_witness_is_not_credited(shop: UUID, chain: Chai
     chain.confirm()
     assert not settled(mine)
     wallet_settlement._advance(CATALOGUE, mine.id, deposit_of(mine).id)
-    assert (deposit_of(mine).shown_status, held(shop)) == ("awaiting_quorum", {})
+    assert (deposit_of(mine).shown_status, balances_of(shop)) == ("awaiting_quorum", {})
 
     execute("UPDATE deposit_quorums SET agreed_at = app_now()")
 
     assert settled(mine)
-    assert held(shop) == {MATURING: NET}
+    assert balances_of(shop) == {MATURING: NET}
 
 
 def test_an_unknown_wallet_is_ignored(shop: UUID, chain: Chain) -> None:
@@ -259,13 +259,13 @@ def test_a_deposit_over_another_network_is_credited_and_announced_with_it(shop: 
 
     assert settled(mine)
 
-    assert (statuses(mine), held(shop), suspense(shop)) == (["credited"], {MATURING: NET}, 0)
+    assert (statuses(mine), balances_of(shop), suspense(shop)) == (["credited"], {MATURING: NET}, 0)
     (body,) = map(json.loads, bodies(mine))
     assert (body["network"], body["currency"], body["payment_amount"], body["txid"]) == ("bsc", "USDT", "10", "0xb5c")
     assert body["address"].lower() == mine.address
     bsc.mature()
     crediting.release_matured(CATALOGUE.networks["bsc"], limit=10)
-    assert held(shop) == {AVAILABLE: NET}
+    assert balances_of(shop) == {AVAILABLE: NET}
 
 
 def test_a_blocked_wallet_holds_deposits_of_other_networks_too(shop: UUID, chain: Chain) -> None:
@@ -273,11 +273,11 @@ def test_a_blocked_wallet_holds_deposits_of_other_networks_too(shop: UUID, chain
     bsc.pay_and_confirm(mine, GROSS)
     del chain
     assert not settled(mine)
-    assert (statuses(mine), held(shop), suspense(shop)) == (["confirmed"], {}, GROSS)
+    assert (statuses(mine), balances_of(shop), suspense(shop)) == (["confirmed"], {}, GROSS)
 
     assert unblock(mine)
 
-    assert (statuses(mine), held(shop)) == (["credited"], {MATURING: NET})
+    assert (statuses(mine), balances_of(shop)) == (["credited"], {MATURING: NET})
 
 
 def test_a_deposit_that_the_version_before_marked_as_stray_counts(shop: UUID, chain: Chain) -> None:
@@ -287,7 +287,7 @@ def test_a_deposit_that_the_version_before_marked_as_stray_counts(shop: UUID, ch
     bsc.pay_and_confirm(mine, GROSS, stray="network")
 
     assert settled(mine)
-    assert held(shop) == {MATURING: NET}
+    assert balances_of(shop) == {MATURING: NET}
 
 
 def test_a_deposit_waits_for_its_own_network(shop: UUID, chain: Chain) -> None:
@@ -309,7 +309,7 @@ def test_a_blocked_wallet_holds_confirmed_deposits(shop: UUID, chain: Chain) -> 
 
     assert not settled(mine)
 
-    assert (statuses(mine), held(shop), suspense(shop), told(shop)) == (["confirmed"], {}, GROSS, 0)
+    assert (statuses(mine), balances_of(shop), suspense(shop), webhook_count(shop)) == (["confirmed"], {}, GROSS, 0)
 
 
 def test_blocking_holds_deposits_that_are_being_confirmed(shop: UUID, chain: Chain) -> None:
@@ -319,7 +319,7 @@ def test_blocking_holds_deposits_that_are_being_confirmed(shop: UUID, chain: Cha
     chain.confirm()
 
     assert not settled(mine)
-    assert held(shop) == {}
+    assert balances_of(shop) == {}
 
 
 def test_a_settlement_waits_for_a_block_under_way(shop: UUID, chain: Chain) -> None:
@@ -336,7 +336,7 @@ def test_a_settlement_waits_for_a_block_under_way(shop: UUID, chain: Chain) -> N
             execute("SELECT pg_sleep(0.8)")
 
     assert at_once(2, act) == [None, None]
-    assert (statuses(mine), held(shop)) == (["confirmed"], {})
+    assert (statuses(mine), balances_of(shop)) == (["confirmed"], {})
 
 
 def test_blocking_reverses_no_credit(shop: UUID, chain: Chain) -> None:
@@ -346,7 +346,7 @@ def test_blocking_reverses_no_credit(shop: UUID, chain: Chain) -> None:
     set_blocked(mine, is_blocked=True)
     settled(mine)
 
-    assert held(shop) == {MATURING: NET}
+    assert balances_of(shop) == {MATURING: NET}
 
 
 def test_unblocking_credits_and_announces_each_held_deposit(shop: UUID, chain: Chain) -> None:
@@ -357,7 +357,7 @@ def test_unblocking_credits_and_announces_each_held_deposit(shop: UUID, chain: C
     assert unblock(mine)
     assert not queues(lambda: wallet_settlement.credit_held(CATALOGUE, mine.id))
 
-    assert (held(shop), suspense(shop), suspense(shop, "DAI")) == ({MATURING: NET}, 0, 0)
+    assert (balances_of(shop), suspense(shop), suspense(shop, "DAI")) == ({MATURING: NET}, 0, 0)
     assert statuses(mine) == ["credited", "credited"]
     assert [json.loads(body)["payer_currency"] for body in bodies(mine)] == ["USDT", "DAI"]
     assert not reread(mine.id).is_credit_due
@@ -369,7 +369,7 @@ def test_unblocking_does_not_credit_a_deposit_without_confirmations(shop: UUID, 
 
     assert not unblock(mine)
 
-    assert (statuses(mine), held(shop)) == (["pending"], {})
+    assert (statuses(mine), balances_of(shop)) == (["pending"], {})
 
 
 def held_back(shop: UUID, chain: Chain, monkeypatch: pytest.MonkeyPatch, *, deposits: int) -> wallets.WalletRow:
@@ -408,7 +408,7 @@ def test_blocking_again_keeps_the_uncredited_rest_held(
     assert not queues(lambda: wallet_settlement.credit_held(CATALOGUE, mine.id))
 
     assert statuses(mine) == ["credited", "credited", "confirmed"]
-    assert held(shop) == {MATURING: 2 * NET}
+    assert balances_of(shop) == {MATURING: 2 * NET}
 
 
 def test_concurrent_unblocking_credits_once(shop: UUID, chain: Chain) -> None:
@@ -421,7 +421,7 @@ def test_concurrent_unblocking_credits_once(shop: UUID, chain: Chain) -> None:
     outcomes = at_once(6, lambda _: unblock(mine))
 
     assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-    assert (held(shop), len(bodies(mine))) == ({MATURING: 3 * NET}, 3)
+    assert (balances_of(shop), len(bodies(mine))) == ({MATURING: 3 * NET}, 3)
 
 
 def test_concurrent_blocks_and_settlements_leave_every_deposit_held_or_credited(shop: UUID, chain: Chain) -> None:
@@ -440,7 +440,7 @@ def test_concurrent_blocks_and_settlements_leave_every_deposit_held_or_credited(
     unblock(mine)
 
     assert statuses(mine) == ["credited"] * 6
-    assert (held(shop), len(bodies(mine))) == ({MATURING: 6 * NET}, 6)
+    assert (balances_of(shop), len(bodies(mine))) == ({MATURING: 6 * NET}, 6)
 
 
 # Reorgs -----------------------------------------------------------------------------------------------------
@@ -452,7 +452,7 @@ def test_a_reorg_reverses_a_credit(shop: UUID, chain: Chain) -> None:
 
     chain.reorg(chain.network.confirmations)
 
-    assert (statuses(mine), held(shop), suspense(shop)) == (["reversed"], {}, 0)
+    assert (statuses(mine), balances_of(shop), suspense(shop)) == (["reversed"], {}, 0)
     assert net_of(Account(GATEWAY, FEES, "USDT")) == 0
     assert len(bodies(mine)) == 1
 
@@ -477,7 +477,7 @@ def test_a_reorg_reverses_a_held_deposit(shop: UUID, chain: Chain) -> None:
 
     assert (statuses(mine), suspense(shop)) == (["reversed"], 0)
     assert not unblock(mine)
-    assert (statuses(mine), held(shop), told(shop)) == (["reversed"], {}, 0)
+    assert (statuses(mine), balances_of(shop), webhook_count(shop)) == (["reversed"], {}, 0)
 
 
 def test_a_reorg_of_another_network_reverses_its_deposits(shop: UUID, chain: Chain) -> None:
@@ -487,7 +487,7 @@ def test_a_reorg_of_another_network_reverses_its_deposits(shop: UUID, chain: Cha
 
     bsc.reorg(bsc.network.confirmations)
 
-    assert (sorted(statuses(mine)), held(shop)) == (["credited", "reversed"], {MATURING: NET})
+    assert (sorted(statuses(mine)), balances_of(shop)) == (["credited", "reversed"], {MATURING: NET})
 
 
 def test_a_returning_deposit_is_credited_again_and_not_announced_again(shop: UUID, chain: Chain) -> None:
@@ -499,7 +499,7 @@ def test_a_returning_deposit_is_credited_again_and_not_announced_again(shop: UUI
     chain.confirm()
 
     assert not settled(mine)
-    assert (statuses(mine), held(shop), len(bodies(mine))) == (["credited"], {MATURING: NET}, 1)
+    assert (statuses(mine), balances_of(shop), len(bodies(mine))) == (["credited"], {MATURING: NET}, 1)
     assert deposit_of(mine).round == 1
 
 
@@ -512,7 +512,7 @@ def test_a_returning_transaction_with_another_sum_is_announced(shop: UUID, chain
 
     assert settled(mine)
     assert [json.loads(body)["payment_amount"] for body in bodies(mine)] == ["10", "20"]
-    assert held(shop) == {MATURING: 2 * NET}
+    assert balances_of(shop) == {MATURING: 2 * NET}
 
 
 def test_a_returning_transaction_to_another_wallet_is_announced_there(shop: UUID, chain: Chain) -> None:
@@ -525,7 +525,7 @@ def test_a_returning_transaction_to_another_wallet_is_announced_there(shop: UUID
     assert settled(other)
     assert not settled(mine)
     assert (len(bodies(mine)), len(bodies(other)), statuses(mine)) == (1, 1, [])
-    assert held(shop) == {MATURING: NET}
+    assert balances_of(shop) == {MATURING: NET}
 
 
 def test_a_returning_transaction_to_an_invoice_belongs_to_the_invoice(shop: UUID, chain: Chain) -> None:
@@ -554,7 +554,7 @@ def test_a_reorg_left_half_done_is_finished_by_the_next_scan(shop: UUID, chain: 
 
     reversals.reverse_orphans(CATALOGUE, "ethereum")
 
-    assert (statuses(mine), held(shop)) == (["reversed", "reversed"], {})
+    assert (statuses(mine), balances_of(shop)) == (["reversed", "reversed"], {})
     assert deposits.orphans("ethereum", kind="wallet") == []
 
 
@@ -570,7 +570,7 @@ def test_a_deposit_is_reversed_once(shop: UUID, chain: Chain, rung: list[str]) -
     outcomes = at_once(6, lambda _: reversals.reverse_of_wallet(CATALOGUE, *orphan))
 
     assert (outcomes, rung) == ([None] * 6, [])
-    assert held(shop) == {}
+    assert balances_of(shop) == {}
 
 
 # Queries ----------------------------------------------------------------------------------------------------
@@ -607,4 +607,4 @@ def test_a_sale_and_its_reorg_do_not_touch_a_wallet(shop: UUID, chain: Chain) ->
     chain.reorg(chain.network.confirmations)
 
     assert statuses(mine) == ["credited"]
-    assert held(shop) == {MATURING: NET}
+    assert balances_of(shop) == {MATURING: NET}

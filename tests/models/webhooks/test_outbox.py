@@ -75,9 +75,9 @@ def move_clock(seconds: int) -> None:
 
 
 def row(column: str, delivery_id: str) -> object:
-    found = one(f"SELECT {column} FROM webhook_deliveries WHERE id = %s", (delivery_id,))
-    assert found is not None
-    return found[0]
+    stored = one(f"SELECT {column} FROM webhook_deliveries WHERE id = %s", (delivery_id,))
+    assert stored is not None
+    return stored[0]
 
 
 # Writing -----------------------------------------------------------------------------------------------------
@@ -122,12 +122,12 @@ def test_a_new_endpoint_takes_over_waiting_webhooks() -> None:
     emit(shop)
     emit(shop, url_callback="https://callback.example/")
     replacement = register(shop, "https://new.example/")
-    found = leased()
-    assert {(d.url, d.endpoint_url) for d in found} == {
+    webhook = leased()
+    assert {(d.url, d.endpoint_url) for d in webhook} == {
         (None, "https://new.example/"),
         ("https://callback.example/", "https://new.example/"),
     }
-    for delivery in found:
+    for delivery in webhook:
         assert delivery.endpoint_id is not None
         assert delivery.secret_box is not None
         assert outbox.open_secret(delivery.endpoint_id, delivery.secret_box, box=BOX) == replacement.secret
@@ -243,14 +243,14 @@ def test_another_workers_lease_cannot_be_returned() -> None:
 
 def test_concurrent_leases_share_the_webhooks() -> None:
     pile_up(merchant(), 200)
-    found: list[str] = []
+    collected: list[str] = []
 
     def take(_number: int) -> None:
         while deliveries := leased(7):
-            found.extend(delivery.id for delivery in deliveries)
+            collected.extend(delivery.id for delivery in deliveries)
 
     assert at_once(4, take) == [None] * 4
-    assert (len(found), len(set(found))) == (200, 200)
+    assert (len(collected), len(set(collected))) == (200, 200)
 
 
 # Fairness ----------------------------------------------------------------------------------------------------
@@ -260,8 +260,8 @@ def test_a_backlog_does_not_delay_other_merchants() -> None:
     big, small = merchant(), merchant()
     pile_up(big, 500)
     emit(small)
-    found = lease(10, per_merchant=4).deliveries
-    assert sorted(d.merchant_id == str(small) for d in found) == [False] * 4 + [True]
+    deliveries = lease(10, per_merchant=4).deliveries
+    assert sorted(d.merchant_id == str(small) for d in deliveries) == [False] * 4 + [True]
 
 
 def test_a_lease_continues_after_the_last_served_merchant() -> None:
@@ -280,8 +280,8 @@ def test_allowances_are_served_before_the_common_share() -> None:
     narrow, closed, wide, usual = shops = [merchant() for _ in range(4)]
     for shop in shops:
         pile_up(shop, 20)
-    found = lease(100, per_merchant=3, allowances={narrow: 1, closed: 0, wide: 9}).deliveries
-    counts = {shop: sum(d.merchant_id == str(shop) for d in found) for shop in shops}
+    deliveries = lease(100, per_merchant=3, allowances={narrow: 1, closed: 0, wide: 9}).deliveries
+    counts = {shop: sum(d.merchant_id == str(shop) for d in deliveries) for shop in shops}
     assert counts == {narrow: 1, closed: 0, wide: 9, usual: 3}
 
 

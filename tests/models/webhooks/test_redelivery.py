@@ -29,9 +29,9 @@ def shop(database: str) -> uuid.UUID:
 
 
 def the_delivery() -> uuid.UUID:
-    found = one("SELECT id FROM webhook_deliveries")
-    assert found is not None
-    return uuid.UUID(str(found[0]))
+    row = one("SELECT id FROM webhook_deliveries")
+    assert row is not None
+    return uuid.UUID(str(row[0]))
 
 
 @pytest.mark.parametrize("status", ["pending", "retrying", "delivered", "dead"])
@@ -53,8 +53,8 @@ def test_a_delivery_starts_over_from_every_status(
         (object_id,) = one("SELECT object_id FROM webhook_deliveries") or ()
         assert redelivery.requeue_latest(object_id, "invoice.paid")
 
-    found = one("SELECT status, attempts, lease, leased_until, delivered_at FROM webhook_deliveries")
-    assert (found, rung) == (("pending", 0, None, None, None), ["deliver_webhooks"])
+    row = one("SELECT status, attempts, lease, leased_until, delivered_at FROM webhook_deliveries")
+    assert (row, rung) == (("pending", 0, None, None, None), ["deliver_webhooks"])
     assert len(outbox.lease_due(limit=5, per_merchant=5, allowances={}).deliveries) == 1
 
 

@@ -53,8 +53,8 @@ def source() -> Source:
     files = [APT / "sources.list", *sorted((APT / "sources.list.d").glob("*"))]
     for file in files:
         if file.is_file():
-            for found in sources(file.read_text(encoding="utf-8", errors="replace")):
-                return found
+            for listed in sources(file.read_text(encoding="utf-8", errors="replace")):
+                return listed
     raise NoBitcoindError("this machine knows no mirror of Debian")
 
 
@@ -85,7 +85,7 @@ def _fetch(cache: Path) -> Path:
     packages = sorted((draft / "cache" / "archives").glob("*.deb"))
     for package in packages:
         _run(["dpkg-deb", "--extract", str(package), str(draft / "root")])
-    loader = next((found for name in LOADERS for found in (draft / "root").glob(f"usr/lib/*/{name}")), None)
+    loader = next((file for name in LOADERS for file in (draft / "root").glob(f"usr/lib/*/{name}")), None)
     version = next((path.name.split("_")[1] for path in packages if path.name.startswith(f"{PACKAGE}_")), None)
     if loader is None or version is None or not (draft / "root/usr/bin/bitcoind").is_file():
         raise NoBitcoindError(f"{PACKAGE} of {SUITE} holds no program that could be started")

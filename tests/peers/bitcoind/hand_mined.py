@@ -115,15 +115,15 @@ class HandMined:
         signature = BUYER.sign(tx.sighash_legacy(0, older)).serialize()
         split = 5 + signature[3]
         r, s = signature[2 : split - 1], int.from_bytes(signature[split + 1 :], "big")
-        found = []
+        collected = []
         # The other number that solves the equation is as good; nodes pass on the smaller, and blocks may have both.
         for number in (s, CURVE_ORDER - s):
-            told = number.to_bytes(number.bit_length() // 8 + 1, "big")
-            body = r + bytes([2, len(told)]) + told
+            number_bytes = number.to_bytes(number.bit_length() // 8 + 1, "big")
+            body = r + bytes([2, len(number_bytes)]) + number_bytes
             whole = bytes([0x30, len(body)]) + body + b"\x01"
             tx.vin[0].script_sig = script.Script(sized(whole) + sized(BUYER.get_public_key().sec()))
-            found.append(str(tx.serialize().hex()))
-        return found[0], found[1]
+            collected.append(str(tx.serialize().hex()))
+        return collected[0], collected[1]
 
     def _reward(self, height: int) -> BuyersCoin:
         block = self.ask("getblock", self.ask("getblockhash", height), 2)

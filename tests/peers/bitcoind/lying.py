@@ -60,8 +60,8 @@ class LyingBitcoin(LyingRpc):
         def block(truth: str, params: list[Any]) -> object:
             if params[1] != 0:
                 return truth
-            told = read_block(bytes.fromhex(truth))
-            return replace(told, txs=tuple(change(0, told.txs))).raw.hex()
+            read_one = read_block(bytes.fromhex(truth))
+            return replace(read_one, txs=tuple(change(0, read_one.txs))).raw.hex()
 
         self.lies["getblock"] = block
 
@@ -77,12 +77,12 @@ class LyingBitcoin(LyingRpc):
             untold: list[tuple[int, str, Block]] = []
             name, place = true_hash, height
             while name not in names and place >= first:
-                told = read_block(bytes.fromhex(str(self._truth("getblock", [name, 0]))))
-                untold.append((place, name, told))
-                name, place = id_text(told.header.previous), place - 1
-            for place, name, told in reversed(untold):
-                parent = id_text(told.header.previous)
-                altered = sealed(told, change(place, told.txs), names.get(parent, parent))
+                read_one = read_block(bytes.fromhex(str(self._truth("getblock", [name, 0]))))
+                untold.append((place, name, read_one))
+                name, place = id_text(read_one.header.previous), place - 1
+            for place, name, read_one in reversed(untold):
+                parent = id_text(read_one.header.previous)
+                altered = sealed(read_one, change(place, read_one.txs), names.get(parent, parent))
                 names[name] = altered.header.hash
                 forged[altered.header.hash] = altered
             return names.get(true_hash, true_hash)
@@ -91,15 +91,15 @@ class LyingBitcoin(LyingRpc):
             return of(height, str(self._truth("getblockhash", [height])))
 
         def block(truth: Any, params: list[Any]) -> object:
-            found = forged.get(params[0])
-            return truth if found is None or params[1] != 0 else found.raw.hex()
+            forgery = forged.get(params[0])
+            return truth if forgery is None or params[1] != 0 else forgery.raw.hex()
 
         def header(truth: Any, params: list[Any]) -> object:
-            found = forged.get(params[0])
-            if found is None:
+            forgery = forged.get(params[0])
+            if forgery is None:
                 return truth
             if params[1:] == [False]:
-                return found.header.raw.hex()
+                return forgery.header.raw.hex()
             original = next(true for true, name in names.items() if name == params[0])
             return self._truth("getblockheader", [original]) | {"hash": params[0]}  # type: ignore[operator]
 
@@ -123,9 +123,9 @@ def sealed(block: Block, txs: Sequence[Tx], previous: str) -> Block:
     coinbase, others = txs[0], tuple(txs[1:])
     kept = tuple(output for output in coinbase.outputs if not output.script.startswith(WITNESS_ROOT))
     root = TxOutput(units=0, script=WITNESS_ROOT + witness_root([tx.raw for tx in others]))
-    held = (replace(coinbase, outputs=(*kept, root)), *others)
+    all_txs = (replace(coinbase, outputs=(*kept, root)), *others)
     header = replace(
-        block.header, previous=id_bytes(previous), merkle_root=merkle_root([tx.base for tx in held]), nonce=0
+        block.header, previous=id_bytes(previous), merkle_root=merkle_root([tx.base for tx in all_txs]), nonce=0
     )
     assert len(header.raw) == HEADER.size
-    return Block(header=worked(header), txs=held)
+    return Block(header=worked(header), txs=all_txs)

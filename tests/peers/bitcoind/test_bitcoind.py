@@ -34,15 +34,15 @@ deb [signed-by=/keys/debian.gpg] http://second.test/debian stable main
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "sources_listed"),
     [
         (STANZA, [Source("http://mirror.test/debian/", "/keys/debian.gpg")]),
         (LINES, [Source("http://mirror.test/debian", ""), Source("http://second.test/debian", "/keys/debian.gpg")]),
         ("", []),
     ],
 )
-def test_the_machines_own_mirror_of_debian_is_found(text: str, found: list[Source]) -> None:
-    assert list(sources(text)) == found
+def test_the_machines_own_mirror_of_debian_is_found(text: str, sources_listed: list[Source]) -> None:
+    assert list(sources(text)) == sources_listed
 
 
 def test_a_real_node_pays_and_reorgs(bitcoind: Callable[[], BitcoinNode]) -> None:

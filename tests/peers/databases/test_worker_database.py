@@ -35,12 +35,12 @@ def run(url: str, *commands: str) -> None:
 def content(url: str) -> list[tuple[object, ...]]:
     with contextlib.closing(open_session(url)) as session, session.cursor() as cursor:
         cursor.execute(TABLES)
-        found = dict.fromkeys(name for (name,) in cursor.fetchall())
-        for name in found:
+        names = dict.fromkeys(name for (name,) in cursor.fetchall())
+        for name in names:
             cursor.execute(f"SELECT string_agg(r::text, ', ' ORDER BY r::text) FROM {name} r")
-            found[name] = cursor.fetchall()
+            names[name] = cursor.fetchall()
         cursor.execute(SEQUENCES)
-        return [*found.items(), *sorted(cursor.fetchall())]
+        return [*names.items(), *sorted(cursor.fetchall())]
 
 
 @pytest.fixture
@@ -129,6 +129,6 @@ def oid(url: str) -> int:
     """Return the id of a database, which differs between two of the same name."""
     with contextlib.closing(open_session(url)) as session, session.cursor() as cursor:
         cursor.execute("SELECT oid FROM pg_database WHERE datname = current_database()")
-        found = cursor.fetchone()
-    assert found is not None
-    return int(found[0])
+        row = cursor.fetchone()
+    assert row is not None
+    return int(row[0])

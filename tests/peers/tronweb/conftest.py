@@ -16,10 +16,10 @@ from tests.peers.tronweb.peer import Tronweb
 def tronweb() -> Iterator[Tronweb]:
     """A developer without one skips these tests, CI must have one."""
     try:
-        found = Tronweb(os.environ, ROOT / ".sluice" / "cache")
+        started = Tronweb(os.environ, ROOT / ".sluice" / "cache")
     except NoNpmError as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
-    with found:
-        yield found
+    with started:
+        yield started

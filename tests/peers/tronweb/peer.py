@@ -38,7 +38,7 @@ class Tronweb:
         stdin = cast("IO[str]", self._process.stdin)
         stdin.write(json.dumps({"what": what, **asked}) + "\n")
         stdin.flush()
-        told = json.loads(cast("IO[str]", self._process.stdout).readline())
-        if "error" in told:
-            raise TronwebError(told["error"])
-        return told.get("result")
+        answer = json.loads(cast("IO[str]", self._process.stdout).readline())
+        if "error" in answer:
+            raise TronwebError(answer["error"])
+        return answer.get("result")

@@ -79,11 +79,11 @@ def test_each_of_our_transactions_is_rebuilt_to_the_byte(
     assert isinstance(window, Window)
     assert window.ends_at is not None
 
-    told = tronweb.ask("read", whole=attempt.raw.hex())
+    answer = tronweb.ask("read", whole=attempt.raw.hex())
 
-    assert (told["txid"], told["signer"]) == (attempt.txid, draft.intent.wallet.address)
-    assert told["raw"] == wire.read_transaction(attempt.raw).raw.hex()
-    raw = told["raw_data"]
+    assert (answer["txid"], answer["signer"]) == (attempt.txid, draft.intent.wallet.address)
+    assert answer["raw"] == wire.read_transaction(attempt.raw).raw.hex()
+    raw = answer["raw_data"]
     assert raw["ref_block_bytes"] + raw["ref_block_hash"] == window.reference[12:32].upper()
     assert raw["expiration"] == window.ends_at.timestamp() * 1000
     assert raw["timestamp"] == draft.offer.terms["timestamp_ms"]
@@ -95,13 +95,13 @@ def test_each_of_our_transactions_is_rebuilt_to_the_byte(
         assert (value["to_address"], value["amount"]) == (written(output.recipient), output.units)
     else:
         assert (value["contract_address"], value.get("call_value", 0)) == (written(USDT), 0)
-        assert told["call"] == {
+        assert answer["call"] == {
             "selector": TRANSFER_SELECTOR, "to": output.recipient, "units": str(output.units)
         }  # fmt: skip
 
     key = tronweb.ask("derive", words=WORDS, path=path(account, 0))["key"]
     # How a signature's parity is written is everybody's own; nodes take both.
-    assert told["signature"][:128] == tronweb.ask("sign", key=key, whole=attempt.raw.hex())[:128]
+    assert answer["signature"][:128] == tronweb.ask("sign", key=key, whole=attempt.raw.hex())[:128]
 
 
 def test_our_changed_transaction_has_no_valid_signer(chain: World, tronweb: Tronweb) -> None:
@@ -109,10 +109,10 @@ def test_our_changed_transaction_has_no_valid_signer(chain: World, tronweb: Tron
     attempt = chain.signed(payment(UNITS))[1]
     changed = attempt.raw.replace(bytes.fromhex(hexed(THEIRS)), bytes.fromhex(hexed(BUYER.address)))
 
-    told = tronweb.ask("read", whole=changed.hex())
+    answer = tronweb.ask("read", whole=changed.hex())
 
-    assert told["txid"] != attempt.txid
-    assert told["signer"] != HOT_KEY.address
+    assert answer["txid"] != attempt.txid
+    assert answer["signer"] != HOT_KEY.address
     assert "code" in tronweb.ask("send", url=chain.tron.url, whole=changed.hex())
     assert chain.tron.chain.waiting == 0
 
@@ -121,8 +121,8 @@ def test_our_changed_transaction_has_no_valid_signer(chain: World, tronweb: Tron
 def test_our_transaction_arrives_sent_by_either_library(chain: World, tronweb: Tronweb, pair: Pair | None) -> None:
     draft, attempt = chain.signed(payment(UNITS, pair=pair))
 
-    told = tronweb.ask("send", url=chain.tron.url, whole=attempt.raw.hex())
-    assert (told["result"], told["txid"]) == (True, attempt.txid)
+    answer = tronweb.ask("send", url=chain.tron.url, whole=attempt.raw.hex())
+    assert (answer["result"], answer["txid"]) == (True, attempt.txid)
     # tronweb reads balances of irreversible blocks alone.
     chain.tron.mine(5)
 
@@ -136,18 +136,18 @@ def test_our_transaction_arrives_sent_by_either_library(chain: World, tronweb: T
 def test_trx_that_tronweb_sends_is_found(chain: World, tronweb: Tronweb) -> None:
     assert tronweb.ask("pay", url=chain.tron.url, key=BUYER_KEY, to=OURS.address, units=UNITS)["result"]
 
-    assert chain.found() == [("native", "TRX", UNITS, OURS.address)]
+    assert chain.transfers() == [("native", "TRX", UNITS, OURS.address)]
 
 
 def test_a_token_that_tronweb_sends_is_found(chain: World, tronweb: Tronweb) -> None:
     tronweb.ask("payToken", url=chain.tron.url, key=BUYER_KEY, token=USDT, to=OURS.address, units=str(UNITS))
 
-    assert chain.found() == [("0", "USDT", UNITS, OURS.address)]
+    assert chain.transfers() == [("0", "USDT", UNITS, OURS.address)]
 
 
 def test_tronweb_gets_a_nodes_refusal(chain: World, tronweb: Tronweb) -> None:
-    told = tronweb.ask("pay", url=chain.tron.url, key="01" * 32, to=OURS.address, units=1)
-    assert told["code"] == "CONTRACT_VALIDATE_ERROR"
+    answer = tronweb.ask("pay", url=chain.tron.url, key="01" * 32, to=OURS.address, units=1)
+    assert answer["code"] == "CONTRACT_VALIDATE_ERROR"
 
 
 def test_another_file_than_the_pinned_one_is_not_run(tmp_path: Path) -> None:
@@ -164,12 +164,12 @@ def test_both_write_addresses_alike_and_refuse_misspelt_ones(tronweb: Tronweb) -
     chance = random.Random(20261124)  # noqa: S311
     for _ in range(100):
         secret = chance.randrange(1, 2**255)
-        told = tronweb.ask("address", key=f"{secret:064x}")
+        answer = tronweb.ask("address", key=f"{secret:064x}")
         key = Key(secret)
         ours = address_of(key.coordinates)
 
-        assert told == {"base58": ours, "hex": hexed(ours), "again": ours}
-        assert [address_tron.stored(text) for text in (ours, told["hex"])] == [ours] * 2
+        assert answer == {"base58": ours, "hex": hexed(ours), "again": ours}
+        assert [address_tron.stored(text) for text in (ours, answer["hex"])] == [ours] * 2
         place, letter = (
             chance.randrange(34),
             chance.choice("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"),
@@ -181,12 +181,12 @@ def test_both_write_addresses_alike_and_refuse_misspelt_ones(tronweb: Tronweb) -
 @pytest.mark.parametrize("account", [DEPOSITS, HOT])
 def test_keys_come_of_the_words_as_everywhere(tronweb: Tronweb, account: int) -> None:
     for index in (0, 1, 77, 2**31 - 1):
-        told = tronweb.ask("derive", words=WORDS, path=path(account, index))
+        answer = tronweb.ask("derive", words=WORDS, path=path(account, index))
 
-        assert told["address"] == DERIVER.address(account, index)
+        assert answer["address"] == DERIVER.address(account, index)
         if account == DEPOSITS:
-            ref = KeyRef(address=told["address"], ordinal=index)
-            assert KEYRING.sign(ref, bytes(32)) == Key(int(told["key"], 16)).signature(bytes(32))
+            ref = KeyRef(address=answer["address"], ordinal=index)
+            assert KEYRING.sign(ref, bytes(32)) == Key(int(answer["key"], 16)).signature(bytes(32))
 
 
 def path(account: int, index: int) -> str:

@@ -31,9 +31,9 @@ def _give_twice(consumer, proxy) -> None:  # noqa: ANN001
     take, numbers = consumer.__next__, itertools.count(1)
 
     def give(self):  # noqa: ANN001, ANN202
-        held = self.__dict__.pop("given_before", None)
-        if held is not None:
-            return proxy(held)
+        popped = self.__dict__.pop("given_before", None)
+        if popped is not None:
+            return proxy(popped)
         message = take(self)
         if message is not None and next(numbers) % EVERY == 0:
             self.given_before = message._message

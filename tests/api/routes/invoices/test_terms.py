@@ -53,8 +53,8 @@ def result(client: Client, path: str, body: dict[str, Any], **options: Any) -> A
 
 
 def services(client: Client, **options: Any) -> dict[tuple[str, str], Any]:
-    found = msgspec.convert(result(client, "/v1/payment/services", {}, **options), PaymentServices)
-    return {(item.currency, item.network): item for item in found.items}
+    answer = msgspec.convert(result(client, "/v1/payment/services", {}, **options), PaymentServices)
+    return {(item.currency, item.network): item for item in answer.items}
 
 
 # Setting, reading and refusing --------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tests.api.rows import add_deposit
 PATH = "/v1/payment/timeline"
 
 
-def told(live: Live, body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def events_of(live: Live, body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     answer = live.post(PATH, body)
     assert answer.status_code == 200, answer.text
     msgspec.json.decode(msgspec.json.encode(answer.json["result"]), type=Timeline)
@@ -26,11 +26,11 @@ def told(live: Live, body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 def test_a_choice_of_coin_shows_with_its_quote(live: Live) -> None:
     made = live.post("/v1/payment", {"amount": "10", "currency": "USD", "order_id": "order-7"}).json["result"]
-    assert [event for event, _ in told(live, {"uuid": made["uuid"]})] == ["created"]
+    assert [event for event, _ in events_of(live, {"uuid": made["uuid"]})] == ["created"]
 
     live.choose(made["uuid"])
 
-    events = dict(told(live, {"order_id": "order-7"}))
+    events = dict(events_of(live, {"order_id": "order-7"}))
     assert list(events) == ["created", "selected", "quoted"]
     assert events["selected"] == {"currency": "USDT", "network": "ethereum"}
     assert events["quoted"]["generation"] == 1
@@ -42,7 +42,7 @@ def test_a_refused_choice_is_not_shown(live: Live) -> None:
 
     assert live.choose(made["uuid"], "ETH").status_code == 400
 
-    assert [event for event, _ in told(live, {"uuid": made["uuid"]})].count("selected") == 1
+    assert [event for event, _ in events_of(live, {"uuid": made["uuid"]})].count("selected") == 1
 
 
 def test_a_decision_to_refund_shows_with_the_refund(live: Live) -> None:
@@ -56,7 +56,7 @@ def test_a_decision_to_refund_shows_with_the_refund(live: Live) -> None:
     assert answer.status_code == 200, answer.text
     refund = answer.json["result"]["refund"]
 
-    events = dict(told(live, {"uuid": asked["uuid"]}))
+    events = dict(events_of(live, {"uuid": asked["uuid"]}))
     assert events["resolved"] == {
         "action": "refund",
         **{name: refund[name] for name in ("uuid", "amount", "currency", "network", "address")},
@@ -75,7 +75,7 @@ def test_a_refunded_stray_shows_with_its_transaction(live: Live) -> None:
     answer = sending_back("/v1/payment/resolve", make)(live)
 
     assert answer.status_code == 200, answer.text
-    events = dict(told(live, {"uuid": answer.json["result"]["uuid"]}))
+    events = dict(events_of(live, {"uuid": answer.json["result"]["uuid"]}))
     assert (events["resolved"]["action"], events["resolved"]["txid"]) == ("refund", txid)
 
 
@@ -87,7 +87,7 @@ def test_an_id_with_braces_is_invalid(live: Live, body: dict[str, Any]) -> None:
 def test_an_id_in_capitals_means_the_same_payment(live: Live) -> None:
     invoice = live.invoice()
 
-    assert told(live, {"uuid": invoice.upper()}) == told(live, {"uuid": invoice})
+    assert events_of(live, {"uuid": invoice.upper()}) == events_of(live, {"uuid": invoice})
 
 
 def test_no_public_address_shows_the_timeline(live: Live) -> None:

@@ -29,11 +29,11 @@ def result(answer: Any) -> dict[str, Any]:
 def test_a_buyer_sees_merchant_title_and_coins(live: Live) -> None:
     link_id = opened(live, title="Coffee", description="One cup", expires_in=600)
 
-    told = result(shown(live, link_id))
+    answer = result(shown(live, link_id))
 
-    assert told.pop("expires_at") > told.pop("created_at")
-    accepted = told.pop("accepted")
-    assert told == {
+    assert answer.pop("expires_at") > answer.pop("created_at")
+    accepted = answer.pop("accepted")
+    assert answer == {
         "link_id": link_id, "url": f"https://pay.sluice.example/link/{link_id}", "title": "Coffee",
         "description": "One cup", "amount_mode": "fixed", "amount_fixed": "10.00", "currency": "USD", "active": True,
         "merchant_name": "Shop",
@@ -79,7 +79,7 @@ def test_a_client_with_the_present_link_gets_304(live: Live) -> None:
     assert shown(live, link_id, **{"If-None-Match": first.headers["etag"]}).status_code == 200
 
 
-def told(answer: Any) -> Any:
+def body_of(answer: Any) -> Any:
     own = {"x-request-id", "x-gateway-time"}
     return answer.status_code, answer.text, {k: v for k, v in answer.headers.items() if k not in own}
 
@@ -92,9 +92,9 @@ def test_a_switched_off_or_expired_link_answers_like_a_missing_one(live: Live, o
     switch(live, off, active=False)
 
     for ask in (lambda i: shown(live, i), lambda i: checked_out(live, i, **order), lambda i: page(live, i)):
-        never = told(ask(NOBODYS))
+        never = body_of(ask(NOBODYS))
         assert never[0] == 404
-        assert told(ask(off)) == told(ask(over)) == never
+        assert body_of(ask(off)) == body_of(ask(over)) == never
     switch(live, off, active=True)
     assert result(checked_out(live, off, amount="1"))
 
@@ -254,8 +254,8 @@ def test_of_a_hundred_checkouts_at_once_as_many_are_done_as_may_be(live: Live) -
 
     answers = at_once(10, lambda _: [checked_out(live, link_id).status_code for _ in range(10)])
 
-    found = [status for several in answers for status in several]  # type: ignore[union-attr]
-    assert (found.count(200), found.count(429)) == (33, 67)
+    statuses = [status for several in answers for status in several]  # type: ignore[union-attr]
+    assert (statuses.count(200), statuses.count(429)) == (33, 67)
     assert base.value("SELECT count(*) FROM invoices WHERE link_id = %s", (link_id,)) == 33
 
 

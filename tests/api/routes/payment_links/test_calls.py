@@ -70,10 +70,10 @@ def test_a_link_shows_the_fields_that_were_set_and_no_other(
     link_id = made.json["result"]["link_id"]
     url = f"https://pay.sluice.example/link/{link_id}"
     assert made.json == {"state": 0, "result": {"link_id": link_id, "url": url}}
-    told = info(live, link_id)
-    created_at = told.pop("created_at")
+    answer = info(live, link_id)
+    created_at = answer.pop("created_at")
     assert created_at.endswith("Z")
-    assert told == {
+    assert answer == {
         "link_id": link_id, "url": url, "amount_mode": asked["amount_mode"], "currency": asked["currency"],
         "active": True, "payments": [],
     } | shown  # fmt: skip
@@ -196,11 +196,11 @@ def test_a_links_payments_are_listed_newest_first_and_no_others(live: Live) -> N
     checked_out(live, other)
     live.invoice()
 
-    told = info(live, link_id)["payments"]
+    shown = info(live, link_id)["payments"]
 
-    assert [one["uuid"] for one in told] == made
-    assert told[0] == {
-        "uuid": made[0], "status": "select", "amount": "10.00", "currency": "USD", "created_at": told[0]["created_at"],
+    assert [one["uuid"] for one in shown] == made
+    assert shown[0] == {
+        "uuid": made[0], "status": "select", "amount": "10.00", "currency": "USD", "created_at": shown[0]["created_at"],
     }  # fmt: skip
     assert [one["uuid"] for one in info(live, link_id, limit=1, offset=1)["payments"]] == made[1:2]
     assert info(live, link_id, offset=10_000)["payments"] == []

@@ -27,9 +27,9 @@ def test_only_the_creation_shows_token_and_page(live: Live) -> None:
         ("/v1/payout/link/list", {}),
         ("/v1/payout/link/cancel", {"link_id": link["link_id"]}),
     ):
-        told = live.post(path, body).text
-        assert link["link_id"] in told
-        assert not [word for word in (link["claim_token"], "claim_token", "claim_url", "claim_kid") if word in told]
+        answer = live.post(path, body).text
+        assert link["link_id"] in answer
+        assert not [word for word in (link["claim_token"], "claim_token", "claim_url", "claim_kid") if word in answer]
 
 
 def test_a_claimed_link_shows_its_payout_and_address(live: Live) -> None:

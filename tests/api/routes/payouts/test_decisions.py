@@ -19,7 +19,7 @@ from models.payouts import freezes
 from tests.api.conftest import NOW, Client, FakeQueues, Keys, code_of, make_settings
 from tests.api.live import LocalCaller
 from tests.models.builders import USDT, assert_sound, merchant
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.held import DESTINATION, funded, payout, require_cosign, reread
 
 APPROVE = "/v1/payout/approve"
@@ -90,7 +90,7 @@ def test_a_payout_is_cancelled_by_any_payout_key(desk: Client, shop: UUID) -> No
 
     shown = msgspec.convert(answer.json["result"], Payout)
     assert (shown.status, shown.is_final, shown.error) == ("cancel", True, None)
-    assert held(shop) == {AVAILABLE: 100 * USDT}
+    assert balances_of(shop) == {AVAILABLE: 100 * USDT}
     assert code_of(desk.post(CANCEL, {"order_id": order.order_id})) == "payout.not_pending"
 
 

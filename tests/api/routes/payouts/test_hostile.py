@@ -18,7 +18,7 @@ from tests.api.conftest import NOW, code_of
 from tests.api.live import Live
 from tests.api.routes.refunds.rows import ELSEWHERE, PAYER, blocked_wallet, paid_payment, short_payment
 from tests.api.rows import UNIT, add_deposit
-from tests.models.ledger.figures import held
+from tests.models.ledger.figures import balances_of
 from tests.models.payouts.builders import RECIPIENT, charge, fund
 from tests.models.payouts.held import require_cosign
 
@@ -108,7 +108,7 @@ def test_no_endpoint_accepts_an_invalid_amount(rich: Live, door: Door) -> None:
         assert (answer.status_code, code_of(answer)) == (400, door.bad_amount), amount
     for nothing in ("0", "0.000000", "000"):
         assert code_of(rich.post(door.path, body | {"amount": nothing})) == door.bad_amount, nothing
-    assert (made(rich.shop), held(rich.shop)) == (0, {"available": FUNDS})
+    assert (made(rich.shop), balances_of(rich.shop)) == (0, {"available": FUNDS})
 
 
 @EACH_DOOR
@@ -118,7 +118,7 @@ def test_the_largest_amount_there_is_finds_too_little(rich: Live, door: Door) ->
     assert code_of(rich.post(door.path, body | {"amount": "100.000001"})) == door.too_much
     for amount in ("9" * 30, "9" * 30 + ".999999"):
         assert code_of(rich.post(door.path, body | {"amount": amount})) == (door.immense or door.too_much)
-    assert (made(rich.shop), held(rich.shop)) == (0, {"available": FUNDS})
+    assert (made(rich.shop), balances_of(rich.shop)) == (0, {"available": FUNDS})
     assert rich.post(door.path, body).status_code == 200
 
 
@@ -129,7 +129,7 @@ def test_the_largest_conversion_there_is_finds_too_little(rich: Live) -> None:
     assert code_of(rich.post("/v1/payout", order | {"amount": "9" * 5})) == "payout.convert_frozen"
     for amount in ("9" * 30, "9" * 30 + "." + "9" * 18):
         assert code_of(rich.post("/v1/payout", order | {"amount": amount})) == "payout.bad_amount"
-    assert (made(rich.shop), held(rich.shop)) == (0, {"available": FUNDS})
+    assert (made(rich.shop), balances_of(rich.shop)) == (0, {"available": FUNDS})
 
 
 # Addresses ----------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_no_address_that_only_looks_like_one_is_paid(rich: Live, name: str) -> N
 
     for address in LOOK_ALIKES:
         assert code_of(rich.post(door.path, body | {"address": address})) == f"{name}.bad_address", ascii(address)
-    assert (made(rich.shop), held(rich.shop)) == (0, {"available": FUNDS})
+    assert (made(rich.shop), balances_of(rich.shop)) == (0, {"available": FUNDS})
 
 
 def test_a_cheque_stays_funded_whatever_looks_like_an_address(rich: Live) -> None:
@@ -208,8 +208,8 @@ def test_fields_that_the_caller_must_not_set_are_ignored(rich: Live, door: Door)
     assert (written["merchant_id"], written["created_by"]) == (str(rich.shop), "pk_unified")
     same = {name for name, value in thief.items() if name in written and written[name] == value and value is not False}
     assert not same, "the caller chose"
-    assert held(rich.shop).get("available") != FUNDS
-    assert held(rich.stranger) == {}
+    assert balances_of(rich.shop).get("available") != FUNDS
+    assert balances_of(rich.stranger) == {}
 
 
 # Keys ---------------------------------------------------------------------------------------------------------------

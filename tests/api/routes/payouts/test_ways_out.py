@@ -290,13 +290,13 @@ def is_stopped(shop: Shop, way: Way, case: Case, stop: Callable[[], object], end
     """Return whether a way is closed between stop and end."""
     ask = case(shop)
     stop()
-    said = ask(FIRST)
+    answer = ask(FIRST)
     if way.freeze == "waits":
-        assert said == "", "a rule is taken"
+        assert answer == "", "a rule is taken"
         stopped = not leaves(shop, way)
     else:
-        assert said in {"", FROZEN}
-        stopped = said == FROZEN
+        assert answer in {"", FROZEN}
+        stopped = answer == FROZEN
     end()
     assert way.freeze != "waits" or leaves(shop, way), "and goes on by itself"
     return stopped
@@ -394,12 +394,12 @@ def _forget_rules() -> None:
 
 def _claim(shop: Shop, way: Way) -> None:
     """Claim the newest cheque, unless that was the order."""
-    found = base.one(
+    row = base.one(
         "SELECT id FROM payout_links WHERE merchant_id = %s AND status = 'funded' ORDER BY id DESC", (shop.id,)
     )
-    if way is ways_out.CHEQUE and found is not None:
+    if way is ways_out.CHEQUE and row is not None:
         token = ClaimTokens(shop.live.settings.secret_keys)
-        token_text = token.token(found[0], token.current)
+        token_text = token.token(row[0], token.current)
         assert shop.live.client.public_post(f"/v1/claim/{token_text}", {"address": ANN}).status_code == 200
 
 
@@ -431,7 +431,7 @@ def test_the_owner_gets_a_notice_of_each_change_by_one_key(shop: Shop) -> None:
     shop.live.configure(SMTP_URL="smtp://127.0.0.1:1")
     with base.transaction():
         notices.set_address(shop.id, "owner@mail.example")
-    told = (
+    changes = (
         (ways_out.SPLIT, "Split rule, active: 1 percent to merchant"),
         (ways_out.WITHDRAWAL, f"USDT on ethereum, active: to {ANN} from 20 on."),
         (ways_out.TRANSFER, "1 USDT went to the owner's personal wallet."),
@@ -439,7 +439,7 @@ def test_the_owner_gets_a_notice_of_each_change_by_one_key(shop: Shop) -> None:
         (ways_out.ALLOWLIST, "API keys may sign from: 127.0.0.1"),
         (ways_out.WEBHOOK, "Webhooks go to https://1.1.1.1/hook, signed with a new secret."),
     )
-    for way, _ in told:
+    for way, _ in changes:
         base.execute("UPDATE merchants SET is_split_enabled = %s", (way is not ways_out.SPLIT_SETTINGS,))
         assert CASES[way, way.routes[0]](shop)(FIRST) == ""
     [rule] = shop.post("/v1/split/rule/list", {})["items"]
@@ -451,7 +451,7 @@ def test_the_owner_gets_a_notice_of_each_change_by_one_key(shop: Shop) -> None:
     content = notices._decode.decode(email.open(SecretBox(shop.live.settings.secret_keys)))
     assert [change.by for change in content.changes] == [FIRST] * 7
     texts = [change.text for change in content.changes]
-    assert [expected in text for text, (_, expected) in zip(texts, told, strict=False)] == [True] * 6
+    assert [expected in text for text, (_, expected) in zip(texts, changes, strict=False)] == [True] * 6
     assert texts[-1] == f"The split rule {rule['rule_id']} ended."
 
 

@@ -31,8 +31,8 @@ def test_a_refund_is_answered_and_shown_by_its_payment(live: Live) -> None:
 
     made = msgspec.convert(answer.json["result"], PaymentRefund)
     assert (answer.status_code, made.status, made.amount, made.address) == (200, "process", "4", PAYER)
-    told = info(live, wanted["uuid"])
-    assert told.refund_status == "partial"
+    reply = info(live, wanted["uuid"])
+    assert reply.refund_status == "partial"
     (shown,) = answer_refunds(live, wanted["uuid"])
     assert shown == {
         name: answer.json["result"][name]
@@ -41,8 +41,8 @@ def test_a_refund_is_answered_and_shown_by_its_payment(live: Live) -> None:
 
 
 def answer_refunds(live: Live, uuid: str) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = live.post("/v1/payment/info", {"uuid": uuid}).json["result"]["refunds"]
-    return found
+    refunds: list[dict[str, object]] = live.post("/v1/payment/info", {"uuid": uuid}).json["result"]["refunds"]
+    return refunds
 
 
 def test_only_info_lists_refunds(live: Live) -> None:
@@ -103,13 +103,13 @@ def test_a_refunded_stray_shows_its_status_and_coin(live: Live) -> None:
 
     made = live.post(RESOLVE, wanted).json["result"]["refund"]
 
-    told = info(live, invoice_id)
-    (refund,) = told.refunds
+    answer = info(live, invoice_id)
+    (refund,) = answer.refunds
     assert (made["currency"], made["amount"], made["address"]) == ("USDC", "4", PAYER)
-    assert (told.refund_status, refund.uuid, refund.currency, refund.network) == (
+    assert (answer.refund_status, refund.uuid, refund.currency, refund.network) == (
         "none", made["uuid"], "USDC", "ethereum",
     )  # fmt: skip
-    assert [stray.status for stray in told.stray_deposits] == ["refunding"]
+    assert [stray.status for stray in answer.stray_deposits] == ["refunding"]
 
 
 def test_the_deposits_of_a_blocked_wallet_are_refunded(live: Live) -> None:

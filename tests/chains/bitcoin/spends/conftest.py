@@ -17,17 +17,17 @@ def chain(bitcoind: Callable[[], HandMined]) -> HandMined:
 
 @pytest.fixture
 def alone(chain: HandMined) -> Iterator[World]:
-    with world(chain) as found:
-        yield found
+    with world(chain) as scene:
+        yield scene
 
 
 @pytest.fixture
 def pair(chain: HandMined) -> Iterator[World]:
-    with world(chain, providers=2) as found:
-        yield found
+    with world(chain, providers=2) as scene:
+        yield scene
 
 
 @pytest.fixture
 def trio(chain: HandMined) -> Iterator[World]:
-    with world(chain, providers=3) as found:
-        yield found
+    with world(chain, providers=3) as scene:
+        yield scene

@@ -138,9 +138,9 @@ def test_a_provider_on_a_fork_is_outvoted_and_two_chains_of_two_leave_the_fate_u
     case = trio.case(draft, attempt, seen={attempt.txid: height})
     trio.node.reorg(1)
     fork = trio.node.ask("getblockhash", height)
-    told = {0: ours, 1: ours, 2: fork}
+    document = {0: ours, 1: ours, 2: fork}
     for number, peer in enumerate(trio.providers):
-        peer.lies["getblockhash"] = partial(at_height, height, told[number])
+        peer.lies["getblockhash"] = partial(at_height, height, document[number])
     fate = trio.spender.fate(case)
     assert (fate.kind, fate.block_hash, fate.is_witnessed) == (FateKind.INCLUDED, ours, True)
 

@@ -91,8 +91,8 @@ def test_inputs_equal_outputs_and_fee(bill: Bill, free: list[Coin]) -> None:
 def test_the_same_coins_give_the_same_choice(bill: Bill, free: list[Coin], chance: object) -> None:
     shuffled = sorted(free, key=lambda _: chance.random())  # type: ignore[attr-defined]
 
-    told, again = chosen(bill, free), chosen(bill, shuffled)
-    assert again == told or str(again) == str(told)
+    choice, again = chosen(bill, free), chosen(bill, shuffled)
+    assert again == choice or str(again) == str(choice)
 
 
 @given(bills(), coins_of, coins_of, st.integers(1_000, 20_000))

@@ -109,8 +109,8 @@ NO_OUTCOMES = ["too-long-mempool-chain", "bad-txns-in-belowout", "tx-size", "", 
 def test_every_known_answer_has_its_meaning_and_another_is_no_outcome(alone: World) -> None:
     alone.fund(COIN)
     raw, lies = alone.sign(alone.draft(intent(1_000_000))).raw, alone.providers[0].lies
-    for sending, told in TEXTS.items():
-        for code, text in told:
+    for sending, written in TEXTS.items():
+        for code, text in written:
             lies["sendrawtransaction"] = Refusal(code, text)
             assert (text, alone.spender.send(raw)) == (text, sending)
 

@@ -81,9 +81,9 @@ def test_every_kind_of_recipient_is_paid_in_one_transaction_that_the_node_accept
     wanted = Intent(wallet=WALLET, pair=None, outputs=outputs)
     draft = alone.draft(wanted)
     attempt = alone.sign(draft)
-    told, tx = alone.accepted(attempt), read(attempt.raw)
+    accepted, tx = alone.accepted(attempt), read(attempt.raw)
 
-    assert (told["allowed"], told["txid"]) == (True, attempt.txid)
+    assert (accepted["allowed"], accepted["txid"]) == (True, attempt.txid)
     assert [(one.script, one.units) for one in tx.outputs[: len(outputs)]] == [
         (script_of(each.recipient, "regtest"), each.units) for each in outputs
     ]
@@ -93,7 +93,7 @@ def test_every_kind_of_recipient_is_paid_in_one_transaction_that_the_node_accept
     # The fee for the real size is the rate, up to the varying length of signatures.
     terms = draft.offer.terms
     assert fee_of(draft, tx) == terms["fee_units"] == draft.offer.ceiling_units
-    assert 0 <= terms["fee_units"] - told["vsize"] * 5 <= 5 * len(tx.inputs)
+    assert 0 <= terms["fee_units"] - accepted["vsize"] * 5 <= 5 * len(tx.inputs)
     assert alone.spender.send(attempt.raw) is Sending.TAKEN
     alone.node.mine()
     assert alone.node.waiting() == []
@@ -250,8 +250,8 @@ def assert_not_pinned(alone: World, draft: Draft) -> None:
     for version, reason in ((1, "truc-spent-by-nontruc"), (3, "truc-child-toobig")):
         child = signed_by_buyer(coins, [(BUYER_ADDRESS, 100_000)] * 40, version=version).serialize()
         assert read(child).vsize > 1_000
-        (told,) = alone.node.ask("testmempoolaccept", [child.hex()], 0)
-        assert (told["allowed"], told["reject-reason"]) == (False, reason)
+        (answer,) = alone.node.ask("testmempoolaccept", [child.hex()], 0)
+        assert (answer["allowed"], answer["reject-reason"]) == (False, reason)
 
 
 def test_a_batch_takes_no_more_coins_than_version_3_has_room_for(alone: World) -> None:
@@ -435,7 +435,7 @@ def estimate(rate: float | None) -> object:
 
 
 @pytest.mark.parametrize(
-    ("told", "rate"),
+    ("answer", "rate"),
     [
         ((None, None, None), 5_000),
         ((0.0001, 0.0002, 0.0003), 20_000),
@@ -447,9 +447,9 @@ def estimate(rate: float | None) -> object:
         ((0.000001, 0.000001, 0.000001), 1_000),
     ],
 )
-def test_the_median_of_the_nodes_rates_counts(trio: World, told: tuple[float | None, ...], rate: int) -> None:
+def test_the_median_of_the_nodes_rates_counts(trio: World, answer: tuple[float | None, ...], rate: int) -> None:
     trio.fund(COIN)
-    for peer, each in zip(trio.providers, told, strict=True):
+    for peer, each in zip(trio.providers, answer, strict=True):
         peer.lies["estimatesmartfee"] = estimate(each)
 
     assert trio.draft(intent(1_000_000)).offer.terms["rate"] == rate
@@ -492,14 +492,14 @@ def test_a_single_providers_rate_is_used_within_bounds(alone: World) -> None:
     alone.fund(COIN)
     lies = alone.providers[0].lies
     # An estimate of zero is no estimate; a rate below the node's minimum is raised to it.
-    for told, figures, rate in (
+    for feerate, figures, rate in (
         (-1, {}, 5_000),
         (0, {}, 5_000),
         (0.00002, {"mempoolminfee": 0.00003}, 3_000),
         (0.00002, {"minrelaytxfee": 0.00004}, 4_000),
         (None, {"minrelaytxfee": 0.00007}, 7_000),
     ):
-        lies["estimatesmartfee"] = estimate(told)
+        lies["estimatesmartfee"] = estimate(feerate)
         lies["getmempoolinfo"] = pool(**figures)
         assert alone.draft(intent(1_000_000)).offer.terms["rate"] == rate
 
@@ -521,10 +521,10 @@ def test_a_provider_that_is_ahead_of_its_chain_does_not_lock_a_transaction_away(
 
 
 def test_costs_are_those_of_a_payout_that_leaves_alone_and_of_one_more_coin(alone: World) -> None:
-    told = costs(alone.spender.providers, NETWORK, cap_units=300)
+    fees = costs(alone.spender.providers, NETWORK, cap_units=300)
     alone.fund(1_000_000)
     draft = alone.draft(intent(990_000, to=RECIPIENTS[3]))
 
-    assert (told.payout_units, told.sweep_units) == (153 * 5, 68 * 5)
-    assert draft.offer.terms["fee_units"] == told.payout_units
+    assert (fees.payout_units, fees.sweep_units) == (153 * 5, 68 * 5)
+    assert draft.offer.terms["fee_units"] == fees.payout_units
     assert costs(alone.spender.providers, NETWORK, cap_units=2).payout_units == 153 * 2

@@ -28,12 +28,12 @@ def ask(
     return world.spender.waiting_spends(outpoints, block_hash=block_hash or tip(world), cautious=cautious, up_s=up_s)
 
 
-def invents(told: list[dict[str, Any]], _params: object) -> list[dict[str, Any]]:
-    return [*told[:-1], told[-1] | {"spendingtxid": INVENTED}]
+def invents(peers: list[dict[str, Any]], _params: object) -> list[dict[str, Any]]:
+    return [*peers[:-1], peers[-1] | {"spendingtxid": INVENTED}]
 
 
-def hides(told: list[dict[str, Any]], _params: object) -> list[dict[str, Any]]:
-    return [{"txid": one["txid"], "vout": one["vout"]} for one in told]
+def hides(peers: list[dict[str, Any]], _params: object) -> list[dict[str, Any]]:
+    return [{"txid": one["txid"], "vout": one["vout"]} for one in peers]
 
 
 def waits(world: World) -> str:
@@ -78,11 +78,11 @@ def test_one_word_is_enough_that_something_waits_and_later_it_takes_two(trio: Wo
     ("method", "lie"),
     [
         (ASK, OLD_NODE),
-        (ASK, lambda told, _: told[1:]),
-        (ASK, lambda told, _: told[::-1]),
-        (ASK, lambda told, _: [one | {"spendingtxid": "AB" * 32} for one in told]),
-        (ASK, lambda told, _: [one | {"spendingtxid": 7} for one in told]),
-        (ASK, lambda told, _: [one | {"vout": str(one["vout"])} for one in told]),
+        (ASK, lambda answer, _: answer[1:]),
+        (ASK, lambda answer, _: answer[::-1]),
+        (ASK, lambda answer, _: [one | {"spendingtxid": "AB" * 32} for one in answer]),
+        (ASK, lambda answer, _: [one | {"spendingtxid": 7} for one in answer]),
+        (ASK, lambda answer, _: [one | {"vout": str(one["vout"])} for one in answer]),
         ("getbestblockhash", "no hash"),
         ("getmempoolinfo", {"loaded": False}),
     ],
@@ -114,9 +114,9 @@ def test_a_transaction_mined_during_the_query_is_not_gone(alone: World) -> None:
     waits(alone)
     scanned = tip(alone)
 
-    def mines(told: list[dict[str, Any]], params: object) -> list[dict[str, Any]]:
+    def mines(peers: list[dict[str, Any]], params: object) -> list[dict[str, Any]]:
         alone.node.mine()
-        return hides(told, params)
+        return hides(peers, params)
 
     alone.providers[0].lies[ASK] = mines
     with pytest.raises(NotYetError):
@@ -146,7 +146,7 @@ def test_a_young_nodes_empty_pool_proves_nothing(pair: World) -> None:
     young["uptime"] = "long"
     with pytest.raises(NotYetError, match="1 of the nodes"):
         ask(pair, cautious=True, up_s=100)
-    young |= {ASK: lambda told, _: told, "uptime": 0}
+    young |= {ASK: lambda answer, _: answer, "uptime": 0}
     other["uptime"] = 200
     with pytest.raises(NotYetError):
         ask(pair, cautious=True, up_s=100)

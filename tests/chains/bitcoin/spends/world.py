@@ -50,9 +50,9 @@ class World:
 
     def accepted(self, attempt: Attempt) -> Mapping[str, Any]:
         """Return what the node itself thinks of bytes."""
-        (told,) = self.node.ask("testmempoolaccept", [attempt.raw.hex()], 0)
-        found: Mapping[str, Any] = told
-        return found
+        (answer,) = self.node.ask("testmempoolaccept", [attempt.raw.hex()], 0)
+        verdict: Mapping[str, Any] = answer
+        return verdict
 
     def include(self, *raws: bytes) -> int:
         """Have the chain itself take transactions and nothing else, without any provider; return the height."""

@@ -18,9 +18,9 @@ def test_the_filter_of_a_real_block_is_that_of_its_logs(chain: Chain) -> None:
         chain.pay(currency, 7, to=THEIRS)
     height = hex(chain.node.mine())
     receipts = chain.node.rpc.call("eth_getBlockReceipts", [height], list[wire.Receipt])
-    found = chain.node.rpc.call("eth_getBlockByNumber", [height, False], wire.Header)
+    block = chain.node.rpc.call("eth_getBlockByNumber", [height, False], wire.Header)
 
-    assert bloom.of_header(found) == bloom.of_logs(log for receipt in receipts for log in receipt.logs) != 0
+    assert bloom.of_header(block) == bloom.of_logs(log for receipt in receipts for log in receipt.logs) != 0
 
 
 def test_the_bloom_admits_written_values_and_denies_others(chain: Chain) -> None:

@@ -14,11 +14,11 @@ from tests.peers.json_rpc_node import Raw
 from tests.peers.lying_rpc import LyingRpc
 
 
-def final_heights(node: HandMined, *told: object) -> int | None:
+def final_heights(node: HandMined, *answer: object) -> int | None:
     """Return the final height of a ten-block chain by providers that each report this final block, or the truth."""
     with contextlib.ExitStack() as stack:
-        peers = [stack.enter_context(LyingRpc(node.url, key=f"provider-{number}")) for number in range(len(told))]
-        for peer, lie in zip(peers, told, strict=True):
+        peers = [stack.enter_context(LyingRpc(node.url, key=f"provider-{number}")) for number in range(len(answer))]
+        for peer, lie in zip(peers, answer, strict=True):
             if isinstance(lie, int):
                 peer.lies["eth_getBlockByNumber"] = lambda truth, _params, height=lie: truth | {"number": hex(height)}
             elif lie is not None:
@@ -29,7 +29,7 @@ def final_heights(node: HandMined, *told: object) -> int | None:
 
 
 @pytest.mark.parametrize(
-    ("told", "is_known"),
+    ("heads", "is_known"),
     [
         pytest.param((None, None, 10**9), True, id="one of three cannot open it"),
         pytest.param((0, None, None), True, id="nor stop it"),
@@ -40,10 +40,10 @@ def final_heights(node: HandMined, *told: object) -> int | None:
     ],
 )
 def test_one_provider_alone_does_not_decide_finality(
-    ethereum: HandMined, told: tuple[object, ...], *, is_known: bool
+    ethereum: HandMined, heads: tuple[object, ...], *, is_known: bool
 ) -> None:
     ethereum.ask("anvil_mine", hex(80))
     truth = int(ethereum.ask("eth_getBlockByNumber", "finalized", False)["number"], 16)
     assert truth > 0
 
-    assert final_heights(ethereum, *told) == (truth if is_known else None)
+    assert final_heights(ethereum, *heads) == (truth if is_known else None)

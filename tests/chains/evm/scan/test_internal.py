@@ -39,7 +39,7 @@ def node() -> Iterator[JsonRpcNode]:
         yield node
 
 
-def found(node: JsonRpcNode) -> list[tuple[str, int]]:
+def internal_units(node: JsonRpcNode) -> list[tuple[str, int]]:
     transfers = internal_transfers(JsonRpc(node.url, timeout_s=5), BLOCK, OURS, "ETH")
     return [(transfer.ordinal, transfer.units) for transfer in transfers]
 
@@ -86,14 +86,14 @@ def test_a_trace_is_read_as_transfers(
 ) -> None:
     node.answers["trace_block"] = traces
 
-    assert found(node) == expected
+    assert internal_units(node) == expected
 
 
 def test_a_trace_of_another_block_is_refused(node: JsonRpcNode) -> None:
     node.answers["trace_block"] = [trace([0], blockHash="0x" + "cc" * 32)]
 
     with pytest.raises(ProviderError, match="another block"):
-        found(node)
+        internal_units(node)
 
 
 def frame(**changes: Any) -> dict[str, Any]:
@@ -115,4 +115,4 @@ def test_a_call_tracer_is_read_as_transfers(
 ) -> None:
     node.answers["debug_traceBlockByNumber"] = [{"txHash": TXID, "result": top}]
 
-    assert found(node) == expected
+    assert internal_units(node) == expected

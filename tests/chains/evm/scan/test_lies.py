@@ -77,14 +77,14 @@ def scan(node: JsonRpcNode) -> BlockScan | None:
     return scan_of(evm_reader(node.url), HEIGHT, Finds(lambda seen: {OURS} & set(seen)))
 
 
-def found(node: JsonRpcNode) -> list[tuple[str, str, int]]:
+def transfers(node: JsonRpcNode) -> list[tuple[str, str, int]]:
     result = scan(node)
     assert result is not None
     return [(transfer.txid, transfer.ordinal, transfer.units) for transfer in result.transfers]
 
 
 def test_the_honest_node_is_believed(node: JsonRpcNode) -> None:
-    assert found(node) == [(TXID, "0", 5_000_000)]
+    assert transfers(node) == [(TXID, "0", 5_000_000)]
 
 
 @pytest.mark.parametrize("is_second", [False, True])
@@ -100,7 +100,7 @@ def test_letters_may_be_of_any_case(node: JsonRpcNode) -> None:
     loud = log(address="0x" + USDT[2:].upper(), blockHash="0x" + "AA" * 32)
     node.answers["eth_getLogs"] = [loud]
 
-    assert found(node) == [(TXID, "0", 5_000_000)]
+    assert transfers(node) == [(TXID, "0", 5_000_000)]
 
 
 def test_logs_are_asked_for_by_the_hash_of_the_block(node: JsonRpcNode) -> None:
@@ -117,7 +117,7 @@ def test_no_receipt_is_fetched_for_others_transfers(node: JsonRpcNode) -> None:
     node.answers["eth_getLogs"] = [log(topics=[TRANSFER_TOPIC, topic(OURS), topic(THEIRS)])]
     node.answers["eth_getBlockByNumber"] = header(transactions=[transaction(to=THEIRS)])
 
-    assert found(node) == []
+    assert transfers(node) == []
     assert "eth_getTransactionReceipt" not in node.asked
 
 
@@ -125,7 +125,7 @@ def test_one_receipt_serves_all_transfers_of_its_transaction(node: JsonRpcNode) 
     node.answers["eth_getLogs"] = [log(), log(logIndex="0x8")]
     node.answers["eth_getTransactionReceipt"] = receipt(log(), log(logIndex="0x8"))
 
-    assert found(node) == [(TXID, "0", 5_000_000), (TXID, "1", 5_000_000)]
+    assert transfers(node) == [(TXID, "0", 5_000_000), (TXID, "1", 5_000_000)]
     assert node.asked.count("eth_getTransactionReceipt") == 1
 
 
@@ -156,7 +156,7 @@ def test_a_receipt_of_another_transaction_is_refused(node: JsonRpcNode) -> None:
 def test_a_removed_log_is_ignored(node: JsonRpcNode) -> None:
     node.answers["eth_getLogs"] = [log(removed=True)]
 
-    assert found(node) == []
+    assert transfers(node) == []
 
 
 def test_a_block_of_another_height_is_refused(node: JsonRpcNode) -> None:
@@ -223,7 +223,7 @@ def test_silence_that_the_filter_contradicts_needs_proof(node: JsonRpcNode) -> N
 def test_silence_that_the_filter_confirms_asks_no_more(node: JsonRpcNode) -> None:
     node.answers |= {"eth_getLogs": [], "eth_getBlockByNumber": header(logsBloom=bloom())}
 
-    assert found(node) == []
+    assert transfers(node) == []
     assert "eth_getBlockReceipts" not in node.asked
 
 
@@ -235,7 +235,7 @@ def test_a_filter_that_only_seems_to_hold_our_tokens_is_explained_by_the_receipt
     with pytest.raises(ProviderError, match="lack logs that its header knows of"):
         scan(node)
     node.answers["eth_getBlockReceipts"] = whole(other, log(topics=["0x" + "cd" * 32]))
-    assert found(node) == []
+    assert transfers(node) == []
 
 
 def test_receipts_that_do_not_fill_the_filter_are_cut_too(node: JsonRpcNode) -> None:
@@ -264,7 +264,7 @@ def test_logs_beyond_the_filter_are_no_fault_where_their_receipt_has_them(node: 
     """Polygon's bridge writes logs that its headers do not count."""
     node.answers["eth_getBlockByNumber"] = header(logsBloom=bloom())
 
-    assert found(node) == [(TXID, "0", 5_000_000)]
+    assert transfers(node) == [(TXID, "0", 5_000_000)]
 
 
 def test_a_receipt_with_more_transfers_than_were_shown_betrays_the_cut(node: JsonRpcNode) -> None:
@@ -286,7 +286,7 @@ def test_a_thorough_scan_reads_the_receipts_and_not_the_logs(node: JsonRpcNode) 
 def test_where_no_node_has_receipts_its_logs_have_to_do(node: JsonRpcNode) -> None:
     node.answers["eth_getLogs"] = []
 
-    assert found(node) == []
+    assert transfers(node) == []
 
 
 # Transactions -------------------------------------------------------------------------------------------------
@@ -345,13 +345,13 @@ def test_a_log_of_a_failed_transaction_is_refused(node: JsonRpcNode) -> None:
 def test_a_log_of_a_contract_that_was_not_asked_for_is_ignored(node: JsonRpcNode) -> None:
     node.answers["eth_getLogs"] = [log(address="0x" + "cc" * 20)]
 
-    assert found(node) == []
+    assert transfers(node) == []
 
 
 def test_a_log_of_a_topic_that_was_not_asked_for_is_ignored(node: JsonRpcNode) -> None:
     node.answers["eth_getLogs"] = [log(topics=["0x" + "cc" * 32, topic(THEIRS), topic(OURS)])]
 
-    assert found(node) == []
+    assert transfers(node) == []
 
 
 def test_a_failed_native_transfer_pays_nothing(node: JsonRpcNode) -> None:
@@ -359,7 +359,7 @@ def test_a_failed_native_transfer_pays_nothing(node: JsonRpcNode) -> None:
     node.answers["eth_getLogs"] = []
     node.answers["eth_getTransactionReceipt"] = receipt(txid=OTHER_TXID, status="0x0")
 
-    assert found(node) == []
+    assert transfers(node) == []
 
 
 def test_a_receipt_without_status_proves_nothing(node: JsonRpcNode) -> None:

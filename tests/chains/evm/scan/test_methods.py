@@ -28,7 +28,7 @@ def test_a_node_that_has_all_lacks_nothing(ethereum: HandMined) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "told"),
+    ("method", "words"),
     [
         ("eth_getLogs", "lacks eth_getLogs"),
         ("eth_getBlockReceipts", "lacks eth_getBlockReceipts"),
@@ -36,8 +36,8 @@ def test_a_node_that_has_all_lacks_nothing(ethereum: HandMined) -> None:
     ],
 )
 @pytest.mark.parametrize("lie", [MISSING, None], ids=["refused", "null"])
-def test_each_method_that_is_missing_is_named(ethereum: HandMined, method: str, told: str, lie: object) -> None:
-    assert named(ethereum, **{method: lie}) == [told]
+def test_each_method_that_is_missing_is_named(ethereum: HandMined, method: str, words: str, lie: object) -> None:
+    assert named(ethereum, **{method: lie}) == [words]
 
 
 def test_one_way_of_tracing_is_enough(ethereum: HandMined) -> None:

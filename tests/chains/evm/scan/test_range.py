@@ -191,10 +191,10 @@ def test_a_range_that_is_too_much_shrinks_until_it_passes(peers: list[LyingRpc])
     calls, scans = 0, []
     first = 1
     while first < 170:
-        found = reader.scan(first - 1, 460, ours)
+        blocks = reader.scan(first - 1, 460, ours)
         calls += 1
-        scans += found
-        first = found[-1].block.height + 1
+        scans += blocks
+        first = blocks[-1].block.height + 1
 
     assert units(scans) == [1, 2, 3, 4, 5]
     assert calls < 60

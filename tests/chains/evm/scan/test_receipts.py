@@ -37,16 +37,16 @@ def node(whole: Callable[..., object] | object = MISSING, single: Callable[..., 
 def test_many_are_asked_for_at_once() -> None:
     wanted = ids(SINGLY_MAX + 1)
     with node([receipt(txid) for txid in wanted]) as peer:
-        found = ReceiptBook().collect(JsonRpc(peer.url, timeout_s=5), BLOCK, wanted)
+        by_txid = ReceiptBook().collect(JsonRpc(peer.url, timeout_s=5), BLOCK, wanted)
 
-    assert (list(found), peer.asked) == (wanted, ["eth_getBlockReceipts"])
+    assert (list(by_txid), peer.asked) == (wanted, ["eth_getBlockReceipts"])
 
 
 def test_a_few_are_asked_for_singly() -> None:
     with node() as peer:
-        found = ReceiptBook().collect(JsonRpc(peer.url, timeout_s=5), BLOCK, ids(SINGLY_MAX))
+        by_txid = ReceiptBook().collect(JsonRpc(peer.url, timeout_s=5), BLOCK, ids(SINGLY_MAX))
 
-    assert len(found) == SINGLY_MAX
+    assert len(by_txid) == SINGLY_MAX
     assert peer.asked == ["eth_getTransactionReceipt"] * SINGLY_MAX
 
 
@@ -57,10 +57,10 @@ def test_a_few_are_asked_for_singly() -> None:
 )
 def test_receipts_missing_from_the_block_are_asked_for_singly(whole: object) -> None:
     with node(whole) as peer:
-        found = ReceiptBook().collect(JsonRpc(peer.url, timeout_s=5), BLOCK, ids(9))
+        by_txid = ReceiptBook().collect(JsonRpc(peer.url, timeout_s=5), BLOCK, ids(9))
 
-    assert list(found) == ids(9)
-    assert all(one.block_hash == HASH for one in found.values())
+    assert list(by_txid) == ids(9)
+    assert all(one.block_hash == HASH for one in by_txid.values())
 
 
 def test_known_receipts_are_not_asked_for_again_after_an_interrupted_step() -> None:
@@ -71,12 +71,12 @@ def test_known_receipts_are_not_asked_for_again_after_an_interrupted_step() -> N
             steps += 1
             try:
                 with budget(seconds=10, requests=10):
-                    found = book.collect(rpc, BLOCK, ids(30))
+                    by_txid = book.collect(rpc, BLOCK, ids(30))
                 break
             except BudgetSpentError:
                 assert steps < 6, "nothing is kept"
 
-    assert list(found) == ids(30)
+    assert list(by_txid) == ids(30)
     assert peer.asked.count("eth_getTransactionReceipt") == 30
 
 
@@ -120,8 +120,8 @@ def test_cached_receipts_are_bounded_and_cover_the_present_block(monkeypatch: py
             block = Block(
                 height=number, hash=HASH, parent_height=number - 1, parent_hash=f"0x{number}", time=BLOCK.time
             )
-            found = book.collect(rpc, block, ids(5))
-    assert len(found) == 5
+            by_txid = book.collect(rpc, block, ids(5))
+    assert len(by_txid) == 5
     with node(single=lambda txid: receipt(txid, f"0x{int(txid, 16) // 2:064x}")) as peer:
         rpc = JsonRpc(peer.url, timeout_s=5)
         for number in range(5):

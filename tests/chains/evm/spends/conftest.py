@@ -12,20 +12,20 @@ from tests.peers.anvil import HandMined
 
 @pytest.fixture
 def alone(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum) as found:
-        found.token()
-        yield found
+    with world(ethereum) as scene:
+        scene.token()
+        yield scene
 
 
 @pytest.fixture
 def pair(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum, providers=2) as found:
-        found.token()
-        yield found
+    with world(ethereum, providers=2) as scene:
+        scene.token()
+        yield scene
 
 
 @pytest.fixture
 def trio(ethereum: HandMined) -> Iterator[World]:
-    with world(ethereum, providers=3) as found:
-        found.token()
-        yield found
+    with world(ethereum, providers=3) as scene:
+        scene.token()
+        yield scene

@@ -24,9 +24,9 @@ def reader(world: World) -> EvmReader:
 
 
 def mined(world: World) -> Block:
-    found = reader(world).block(world.node.mine())
-    assert found is not None
-    return found
+    block = reader(world).block(world.node.mine())
+    assert block is not None
+    return block
 
 
 @pytest.mark.parametrize("is_legacy", [True, False])
@@ -38,20 +38,20 @@ def test_a_departure_is_read_with_its_bytes(alone: World, currency: str | None, 
     attempt = alone.sign(intent, offer=offered)
     alone.spender.send(attempt.raw)
     block = mined(alone)
-    found = reader(alone).departure(attempt.txid, block)
-    assert found is not None
-    assert (found.raw, found.txid, found.slot) == (attempt.raw, attempt.txid, 0)
-    assert (found.sender, found.pair, found.outputs) == (HOT, intent.pair, intent.outputs)
-    assert (found.is_transfer, found.failed, found.height, found.block_hash) == (
+    shown = reader(alone).departure(attempt.txid, block)
+    assert shown is not None
+    assert (shown.raw, shown.txid, shown.slot) == (attempt.raw, attempt.txid, 0)
+    assert (shown.sender, shown.pair, shown.outputs) == (HOT, intent.pair, intent.outputs)
+    assert (shown.is_transfer, shown.failed, shown.height, shown.block_hash) == (
         True,
         frozenset(),
         block.height,
         block.hash,
     )
-    assert (found.offer.terms["gas_limit"], found.offer.terms["price_units"], found.offer.terms["tip_units"]) == (
+    assert (shown.offer.terms["gas_limit"], shown.offer.terms["price_units"], shown.offer.terms["tip_units"]) == (
         offered.terms["gas_limit"], offered.terms["price_units"], offered.terms["tip_units"],
     )  # fmt: skip
-    assert found.fee_units == alone.fate(intent, attempt).fee_units
+    assert shown.fee_units == alone.fate(intent, attempt).fee_units
 
 
 def test_the_scan_names_the_sender_of_each_transaction(alone: World) -> None:
@@ -71,9 +71,9 @@ def test_a_call_of_another_kind_is_no_transfer_and_a_revert_has_no_effect(alone:
         alone.intent(7, currency=None), offer=gas_offer(gas_limit=50_000, price_units=10**11, tip_units=10**9)
     )
     alone.spender.send(attempt.raw)
-    found = reader(alone).departure(attempt.txid, mined(alone))
-    assert found is not None
-    assert (found.is_transfer, found.failed) == (True, {0})
+    departure = reader(alone).departure(attempt.txid, mined(alone))
+    assert departure is not None
+    assert (departure.is_transfer, departure.failed) == (True, {0})
 
 
 def test_a_transaction_without_our_signature_is_no_departure(alone: World) -> None:
@@ -125,7 +125,7 @@ def test_a_transaction_of_another_block_is_refused(alone: World) -> None:
         reader(alone).departure(attempt.txid, replace(block, hash="0x" + "0" * 64))
 
 
-def told(**fields: object) -> dict[str, object]:
+def transaction_with(**fields: object) -> dict[str, object]:
     return {
         "from": HOT, "to": OURS, "nonce": "0x0", "input": "0x", "gas": "0x5208", "v": "0x1", "s": "0x2",
         "chainId": "0x1", **fields,
@@ -149,7 +149,7 @@ class Liar:
 
 @pytest.mark.parametrize("kind", ["0x1", "0x3"])
 def test_other_kinds_are_encoded_or_left_alone(kind: str) -> None:
-    body = told(
+    body = transaction_with(
         r="0x1", type=kind, value="0x80", input="0x" + "ab" * 60, gasPrice="0x5",
         accessList=[{"address": OURS, "storageKeys": ["0x" + "00" * 32]}],
     )  # fmt: skip
@@ -160,7 +160,7 @@ def test_other_kinds_are_encoded_or_left_alone(kind: str) -> None:
 def test_bytes_of_another_signer_are_not_ours() -> None:
     """A node that lies can make up everything but our signature."""
     liar = Liar(
-        told(
+        transaction_with(
             r="0x" + "11" * 32, s="0x" + "22" * 32, type="0x2", value="0x5", maxFeePerGas="0x5",
             maxPriorityFeePerGas="0x1",
         )

@@ -19,20 +19,20 @@ WAITING = Fate(kind=FateKind.WAITING)
 DEAD = Fate(kind=FateKind.DEAD, cause="stranger")
 
 
-def included(found: World, *, currency: str | None = "USDT", fee: Offer = FEE) -> tuple[Intent, Attempt]:
-    intent = found.intent(77, currency=currency)
-    attempt = found.sign(intent, offer=fee, slot=0)
-    found.include(attempt)
+def included(world: World, *, currency: str | None = "USDT", fee: Offer = FEE) -> tuple[Intent, Attempt]:
+    intent = world.intent(77, currency=currency)
+    attempt = world.sign(intent, offer=fee, slot=0)
+    world.include(attempt)
     return intent, attempt
 
 
-def overtaken(found: World, *, blocks: int) -> tuple[Intent, Attempt]:
+def overtaken(world: World, *, blocks: int) -> tuple[Intent, Attempt]:
     """Return a spend whose nonce another transaction of the same key took, this many blocks deep."""
-    intent = found.intent(77)
-    attempt = found.sign(intent, offer=FEE, slot=0)
-    found.include(found.sign(found.intent(1, currency="ETH", to=THEIRS), offer=FEE, slot=0))
+    intent = world.intent(77)
+    attempt = world.sign(intent, offer=FEE, slot=0)
+    world.include(world.sign(world.intent(1, currency="ETH", to=THEIRS), offer=FEE, slot=0))
     for _ in range(blocks - 1):
-        found.node.mine()
+        world.node.mine()
     return intent, attempt
 
 
@@ -103,9 +103,11 @@ def test_a_token_that_moves_something_else_has_not_failed(
 )
 def test_only_the_very_transfer_counts(alone: World, change: dict[str, Any], effect: tuple[str, int, int, str]) -> None:
     intent, attempt = included(alone)
-    told = {"sender": HOT, "recipient": OURS, "units": 77} | change
-    wallet = KeyRef(address=told["sender"], ordinal=None)
-    other = Intent(wallet=wallet, pair=intent.pair, outputs=(Output(recipient=told["recipient"], units=told["units"]),))
+    document = {"sender": HOT, "recipient": OURS, "units": 77} | change
+    wallet = KeyRef(address=document["sender"], ordinal=None)
+    other = Intent(
+        wallet=wallet, pair=intent.pair, outputs=(Output(recipient=document["recipient"], units=document["units"]),)
+    )
 
     assert effect_of(alone.fate(other, attempt)) == effect
 
@@ -281,11 +283,11 @@ def test_a_provider_that_invents_a_used_slot_does_not_make_it_dead(pair: World) 
 def test_a_spend_included_between_two_queries_is_not_dead(alone: World) -> None:
     """The first look finds no receipt; the node's counter is already past the slot."""
     intent, attempt = included(alone)
-    told: list[object] = []
+    collected: list[object] = []
 
     def late(truth: object, _params: object) -> object:
-        told.append(truth)
-        return truth if len(told) > 1 else None
+        collected.append(truth)
+        return truth if len(collected) > 1 else None
 
     alone.providers[0].lies["eth_getTransactionReceipt"] = late
 

@@ -88,9 +88,9 @@ def test_one_of_two_does_not_raise_our_tip() -> None:
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_one_of_three_without_a_base_fee_does_not_lower_our_price(place: int) -> None:
     """The larger group of providers counts, even if it is dearer: no block would include the cheaper offer."""
-    told = [(10, 2), (10, 2)]
-    told.insert(place, (0, 1))
-    with nodes(ETHEREUM, *told) as (providers, _):
+    collected = [(10, 2), (10, 2)]
+    collected.insert(place, (0, 1))
+    with nodes(ETHEREUM, *collected) as (providers, _):
         assert todays_bid(providers, ETHEREUM, cap_wei=CAP) == Bid(price_wei=22 * GWEI, tip_wei=2 * GWEI)
 
 
@@ -178,8 +178,8 @@ def test_a_node_that_fails_to_return_its_base_fee_may_have_one() -> None:
 )
 def test_a_spend_that_can_wait_offers_a_quarter_above_the_base_fee(affordable: int, offer: tuple[int, int]) -> None:
     with nodes(ETHEREUM, (10, 2)) as (providers, _):
-        found = frugal_bid(providers, ETHEREUM, cap_wei=CAP, affordable_wei=affordable)
-    assert (found.price_wei, found.tip_wei) == offer
+        bid = frugal_bid(providers, ETHEREUM, cap_wei=CAP, affordable_wei=affordable)
+    assert (bid.price_wei, bid.tip_wei) == offer
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def test_a_spend_that_can_wait_offers_a_quarter_above_the_base_fee(affordable: i
 )
 def test_without_a_base_fee_a_spend_that_can_wait_offers_the_asked_price(affordable: int, price: int) -> None:
     with nodes(BSC, (1, 1)) as (providers, _):
-        found = frugal_bid(providers, BSC, cap_wei=CAP, affordable_wei=affordable)
-    assert found == Bid(price_wei=price, tip_wei=price)
+        bid = frugal_bid(providers, BSC, cap_wei=CAP, affordable_wei=affordable)
+    assert bid == Bid(price_wei=price, tip_wei=price)
 
 
 def test_a_spend_that_can_wait_waits_above_the_cap() -> None:
@@ -212,9 +212,9 @@ def test_a_spend_that_can_wait_waits_above_the_cap() -> None:
 def test_a_replacement_raises_both_figures_and_follows_the_day(
     before: tuple[int, int], today: tuple[int, int], offer: tuple[int, int]
 ) -> None:
-    found = dearer_bid(_bid(today), before=_bid(before), cap_wei=1_000)
+    bid = dearer_bid(_bid(today), before=_bid(before), cap_wei=1_000)
 
-    assert (found.price_wei, found.tip_wei) == offer
+    assert (bid.price_wei, bid.tip_wei) == offer
 
 
 def test_a_replacement_above_the_cap_is_not_made() -> None:
@@ -223,18 +223,18 @@ def test_a_replacement_above_the_cap_is_not_made() -> None:
 
 
 def test_a_replacement_of_a_legacy_offer_is_one(anvil: Callable[..., Anvil]) -> None:
-    with world(HandMined(anvil("bsc", block_time_s=None).url), network="bsc") as found:
-        intent = found.intent(5, currency="BNB")
-        fee = found.quote(intent)
-        dearer = found.dearer(intent, fee)
-        attempts = [found.sign(intent, offer=offer, slot=0) for offer in (fee, dearer)]
+    with world(HandMined(anvil("bsc", block_time_s=None).url), network="bsc") as scene:
+        intent = scene.intent(5, currency="BNB")
+        fee = scene.quote(intent)
+        dearer = scene.dearer(intent, fee)
+        attempts = [scene.sign(intent, offer=offer, slot=0) for offer in (fee, dearer)]
         for attempt in attempts:
-            found.spender.send(attempt.raw)
-        found.node.mine()
+            scene.spender.send(attempt.raw)
+        scene.node.mine()
 
         # The first byte of a legacy transaction is a list's.
         assert all(attempt.raw[0] >= 0xC0 for attempt in attempts)
-        assert found.fate(intent, *attempts).txid == attempts[1].txid
+        assert scene.fate(intent, *attempts).txid == attempts[1].txid
         assert dearer.terms["gas_limit"] == fee.terms["gas_limit"]
 
 
@@ -253,19 +253,19 @@ def oracle(data_wei: int) -> Callable[[object, list[dict[str, str]]], object]:
 
 def test_a_rollups_data_is_paid_for_too(anvil: Callable[..., Anvil]) -> None:
     node = HandMined(anvil("base", block_time_s=None).url)
-    with world(node, network="base", catalogue=rolled_up()) as found:
-        found.providers[0].lies["eth_call"] = oracle(1_000 * GWEI)
-        intent = found.intent(ETHER, currency=None)
-        fee = found.quote(intent)
+    with world(node, network="base", catalogue=rolled_up()) as scene:
+        scene.providers[0].lies["eth_call"] = oracle(1_000 * GWEI)
+        intent = scene.intent(ETHER, currency=None)
+        fee = scene.quote(intent)
 
         assert fee.terms["data_units"] == 2_000 * GWEI
         assert fee.ceiling_units == fee.terms["gas_limit"] * fee.terms["price_units"] + fee.terms["data_units"]
-        assert found.dearer(intent, fee).terms["data_units"] == fee.terms["data_units"]
+        assert scene.dearer(intent, fee).terms["data_units"] == fee.terms["data_units"]
 
         # Without the data it would be enough.
         node.ask("anvil_setBalance", HOT, hex(ETHER + fee.ceiling_units - 1))
         with pytest.raises(InsufficientCoinError):
-            found.quote(intent)
+            scene.quote(intent)
 
 
 def test_a_longer_transaction_costs_more_data() -> None:

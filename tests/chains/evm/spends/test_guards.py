@@ -172,10 +172,10 @@ PAID, FAILED, ELSEWHERE, OTHER, *_ = UNLIKE = (
 FATES = (WAITING, DEAD, *UNLIKE)
 
 
-def verdict(told: Sequence[Fate], providers: int) -> Fate | None:
+def verdict(fates: Sequence[Fate], providers: int) -> Fate | None:
     """Return what is believed; None where nothing is."""
     try:
-        return judge(told, providers, is_fee_one=True)
+        return judge(fates, providers, is_fee_one=True)
     except ProviderError:
         return None
 
@@ -185,8 +185,8 @@ def test_one_liar_alone_is_never_believed(truth: Fate) -> None:
     """With two providers, and with three of which one more lags; for every answer in every order."""
     for lie in FATES:
         for honest, providers in (((truth,), 2), ((truth, truth), 3), ((truth, WAITING), 3), ((truth,), 3)):
-            for told in permutations((*honest, lie)):
-                assert verdict(told, providers) in {None, WAITING, *honest}, (told, providers)
+            for order in permutations((*honest, lie)):
+                assert verdict(order, providers) in {None, WAITING, *honest}, (order, providers)
 
 
 @pytest.mark.parametrize("providers", [2, 3])

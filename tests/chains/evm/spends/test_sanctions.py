@@ -75,9 +75,9 @@ def test_a_silent_oracle_neither_lists_nor_clears_an_address(peers: list[LyingRp
 
 def test_the_operator_names_the_oracle() -> None:
     named = settings(ETHEREUM_RPC_URLS="http://127.0.0.1:1", ETHEREUM_SANCTIONS_ORACLE=ORACLE)
-    found = screener(ETHEREUM, named)
+    made = screener(ETHEREUM, named)
 
-    assert isinstance(found, OracleScreener)
-    assert found.oracle == ORACLE
+    assert isinstance(made, OracleScreener)
+    assert made.oracle == ORACLE
     with pytest.raises(LookupError, match="bsc is not served"):
         screener(CATALOGUE.networks["bsc"], named)

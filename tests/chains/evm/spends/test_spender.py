@@ -105,9 +105,9 @@ def test_a_transaction_makes_one_transfer(alone: World, outputs: int) -> None:
 @pytest.mark.parametrize("currency", ["USDT", "ETH"])
 def test_promised_coin_has_to_be_there_in_addition(alone: World, currency: str) -> None:
     intent = alone.intent(5, currency=currency)
-    held = balances.newest(alone.spender.providers, HOT)
+    newest = balances.newest(alone.spender.providers, HOT)
     fee = alone.quote(intent).ceiling_units
-    spare = held - fee - 5 * (currency == "ETH")
+    spare = newest - fee - 5 * (currency == "ETH")
 
     assert alone.quote(intent, ETH=spare).ceiling_units == fee
     with pytest.raises(InsufficientCoinError):
@@ -128,9 +128,9 @@ def test_a_higher_offer_that_the_sender_cannot_pay_names_what_is_missing(alone: 
     dearer = alone.dearer(intent, before)
     alone.node.ask("anvil_setBalance", HOT, hex(dearer.ceiling_units + 4))
 
-    with pytest.raises(UnderfundedError) as told:
+    with pytest.raises(UnderfundedError) as raised:
         alone.dearer(intent, before)
-    assert (told.value.offer, told.value.missing_units) == (dearer, 1)
+    assert (raised.value.offer, raised.value.missing_units) == (dearer, 1)
 
 
 def test_signing_leaves_the_interpreters_recursion_limit(alone: World) -> None:
@@ -228,9 +228,9 @@ def test_a_shortage_of_tokens_is_no_refusal(alone: World) -> None:
 
 
 @pytest.mark.parametrize("currency", ["USDT", "ETH"])
-@pytest.mark.parametrize("held", [0, 10**13], ids=["nothing", "too little"])
-def test_a_shortage_of_coin_is_no_refusal(alone: World, currency: str, held: int) -> None:
-    alone.node.ask("anvil_setBalance", HOT, hex(held))
+@pytest.mark.parametrize("units", [0, 10**13], ids=["nothing", "too little"])
+def test_a_shortage_of_coin_is_no_refusal(alone: World, currency: str, units: int) -> None:
+    alone.node.ask("anvil_setBalance", HOT, hex(units))
 
     with pytest.raises(InsufficientCoinError):
         alone.quote(alone.intent(5, currency=currency))
@@ -283,27 +283,27 @@ def test_one_provider_with_too_little_gas_fails_nothing(trio: World) -> None:
     assert trio.quote(trio.intent(5)).terms["gas_limit"] == honest.terms["gas_limit"]
 
 
-@pytest.mark.parametrize("told", [hex(150_000), hex(69_000), hex(22_000), "0x", "nonsense", Raw(drop=True)])
-def test_one_provider_alone_does_not_set_the_gas(trio: World, told: object) -> None:
+@pytest.mark.parametrize("answer", [hex(150_000), hex(69_000), hex(22_000), "0x", "nonsense", Raw(drop=True)])
+def test_one_provider_alone_does_not_set_the_gas(trio: World, answer: object) -> None:
     """At 300 gwei five times the gas is 0.1 ETH that an address would be sent for nothing."""
     trio.token()
     honest = trio.quote(trio.intent(1)).terms["gas_limit"]
-    trio.providers[0].lies["eth_estimateGas"] = told
+    trio.providers[0].lies["eth_estimateGas"] = answer
 
     assert trio.quote(trio.intent(1)).terms["gas_limit"] == honest
 
 
 @pytest.mark.parametrize(
-    ("currency", "told", "limit"), [("USDT", 22_000, None), ("USDT", 69_000, 70_000), ("ETH", 29_000, 30_000)]
+    ("currency", "units", "limit"), [("USDT", 22_000, None), ("USDT", 69_000, 70_000), ("ETH", 29_000, 30_000)]
 )
 def test_of_two_providers_gas_the_higher_counts_as_far_as_the_fee_allows(
-    ethereum: HandMined, currency: str, told: int, limit: int | None
+    ethereum: HandMined, currency: str, units: int, limit: int | None
 ) -> None:
     with world(ethereum, providers=2) as duo:
         duo.token()
         honest = duo.quote(duo.intent(5, currency=currency)).terms["gas_limit"]
         for liar in duo.providers:
-            liar.lies["eth_estimateGas"] = hex(told)
+            liar.lies["eth_estimateGas"] = hex(units)
             assert duo.quote(duo.intent(5, currency=currency)).terms["gas_limit"] == (limit or honest)
             liar.lies.clear()
 
@@ -498,20 +498,20 @@ def test_a_network_that_is_no_evm_network_has_no_such_spender() -> None:
 
 @pytest.mark.parametrize("network", ["bsc", "arbitrum", "base"])
 def test_every_kind_of_network_takes_our_bytes(anvil: Callable[..., Anvil], network: str) -> None:
-    with world(HandMined(anvil(network, block_time_s=None).url), network=network) as found:
-        found.token()
+    with world(HandMined(anvil(network, block_time_s=None).url), network=network) as scene:
+        scene.token()
         for currency in ("USDT", None):
-            intent = found.intent(77, currency=currency)
-            attempt = found.sign(intent)
-            assert found.spender.send(attempt.raw) is Sending.TAKEN
-            found.node.mine()
-            assert found.fate(intent, attempt, slot=found.spender.next_counter(HOT, ours=0) - 1).is_success
+            intent = scene.intent(77, currency=currency)
+            attempt = scene.sign(intent)
+            assert scene.spender.send(attempt.raw) is Sending.TAKEN
+            scene.node.mine()
+            assert scene.fate(intent, attempt, slot=scene.spender.next_counter(HOT, ours=0) - 1).is_success
 
 
-def _coin_refusing(found: World) -> str:
+def _coin_refusing(scene: World) -> str:
     """A contract that takes no bare coin."""
     # PUSH1 0 PUSH1 0 REVERT
-    found.node.ask("anvil_setCode", FORWARDER, "0x60006000fd")
+    scene.node.ask("anvil_setCode", FORWARDER, "0x60006000fd")
     return FORWARDER
 
 
@@ -524,7 +524,7 @@ def test_a_price_is_within_the_cap(alone: World) -> None:
 # A trial as it will be signed --------------------------------------------------------------------------------
 
 
-def heard(found: World, method: str) -> list[dict[str, str]]:
+def calls_from_now(scene: World, method: str) -> list[dict[str, str]]:
     """Return the calls that a provider is asked to try from now on."""
     calls: list[dict[str, str]] = []
 
@@ -532,13 +532,13 @@ def heard(found: World, method: str) -> list[dict[str, str]]:
         calls.append(params[0])
         return truth
 
-    found.providers[0].lies[method] = hear
+    scene.providers[0].lies[method] = hear
     return calls
 
 
 @pytest.mark.parametrize("currency", ["USDT", "ETH"])
 def test_the_trial_offers_the_price_that_is_signed(alone: World, currency: str) -> None:
-    estimated, called = heard(alone, "eth_estimateGas"), heard(alone, "eth_call")
+    estimated, called = calls_from_now(alone, "eth_estimateGas"), calls_from_now(alone, "eth_call")
     fee = alone.quote(alone.intent(5, currency=currency))
     priced = {"maxFeePerGas": hex(fee.terms["price_units"]), "maxPriorityFeePerGas": hex(fee.terms["tip_units"])}
     calls = [*estimated, *(call for call in called if "from" in call)]
@@ -549,10 +549,10 @@ def test_the_trial_offers_the_price_that_is_signed(alone: World, currency: str) 
 
 
 def test_where_all_is_tip_the_trial_offers_a_legacy_price(anvil: Callable[..., Anvil]) -> None:
-    with world(HandMined(anvil("bsc", block_time_s=None).url), network="bsc") as found:
-        found.token()
-        estimated = heard(found, "eth_estimateGas")
-        fee = found.quote(found.intent(5))
+    with world(HandMined(anvil("bsc", block_time_s=None).url), network="bsc") as scene:
+        scene.token()
+        estimated = calls_from_now(scene, "eth_estimateGas")
+        fee = scene.quote(scene.intent(5))
         [call] = estimated
         assert call["gasPrice"] == hex(fee.terms["price_units"])
 
@@ -605,8 +605,8 @@ def test_a_token_takes_more_than_was_charged_for_only_where_its_code_does(
         return
     with capture_logs() as logs:
         assert alone.quote(alone.intent(5)).terms["gas_limit"] == limit
-    told = [(entry["gas_limit"], entry["charged_gas"]) for entry in logs if entry["event"] == "gas.above_charge"]
-    assert told == ([(limit, 70_000)] if limit > 70_000 else [])
+    pairs = [(entry["gas_limit"], entry["charged_gas"]) for entry in logs if entry["event"] == "gas.above_charge"]
+    assert pairs == ([(limit, 70_000)] if limit > 70_000 else [])
 
 
 def test_a_contract_wallet_is_paid(alone: World) -> None:
@@ -621,8 +621,8 @@ def test_a_contract_wallet_is_paid(alone: World) -> None:
 @pytest.mark.parametrize("network", ["ethereum", "arbitrum"])
 def test_transfers_that_are_nobodys_payout_keep_their_margin(anvil: Callable[..., Anvil], network: str) -> None:
     """The cold address may be a contract wallet too; on arbitrum the gas of every transfer differs by the hour."""
-    with world(HandMined(anvil(network, block_time_s=None).url), network=network) as found:
+    with world(HandMined(anvil(network, block_time_s=None).url), network=network) as scene:
         figure = evm_parameters(CATALOGUE.networks[network]).coin_gas
         for gas, limit in ((figure, figure * 12 // 10), (figure * 3 // 2, figure * 9 // 5), (2 * figure, 2 * figure)):
-            found.providers[0].lies["eth_estimateGas"] = hex(gas)
-            assert found.quote(found.intent(5, currency=None)).terms["gas_limit"] == limit
+            scene.providers[0].lies["eth_estimateGas"] = hex(gas)
+            assert scene.quote(scene.intent(5, currency=None)).terms["gas_limit"] == limit

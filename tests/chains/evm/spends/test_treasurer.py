@@ -21,23 +21,23 @@ POOL = KeyRef(address=HOT, ordinal=None)
 LYING_UNITS = 5_000_000
 
 
-def lying(found: World, units: int = LYING_UNITS, *, currency: str | None = "USDT", is_rest: bool = False) -> Lying:
-    header = found.node.ask("eth_getBlockByNumber", "latest", False)
-    pair = None if currency is None else CATALOGUE.pairs[currency, found.network]
+def lying(scene: World, units: int = LYING_UNITS, *, currency: str | None = "USDT", is_rest: bool = False) -> Lying:
+    header = scene.node.ask("eth_getBlockByNumber", "latest", False)
+    pair = None if currency is None else CATALOGUE.pairs[currency, scene.network]
     height, block_hash = int(header["number"], 16), header["hash"]
     return Lying(key=WALLET, pair=pair, units=units, is_rest=is_rest, height=height, block_hash=block_hash)
 
 
-def with_tokens(found: World, *, gas_wei: int = 0) -> None:
+def with_tokens(scene: World, *, gas_wei: int = 0) -> None:
     install_token(
-        found.node.rpc, CATALOGUE.pairs["USDT", found.network], balances={OURS: LYING_UNITS, HOT: LYING_UNITS}
+        scene.node.rpc, CATALOGUE.pairs["USDT", scene.network], balances={OURS: LYING_UNITS, HOT: LYING_UNITS}
     )
-    found.node.ask("anvil_setBalance", OURS, hex(gas_wei))
-    found.node.mine()
+    scene.node.ask("anvil_setBalance", OURS, hex(gas_wei))
+    scene.node.mine()
 
 
-def step(found: World, what: Lying) -> Any:
-    return found.treasurer.step(what, POOL, cap_units=CAP)
+def step(scene: World, what: Lying) -> Any:
+    return scene.treasurer.step(what, POOL, cap_units=CAP)
 
 
 def test_a_token_without_gas_gets_the_fee_of_its_sweep(alone: World) -> None:
@@ -76,11 +76,11 @@ def test_an_address_that_holds_less_than_its_deposits_waits(alone: World) -> Non
 
 def test_a_rollups_data_is_in_what_a_funding_costs(anvil: Callable[..., Anvil]) -> None:
     node = HandMined(anvil("base", block_time_s=None).url)
-    with world(node, network="base", catalogue=rolled_up()) as found:
-        with_tokens(found)
-        found.providers[0].lies["eth_call"] = oracle(1_000 * GWEI)
-        fund = step(found, lying(found))
-        offer = found.treasurer.frugal(found.intent(LYING_UNITS), cap_units=CAP, held_units=0)
+    with world(node, network="base", catalogue=rolled_up()) as scene:
+        with_tokens(scene)
+        scene.providers[0].lies["eth_call"] = oracle(1_000 * GWEI)
+        fund = step(scene, lying(scene))
+        offer = scene.treasurer.frugal(scene.intent(LYING_UNITS), cap_units=CAP, held_units=0)
         assert offer.terms["data_units"] == 2_000 * GWEI
         assert fund.cost_units - fund.intent.units == 21_000 * offer.terms["price_units"] + 2_000 * GWEI
 
@@ -111,14 +111,14 @@ def test_a_rest_leaves_once_as_much_arrives_as_its_fee_may_be(alone: World, *, i
     alone.node.mine()
     ceiling = step(alone, lying(alone, ETHER, currency=None)).draft.offer.ceiling_units
 
-    def told(units: int) -> Any:
+    def step_of(units: int) -> Any:
         return step(alone, lying(alone, units, currency=None, is_rest=is_rest))
 
     least = 2 * ceiling if is_rest else ceiling + 1
-    assert isinstance(told(least), Sweep)
-    assert told(least - 1) == Wait(reason="dear", cost_units=ceiling)
+    assert isinstance(step_of(least), Sweep)
+    assert step_of(least - 1) == Wait(reason="dear", cost_units=ceiling)
     # Rows may lag behind what our own spends took.
-    assert isinstance(told(-1), Wait)
+    assert isinstance(step_of(-1), Wait)
 
 
 def test_who_lacks_part_of_a_fee_is_sent_that_and_never_what_was_to_move(alone: World) -> None:

@@ -75,8 +75,8 @@ def test_signing_is_deterministic(contract: str | None, tip_wei: int, txid: str)
 def test_coin_arrives(chain: Chain) -> None:
     txid = send_transfer(chain.node.rpc, BUYER_KEY, to=OURS, units=10**18)
 
-    [found] = chain.scan(chain.node.mine()).transfers
-    assert (found.txid, found.sender, found.units) == (txid, BUYER, 10**18)
+    [deposit] = chain.scan(chain.node.mine()).transfers
+    assert (deposit.txid, deposit.sender, deposit.units) == (txid, BUYER, 10**18)
 
 
 @pytest.mark.parametrize("code", ["token", "token_no_return"])
@@ -84,15 +84,15 @@ def test_a_token_arrives(chain: Chain, code: str) -> None:
     install_token(chain.node.rpc, chain.pair("USDT"), balances={BUYER: 10**12}, code=code)
     txid = send_transfer(chain.node.rpc, BUYER_KEY, to=OURS, units=77, contract=chain.contract("USDT"))
 
-    [found] = chain.scan(chain.node.mine()).transfers
-    assert (found.txid, found.sender, found.units) == (txid, BUYER, 77)
+    [deposit] = chain.scan(chain.node.mine()).transfers
+    assert (deposit.txid, deposit.sender, deposit.units) == (txid, BUYER, 77)
 
 
 def test_transfers_that_wait_together_take_the_next_nonces(chain: Chain) -> None:
     for units in (1, 2, 3):
         send_transfer(chain.node.rpc, BUYER_KEY, to=OURS, units=units)
 
-    assert [units for _, _, units in chain.found()] == [1, 2, 3]
+    assert [units for _, _, units in chain.transfers()] == [1, 2, 3]
 
 
 def test_a_transfer_that_must_fail_is_not_sent(chain: Chain) -> None:

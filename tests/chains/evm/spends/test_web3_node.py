@@ -31,7 +31,7 @@ def client(node: JsonRpcNode) -> JsonRpc:
     return JsonRpc(node.url, timeout_s=5)
 
 
-@pytest.mark.parametrize("told", NO_NUMBERS)
+@pytest.mark.parametrize("answer", NO_NUMBERS)
 @pytest.mark.parametrize(
     ("method", "question"),
     [
@@ -42,8 +42,8 @@ def client(node: JsonRpcNode) -> JsonRpc:
         ("eth_blockNumber", lambda chain: chain.block_number),
     ],
 )
-def test_a_number_is_strict_hex_or_refused(node: JsonRpcNode, method: str, question: Question, told: object) -> None:
-    node.answers[method] = told
+def test_a_number_is_strict_hex_or_refused(node: JsonRpcNode, method: str, question: Question, answer: object) -> None:
+    node.answers[method] = answer
     with pytest.raises(ProviderError, match=f"{method}: not the shape"):
         question(eth(client(node)))
 
@@ -76,13 +76,13 @@ def test_null_is_told_from_every_answer_and_a_refusal_keeps_its_words(node: Json
 
 
 def test_one_question_is_one_request(node: JsonRpcNode) -> None:
-    heard: list[object] = []
-    node.answers["eth_call"] = lambda *params: heard.append(params) or "0x" + "0" * 63 + "5"
+    collected: list[object] = []
+    node.answers["eth_call"] = lambda *params: collected.append(params) or "0x" + "0" * 63 + "5"
     data = calldata("balanceOf(address)", spelled(OURS))
 
     assert ask_contract(client(node), THEIRS, data, {"blockHash": WORD}) == 5
     assert node.asked == ["eth_call"]
-    assert heard == [({"to": spelled(THEIRS), "data": data}, {"blockHash": WORD})]
+    assert collected == [({"to": spelled(THEIRS), "data": data}, {"blockHash": WORD})]
 
 
 def spelled_hash() -> Any:
