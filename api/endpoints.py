@@ -13,6 +13,7 @@ from uuid import UUID
 
 import msgspec
 
+from actors.queue.call_specs import CallSpec
 from api.gateway import Gateway
 from api.limits.limits import LimitName
 from core.errors import (
@@ -30,6 +31,9 @@ from core.errors import (
     MerchantBadSignature,
     MerchantUnknownKey,
     MerchantWrongKeyKind,
+    PayBadUuid,
+    PaylinkBadId,
+    PayoutlinkNotFound,
     RequestBadContentType,
     RequestBadField,
     RequestBadJson,
@@ -40,7 +44,7 @@ from core.errors import (
 from core.http.allowlist import Address
 from core.http.answers import Answer
 from core.http.encoding import Packed
-from core.http.requests import Request
+from core.http.requests import Request, reading_errors
 from models.merchants.rows import KeyKind
 
 if TYPE_CHECKING:
@@ -68,6 +72,12 @@ _SIGNATURE_ERRORS: Final = (AuthBadTimestamp, MerchantUnknownKey, MerchantBadSig
 _IDEMPOTENCY_ERRORS: Final = (IdempotencyBadKey, IdempotencyInProgress, IdempotencyKeyReused, IdempotencyUnavailable)
 _REPEAT_ERRORS: Final = (IdempotencyInProgress, IdempotencyUnavailable)
 _ALWAYS: Final = (GatewayBusy, GatewayInternalError)
+# The error of a malformed path parameter, by its name.
+_PATH_ERRORS: Final[Mapping[str, type[DomainError]]] = {
+    "invoice_id": PayBadUuid,
+    "link_id": PaylinkBadId,
+    "token": PayoutlinkNotFound,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +121,7 @@ Reader = Callable[[Gateway, Call], Reply]
 class Actor:
     """The actor that does the work, and the message that asks for it."""
 
-    name: str
-    queue: str
+    spec: CallSpec
     message: Callable[[Call], object] = attrgetter("body")
     # Set where the actor waits for another party's server; None is the usual wait.
     wait_s: float | None = None
@@ -136,6 +145,7 @@ class Endpoint:
     result: type[Answer | list[Any]] | None
     actor: Actor | None = None
     reader: Reader | None = None
+    # The errors that `reader`, or the actor's message, raises. All others follow from the other fields.
     errors: tuple[type[DomainError], ...] = ()
     # Creates an object: honours Idempotency-Key.
     creates: bool = False
@@ -170,19 +180,25 @@ class Endpoint:
                     *((MerchantWrongKeyKind,) if self.rights not in {None, ANY_KEY} else ()),
                     *((AuthBadToken, RequestNotFound) if self.is_guarded else ()),
                     *(_BODY_ERRORS if self.request else ()),
-                    *((RequestBadField,) if self._has_plain_fields() else ()),
+                    *((RequestBadField,) if RequestBadField in self._reading_errors() else ()),
                     *(_IDEMPOTENCY_ERRORS if self.creates else ()),
                     *(_REPEAT_ERRORS if self.dedupes_signature else ()),
                     *((RequestNotFound,) if "{" in self.path else ()),
                     *_ALWAYS,
-                    *self.errors,
+                    *self.own_errors(),
                 )
             )
         )
 
-    def _has_plain_fields(self) -> bool:
-        """Return True if the body has a field without an error of its own."""
-        return self.request is not None and not self.request.refusals.keys() >= set(self.request.__struct_fields__)
+    def own_errors(self) -> tuple[type[DomainError], ...]:
+        """Return the errors of the endpoint's path, its fields, its actor and its reader."""
+        of_path = (error for name, error in _PATH_ERRORS.items() if f"{{{name}}}" in self.path)
+        of_actor = () if self.actor is None else self.actor.spec.raises
+        own = dict.fromkeys((*of_path, *self._reading_errors(), *of_actor, *self.errors))
+        return tuple(error for error in own if error is not RequestBadField)
+
+    def _reading_errors(self) -> tuple[type[DomainError], ...]:
+        return () if self.request is None else reading_errors(self.request)
 
 
 def envelope(result: bytes) -> bytes:

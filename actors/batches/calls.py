@@ -6,6 +6,7 @@ actors.batches.ticks does the items.
 from __future__ import annotations
 
 from actors.context import context
+from actors.queue.call_specs import CREATE_PAYMENT_BATCH, CREATE_PAYOUT_BATCH, CREATE_REFUND_BATCH
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.batches.schemas import BatchKind, NewBatch
 from core.errors import BatchDisabled
@@ -15,19 +16,19 @@ from models.batches import views as batch_views
 from models.batches.rows import BatchRow
 
 
-@call_actor(queue="invoices", body=NewBatch)
+@call_actor(CREATE_PAYMENT_BATCH, body=NewBatch)
 def create_payment_batch(info: CallInfo, wanted: NewBatch) -> CallReply:
     """Accept a batch of payments."""
     return _take(info, "payment", wanted)
 
 
-@call_actor(queue="payouts", body=NewBatch)
+@call_actor(CREATE_PAYOUT_BATCH, body=NewBatch)
 def create_payout_batch(info: CallInfo, wanted: NewBatch) -> CallReply:
     """Accept a batch of payouts."""
     return _take(info, "payout", wanted)
 
 
-@call_actor(queue="payouts", body=NewBatch)
+@call_actor(CREATE_REFUND_BATCH, body=NewBatch)
 def create_refund_batch(info: CallInfo, wanted: NewBatch) -> CallReply:
     """Accept a batch of refunds."""
     return _take(info, "refund", wanted)

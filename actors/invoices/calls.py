@@ -7,6 +7,7 @@ from uuid import UUID
 
 from actors.context import Context, context
 from actors.invoices import orders as invoice_orders
+from actors.queue.call_specs import CREATE_INVOICE, SELECT_METHOD
 from actors.queue.caller import CallInfo, CallReply, call_actor
 from core.addresses.addresses import display
 from core.errors import (
@@ -42,7 +43,7 @@ def _create_together(asked: Sequence[tuple[CallInfo, CreatePayment]]) -> list[Ca
     return [CallReply(body=made[info.call_id].encode()) if info.call_id in made else None for info, _ in asked]
 
 
-@call_actor(queue="invoices", body=CreatePayment, together=_create_together)
+@call_actor(CREATE_INVOICE, body=CreatePayment, together=_create_together)
 def create_invoice(info: CallInfo, body: CreatePayment) -> CallReply:
     """Create an invoice, or return what an earlier call with this key or order_id created."""
     ctx = context()
@@ -130,7 +131,7 @@ def _refresh(ctx: Context, info: CallInfo, body: CreatePayment) -> CallReply:
         return _create(ctx, info, body)
 
 
-@call_actor(queue="invoices", body=SelectMethod)
+@call_actor(SELECT_METHOD, body=SelectMethod)
 def select_method(info: CallInfo, choice: SelectMethod) -> CallReply:
     """Fix a currency-agnostic invoice's coin, network, address and quote by its buyer's choice."""
     ctx = context()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from actors.context import Context, context
+from actors.queue.call_specs import RESEND_PAYMENT, RESOLVE_PAYMENT, SEND_PAYMENT_EMAIL
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.refunds import uncredited
 from actors.refunds.uncredited import Wanted
@@ -24,7 +25,7 @@ from models.webhooks import redelivery
 from models.webhooks.redelivery import Requeued
 
 
-@call_actor(queue="invoices", body=PaymentLookup)
+@call_actor(RESEND_PAYMENT, body=PaymentLookup)
 def resend_payment(info: CallInfo, lookup: PaymentLookup) -> CallReply:
     """Queue the webhook of a payment's latest status again; it is written now if there was no endpoint then."""
     with recorded(info) as record:
@@ -33,7 +34,7 @@ def resend_payment(info: CallInfo, lookup: PaymentLookup) -> CallReply:
         return record.store({"deliveries": [delivery.view() for delivery in queued]})
 
 
-@call_actor(queue="invoices", body=ResolvePayment)
+@call_actor(RESOLVE_PAYMENT, body=ResolvePayment)
 def resolve_payment(info: CallInfo, wanted: ResolvePayment) -> CallReply:
     """Accept or send back a wrong_amount payment, or a stray deposit of any payment, and return the payment."""
     ctx = context()
@@ -51,7 +52,7 @@ def resolve_payment(info: CallInfo, wanted: ResolvePayment) -> CallReply:
         return record.store(view | ({"refund": written[0]} if written else {}))
 
 
-@call_actor(queue="invoices", body=SendPaymentEmail)
+@call_actor(SEND_PAYMENT_EMAIL, body=SendPaymentEmail)
 def send_payment_email(info: CallInfo, wanted: SendPaymentEmail) -> CallReply:
     """Queue an e-mail of a payment: its receipt once it is paid, else the way to its page."""
     with recorded(info) as record:

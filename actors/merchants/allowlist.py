@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 
+from actors.queue.call_specs import SET_ALLOWLIST
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import AllowlistLocksYouOut
 from core.http import allowlist
@@ -11,7 +12,7 @@ from core.merchants.schemas import IpAllowlist, SetAllowlist
 from models.merchants import allowlists, notices
 
 
-@call_actor(queue="invoices", body=SetAllowlist)
+@call_actor(SET_ALLOWLIST, body=SetAllowlist)
 def set_allowlist(info: CallInfo, wanted: SetAllowlist) -> CallReply:
     """Replace the list, if the caller's own address stays on it, and return it; without a list, only return it."""
     with recorded(info) as record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from actors.queue.call_specs import ADD_SPLIT_RULE, DELETE_SPLIT_RULE, SET_SPLITS
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import SplitRuleNotFound
 from core.merchants.split_schemas import AddRule, DeletedRule, RuleLookup, SetSplits
@@ -11,7 +12,7 @@ from core.merchants.terms_rules import split_ppm
 from models.merchants import notices, splits
 
 
-@call_actor(queue="payouts", body=AddRule)
+@call_actor(ADD_SPLIT_RULE, body=AddRule)
 def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
     """Put a rule into force for later credits, or let it wait for a second principal; return it."""
     percent_ppm = split_ppm(wanted.percent)
@@ -31,7 +32,7 @@ def add_split_rule(info: CallInfo, wanted: AddRule) -> CallReply:
         return record.store(shown)
 
 
-@call_actor(queue="payouts", body=RuleLookup)
+@call_actor(DELETE_SPLIT_RULE, body=RuleLookup)
 def delete_split_rule(info: CallInfo, wanted: RuleLookup) -> CallReply:
     """End a split rule; shares that it made already are still released."""
     with recorded(info) as record:
@@ -46,7 +47,7 @@ def _notice(info: CallInfo, change: str, recipient_id: UUID) -> None:
     notices.write(info.merchant(), change, topic=f"splits {recipient_id}", by=info.principal())
 
 
-@call_actor(queue="payouts", body=SetSplits)
+@call_actor(SET_SPLITS, body=SetSplits)
 def set_splits(info: CallInfo, wanted: SetSplits) -> CallReply:
     """Change how rules apply to later credits, and return the settings."""
     with recorded(info) as record:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from actors.context import context
+from actors.queue.call_specs import SET_ACCEPTED, SET_ACCURACY, SET_DISCOUNT
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.merchants import terms_rules
 from core.merchants.terms_schemas import SetAccepted, SetAccuracy, SetDiscount
@@ -16,7 +17,7 @@ from models.merchants import term_changes
 from models.merchants.terms import load_terms
 
 
-@call_actor(queue="invoices", body=SetAccepted)
+@call_actor(SET_ACCEPTED, body=SetAccepted)
 def set_accepted(info: CallInfo, wanted: SetAccepted) -> CallReply:
     """Replace the accepted methods and return them; without a list, only return them."""
     merchant_id = info.merchant()
@@ -27,7 +28,7 @@ def set_accepted(info: CallInfo, wanted: SetAccepted) -> CallReply:
         return record.store(terms_rules.show_accepted(_terms(merchant_id).accepted))
 
 
-@call_actor(queue="invoices", body=SetDiscount)
+@call_actor(SET_DISCOUNT, body=SetDiscount)
 def set_discount(info: CallInfo, wanted: SetDiscount) -> CallReply:
     """Set a coin's discount and return all discounts; without a percentage, return the named ones."""
     merchant_id = info.merchant()
@@ -45,7 +46,7 @@ def _terms(merchant_id: UUID) -> Terms:
     return load_terms(merchant_id, context().settings.standard_terms)
 
 
-@call_actor(queue="invoices", body=SetAccuracy)
+@call_actor(SET_ACCURACY, body=SetAccuracy)
 def set_accuracy(info: CallInfo, wanted: SetAccuracy) -> CallReply:
     """Change the tolerance and return it; if nothing is given, only return it."""
     merchant_id = info.merchant()

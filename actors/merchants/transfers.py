@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from actors.context import context
+from actors.queue.call_specs import TRANSFER_TO_PERSONAL
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.catalogue.catalogue import Catalogue
 from core.errors import PayoutFrozen, TransferBadAmount, TransferUnknownCurrency
@@ -17,7 +18,7 @@ from models.payouts import freezes
 from models.spends import permission
 
 
-@call_actor(queue="payouts", body=ToPersonal)
+@call_actor(TRANSFER_TO_PERSONAL, body=ToPersonal)
 def transfer_to_personal(info: CallInfo, body: ToPersonal) -> CallReply:
     """Move an available amount from the merchant to its owner; an order_id does so once, whatever else it says."""
     merchant_id, catalogue = info.merchant(), context().catalogue

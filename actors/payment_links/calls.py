@@ -7,6 +7,7 @@ from uuid import UUID
 
 from actors.context import Context, context
 from actors.payment_links.orders import require_enabled
+from actors.queue.call_specs import CREATE_PAYMENT_LINK, TOGGLE_PAYMENT_LINK
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import (
     InvoiceQuoteFailed,
@@ -29,7 +30,7 @@ from models.payment_links import views as payment_link_views
 from models.payment_links.rows import PaymentLinkRow
 
 
-@call_actor(queue="invoices", body=CreatePaymentLink)
+@call_actor(CREATE_PAYMENT_LINK, body=CreatePaymentLink)
 def create_payment_link(info: CallInfo, body: CreatePaymentLink) -> CallReply:
     """Create a payment link."""
     ctx = context()
@@ -108,7 +109,7 @@ def _pin(ctx: Context, body: CreatePaymentLink) -> Method | None:
     return currency, network
 
 
-@call_actor(queue="invoices", body=TogglePaymentLink)
+@call_actor(TOGGLE_PAYMENT_LINK, body=TogglePaymentLink)
 def toggle_payment_link(info: CallInfo, body: TogglePaymentLink) -> CallReply:
     """Switch a link on or off; existing checkouts' payments continue."""
     with recorded(info) as record:

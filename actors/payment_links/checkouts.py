@@ -14,6 +14,7 @@ from actors.context import Context, context
 from actors.invoices import orders as invoice_orders
 from actors.invoices.orders import Ready
 from actors.payment_links import orders as payment_link_orders
+from actors.queue.call_specs import CHECK_OUT_LINK
 from actors.queue.caller import CallInfo, CallReply, call_actor
 from core.errors import DomainError, GatewayBusy, PaylinkNotFound, TooManyRequestsError
 from core.payment_links.schemas import CheckOut
@@ -49,7 +50,7 @@ def _check_out_together(asked: Sequence[tuple[CallInfo, CheckOut]]) -> list[Call
     return [None if answer is None else CallReply(body=answer.encode()) for answer in answers]
 
 
-@call_actor(queue="invoices", body=CheckOut, together=_check_out_together)
+@call_actor(CHECK_OUT_LINK, body=CheckOut, together=_check_out_together)
 def check_out_link(info: CallInfo, wanted: CheckOut) -> CallReply:
     """Create a link's payment, if the link is open and has room."""
     ctx = context()

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from actors.context import context
 from actors.payout_links import orders as payout_link_orders
+from actors.queue.call_specs import CANCEL_PAYOUT_LINK, CREATE_PAYOUT_LINK, CREATE_PAYOUT_LINKS
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import ERRORS, DomainError
 from core.payout_links.schemas import BatchedLink, CreatePayoutLink, PayoutLinkLookup
@@ -19,7 +20,7 @@ from models.payout_links import views as payout_link_views
 from models.queue import calls
 
 
-@call_actor(queue="payouts", body=CreatePayoutLink)
+@call_actor(CREATE_PAYOUT_LINK, body=CreatePayoutLink)
 def create_payout_link(info: CallInfo, body: CreatePayoutLink) -> CallReply:
     """Create a payout link; its money is set aside for the holder of its token."""
     ctx = context()
@@ -30,7 +31,7 @@ def create_payout_link(info: CallInfo, body: CreatePayoutLink) -> CallReply:
         return record.store(payout_link_orders.create(ctx, info.asker(), body))
 
 
-@call_actor(queue="bulk", body=list[BatchedLink])
+@call_actor(CREATE_PAYOUT_LINKS, body=list[BatchedLink])
 def create_payout_links(info: CallInfo, wanted: list[BatchedLink]) -> CallReply:
     """Create several links in one transaction; a refusal concerns only its own link.
 
@@ -53,7 +54,7 @@ def _item(index: int, outcome: dict[str, Any] | DomainError) -> dict[str, Any]:
     return {"index": index, "success": True} | outcome
 
 
-@call_actor(queue="payouts", body=PayoutLinkLookup)
+@call_actor(CANCEL_PAYOUT_LINK, body=PayoutLinkLookup)
 def cancel_payout_link(info: CallInfo, lookup: PayoutLinkLookup) -> CallReply:
     """Cancel an unclaimed link; its money is available again."""
     with recorded(info) as record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from actors.context import context
 from actors.payout_links.checks import DESTINATION_ERRORS, check_claimable, check_unpaid
+from actors.queue.call_specs import CLAIM_PAYOUT_LINK
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.addresses import addresses
 from core.catalogue.catalogue import Network
@@ -18,7 +19,7 @@ from models.queue import calls
 from models.queue.calls import AbandonedError
 
 
-@call_actor(queue="payouts", body=Claim)
+@call_actor(CLAIM_PAYOUT_LINK, body=Claim)
 def claim_payout_link(info: CallInfo, claim: Claim) -> CallReply:
     """Pay a payout link to an address; the same address again gets the same payout, any other is refused."""
     ctx = context()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from actors.context import context
+from actors.queue.call_specs import APPROVE_PAYOUT, CANCEL_PAYOUT
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.payouts.schemas import PayoutLookup
 from models.outcomes import decisions
 from models.payouts import views as payout_views
 
 
-@call_actor(queue="payouts", body=PayoutLookup)
+@call_actor(APPROVE_PAYOUT, body=PayoutLookup)
 def approve_payout(info: CallInfo, wanted: PayoutLookup) -> CallReply:
     """Approve a payout for the principal that signed the request; send it if no further approval is needed."""
     ctx = context()
@@ -19,7 +20,7 @@ def approve_payout(info: CallInfo, wanted: PayoutLookup) -> CallReply:
         return record.store(payout_views.payout(ctx.catalogue, payout))
 
 
-@call_actor(queue="payouts", body=PayoutLookup)
+@call_actor(CANCEL_PAYOUT, body=PayoutLookup)
 def cancel_payout(info: CallInfo, wanted: PayoutLookup) -> CallReply:
     """Cancel a payout for which nothing is signed; its money is available again."""
     ctx = context()

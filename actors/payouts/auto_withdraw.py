@@ -7,6 +7,7 @@ from uuid import UUID
 
 from actors.context import Context, context
 from actors.payouts.withdrawing import DESTINATION_ERRORS, METHOD_ERRORS
+from actors.queue.call_specs import SET_AUTO_WITHDRAW
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.addresses.addresses import display
 from core.catalogue.catalogue import Pair
@@ -21,7 +22,7 @@ from models.payouts.withdrawals import WithdrawalRule
 _NOTICE: Final = "Automatic withdrawal of {currency} on {network}, {status}: to {address} from {threshold} on."
 
 
-@call_actor(queue="payouts", body=SetAutoWithdraw)
+@call_actor(SET_AUTO_WITHDRAW, body=SetAutoWithdraw)
 def set_auto_withdraw(info: CallInfo, wanted: SetAutoWithdraw) -> CallReply:
     """Set a coin's rule and return all rules; without a change, return the requested ones."""
     ctx, merchant_id, among = context(), info.merchant(), None

@@ -10,6 +10,7 @@ import structlog
 
 from actors.context import Context, context
 from actors.payouts import orders as payout_orders
+from actors.queue.call_specs import CREATE_PAYOUT, CREATE_PAYOUTS, SET_PAYOUT_FEES
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import DomainError, GatewayBusy, GatewayInternalError
 from core.payouts.schemas import ORDER_ID_CHARS_MAX, CreatePayout, MassOrder, PayoutFeeSettings
@@ -21,14 +22,14 @@ from models.queue import calls
 log = structlog.get_logger()
 
 
-@call_actor(queue="payouts", body=CreatePayout)
+@call_actor(CREATE_PAYOUT, body=CreatePayout)
 def create_payout(info: CallInfo, body: CreatePayout) -> CallReply:
     """Create a payout, or return the existing one with its order_id."""
     with recorded(info) as record:
         return record.store(payout_orders.create(context(), info.asker(), body))
 
 
-@call_actor(queue="bulk", body=MassOrder)
+@call_actor(CREATE_PAYOUTS, body=MassOrder)
 def create_payouts(info: CallInfo, order: MassOrder) -> CallReply:
     """Create the payouts of a mass call in one transaction; a refusal concerns only its own payout.
 
@@ -70,7 +71,7 @@ def _order_id(fields: object) -> str:
     return text[:ORDER_ID_CHARS_MAX].encode(errors="replace").decode() if isinstance(text, str) else ""
 
 
-@call_actor(queue="payouts", body=PayoutFeeSettings)
+@call_actor(SET_PAYOUT_FEES, body=PayoutFeeSettings)
 def set_payout_fees(info: CallInfo, wanted: PayoutFeeSettings) -> CallReply:
     """Set who bears the network fee by default; without a value, only return the setting."""
     merchant_id = info.merchant()

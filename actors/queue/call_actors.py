@@ -17,6 +17,7 @@ import msgspec
 import structlog
 
 from actors.queue.broker import SluiceBroker
+from actors.queue.call_specs import CallSpec
 from actors.queue.consumer import redis_id
 from actors.queue.gathering import Gathering, gathering_of
 from actors.queue.messages import UNDECIDED, Answer, CallMessage, CallReply, answer_key, bound_to
@@ -54,13 +55,13 @@ CLOCKS_APART_MS: Final = 86_400_000
 
 
 def call_actor(
-    *, queue: str, body: type[B], secret: bool = False, together: Together[B] | None = None
+    spec: CallSpec, *, body: type[B], secret: bool = False, together: Together[B] | None = None
 ) -> Callable[[CallActor[B]], CallActor[B]]:
-    """Make `function(info, body) -> CallReply` the actor of its name, whose caller waits.
+    """Make `function(info, body) -> CallReply` the actor that `spec` declares, whose caller waits.
 
     The function receives only calls that our processes sent. It opens its own transaction, with recorded() or around
-    models.queue.calls.begin and finish, and refuses by raising a DomainError or TooManyRequestsError before anything is
-    committed.
+    models.queue.calls.begin and finish, and refuses by raising an error of its spec or TooManyRequestsError before
+    anything is committed. Raises ValueError if the function has another name than its spec.
 
     secret: the answer is sealed on its way, stored nowhere, and its Idempotency-Key ignored, since it could not be
     replayed.
@@ -77,7 +78,9 @@ def call_actor(
         def perform(info: CallInfo, payload: bytes) -> CallReply:
             return function(info, decode(payload))
 
-        name = function.__name__
+        if function.__name__ != spec.name:
+            raise ValueError(f"{function.__name__} has the spec of {spec.name}")
+        queue, name = spec.queue, spec.name
         several = None if together is None else functools.partial(_perform_together, together, decode)
         bind = functools.partial(_answering, perform, queue=queue, name=name, is_secret=secret, together=several)
         register(Registration(name=name, queue=queue, bind=bind))

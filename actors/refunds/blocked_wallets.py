@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from actors.context import context
+from actors.queue.call_specs import REFUND_BLOCKED_WALLET
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.refunds import orders as refund_orders
 from actors.refunds import uncredited
@@ -17,7 +18,7 @@ from models.wallets import rows as wallets
 from models.wallets.rows import WalletRow
 
 
-@call_actor(queue="payouts", body=BlockedRefund)
+@call_actor(REFUND_BLOCKED_WALLET, body=BlockedRefund)
 def refund_blocked_wallet(info: CallInfo, wanted: BlockedRefund) -> CallReply:
     """Refund a blocked wallet's uncredited deposits, each coin by its own payout."""
     ctx = context()

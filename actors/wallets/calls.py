@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from actors.context import Context, context
 from actors.queue.broker import ring
+from actors.queue.call_specs import BLOCK_WALLET, CREATE_WALLET
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
@@ -25,7 +26,7 @@ from models.wallets import views as wallet_views
 from models.wallets.rows import WalletRow
 
 
-@call_actor(queue="invoices", body=CreateWallet)
+@call_actor(CREATE_WALLET, body=CreateWallet)
 def create_wallet(info: CallInfo, body: CreateWallet) -> CallReply:
     """Return the merchant's wallet for a coin, a network and an order_id; the first time, create it."""
     ctx, merchant_id = context(), info.merchant()
@@ -88,7 +89,7 @@ def _create(ctx: Context, info: CallInfo, new: WalletRow, family: str) -> CallRe
             ctx.addresses.give_back(family, new.address_ordinal)
 
 
-@call_actor(queue="invoices", body=BlockWallet)
+@call_actor(BLOCK_WALLET, body=BlockWallet)
 def block_wallet(info: CallInfo, body: BlockWallet) -> CallReply:
     """Block a wallet, or unblock it and credit its held deposits; a doorbell's actor credits any rest."""
     ctx = context()

@@ -12,6 +12,7 @@ import structlog
 
 from actors.context import context
 from actors.queue.broker import single_flight
+from actors.queue.call_specs import REDELIVER_WEBHOOK, REGISTER_WEBHOOK
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.webhooks.lookup import resolve
 from core.errors import GatewayBusy, WebhookBadUrl, WebhookNotFound
@@ -30,7 +31,7 @@ LOOKUP_S: Final = 1.0
 LOOKUP_THREADS: Final = 4
 
 
-@call_actor(queue="bulk", body=RegisterWebhook, secret=True)
+@call_actor(REGISTER_WEBHOOK, body=RegisterWebhook, secret=True)
 def register_webhook(info: CallInfo, body: RegisterWebhook) -> CallReply:
     """Replace the merchant's endpoint (POST /v1/webhooks) and return it with its secret, which is kept sealed."""
     settings = context().settings
@@ -52,7 +53,7 @@ def register_webhook(info: CallInfo, body: RegisterWebhook) -> CallReply:
         return record.store(answer)
 
 
-@call_actor(queue="invoices", body=Redeliver)
+@call_actor(REDELIVER_WEBHOOK, body=Redeliver)
 def redeliver_webhook(info: CallInfo, body: Redeliver) -> CallReply:
     """Queue a delivery again, with its id and body, and return it (POST /v1/webhooks/redeliver)."""
     delivery_id = UUID(body.delivery_id)

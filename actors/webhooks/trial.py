@@ -16,6 +16,7 @@ import msgspec
 
 from actors.context import context
 from actors.queue.broker import single_flight
+from actors.queue.call_specs import TRY_WEBHOOK
 from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from actors.webhooks.sender import TOTAL_S, Outcome, Post, Sender
 from core.errors import GatewayBusy, WebhookNoUrl
@@ -37,7 +38,7 @@ COLLECT_S: Final = TOTAL_S + 2
 _places: Final = threading.BoundedSemaphore(TRIALS_MAX)
 
 
-@call_actor(queue="bulk", body=TryWebhook)
+@call_actor(TRY_WEBHOOK, body=TryWebhook)
 def try_webhook(info: CallInfo, body: TryWebhook) -> CallReply:
     """Send one webhook to the endpoint in force, and return its outcome."""
     event = body.event or EVENT_DEFAULT

@@ -196,8 +196,8 @@ class Operation:
             signature_key=None if key is None else signature_key,
         )
         reply = self._gateway.caller.call(
-            actor.name,
-            queue=actor.queue,
+            actor.spec.name,
+            queue=actor.spec.queue,
             info=info,
             payload=msgspec.json.encode(actor.message(call)),
             wait_s=actor.wait_s,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, cast
 
+from actors.queue.call_specs import SET_ALLOWLIST
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint
-from core.errors import AllowlistBadIp, AllowlistLocksYouOut
 from core.merchants.schemas import AllowlistChange, IpAllowlist, SetAllowlist
 
 
@@ -28,8 +28,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=AllowlistChange,
         result=IpAllowlist,
-        actor=Actor(name="set_allowlist", queue="invoices", message=change_message),
-        errors=(AllowlistBadIp, AllowlistLocksYouOut),
+        actor=Actor(spec=SET_ALLOWLIST, message=change_message),
         examples={
             "request": {"ips": ["203.0.113.7", "198.51.100.0/24"]},
             "result": {"ips": ["203.0.113.7", "198.51.100.0/24"]},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 from uuid import UUID
 
+from actors.queue.call_specs import CREATE_PAYMENT_BATCH, CREATE_PAYOUT_BATCH, CREATE_REFUND_BATCH
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from api.routes.invoices.calls import EXAMPLE as PAYMENT
@@ -17,15 +18,7 @@ from core.batches.schemas import (
     CreatePayoutBatch,
     CreateRefundBatch,
 )
-from core.errors import (
-    BatchBadId,
-    BatchBadOnError,
-    BatchDisabled,
-    BatchEmpty,
-    BatchNotFound,
-    BatchTooLarge,
-    BatchTooManyOpen,
-)
+from core.errors import BatchNotFound
 from core.http.requests import PAGE_MAX
 from models.batches import items as batch_items
 from models.batches import rows as batches
@@ -52,7 +45,6 @@ def read_info(gateway: Gateway, call: Call) -> Reply:
 
 _ID: Final = "0190b3c6-9e10-7b20-8d3c-6f5e4d3c2b1a"
 _ADDRESS: Final = "0x52908400098527886E0F7030069857D2E4169EE7"
-_CREATE_ERRORS: Final = (BatchEmpty, BatchTooLarge, BatchBadOnError, BatchTooManyOpen, BatchDisabled)
 _DESCRIPTION: Final = (
     "1 to 5000 items, taken at once and done afterwards: read them with POST /v1/batch/info. An item that is malformed"
     " or refused fails by itself. With on_error stop they are done in order, and after the first failure the rest is"
@@ -74,9 +66,8 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=CreatePaymentBatch,
         result=BatchCreated,
-        actor=Actor(name="create_payment_batch", queue="invoices", message=batch_message),
+        actor=Actor(spec=CREATE_PAYMENT_BATCH, message=batch_message),
         creates=True,
-        errors=_CREATE_ERRORS,
         examples={
             "request": {
                 "payments": [
@@ -100,9 +91,8 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=CreatePayoutBatch,
         result=BatchCreated,
-        actor=Actor(name="create_payout_batch", queue="payouts", message=batch_message),
+        actor=Actor(spec=CREATE_PAYOUT_BATCH, message=batch_message),
         creates=True,
-        errors=_CREATE_ERRORS,
         examples={
             "request": {
                 "payouts": [
@@ -128,9 +118,8 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=CreateRefundBatch,
         result=BatchCreated,
-        actor=Actor(name="create_refund_batch", queue="payouts", message=batch_message),
+        actor=Actor(spec=CREATE_REFUND_BATCH, message=batch_message),
         creates=True,
-        errors=_CREATE_ERRORS,
         examples={
             "request": {"refunds": [{"order_id": "order-1042"}, {"order_id": "order-1043", "amount": "5"}]},
             "result": _created("refund", 2),
@@ -149,7 +138,7 @@ ENDPOINTS: Final = (
         request=BatchLookup,
         result=BatchInfo,
         reader=read_info,
-        errors=(BatchBadId, BatchNotFound),
+        errors=(BatchNotFound,),
         examples={
             "request": {"batch_id": _ID},
             "result": {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from actors.queue.call_specs import ADD_SPLIT_RULE, DELETE_SPLIT_RULE, SET_SPLITS
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
-from core import errors
 from core.http.requests import Empty
 from core.merchants.split_schemas import (
     AddRule,
@@ -58,14 +58,8 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=AddRule,
         result=SplitRule,
-        actor=Actor(name="add_split_rule", queue="payouts"),
+        actor=Actor(spec=ADD_SPLIT_RULE),
         creates=True,
-        errors=(
-            errors.SplitBadPercent,
-            errors.SplitOver100,
-            errors.SplitTooManyRules,
-            errors.SplitUnknownRecipient,
-        ),
         examples={"request": _WANTED, "result": _RULE},
     ),
     Endpoint(
@@ -92,8 +86,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=RuleLookup,
         result=DeletedRule,
-        actor=Actor(name="delete_split_rule", queue="payouts"),
-        errors=(errors.SplitRuleNotFound,),
+        actor=Actor(spec=DELETE_SPLIT_RULE),
         examples={"request": {"rule_id": _RULE_ID}, "result": {"rule_id": _RULE_ID, "deleted": True}},
     ),
     Endpoint(
@@ -121,8 +114,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=SetSplits,
         result=SplitConfig,
-        actor=Actor(name="set_splits", queue="payouts"),
-        errors=(errors.SplitBadHold,),
+        actor=Actor(spec=SET_SPLITS),
         examples={"request": _CONFIG, "result": _TOLD},
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from actors.queue.call_specs import TRANSFER_TO_PERSONAL
 from api.endpoints import PAYOUT_KEYS, Actor, Endpoint
-from core import errors
 from core.merchants.transfer_schemas import ToPersonal, Transferred
 
 ENDPOINTS: Final = (
@@ -25,16 +25,9 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=ToPersonal,
         result=Transferred,
-        actor=Actor(name="transfer_to_personal", queue="payouts"),
+        actor=Actor(spec=TRANSFER_TO_PERSONAL),
         creates=True,
         dedupes_signature=True,
-        errors=(
-            errors.TransferUnknownCurrency,
-            errors.TransferBadAmount,
-            errors.PersonalInsufficient,
-            errors.TransferNoPersonalWallet,
-            errors.PayoutFrozen,
-        ),
         examples={
             "request": {"amount": "25.5", "currency": "USDT", "order_id": "transfer-12"},
             "result": {

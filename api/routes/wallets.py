@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 from uuid import UUID
 
+from actors.queue.call_specs import BLOCK_WALLET, CREATE_WALLET
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core import errors
@@ -65,14 +66,8 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=CreateWallet,
         result=Wallet,
-        actor=Actor(name="create_wallet", queue="invoices"),
+        actor=Actor(spec=CREATE_WALLET),
         creates=True,
-        errors=(
-            errors.WalletUnknownCurrency,
-            errors.WalletNoNetwork,
-            errors.WalletUnsupportedNetwork,
-            errors.InvoiceAddressFailed,
-        ),
         examples={
             "request": {"currency": "USDT", "network": "ethereum", "order_id": "customer-77"},
             "result": EXAMPLE,
@@ -89,8 +84,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=BlockWallet,
         result=WalletBlock,
-        actor=Actor(name="block_wallet", queue="invoices"),
-        errors=(errors.WalletNoAddress, errors.WalletStaticNotFound, errors.RequestBadField),
+        actor=Actor(spec=BLOCK_WALLET),
         examples={
             "request": {"address": _ADDRESS, "is_force_block": True},
             "result": {"uuid": _UUID, "address": _ADDRESS, "blocked": True},
@@ -107,7 +101,7 @@ ENDPOINTS: Final = (
         result=WalletInfo,
         reader=read_info,
         is_search=True,
-        errors=(errors.WalletBadUuid, errors.WalletNoAddress, errors.WalletStaticNotFound),
+        errors=(errors.WalletStaticNotFound,),
         examples={
             "request": {"uuid": _UUID},
             "result": {
@@ -135,7 +129,6 @@ ENDPOINTS: Final = (
         request=WalletQr,
         result=Image,
         reader=read_qr,
-        errors=(errors.QrNoAddress, errors.RequestBadField),
         examples={"request": {"address": _ADDRESS}, "result": {"image": "data:image/png;base64,iVBORw0KGgo="}},
     ),
 )

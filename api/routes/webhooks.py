@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
+from actors.queue.call_specs import REDELIVER_WEBHOOK, REGISTER_WEBHOOK, TRY_WEBHOOK
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
-from core.errors import WebhookBadCursor, WebhookBadUrl, WebhookNotFound, WebhookNoUrl
 from core.http.requests import page_size
 from core.webhooks.schemas import (
     Delivery,
@@ -76,10 +76,9 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=RegisterWebhook,
         result=WebhookEndpoint,
-        actor=Actor(name="register_webhook", queue="bulk"),
+        actor=Actor(spec=REGISTER_WEBHOOK),
         status=201,
         bare=True,
-        errors=(WebhookNoUrl, WebhookBadUrl),
         examples={
             "request": {"url": "https://shop.example/hooks/sluice"},
             "result": {
@@ -100,7 +99,6 @@ ENDPOINTS: Final = (
         result=DeliveryPage,
         reader=read_deliveries,
         is_search=True,
-        errors=(WebhookBadCursor,),
         examples={"request": {"status": "retrying"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
     ),
     Endpoint(
@@ -115,8 +113,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=Redeliver,
         result=Delivery,
-        actor=Actor(name="redeliver_webhook", queue="invoices"),
-        errors=(WebhookNotFound,),
+        actor=Actor(spec=REDELIVER_WEBHOOK),
         examples={
             "request": {"delivery_id": EXAMPLE["delivery_id"]},
             "result": EXAMPLE | {"status": "pending", "attempts": 0},
@@ -136,8 +133,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=TryWebhook,
         result=WebhookTrial,
-        actor=Actor(name="try_webhook", queue="bulk", wait_s=TRIAL_WAIT_S),
-        errors=(WebhookNoUrl,),
+        actor=Actor(spec=TRY_WEBHOOK, wait_s=TRIAL_WAIT_S),
         examples={
             "request": {"event": "invoice.paid"},
             "result": {"status_code": 200, "delivered": True, "duration_ms": 84, "error": None},

@@ -12,6 +12,7 @@ import dramatiq
 import msgspec
 
 from actors.queue.broker import make_broker
+from actors.queue.call_specs import CallSpec
 from actors.queue.caller import Caller, CallInfo, CallReply, call_actor
 from core.settings.settings import load_settings
 
@@ -28,7 +29,7 @@ SETTINGS = load_settings(
 broker = make_broker(SETTINGS, client_name="sluice-bench")
 
 
-@call_actor(queue="invoices", body=msgspec.Raw)
+@call_actor(CallSpec(name="echo", queue="invoices"), body=msgspec.Raw)
 def echo(info: CallInfo, body: msgspec.Raw) -> CallReply:
     """Return the payload."""
     del info

@@ -38,6 +38,7 @@ class CreateBatch(Request, kw_only=True, omit_defaults=True):
     """The common part of all batches."""
 
     refusals: ClassVar = {"on_error": BatchBadOnError}
+    breaches: ClassVar = (BatchEmpty, BatchTooLarge)
     # The field that holds the items.
     items_name: ClassVar[str]
 

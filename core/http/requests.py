@@ -103,6 +103,8 @@ class Request(Struct, kw_only=True, omit_defaults=True):
     refusals: ClassVar[Mapping[str, type[errors.DomainError]]] = MappingProxyType({})
     # The errors for missing or empty required fields, where they differ.
     absences: ClassVar[Mapping[str, type[errors.DomainError]]] = MappingProxyType({})
+    # The errors that check() raises and no field has.
+    breaches: ClassVar[tuple[type[errors.DomainError], ...]] = ()
 
     def check(self, own_hosts: frozenset[str]) -> None:
         """Check rules over several fields, and clamp values to their limits."""
@@ -161,6 +163,18 @@ class Lookup(Request, kw_only=True, omit_defaults=True):
         """Refuse a lookup without uuid and order_id."""
         if self.uuid is None and self.order_id is None:
             raise self.unnamed
+
+
+def reading_errors(schema: type[Request]) -> tuple[type[errors.DomainError], ...]:
+    """Return the errors that read_request raises: those of the fields, in their order, then those of check()."""
+    of_fields = [
+        error
+        for name in schema.__struct_fields__
+        for error in (schema.absences.get(name), _refusal_type(schema, name))
+        if error is not None
+    ]
+    unnamed = (schema.unnamed,) if issubclass(schema, Lookup) else ()
+    return tuple(dict.fromkeys((*of_fields, *unnamed, *schema.breaches)))
 
 
 def read_request(schema: type[R], fields: Mapping[str, Any], *, own_hosts: frozenset[str]) -> R:

@@ -79,6 +79,7 @@ class CreatePaymentLink(Request, kw_only=True, omit_defaults=True):
         "pinned_currency": errors.PaylinkBadPin,
         "pinned_network": errors.PaylinkBadPin,
     }
+    breaches: ClassVar = (errors.PaylinkBadAmount, errors.PaylinkBadMin, errors.PaylinkBadMax)
 
     amount_mode: Annotated[
         AmountMode,

@@ -91,6 +91,7 @@ class CreatePayoutLinks(Request, kw_only=True, omit_defaults=True):
     """Several payout links (POST /v1/payout/link/batch). A malformed item fails alone."""
 
     refusals: ClassVar = {"links": errors.PayoutlinkEmptyBatch}
+    breaches: ClassVar = (errors.PayoutlinkBatchTooLarge,)
 
     links: Annotated[
         list[Any],
@@ -141,6 +142,7 @@ class ClaimLink(Request, kw_only=True, omit_defaults=True):
 
     refusals: ClassVar = {"address": errors.PayoutlinkBadAddress}
     absences: ClassVar = {"address": errors.PayoutlinkNoAddress}
+    breaches: ClassVar = (errors.PayoutMemoTooLong,)
 
     address: Annotated[
         Text,

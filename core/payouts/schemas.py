@@ -108,6 +108,7 @@ class CreatePayout(Request, kw_only=True, omit_defaults=True):
         "from_currency": errors.PayoutFromCurrencyUnsupported,
     }
     absences: ClassVar = {"order_id": errors.PayoutOrderIdRequired, "address": errors.PayoutNoDestination}
+    breaches: ClassVar = (errors.PayoutMemoTooLong,)
 
     # First, so that a refused item of a mass call can be named by it.
     order_id: Annotated[
@@ -236,6 +237,7 @@ class MassPayout(Request, kw_only=True, omit_defaults=True):
     """Up to 100 payouts, each made independently (POST /v1/payout/mass)."""
 
     absences: ClassVar = {"payouts": errors.PayoutEmptyBatch}
+    breaches: ClassVar = (errors.PayoutBatchTooLarge,)
 
     # Read one by one, so that a malformed one fails alone.
     payouts: Annotated[

@@ -54,6 +54,7 @@ class BlockWallet(Request, kw_only=True, omit_defaults=True):
     """A static wallet to block or unblock (POST /v1/wallet/block)."""
 
     refusals: ClassVar = {"address": errors.WalletNoAddress}
+    breaches: ClassVar = (errors.RequestBadField,)
 
     address: Annotated[AddressText, Meta(description="The wallet's address.")]
     is_force_block: Annotated[bool, Meta(description="true: block the wallet; false: unblock it. Default true.")] = True
@@ -67,6 +68,7 @@ class WalletName(Request, kw_only=True, omit_defaults=True):
     """The static wallet, by uuid or else by address."""
 
     refusals: ClassVar = {"uuid": errors.WalletBadUuid, "address": errors.WalletNoAddress}
+    breaches: ClassVar = (errors.RequestBadField,)
 
     uuid: Annotated[UuidText, Meta(description="The wallet's identifier. If it is set, address is ignored.")] | None = (
         None
@@ -97,6 +99,7 @@ class WalletQr(Request, kw_only=True, omit_defaults=True):
     """A text to draw as a QR code (POST /v1/wallet/qr)."""
 
     refusals: ClassVar = {"address": errors.QrNoAddress}
+    breaches: ClassVar = (errors.RequestBadField,)
 
     address: Annotated[AddressText, Meta(description="The text to encode, usually an address.")]
 

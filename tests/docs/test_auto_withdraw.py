@@ -38,7 +38,7 @@ def test_the_table_has_the_endpoints_codes_with_their_status() -> None:
     }
 
     (endpoint,) = auto_withdraw.ENDPOINTS
-    assert by_code == {error.code: error.status for error in endpoint.errors}
+    assert by_code == {error.code: error.status for error in endpoint.own_errors()}
 
 
 def test_the_figures_are_the_codes() -> None:

@@ -30,4 +30,4 @@ def test_the_table_has_the_endpoints_codes_with_their_status() -> None:
     }
 
     (endpoint,) = [endpoint for endpoint in history.ENDPOINTS if endpoint.name == "sendPaymentEmail"]
-    assert by_code == {error.code: ERRORS[error.code].status for error in endpoint.errors}
+    assert by_code == {error.code: ERRORS[error.code].status for error in endpoint.own_errors()}

@@ -42,7 +42,7 @@ def test_the_table_has_the_checkouts_codes_with_their_status() -> None:
     }
 
     endpoint = next(endpoint for endpoint in buyers.ENDPOINTS if endpoint.name == "checkOutLink")
-    assert by_code == {error.code: ERRORS[error.code].status for error in endpoint.errors}
+    assert by_code == {error.code: ERRORS[error.code].status for error in endpoint.own_errors()}
 
 
 def test_the_figures_are_the_codes() -> None:

@@ -31,4 +31,4 @@ def test_the_table_has_the_endpoints_codes_with_their_status() -> None:
     }
 
     (endpoint,) = transfers.ENDPOINTS
-    assert by_code == {error.code: ERRORS[error.code].status for error in endpoint.errors}
+    assert by_code == {error.code: ERRORS[error.code].status for error in endpoint.own_errors()}

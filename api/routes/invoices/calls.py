@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
+from actors.queue.call_specs import CREATE_INVOICE
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core import errors
@@ -96,24 +97,8 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=CreatePayment,
         result=Payment,
-        actor=Actor(name="create_invoice", queue="invoices"),
+        actor=Actor(spec=CREATE_INVOICE),
         creates=True,
-        errors=(
-            errors.PaymentBadAmount,
-            errors.PaymentUnknownCurrency,
-            errors.PaymentUnknownToCurrency,
-            errors.PaymentToCurrencyRequired,
-            errors.PaymentNetworkRequired,
-            errors.PaymentUnsupportedNetwork,
-            errors.PaymentBadSubtract,
-            errors.PaymentBadAccuracy,
-            errors.PaymentBelowMinimum,
-            errors.PaymentBadUrlCallback,
-            errors.InvoiceNoPayAsset,
-            errors.InvoiceQuoteFailed,
-            errors.InvoiceFeeQuoteFailed,
-            errors.InvoiceAddressFailed,
-        ),
         examples={
             "request": {
                 "amount": "125.50",
@@ -135,7 +120,7 @@ ENDPOINTS: Final = (
         request=PaymentLookup,
         result=PaymentInfo,
         reader=read_info,
-        errors=(errors.PaymentBadUuid, errors.PaymentNoLookup, errors.PaymentNotFound),
+        errors=(errors.PaymentNotFound,),
         examples={
             "request": {"order_id": "order-1042"},
             "result": {**EXAMPLE, "revision": 1, "refund_status": "none", "refunds": [], "stray_deposits": []},

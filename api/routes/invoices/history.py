@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, cast
 
+from actors.queue.call_specs import RESEND_PAYMENT, RESOLVE_PAYMENT, SEND_PAYMENT_EMAIL
 from api.endpoints import ANY_KEY, PAYMENT_KEYS, PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from api.routes.invoices.calls import EXAMPLE, find_payment
-from api.routes.refunds.calls import SENDING_ERRORS
 from core import errors
 from core.http.requests import Empty, page_size
 from core.invoices import methods
@@ -29,8 +29,6 @@ from models.invoices import history as invoice_history
 from models.invoices import quoting, views
 from models.merchants.terms import load_terms
 from models.rates.rates import load_market
-
-LOOKUP_ERRORS: Final = (errors.PaymentBadUuid, errors.PaymentNoLookup, errors.PaymentNotFound)
 
 
 def read_history(gateway: Gateway, call: Call) -> Reply:
@@ -79,7 +77,6 @@ ENDPOINTS: Final = (
         result=PaymentPage,
         reader=read_history,
         is_search=True,
-        errors=(errors.PaymentBadCursor, errors.PaymentBadDate),
         examples={"request": {"limit": 50, "status": "paid"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
     ),
     Endpoint(
@@ -93,7 +90,7 @@ ENDPOINTS: Final = (
         request=PaymentLookup,
         result=Image,
         reader=read_qr,
-        errors=LOOKUP_ERRORS,
+        errors=(errors.PaymentNotFound,),
         examples={
             "request": {"order_id": "order-1042"},
             "result": {"image": "data:image/png;base64,iVBORw0KGgo="},
@@ -144,19 +141,8 @@ ENDPOINTS: Final = (
         rights=ANY_KEY,
         request=ResolvePayment,
         result=ResolvedPayment,
-        actor=Actor(name="resolve_payment", queue="invoices", message=resolve_message),
-        errors=(
-            *LOOKUP_ERRORS,
-            errors.PaymentBadAction,
-            errors.PaymentNotResolvable,
-            errors.MerchantWrongKeyKind,
-            errors.RefundNoAddress,
-            errors.RefundBadAddress,
-            errors.RefundNetworkMismatch,
-            *SENDING_ERRORS,
-            errors.PayoutAmountBelowFee,
-            errors.PayoutBadAmount,
-        ),
+        actor=Actor(spec=RESOLVE_PAYMENT, message=resolve_message),
+        errors=(errors.MerchantWrongKeyKind,),
         examples={
             "request": {"order_id": "order-1042", "action": "accept"},
             "result": {**EXAMPLE, "payment_status": "paid", "is_final": True},
@@ -171,8 +157,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=PaymentLookup,
         result=Resent,
-        actor=Actor(name="resend_payment", queue="invoices"),
-        errors=LOOKUP_ERRORS,
+        actor=Actor(spec=RESEND_PAYMENT),
         examples={
             "request": {"order_id": "order-1042"},
             "result": {
@@ -199,14 +184,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=SendPaymentEmail,
         result=QueuedEmail,
-        actor=Actor(name="send_payment_email", queue="invoices"),
-        errors=(
-            *LOOKUP_ERRORS,
-            errors.EmailNoRecipient,
-            errors.EmailBadAddress,
-            errors.EmailTooMany,
-            errors.EmailDisabled,
-        ),
+        actor=Actor(spec=SEND_PAYMENT_EMAIL),
         examples={
             "request": {"order_id": "order-1042", "email": "buyer@mail.example"},
             "result": {"email": "buyer@mail.example", "queued": True},

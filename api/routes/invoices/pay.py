@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from actors.queue.call_specs import SELECT_METHOD
 from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, envelope
 from api.gateway import Gateway
 from api.routes.invoices.calls import EXAMPLE
@@ -80,7 +81,7 @@ ENDPOINTS: Final = (
         result=PublicPayment,
         reader=read_payment,
         cached=True,
-        errors=(errors.PayBadUuid, errors.PayNotFound),
+        errors=(errors.PayNotFound,),
         examples={"result": PUBLIC_EXAMPLE},
     ),
     Endpoint(
@@ -95,21 +96,7 @@ ENDPOINTS: Final = (
         is_payment_page=True,
         request=MethodChoice,
         result=PublicPayment,
-        actor=Actor(name="select_method", queue="invoices", message=choice_message),
-        errors=(
-            errors.PayBadUuid,
-            errors.PayNotFound,
-            errors.PayNotSelectable,
-            errors.PayUnknownCurrency,
-            errors.PayMethodNotAccepted,
-            errors.PayBelowMinimum,
-            errors.PaymentNetworkRequired,
-            errors.PaymentBadAmount,
-            errors.InvoiceExpired,
-            errors.InvoiceQuoteFailed,
-            errors.InvoiceFeeQuoteFailed,
-            errors.InvoiceAddressFailed,
-        ),
+        actor=Actor(spec=SELECT_METHOD, message=choice_message),
         examples={"request": {"currency": "USDT", "network": "ethereum"}, "result": PUBLIC_EXAMPLE},
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from actors.queue.call_specs import SET_ACCEPTED, SET_ACCURACY, SET_DISCOUNT
 from api.endpoints import PAYMENT_KEYS, Actor, Endpoint
-from core import errors
 from core.merchants.terms_schemas import AcceptedMethods, Accuracy, Discounts, SetAccepted, SetAccuracy, SetDiscount
 
 _ACCEPTED: Final = [{"currency": "USDT", "network": "bsc"}, {"currency": "USDT", "network": "ethereum"}]
@@ -25,8 +25,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=SetAccepted,
         result=AcceptedMethods,
-        actor=Actor(name="set_accepted", queue="invoices"),
-        errors=(errors.AcceptedUnknownMethod,),
+        actor=Actor(spec=SET_ACCEPTED),
         examples={"request": {"accepted": _ACCEPTED}, "result": {"accepted": _ACCEPTED}},
     ),
     Endpoint(
@@ -43,8 +42,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=SetDiscount,
         result=Discounts,
-        actor=Actor(name="set_discount", queue="invoices"),
-        errors=(errors.DiscountBadPercent, errors.PaymentUnknownCurrency, errors.PaymentUnsupportedNetwork),
+        actor=Actor(spec=SET_DISCOUNT),
         examples={"request": _DISCOUNT, "result": {"items": [_DISCOUNT]}},
     ),
     Endpoint(
@@ -59,8 +57,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=SetAccuracy,
         result=Accuracy,
-        actor=Actor(name="set_accuracy", queue="invoices"),
-        errors=(errors.AccuracyBadPercent,),
+        actor=Actor(spec=SET_ACCURACY),
         examples={"request": _ACCURACY, "result": _ACCURACY},
     ),
 )

@@ -7,7 +7,7 @@ from typing import Final
 from api.endpoints import PAYMENT_KEYS, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from api.routes.invoices.calls import find_payment
-from api.routes.invoices.history import LOOKUP_ERRORS
+from core.errors import PaymentNotFound
 from core.invoices.schemas import PaymentLookup
 from core.invoices.timeline_schemas import Timeline
 from models.invoices import timeline
@@ -33,7 +33,7 @@ ENDPOINTS: Final = (
         request=PaymentLookup,
         result=Timeline,
         reader=read_timeline,
-        errors=LOOKUP_ERRORS,
+        errors=(PaymentNotFound,),
         examples={
             "request": {"order_id": "order-1042"},
             "result": {

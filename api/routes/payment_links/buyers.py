@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from actors.queue.call_specs import CHECK_OUT_LINK
 from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, envelope
 from api.gateway import Gateway
 from api.limits.sources import source_of
@@ -89,7 +90,7 @@ ENDPOINTS: Final = (
         result=PublicPaymentLink,
         reader=read_link,
         cached=True,
-        errors=(errors.PaylinkBadId, errors.PaylinkNotFound, errors.PaylinkDisabled),
+        errors=(errors.PaylinkNotFound, errors.PaylinkDisabled),
         examples={
             "result": EXAMPLE
             | {"merchant_name": "Corner Shop", "accepted": [{"currency": "USDT", "network": "ethereum"}]}
@@ -110,23 +111,7 @@ ENDPOINTS: Final = (
         limit="buyer",
         request=BuyersOrder,
         result=PublicPayment,
-        actor=Actor(name="check_out_link", queue="invoices", message=order_message),
-        errors=(
-            errors.PaylinkBadId,
-            errors.PaylinkNotFound,
-            errors.PaylinkDisabled,
-            errors.PaylinkAmountRequired,
-            errors.PaylinkNotPositive,
-            errors.PaylinkBelowMin,
-            errors.PaylinkAboveMax,
-            errors.PayUnknownCurrency,
-            errors.PayMethodNotAccepted,
-            errors.PayBelowMinimum,
-            errors.PaymentBadAmount,
-            errors.InvoiceQuoteFailed,
-            errors.InvoiceFeeQuoteFailed,
-            errors.InvoiceAddressFailed,
-        ),
+        actor=Actor(spec=CHECK_OUT_LINK, message=order_message),
         examples={
             "request": {"amount": "125.50", "currency": "USDT", "network": "ethereum", "payer_email": "b@mail.example"},
             "result": PUBLIC_EXAMPLE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 from uuid import UUID
 
+from actors.queue.call_specs import CREATE_PAYMENT_LINK, TOGGLE_PAYMENT_LINK
 from api.endpoints import PAYMENT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core import errors
@@ -75,18 +76,8 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=CreatePaymentLink,
         result=CreatedPaymentLink,
-        actor=Actor(name="create_payment_link", queue="invoices"),
+        actor=Actor(spec=CREATE_PAYMENT_LINK),
         creates=True,
-        errors=(
-            errors.PaylinkBadMode,
-            errors.PaylinkUnknownCurrency,
-            errors.PaylinkBadAmount,
-            errors.PaylinkBadMin,
-            errors.PaylinkBadMax,
-            errors.PaylinkBadRange,
-            errors.PaylinkBadPin,
-            errors.PaylinkDisabled,
-        ),
         examples={
             "request": {name: EXAMPLE[name] for name in _ASKED}
             | {"pinned_network": "ethereum", "expires_in": 2_592_000},
@@ -118,7 +109,7 @@ ENDPOINTS: Final = (
         result=PaymentLinkWithPayments,
         reader=read_info,
         is_search=True,
-        errors=(errors.PaylinkBadId, errors.PaylinkNotFound),
+        errors=(errors.PaylinkNotFound,),
         examples={
             "request": {"link_id": LINK_ID, "limit": 50, "offset": 0},
             "result": EXAMPLE
@@ -144,8 +135,7 @@ ENDPOINTS: Final = (
         rights=PAYMENT_KEYS,
         request=TogglePaymentLink,
         result=ToggledPaymentLink,
-        actor=Actor(name="toggle_payment_link", queue="invoices"),
-        errors=(errors.PaylinkBadId, errors.PaylinkNotFound),
+        actor=Actor(spec=TOGGLE_PAYMENT_LINK),
         examples={
             "request": {"link_id": LINK_ID, "active": True},
             "result": {"link_id": LINK_ID, "active": True},

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from actors.queue.call_specs import CANCEL_PAYOUT_LINK, CREATE_PAYOUT_LINK, CREATE_PAYOUT_LINKS
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core import errors
@@ -119,19 +120,8 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=CreatePayoutLink,
         result=CreatedPayoutLink,
-        actor=Actor(name="create_payout_link", queue="payouts", complete=add_tokens),
+        actor=Actor(spec=CREATE_PAYOUT_LINK, complete=add_tokens),
         dedupes_signature=True,
-        errors=(
-            errors.PayoutlinkUnknownCurrency,
-            errors.PayoutlinkUnsupportedNetwork,
-            errors.PayoutlinkBadAmount,
-            errors.PayoutlinkDuplicateReference,
-            errors.PayoutlinkInsufficientFunds,
-            errors.PayoutlinkFundsMaturing,
-            errors.PayoutlinkDisabled,
-            errors.PayoutFrozen,
-            errors.PayoutFeeUnavailable,
-        ),
         examples={"request": _REQUEST, "result": _CREATED},
     ),
     Endpoint(
@@ -148,14 +138,12 @@ ENDPOINTS: Final = (
         request=CreatePayoutLinks,
         result=PayoutLinkBatch,
         actor=Actor(
-            name="create_payout_links",
-            queue="bulk",
+            spec=CREATE_PAYOUT_LINKS,
             message=batch_message,
             wait_s=BATCH_WAIT_S,
             complete=add_tokens,
         ),
         dedupes_signature=True,
-        errors=(errors.PayoutlinkEmptyBatch, errors.PayoutlinkBatchTooLarge, errors.PayoutlinkDisabled),
         examples={
             "request": {"links": [_REQUEST, {"currency": "USDT", "network": "ethereum", "amount": "0"}]},
             "result": {
@@ -194,7 +182,7 @@ ENDPOINTS: Final = (
         request=PayoutLinkLookup,
         result=PayoutLink,
         reader=read_info,
-        errors=(errors.PayoutlinkBadId, errors.PayoutlinkNotFound),
+        errors=(errors.PayoutlinkNotFound,),
         examples={
             "request": {"link_id": _LINK_ID},
             "result": EXAMPLE
@@ -214,13 +202,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=PayoutLinkLookup,
         result=PayoutLink,
-        actor=Actor(name="cancel_payout_link", queue="payouts"),
-        errors=(
-            errors.PayoutlinkBadId,
-            errors.PayoutlinkNotFound,
-            errors.PayoutlinkNotCancellable,
-            errors.PayoutFrozen,
-        ),
+        actor=Actor(spec=CANCEL_PAYOUT_LINK),
         examples={"request": {"link_id": _LINK_ID}, "result": EXAMPLE | {"status": "cancelled"}},
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
+from actors.queue.call_specs import CLAIM_PAYOUT_LINK
 from api.endpoints import PUBLIC, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core import errors
@@ -67,7 +68,6 @@ ENDPOINTS: Final = (
         limit="public",
         result=PublicPayoutLink,
         reader=read_claim,
-        errors=(errors.PayoutlinkNotFound,),
         examples={"result": _EXAMPLE},
     ),
     Endpoint(
@@ -85,21 +85,7 @@ ENDPOINTS: Final = (
         limit="claim",
         request=ClaimLink,
         result=ClaimedLink,
-        actor=Actor(name="claim_payout_link", queue="payouts", message=claim_message),
-        errors=(
-            errors.PayoutlinkNotFound,
-            errors.PayoutlinkNoAddress,
-            errors.PayoutlinkBadAddress,
-            errors.PayoutlinkDestinationInternal,
-            errors.ComplianceAddressBlocked,
-            errors.PayoutMemoTooLong,
-            errors.PayoutMemoUnsupported,
-            errors.PayoutAmountBelowFee,
-            errors.PayoutFrozen,
-            errors.PayoutlinkExpired,
-            errors.PayoutlinkCancelled,
-            errors.PayoutlinkClaimInProgress,
-        ),
+        actor=Actor(spec=CLAIM_PAYOUT_LINK, message=claim_message),
         examples={
             "request": {"address": "0x52908400098527886E0F7030069857D2E4169EE7"},
             "result": {"status": "claimed", "payout_id": "0190b3c6-7c2a-7e51-9d3b-6f5e4d3c2b1a"},

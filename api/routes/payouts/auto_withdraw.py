@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from actors.queue.call_specs import SET_AUTO_WITHDRAW
 from api.endpoints import PAYOUT_KEYS, Actor, Endpoint
-from core import errors
 from core.payouts.withdrawal_schemas import AutoWithdraw, SetAutoWithdraw
 
 _RULE: Final = {
@@ -34,13 +34,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=SetAutoWithdraw,
         result=AutoWithdraw,
-        actor=Actor(name="set_auto_withdraw", queue="payouts"),
-        errors=(
-            errors.AutowithdrawUnknownCurrency,
-            errors.AutowithdrawBadAddress,
-            errors.AutowithdrawBadThreshold,
-            errors.ComplianceAddressBlocked,
-        ),
+        actor=Actor(spec=SET_AUTO_WITHDRAW),
         examples={
             "request": _RULE | {"enabled": True},
             "result": {"items": [_RULE | {"enabled": True, "status": "active"}]},

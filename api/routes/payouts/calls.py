@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, cast
 
+from actors.queue.call_specs import CREATE_PAYOUT, CREATE_PAYOUTS, SET_PAYOUT_FEES
 from api.endpoints import PAYOUT_KEYS, Actor, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from core import errors
@@ -117,33 +118,8 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=CreatePayout,
         result=CreatedPayout,
-        actor=Actor(name="create_payout", queue="payouts"),
+        actor=Actor(spec=CREATE_PAYOUT),
         creates=True,
-        errors=(
-            errors.PayoutOrderIdRequired,
-            errors.PayoutBadAmount,
-            errors.PayoutUnknownCurrency,
-            errors.PayoutAssetMismatch,
-            errors.PayoutNoDestination,
-            errors.PayoutBadAddress,
-            errors.PayoutAddressNetworkMismatch,
-            errors.PayoutDestinationInternal,
-            errors.ComplianceAddressBlocked,
-            errors.PayoutMemoTooLong,
-            errors.PayoutMemoUnsupported,
-            errors.PayoutBadUrlCallback,
-            errors.PayoutAmountBelowFee,
-            errors.PayoutFeeUnavailable,
-            errors.PayoutFrozen,
-            errors.PayoutInsufficientFunds,
-            errors.PayoutFundsMaturing,
-            errors.PayoutDuplicateReference,
-            errors.PayoutFromCurrencyUnsupported,
-            errors.PayoutConvertSameAsset,
-            errors.PayoutConvertNoRate,
-            errors.PayoutConvertFrozen,
-            errors.PayoutConvertInsufficient,
-        ),
         examples={"request": _ORDER, "result": EXAMPLE},
     ),
     Endpoint(
@@ -160,13 +136,7 @@ ENDPOINTS: Final = (
         request=CalculatePayout,
         result=PayoutQuote,
         reader=read_quote,
-        errors=(
-            errors.PayoutBadAmount,
-            errors.PayoutUnknownCurrency,
-            errors.PayoutAssetMismatch,
-            errors.PayoutAmountBelowFee,
-            errors.PayoutFeeUnavailable,
-        ),
+        errors=(errors.PayoutAmountBelowFee, errors.PayoutFeeUnavailable),
         examples={
             "request": {"amount": "25", "currency": "USDT", "network": "ethereum", "is_subtract": True},
             "result": {
@@ -194,9 +164,8 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=MassPayout,
         result=MassResult,
-        actor=Actor(name="create_payouts", queue="bulk", message=mass_message, wait_s=MASS_WAIT_S),
+        actor=Actor(spec=CREATE_PAYOUTS, message=mass_message, wait_s=MASS_WAIT_S),
         creates=True,
-        errors=(errors.PayoutEmptyBatch, errors.PayoutBatchTooLarge),
         examples={
             "request": {"payouts": [_ORDER, _ORDER | {"order_id": "payout-78", "amount": "0"}], "source": "api"},
             "result": {
@@ -227,7 +196,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=PayoutFeeSettings,
         result=PayoutFees,
-        actor=Actor(name="set_payout_fees", queue="payouts"),
+        actor=Actor(spec=SET_PAYOUT_FEES),
         examples={"request": {"is_subtract": False}, "result": {"is_subtract": False}},
     ),
 )

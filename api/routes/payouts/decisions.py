@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from actors.queue.call_specs import APPROVE_PAYOUT, CANCEL_PAYOUT
 from api.endpoints import PAYOUT_KEYS, Actor, Endpoint
 from api.routes.payouts.calls import EXAMPLE
-from core import errors
 from core.payouts.schemas import Payout, PayoutLookup
 
 _EXAMPLE: Final[dict[str, Any]] = EXAMPLE | {"approval_required": True, "updated_at": "2025-11-24T15:04:00.000Z"}
@@ -27,16 +27,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=PayoutLookup,
         result=Payout,
-        actor=Actor(name="approve_payout", queue="payouts"),
-        errors=(
-            errors.PayoutBadUuid,
-            errors.PayoutNoLookup,
-            errors.PayoutNotFound,
-            errors.PayoutNotPending,
-            errors.PayoutApproverIsCreator,
-            errors.ComplianceAddressBlocked,
-            errors.PayoutFrozen,
-        ),
+        actor=Actor(spec=APPROVE_PAYOUT),
         examples={"request": {"uuid": EXAMPLE["uuid"]}, "result": _EXAMPLE},
     ),
     Endpoint(
@@ -52,14 +43,7 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=PayoutLookup,
         result=Payout,
-        actor=Actor(name="cancel_payout", queue="payouts"),
-        errors=(
-            errors.PayoutBadUuid,
-            errors.PayoutNoLookup,
-            errors.PayoutNotFound,
-            errors.PayoutNotPending,
-            errors.PayoutFrozen,
-        ),
+        actor=Actor(spec=CANCEL_PAYOUT),
         examples={
             "request": {"order_id": "payout-77"},
             "result": _EXAMPLE | {"status": "cancel", "is_final": True},

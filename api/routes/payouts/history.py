@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from api.endpoints import PAYOUT_KEYS, Call, Endpoint, Reply, answered
 from api.gateway import Gateway
 from api.routes.payouts.calls import EXAMPLE, leaving_now
-from core.errors import PayoutBadCursor, PayoutBadDate, PayoutBadUuid, PayoutNoLookup, PayoutNotFound
+from core.errors import PayoutNotFound
 from core.http.requests import Empty, page_size
 from core.payouts.schemas import Payout, PayoutHistory, PayoutLookup, PayoutPage, PayoutServices
 from models.payouts import history
@@ -72,7 +72,7 @@ ENDPOINTS: Final = (
         request=PayoutLookup,
         result=Payout,
         reader=read_info,
-        errors=(PayoutBadUuid, PayoutNoLookup, PayoutNotFound),
+        errors=(PayoutNotFound,),
         examples={
             "request": {"order_id": "payout-77"},
             "result": EXAMPLE | {"status": "paid", "is_final": True, "txid": "0x5f2c" + "ab" * 30, "confirmations": 12},
@@ -89,7 +89,6 @@ ENDPOINTS: Final = (
         result=PayoutPage,
         reader=read_history,
         is_search=True,
-        errors=(PayoutBadCursor, PayoutBadDate),
         examples={"request": {"limit": 50, "status": "process"}, "result": {"items": [EXAMPLE], "next_cursor": None}},
     ),
     Endpoint(

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from actors.queue.call_specs import REFUND_BLOCKED_WALLET, REFUND_PAYMENT
 from api.endpoints import PAYOUT_KEYS, Actor, Endpoint
 from api.routes.payouts.calls import EXAMPLE as PAYOUT_EXAMPLE
-from core import errors
 from core.refunds.schemas import BlockedRefund, CreateRefund, PaymentRefund, WalletRefunds
-
-# The errors that can refuse any refund.
-SENDING_ERRORS: Final = (
-    errors.PayoutFrozen,
-    errors.PayoutFeeUnavailable,
-    errors.PayoutDestinationInternal,
-    errors.ComplianceAddressBlocked,
-)
 
 EXAMPLE: Final[dict[str, Any]] = {
     "uuid": "0190b3c6-9a02-7e31-8b4d-6c7d8e9f0a1b",
@@ -47,22 +39,8 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=CreateRefund,
         result=PaymentRefund,
-        actor=Actor(name="refund_payment", queue="payouts"),
+        actor=Actor(spec=REFUND_PAYMENT),
         creates=True,
-        errors=(
-            errors.PaymentBadUuid,
-            errors.PaymentNoLookup,
-            errors.PaymentNotFound,
-            errors.RefundNothingToRefund,
-            errors.RefundNetworkMismatch,
-            errors.RefundBadAmount,
-            errors.RefundNoAddress,
-            errors.RefundBadAddress,
-            errors.RefundExceedsRefundable,
-            errors.RefundInsufficientFunds,
-            errors.RefundFundsMaturing,
-            *SENDING_ERRORS,
-        ),
         examples={"request": {"order_id": "order-1042", "amount": "10"}, "result": EXAMPLE},
     ),
     Endpoint(
@@ -78,20 +56,8 @@ ENDPOINTS: Final = (
         rights=PAYOUT_KEYS,
         request=BlockedRefund,
         result=WalletRefunds,
-        actor=Actor(name="refund_blocked_wallet", queue="payouts"),
+        actor=Actor(spec=REFUND_BLOCKED_WALLET),
         creates=True,
-        errors=(
-            errors.WalletBadUuid,
-            errors.WalletNoAddress,
-            errors.WalletStaticNotFound,
-            errors.RequestBadField,
-            errors.RefundNothingToRefund,
-            errors.RefundNoAddress,
-            errors.RefundBadAddress,
-            errors.PayoutAmountBelowFee,
-            errors.PayoutBadAmount,
-            *SENDING_ERRORS,
-        ),
         examples={
             "request": {
                 "uuid": "0190b3c6-6b1f-7d40-8c2a-5e4d3c2b1a09",

@@ -15,9 +15,11 @@ import redis
 from actors.queue import call_actors
 from actors.queue import caller as queue_caller
 from actors.queue.broker import SluiceBroker
+from actors.queue.call_specs import CallSpec
 from actors.queue.caller import Caller, CallInfo, CallReply, recorded
 from actors.queue.link import LinkDownError
 from actors.queue.messages import STAMP, Answer
+from actors.queue.registry import REGISTRY
 from actors.queue.wire import encode
 from core.errors import (
     DomainError,
@@ -800,11 +802,20 @@ def test_a_step_without_a_stored_response_raises(database: str) -> None:
     assert state(info) is None
 
 
+def test_a_function_with_the_spec_of_another_actor_is_refused() -> None:
+    def echo(info: CallInfo, body: dict[str, int]) -> CallReply:
+        raise NotImplementedError
+
+    with pytest.raises(ValueError, match="echo has the spec of create_invoice"):
+        queue_caller.call_actor(CallSpec(name="create_invoice", queue=QUEUE), body=dict[str, int])(echo)
+    assert "echo" not in REGISTRY
+
+
 def test_the_decorator_returns_a_plain_function(monkeypatch: pytest.MonkeyPatch) -> None:
     entered: list[Any] = []
     monkeypatch.setattr(call_actors, "register", entered.append)
 
-    @queue_caller.call_actor(queue=QUEUE, body=dict[str, int])
+    @queue_caller.call_actor(CallSpec(name="echo", queue=QUEUE), body=dict[str, int])
     def echo(_info: CallInfo, body: dict[str, int]) -> CallReply:
         return CallReply(body=msgspec.json.encode(body["number"]))
 

@@ -15,6 +15,7 @@ from dramatiq import Message
 
 from actors.queue import caller, gathering
 from actors.queue.broker import SluiceBroker
+from actors.queue.call_specs import CallSpec
 from actors.queue.caller import Caller, CallInfo, CallReply, call_actor
 from actors.queue.gathering import GATHER_MAX, PullingQueue
 from actors.queue.registry import REGISTRY
@@ -404,5 +405,5 @@ def test_an_actor_with_a_secret_answer_cannot_be_gathered() -> None:
         raise NotImplementedError
 
     with pytest.raises(ValueError, match="secret"):
-        call_actor(queue=QUEUE, body=dict, secret=True, together=together)(secretly)
+        call_actor(CallSpec(name="secretly", queue=QUEUE), body=dict, secret=True, together=together)(secretly)
     assert "secretly" not in REGISTRY
