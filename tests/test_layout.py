@@ -16,6 +16,14 @@ from actors.queue.registry import QUEUES
 ROOT: Final = Path(__file__).parents[1]
 FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli", "devstack")
 NAMES_MAX: Final = 20
+# As names of values they say only that something came back.
+SAYS_NOTHING: Final = {"told", "found", "held", "said", "heard"}
+# Where there still are such names.
+OLD_NAMES: Final = (
+    *(f"models/{folder}/" for folder in ("deposits", "outcomes", "recovery", "spends", "treasury")),
+    *(f"actors/{folder}/" for folder in ("recovery", "scan", "signer", "treasury")),
+    "models/payouts/rows.py",
+)
 
 # Imports that are for types alone though they would close no circle, with the reason.
 LATE: Final = {
@@ -184,6 +192,55 @@ def says(alias: str, module: str) -> bool:
     *_, folder, name = ["", *module.split(".")]
     nouns = {folder, folder.removesuffix("s"), folder.removesuffix("es"), folder.removesuffix("ies") + "y"}
     return alias in {name, *(f"{noun}_{name}" for noun in nouns), *(nouns if name == "rows" else ())}
+
+
+@pytest.mark.parametrize("top", [*FLOORS, "bench", "tests"])
+def test_every_name_says_what_it_is(top: str) -> None:
+    # Frozen: they stay as they were measured.
+    files = [file for file in sorted((ROOT / top).rglob("*.py")) if ROOT / "bench" / "baselines" not in file.parents]
+    empty = {str(file.relative_to(ROOT)): empty_names(file.read_text(encoding="utf-8")) for file in files}
+
+    assert files
+    assert {file: names for file, names in empty.items() if names and not file.startswith(OLD_NAMES)} == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("found = rows()", ["found"]),
+        ("found: int = 0", ["found"]),
+        ("first, (held, *told) = rows()", ["held", "told"]),
+        ("print(told := rows())", ["told"]),
+        ("[found for found in rows()]", ["found"]),
+        ("def said(heard, *, held=0): ...", ["heard", "held", "said"]),
+        ("lambda found: found.height", ["found"]),
+        ("class Row:\n    def _told(self): ...", ["_told"]),
+        ("match row:\n    case Row(height=found): ...", ["found"]),
+        ("self._found = 0", ["_found"]),
+        ("row.found + told(held=row)", []),
+        ("is_held, found_in, to_be_found = rows()", []),
+    ],
+)
+def test_a_name_that_says_nothing_is_found(line: str, names: list[str]) -> None:
+    assert empty_names(line) == names
+
+
+def empty_names(source: str) -> list[str]:
+    """Return the names of SAYS_NOTHING that a file gives to values, parameters and functions."""
+    names = {name for node in ast.walk(ast.parse(source)) for name in given_names(node)}
+    return sorted(name for name in names if name.strip("_") in SAYS_NOTHING)
+
+
+def given_names(node: ast.AST) -> list[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+            return [name]
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.ExceptHandler(name=str(name)):
+            return [name]
+        case _:
+            return []
 
 
 def test_every_workflow_is_kept_from_the_others(contracts: dict[str, dict[str, Any]]) -> None:

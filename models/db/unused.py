@@ -34,17 +34,17 @@ class Unused(Generic[C]):
     def forget(self) -> None:
         """Drop all without closing them: a forked child must not speak on its parent's connections."""
         # With the time of the last use, the latest at the right end. Each operation on it is atomic.
-        self._held: deque[tuple[float, C]] = deque()
+        self._unused: deque[tuple[float, C]] = deque()
         self._look_at = 0.0
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._unused)
 
     def take(self) -> C | None:
         """Return the connection used last; None if the process holds no unused one that is open."""
         with contextlib.suppress(IndexError):
             while True:
-                used_at, connection = self._held.pop()
+                used_at, connection = self._unused.pop()
                 if self._is_open(connection, used_at):
                     return connection
                 self._close(connection)
@@ -53,7 +53,7 @@ class Unused(Generic[C]):
     def give_back(self, connection: C) -> None:
         """Keep a connection in which nothing is under way, and close those that have not been used for a while."""
         now = time.monotonic()
-        self._held.append((now, connection))
+        self._unused.append((now, connection))
         if now >= self._look_at:
             self.close_idle(now)
 
@@ -61,10 +61,10 @@ class Unused(Generic[C]):
         """Close the connections that have not been used for a while, except the one used last."""
         self._look_at = now + IDLE_LOOK_S
         with contextlib.suppress(IndexError):
-            while len(self._held) > 1:
-                oldest = self._held.popleft()
+            while len(self._unused) > 1:
+                oldest = self._unused.popleft()
                 if oldest[0] >= now - IDLE_MAX_S:
-                    self._held.appendleft(oldest)
+                    self._unused.appendleft(oldest)
                     return
                 self._close(oldest[1])
 
@@ -72,7 +72,7 @@ class Unused(Generic[C]):
         """Close every unused connection."""
         with contextlib.suppress(IndexError):
             while True:
-                self._close(self._held.pop()[1])
+                self._close(self._unused.pop()[1])
 
 
 class _All:

@@ -67,7 +67,7 @@ def statuses() -> list[str]:
 def dying_at(monkeypatch: pytest.MonkeyPatch, module: object, name: str, act: Callable[[], object]) -> None:
     """Run work that is killed where it reaches a function of a module."""
 
-    def dies(*_told: object, **_more: object) -> None:
+    def dies(*_arguments: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:

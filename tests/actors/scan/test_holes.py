@@ -236,7 +236,7 @@ def test_a_restart_between_any_two_blocks_changes_nothing(
     chain.skip(2)
     chain.mine(to(mine.address))
 
-    def dies(*_told: object) -> None:
+    def dies(*_arguments: object) -> None:
         if cursor()[0] == 5:
             raise KeyboardInterrupt
 

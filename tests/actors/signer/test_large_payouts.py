@@ -31,9 +31,9 @@ class Lone:
     def __init__(self, world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_on = True
         self._fate = world.chain.fate
-        monkeypatch.setattr(world.chain, "fate", self._told)
+        monkeypatch.setattr(world.chain, "fate", self._lone_fate)
 
-    def _told(self, *args: Any, **more: Any) -> Fate:
+    def _lone_fate(self, *args: Any, **more: Any) -> Fate:
         fate = self._fate(*args, **more)
         return replace(fate, is_witnessed=not self.is_on) if fate.kind is FateKind.INCLUDED else fate
 

@@ -85,10 +85,10 @@ def start(world: SpendWorld, to: str = ALICE, units: int = 5, **more: Any) -> UU
 
 
 def state(spend_id: UUID) -> str:
-    return _found(spend_id).state
+    return _spend_of(spend_id).state
 
 
-def _found(spend_id: UUID) -> SpendRow:
+def _spend_of(spend_id: UUID) -> SpendRow:
     spend = spends.find(spend_id)
     assert spend is not None
     return spend
@@ -420,7 +420,7 @@ def test_an_expired_payout_is_signed_again(world: SpendWorld, monkeypatch: pytes
 def test_without_counters_a_stuck_spend_gets_a_higher_offer(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     offered: list[object] = []
     monkeypatch.setattr(follow_up, "_bump", lambda *args: offered.append(args[3]))
-    alone = _found(start(world)).but(slot=None)
+    alone = _spend_of(start(world)).but(slot=None)
     follow_up._unstick(world.ctx, world.network, world.chain, alone, [])  # type: ignore[arg-type]
     assert offered == [alone]
 
@@ -618,10 +618,10 @@ def test_after_the_clock_was_set_back_spends_are_watched_and_bumped(world: Spend
     spend_id = start(world)
     execute("UPDATE spends SET check_at = app_now() + interval '1 day', created_at = app_now() + interval '1 day'")
     assert [spend.id for spend in spends.to_watch("ethereum", limit=9)] == [spend_id]
-    assert spend_reads.is_stuck(_found(spend_id), patience_s=PATIENCE_S), "the time of its last move is unknown"
+    assert spend_reads.is_stuck(_spend_of(spend_id), patience_s=PATIENCE_S), "the time of its last move is unknown"
     execute("UPDATE spends SET check_at = app_now() + interval '1 minute', bumped_at = app_now()")
     assert spends.to_watch("ethereum", limit=9) == []
-    assert not spend_reads.is_stuck(_found(spend_id), patience_s=PATIENCE_S), "it has just been bumped"
+    assert not spend_reads.is_stuck(_spend_of(spend_id), patience_s=PATIENCE_S), "it has just been bumped"
 
 
 def test_after_the_clock_was_set_back_bytes_are_sent_again(world: SpendWorld) -> None:

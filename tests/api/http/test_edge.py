@@ -56,10 +56,10 @@ class Clients:
     """Connections that end with the test."""
 
     def __init__(self, server: Server, stack: contextlib.ExitStack) -> None:
-        self._server, self._held = server, stack
+        self._server, self._stack = server, stack
 
     def send(self, *parts: bytes, source: str = "127.0.0.1", receive_bytes: int | None = None) -> socket.socket:
-        client = self._held.enter_context(socket.socket())
+        client = self._stack.enter_context(socket.socket())
         client.settimeout(60)
         if receive_bytes is not None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)

@@ -57,7 +57,7 @@ class ToyReader:
         return budget(seconds=seconds, requests=requests)
 
     def identify(self) -> Sequence[str | ProviderError]:
-        return [_told(self._providers, node) for node in self._providers.nodes]
+        return [_named_by(self._providers, node) for node in self._providers.nodes]
 
     def lacking(self) -> Sequence[Sequence[str] | ProviderError]:
         return [() for _ in self._providers.nodes]
@@ -67,7 +67,7 @@ class ToyReader:
 
     def block(self, height: int) -> Block | Skipped | None:
         try:
-            return self._providers.first(lambda node: _found(node, height))
+            return self._providers.first(lambda node: _block_of(node, height))
         except NotYetError:
             return None
 
@@ -99,7 +99,7 @@ class ToyReader:
 
     def agreement(self, height: int, block_hash: str) -> Agreement:
         def hash_of(node: ToyNode) -> str:
-            there = _found(node, height)
+            there = _block_of(node, height)
             return there.hash if isinstance(there, Block) else ""
 
         same, other = self._providers.compare(hash_of, block_hash)
@@ -108,7 +108,7 @@ class ToyReader:
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return what places hold after the newest block: nodes of this chain remember no older balances."""
         del height, block_hash
-        answers = self._providers.everyone(lambda node: self._held(node, places))
+        answers = self._providers.everyone(lambda node: self._snapshot_of(node, places))
         known = [answer for answer in answers if isinstance(answer, Snapshot)]
         if not known:
             raise next(answer for answer in answers if isinstance(answer, ProviderError))
@@ -227,7 +227,7 @@ class ToyReader:
         block = block_at(node, height)
         if block is not None:
             return self._scan(block, ours)
-        _found(node, height)
+        _block_of(node, height)
         return SKIPPED
 
     def _scan(self, block: ToyBlock, ours: Ours) -> BlockScan:
@@ -263,7 +263,7 @@ class ToyReader:
     def _is_same(self, node: ToyNode, recorded: Recorded) -> bool:
         block = block_at(node, recorded.height)
         if block is None:
-            _found(node, recorded.height)
+            _block_of(node, recorded.height)
             return False
         wanted = (recorded.txid, recorded.ordinal, recorded.currency, recorded.units, recorded.recipient)
         pairs = {
@@ -273,7 +273,7 @@ class ToyReader:
         }
         return block.hash == recorded.block_hash and wanted in pairs
 
-    def _held(self, node: ToyNode, places: Sequence[Place]) -> Snapshot:
+    def _snapshot_of(self, node: ToyNode, places: Sequence[Place]) -> Snapshot:
         tip = block_at(node, checked(node.ask("head"), int))
         if tip is None:
             raise ProviderError("the node does not know its own tip")
@@ -286,14 +286,14 @@ class ToyReader:
         return checked(node.ask("balance", place.address, (place.pair and place.pair.contract) or NATIVE), int)
 
 
-def _told(providers: ToyProviders, node: ToyNode) -> str | ProviderError:
+def _named_by(providers: ToyProviders, node: ToyNode) -> str | ProviderError:
     try:
         return providers.identity(node)
     except ProviderError as error:
         return error
 
 
-def _found(node: ToyNode, height: int) -> Block | Skipped:
+def _block_of(node: ToyNode, height: int) -> Block | Skipped:
     """Return a header, or SKIPPED for a height below another block. Raises NotYetError above the node's head."""
     block = block_at(node, height)
     if block is not None:

@@ -50,7 +50,7 @@ def test_what_is_irreversible_is_asked_for_once_more_when_the_clock_is_past_the_
     chain.tron.chain.advance(601)
     chain.tron.mine(6)
 
-    with one_of(1, chain, "wallet/gettransactioninfobyid", lambda _told: {}) as behind:
+    with one_of(1, chain, "wallet/gettransactioninfobyid", lambda _answer: {}) as behind:
         assert behind.spender.fate(case(draft, attempt)).is_success
 
 

@@ -50,7 +50,7 @@ def _parameter(name: str, value: object) -> Twist:
             for value in (-(10**9), 10**30)
         ),
         ("wallet/getchainparameters", _parameter("getEnergyFee", 0)),
-        ("wallet/getchainparameters", lambda _told: {"chainParameter": []}),
+        ("wallet/getchainparameters", lambda _answer: {"chainParameter": []}),
         ("wallet/triggerconstantcontract", lambda drafted: drafted | {"energy_used": 10**30}),
         ("wallet/triggerconstantcontract", lambda drafted: drafted | {"energy_used": -1}),
         ("wallet/triggerconstantcontract", lambda drafted: drafted | {"energy_used": 0}),
@@ -181,7 +181,7 @@ def test_finality_is_the_lower_of_two_and_the_median_of_three(chain: World) -> N
     solid = chain.tron.chain.solid_height()
 
     def other(height: int) -> Twist:
-        return lambda _told: block_json(chain.tron.chain.blocks[height])
+        return lambda _answer: block_json(chain.tron.chain.blocks[height])
 
     for providers, heights, final in ((2, solid + 2, solid), (2, solid - 2, solid - 2), (3, solid + 2, solid)):
         with one_of(providers, chain, "walletsolidity/getnowblock", other(heights)) as asked:

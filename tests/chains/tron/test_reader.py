@@ -266,7 +266,7 @@ def test_nodes_are_asked_for_what_the_scan_leans_on(chain: World) -> None:
 
 
 def test_a_node_that_keeps_no_outcomes_is_found_out(chain: World) -> None:
-    with twisted(chain, gettransactioninfobyblocknum=lambda _told: []) as forgetful:
+    with twisted(chain, gettransactioninfobyblocknum=lambda _answer: []) as forgetful:
         chain.tron.send(chain.tron.transfer(THEIRS, TRX))
         chain.tron.mine()
         ((lacking,),) = forgetful.reader.lacking()  # type: ignore[misc]

@@ -216,7 +216,7 @@ def test_a_transaction_forgotten_by_nodes_is_not_dead(chain: World) -> None:
     chain.tron.chain.advance(601)
     chain.tron.mine(6)
 
-    def nothing(_told: object) -> object:
+    def nothing(_answer: object) -> object:
         return {}
 
     with twisting(chain, gettransactioninfobyid=nothing) as one, twisting(chain, gettransactioninfobyid=nothing) as two:
