@@ -9,7 +9,7 @@ from typing import Final
 from core.catalogue.catalogue import load_catalogue
 from devstack.chains import is_developed
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[1]
 CACHE: Final = ROOT / ".sluice" / "cache"
 DATA_DEFAULT: Final = ROOT / ".sluice" / "dev"
 ALL: Final = "all"

@@ -29,7 +29,7 @@ time.sleep(300)
 
 
 def test_after_sigkill_of_the_holder_nothing_is_left() -> None:
-    holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, cwd=Path(__file__).parents[4])
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, cwd=Path(__file__).parents[3])
     assert holder.stdout is not None
     mark = f"{MARK}={holder.stdout.readline().decode().strip()}".encode()
     wait_for(lambda: len(carriers(mark)) == 2)
