@@ -20,6 +20,8 @@ Arguments = Literal["networks", "families"]
 # An unanswered notification is trusted for this many intervals, then it counts as lost and is repeated.
 PATIENCE_INTERVALS: Final = 3
 PATIENCE_MIN_MS: Final = 1_000
+# For rows whose work is notified where it is written: a lost notification of those is repeated this soon, too.
+SWEEP_PATIENCE_MS: Final = 3_000
 # A network is asked this many times within its block time, so that a block is found soon after it appears.
 POLLS_A_BLOCK: Final = 4
 
@@ -38,10 +40,14 @@ class Doorbell:
     is_paced_by_blocks: bool = False
     # The longest interval, however slow the blocks are.
     slowest_ms: int | None = None
+    # The code that writes the actor's work notifies it; the scheduler only makes up for a lost notification.
+    is_sweep: bool = False
 
     @property
     def patience_ms(self) -> int:
         """Return after how long an unanswered notification counts as lost."""
+        if self.is_sweep:
+            return SWEEP_PATIENCE_MS
         return max(PATIENCE_INTERVALS * self.every_ms, PATIENCE_MIN_MS)
 
 
@@ -76,10 +82,11 @@ _ROWS: Final = (
     Doorbell(actor="seek_second_opinions", queue="chain", every_ms=2_000, for_each="networks"),
     Doorbell(actor="probe_balances", queue="chain", every_ms=3_000, for_each="networks", trait="has_hidden_transfers"),
     Doorbell(actor="rescan_recent", queue="chain", every_ms=5_000, for_each="networks"),
-    Doorbell(actor="seek_departures", queue="chain", every_ms=2_000, for_each="networks"),
+    # The scan notifies both while a network is stopped, and so does the signer.
+    Doorbell(actor="seek_departures", queue="chain", every_ms=30_000, for_each="networks", is_sweep=True),
     Doorbell(actor="refresh_network_fees", queue="chain", every_ms=30_000, for_each="networks"),
     Doorbell(actor="broadcast", queue="signer", every_ms=1_000, for_each="networks"),
-    Doorbell(actor="resume_signing", queue="signer", every_ms=1_000, for_each="networks"),
+    Doorbell(actor="resume_signing", queue="signer", every_ms=30_000, for_each="networks", is_sweep=True),
     Doorbell(actor="reconcile", queue="chain", every_ms=30_000, for_each="networks"),
     Doorbell(actor="keep_treasury", queue="signer", every_ms=1_000, for_each="networks"),
     Doorbell(actor="fill_address_pool", queue="signer", every_ms=1_000, for_each="families"),

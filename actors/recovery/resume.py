@@ -1,4 +1,7 @@
-"""Resumes signing after the database lost its last commits. Notified by the scheduler; runs in the signer process.
+"""Resumes signing after the database lost its last commits. Runs in the signer process.
+
+Notified by the code that stops a network, by each step of the scan and of the signer while it is stopped, and rarely by
+the scheduler.
 
 While the signer may not sign for a network, each unexplained departure is adopted by the order that asks for it.
 Signing resumes once the scan has reached the head, no departure is unexplained and the chain has used no slot beyond

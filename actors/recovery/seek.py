@@ -1,4 +1,7 @@
-"""Seeks unexplained departures, and reads what they moved. Notified by the scheduler; runs with the scan's rights."""
+"""Seeks unexplained departures, and reads what they moved. Runs with the scan's rights.
+
+Notified where the scan notes an unread departure, by each scan of a stopped network, and rarely by the scheduler.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,12 @@ from core.catalogue.families import traits_of
 
 
 @network_tick("seek")
-def seek_departures(ctx: Context, network: Network, chain: Reader) -> None:
-    """Find the departures that the chain's slot counts show, or read those that the scan noted."""
+def seek_departures(ctx: Context, network: Network, chain: Reader) -> bool:
+    """Find the departures that the chain's slot counts show, or read those that the scan noted.
+
+    Return whether a whole page was read, so that there may be more.
+    """
     if traits_of(network).notes_departures_by_counter:
         missing.seek(ctx, network, cast("CounterReader", chain))
-    else:
-        unread.read(ctx, network, cast("DepartureReader", chain))
+        return False
+    return unread.read(ctx, network, cast("DepartureReader", chain)) == unread.READ_PER_STEP

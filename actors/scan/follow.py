@@ -14,6 +14,7 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
+from actors.queue.doorbells import ring
 from actors.queue.isolated import isolated
 from actors.scan import departures, observers, reorgs
 from actors.scan.reading import NOTHING, Matching, Reading
@@ -71,11 +72,23 @@ def poll_network(ctx: Context, network: Network, chain: Reader) -> bool:
 
 
 def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
-    """Scan up to BLOCKS_PER_STEP blocks; return whether there are more."""
+    """Scan up to BLOCKS_PER_STEP blocks; return whether there are more. Notifies recovery if the network is stopped."""
     # Read before the head is asked for: a transaction signed before the stop is in a block up to the head, or in none
     # yet. Where claims are windows, one that is in none may still enter a block: only time ends that.
     looked_at = permission.look(network.code)
     is_stopped = permission.watch(network.code) is not None
+    try:
+        return _scan_to_head(ctx, network, chain, looked_at=looked_at, is_stopped=is_stopped)
+    finally:
+        if is_stopped:
+            # Afterwards: recovery goes by the cursor, and by whether the scan has caught up.
+            ring("seek_departures", network.code)
+            ring("resume_signing", network.code)
+
+
+def _scan_to_head(
+    ctx: Context, network: Network, chain: Reader, *, looked_at: datetime | None, is_stopped: bool
+) -> bool:
     head = chain.head()
     at = cursors.position(network.code, pace_blocks=PACE_OVER_BLOCKS) or _first_position(network, chain, head)
     if at is None:

@@ -1,7 +1,7 @@
 """Asks whether a network may be signed for, and gives waiting payouts the reason if not.
 
 A step of actors.signer.broadcast. It spares nodes requests: actors.signer.sign asks again in the transaction that
-signs. A stop is lifted by recovery.
+signs. A stop is lifted by recovery, which is notified at each step of a stopped network.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def may_sign(network: Network) -> bool:
         return _has_read(network)
     _reasons[network.code] = stopped.reason
     permission.tell_payouts(network.code, stopped.reason)
+    ring("resume_signing", network.code)
     return False
 
 

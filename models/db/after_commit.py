@@ -29,7 +29,9 @@ class Bell(StrEnum):
     BROADCAST = "broadcast"
     DELIVER_EMAILS = "deliver_emails"
     DELIVER_WEBHOOKS = "deliver_webhooks"
+    RESUME_SIGNING = "resume_signing"
     RUN_BATCHES = "run_batches"
+    SEEK_DEPARTURES = "seek_departures"
 
 
 class _Process:

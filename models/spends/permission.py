@@ -16,6 +16,7 @@ import structlog
 
 from core.catalogue.catalogue import Catalogue
 from models.addresses import reservations
+from models.db.after_commit import Bell, ring
 from models.db.base import column, execute, is_true, one_as, touched, transaction, value
 from models.db.table import BY_DATABASE, Big, Table, derived
 from models.deposits import cursors
@@ -229,8 +230,9 @@ def _pool(family: str) -> str:
 def stop(network: str, *, reason: str, sender: str = "") -> bool:
     """Stop the signing for a network from the caller's commit on; False if it was stopped.
 
-    A stop that exists begins again: the scan has to catch up once more.
+    A stop that exists begins again: the scan has to catch up once more. Notifies recovery after the commit.
     """
+    ring(Bell.RESUME_SIGNING, network)
     if not Stop(network=network, reason=reason, sender=sender).write("ON CONFLICT DO NOTHING"):
         fall_behind(network)
         return False

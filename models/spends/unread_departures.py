@@ -13,6 +13,7 @@ from typing import Final
 
 import structlog
 
+from models.db.after_commit import Bell, ring
 from models.db.base import execute, touched
 from models.db.table import BY_DATABASE, Big, Table
 from models.spends import permission, unexplained
@@ -39,7 +40,7 @@ def note(network: str, takers: Mapping[str, str], *, height: int, block_hash: st
     """Record a block's transactions that no row knows, and stop the signing; return how many.
 
     takers: the sender of each transaction that took from us, '' if the chain names none. Call inside the transaction
-    that records the block.
+    that records the block; recovery is notified after its commit.
     """
     without_row = sorted(unexplained.without_row(network, takers))
     noted = UnreadDeparture.write_all(
@@ -53,6 +54,7 @@ def note(network: str, takers: Mapping[str, str], *, height: int, block_hash: st
     if noted:
         log.critical("departure.unread", network=network, txids=without_row, height=height)
         permission.stop(network, reason=REASON)
+        ring(Bell.SEEK_DEPARTURES, network)
     return noted
 
 

@@ -231,6 +231,18 @@ def test_a_family_is_notified_once_for_all_its_networks() -> None:
     assert filled == [("evm",)]
 
 
-def test_patience_is_longer_than_the_interval() -> None:
+def test_patience_is_longer_than_the_interval_unless_the_scheduler_only_sweeps() -> None:
     for ring_ in rings(make_settings()):
-        assert ring_.doorbell.patience_ms > ring_.doorbell.every_ms
+        assert ring_.doorbell.is_sweep or ring_.doorbell.patience_ms > ring_.doorbell.every_ms
+
+
+@pytest.mark.parametrize("actor", ["resume_signing", "seek_departures"])
+def test_recovery_is_swept_rarely_on_every_network(actor: str) -> None:
+    swept = {ring.args: ring.every_ms for ring in rings(make_settings()) if ring.doorbell.actor == actor}
+    assert swept == {("ethereum",): 30_000, ("polygon",): 30_000}
+
+
+def test_a_lost_notification_delays_no_later_one_until_the_next_sweep() -> None:
+    """A worker was killed with the message: the mark in Redis stays, and would silence the code that writes work."""
+    for row in DOORBELLS.values():
+        assert row.patience_ms <= 5_000 or not row.is_sweep

@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from actors.queue.schedule import rings
 from actors.recovery import resume
 from actors.signer import rollback
 from models.db.base import execute, rows, transaction
@@ -43,6 +44,17 @@ def test_the_signer_is_notified_of_a_lifted_stop_alone(world: SpendWorld, monkey
     permission.note_caught_up(code)
     resume.resume_signing(code)
     rung.assert_called_once_with("broadcast", code)
+    assert permission.read(code) is None
+
+
+def test_a_stop_ends_with_the_schedulers_notification_if_all_others_were_lost(
+    world: SpendWorld, rung: list[str]
+) -> None:
+    code = caught_up(world)
+    rung.clear()
+    sent = [ring.args for ring in rings(world.ctx.settings) if ring.doorbell.actor == "resume_signing"]
+    for args in sent:
+        resume.resume_signing(*args)
     assert permission.read(code) is None
 
 

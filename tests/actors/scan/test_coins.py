@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from actors.queue import schedule
-from actors.recovery import unread
-from actors.scan import balances, record, sightings
+from actors.recovery import seek, unread
+from actors.scan import balances, follow, record, sightings
 from actors.scan.rescan import reread
 from chains.base import Sighting, Sightings, SpentCoin, Transfer
 from chains.family import Reader
@@ -354,6 +354,26 @@ def test_the_sums_of_an_unknown_spend_are_read_without_its_change(chain: PaperRe
     assert (parts("0xthief"), departure.recipient, departure.token_units) == ([("0xthem", 7)], "0xthem", 7)
     assert unread_departures.waiting("ethereum", limit=9) == []
     assert unexplained.waiting() == {"ethereum": 1}
+
+
+def test_a_full_page_of_read_departures_notifies_the_next(
+    chain: PaperReader, rung: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unread, "READ_PER_STEP", 1)
+    chain.mine(to(HOT, txid="0xone"))
+    poll()
+    chain.mine(spent=(spent("0xone", "0xthief"),))
+    follow.poll_network("ethereum")
+    rung.clear()
+    seek.seek_departures("ethereum")
+    assert (rung, unexplained.find("ethereum", "0xthief")) == ([], None), "no node shows it"
+
+    unread._rests_until.clear()
+    depart(chain, "0xthief")
+    for bells in (["seek_departures:ethereum"], []):
+        rung.clear()
+        seek.seek_departures("ethereum")
+        assert [bell for bell in rung if bell.startswith("seek")] == bells
 
 
 @pytest.mark.parametrize(

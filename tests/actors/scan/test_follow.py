@@ -404,6 +404,25 @@ def test_two_providers_lower_the_height_that_depth_is_counted_from(node: PaperRe
     assert (cursor(), halted()) == ((fork + 2, f"0x2-{fork + 2}"), "")
 
 
+def test_each_scan_of_a_stopped_network_notifies_recovery(
+    node: PaperReader, rung: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = ["seek_departures:ethereum", "resume_signing:ethereum"]
+    poll()
+    assert rung == []
+    permission.stop("ethereum", reason="restored")
+    seen: list[bool] = []
+    with monkeypatch.context() as watched:
+        watched.setattr(follow, "ring", lambda *_bell: seen.append(heads()[1]))
+        poll()
+    assert seen == [True, True], "the scan has noted before that it caught up"
+
+    rung.clear()
+    node.is_silent = True
+    poll()
+    assert rung == both
+
+
 @pytest.mark.parametrize("depth", [1, 2])
 def test_after_a_retreat_the_scan_has_to_reach_the_head_again(node: PaperReader, depth: int) -> None:
     node.mine(count=3)

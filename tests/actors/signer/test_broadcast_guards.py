@@ -63,6 +63,17 @@ def test_a_new_signer_notifies_its_scan_and_logs_nothing(world: SpendWorld, monk
     assert world.payout(order).status == "sent"
 
 
+def test_each_step_of_a_stopped_network_notifies_recovery(world: SpendWorld, rung: list[str]) -> None:
+    world.sign()
+    assert rung == []
+    with transaction():
+        permission.stop(world.network.code, reason="a test")
+    for _ in range(2):
+        rung.clear()
+        world.sign()
+        assert rung == ["resume_signing:ethereum"]
+
+
 def test_a_stop_ends_in_its_own_step_if_the_scan_is_late(world: SpendWorld) -> None:
     order = world.order()
     with transaction():

@@ -10,7 +10,7 @@ import pytest
 from models.db.base import execute, rows, transaction, value
 from models.deposits import cursors
 from models.deposits.rows import ChainBlock
-from models.spends import permission, unexplained
+from models.spends import permission, unexplained, unread_departures
 from models.spends.permission import Stop
 from models.spends.unexplained import UnexplainedRow
 from tests.models.db.collisions import at_once
@@ -54,6 +54,26 @@ def test_the_first_concurrent_watches_stop_no_network(database: str) -> None:
 def test_a_stop_ends_once(stopped: Stop) -> None:
     assert [permission.resume(stopped, {SENDER: 4}) for _ in range(2)] == [True, False]
     assert rows("SELECT next_slot FROM spend_accounts") == [(4,)]
+
+
+def test_a_stop_notifies_recovery_after_its_commit(database: str, rung: list[str]) -> None:
+    del database
+    for _ in range(2):
+        rung.clear()
+        with transaction():
+            permission.stop("ethereum", reason="a test")
+            assert rung == []
+        assert rung == ["resume_signing:ethereum"]
+
+
+def test_an_unread_departure_notifies_recovery_once_after_its_commit(database: str, rung: list[str]) -> None:
+    del database
+    for times in (1, 0):
+        rung.clear()
+        with transaction():
+            unread_departures.note("ethereum", {"0xunread": ""}, height=8, block_hash="0x8")
+            assert rung == []
+        assert rung.count("seek_departures:ethereum") == times
 
 
 def test_a_departure_found_since_the_signers_reading_keeps_the_stop(stopped: Stop) -> None:
