@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -45,25 +44,21 @@ class Page(Generic[T]):
     next_cursor: str | None
 
 
-def filtered(conditions: Mapping[str, object]) -> tuple[str, list[object]]:
-    """Return in SQL that those conditions hold which have a value, and these values."""
-    given = {condition: value for condition, value in conditions.items() if value is not None and value != ""}
-    return " AND ".join(given), list(given.values())
-
-
-def created_between(alias: str, earliest: datetime | None, end: datetime | None) -> dict[str, object]:
-    """Return conditions for filtered(): that rows were created in a time, with the ids that those can have.
+def created_between(
+    row_id: UUID, created_at: datetime, *, earliest: datetime | None, end: datetime | None
+) -> list[bool]:
+    """Return the conditions that rows were created in a time and have the ids of it. Takes a table's two columns.
 
     Lists go by the id, and would else read all that came after that time, and all before it.
     """
     # A clock that was moved is ahead of the ids; it only ever moves forward.
     ahead_s = value("SELECT extract(epoch FROM ahead)::float8 FROM app_clock") if earliest else 0
-    return {
-        f"{alias}.created_at >= %s": earliest,
-        f"{alias}.created_at < %s": end,
-        f"{alias}.id >= %s": earliest and least_id(earliest.timestamp() - ahead_s - _CLOCKS_APART_S),
-        f"{alias}.id <= %s": end and least_id(end.timestamp() + _CLOCKS_APART_S),
-    }
+    return [
+        earliest is None or created_at >= earliest,
+        earliest is None or row_id >= least_id(earliest.timestamp() - ahead_s - _CLOCKS_APART_S),
+        end is None or created_at < end,
+        end is None or row_id <= least_id(end.timestamp() + _CLOCKS_APART_S),
+    ]
 
 
 def cut_page(rows: list[T], *, limit: int) -> Page[T]:

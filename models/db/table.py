@@ -8,11 +8,12 @@
 - `= derived("sql")` is read with the row and is no column; `joins` brings what it needs, and all know the table by the
   alias behind its name; with `made=` of what PostgreSQL tells, once for each row that is read. `= BY_DATABASE` may be
   left out of a new row: the table's default fills it.
-- Reading: `WalletRow.read("w.id = %s", …)` and `.first(…)`, or `rows_of(sql)` with `WalletRow.LIST` in it.
+- Reading: `WalletRow.read("w.id = %s", …)` and `.first(…)`, or `rows_of(sql)` with `WalletRow.LIST` in it. Cold reads:
+  `WalletRow.select().where(WalletRow.id == …)`, see models.db.query.
 - Writing: `WalletRow(id=…, …).write("ON CONFLICT DO NOTHING")`, whose parameters mypy knows; `.stored()` gives the row
   back as it is stored, `WalletRow.write_all([…])` and `.store_all([…])` write several. SQL text for the rest.
 
-Text, and not the builder of peewee, which costs too much: docs/decisions/database.md.
+Hot statements are text, as peewee's builder costs too much there: docs/decisions/libraries.md.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from operator import itemgetter
 from types import NoneType
 from typing import (
     Annotated,
@@ -30,10 +32,12 @@ from typing import (
     NamedTuple,
     NoReturn,
     Self,
+    TypeVar,
     dataclass_transform,
     get_args,
     get_origin,
     get_type_hints,
+    overload,
 )
 from uuid import UUID
 
@@ -43,6 +47,11 @@ from psycopg2 import extensions
 from psycopg2.extras import Json
 
 from models.db.base import Params, db, execute, rows
+from models.db.query import Query, comparison
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
 
 Big = Annotated[int, "bigint"]
 Small = Annotated[int, "smallint"]
@@ -104,10 +113,21 @@ class Column(peewee.Field):
     """A column, by the name that PostgreSQL has for its type."""
 
     accessor_class = _Accessor
+    __hash__ = peewee.Field.__hash__
+    __eq__: ClassVar[Any] = comparison(peewee.OP.EQ)
+    __ne__: ClassVar[Any] = comparison(peewee.OP.NE)
+    __lt__: ClassVar[Any] = comparison(peewee.OP.LT)
+    __le__: ClassVar[Any] = comparison(peewee.OP.LTE)
+    __gt__: ClassVar[Any] = comparison(peewee.OP.GT)
+    __ge__: ClassVar[Any] = comparison(peewee.OP.GTE)
 
     def __init__(self, kind: str, *, null: bool = False) -> None:
         super().__init__(null=null)
         self.kind = kind
+
+    def __sql__(self, ctx: Any) -> Any:
+        """Write the column with its table's alias, as SQL text does."""
+        return ctx.sql(peewee.Entity(self.model.ALIAS, self.name))
 
     def db_value(self, value: Any) -> Any:
         """Refuse money that is not int, bool included: PostgreSQL would accept what is not exact."""
@@ -134,6 +154,11 @@ class Table(peewee.Model):
     SELECT: ClassVar[str]
     """Reads rows; conditions follow it."""
     TABLE: ClassVar[str] = ""
+    ALIAS: ClassVar[str]
+    """What statements call the table."""
+    # The table with its alias, and with what the derived columns need.
+    _plain: ClassVar[Any]
+    _joined: ClassVar[Any]
     # The beginning of a row's INSERT; the SQL after its values may use the table's alias.
     _into: ClassVar[str]
     _names: ClassVar[tuple[str, ...]]
@@ -153,11 +178,12 @@ class Table(peewee.Model):
     def __init_subclass__(cls, *, table: str, joins: str = "") -> None:
         """Make the annotations columns, before peewee looks for them."""
         cls.TABLE, _, alias = table.partition(" ")
+        cls.ALIAS = alias or cls.TABLE
         cls._into = f"INSERT INTO {cls.TABLE} AS {alias}" if alias else f"INSERT INTO {cls.TABLE}"
         columns = {name: vars(cls).get(name, _REQUIRED) for name in cls.__annotations__}
         hints = get_type_hints(cls, include_extras=True)
         texts = {
-            name: f"{value.sql} AS {name}" if isinstance(value, _Derived) else f"{alias or cls.TABLE}.{name}"
+            name: f"{value.sql} AS {name}" if isinstance(value, _Derived) else f"{cls.ALIAS}.{name}"
             for name, value in columns.items()
         }
         cls._names = tuple(columns)
@@ -169,6 +195,7 @@ class Table(peewee.Model):
         )
         cls.LIST = ", ".join(texts.values())
         cls.SELECT = f"SELECT {cls.LIST} FROM {table} {joins}"
+        cls._plain, cls._joined = peewee.SQL(table), peewee.SQL(f"{table} {joins}")
         for name in columns:
             setattr(cls, name, _column(hints[name]) if name in cls._given else _Accessor(cls, Column(""), name))
 
@@ -197,6 +224,33 @@ class Table(peewee.Model):
         """Return the first of them, or None."""
         matches = cls.read(condition, params)
         return matches[0] if matches else None
+
+    # Not peewee's own query, which returns Any and knows nothing of steps and lost connections.
+    @overload  # type: ignore[override]
+    @classmethod
+    def select(cls) -> Query[Self]: ...
+
+    @overload
+    @classmethod
+    def select(cls, only: A, /) -> Query[A]: ...
+
+    @overload
+    @classmethod
+    def select(cls, first: A, second: B, /) -> Query[tuple[A, B]]: ...
+
+    @overload
+    @classmethod
+    def select(cls, first: A, second: B, third: C, /) -> Query[tuple[A, B, C]]: ...
+
+    @classmethod
+    def select(cls, *columns: object) -> Query[Any]:
+        """Begin a query for whole rows, for the values of one column, or for tuples of several.
+
+        For cold reads alone: models.db.query.
+        """
+        if not columns:
+            return Query(peewee.Select([cls._joined], [peewee.SQL(cls.LIST)]), cls._of)
+        return Query(peewee.Select([cls._plain], columns), tuple if len(columns) > 1 else itemgetter(0))
 
     @classmethod
     def _of(cls, values: tuple[Any, ...]) -> Self:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, cast
+from typing import Final
 
 from core.catalogue.catalogue import Network
-from models.db.base import one, rows, value
-from models.deposits.rows import HEIGHT_MAX
+from models.db.base import rows
+from models.db.query import descending
+from models.deposits.rows import HEIGHT_MAX, Deposit
 
 # A scan is asked for a few times a block and takes its time: a pause so long is no lag.
 IDLE_GRACE_S: Final = 10.0
@@ -101,23 +102,16 @@ def state(network: str) -> State | None:
 def deposits_above(network: str, height: int, *, status: str | None = None) -> int:
     """Return how many deposits count in blocks above a height, of one status or of all."""
     # Of two bounds a planner expects few rows.
-    sql = (
-        "SELECT count(*) FROM deposits WHERE network = %s AND block_height > %s AND block_height < %s"
-        " AND status <> 'reversed' AND (%s::text IS NULL OR status = %s)"
-    )
-    return cast("int", value(sql, (network, height, HEIGHT_MAX, status, status)))
+    above = (Deposit.block_height > height) & (Deposit.block_height < HEIGHT_MAX)
+    deposits = Deposit.select(Deposit.id).where(Deposit.network == network, above, Deposit.status != "reversed")
+    return deposits.where(status is None or Deposit.status == status).count()
 
 
 def newest_deposit_block(network: str, *, low: int, high: int) -> tuple[int, str] | None:
     """Return (height, hash) of the highest block up to `high`, above `low`, whose deposits count; None without any."""
-    return cast(
-        "tuple[int, str] | None",
-        one(
-            "SELECT block_height, block_hash FROM deposits WHERE network = %s AND block_height > %s"
-            " AND block_height <= %s AND status <> 'reversed' ORDER BY block_height DESC LIMIT 1",
-            (network, low, high),
-        ),
-    )
+    between = (Deposit.block_height > low) & (Deposit.block_height <= high)
+    blocks = Deposit.select(Deposit.block_height, Deposit.block_hash).where(Deposit.network == network, between)
+    return blocks.where(Deposit.status != "reversed").order_by(descending(Deposit.block_height)).first()
 
 
 def blocks_behind(told: int, *, idle_s: float, block_time_ms: int) -> float:

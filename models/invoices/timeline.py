@@ -15,6 +15,7 @@ from core.catalogue.catalogue import Catalogue
 from core.invoices.timeline_schemas import EVENTS, EventName
 from core.payouts.states import FINAL_PAYOUTS, SHOWN
 from core.texts.render import coin_text, iso_time, price_text
+from models.db.query import descending
 from models.invoices import timeline_rows
 from models.invoices.events import InvoiceEvent, detail_of, sum_of
 from models.invoices.rows import InvoiceRow, QuoteRow
@@ -69,7 +70,8 @@ def _created(catalogue: Catalogue, invoice: InvoiceRow) -> Detail:
 
 
 def _quotes(catalogue: Catalogue, shown: Shown) -> Iterator[_Moment]:
-    newest = QuoteRow.read("invoice_id = %s ORDER BY generation DESC LIMIT %s", (shown.invoice.id, EVENTS_MAX))
+    quotes = QuoteRow.select().where(QuoteRow.invoice_id == shown.invoice.id)
+    newest = quotes.order_by(descending(QuoteRow.generation)).limit(EVENTS_MAX).all()
     for quote in (*newest, *shown.later):
         yield _Moment(quote.valid_from, "quoted", partial(_quoted, catalogue, shown, quote))
 
@@ -156,8 +158,8 @@ def _credited(catalogue: Catalogue, deposit: Found, common: _Common) -> Detail:
 
 
 def _noted(invoice: InvoiceRow) -> Iterator[_Moment]:
-    newest = InvoiceEvent.read("invoice_id = %s ORDER BY id DESC LIMIT %s", (invoice.id, EVENTS_MAX))
-    for noted in newest:
+    events = InvoiceEvent.select().where(InvoiceEvent.invoice_id == invoice.id)
+    for noted in events.order_by(descending(InvoiceEvent.id)).limit(EVENTS_MAX).all():
         yield _Moment(noted.at, noted.event, partial(dict, noted.detail))
         if noted.event == "reorged":
             yield from _lost_life(noted.detail)

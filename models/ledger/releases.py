@@ -117,6 +117,5 @@ def _book(receipt: Receipt, released: Sequence[SplitShare]) -> None:
 
 def earnings(recipient_id: UUID) -> dict[str, int]:
     """Return what a merchant received as a recipient so far, in the ledger's units by coin."""
-    return dict(
-        rows("SELECT currency, units FROM split_earnings WHERE recipient_id = %s ORDER BY currency", (recipient_id,))
-    )
+    received = SplitEarnings.select(SplitEarnings.currency, SplitEarnings.units)
+    return dict(received.where(SplitEarnings.recipient_id == recipient_id).order_by(SplitEarnings.currency).all())

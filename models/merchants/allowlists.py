@@ -5,13 +5,12 @@ from __future__ import annotations
 from uuid import UUID
 
 from models.db.base import execute, is_true, value
-from models.merchants.rows import UnknownMerchantError
+from models.merchants.rows import Merchant, UnknownMerchantError
 
 
 def read(merchant_id: UUID) -> list[str]:
     """Return a merchant's allowlist; empty if he has none."""
-    allowlist: list[str] | None = value("SELECT ip_allowlist FROM merchants WHERE id = %s", (merchant_id,))
-    return allowlist or []
+    return Merchant.select(Merchant.ip_allowlist).where(Merchant.id == merchant_id).first() or []
 
 
 def replace(merchant_id: UUID, ips: list[str]) -> bool:

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
-from models.db.base import column, execute, is_true, touched, transaction, value
+from models.db.base import execute, touched, transaction, value
+from models.db.query import descending
 from models.db.table import BY_DATABASE, Table, derived
 
 KeyKind = Literal["unified", "payment", "payout"]
@@ -136,12 +137,13 @@ def create_merchant(name: str, owner: str | UUID | None = None) -> Merchant:
 
 def list_merchants(limit: int = LIST_MAX) -> list[Merchant]:
     """Return the merchants, newest first."""
-    return Merchant.read("true ORDER BY m.created_at DESC, m.id DESC LIMIT %s", (min(limit, LIST_MAX),))
+    newest_first = Merchant.select().order_by(descending(Merchant.created_at), descending(Merchant.id))
+    return newest_first.limit(min(limit, LIST_MAX)).all()
 
 
 def name_of(merchant_id: UUID) -> str:
     """Return what a merchant is called. It exists: its key was verified."""
-    name: str | None = value("SELECT name FROM merchants WHERE id = %s", (merchant_id,))
+    name = Merchant.select(Merchant.name).where(Merchant.id == merchant_id).first()
     if name is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
     return name
@@ -149,7 +151,7 @@ def name_of(merchant_id: UUID) -> str:
 
 def check_exists(merchant_id: UUID) -> None:
     """Raise UnknownMerchantError if there is no such merchant."""
-    if not is_true("SELECT 1 FROM merchants WHERE id = %s", (merchant_id,)):
+    if not Merchant.select(Merchant.id).where(Merchant.id == merchant_id).exists():
         raise UnknownMerchantError(f"there is no merchant {merchant_id}")
 
 
@@ -191,7 +193,7 @@ def revoke_key(public_id: str) -> bool:
         raise UnknownKeyError("this is no public id of an API key")
     if execute("UPDATE api_keys SET revoked_at = app_now() WHERE public_id = %s AND revoked_at IS NULL", (public_id,)):
         return True
-    if not is_true("SELECT 1 FROM api_keys WHERE public_id = %s", (public_id,)):
+    if not ApiKeyRow.select(ApiKeyRow.id).where(ApiKeyRow.public_id == public_id).exists():
         raise UnknownKeyError(f"there is no API key {public_id}")
     return False
 
@@ -221,13 +223,13 @@ def _binding(public_id: str) -> str:
 def _owner(name: str | UUID) -> UUID:
     """Return the one owner of that id or name, making one for a new name; inside the caller's transaction."""
     if isinstance(name, UUID):
-        if not is_true("SELECT 1 FROM owners WHERE id = %s", (name,)):
+        if not Owner.select(Owner.id).where(Owner.id == name).exists():
             raise UnknownOwnerError(f"there is no owner {name}")
         return name
     _check_name(name)
     # Names are not unique, so two commands at once must take turns.
     execute("LOCK TABLE owners IN SHARE ROW EXCLUSIVE MODE")
-    owner_ids: list[UUID] = column("SELECT id FROM owners WHERE name = %s LIMIT 2", (name,))
+    owner_ids = Owner.select(Owner.id).where(Owner.name == name).limit(2).all()
     if len(owner_ids) > 1:
         raise AmbiguousOwnerError(f"several owners are called {name}: name the one you mean by id")
     return owner_ids[0] if owner_ids else _new_owner(name)

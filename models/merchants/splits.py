@@ -15,10 +15,11 @@ from core.merchants import split_schemas
 from core.merchants.terms_rules import percent_number
 from core.money import PPM
 from core.texts.render import iso_time
-from models.db.base import execute, is_true, one_as, rows, touched, value
+from models.db.base import execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Table
 from models.db.voices import VOUCHED
 from models.ledger import releases
+from models.merchants.rows import Merchant
 
 
 class SplitRuleRow(Table, table="split_rules r"):
@@ -135,11 +136,11 @@ def set_config(merchant_id: UUID, *, enabled: bool | None, hold_hours: int | Non
 
 def read_config(merchant_id: UUID) -> Config:
     """Return how a merchant's rules apply. The merchant exists: its key was verified."""
-    config = "SELECT is_split_enabled AS enabled, split_hold_hours AS hold_hours FROM merchants WHERE id = %s"
-    row = one_as(Config, config, (merchant_id,))
+    config = Merchant.select(Merchant.is_split_enabled, Merchant.split_hold_hours)
+    row = config.where(Merchant.id == merchant_id).first()
     if row is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return row
+    return Config(*row)
 
 
 def show_rule(rule: SplitRuleRow) -> split_schemas.SplitRule:

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from core.merchants import terms_rules
 from core.rates.pricing import Method
-from models.db.base import execute, one_as
-from models.merchants.rows import AcceptedMethod, Discount, UnknownMerchantError
+from models.db.base import execute
+from models.merchants.rows import AcceptedMethod, Discount, Merchant, UnknownMerchantError
 
 
 class Accuracy(NamedTuple):
@@ -70,11 +70,11 @@ def set_discount(merchant_id: UUID, methods: Collection[Method], discount_ppm: i
 
 def read_accuracy(merchant_id: UUID) -> Accuracy:
     """Return the tolerance that a merchant has set."""
-    accuracy = "SELECT accuracy_enabled AS enabled, accuracy_ppm AS ppm FROM merchants WHERE id = %s"
-    row = one_as(Accuracy, accuracy, (merchant_id,))
+    accuracy = Merchant.select(Merchant.accuracy_enabled, Merchant.accuracy_ppm)
+    row = accuracy.where(Merchant.id == merchant_id).first()
     if row is None:
         raise LookupError(f"merchant {merchant_id} does not exist")
-    return row
+    return Accuracy(*row)
 
 
 def set_accuracy(merchant_id: UUID, *, enabled: bool | None, ppm: int | None) -> Accuracy:

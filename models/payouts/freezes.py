@@ -15,7 +15,8 @@ from core.errors import PayoutConvertFrozen, PayoutFrozen
 from core.payouts import ways_out
 from core.payouts.ways_out import Way
 from core.rates.pricing import Method
-from models.db.base import column, execute, is_true, rows
+from models.db.base import execute, is_true, rows
+from models.db.query import number
 from models.db.table import Table
 from models.ledger import ledger
 
@@ -98,7 +99,7 @@ def frozen_methods(methods: Collection[Method]) -> set[Method]:
 
 def frozen_coins(network: str) -> set[str]:
     """Return the coins that have their own freeze on a network."""
-    names = column("SELECT name FROM payout_freezes WHERE scope = 'coin'")
+    names = Freeze.select(Freeze.name).where(Freeze.scope == "coin").all()
     return {currency for name in names for currency, _, code in [name.partition(":")] if code == network}
 
 
@@ -141,10 +142,10 @@ def unfreeze(scope: Scope, name: str = "", *, frozen_by: str | None = None) -> i
 
 def listing() -> list[Freeze]:
     """Return all freezes, oldest first."""
-    return Freeze.read("true ORDER BY frozen_at, scope, name LIMIT %s", (LIST_MAX,))
+    return Freeze.select().order_by(Freeze.frozen_at, Freeze.scope, Freeze.name).limit(LIST_MAX).all()
 
 
 def counts() -> dict[str, int]:
     """Return the number of freezes in each scope, including scopes without any."""
-    by_scope: dict[str, int] = dict(rows("SELECT scope, count(*) FROM payout_freezes GROUP BY scope"))
+    by_scope = dict(Freeze.select(Freeze.scope, number()).group_by(Freeze.scope).all())
     return {scope: by_scope.get(scope, 0) for scope in get_args(Scope)}

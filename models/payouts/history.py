@@ -7,7 +7,8 @@ from uuid import UUID
 from core.errors import PayoutBadCursor, PayoutBadDate
 from core.payouts.schemas import PayoutHistory
 from core.payouts.states import SHOWN
-from models.db.paging import Page, created_between, cut_page, decode_cursor, filtered, read_end, read_moment
+from models.db.paging import Page, created_between, cut_page, decode_cursor, read_end, read_moment
+from models.db.query import among, descending
 from models.payouts.rows import PayoutRow
 
 
@@ -15,17 +16,15 @@ def read_page(merchant_id: UUID, wanted: PayoutHistory, *, limit: int) -> Page[P
     """Return one page. Raises payout.bad_cursor and payout.bad_date."""
     earliest = read_moment(wanted.date_from, error=PayoutBadDate) if wanted.date_from else None
     end = read_end(wanted.date_to, error=PayoutBadDate) if wanted.date_to else None
-    where, values = filtered(
-        created_between("p", earliest, end)
-        | {
-            "p.merchant_id = %s": merchant_id,
-            "p.currency = %s": wanted.currency,
-            "p.network = %s": wanted.network,
-            "p.order_id = %s": wanted.order_id,
-            "p.status IN %s": wanted.status and tuple(state for state, word in SHOWN.items() if word == wanted.status),
-            # Ids are UUIDv7: their order is that of creation.
-            "p.id < %s": wanted.cursor and decode_cursor(wanted.cursor, error=PayoutBadCursor),
-        }
+    states = [state for state, word in SHOWN.items() if word == wanted.status]
+    payouts = PayoutRow.select().where(
+        PayoutRow.merchant_id == merchant_id,
+        not wanted.currency or PayoutRow.currency == wanted.currency,
+        not wanted.network or PayoutRow.network == wanted.network,
+        not wanted.order_id or PayoutRow.order_id == wanted.order_id,
+        not wanted.status or among(PayoutRow.status, states),
+        # Ids are UUIDv7: their order is that of creation.
+        not wanted.cursor or PayoutRow.id < decode_cursor(wanted.cursor, error=PayoutBadCursor),
+        *created_between(PayoutRow.id, PayoutRow.created_at, earliest=earliest, end=end),
     )
-    payouts = PayoutRow.read(f"{where} ORDER BY p.id DESC LIMIT %s", [*values, limit + 1])
-    return cut_page(payouts, limit=limit)
+    return cut_page(payouts.order_by(descending(PayoutRow.id)).limit(limit + 1).all(), limit=limit)

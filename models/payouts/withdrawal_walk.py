@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from core.ids import NIL
-from models.db.base import execute, is_true, one, rows, rows_as
+from models.db.base import execute, is_true, one, rows_as
+from models.db.query import number
 from models.db.voices import VOUCHED
 from models.payouts.withdrawals import Key, WithdrawalRule
 
@@ -112,4 +113,5 @@ def wait(key: Key, *, seconds: int, reason: str) -> bool:
 
 def waiting() -> list[tuple[str, int]]:
     """Return why rules wait whose balances have come so far, and how many do for each reason."""
-    return rows("SELECT wait_reason, count(*) FROM withdrawal_rules WHERE wait_reason <> '' GROUP BY wait_reason")
+    reason = WithdrawalRule.wait_reason
+    return WithdrawalRule.select(reason, number()).where(reason != "").group_by(reason).all()

@@ -67,10 +67,8 @@ class Key(NamedTuple):
 
 def listing(merchant_id: UUID, currency: str | None = None) -> list[WithdrawalRule]:
     """Return a merchant's rules, or that of one coin."""
-    return WithdrawalRule.read(
-        "r.merchant_id = %s AND (%s::text IS NULL OR r.currency = %s) ORDER BY r.currency",
-        (merchant_id, currency, currency),
-    )
+    rules = WithdrawalRule.select().where(WithdrawalRule.merchant_id == merchant_id)
+    return rules.where(currency is None or WithdrawalRule.currency == currency).order_by(WithdrawalRule.currency).all()
 
 
 def named_by(public_id: str) -> list[str]:

@@ -90,7 +90,7 @@ def quotes_against_usdt(currency_from: str | None = None) -> list[Course]:
 
 def last_rates() -> dict[str, Decimal]:
     """Return the last rate of each currency, however old, to compare new ones with."""
-    return dict(rows("SELECT currency, usd FROM rates"))
+    return dict(RateRow.select(RateRow.currency, RateRow.usd).all())
 
 
 def _fresh_rates() -> list[tuple[str, int, datetime, bool]]:

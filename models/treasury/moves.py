@@ -7,7 +7,8 @@ second as a top-up, which is booked as the gateway's own. Without this the books
 from __future__ import annotations
 
 from core.ids import uuid7
-from models.db.base import execute, rows, transaction
+from models.db.base import execute, transaction
+from models.db.query import total
 from models.ledger import ledger
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account, Transfer
 from models.treasury import cold_books
@@ -47,7 +48,5 @@ def move(*, currency: str, units: int, from_network: str, to_network: str, txid:
 
 def moved_units(network: str) -> dict[str, int]:
     """Return what was carried away from the cold addresses of a network, by coin, in the ledger's units."""
-    found = rows(
-        "SELECT currency, sum(units) FROM treasury_moves WHERE from_network = %s GROUP BY currency", (network,)
-    )
-    return {currency: int(units) for currency, units in found}
+    moved = Move.select(Move.currency, total(Move.units)).where(Move.from_network == network)
+    return dict(moved.group_by(Move.currency).all())

@@ -273,7 +273,8 @@ def adopt(network: str, currency: str, units: int, books: Books, *, origin: Lite
 
 def listing(network: str | None = None) -> list[Reconciliation]:
     """Return the last comparisons, of one network or all."""
-    return Reconciliation.read("network = COALESCE(%s, network) ORDER BY network, currency, place", (network,))
+    comparisons = Reconciliation.select().where(network is None or Reconciliation.network == network)
+    return comparisons.order_by(Reconciliation.network, Reconciliation.currency, Reconciliation.place).all()
 
 
 def measures() -> list[tuple[str, str, str, float, float, float]]:

@@ -148,10 +148,8 @@ def _split(topup: Topup) -> int:
 
 def find(network: str, txid: str) -> list[Topup]:
     """Return a transaction's top-ups that are booked as the gateway's own."""
-    return Topup.read(
-        "network = %s AND txid = %s AND txid <> '' AND origin = 'transfer' AND status = 'booked' ORDER BY ordinal",
-        (network, txid),
-    )
+    topups = Topup.select().where(Topup.network == network, Topup.txid == txid, Topup.txid != "")
+    return topups.where(Topup.origin == "transfer", Topup.status == "booked").order_by(Topup.ordinal).all()
 
 
 def take_as_returned(found: Topup) -> int | None:

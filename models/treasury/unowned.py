@@ -6,7 +6,8 @@ it is in custody and in an account of its own.
 
 from __future__ import annotations
 
-from models.db.base import rows, transaction
+from models.db.base import transaction
+from models.db.query import total
 from models.ledger import ledger
 from models.ledger.ledger import EQUITY, GATEWAY, UNOWNED, Account, Transfer
 from models.treasury.rows import Topup
@@ -14,21 +15,15 @@ from models.treasury.rows import Topup
 
 def listing(network: str | None = None, *, limit: int, txid: str | None = None) -> list[Topup]:
     """Return payments to addresses without an owner, oldest first, except those that an operator has kept."""
-    return Topup.read(
-        "origin = 'unowned' AND status <> 'reversed' AND network = COALESCE(%s, network)"
-        " AND txid = COALESCE(%s, txid) ORDER BY id LIMIT %s",
-        (network, txid, limit),
-    )
+    topups = Topup.select().where(network is None or Topup.network == network, txid is None or Topup.txid == txid)
+    return topups.where(Topup.origin == "unowned", Topup.status != "reversed").order_by(Topup.id).limit(limit).all()
 
 
 def units(network: str) -> dict[str, int]:
     """Return the amounts at addresses without an owner, by coin, in the ledger's units."""
-    found = rows(
-        "SELECT currency, sum(units) FROM treasury_topups WHERE network = %s AND origin = 'unowned'"
-        " AND status <> 'reversed' GROUP BY currency",
-        (network,),
-    )
-    return {currency: int(total) for currency, total in found}
+    by_coin = Topup.select(Topup.currency, total(Topup.units)).group_by(Topup.currency)
+    unowned = by_coin.where(Topup.network == network, Topup.origin == "unowned", Topup.status != "reversed")
+    return dict(unowned.all())
 
 
 def keep(found: Topup) -> bool:

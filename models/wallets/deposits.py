@@ -8,6 +8,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from models.db.base import touched
+from models.db.query import descending
 from models.deposits.rows import Deposit
 
 
@@ -23,6 +24,5 @@ def mark_announced(deposit_id: UUID) -> bool:
 
 def page(wallet_id: UUID, *, limit: int, offset: int) -> list[Deposit]:
     """Return some of a wallet's deposits, newest first, whatever became of them."""
-    return Deposit.read(
-        "d.owner_id = %s ORDER BY d.seen_at DESC, d.id DESC LIMIT %s OFFSET %s", (wallet_id, limit, offset)
-    )
+    newest_first = Deposit.select().order_by(descending(Deposit.seen_at), descending(Deposit.id))
+    return newest_first.where(Deposit.owner_id == wallet_id).limit(limit, offset=offset).all()

@@ -10,7 +10,7 @@ import ast
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -56,7 +56,7 @@ def reachable(starts: Iterable[str]) -> dict[Deed, set[str]]:
         for text in (*_texts(node), *_of_rows(name[0], node)):
             for deed in _deeds(text):
                 tables_by_name[deed].add(".".join(name))
-        waiting += _mentioned(name[0], node)
+        waiting += _mentioned(name[0], node, without=_of_columns(name[0], node))
     return dict(tables_by_name)
 
 
@@ -90,9 +90,11 @@ def _imports(module: str) -> dict[str, str]:
     return document
 
 
-def _mentioned(module: str, node: ast.stmt) -> Iterator[Name]:
+def _mentioned(module: str, node: ast.stmt, *, without: Collection[ast.expr] = ()) -> Iterator[Name]:
     imports = _imports(module)
     for part in ast.walk(node):
+        if part in without:
+            continue
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             own, _, name = imports.get(part.id, f"{module}.{part.id}").rpartition(".")
             candidate = (own, name)
@@ -102,6 +104,29 @@ def _mentioned(module: str, node: ast.stmt) -> Iterator[Name]:
             continue
         if candidate in _definitions():
             yield candidate
+
+
+def _of_columns(module: str, node: ast.stmt) -> set[ast.expr]:
+    """Return mentions of a table class that read columns of its table alone, and nothing that the class joins."""
+    mentions = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "select":
+            mentions |= {part.func.value} if part.args else set()
+        elif (
+            isinstance(part, ast.Attribute)
+            and isinstance(part.value, ast.Name)
+            and part.attr in _columns_of(module, part.value)
+        ):
+            mentions.add(part.value)
+    return mentions
+
+
+def _columns_of(module: str, mention: ast.expr) -> set[str]:
+    """Return the columns of the table class that is mentioned; none if it is something else."""
+    classes = [_definitions()[name] for name in _mentioned(module, ast.Expr(mention))]
+    lines = [line for each in classes if isinstance(each, ast.ClassDef) and _declared(each) for line in each.body]
+    columns = [line for line in lines if isinstance(line, ast.AnnAssign) and not isinstance(line.value, ast.Call)]
+    return {column.target.id for column in columns if isinstance(column.target, ast.Name)}
 
 
 def _texts(node: ast.stmt) -> Iterator[str]:

@@ -79,4 +79,7 @@ def test_the_reader_finds_known_accesses() -> None:
     of_transfers = reachable({"models.merchants.transfers"})
     assert {("personal_transfers", "SELECT"), ("personal_transfers", "INSERT")} <= set(of_transfers), "by way of a row"
     assert ("invoices", "LOCK") in reachable({"models.invoices.rows"})
+    assert set(reachable({"models.merchants.allowlists"})) >= {("merchants", "SELECT"), ("merchants", "UPDATE")}
+    assert ("owners", "SELECT") not in reachable({"models.merchants.allowlists"}), "some columns, without the join"
+    assert ("chain_cursors", "SELECT") in reachable({"models.payouts.history"}), "whole rows, with the join"
     assert {table for table, verb in reachable(PROCESSES[WEB]) if verb in WRITES} == {"calls"}

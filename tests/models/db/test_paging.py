@@ -32,12 +32,14 @@ def test_an_invalid_cursor_is_refused_with_the_lists_own_error(text: str) -> Non
 def test_a_time_is_bounded_by_possible_ids() -> None:
     noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
-    bounds = created_between("i", noon, noon + timedelta(hours=1))
+    ids = [least_id((noon + timedelta(seconds=s)).timestamp()) for s in (-3601, -3600, 7200, 7201)]
+    moments = [noon + timedelta(minutes=minutes) for minutes in (-1, 0, 59, 60)]
+    end = noon + timedelta(hours=1)
 
-    first, last = bounds["i.id >= %s"], bounds["i.id <= %s"]
-    assert first == least_id((noon - timedelta(hours=1)).timestamp())
-    assert last == least_id((noon + timedelta(hours=2)).timestamp())
-    assert set(created_between("i", None, None).values()) == {None}
+    assert [all(created_between(each, noon, earliest=noon, end=end)) for each in ids] == [False, True, True, False]
+    inside = [all(created_between(ids[1], each, earliest=noon, end=end)) for each in moments]
+    assert inside == [False, True, True, False]
+    assert set(created_between(ids[1], noon, earliest=None, end=None)) == {True}
 
 
 def test_a_page_has_a_next_cursor_only_if_a_row_is_left() -> None:
