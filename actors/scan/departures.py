@@ -82,8 +82,32 @@ def note(reading: Reading) -> int:
         return 0
     takers = _takers(network, reading.scan)
     unread_departures.note(network.code, takers, height=block.height, block_hash=block.hash)
-    seen.note(network.code, takers, height=block.height, block_hash=block.hash)
+    if _is_compared(reading):
+        _take_back_lacking(reading)
+    else:
+        seen.note(network.code, takers, height=block.height, block_hash=block.hash)
     return 0
+
+
+def _is_compared(reading: Reading) -> bool:
+    """Return whether another provider's reading of a block is compared with the first one, and adds no attempt.
+
+    No spend dies against an included attempt, so one provider that invents an inclusion would keep a spend whose window
+    is over, and the stop of its network, for ever. It takes two, as for deposits. Elsewhere one provider is enough:
+    blocks of coins prove themselves, and a spend with a slot dies only of another transaction in it with our signature.
+    """
+    return reading.is_late and reading.chain.providers > 1 and traits_of(reading.network).notes_departures_by_sender
+
+
+def _take_back_lacking(reading: Reading) -> None:
+    """Take back the notes of attempts that the second reading of their block lacks.
+
+    If that reading lies, the first provider still shows the attempt: no window is over before every provider says so.
+    """
+    network, block = reading.network.code, reading.scan.block
+    shown = {txid for _, txid in reading.scan.sent}
+    for txid in seen.take_back(network, height=block.height, block_hash=block.hash, shown=shown):
+        log.error("rescan.attempt_missing", network=network, height=block.height, txid=txid)
 
 
 def _takers(network: Network, scan: BlockScan) -> dict[str, str]:
@@ -97,7 +121,7 @@ def _takers(network: Network, scan: BlockScan) -> dict[str, str]:
 def concerns(reading: Reading) -> bool:
     """Return whether a block has departures, or senders that have to be checked."""
     is_watched = traits_of(reading.network).notes_departures_by_sender and bool(reading.scan.sent)
-    return any(reading.left) or is_watched
+    return any(reading.left) or is_watched or _is_compared(reading)
 
 
 def take_back(network: Network) -> None:

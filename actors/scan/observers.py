@@ -39,10 +39,11 @@ def note_late(reading: Reading) -> int:
     Nothing is recorded unless the block is part of the scanned chain.
     """
     # Departures in the block matter even if they brought us no transfer.
-    if not any(observer.concerns(reading) for observer in OBSERVERS):
+    late = replace(reading, is_late=True)
+    if not any(observer.concerns(late) for observer in OBSERVERS):
         return 0
     block = reading.scan.block
     with transaction():
         if not cursors.is_scanned(reading.network.code, height=block.height, block_hash=block.hash):
             return 0
-        return note(replace(reading, is_late=True))
+        return note(late)

@@ -43,7 +43,7 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     "api_keys": ("r", "r", "r(public_id,revoked_at)"),
     # Moved by `sluice clock` alone, in the owner's name.
     "app_clock": ("r", "r", "r"),
-    "attempts_seen": ("", "riu", "r"),
+    "attempts_seen": ("", "riud", "r"),
     "audit_checkpoint": ("r", "ru", "r"),
     "audit_sums": ("r", "riu", ""),
     "balance_probes": ("", "riu", ""),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from uuid import UUID
 
-from models.db.base import execute, rows_as
+from models.db.base import column, execute, rows_as
 from models.db.table import Big, Table
 from models.deposits import cursors
 
@@ -37,6 +37,20 @@ def note(network: str, txids: Collection[str], *, height: int, block_hash: str) 
         " ON CONFLICT (network, txid) DO UPDATE SET height = EXCLUDED.height, block_hash = EXCLUDED.block_hash"
         " WHERE (s.height, s.block_hash) <> (EXCLUDED.height, EXCLUDED.block_hash)",
         {"network": network, "txids": sorted(txids), "height": height, "block_hash": block_hash},
+    )
+
+
+def take_back(network: str, *, height: int, block_hash: str, shown: Collection[str]) -> list[str]:
+    """Take back the notes of a block for attempts that another reading of it lacks; return their transactions.
+
+    Of spends that are under way alone: the death of one that has ended is never asked about. shown: all transactions of
+    that other reading.
+    """
+    return column(
+        "DELETE FROM attempts_seen n USING spends s JOIN spend_attempts a ON a.spend_id = s.id"
+        " WHERE s.network = %(network)s AND s.settled_at IS NULL AND (n.network, n.txid) = (a.network, a.txid)"
+        " AND (n.height, n.block_hash) = (%(height)s, %(block_hash)s) AND n.txid <> ALL(%(shown)s) RETURNING n.txid",
+        {"network": network, "height": height, "block_hash": block_hash, "shown": list(shown)},
     )
 
 

@@ -22,7 +22,8 @@ from models.db.base import column, execute, rows, transaction
 from models.invoices import rows as invoices
 from models.ledger.ledger import MATURING, SUSPENSE, Account
 from models.recovery import adoption
-from models.spends import held_coins, permission, unexplained, unread_departures
+from models.spends import held_coins, permission, tracking, unexplained, unread_departures
+from models.spends import rows as spends
 from models.treasury import addresses
 from models.wallets import deposits as wallet_deposits
 from models.wallets import views
@@ -533,6 +534,37 @@ def test_a_second_reading_finds_a_departure_too(chain: PaperReader, monkeypatch:
     chain.scans[2] = replace(chain.scans[2], sent=((HOT, "0xthief"),))
     reread(CTX, ETHEREUM, cast("Reader", chain), 2)
     assert is_stopped()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "providers", "is_alive"),
+    [
+        (True, True, 2, True),
+        (True, False, 2, False),
+        (False, True, 2, False),
+        (True, False, 1, True),
+        (False, True, 1, True),
+    ],
+)
+def test_an_included_attempt_takes_two_providers_where_there_are_two(
+    chain: PaperReader, monkeypatch: pytest.MonkeyPatch, first: bool, second: bool, providers: int, is_alive: bool
+) -> None:
+    """One that a single provider invents neither keeps a spend whose window is over, nor stops its network."""
+    claims(monkeypatch, "window", has_sender=True)
+    chain.providers = providers
+    ours = signed("0xours")
+    shown = {True: ((HOT, "0xours"), ("0xother", "0xnobodys")), False: ()}
+    chain.mine(sent=shown[first])
+    poll()
+    height = chain.tip
+    chain.scans[height] = replace(chain.scans[height], sent=shown[second])
+    for _ in range(2):
+        reread(CTX, ETHEREUM, cast("Reader", chain), height)
+    with transaction():
+        row = spends.lock(ours)
+        assert row is not None
+        assert tracking.is_seen_alive(row) is is_alive
+    assert is_stopped() is is_alive
 
 
 def test_a_family_without_hidden_transfers_is_not_probed(
