@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from models.db.base import execute, rows, rows_as, value
+from models.db.base import execute, rows, rows_as
 from models.db.table import BY_DATABASE, Big, Table, Units
 
 Outpoint = tuple[str, int]
@@ -29,11 +29,20 @@ _IS_OURS: Final = "EXISTS (SELECT 1 FROM spend_attempts a WHERE (a.network, a.tx
 DEPTH: Final = "c.height - k.created_height + 1"
 IS_FREE: Final = "k.held_by IS NULL AND k.spent_by_txid IS NULL AND k.created_height IS NOT NULL"
 # The coins that may be spent, of a network and a currency, from a depth on.
-_MAY_BE_SPENT: Final = (
-    f"k.network = %s AND k.currency = %s AND {IS_FREE} AND {DEPTH} >= GREATEST(k.depth_min, 1)"
-    f" AND ({_IS_OURS} OR {DEPTH} >= %s AND NOT {_IS_DOUBTED})"
+_MAY_BE_SPENT_OF: Final = (
+    f"k.network = {{network}} AND k.currency = {{currency}} AND {IS_FREE} AND {DEPTH} >= GREATEST(k.depth_min, 1)"
+    f" AND ({_IS_OURS} OR {DEPTH} >= {{depth}} AND NOT {_IS_DOUBTED})"
 )
-# The same, the most valuable first, up to a limit.
+_MAY_BE_SPENT: Final = _MAY_BE_SPENT_OF.format(network="%s", currency="%s", depth="%s")
+# The value of all coins that free() may return, in token units, by currency and network.
+FREE_UNITS: Final = (
+    "SELECT f.currency, f.network, f.decimals, (SELECT COALESCE(sum(k.units), 0) FROM coins k"
+    "   JOIN chain_cursors c ON c.network = k.network"
+    f"   WHERE {_MAY_BE_SPENT_OF.format(network='f.network', currency='f.currency', depth='f.depth')}) AS units"
+    " FROM unnest(%(coin_networks)s::text[], %(coin_currencies)s::text[], %(coin_decimals)s::integer[],"
+    "   %(coin_depths)s::integer[]) f (network, currency, decimals, depth)"
+)
+# Of the coins that may be spent, the most valuable first, up to a limit.
 _CHOICE: Final = f"{_MAY_BE_SPENT} ORDER BY k.units DESC, k.txid, k.vout LIMIT %s"
 _ABOVE: Final = "k.network = %s AND (k.created_height > c.height OR k.spent_height > c.height)"
 # Coins k unspent after a block. Later spends are found by their blocks, so that the cost does not grow with all spent
@@ -207,16 +216,6 @@ def free(network: str, family: str, currency: str, *, limit: int, depth: int = 1
         f" WHERE {_CHOICE}",
         (family, network, currency, depth, limit),
     )
-
-
-def free_units(network: str, currency: str, *, depth: int) -> int:
-    """Return the value of all coins that free() may return, in token units."""
-    units: int = value(
-        "SELECT COALESCE(sum(k.units), 0) FROM coins k JOIN chain_cursors c ON c.network = k.network"
-        f" WHERE {_MAY_BE_SPENT}",
-        (network, currency, depth),
-    )
-    return int(units)
 
 
 def free_outpoints(network: str, currency: str, *, limit: int, depth: int = 1) -> list[Outpoint]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
@@ -45,13 +45,13 @@ _COMPARED: Final = (
 )
 _HELD: Final = (
     "SELECT currency, network, NULL::integer, chain_units FROM reconciliations"
-    "   WHERE network = ANY(%(networks)s) AND place = 'hot'"
+    "   WHERE network = ANY(%(by_balance)s) AND place = 'hot'"
     " UNION ALL SELECT m.currency, m.network, m.decimals, sum(m.units) FROM treasury_addresses a"
     "   JOIN spend_movements m ON (m.network, m.address) = (a.network, a.address)"
-    "   WHERE a.network = ANY(%(networks)s) AND a.role = 'hot' AND a.is_current"
+    "   WHERE a.network = ANY(%(by_balance)s) AND a.role = 'hot' AND a.is_current"
     f"   AND m.height > {_COMPARED.format('m')} GROUP BY m.currency, m.network, m.decimals"
     " UNION ALL SELECT t.currency, t.network, NULL, sum(t.units) FROM treasury_topups t"
-    f"   WHERE t.network = ANY(%(networks)s) AND t.status <> 'reversed' AND NOT {OPEN}"
+    f"   WHERE t.network = ANY(%(by_balance)s) AND t.status <> 'reversed' AND NOT {OPEN}"
     f"   AND t.block_height > {_COMPARED.format('t')} GROUP BY t.currency, t.network"
 )
 # Changes that spends under way will make to the hot wallet: no row shows their block, nor did the last comparison find
@@ -63,8 +63,8 @@ _UNDER_WAY: Final = (
     " JOIN treasury_addresses a ON (a.network, a.role) = (s.network, 'hot') AND a.is_current"
     "   AND a.address = CASE s.purpose WHEN 'sweep' THEN o.recipient ELSE s.sender END"
     " LEFT JOIN reconciliations r ON (r.network, r.currency, r.place) = (s.network, s.currency, 'hot')"
-    " WHERE s.network = ANY(%s) AND s.purpose = ANY(%s) AND s.settled_at IS NULL AND s.mined_txid IS NULL"
-    "   AND s.state IN ('signed', 'sent', 'confirmed')"
+    " WHERE s.network = ANY(%(by_balance)s) AND s.purpose = ANY(%(purposes)s)"
+    "   AND s.settled_at IS NULL AND s.mined_txid IS NULL AND s.state IN ('signed', 'sent', 'confirmed')"
     "   AND (r.height IS NULL OR s.signed_height >= r.height OR s.id = ANY(r.waiting_ids))"
     "   AND NOT EXISTS (SELECT FROM deposits d WHERE d.sweep_id = s.id AND d.status = 'reversed')"
     " GROUP BY s.currency, s.network, s.decimals"
@@ -72,11 +72,21 @@ _UNDER_WAY: Final = (
 # Deposits that a payout's wait makes the signer sweep: their address holds what that is worth.
 _SWEPT_SOON: Final = (
     "SELECT currency, network, sum(units) FROM (SELECT d.currency, d.network, sum(d.amount_units) AS units"
-    "   FROM unnest(%s::text[], %s::text[], %s::numeric[]) w (currency, network, least)"
+    "   FROM unnest(%(swept_currencies)s::text[], %(swept_networks)s::text[], %(swept_leasts)s::numeric[])"
+    "     w (currency, network, least)"
     "   JOIN deposits d ON (d.network, d.currency) = (w.network, w.currency)"
     "   WHERE d.sweep_id IS NULL AND d.status IN ('confirmed', 'credited')"
     "   GROUP BY d.currency, d.network, d.address, w.least HAVING sum(d.amount_units) >= w.least) a"
     " GROUP BY currency, network"
+)
+# What payouts take and what they can take, in one statement, which sees one moment. Of two statements, the second one
+# would lack a spend that was signed, or came into a block, after the first.
+_BOTH: Final = (
+    f"SELECT 'queued', currency, network, NULL::integer, units FROM ({_QUEUED}) q (currency, network, units)"
+    f" UNION ALL SELECT 'usable', h.* FROM ({_HELD}) h"
+    f" UNION ALL SELECT 'usable', u.* FROM ({_UNDER_WAY}) u"
+    f" UNION ALL SELECT 'usable', currency, network, NULL, units FROM ({_SWEPT_SOON}) w (currency, network, units)"
+    f" UNION ALL SELECT 'usable', f.* FROM ({coins.FREE_UNITS}) f"
 )
 # Deposits at their own addresses.
 _UNSWEPT: Final = (
@@ -134,8 +144,7 @@ def room(catalogue: Catalogue, market: Market, networks: Collection[str], *, fee
     fee_max_percent: deposits do not count if their sweep costs a larger part of them. In families with coins, the free
     coins count.
     """
-    usable = _usable(catalogue, market, networks, fee_max_percent)
-    queued = _queued(catalogue, networks)
+    usable, queued = _both(catalogue, market, networks, fee_max_percent)
     return {method: max(0, usable.get(method, 0) - queued.get(method, 0)) for method in usable.keys() | queued.keys()}
 
 
@@ -146,8 +155,7 @@ def missing(
 
     fee_max_percent: as for room().
     """
-    usable = _usable(catalogue, market, networks, fee_max_percent)
-    queued = _queued(catalogue, networks)
+    usable, queued = _both(catalogue, market, networks, fee_max_percent)
     return {
         method: max(0, queued.get(method, 0) - usable.get(method, 0))
         for method in catalogue.pairs
@@ -162,8 +170,7 @@ def stocks(catalogue: Catalogue, market: Market, networks: Collection[str], *, f
     """
     with transaction():
         execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        usable = _usable(catalogue, market, networks, fee_max_percent)
-        queued = _queued(catalogue, networks)
+        usable, queued = _both(catalogue, market, networks, fee_max_percent)
         hot, cold = _hot(catalogue, networks), _scaled(catalogue, rows(_COLD, {"networks": list(networks)}))
         # Where money lies in coins, deposits are among those.
         deposits = _deposits(catalogue, sorted(set(networks) - _by_coins(catalogue, networks)))
@@ -197,26 +204,36 @@ def note_missing(currency: str, network: str) -> bool:
     return written > 0
 
 
-def _usable(catalogue: Catalogue, market: Market, networks: Collection[str], fee_max_percent: int) -> dict[Method, int]:
-    """Return what payouts can take: the hot wallet's coin, with sweeps under way and worth their fee; or free coins."""
-    found: defaultdict[Method, int] = defaultdict(int)
-    by_coins = _by_coins(catalogue, networks)
-    for code in by_coins:
-        network = catalogue.networks[code]
-        found[network.gas_currency, code] += _free_units(catalogue, network)
-    others = sorted(set(networks) - by_coins)
-    for method, units in _held(catalogue, others).items():
-        found[method] += units
-    for method, units in _under_way(catalogue, others, MOVING).items():
-        found[method] += units
-    for currency, code, units in _swept_soon(market, others, fee_max_percent):
-        found[currency, code] += int(units)
-    return found
+def _both(
+    catalogue: Catalogue, market: Market, networks: Collection[str], fee_max_percent: int
+) -> tuple[dict[Method, int], dict[Method, int]]:
+    """Return what payouts can take, and what queued ones take, of one moment.
 
-
-def _queued(catalogue: Catalogue, networks: Collection[str]) -> dict[Method, int]:
+    They can take the hot wallet's coin, with sweeps under way and worth their fee; or free coins.
+    """
     by_coins = sorted(_by_coins(catalogue, networks))
-    return _summed(rows(_QUEUED, {"networks": list(networks), "by_coins": by_coins}))
+    by_balance = sorted(set(networks) - set(by_coins))
+    chains = [catalogue.networks[code] for code in by_coins]
+    pairs = [pair for each in chains if (pair := catalogue.pair(each.gas_currency, each.code)) is not None]
+    found = rows(
+        _BOTH,
+        {
+            "networks": list(networks),
+            "by_coins": by_coins,
+            "by_balance": by_balance,
+            "purposes": list(MOVING),
+            "coin_networks": [pair.network for pair in pairs],
+            "coin_currencies": [pair.currency for pair in pairs],
+            "coin_decimals": [pair.decimals for pair in pairs],
+            "coin_depths": [catalogue.networks[pair.network].maturity for pair in pairs],
+        }
+        | _swept_soon(market, by_balance, fee_max_percent),
+    )
+    usable, queued = (
+        _scaled(catalogue, [(row[1], row[2], row[3], row[4]) for row in found if row[0] == kind])
+        for kind in ("usable", "queued")
+    )
+    return usable, queued
 
 
 def _summed(found: Iterable[tuple[str, str, int]]) -> dict[Method, int]:
@@ -228,7 +245,7 @@ def _by_coins(catalogue: Catalogue, networks: Collection[str]) -> set[str]:
 
 
 def _held(catalogue: Catalogue, networks: Sequence[str]) -> dict[Method, int]:
-    return _scaled(catalogue, rows(_HELD, {"networks": list(networks)}))
+    return _scaled(catalogue, rows(_HELD, {"by_balance": list(networks)}))
 
 
 def _deposits(catalogue: Catalogue, networks: Sequence[str]) -> dict[Method, int]:
@@ -239,7 +256,7 @@ def _deposits(catalogue: Catalogue, networks: Sequence[str]) -> dict[Method, int
 
 
 def _under_way(catalogue: Catalogue, networks: Sequence[str], purposes: Sequence[Purpose]) -> dict[Method, int]:
-    return _scaled(catalogue, rows(_UNDER_WAY, (list(networks), list(purposes))))
+    return _scaled(catalogue, rows(_UNDER_WAY, {"by_balance": list(networks), "purposes": list(purposes)}))
 
 
 def _scaled(catalogue: Catalogue, found: Iterable[tuple[str, str, int | None, int]]) -> dict[Method, int]:
@@ -263,22 +280,17 @@ def _hot(catalogue: Catalogue, networks: Collection[str]) -> dict[Method, int]:
     return found
 
 
-def _free_units(catalogue: Catalogue, network: Network) -> int:
-    return _ledger_units(
-        catalogue, network, coins.free_units(network.code, network.gas_currency, depth=network.maturity)
-    )
-
-
 def _ledger_units(catalogue: Catalogue, network: Network, units: int) -> int:
     """Return token units of a network's own coin as the ledger's; 0 where the catalogue does not have it."""
     pair = catalogue.pair(network.gas_currency, network.code)
     return 0 if pair is None else pair.to_ledger(units, catalogue.scale(pair.currency))
 
 
-def _swept_soon(market: Market, networks: Collection[str], fee_max_percent: int) -> list[tuple[str, str, int]]:
+def _swept_soon(market: Market, networks: Collection[str], fee_max_percent: int) -> dict[str, list[Any]]:
     wanted = [
         (currency, code, -(-cost_units * PERCENT // fee_max_percent))
         for (currency, code), cost_units in market.sweep_fees.items()
         if code in networks and fee_max_percent
     ]
-    return rows(_SWEPT_SOON, [list(column) for column in zip(*wanted, strict=True)]) if wanted else []
+    names = ("swept_currencies", "swept_networks", "swept_leasts")
+    return {name: [each[place] for each in wanted] for place, name in enumerate(names)}

@@ -547,7 +547,7 @@ def test_a_second_reading_finds_a_departure_too(chain: PaperReader, monkeypatch:
     ],
 )
 def test_an_included_attempt_takes_two_providers_where_there_are_two(
-    chain: PaperReader, monkeypatch: pytest.MonkeyPatch, first: bool, second: bool, providers: int, is_alive: bool
+    chain: PaperReader, monkeypatch: pytest.MonkeyPatch, *, first: bool, second: bool, providers: int, is_alive: bool
 ) -> None:
     """One that a single provider invents neither keeps a spend whose window is over, nor stops its network."""
     claims(monkeypatch, "window", has_sender=True)

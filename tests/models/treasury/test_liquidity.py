@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -147,14 +147,34 @@ def test_free_coins_count_and_signed_payouts_hold_theirs() -> None:
         "UPDATE payouts SET network = 'bitcoin', currency = 'BTC', fee_units = 0, amount_units = 2000000,"
         " to_units = 2000000, held_units = 2000000"
     )
-    free = coins.free_units("bitcoin", "BTC", depth=network.maturity)
-    assert free == 7 * SATOSHI
+    free = coins.free("bitcoin", network.family, "BTC", limit=9, depth=network.maturity)
+    assert [coin.units for coin in free] == [7 * SATOSHI]
     for status, expected in (("approved", 3), ("broadcasting", 5), ("sent", 5)):
         execute("UPDATE payouts SET status = %s WHERE id = %s", (status, orders[0].id))
         rooms = liquidity.room(CATALOGUE, priced(), {"bitcoin"}, fee_max_percent=5)
         assert rooms == {("BTC", "bitcoin"): expected * SATOSHI}, status
     [stock] = liquidity.stocks(CATALOGUE, priced(), {"bitcoin"}, fee_max_percent=5)
     assert (stock.held_units, stock.usable_units, stock.queued_units) == (12 * SATOSHI, 7 * SATOSHI, 2 * SATOSHI)
+
+
+def test_a_spend_that_comes_into_a_block_meanwhile_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pin_hot()
+    hold("USDT", "ethereum", 12 * USDT, height=10)
+    order = payout(funded(), status="sent")
+    spend_id = spend(purpose="payout", recipient=RECIPIENT, currency="USDT", token_units=10 * USDT)
+
+    def then_mined(sql: str, params: Any = ()) -> list[Any]:
+        shown = rows(sql, params)
+        execute("UPDATE payouts SET block_height = 11 WHERE id = %s", (order.id,))
+        execute(
+            "INSERT INTO spend_movements (spend_id, network, address, currency, decimals, units, height)"
+            " VALUES (%s, 'ethereum', %s, 'USDT', 6, -10000000, 11) ON CONFLICT DO NOTHING",
+            (spend_id, HOT),
+        )
+        return shown
+
+    monkeypatch.setattr(liquidity, "rows", then_mined)
+    assert [room(), room()] == [2 * USDT] * 2
 
 
 def test_a_shortage_of_queued_payouts_is_shown_for_their_network_alone() -> None:
