@@ -7,7 +7,7 @@ from core.errors import PaymentNotResolvable
 from models.db.base import execute
 from models.deposits import crediting
 from models.deposits import rows as deposits
-from models.invoices import events, settlement
+from models.invoices import events, receipts, settlement
 from models.invoices.rows import InvoiceRow
 
 
@@ -34,6 +34,7 @@ def accept_stray(catalogue: Catalogue, invoice: InvoiceRow, txid: str) -> None:
     strays = deposits.undecided_strays(invoice.id, txid, limit=settlement.DEPOSITS_PER_PAGE)
     if not strays:
         raise PaymentNotResolvable
+    receipts.wait_turn(invoice)
     events.note_strays_accepted(catalogue, invoice, strays)
     for stray in strays:
         crediting.credit(catalogue, stray, invoice.merchant_id, fee_ppm=invoice.fee_ppm, fee_fixed_due_units=0)

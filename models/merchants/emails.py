@@ -156,7 +156,8 @@ def rewrite(waiting: EmailRow, body: bytes, *, box: SecretBox) -> None:
 def wait_turn(merchant_id: UUID) -> None:
     """Let others who write e-mails of a merchant wait until the caller's transaction ends.
 
-    Take this lock before any balance, as settlement and cheques do: else each could wait for the other.
+    Take this lock before any balance, as settlement, strays, reversals, refunds and cheques do: otherwise each could
+    wait for the other.
     """
     if _Process.post is not None:
         locks.wait_turn(str(merchant_id), seed=LockSeed.EMAILS)

@@ -1,7 +1,7 @@
 """Ends a payout: its money leaves the books, or goes back to where it came from. Each in the caller's transaction.
 
-Locks are taken in one order everywhere: invoice or wallet, payout, others' shares, debt, balances. A payout of an
-invoice or a wallet is therefore ended with end(), which locks that first.
+Locks are taken in one order everywhere: invoice or wallet, the turn of its receipt, payout, others' shares, debt,
+balances. A payout of an invoice or a wallet is therefore ended with end(), which locks that first.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from uuid import UUID
 from core.catalogue.catalogue import Catalogue
 from core.payouts.states import UNSIGNED_PAYOUTS
 from models.db.base import rows
+from models.invoices import receipts
 from models.invoices import rows as invoices
 from models.ledger import debts, ledger, shares
 from models.ledger.ledger import CUSTODY, GATEWAY, HOLD, NETWORK_FEES, Account, Transfer
@@ -90,8 +91,9 @@ def is_kept(payout: PayoutRow) -> bool:
 def lock(payout_id: UUID) -> PayoutRow | None:
     """Lock a payout, its invoice or wallet before it, and return it as it is then."""
     for invoice_id, wallet_id in rows("SELECT invoice_id, wallet_id FROM payouts WHERE id = %s", (payout_id,)):
-        if invoice_id is not None:
-            invoices.lock(invoice_id)
+        if invoice_id is not None and (invoice := invoices.lock(invoice_id)) is not None:
+            # The refund's end settles the invoice again, after it has locked balances.
+            receipts.wait_turn(invoice)
         if wallet_id is not None:
             wallets.lock(wallet_id)
     return payouts.lock(payout_id)

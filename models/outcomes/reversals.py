@@ -2,7 +2,7 @@
 
 Called by actors.scan.follow, by actors.scan.witnesses for outvoted deposits, and by actors.signer.broadcast for refunds
 that had to wait. A reversal always goes through: money that was already sent becomes the merchant's debt. Locks: the
-owner of a deposit, then its refunds, then debts and balances.
+owner of a deposit, the turn of its receipt, then its refunds, then debts and balances.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from models.db.base import execute, repeat_on_deadlock, transaction, value
 from models.deposits import crediting, witnesses
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
-from models.invoices import events, quoting, settlement
+from models.invoices import events, quoting, receipts, settlement
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.outcomes import endings
@@ -62,6 +62,7 @@ def reverse_of_invoice(
         invoice = invoices.lock(invoice_id)
         if invoice is None:
             return
+        receipts.wait_turn(invoice)
         quoting.write_before_release(catalogue, invoice)
         deposit = None
         if is_gone:

@@ -1,6 +1,6 @@
 """Does to a payment or wallet what the end of its refund means. Called by models.outcomes.endings.
 
-The invoice or the wallet is locked by the caller.
+The invoice or the wallet is locked by the caller, who has waited for the turn of its receipt.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 import msgspec
@@ -16,17 +17,21 @@ from core.settings.settings import load_settings
 from core.texts.letters import Body
 from models.db import base
 from models.db.base import execute, rows, transaction
+from models.deposits import rows as deposits
 from models.invoices import receipts, resolution, settlement
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
-from models.ledger.ledger import MATURING, Account, lock_balances
+from models.ledger.ledger import MATURING, PAYOUT_HELD, Account, lock_balances
 from models.merchants import emails
 from models.merchants.emails import EmailRow
+from models.outcomes import reversals
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
 from tests.models.invoices.builders import PRICE, expired, invoice, paid, settled
+from tests.models.refunds.builders import accept, end, send_back, sent, short
 
 ANN: Final = "ann@mail.example"
+DAI: Final = 5 * 10**18
 ENV: Final = {
     "ENVIRONMENT": "development",
     "DATABASE_URL": "postgresql://x@127.0.0.1/x",
@@ -63,27 +68,67 @@ def ask(of: InvoiceRow, recipient: str = ANN) -> None:
         receipts.write_asked(CATALOGUE, locked, post, recipient)
 
 
-def test_a_receipt_waits_for_its_turn_before_any_balance_is_locked(shop: UUID, chain: Chain) -> None:
-    """A cheque takes its turn, then its merchant's balance: the other way round each would wait for the other."""
-    paid(chain, invoice(shop, payer_email=ANN), PRICE)
-    mine = invoice(shop, payer_email=ANN)
-    chain.pay_and_confirm(mine, PRICE)
+def waits_before_it_locks(balance: Account, work: Callable[[], object]) -> None:
+    """Run work while another transaction has the turn, which then locks a balance, as a cheque does."""
 
-    def settle() -> None:
+    def run() -> None:
         try:
-            settlement.settle(CATALOGUE, mine.id)
+            work()
         finally:
             base.close()
 
     with ThreadPoolExecutor(1) as pool:
         with transaction():
-            emails.wait_turn(shop)
-            done = pool.submit(settle)
+            emails.wait_turn(cast("UUID", balance.holder))
+            done = pool.submit(run)
             wait_until_somebody_waits(limit_s=10)
             execute("SET LOCAL lock_timeout = '100ms'")
-            assert lock_balances(Account(shop, MATURING, "USDT")) > [0]
+            assert lock_balances(balance) > [0]
         done.result()
+
+
+def test_a_receipt_waits_for_its_turn_before_any_balance_is_locked(shop: UUID, chain: Chain) -> None:
+    """A cheque takes its turn, then its merchant's balance: the other way round each would wait for the other."""
+    paid(chain, invoice(shop, payer_email=ANN), PRICE)
+    mine = invoice(shop, payer_email=ANN)
+    chain.pay_and_confirm(mine, PRICE)
+    waits_before_it_locks(Account(shop, MATURING, "USDT"), lambda: settlement.settle(CATALOGUE, mine.id))
     assert written() == [("receipt", ANN)] * 2
+
+
+def test_a_reversal_waits_for_the_turn_before_any_balance_is_locked(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    for _ in range(2):
+        chain.pay_and_confirm(mine, PRICE // 2)
+    settled(mine)
+    first, second = (found.id for found in deposits.of_owner(mine.id))
+    reversals.reverse_of_invoice(CATALOGUE, first, mine.id)
+    execute("UPDATE invoices SET payer_email = %s WHERE id = %s", (ANN, mine.id))
+    waits_before_it_locks(
+        Account(shop, MATURING, "USDT"), lambda: reversals.reverse_of_invoice(CATALOGUE, second, mine.id)
+    )
+    assert (settled(mine).confirmed_units, written()) == (0, [])
+
+
+def test_the_credit_of_a_stray_waits_for_the_turn_before_any_balance_is_locked(shop: UUID, chain: Chain) -> None:
+    def strayed(txid: str) -> InvoiceRow:
+        mine = invoice(shop)
+        chain.pay_and_confirm(mine, DAI, currency="DAI", stray="asset", txid=txid)
+        return settled(mine)
+
+    accept(strayed("0xother"), "0xother")
+    mine = strayed("0xstray")
+    execute("UPDATE invoices SET payer_email = %s WHERE id = %s", (ANN, mine.id))
+    waits_before_it_locks(Account(shop, MATURING, "DAI"), lambda: accept(mine, "0xstray"))
+    assert written() == []
+
+
+def test_the_end_of_a_refund_waits_for_the_turn_before_any_balance_is_locked(shop: UUID, chain: Chain) -> None:
+    mine = short(chain, shop)
+    refund = sent(send_back(mine))
+    execute("UPDATE invoices SET payer_email = %s WHERE id = %s", (ANN, mine.id))
+    waits_before_it_locks(Account(shop, PAYOUT_HELD, "USDT"), lambda: end(refund, "failed"))
+    assert written() == []
 
 
 def test_a_receipt_is_written_in_the_commit_that_pays_the_invoice(shop: UUID, chain: Chain, rung: list[str]) -> None:
