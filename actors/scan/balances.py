@@ -58,8 +58,12 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
         *probes.due_invoices(network.code, family=network.family, currency=pair.currency, limit=INVOICES_PER_STEP),
         *probes.due_wallets(network.code, limit=WALLETS_PER_STEP),
     ]
+    owners = deposits.match(network.family, due)
+    for address in set(due) - owners.keys():
+        # No one is left to credit; without a note it would take a turn in each step.
+        probes.note(network.code, address, kind="invoice", height=cursor.height)
     failures = 0
-    for number, owner in enumerate(deposits.match(network.family, due).values()):
+    for number, owner in enumerate(owners.values()):
         # The trait has_hidden_transfers means that the family's reader is one.
         probe = _Probe(ctx, network, cast("HiddenReader", chain), pair, owner)
         try:

@@ -211,8 +211,30 @@ def test_wallets_are_probed_in_rotation(world: World, monkeypatch: pytest.Monkey
         probes.watch_wallet(["ethereum"], f"0x{number:040x}")
     seen: list[str] = []
     monkeypatch.setattr(balances.deposits, "match", lambda _family, due: seen.extend(due) or {})  # type: ignore[func-returns-value]
+    for _ in range(3):
+        world.probe()
+    assert (len(seen), len(set(seen))) == (6, 5), "one without an owner has its turn too"
+
+
+def test_an_address_without_an_owner_takes_its_turn_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    mute(world)
+    _, height = passed_on(world)
+    world.catch_up()
     world.probe()
-    assert len(seen) == 2
+    world.reorg(world.node.height() - height + 1)
+    world.mine()
+    world.catch_up()
+    execute("DELETE FROM balance_probes")
+    execute("UPDATE invoices SET expires_at = app_now() - interval '1 day'")
+    monkeypatch.setattr(balances.deposits, "match", lambda _family, _due: {})
+    reached = world.cursor()[0]
+
+    def due() -> list[str]:
+        return probes.due_again("ethereum", scanned=reached, further=0, limit=9)
+
+    assert len(due()) == 1
+    world.probe()
+    assert due() == []
 
 
 def test_a_node_without_old_balances_dates_the_surplus_later(world: World) -> None:
