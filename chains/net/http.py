@@ -84,7 +84,11 @@ class StatusError(RefusedError):
 
 
 class TooMuchError(ProviderError):
-    """The answer is too long, or takes too long."""
+    """The answer is too long."""
+
+
+class TooSlowError(ProviderError):
+    """The answer takes too long: the node is slow, or the question is too large for it."""
 
 
 class HttpNode:
@@ -138,7 +142,7 @@ class HttpNode:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             is_timeout = isinstance(error, (urllib3.exceptions.TimeoutError, TimeoutError))
             # Its text holds the URL, and so may its context.
-            raise (TooMuchError if is_timeout else ProviderError)(f"{what}: {type(error).__name__}") from None
+            raise (TooSlowError if is_timeout else ProviderError)(f"{what}: {type(error).__name__}") from None
         finally:
             _note(
                 what, time.monotonic() - began, self._timeout_s, is_answer=body_read is not None, is_timeout=is_timeout

@@ -14,7 +14,7 @@ from chains.base import NATIVE, Block, BlockScan, ContradictionError, MissingLog
 from chains.evm import wire
 from chains.evm.scan import bloom
 from chains.evm.scan.receipts import ReceiptBook, Receipts
-from chains.net.http import TooMuchError
+from chains.net.http import TooMuchError, TooSlowError
 from chains.net.json_rpc import Rpc, RpcError
 from core.catalogue.catalogue import Pair
 
@@ -210,7 +210,7 @@ class BlockReader:
                 return self._node.call("eth_getBlockReceipts", [hex(block.height)], list[wire.Receipt])
             except RpcError as error:
                 problem = str(error)
-            except TooMuchError as error:
+            except (TooMuchError, TooSlowError) as error:
                 problem = str(error)
                 self._book.note_excess(self._node, block, problem)
         raise MissingLogsError(f"block {block.height} may hold more than its logs show: {problem}")

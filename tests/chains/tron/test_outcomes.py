@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chains.base import BlockScan, ProviderError, Recorded
-from chains.net import http
+from chains.net import budget, http
 from tests.chains.tron.twists import twisted
 from tests.chains.tron.world import OURS, World
 from tests.peers.json_rpc_node import Raw
@@ -71,6 +71,20 @@ def test_outcomes_are_not_fetched_one_by_one_after_another_failure(
     ):
         liar.scan(paid.block.height)
     assert asked == []
+
+
+def test_outcomes_are_fetched_one_by_one_only_once_a_node_is_late_with_the_block_again(
+    chain: World, paid: BlockScan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that is late once may be slow with everything: one by one it would be asked hundreds of questions."""
+    asked: list[str] = []
+    monkeypatch.setattr(budget, "take", lambda _timeout_s: 1.0)
+    late = Raw(b"[]", pause_s=2.5)
+    with twisted(chain, gettransactioninfobyblocknum=lambda _: late, gettransactioninfobyid=counted(asked)) as told:
+        with pytest.raises(ProviderError, match="Timeout"):
+            told.scan(paid.block.height)
+        assert asked == []
+        assert told.scan(paid.block.height).transfers == paid.transfers
 
 
 def test_a_deposit_in_such_a_block_has_a_second_opinion(chain: World, paid: BlockScan) -> None:
