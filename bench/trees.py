@@ -21,7 +21,7 @@ from bench.measuring.harness import ROOT
 _FIGURE: Final = re.compile(r"^  (?P<name>\S.*?) +(?P<ratio>\d+\.\d+)   goal [<>]=")
 # The table of processor milliseconds a request: its head names the programs, each row a target.
 _PROGRAMS: Final = re.compile(r"^ {12,}(?P<programs>[a-z]+(?: +[a-z]+)+)$")
-_ROW: Final = re.compile(r"^  (?P<target>[a-z_]+)(?P<cells>(?: +\d+\.\d+)+)$")
+_ROW: Final = re.compile(r"^  (?P<target>[a-z_]+)(?P<cells>(?: +(?:\d+\.\d+|-))+)$")
 
 
 def figures(printed: str) -> dict[str, float]:
@@ -34,7 +34,11 @@ def figures(printed: str) -> dict[str, float]:
         elif head := _PROGRAMS.match(line):
             programs = head["programs"].split()
         elif (row := _ROW.match(line)) and len(cells := row["cells"].split()) == len(programs):
-            by_name |= {f"{row['target']}: {name}, ms": float(cell) for name, cell in zip(programs, cells, strict=True)}
+            by_name |= {
+                f"{row['target']}: {name}, ms": float(cell)
+                for name, cell in zip(programs, cells, strict=True)
+                if cell != "-"
+            }
     return by_name
 
 

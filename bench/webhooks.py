@@ -15,8 +15,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Final
 
@@ -24,8 +23,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from actors.queue.broker import make_broker
 from api.routes.webhooks import EXAMPLE
-from bench.measuring.harness import ROOT, Meter, Site, inherited
+from bench.measuring.harness import ROOT, Meter, Round, Site, inherited
 from bench.measuring.quiet import beside, until_it_holds
+from bench.measuring.report import Figure, median_cpu, show, show_cpu
 from core.ids import uuid7
 from core.secrets.secretbox import SecretBox
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
@@ -47,15 +47,6 @@ BODY: Final = json.dumps(EXAMPLE["payload"])
 FULL: Final = 10_000
 QUICK: Final = 3_000
 WARM_UP: Final = 500
-
-
-@dataclass(frozen=True, kw_only=True)
-class Round:
-    """The result of one round of one side."""
-
-    rate: float
-    # Milliseconds of processor time for a delivery, by program.
-    cpu_ms: Mapping[str, float]
 
 
 class Product:
@@ -109,7 +100,7 @@ class Product:
         assert row is not None
         ended, delivered, attempts = row
         assert (delivered, attempts) == (count, 1), f"{delivered} of {count} delivered, in up to {attempts} attempts"
-        return Round(rate=count / (ended - started), cpu_ms=meter.per_request(count))
+        return Round(count=count, elapsed_s=ended - started, latencies_ms=(), cpu_ms=meter.per_request(count))
 
 
 def _shop(url: str) -> object:
@@ -137,7 +128,9 @@ def post_bare(url: str, count: int) -> Round:
         check=True,
     )
     measured = json.loads(done.stdout)
-    return Round(rate=count / measured["elapsed_s"], cpu_ms={"client": measured["cpu_ms"] / count})
+    return Round(
+        count=count, elapsed_s=measured["elapsed_s"], latencies_ms=(), cpu_ms={"client": measured["cpu_ms"] / count}
+    )
 
 
 @contextlib.contextmanager
@@ -176,19 +169,16 @@ def measure(product: Product, url: str, count: int, *, number: int = 0) -> tuple
     return ours, bare
 
 
-def report(pairs: list[tuple[Round, Round]]) -> None:
-    """Print the ratio, its goal, and the processor time of a delivery."""
+def report(pairs: Sequence[tuple[Round, Round]]) -> None:
+    """Print the ratio with its goal, and the processor time of a delivery by program."""
     ratios = [ours.rate / bare.rate for ours, bare in pairs]
-    ratio = median(ratios)
-    print(f"webhook deliveries/s        {median(ours.rate for ours, _ in pairs):>8,.0f}")
-    print(f"bare aiohttp client, /s     {median(bare.rate for _, bare in pairs):>8,.0f}")
-    verdict = "met" if ratio >= GOAL else "not met"
-    spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
-    print(f"ratio                       {ratio:>8.2f}   goal ≥ {GOAL}: {verdict}   ({spread})")
-    for title, rounds in (("delivery", [o for o, _ in pairs]), ("bare post", [b for _, b in pairs])):
-        shares = {name: median(r.cpu_ms[name] for r in rounds) for name in rounds[0].cpu_ms}
-        text = ", ".join(f"{name} {cpu_ms:.3f}" for name, cpu_ms in shares.items())
-        print(f"CPU ms per {title}: {sum(shares.values()):.3f} ({text})")
+    ours, bare = (median(side.rate for side in sides) for sides in zip(*pairs, strict=True))
+    detail = f"{ours:,.0f}/s to {bare:,.0f}/s; {min(ratios):.2f} to {max(ratios):.2f}"
+    show(
+        "Webhooks",
+        [Figure(name="deliveries/s ÷ bare client", ratio=median(ratios), goal=GOAL, better="at least", detail=detail)],
+    )
+    show_cpu(median_cpu({"delivery": [each for each, _ in pairs], "bare_post": [each for _, each in pairs]}))
 
 
 def main() -> None:

@@ -50,5 +50,5 @@ def show_cpu(cpu_ms: Mapping[str, Mapping[str, float]]) -> None:
     print("\nProcessor milliseconds a request")
     print("  " + " " * 10 + "".join(f"{program:>11}" for program in programs))
     for target, row in cpu_ms.items():
-        cells = "".join(f"{row[program]:11.3f}" if program in row else " " * 11 for program in programs)
+        cells = "".join(f"{row[program]:11.3f}" if program in row else f"{'-':>11}" for program in programs)
         print(f"  {target:<10}{cells}")
