@@ -194,14 +194,12 @@ class _Probe:
     def _take(self, block: Block, transfers: Iterable[Transfer]) -> None:
         """Record traced transfers up to the balance's surplus: a trace alone is no proof."""
         for transfer in transfers:
-            self._record(block, block, transfer)
+            self._record(block, transfer)
 
     def _take_again(self, block: Block, returned: Iterable[TakenBack]) -> None:
         """Record taken-back deposits up to the balance's surplus under their own names, in their own blocks if kept."""
         scale = self._ctx.catalogue.scale(self._pair.currency)
         for each in returned:
-            own = self._chain.block(each.block_height)
-            is_kept = isinstance(own, Block) and own.hash == each.block_hash and own.height <= block.height
             transfer = Transfer(
                 txid=each.txid,
                 ordinal=each.ordinal,
@@ -211,16 +209,18 @@ class _Probe:
                 recipient=self._address,
                 depth_min=each.depth_min,
             )
-            self._record(block, cast("Block", own) if is_kept else block, transfer, is_known=is_kept)
+            self._record(block, transfer, earlier=each)
 
-    def _record(self, block: Block, within: Block, transfer: Transfer, *, is_known: bool = False) -> None:
-        """Record a transfer in a block, if the surplus after another covers it and the chain still has both.
+    def _record(self, block: Block, transfer: Transfer, *, earlier: TakenBack | None = None) -> None:
+        """Record a transfer, if the surplus after a block covers it and the chain still has the block.
 
-        is_known: an earlier life of its deposit was in that block.
+        earlier: the deposit that returns; it is recorded in its own block if the chain still has that one.
         """
         known = self._deposited(block.height)
         if transfer.units > self._surplus(block.height, block.hash):
             return
+        own = None if earlier is None else self._kept(earlier, block)
+        within = own or block
         with transaction():
             if not all(
                 cursors.is_scanned(self._network.code, height=each.height, block_hash=each.hash)
@@ -232,8 +232,15 @@ class _Probe:
                 return
             found = found_in(self._ctx, self._network, within, transfer, self._owner)
             probes.name_again(found)
-            if take(self._ctx, self._chain, found) and is_known:
+            if take(self._ctx, self._chain, found) and own is not None:
                 witnesses.carry_over(found)
+
+    def _kept(self, earlier: TakenBack, upto: Block) -> Block | None:
+        """Return the block of a deposit that was taken back, if the chain has it, up to another block."""
+        own = self._chain.block(earlier.block_height)
+        if isinstance(own, Block) and own.hash == earlier.block_hash and own.height <= upto.height:
+            return own
+        return None
 
     def _taken_back(self, *, only_paid_out: bool = False) -> list[TakenBack]:
         """Return the address's hidden deposits that a reorg or rewind took back."""

@@ -115,10 +115,7 @@ def covers(found: Deposit) -> bool:
 
     A probe explains all that its address received up to its height, so such a transfer is never counted again.
     """
-    known = value(
-        "SELECT status FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s",
-        (found.network, found.txid, found.ordinal),
-    )
+    known = _status_of(found)
     if known not in {None, "reversed"}:
         return False
     hidden = rows(
@@ -174,15 +171,18 @@ def name_again(found: Deposit) -> None:
 
     Call inside the transaction that records the transfer.
     """
-    if is_true(
-        "SELECT 1 FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s",
-        (found.network, found.txid, found.ordinal),
-    ):
+    if _status_of(found) is not None:
         return
     for each in taken_back(found.network, found.address, found.currency, found.owner_id):
         if each.units == found.amount_units:
             _rename(each.id, found)
             return
+
+
+def _status_of(found: Deposit) -> str | None:
+    """Return the status of the deposit with this one's name; None if there is none."""
+    sql = "SELECT status FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s"
+    return cast("str | None", value(sql, (found.network, found.txid, found.ordinal)))
 
 
 def _rename(deposit_id: UUID, found: Deposit) -> None:
