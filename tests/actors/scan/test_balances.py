@@ -560,13 +560,13 @@ def test_a_probe_under_way_during_a_rewind_explains_nothing(world: World, monkey
     mine = world.coin_invoice()
     world.pay(mine, ETHER, currency="ETH")
     world.confirm_sent()
-    moved = balances.treasury.is_in_motion
+    moved = balances.addresses.is_in_motion
 
     def rewound_meanwhile(*args: Any) -> bool:
         rewind(world, before)
         return moved(*args)
 
-    monkeypatch.setattr(balances.treasury, "is_in_motion", rewound_meanwhile)
+    monkeypatch.setattr(balances.addresses, "is_in_motion", rewound_meanwhile)
     monkeypatch.setattr(balances._Probe, "_surplus", lambda *_: 0)
     world.probe()
     assert rows("SELECT height FROM balance_probes") == [(None,)]
