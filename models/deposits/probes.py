@@ -180,7 +180,7 @@ def name_again(found: Deposit) -> None:
 
 
 def _status_of(found: Deposit) -> str | None:
-    """Return the status of the deposit with this one's name; None if there is none."""
+    """Return the status of the deposit with this one's name; None without one."""
     sql = "SELECT status FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s"
     return cast("str | None", value(sql, (found.network, found.txid, found.ordinal)))
 

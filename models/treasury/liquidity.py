@@ -79,7 +79,7 @@ _SWEPT_SOON: Final = (
     "   GROUP BY d.currency, d.network, d.address, w.least HAVING sum(d.amount_units) >= w.least) a"
     " GROUP BY currency, network"
 )
-# What payouts take and what they can take, in one statement, which sees one moment. Of two statements, the second one
+# The sums that payouts take and can take, in one statement, which sees one moment. Of two statements, the second one
 # would lack a spend that was signed, or came into a block, after the first.
 _BOTH: Final = (
     f"SELECT 'queued', currency, network, NULL::integer, units FROM ({_QUEUED}) q (currency, network, units)"
