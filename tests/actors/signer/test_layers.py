@@ -26,7 +26,7 @@ def _freeze(_patch: pytest.MonkeyPatch) -> None:
 
 def _signature(patch: pytest.MonkeyPatch) -> None:
     # The check before a signature, and no other caller's.
-    patch.setattr(sign, "signing", SimpleNamespace(**vars(permission) | {"obstacle": lambda _network: ""}))
+    patch.setattr(sign, "permission", SimpleNamespace(**vars(permission) | {"obstacle": lambda _network: ""}))
 
 
 # How a test disables each layer.
