@@ -141,16 +141,18 @@ INSERT INTO payouts (id, merchant_id, order_id, kind, hold_reference, currency, 
         pg_temp.address(-n), 500, 0, 500, 500, true, status, 'pk_bench',
         CASE WHEN status IN ('confirmed', 'sent') THEN '0x' || n ELSE '' END, CASE status WHEN 'confirmed' THEN n END, at, at, at
     FROM orders;
-INSERT INTO spends (id, network, purpose, payout_id, sender, recipient, currency, contract, decimals, token_units, slot,
-        state, attempts, mined_txid, mined_height, mined_hash, is_success, effect, check_at, created_at, settled_at)
-    SELECT spend_id, 'ethereum', 'payout', payout_id, '0xhot', pg_temp.address(-n), 'USDT', '0xusdt', l.scale, 500, n,
+INSERT INTO spends (id, network, purpose, sender, currency, contract, decimals, token_units, slot, state, attempts,
+        mined_txid, mined_height, mined_hash, is_success, effect, check_at, created_at, settled_at)
+    SELECT spend_id, 'ethereum', 'payout', '0xhot', 'USDT', '0xusdt', l.scale, 500, n,
         CASE status WHEN 'sent' THEN 'sent' ELSE 'confirmed' END, 1, CASE status WHEN 'confirmed' THEN '0x' || n END,
         CASE status WHEN 'confirmed' THEN n END, CASE status WHEN 'confirmed' THEN '0x' END,
         CASE status WHEN 'confirmed' THEN true END, CASE status WHEN 'confirmed' THEN 'exact' END, at, at,
         CASE status WHEN 'confirmed' THEN at END
     FROM orders JOIN ledger_scales l ON l.currency = 'USDT' WHERE status IN ('confirmed', 'sent');
 INSERT INTO spend_outputs (spend_id, place, payout_id, recipient, token_units, state, effect)
-    SELECT id, 0, payout_id, recipient, token_units, CASE state WHEN 'sent' THEN 'open' ELSE state END, effect FROM spends;
+    SELECT s.id, 0, payout_id, pg_temp.address(-n), s.token_units, CASE s.state WHEN 'sent' THEN 'open' ELSE s.state END,
+        s.effect
+    FROM spends s JOIN orders ON spend_id = s.id;
 INSERT INTO spend_movements (spend_id, network, address, currency, decimals, units, height)
     SELECT id, network, sender, currency, decimals, -token_units, mined_height FROM spends WHERE mined_height IS NOT NULL;
 INSERT INTO spend_attempts (spend_id, number, network, txid, raw, ceiling_units, terms, price_units, tip_units, gas_limit,

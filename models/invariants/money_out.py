@@ -90,11 +90,11 @@ PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " OR o.token_units * 10::numeric ^ (l.scale - s.decimals) <> p.to_units",
     ),
     "spends_are_their_outputs": (
-        "a spend moves what its outputs move, ends as they end, and the version before reads its one output as it is",
+        "a spend moves what its outputs move, and ends as they end",
         "SELECT s.id, s.state, o.states, s.token_units, o.units FROM spends s LEFT JOIN (SELECT spend_id,"
         "   array_agg(DISTINCT state) AS states, sum(token_units) AS units, sum(lost_units) AS lost,"
         "   sum(charged_units) AS charged, count(*) AS count, count(payout_id) AS payouts, max(place) AS last,"
-        "   bool_and(effect = 'exact') AS is_success, min(recipient) AS recipient, min(payout_id::text) AS payout,"
+        "   bool_and(effect = 'exact') AS is_success,"
         "   count(*) FILTER (WHERE effect IS NULL) AS unknown FROM spend_outputs GROUP BY spend_id) o"
         " ON o.spend_id = s.id WHERE o.count IS NULL"
         " OR (s.token_units, s.lost_units, s.charged_units) <> (o.units, o.lost, o.charged) OR o.last <> o.count - 1"
@@ -102,8 +102,6 @@ PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         # Only what was adopted may bring something to others besides.
         " OR (s.purpose = 'payout' AND o.payouts < o.count"
         "   AND NOT EXISTS (SELECT FROM unknown_spends u WHERE u.spend_id = s.id))"
-        " OR (s.recipient, s.payout_id::text) IS DISTINCT FROM"
-        "   (CASE WHEN o.count = 1 THEN o.recipient END, CASE WHEN o.count = 1 THEN o.payout END)"
         " OR o.unknown <> CASE WHEN s.effect IS NULL THEN o.count ELSE 0 END"
         " OR s.effect IS NOT NULL AND o.is_success <> (s.effect = 'exact')"
         " OR NOT CASE s.state WHEN 'confirmed' THEN 'confirmed' = ANY(o.states) AND NOT 'open' = ANY(o.states)"

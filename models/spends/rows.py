@@ -74,10 +74,6 @@ class SpendRow(Table, table="spends s"):
     reopened: int = BY_DATABASE
     # Charged to merchants for failed payouts that took effect after all, in the ledger's units.
     charged_units: Units = BY_DATABASE
-    # Of the single output, for the previous version; the database fills them.
-    payout_id: UUID | None = BY_DATABASE
-    recipient: str | None = BY_DATABASE
-    memo: str = BY_DATABASE
     # The newest attempt's.
     txid: str = derived(
         "COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id ORDER BY a.number DESC LIMIT 1), '')"
@@ -293,7 +289,7 @@ def give_up(spend_id: UUID) -> None:
     The spend becomes a lost one. If a reorg beyond maturity makes it move something after all, the gateway bears that.
     """
     execute("UPDATE spend_outputs SET payout_id = NULL WHERE spend_id = %s", (spend_id,))
-    execute("UPDATE spends SET purpose = 'lost', payout_id = NULL WHERE id = %s", (spend_id,))
+    execute("UPDATE spends SET purpose = 'lost' WHERE id = %s", (spend_id,))
 
 
 def name_payout(output: OutputRow, payout_id: UUID) -> SpendRow:
@@ -302,11 +298,7 @@ def name_payout(output: OutputRow, payout_id: UUID) -> SpendRow:
         "UPDATE spend_outputs SET payout_id = %s WHERE spend_id = %s AND place = %s AND payout_id IS NULL",
         (payout_id, output.spend_id, output.place),
     )
-    execute(
-        "UPDATE spends SET purpose = 'payout', payout_id = CASE WHEN recipient IS NULL THEN NULL ELSE %s::uuid END"
-        " WHERE id = %s",
-        (payout_id, output.spend_id),
-    )
+    execute("UPDATE spends SET purpose = 'payout' WHERE id = %s", (output.spend_id,))
     found = find(output.spend_id)
     if found is None:
         raise LookupError(f"spend {output.spend_id} vanished while it was locked")

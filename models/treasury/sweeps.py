@@ -104,19 +104,25 @@ def walk_gas(network: str, gas_currency: str, *, family: str, limit: int) -> lis
     At the other addresses, the rest of the gas pays for the next sweep.
     """
     _, kept = _stand(network, "gas")
+    # Jumps from address to address in the index: the hot wallet alone has a row of each sweep.
     page = rows(
-        "SELECT g.recipient, p.ordinal, EXISTS (SELECT 1 FROM deposits d WHERE d.network = %s"
-        "   AND d.address = g.recipient AND d.sweep_id IS NULL AND d.status <> 'reversed') FROM ("
-        # Gas spends have one recipient each; in spend_outputs, the rows of all sweeps would have to be skipped.
-        "   SELECT DISTINCT recipient FROM spends WHERE network = %s AND purpose = 'gas' AND recipient > %s"
-        "   ORDER BY recipient LIMIT %s) g"
-        " JOIN pool_addresses p ON p.address = g.recipient AND p.family = %s ORDER BY g.recipient",
-        (network, network, kept, limit, family),
+        "WITH RECURSIVE gas (address, step) AS ((SELECT m.address, 1 FROM spend_movements m WHERE m.network = %s"
+        "   AND m.units > 0 AND m.address > %s ORDER BY m.address LIMIT 1)"
+        "   UNION ALL SELECT n.address, g.step + 1 FROM gas g CROSS JOIN LATERAL (SELECT m.address"
+        "     FROM spend_movements m WHERE m.network = %s AND m.units > 0 AND m.address > g.address"
+        "     ORDER BY m.address LIMIT 1) n WHERE g.step < %s)"
+        " SELECT g.address, p.ordinal, CASE WHEN p.ordinal IS NOT NULL THEN EXISTS (SELECT FROM spend_outputs o"
+        "     JOIN spends s ON s.id = o.spend_id WHERE o.recipient = g.address AND o.payout_id IS NULL"
+        "     AND s.network = %s AND s.purpose = 'gas')"
+        "   AND NOT EXISTS (SELECT FROM deposits d WHERE d.network = %s AND d.address = g.address"
+        "     AND d.sweep_id IS NULL AND d.status <> 'reversed') ELSE false END"
+        " FROM gas g LEFT JOIN pool_addresses p ON p.address = g.address AND p.family = %s ORDER BY g.address",
+        (network, kept, network, limit, network, network, family),
     )
     last = page[-1][0] if len(page) == limit else ""
     if last != kept:
         _go_on(network, "gas", gas_currency, last)
-    return [Unswept(gas_currency, address, ordinal, 0) for address, ordinal, is_needed in page if not is_needed]
+    return [Unswept(gas_currency, address, ordinal, 0) for address, ordinal, is_left in page if is_left]
 
 
 def _stand(network: str, walker: Walker) -> tuple[str, str]:

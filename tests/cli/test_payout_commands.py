@@ -28,6 +28,7 @@ from tests.cli.conftest import CommandLine, Outcome
 from tests.models.builders import USDT, Chain, assert_sound
 from tests.models.ledger.figures import balances_of
 from tests.models.payouts.held import funded, payout, reread, taken
+from tests.models.spends import by_hand
 from tests.models.treasury.builders import pin_hot
 
 REASON = ("--reason", "a leak")
@@ -251,11 +252,11 @@ def unclear(sluice: CommandLine) -> str:
     chain = Chain()
     order = payout(funded(chain=chain), is_approval_required=False, status="approved")
     taken(order, "broadcasting", "sent")
-    base.execute(
-        "UPDATE spends SET state = 'mined', effect = 'other', is_success = false, left_units = 10000000,"
+    by_hand.change(
+        "state = 'mined', effect = 'other', is_success = false, left_units = 10000000,"
         " arrived_units = 9000000, mined_txid = '0xabc', mined_height = %s, mined_hash = %s, problem = 'moved',"
         " chain_fee_units = 0, signed_height = %s",
-        (chain.height, chain._hash(), chain.height - 1),
+        params=(chain.height, chain._hash(), chain.height - 1),
     )
     chain.mature()
     base.close()

@@ -13,6 +13,7 @@ from models.treasury import addresses, topups
 from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE, USDT, Chain
 from tests.models.payouts.held import funded, payout
+from tests.models.spends import by_hand
 from tests.models.treasury.builders import COLD, hold, pin_hot, spend, topup
 
 TXID = "0x" + "ab" * 32
@@ -32,7 +33,7 @@ def _gateway(sluice: CommandLine, database: str, chain: Chain) -> None:
     hold("USDT", "ethereum", 4 * USDT, height=chain.height)
     here = (chain.height, chain._hash())
     spend_id = spend(purpose="cold", recipient=COLD, currency="USDT", token_units=10_000_000, mined=here, decimals=6)
-    execute("UPDATE spends SET state = 'confirmed' WHERE id = %s", (spend_id,))
+    by_hand.change("state = 'confirmed'", "id = %s", (spend_id,))
 
 
 def test_a_move_is_booked_once(sluice: CommandLine, database: str, monkeypatch: pytest.MonkeyPatch) -> None:

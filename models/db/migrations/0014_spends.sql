@@ -31,62 +31,6 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- Who names the recipient in the spend itself is the version before.
-CREATE FUNCTION take_output() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO spend_outputs (spend_id, place, payout_id, recipient, token_units, memo, state, effect, left_units,
-        arrived_units, lost_units, charged_units, problem)
-        VALUES (NEW.id, 0, NEW.payout_id, NEW.recipient, NEW.token_units, NEW.memo,
-            CASE WHEN NEW.state IN ('signed', 'sent', 'mined') THEN 'open' ELSE NEW.state END,
-            NEW.effect, NEW.left_units, NEW.arrived_units, NEW.lost_units, NEW.charged_units, NEW.problem);
-    RETURN NULL;
-END $$;
-
--- The version before reads the spend of one output as it knows it.
-CREATE FUNCTION show_output() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.place = 0 THEN
-        UPDATE spends SET payout_id = NEW.payout_id, recipient = NEW.recipient, memo = NEW.memo
-            WHERE id = NEW.spend_id AND recipient IS NULL;
-    ELSE
-        UPDATE spends SET payout_id = NULL, recipient = NULL, memo = ''
-            WHERE id = NEW.spend_id AND recipient IS NOT NULL;
-    END IF;
-    RETURN NULL;
-END $$;
-
--- What it does to a spend it does to its one output.
-CREATE FUNCTION follow_spend() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    was text := CASE WHEN OLD.state IN ('signed', 'sent', 'mined') THEN 'open' ELSE OLD.state END;
-    is_now text := CASE WHEN NEW.state IN ('signed', 'sent', 'mined') THEN 'open' ELSE NEW.state END;
-BEGIN
-    UPDATE spend_outputs SET state = CASE WHEN was = is_now THEN state ELSE is_now END,
-        effect = CASE WHEN NEW.effect IS DISTINCT FROM OLD.effect THEN NEW.effect ELSE effect END,
-        left_units = CASE WHEN NEW.left_units IS DISTINCT FROM OLD.left_units THEN NEW.left_units ELSE left_units END,
-        arrived_units = CASE WHEN NEW.arrived_units IS DISTINCT FROM OLD.arrived_units THEN NEW.arrived_units
-            ELSE arrived_units END,
-        lost_units = CASE WHEN NEW.lost_units <> OLD.lost_units THEN NEW.lost_units ELSE lost_units END,
-        charged_units = CASE WHEN NEW.charged_units <> OLD.charged_units THEN NEW.charged_units ELSE charged_units END,
-        problem = CASE WHEN NEW.problem <> OLD.problem THEN NEW.problem ELSE problem END
-        WHERE spend_id = NEW.id;
-    RETURN NULL;
-END $$;
-
--- Of a spend that tells its one recipient; this version puts what the chain tells in its place.
-CREATE FUNCTION move_as_told() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_OP = 'UPDATE' THEN
-        DELETE FROM spend_movements WHERE spend_id = NEW.id;
-    END IF;
-    IF NEW.mined_height IS NOT NULL THEN
-        INSERT INTO spend_movements (spend_id, network, address, currency, decimals, units, height)
-            SELECT NEW.id, NEW.network, m.address, m.currency, m.decimals, m.units, NEW.mined_height
-            FROM movements_of(NEW) m;
-    END IF;
-    RETURN NULL;
-END $$;
-
 -- token_units, left_units, arrived_units, lost_units and charged_units are sums over the outputs; effect is theirs
 -- where they have the same, and else 'other'.
 CREATE TABLE spends (
@@ -96,18 +40,13 @@ CREATE TABLE spends (
     -- cold: hot wallet to cold address; filler: nothing to ourselves, to use up a slot; join: many of our coins to one;
     -- lost: what an operator wrote off.
     purpose text NOT NULL CHECK (purpose IN ('payout', 'gas', 'sweep', 'cold', 'filler', 'join', 'lost')),
-    -- payout_id, recipient and memo are what the version before writes and reads, of a spend with one output; of others
-    -- they are NULL. A later release drops them with the functions below.
-    payout_id uuid REFERENCES payouts,
     sender text NOT NULL,
     -- The deposit address's ordinal, whose key signs; NULL is the hot wallet's.
     key_ordinal bigint,
-    recipient text,
     currency text NOT NULL,
     -- Of the coin as it was signed for, so that a later catalogue changes nothing; NULL moves the gas coin.
     contract text,
     decimals integer NOT NULL,
-    memo text NOT NULL DEFAULT '',
     -- In the network's own token units.
     token_units units NOT NULL,
     -- Only families that count what a wallet sends have one.
@@ -148,39 +87,18 @@ CREATE TABLE spends (
     charged_units units NOT NULL DEFAULT 0,
     -- Of a payout's spend without effect: whether its token lets nothing leave our own wallet. Null while nobody has
     -- tried.
-    is_own_refusal boolean,
-    CONSTRAINT spends_pay_payouts CHECK (purpose = 'payout' OR payout_id IS NULL)
+    is_own_refusal boolean
 );
 -- One slot is one spend's, unless the chain gave it to somebody else.
 CREATE UNIQUE INDEX spends_by_slot ON spends (network, sender, slot) WHERE state <> 'dead';
--- A payout is paid by one spend: another may follow only one that is dead.
-CREATE UNIQUE INDEX spends_by_payout ON spends (payout_id) WHERE payout_id IS NOT NULL AND state <> 'dead';
 -- In no block now: signed and sent ones, and those that a deep reorg took after they were confirmed.
 CREATE INDEX spends_waiting ON spends (network, sender, slot) WHERE settled_at IS NULL AND mined_txid IS NULL;
 CREATE INDEX spends_watched ON spends (network, check_at) WHERE settled_at IS NULL;
 CREATE INDEX spends_by_height ON spends (network, mined_height) WHERE mined_height IS NOT NULL;
--- Gas that was sent to an address explains a part of its balance.
-CREATE INDEX spends_of_gas ON spends (network, recipient) WHERE purpose = 'gas';
 CREATE INDEX spends_by_sender ON spends (network, sender, mined_height) WHERE mined_height IS NOT NULL;
-CREATE INDEX spends_unclear ON spends (network, payout_id) WHERE effect = 'other' AND state = 'mined';
 CREATE INDEX spends_lost ON spends (network, currency) WHERE lost_units <> 0;
 -- With spends_by_slot: every slot that a row has.
 CREATE INDEX spends_dead ON spends (network, sender, slot) WHERE state = 'dead';
-CREATE TRIGGER spends_output AFTER INSERT ON spends FOR EACH ROW WHEN (NEW.recipient IS NOT NULL)
-    EXECUTE FUNCTION take_output();
-CREATE TRIGGER spends_followed AFTER UPDATE ON spends FOR EACH ROW
-    WHEN (NEW.recipient IS NOT NULL AND OLD.recipient IS NOT NULL
-        AND (NEW.state, NEW.effect, NEW.left_units, NEW.arrived_units, NEW.lost_units, NEW.charged_units, NEW.problem)
-        IS DISTINCT FROM
-        (OLD.state, OLD.effect, OLD.left_units, OLD.arrived_units, OLD.lost_units, OLD.charged_units, OLD.problem))
-    EXECUTE FUNCTION follow_spend();
-CREATE TRIGGER spends_mined AFTER INSERT ON spends FOR EACH ROW
-    WHEN (NEW.recipient IS NOT NULL AND NEW.mined_height IS NOT NULL) EXECUTE FUNCTION move_as_told();
-CREATE TRIGGER spends_moved AFTER UPDATE ON spends FOR EACH ROW
-    WHEN (NEW.recipient IS NOT NULL AND (NEW.mined_txid, NEW.mined_height, NEW.mined_hash, NEW.is_success,
-        NEW.left_units, NEW.arrived_units, NEW.chain_fee_units) IS DISTINCT FROM (OLD.mined_txid, OLD.mined_height,
-        OLD.mined_hash, OLD.is_success, OLD.left_units, OLD.arrived_units, OLD.chain_fee_units))
-    EXECUTE FUNCTION move_as_told();
 
 CREATE TABLE spend_attempts (
     spend_id uuid NOT NULL REFERENCES spends,
@@ -266,7 +184,6 @@ CREATE UNIQUE INDEX spend_outputs_by_payout ON spend_outputs (payout_id)
 CREATE INDEX spend_outputs_dead ON spend_outputs (payout_id) WHERE payout_id IS NOT NULL AND state = 'dead';
 CREATE INDEX spend_outputs_unclear ON spend_outputs (payout_id) WHERE effect = 'other' AND state = 'open';
 CREATE INDEX spend_outputs_by_recipient ON spend_outputs (recipient, spend_id) WHERE payout_id IS NULL;
-CREATE TRIGGER spend_outputs_shown AFTER INSERT ON spend_outputs FOR EACH ROW EXECUTE FUNCTION show_output();
 
 -- What included spends did to addresses of ours, fees and change among it: the books against the chain add these up.
 CREATE TABLE spend_movements (
@@ -283,6 +200,8 @@ CREATE TABLE spend_movements (
 );
 CREATE INDEX spend_movements_by_address ON spend_movements (network, address, height)
     INCLUDE (currency, decimals, units);
+-- Where something came to: deposit addresses that got gas, and few others.
+CREATE INDEX spend_movements_in ON spend_movements (network, address) WHERE units > 0;
 
 -- How an operator settled a payout of which something else was moved; units are the ledger's.
 CREATE TABLE payout_settlements (

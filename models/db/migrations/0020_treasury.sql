@@ -11,25 +11,6 @@ CREATE TABLE treasury_addresses (
 );
 CREATE UNIQUE INDEX treasury_addresses_current ON treasury_addresses (network, role) WHERE is_current;
 
--- What the version before, which serves EVM alone, says of a spend that stands in a block. A later release drops this
--- with spends.recipient.
-CREATE FUNCTION movements_of(s spends) RETURNS TABLE (address text, currency text, decimals integer, units numeric)
-    LANGUAGE sql STABLE AS $$
-    SELECT m.address, m.currency, max(m.decimals), sum(m.units) FROM (
-        SELECT s.sender AS address, s.currency, s.decimals,
-            -(CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.left_units, 0) END)::numeric AS units
-        UNION ALL SELECT s.recipient, s.currency, s.decimals,
-            (CASE WHEN s.is_success THEN s.token_units ELSE COALESCE(s.arrived_units, 0) END)::numeric
-            WHERE s.purpose NOT IN ('payout', 'lost') OR s.recipient = s.sender
-                OR EXISTS (SELECT FROM treasury_addresses t WHERE t.network = s.network AND t.address = s.recipient)
-                OR EXISTS (SELECT FROM pool_addresses p WHERE p.family = 'evm' AND p.address = s.recipient)
-        UNION ALL SELECT s.sender,
-            CASE WHEN s.contract IS NULL THEN s.currency ELSE CASE s.network WHEN 'bsc' THEN 'BNB'
-                WHEN 'polygon' THEN 'POL' WHEN 'avalanche' THEN 'AVAX' ELSE 'ETH' END END,
-            CASE WHEN s.contract IS NULL THEN s.decimals ELSE 18 END, -COALESCE(s.chain_fee_units, 0)::numeric
-        ) m GROUP BY m.address, m.currency HAVING sum(m.units) <> 0
-$$;
-
 -- Money that came to the hot wallet other than by a sweep. Booked when it is deep enough.
 CREATE TABLE treasury_topups (
     id uuid PRIMARY KEY,

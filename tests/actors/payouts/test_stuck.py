@@ -176,7 +176,7 @@ def test_a_payout_whose_slot_was_lost_during_a_freeze_is_cancelled_after_both(wo
     freezes.freeze("merchant", str(order.merchant_id), reason="test", frozen_by="operator")
     world.write_off()
     assert freezes.unfreeze("merchant", str(order.merchant_id)) == 1
-    assert rows("SELECT state FROM spends WHERE payout_id IS NOT NULL") == [("dead",)]
+    assert rows("SELECT state FROM spend_outputs WHERE payout_id IS NOT NULL") == [("dead",)]
     assert cancel(order).status == "cancelled"
     world.due_now()
     world.step(2)
@@ -214,7 +214,9 @@ def test_concurrent_cancellations_and_steps_pay_or_return_but_never_both(world: 
     for order in orders:
         now = world.payout(order)
         assert (now.status == "cancelled") == (world.held_units(order) == 0)
-        assert rows("SELECT count(*) FROM spends WHERE payout_id = %s", (order.id,)) == [(now.status != "cancelled",)]
+        assert rows("SELECT count(*) FROM spend_outputs WHERE payout_id = %s", (order.id,)) == [
+            (now.status != "cancelled",)
+        ]
 
 
 def test_a_refusal_after_a_cancellation_changes_nothing(world: SpendWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,7 +169,7 @@ def test_an_underpaid_payout_is_not_settled_while_a_reorg_can_change_it(world: S
 def test_a_payout_that_changed_since_it_was_shown_is_not_settled(world: SpendWorld) -> None:
     taxed(world)
     (unclear,) = manual.listing(CATALOGUE)
-    execute("UPDATE spends SET left_units = left_units - 1")
+    execute("UPDATE spend_outputs SET left_units = left_units - 1")
     with pytest.raises(SettleError, match="look again"), transaction():
         manual.settle(CATALOGUE, unclear, "paid", settled_by="test")
 

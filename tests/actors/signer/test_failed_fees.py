@@ -312,7 +312,7 @@ def test_a_lost_slot_returns_its_part_and_the_next_signature_counts_again(
     world.write_off()
     world.due_now()
     world.step()
-    assert world.count("spends WHERE payout_id IS NOT NULL") == 2
+    assert world.count("spend_outputs WHERE payout_id IS NOT NULL") == 2
     assert (world.payout(order).status, counters.spent().day) == ("sent", 1000)
     world.close()
 

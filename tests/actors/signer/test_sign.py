@@ -22,7 +22,6 @@ from chains.spending import (
     Scanned,
     SpendRefusedError,
 )
-from core.ids import uuid7
 from core.logs import checkpoints
 from models.db.base import app_now, column, execute, rows, transaction
 from models.deposits import cursors
@@ -42,6 +41,7 @@ from tests.actors.signer.world import RICH_WEI, SpendWorld
 from tests.models.builders import CATALOGUE, USDT
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import net_of
+from tests.models.spends import by_hand
 from tests.peers.paper_chain import transfer
 
 ALICE = "0x" + "a1" * 20
@@ -600,9 +600,10 @@ def test_a_slot_that_the_chain_lost_is_filled_for_the_spends_behind_it(world: Sp
 
     world.pass_time(PATIENCE_S)
     world.step()
-    assert rows("SELECT purpose, slot, recipient = sender FROM spends WHERE purpose = 'filler'") == [
-        ("filler", 0, True)
-    ]
+    assert rows(
+        "SELECT s.purpose, s.slot, o.recipient = s.sender FROM spends s JOIN spend_outputs o ON o.spend_id = s.id"
+        " WHERE s.purpose = 'filler'"
+    ) == [("filler", 0, True)]
     world.advance()
     assert (state(spend_id), world.count("spends")) == ("mined", 2)
     assert spy.words == ["sent", "mined"]
@@ -687,9 +688,8 @@ def test_committed_bytes_are_kept_for_ever(world: SpendWorld) -> None:
 def test_a_payout_has_one_live_spend(world: SpendWorld) -> None:
     order: PayoutRow = world.order()
     world.step()
-    with pytest.raises(Exception, match="spends_by_payout"), transaction():
-        execute(
-            "INSERT INTO spends (id, network, purpose, payout_id, sender, recipient, currency, decimals, token_units,"
-            " slot, state) VALUES (%s, 'ethereum', 'payout', %s, %s, 'x', 'USDT', 6, 1, 99, 'signed')",
-            (uuid7(), order.id, world.hot),
-        )
+    with pytest.raises(Exception, match="spend_outputs_by_payout"), transaction():
+        by_hand.write(
+            network="ethereum", purpose="payout", payout_id=order.id, sender=world.hot, recipient="x",
+            currency="USDT", decimals=6, token_units=1, slot=99, state="signed",
+        )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Final
 from uuid import UUID
 
 import pytest
@@ -24,6 +25,8 @@ from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import net_of
 from tests.peers.paper_chain import GAS as PAPER_GAS
 from tests.peers.paper_chain import transfer
+
+SPENDS: Final = "spends s JOIN spend_outputs o ON o.spend_id = s.id"
 
 # Slots that are lost ------------------------------------------------------------------------------------------------
 
@@ -89,7 +92,7 @@ def funding_of(world: SpendWorld, address: str, units: int) -> Fund:
 def gas_sent(address: str) -> list[int]:
     return [
         int(row[0])
-        for row in rows("SELECT token_units FROM spends WHERE purpose = 'gas' AND recipient = %s", (address,))
+        for row in rows(f"SELECT s.token_units FROM {SPENDS} WHERE s.purpose = 'gas' AND o.recipient = %s", (address,))
     ]
 
 
@@ -213,7 +216,7 @@ def test_two_workers_never_spend_the_same_balance(world: SpendWorld) -> None:
     beside(world, 6)
     with pytest.raises(InsufficientCoinError):
         start(world, ALICE, 5)
-    assert rows("SELECT recipient, slot FROM spends") == [(BOB, 0)]
+    assert rows(f"SELECT o.recipient, s.slot FROM {SPENDS}") == [(BOB, 0)]
     world.mine()
     assert (world.chain.received(ALICE), len(world.chain.received(BOB))) == ([], 1)
 
@@ -222,7 +225,7 @@ def test_an_overtaken_worker_signs_if_the_balance_covers_both(world: SpendWorld)
     world.chain.funds[world.hot, world.token] = 11
     beside(world, 6)
     start(world, ALICE, 5)
-    assert rows("SELECT recipient, slot FROM spends ORDER BY slot") == [(BOB, 0), (ALICE, 1)]
+    assert rows(f"SELECT o.recipient, s.slot FROM {SPENDS} ORDER BY s.slot") == [(BOB, 0), (ALICE, 1)]
     world.mine()
     assert [len(world.chain.received(to)) for to in (ALICE, BOB)] == [1, 1]
 
@@ -247,4 +250,4 @@ def test_a_worker_that_is_always_overtaken_waits(world: SpendWorld) -> None:
     checkpoints.listen(hear)
     with pytest.raises(InsufficientCoinError):
         start(world, ALICE, 1)
-    assert rows("SELECT recipient FROM spends") == [(BOB,)] * signer_sign.QUOTES_MAX
+    assert rows("SELECT recipient FROM spend_outputs") == [(BOB,)] * signer_sign.QUOTES_MAX

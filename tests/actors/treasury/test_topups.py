@@ -13,6 +13,7 @@ from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.treasury import addresses
 from tests.actors.scan.world import ETHER, FORWARDER, World
 from tests.models.ledger.figures import net_of
+from tests.models.spends import by_hand
 from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup_rows
 from tests.peers.anvil import BUYER, calldata
 
@@ -44,9 +45,10 @@ def mature(world: World) -> None:
 def include(world: World, spend_id: object, height: int, *, fee: int = 0) -> None:
     """Note that a spend is in a block, with effect."""
     block_hash = world.node.ask("eth_getBlockByNumber", hex(height), False)["hash"]
-    execute(
-        "UPDATE spends SET state = 'mined', mined_txid = 'known', mined_height = %s, mined_hash = %s,"
-        " is_success = true, chain_fee_units = %s WHERE id = %s",
+    by_hand.change(
+        "state = 'mined', mined_txid = 'known', mined_height = %s, mined_hash = %s, is_success = true,"
+        " chain_fee_units = %s",
+        "id = %s",
         (height, block_hash, fee, spend_id),
     )
 

@@ -126,7 +126,12 @@ class TreasuryWorld(World):
         return int(self.node.ask("eth_call", {"to": contract, "data": data}, "latest"), 16)
 
     def spends(self, *columns: str) -> list[tuple[Any, ...]]:
-        return rows(f"SELECT {', '.join(columns or ('purpose', 'state'))} FROM spends ORDER BY id")
+        """Return columns of all spends of one output, oldest first."""
+        told = ", ".join(columns or ("purpose", "state"))
+        return rows(
+            f"SELECT {told} FROM (SELECT s.*, o.recipient FROM spends s JOIN spend_outputs o ON o.spend_id = s.id) s"
+            " ORDER BY id"
+        )
 
     def findings(self) -> list[tuple[Any, ...]]:
         """Return the differing findings: currency, place, how often."""

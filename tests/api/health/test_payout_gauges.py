@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from api.health.gauges import payout_gauges
-from models.db.base import execute
 from models.payouts.withdrawals import WithdrawalRule
 from tests.models.builders import Chain, merchant
 from tests.models.payouts.held import funded, payout, taken
+from tests.models.spends import by_hand
 from tests.models.treasury.builders import spend
 
 
@@ -27,9 +27,9 @@ def test_payouts_that_moved_something_else_show_until_they_are_settled(chain: Ch
     order = taken(payout(funded(chain=chain), is_approval_required=False, status="approved"), "broadcasting", "sent")
     spend(purpose="sweep", recipient="0xhot", token_units=1, mined=(chain.height, chain._hash()), effect="other")
     assert unsettled() == {}, "sweeps end by themselves"
-    execute("UPDATE spends SET state = 'mined', effect = 'other' WHERE payout_id = %s", (order.id,))
+    by_hand.change("state = 'mined', effect = 'other'", by_hand.OF_PAYOUT, (order.id,))
     assert unsettled() == {"ethereum": 1}
-    execute("UPDATE spends SET state = 'failed'")
+    by_hand.change("state = 'failed'")
     assert unsettled() == {}
 
 

@@ -77,7 +77,7 @@ def test_a_forged_message_with_a_made_up_principal_moves_nothing(stack: Stack) -
 
     named = "SELECT string_agg(order_id, ',') FROM payouts WHERE order_id IN ('forged', 'honest')"
     assert ask(stack, named) == "honest"
-    assert ask(stack, "SELECT count(*) FROM spends WHERE lower(recipient) = lower(%s)", THIEF) == 0
+    assert ask(stack, "SELECT count(*) FROM spend_outputs WHERE lower(recipient) = lower(%s)", THIEF) == 0
     assert units_at(paying.buyer, stack, THIEF) == 0
     assert units_at(paying.buyer, stack, recipient(1)) == Decimal(2) * 10**6
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from core.ids import uuid7
 from core.payouts.deny_list import DenyList
 from models.db import scales
-from models.db.base import execute, transaction
+from models.db.base import transaction
 from models.deposits import crediting
 from models.merchants import transfers
 from models.outcomes import decisions
@@ -21,6 +21,7 @@ from tests.models.invoices.builders import invoice, paid
 from tests.models.payout_links.builders import claimed
 from tests.models.payout_links.builders import funded as cheque
 from tests.models.payouts.held import DESTINATION, payout, require_cosign, taken
+from tests.models.spends import by_hand
 from tests.models.treasury.builders import HOT, spend
 
 # At least one change for each invariant, each in several variants.
@@ -88,8 +89,7 @@ PAYOUT_CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE spends SET token_units = token_units + 1 WHERE purpose = 'payout'",
         "UPDATE spends SET lost_units = 1 WHERE purpose = 'payout'",
         "UPDATE spends SET charged_units = 1 WHERE purpose = 'payout'",
-        "UPDATE spends SET recipient = '0xattacker' WHERE purpose = 'payout'",
-        "UPDATE spends SET payout_id = NULL WHERE purpose = 'payout'",
+        "UPDATE spends SET purpose = 'gas' WHERE purpose = 'payout'",
         "UPDATE spend_outputs SET payout_id = NULL",
         "UPDATE spend_outputs SET place = 1",
         "UPDATE spends SET effect = 'exact' WHERE purpose = 'payout'",
@@ -155,9 +155,10 @@ def pay_out(chain: Chain) -> UUID:
 
 def _included() -> None:
     """Put confirmed spends into a block, and with them gas and a sweep between our own addresses."""
-    execute(
-        "UPDATE spends SET mined_txid = '0x7', mined_height = 7, mined_hash = '0xb', is_success = true,"
-        " effect = 'exact', chain_fee_units = 5 WHERE state = 'confirmed'"
+    by_hand.change(
+        "mined_txid = '0x7', mined_height = 7, mined_hash = '0xb', is_success = true, effect = 'exact',"
+        " chain_fee_units = 5",
+        "state = 'confirmed'",
     )
     spend(recipient="0xdeposit", token_units=9, mined=(7, "0xb"), effect="exact")
     token = CATALOGUE.pairs["USDT", "ethereum"].contract

@@ -33,6 +33,7 @@ from tests.models.ledger.figures import owes
 from tests.models.ledger.sharing import add_rule, places
 from tests.models.payouts.builders import fund
 from tests.models.refunds.builders import FEE, refund, sent
+from tests.models.spends import by_hand
 
 NETWORK = CATALOGUE.networks["ethereum"]
 STEP_UNITS = 10**12
@@ -259,7 +260,7 @@ class SplitMachine(RuleBasedStateMachine):
             refund_.is_sent = True
         if ending != "sign":
             with transaction():
-                execute("UPDATE spends SET state = %s WHERE payout_id = %s", (ending, refund_.row.id))
+                by_hand.change("state = %s", by_hand.OF_PAYOUT, (ending, refund_.row.id))
                 endings.end(CATALOGUE, refund_.row.id, ending, txid="0xrefund")  # type: ignore[arg-type]
             refund_.is_open = False
             if ending == "failed":

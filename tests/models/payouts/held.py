@@ -7,13 +7,14 @@ from uuid import UUID
 
 from core.ids import uuid7
 from core.payouts.states import FINAL_PAYOUTS, PayoutStatus
-from models.db.base import column, execute, one, transaction
+from models.db.base import column, execute, one, transaction, value
 from models.deposits import crediting
 from models.outcomes import endings
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.wallets import settlement as wallet_settlement
 from tests.models.builders import CATALOGUE, USDT, Chain, endpoint, merchant
+from tests.models.spends import by_hand
 from tests.models.wallets.builders import wallet
 
 CREATOR: Final = "pk_creator"
@@ -94,25 +95,20 @@ def as_signed(of: PayoutRow) -> None:
     state = {"broadcasting": "signed", "sent": "sent", "confirmed": "confirmed"}.get(now.status)
     ended = {"failed": "failed", "approved": "dead"}.get(now.status)
     if state is None:
-        execute(
-            "UPDATE spends SET state = %s, ended_at = app_now(), settled_at = app_now() WHERE payout_id = %s"
-            " AND state <> 'dead'",
-            (ended or "dead", of.id),
+        by_hand.change(
+            "state = %s, ended_at = app_now(), settled_at = app_now()", by_hand.OF_PAYOUT, (ended or "dead", of.id)
         )
-    elif not execute("UPDATE spends SET state = %s WHERE payout_id = %s AND state <> 'dead'", (state, of.id)):
+    elif not by_hand.change("state = %s", by_hand.OF_PAYOUT, (state, of.id)):
         _sign(now, state)
 
 
 def _sign(payout_: PayoutRow, state: str) -> None:
     pair = CATALOGUE.pairs[payout_.currency, payout_.network]
-    execute(
-        "INSERT INTO spends (id, network, purpose, payout_id, sender, recipient, currency, contract, decimals,"
-        " token_units, slot, state, attempts) SELECT %s, %s, 'payout', %s, %s, %s, %s, %s, %s, %s,"
-        " 1 + COALESCE(max(slot), 1000), %s, 1 FROM spends",
-        (
-            uuid7(), payout_.network, payout_.id, HOT_WALLET, payout_.address, payout_.currency, pair.contract,
-            pair.decimals, pair.from_ledger(payout_.to_units, CATALOGUE.scale(payout_.currency)), state,
-        ),
+    by_hand.write(
+        network=payout_.network, purpose="payout", payout_id=payout_.id, sender=HOT_WALLET, recipient=payout_.address,
+        currency=payout_.currency, contract=pair.contract, decimals=pair.decimals,
+        token_units=pair.from_ledger(payout_.to_units, CATALOGUE.scale(payout_.currency)),
+        slot=value("SELECT 1 + COALESCE(max(slot), 1000) FROM spends"), state=state, attempts=1,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.invoices.builders import PRICE, expired, invoice, paid
 from tests.models.ledger.figures import net_of
 from tests.models.payouts.held import as_signed
+from tests.models.spends import by_hand
 from tests.models.treasury.builders import spend
 
 ADDRESS = "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc"
@@ -145,7 +146,7 @@ def end(refund_: PayoutRow, ending: Ending, *, kept_units: int = 0) -> PayoutRow
     if ending != "cancelled" and reread(refund_).status == "approved":
         sent(refund_)
     with transaction():
-        execute("UPDATE spends SET state = %s WHERE payout_id = %s", (ending, refund_.id))
+        by_hand.change("state = %s", by_hand.OF_PAYOUT, (ending, refund_.id))
         endings.end(CATALOGUE, refund_.id, ending, txid="0xrefund", kept_units=kept_units)
     as_signed(refund_)
     assert_sound()

@@ -16,6 +16,7 @@ from models.spends import rows as spends
 from models.spends.outputs import OutputRow
 from models.spends.rows import SpendRow
 from tests.models.builders import CATALOGUE, Chain
+from tests.models.spends import by_hand
 from tests.models.spends.test_permission import unknown
 from tests.models.spends.test_rows import SENDER, attempt, read, spend
 from tests.models.treasury.builders import other_with_slot
@@ -98,7 +99,7 @@ def test_an_expired_spend_dies_without_an_alarm(slot: int | None, logs: list[Any
 def test_a_confirmed_spend_that_expires_raises_an_alarm(logs: list[Any]) -> None:
     row = uncounted()
     Chain().mine()
-    execute("UPDATE spends SET state = 'confirmed' WHERE id = %s", (row.id,))
+    by_hand.change("state = 'confirmed'", "id = %s", (row.id,))
     after = bury(row, "expired")
     assert after is not None
     assert (after.state, after.problem, after.outputs[0].problem) == ("confirmed", *[tracking.EXPIRED] * 2)

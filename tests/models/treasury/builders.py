@@ -11,6 +11,7 @@ from models.db.base import execute, rows, transaction
 from models.treasury import addresses, topups
 from models.treasury.rows import Topup
 from tests.models.builders import Chain
+from tests.models.spends import by_hand
 
 HOT = "0x" + "a0" * 20
 COLD = "0x" + "c0" * 20
@@ -52,11 +53,9 @@ def spend(
     height, block_hash = mined or (None, None)
     txid = txid or "0x" + uuid4().hex * 2
     row = {
-        "id": uuid7(),
         "network": network,
         "purpose": purpose,
         "sender": sender,
-        "recipient": recipient,
         "currency": currency,
         "contract": None if currency == "ETH" else "0xtoken",
         "decimals": 18,
@@ -70,13 +69,13 @@ def spend(
         "is_success": None if mined is None else True,
         "chain_fee_units": None if mined is None else 0,
     } | columns
-    execute(f"INSERT INTO spends ({', '.join(row)}) VALUES ({', '.join(['%s'] * len(row))})", tuple(row.values()))
+    spend_id = by_hand.write(recipient=recipient, **row)
     execute(
         "INSERT INTO spend_attempts (spend_id, number, network, txid, raw, price_units, tip_units, gas_limit)"
         " VALUES (%s, 1, %s, %s, '', 0, 0, 21000)",
-        (row["id"], network, txid),
+        (spend_id, network, txid),
     )
-    return UUID(str(row["id"]))
+    return spend_id
 
 
 def topup(chain: Chain, units: int, *, currency: str = "ETH", origin: str = "transfer") -> Topup:

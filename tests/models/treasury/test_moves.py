@@ -16,6 +16,7 @@ from models.treasury.rows import Topup
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.db.collisions import at_once
 from tests.models.payouts.held import funded
+from tests.models.spends import by_hand
 from tests.models.treasury.builders import COLD, pin_hot, spend, topup
 
 TXID: Final = "0x" + "ab" * 32
@@ -30,7 +31,7 @@ def _cooled(chain: Chain) -> None:
     funded(100 * USDT)
     here = (chain.height, chain._hash())
     spend_id = spend(purpose="cold", recipient=COLD, currency="USDT", token_units=10_000_000, mined=here, decimals=6)
-    execute("UPDATE spends SET state = 'confirmed' WHERE id = %s", (spend_id,))
+    by_hand.change("state = 'confirmed'", "id = %s", (spend_id,))
 
 
 def move(units: int = 4 * USDT, *, from_network: str = "ethereum", to_network: str = "bsc", txid: str = TXID) -> bool:
@@ -119,5 +120,5 @@ def test_a_top_up_is_not_taken_as_returned_while_the_cold_balance_is_unknown(cha
     [back] = topups.find("ethereum", came_txid)
     waiting = spend(purpose="cold", recipient=COLD, currency="USDT", token_units=1)
     assert topups.take_as_returned(back) is None
-    execute("UPDATE spends SET state = 'dead', settled_at = app_now() WHERE id = %s", (waiting,))
+    by_hand.change("state = 'dead', settled_at = app_now()", "id = %s", (waiting,))
     assert topups.take_as_returned(back) == 4 * USDT

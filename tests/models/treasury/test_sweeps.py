@@ -69,6 +69,34 @@ def test_a_walk_repeats_page_by_page(database: str) -> None:
     assert sweeps.walk("ethereum", "reconcile", family="evm", limit=9)[0].units == 10 * USDT
 
 
+def test_a_walk_over_left_gas_visits_swept_addresses_that_got_gas(chain: Chain) -> None:
+    pin_hot()
+    here = (chain.height, chain._hash())
+    wanted, other, waiting = [], "", ""
+    for number, found in enumerate(made.address.lower() for made in deposited(chain, 5)):
+        if number < 3:
+            wanted.append(found)
+            spend(recipient=found, token_units=9, mined=here)
+        elif number == 3:
+            other = found
+            spend(purpose="sweep", recipient=other, token_units=9, mined=here)
+        else:
+            waiting = found
+            spend(recipient=waiting, token_units=9, mined=here)
+    for found in sweeps.unswept("ethereum", family="evm", limit=9):
+        if found.address != waiting:
+            take(found)
+    spend(purpose="sweep", sender=other, recipient=HOT, token_units=9, mined=here)
+
+    def walk() -> list[str]:
+        # Six addresses got something: the hot wallet, one without gas and one whose deposit waits among them.
+        pages = [sweeps.walk_gas("ethereum", "ETH", family="evm", limit=2) for _ in range(4)]
+        return [found.address for page in pages for found in page]
+
+    assert walk() == sorted(wanted)
+    assert walk() == sorted(wanted)
+
+
 def test_unconfirmed_and_swept_deposits_are_left_out(chain: Chain) -> None:
     (made,) = deposited(chain)
     chain.pay(invoice(), USDT)
