@@ -155,10 +155,9 @@ INSERT INTO spend_outputs (spend_id, place, payout_id, recipient, token_units, s
     FROM spends s JOIN orders ON spend_id = s.id;
 INSERT INTO spend_movements (spend_id, network, address, currency, decimals, units, height)
     SELECT id, network, sender, currency, decimals, -token_units, mined_height FROM spends WHERE mined_height IS NOT NULL;
-INSERT INTO spend_attempts (spend_id, number, network, txid, raw, ceiling_units, terms, price_units, tip_units, gas_limit,
-        created_at, sent_at)
+INSERT INTO spend_attempts (spend_id, number, network, txid, raw, ceiling_units, terms, created_at, sent_at)
     SELECT spend_id, 0, 'ethereum', '0x' || n, '\x00', 65000,
-        '{"gas_limit": 65000, "price_units": 1, "tip_units": 1, "data_units": 0}', 1, 1, 65000, at, at
+        '{"gas_limit": 65000, "price_units": 1, "tip_units": 1, "data_units": 0}', at, at
     FROM orders WHERE status IN ('confirmed', 'sent');
 INSERT INTO ledger_transfers (reference, leg, debit_account, credit_account, currency, units, booked_at)
     SELECT 'payout:' || payout_id || ':' || what, 0, debit, credit, 'USDT', 500, at

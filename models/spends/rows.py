@@ -115,11 +115,6 @@ class AttemptRow(Table, table="spend_attempts"):
         "EXISTS (SELECT FROM chain_cursors c WHERE c.network = spend_attempts.network"
         " AND (c.height > spend_attempts.expires_height OR c.block_time > spend_attempts.expires_at))"
     )
-    # Of the terms, for the previous version; the database fills them.
-    price_units: Units = BY_DATABASE
-    tip_units: Units = BY_DATABASE
-    gas_limit: Big = BY_DATABASE
-    data_units: Units = BY_DATABASE
     created_at: datetime = BY_DATABASE
     sent_at: datetime | None = BY_DATABASE
     last_error: str = BY_DATABASE

@@ -74,10 +74,6 @@ class UnexplainedRow(Table, table="unknown_spends"):
     # The fee that it offered, as in an attempt.
     ceiling_units: Units
     terms: dict[str, int]
-    # Of the terms, for the previous version; the database fills them.
-    gas_limit: Big = BY_DATABASE
-    price_units: Units = BY_DATABASE
-    tip_units: Units = BY_DATABASE
     is_success: bool
     chain_fee_units: Units
     # NULL while a reorg has taken it out of its block.

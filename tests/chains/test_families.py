@@ -26,15 +26,12 @@ OWN: Final = ("chains/{}/", "core/addresses/{}.py", "devstack/{}/")
 UNITS: Final = frozenset({"wei", "gwei"})
 PHRASE: Final = re.compile(r"(?i)(?<![a-z])(?:eth_(?=[a-z])|(?:gas_limit|chain_id|next_nonce)(?![a-z]))")
 
-OLDER: Final = "columns that the older version beside reads and fills, until a later release drops them"
 # The other files that name a family, with the reason. A new entry needs a lasting reason; remove one that is gone.
 ALLOWED: Final[dict[str, tuple[set[str], str]]] = {
     "chains/registry.py": ({"evm", "bitcoin", "tron"}, "the one table"),
     "devstack/chains.py": ({"evm", "bitcoin", "tron"}, "the one table"),
     "core/addresses/addresses.py": (set(FAMILIES), "the one table"),
     "core/catalogue/families.py": ({*FAMILIES, "gwei"}, "what is data of each family: traits and parameters"),
-    "models/spends/rows.py": ({"gas_limit"}, OLDER),
-    "models/spends/unexplained.py": ({"gas_limit"}, OLDER),
 }
 
 

@@ -9,28 +9,6 @@ CREATE TABLE spend_accounts (
     PRIMARY KEY (network, sender)
 );
 
--- gas_limit, price_units, tip_units and data_units are what the version before writes and reads. Each side is filled
--- from the other, until a later release drops these columns and this function.
-CREATE FUNCTION fill_offer() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.terms IS NULL THEN
-        NEW.terms := jsonb_build_object('gas_limit', NEW.gas_limit, 'price_units', NEW.price_units,
-            'tip_units', NEW.tip_units, 'data_units', 0);
-        IF TG_TABLE_NAME = 'spend_attempts' THEN
-            NEW.terms := NEW.terms || jsonb_build_object('data_units', NEW.data_units);
-        END IF;
-        NEW.ceiling_units := NEW.gas_limit * NEW.price_units + (NEW.terms ->> 'data_units')::numeric;
-    ELSE
-        NEW.gas_limit := COALESCE((NEW.terms ->> 'gas_limit')::bigint, 0);
-        NEW.price_units := COALESCE((NEW.terms ->> 'price_units')::numeric, 0);
-        NEW.tip_units := COALESCE((NEW.terms ->> 'tip_units')::numeric, 0);
-        IF TG_TABLE_NAME = 'spend_attempts' THEN
-            NEW.data_units := COALESCE((NEW.terms ->> 'data_units')::numeric, 0);
-        END IF;
-    END IF;
-    RETURN NEW;
-END $$;
-
 -- token_units, left_units, arrived_units, lost_units and charged_units are sums over the outputs; effect is theirs
 -- where they have the same, and else 'other'.
 CREATE TABLE spends (
@@ -107,12 +85,6 @@ CREATE TABLE spend_attempts (
     txid text NOT NULL,
     -- The signed bytes: what is sent again is this and nothing else.
     raw bytea NOT NULL,
-    -- In base units of the gas coin for one unit of gas.
-    price_units units NOT NULL,
-    tip_units units NOT NULL,
-    gas_limit bigint NOT NULL,
-    -- What a rollup may add for posting the data.
-    data_units units NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT app_now(),
     sent_at timestamptz,
     last_error text NOT NULL DEFAULT '',
@@ -136,7 +108,6 @@ CREATE TRIGGER spend_attempts_signed BEFORE UPDATE OF spend_id, number, network,
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER spend_attempts_void BEFORE UPDATE OF is_void ON spend_attempts
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER spend_attempts_offer BEFORE INSERT ON spend_attempts FOR EACH ROW EXECUTE FUNCTION fill_offer();
 CREATE TRIGGER spend_attempts_offered BEFORE UPDATE OF ceiling_units, terms, expires_at, expires_height
     ON spend_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE UNIQUE INDEX spend_attempts_by_mark ON spend_attempts (network, mark) WHERE mark <> '';

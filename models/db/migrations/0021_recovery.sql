@@ -49,9 +49,6 @@ CREATE TABLE unknown_spends (
     -- Whether it is a transfer and nothing else; a call of a contract may have moved anything.
     is_transfer boolean NOT NULL,
     raw bytea NOT NULL,
-    gas_limit bigint NOT NULL,
-    price_units units NOT NULL,
-    tip_units units NOT NULL,
     is_success boolean NOT NULL,
     -- What the chain took, in base units of the gas coin.
     chain_fee_units units NOT NULL,
@@ -84,7 +81,6 @@ CREATE TABLE unknown_spends (
 );
 CREATE INDEX unknown_spends_open ON unknown_spends (network, block_height) WHERE status = 'open';
 CREATE INDEX unknown_spends_by_slot ON unknown_spends (network, sender, slot);
-CREATE TRIGGER unknown_spends_offer BEFORE INSERT ON unknown_spends FOR EACH ROW EXECUTE FUNCTION fill_offer();
 
 -- Transactions that took from our addresses though no row of ours knows them, of families whose transactions are told
 -- by no counter. One that stands in a block stops the signing of its network until a row knows it.

@@ -373,8 +373,8 @@ def test_a_recipient_that_burns_gas_when_mined_pays_for_it(
     before = balance(Account(chain.shop, AVAILABLE, "ETH"))
     chain.watch()
     assert payouts.find(chain.shop, paid.id).status == "sent"  # type: ignore[union-attr]
-    [(txid, gas_limit)] = rows("SELECT txid, gas_limit FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
-                               " WHERE s.purpose = 'payout'")  # fmt: skip
+    [(txid, gas_limit)] = rows("SELECT txid, (terms ->> 'gas_limit')::bigint FROM spend_attempts a"
+                               " JOIN spends s ON s.id = a.spend_id WHERE s.purpose = 'payout'")  # fmt: skip
     assert gas_limit <= evm_parameters(CATALOGUE.networks["ethereum"]).transfer_gas["ETH"]
     assert counters.spent_by(chain.shop).hour > 0
     chain.node.ask("anvil_dropTransaction", txid)

@@ -528,7 +528,7 @@ def test_bumps_are_bounded_by_their_price_and_not_by_their_number(world: SpendWo
             break
     (newest, *_) = spends.attempts_of(spend_id)
     assert newest.number > 8
-    assert newest.price_units <= cap < newest.price_units * 9 // 8 + 1
+    assert newest.terms["price_units"] <= cap < newest.terms["price_units"] * 9 // 8 + 1
 
 
 def test_two_concurrent_bumps_make_one(world: SpendWorld, spy: Spy) -> None:

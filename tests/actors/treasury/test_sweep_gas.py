@@ -69,7 +69,8 @@ def test_given_gas_pays_after_the_price_has_risen(world: TreasuryWorld) -> None:
     sweep(world, made, gwei=(20, 22))
     assert len(given(world, made)) == 1
     ((price_wei, tip_wei),) = rows(
-        "SELECT a.price_units, a.tip_units FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
+        "SELECT (a.terms ->> 'price_units')::numeric, (a.terms ->> 'tip_units')::numeric"
+        " FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
         " WHERE s.purpose = 'sweep'"
     )
     assert tip_wei <= price_wei - 22 * GWEI

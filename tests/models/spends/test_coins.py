@@ -130,9 +130,9 @@ def test_a_dead_spends_coins_are_free_again() -> None:
     assert hold(other, ("0xa", 1))
     execute(
         "INSERT INTO unknown_spends (id, network, txid, sender, slot, recipient, currency, decimals, token_units,"
-        " is_transfer, raw, gas_limit, price_units, tip_units, is_success, chain_fee_units, block_height, block_hash)"
-        " SELECT gen_random_uuid(), network, '0xstranger', sender, slot, '0xs', currency, decimals, 1, true, 'x', 1, 1,"
-        " 1, true, 1, 10, '0x10' FROM spends WHERE id = %s",
+        " is_transfer, raw, ceiling_units, terms, is_success, chain_fee_units, block_height, block_hash)"
+        " SELECT gen_random_uuid(), network, '0xstranger', sender, slot, '0xs', currency, decimals, 1, true, 'x', 1,"
+        " '{}', true, 1, 10, '0x10' FROM spends WHERE id = %s",
         (spend_id,),
     )
     with transaction():

@@ -121,7 +121,7 @@ def test_an_attempt_is_added_only_to_a_waiting_spend_with_the_next_number() -> N
     assert not spends.add_attempt(attempt(row, 2))
     assert spends.add_attempt(attempt(row, 1, price=20))
     assert not spends.add_attempt(attempt(row, 1, price=30))
-    assert [each.price_units for each in spends.attempts_of(row.id)] == [20, 10]
+    assert [each.terms["price_units"] for each in spends.attempts_of(row.id)] == [20, 10]
     mined(read(row.id))
     assert not spends.add_attempt(attempt(row, 2))
 
@@ -172,3 +172,12 @@ def test_metrics_count_waiting_spends() -> None:
     by_name = {metric.name: metric for metric in gauges.payout_gauges()}
     assert [(s.labels, s.value) for s in by_name["sluice_spends_waiting"].samples] == [({"network": "ethereum"}, 1)]
     assert by_name["sluice_payouts"].samples == []
+
+
+@pytest.mark.parametrize(
+    "change", ["ceiling_units = 1", "terms = '{}'", "expires_height = 9", "expires_at = app_now()"]
+)
+def test_the_signed_terms_are_the_offered_ones(change: str) -> None:
+    spend()
+    with pytest.raises(Exception, match="spend_attempts"):
+        execute(f"UPDATE spend_attempts SET {change}")

@@ -71,8 +71,8 @@ def spend(
     } | columns
     spend_id = by_hand.write(recipient=recipient, **row)
     execute(
-        "INSERT INTO spend_attempts (spend_id, number, network, txid, raw, price_units, tip_units, gas_limit)"
-        " VALUES (%s, 1, %s, %s, '', 0, 0, 21000)",
+        "INSERT INTO spend_attempts (spend_id, number, network, txid, raw, ceiling_units, terms)"
+        " VALUES (%s, 1, %s, %s, '', 0, '{}')",
         (spend_id, network, txid),
     )
     return spend_id
@@ -107,8 +107,8 @@ def other_with_slot(spend_id: UUID) -> None:
     """Note another transaction of the same key in a spend's slot; call it inside a transaction."""
     execute(
         "INSERT INTO unknown_spends (id, network, txid, sender, key_ordinal, slot, recipient, currency, decimals,"
-        " token_units, is_transfer, raw, gas_limit, price_units, tip_units, is_success, chain_fee_units, block_height,"
+        " token_units, is_transfer, raw, ceiling_units, terms, is_success, chain_fee_units, block_height,"
         " block_hash) SELECT %s, network, %s, sender, key_ordinal, slot, '0xelsewhere', currency, decimals, 1, true,"
-        " '', 21000, 1, 1, true, 0, 1, '0x' FROM spends WHERE id = %s",
+        " '', 21000, '{}', true, 0, 1, '0x' FROM spends WHERE id = %s",
         (uuid7(), "0x" + uuid4().hex * 2, spend_id),
     )
