@@ -51,9 +51,6 @@ class Merchant(Table, table="merchants m", joins="JOIN owners o ON o.id = m.owne
     owner_id: UUID
     name: str
     terms_version: int
-    # For the previous version; the merchant's own fee is below.
-    fee_ppm: int
-    fee_fixed_usd_cents: int
     accuracy_ppm: int | None
     created_at: datetime
     ip_allowlist: list[str]

@@ -18,8 +18,6 @@ CREATE TABLE merchants (
     name text NOT NULL,
     -- Counts every change of the terms below: a process may use cached terms only while this still matches.
     terms_version integer NOT NULL DEFAULT 1,
-    fee_ppm integer NOT NULL DEFAULT 15000 CHECK (fee_ppm BETWEEN 0 AND 1000000),
-    fee_fixed_usd_cents integer NOT NULL DEFAULT 30 CHECK (fee_fixed_usd_cents >= 0),
     accuracy_ppm integer CHECK (accuracy_ppm BETWEEN 0 AND 50000),
     created_at timestamptz NOT NULL DEFAULT app_now(),
     -- The source addresses from which a merchant's keys may sign; empty: from anywhere. Written as core.allowlist does.
@@ -33,8 +31,7 @@ CREATE TABLE merchants (
     -- Whether its split rules divide its credits, and for how long the shares wait.
     is_split_enabled boolean NOT NULL DEFAULT true,
     split_hold_hours integer NOT NULL DEFAULT 0 CHECK (split_hold_hours BETWEEN 0 AND 2160),
-    -- A merchant's own platform fee; NULL: the gateway's settings say it. fee_ppm and fee_fixed_usd_cents are what the
-    -- version before reads; nothing writes them any more.
+    -- A merchant's own platform fee; NULL: as the gateway's settings say.
     own_fee_ppm integer CHECK (own_fee_ppm BETWEEN 0 AND 1000000),
     own_fee_fixed_usd_cents integer CHECK (own_fee_fixed_usd_cents >= 0),
     CONSTRAINT merchants_accuracy_in_force

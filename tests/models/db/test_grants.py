@@ -103,7 +103,7 @@ def test_the_signer_inserts_debtors_and_deletes_none() -> None:
 @pytest.mark.usefixtures("database")
 def test_only_the_operator_changes_fees_of_merchants_and_keys() -> None:
     for role in ROLES:
-        refused(role, "UPDATE merchants SET fee_ppm = 0", "INSERT INTO api_keys SELECT * FROM api_keys")
+        refused(role, "UPDATE merchants SET own_fee_ppm = 0", "INSERT INTO api_keys SELECT * FROM api_keys")
         refused(
             role, "INSERT INTO merchants SELECT * FROM merchants", "SELECT * FROM owners"
         ) if role != READ_ONLY else 0
