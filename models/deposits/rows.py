@@ -127,7 +127,6 @@ class BalanceProbe(Table, table="balance_probes"):
     address: str
     owner_kind: str
     height: Big | None = BY_DATABASE
-    swept_units: Units = BY_DATABASE
     probed_at: datetime | None = BY_DATABASE
 
 

@@ -56,8 +56,6 @@ CREATE TABLE balance_probes (
     owner_kind text NOT NULL CHECK (owner_kind IN ('invoice', 'wallet')),
     -- The newest height at which balance and deposits agreed; NULL before the first time.
     height bigint,
-    -- What has been swept from the address, in the ledger's units: it is missing from the balance and is no news.
-    swept_units units NOT NULL DEFAULT 0,
     probed_at timestamptz,
     PRIMARY KEY (network, address)
 );
