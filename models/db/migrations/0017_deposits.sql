@@ -1,11 +1,3 @@
--- A static wallet's address is the same on all networks of its family, and what comes over any of them is credited.
--- The version before still calls it a stray and would hold it for ever.
-CREATE FUNCTION deposit_to_wallet_counts() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    NEW.stray_reason := NULL;
-    RETURN NEW;
-END $$;
-
 -- Deposits, the second opinions that they need, and their credits that mature.
 CREATE TABLE deposits (
     id uuid PRIMARY KEY,
@@ -75,10 +67,6 @@ CREATE INDEX deposits_in_suspense ON deposits (merchant_id, currency) INCLUDE (a
 -- And custody with: all that came, without reading its rows.
 CREATE INDEX deposits_in_custody ON deposits (network, currency) INCLUDE (amount_units)
     WHERE status IN ('confirmed', 'credited');
--- Of small deposits to wallets on networks of coins the code says by itself that they do not count.
-CREATE TRIGGER deposits_to_wallets_count BEFORE INSERT ON deposits
-    FOR EACH ROW WHEN (NEW.owner_kind = 'wallet' AND NEW.stray_reason <> 'dust')
-    EXECUTE FUNCTION deposit_to_wallet_counts();
 -- What no transaction shows and a reorganisation or a rewind took back: its addresses are probed until it is read
 -- again.
 CREATE INDEX deposits_hidden_gone ON deposits (network, address, block_height)

@@ -280,16 +280,6 @@ def test_a_blocked_wallet_holds_deposits_of_other_networks_too(shop: UUID, chain
     assert (statuses(mine), balances_of(shop)) == (["credited"], {MATURING: NET})
 
 
-def test_a_deposit_that_the_version_before_marked_as_stray_counts(shop: UUID, chain: Chain) -> None:
-    mine, bsc = wallet(shop), Chain("bsc")
-    del chain
-
-    bsc.pay_and_confirm(mine, GROSS, stray="network")
-
-    assert settled(mine)
-    assert balances_of(shop) == {MATURING: NET}
-
-
 def test_a_deposit_waits_for_its_own_network(shop: UUID, chain: Chain) -> None:
     mine, bsc = wallet(shop), Chain("bsc")
     bsc.pay(mine, GROSS)
