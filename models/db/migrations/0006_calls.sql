@@ -33,14 +33,18 @@ CREATE CONSTRAINT TRIGGER calls_end AFTER INSERT ON calls DEFERRABLE INITIALLY D
 -- How a call begins. The key's lock, the order of the checks and the row are those of create_invoice().
 -- outcome: new (the row is in, go on), replayed (another call of this key succeeded), repeated (this very call did),
 -- abandoned (its caller was told that it never happens), in_progress (another call holds the key), key_reused.
+-- p_life_ms: how long a caller waits for the answer; NULL for a call without an end.
 CREATE FUNCTION begin_call(
-    p_call_id uuid, p_merchant_id uuid, p_idem_key text, p_fingerprint bytea, p_timeout_ms integer
+    p_call_id uuid, p_merchant_id uuid, p_idem_key text, p_fingerprint bytea, p_timeout_ms integer, p_life_ms integer
 ) RETURNS TABLE (outcome text, response text) LANGUAGE plpgsql AS $$
 DECLARE
     known record;
 BEGIN
+    IF p_life_ms IS NOT NULL THEN
+        PERFORM set_config('sluice.call_ends_at', (clock_timestamp() + p_life_ms * interval '1 ms')::text, true);
+    END IF;
     -- The caller's tombstone waits for this transaction, so no statement, lock or pause of it may take long.
-    PERFORM set_config(name, p_timeout_ms::text, true)
+    PERFORM set_config(name, LEAST(p_timeout_ms, p_life_ms)::text, true)
         FROM unnest(ARRAY['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']) AS name;
     IF p_idem_key IS NOT NULL THEN
         IF NOT pg_try_advisory_xact_lock(hashtextextended(p_merchant_id || p_idem_key, 1)) THEN
@@ -67,17 +71,4 @@ BEGIN
     END IF;
     RETURN QUERY SELECT CASE c.state WHEN 'done' THEN 'repeated' ELSE 'abandoned' END, c.response
         FROM calls c WHERE c.call_id = p_call_id;
-END $$;
-
--- p_life_ms: how long somebody waits for the call; NULL for one without an end.
-CREATE FUNCTION begin_call(
-    p_call_id uuid, p_merchant_id uuid, p_idem_key text, p_fingerprint bytea, p_timeout_ms integer, p_life_ms integer
-) RETURNS TABLE (outcome text, response text) LANGUAGE plpgsql AS $$
-BEGIN
-    IF p_life_ms IS NOT NULL THEN
-        PERFORM set_config('sluice.call_ends_at', (clock_timestamp() + p_life_ms * interval '1 ms')::text, true);
-    END IF;
-    RETURN QUERY SELECT * FROM begin_call(
-        p_call_id, p_merchant_id, p_idem_key, p_fingerprint, LEAST(p_timeout_ms, p_life_ms)
-    );
 END $$;

@@ -43,7 +43,7 @@ def other(database_url: str) -> Iterator[connection]:
 def begin_in(session: connection, call: CallInfo) -> None:
     with session.cursor() as cursor:
         cursor.execute(
-            "SELECT * FROM begin_call(%s, %s, %s, %s, 2000)",
+            "SELECT * FROM begin_call(%s, %s, %s, %s, 2000, NULL)",
             (call.call_id, call.merchant_id, call.idem_key, call.fingerprint),
         )
 
@@ -333,7 +333,9 @@ def test_a_pause_within_a_step_ends_it(other: connection, monkeypatch: pytest.Mo
     monkeypatch.setattr(calls, "STEP_TIMEOUT_MS", 200)
     call = info()
     with other.cursor() as cursor:
-        cursor.execute("SELECT * FROM begin_call(%s, %s, NULL, %s, 200)", (call.call_id, MERCHANT, call.fingerprint))
+        cursor.execute(
+            "SELECT * FROM begin_call(%s, %s, NULL, %s, 200, NULL)", (call.call_id, MERCHANT, call.fingerprint)
+        )
 
     assert calls.abandon(call) is None
     with pytest.raises(psycopg2.Error):
