@@ -195,7 +195,7 @@ class CheckOut(Struct, kw_only=True):
     currency: str | None = None
     network: str | None = None
     payer_email: str | None = None
-    # The widest block of addresses that the buyer's counts in; '' from an earlier version.
+    # The widest block of addresses that the buyer's counts in.
     source: str = ""
 
 

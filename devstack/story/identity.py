@@ -33,7 +33,6 @@ def load_identity(folder: Path) -> Identity:
     kept = read_json(path, default=None)
     if kept is not None:
         names = [part.name for part in fields(Identity)]
-        # Older versions stored more fields.
         return Identity(**{name: kept[name] for name in names})
     identity = _new_identity()
     write_json(path, asdict(identity))

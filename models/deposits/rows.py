@@ -136,7 +136,7 @@ class ChainBlock(Table, table="chain_blocks"):
     network: str
     height: Big
     hash: str
-    # None in rows of the previous version: the height below.
+    # None: the height below.
     parent_height: Big | None = BY_DATABASE
     parent_hash: str
     block_time: datetime

@@ -103,11 +103,11 @@ class InvoiceRow(Table, table="invoices i", joins="LEFT JOIN chain_cursors c ON 
     revision: int | None = None
     is_growth_due: bool | None = None
     receipt_at: datetime | None = BY_DATABASE
-    # The X-Request-Id of the call that created it; None for those of earlier versions.
+    # The X-Request-Id of the call that created it, if known.
     request_id: str | None = None
     # The payment link that it was checked out by.
     link_id: UUID | None = None
-    # By whom: a keyed digest of the buyer's address; None for those of earlier versions.
+    # By whom: a keyed digest of the buyer's address.
     link_source: str | None = None
     scanned_height: int | None = derived("c.height")
     # While it is open alone.

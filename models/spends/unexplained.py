@@ -43,7 +43,6 @@ class Part(NamedTuple):
         named = values["payout_id"]
         return cls(
             values["recipient"], values["units"], values["has_effect"], UUID(named) if named else None,
-            # Missing in rows of an older version.
             values.get("memo", ""), tuple(map(UUID, values.get("not_paid", ()))),
         )  # fmt: skip
 

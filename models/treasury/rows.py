@@ -25,7 +25,7 @@ class Reconciliation(Table, table="reconciliations r"):
     misses: int
     address: str
     detail: str
-    # Of the hot wallet: spends under way that its balance did not show yet. None where the version before compared.
+    # Of the hot wallet: spends under way that its balance did not show yet.
     waiting_ids: list[UUID] | None
     checked_at: datetime = BY_DATABASE
     age_s: int = derived("extract(epoch FROM app_now() - checked_at)::integer")

@@ -32,7 +32,7 @@ class WalletRow(Table, table="wallets w"):
     # Unblocked, with deposits that it held back still to be credited.
     is_credit_due: bool = BY_DATABASE
     created_at: datetime = BY_DATABASE
-    # The X-Request-Id of the call that created it; None for those of earlier versions.
+    # The X-Request-Id of the call that created it, if known.
     request_id: str | None = None
 
     @property

@@ -69,8 +69,6 @@ CREATE TABLE rates (
     source text NOT NULL,
     quoted_at timestamptz NOT NULL,
     -- The time since which enough sources have given the rate; '-infinity' while they disagree. Conversions ask for it.
-    -- The version before writes none: conversions answer payout.convert_no_rate until the new version refreshes the
-    -- rates.
     agreed_at timestamptz NOT NULL DEFAULT '-infinity'
 );
 -- A rate is kept when it is committed, so that it is in force a moment after that, however long its transaction took: a
@@ -86,10 +84,9 @@ CREATE TABLE network_fees (
     quoted_at timestamptz NOT NULL,
     -- The cost of one transfer in the network's gas coin, in the ledger's units: the fee was computed from it.
     gas_units units,
-    -- What a sweep of a coin costs, with the transaction that brings its gas; in the ledger's units of the coin. NULL
-    -- where the version before wrote the quote: a payout's figure counts for it then. That version leaves it as it was
-    -- where it writes a newer quote beside this one; what is a few minutes old judges only which addresses are looked
-    -- at, and before gas is sent the offer itself is judged.
+    -- What a sweep of a coin costs, with the transaction that brings its gas; in the ledger's units of the coin. NULL:
+    -- a payout's figure counts for it. It judges only which addresses are looked at; before gas is sent the offer
+    -- itself is judged.
     sweep_units units,
     PRIMARY KEY (network, currency)
 );

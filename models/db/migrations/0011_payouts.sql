@@ -58,8 +58,7 @@ CREATE TABLE payouts (
     quote_gas_units units,
     -- What of the fee stays taken although the payout failed.
     kept_units units NOT NULL DEFAULT 0,
-    -- The kind of obstacle behind wait_reason, for merchants; '' is also a reason that an earlier version of the code
-    -- wrote.
+    -- The kind of obstacle behind wait_reason, for merchants.
     wait_kind text NOT NULL DEFAULT '' CHECK (
         wait_kind IN ('', 'liquidity', 'limit', 'freeze', 'fee', 'cosign', 'approval', 'network', 'debt')
     ),

@@ -66,8 +66,8 @@ CREATE TABLE unknown_spends (
     -- As of an attempt.
     ceiling_units units NOT NULL,
     terms jsonb NOT NULL,
-    -- [{"recipient", "units", "has_effect", "payout_id"}], change left out; payout_id is an operator's word. Empty: the
-    -- version before wrote it, and recipient and token_units are the one output. Of several, recipient is ''.
+    -- [{"recipient", "units", "has_effect", "payout_id"}], change left out; payout_id is an operator's word. Empty:
+    -- recipient and token_units are the one output. Of several, recipient is ''.
     outputs jsonb NOT NULL DEFAULT '[]',
     -- [[txid, vout]] of our coins that it spends, where the claim is coins.
     spends jsonb NOT NULL DEFAULT '[]',

@@ -46,7 +46,7 @@ def test_a_payout_shows_why_it_waits_until_it_is_signed_or_ends() -> None:
     payout_queue.postpone(order.id, seconds=60, reason="short", waiting_for="liquidity")
     permission.tell_payouts("ethereum", "a test")
     assert shown_reason(order) == "network"
-    execute("UPDATE payouts SET wait_reason = 'of an earlier version', wait_kind = '' WHERE id = %s", (order.id,))
+    execute("UPDATE payouts SET wait_reason = 'without a kind', wait_kind = '' WHERE id = %s", (order.id,))
     assert shown_reason(order) == "network"
     with transaction():
         payout_queue.take(order.id)
