@@ -221,6 +221,18 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """The least balance of the network's own coin that an address has to have after a block, in token units."""
+
+    address: str
+    units: int
+    height: int
+    block_hash: str
+    # Transfers up to that block that come on top for the providers that show them.
+    unsure: tuple[Recorded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
     """The number of providers that agree and of those that contradict. The remaining ones could not answer."""
 

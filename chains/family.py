@@ -21,6 +21,7 @@ from chains.base import (
     Sightings,
     Skipped,
     Snapshot,
+    Total,
     Transfer,
 )
 from chains.spending import (
@@ -133,6 +134,10 @@ class HiddenReader(Reader, Protocol):
 
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
         """Return the coin that contracts passed on to an address in a block; empty if no provider traces calls."""
+        ...
+
+    def coverage(self, total: Total) -> Agreement:
+        """Count the providers whose balance covers a total, and those whose balance or block contradicts it."""
         ...
 
 

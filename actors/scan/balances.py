@@ -24,7 +24,7 @@ from chains.net.budget import BudgetSpentError
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import traits_of
 from models.db.base import transaction
-from models.deposits import cursors, probes, witnesses
+from models.deposits import cursors, probes
 from models.deposits import rows as deposits
 from models.deposits.cursors import Cursor
 from models.deposits.probes import TakenBack
@@ -232,15 +232,23 @@ class _Probe:
                 return
             found = found_in(self._ctx, self._network, within, transfer, self._owner)
             probes.name_again(found)
-            if take(self._ctx, self._chain, found) and own is not None:
-                witnesses.carry_over(found)
+            take(self._ctx, self._chain, found)
 
     def _kept(self, earlier: TakenBack, upto: Block) -> Block | None:
-        """Return the block of a deposit that was taken back, if the chain has it, up to another block."""
+        """Return the block of a deposit that was taken back, if the chain has it, up to another block.
+
+        One provider may show a block that a reorg replaced. If the scan no longer keeps it, more have to show it.
+        """
+        if earlier.block_height > upto.height:
+            return None
+        kept = cursors.kept_hash(self._network.code, earlier.block_height)
+        if kept is not None and kept != earlier.block_hash:
+            return None
         own = self._chain.block(earlier.block_height)
-        if isinstance(own, Block) and own.hash == earlier.block_hash and own.height <= upto.height:
-            return own
-        return None
+        if not isinstance(own, Block) or own.hash != earlier.block_hash:
+            return None
+        answer = None if kept is not None else self._chain.agreement(own.height, own.hash)
+        return own if answer is None or answer.same > answer.other else None
 
     def _taken_back(self, *, only_paid_out: bool = False) -> list[TakenBack]:
         """Return the address's hidden deposits that a reorg or rewind took back."""

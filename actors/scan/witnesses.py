@@ -14,13 +14,15 @@ import structlog
 
 from actors.context import Context
 from actors.network_ticks import network_tick
+from actors.scan import totals
 from actors.scan.reading import Matching
 from actors.scan.record import settle_owners, take_transfer
+from actors.scan.totals import Backing, is_firm, recorded
 from chains.base import WITNESSES_MIN, Agreement, BlockScan, ProviderError, Recorded, Transfer
 from chains.family import Reader
 from core.catalogue.catalogue import Catalogue, Network
 from models.db.base import repeat_on_deadlock, transaction
-from models.deposits import cursors, witnesses
+from models.deposits import cursors, probes, witnesses
 from models.deposits.rows import Deposit, OwnerKind
 from models.outcomes import reversals
 from models.treasury import topup_doubts
@@ -44,11 +46,17 @@ def seek_second_opinions(ctx: Context, network: Network, chain: Reader) -> None:
 
 
 def _settled(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> set[tuple[OwnerKind, UUID]]:
-    """Agree on a deposit, replace it, or ask again later; return the owners to settle."""
-    answer = chain.second_opinion(_recorded(ctx.catalogue, asked, units=asked.amount_units))
-    if _is_firm(answer):
-        is_agreed = _is_deep(network, chain, asked) and witnesses.agree(asked)
-        return {(asked.owner_kind, asked.owner_id)} if is_agreed else set()
+    """Agree on a deposit, replace it, or ask again later; return the owners to settle.
+
+    A hidden deposit is confirmed by the balance of its address, and so is one that shares it with hidden ones.
+    """
+    if probes.is_hidden(asked):
+        return _agreed(network, chain, asked, *totals.covered(ctx, network, chain, asked))
+    answer = chain.second_opinion(recorded(ctx.catalogue, asked, units=asked.amount_units))
+    if is_firm(answer):
+        is_shared = totals.shares(network, asked)
+        backing = totals.covered(ctx, network, chain, asked) if is_shared else (totals.Backing.own(asked), answer)
+        return _agreed(network, chain, asked, *backing)
     if answer.other >= WITNESSES_MIN and answer.other > answer.same:
         concerned = _corrected(ctx, network, chain, asked)
         if concerned:
@@ -57,12 +65,31 @@ def _settled(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> s
     return set()
 
 
-def _is_deep(network: Network, chain: Reader, asked: Deposit) -> bool:
+def _agreed(
+    network: Network, chain: Reader, asked: Deposit, backing: Backing | None, answer: Agreement
+) -> set[tuple[OwnerKind, UUID]]:
+    """Agree on a deposit that is deep enough, or ask again later; return the owner to settle.
+
+    backing: None if too few providers confirm the deposit.
+    """
+    if backing is None:
+        witnesses.put_off(asked, _problem(answer, chain, asked))
+        return set()
+    if not _is_deep(network, chain, asked, backing.height):
+        return set()
+    if repeat_on_deadlock(totals.agree, network, asked, backing):
+        return {(asked.owner_kind, asked.owner_id)}
+    witnesses.put_off(asked, "its block or the deposits of its address have changed meanwhile")
+    return set()
+
+
+def _is_deep(network: Network, chain: Reader, asked: Deposit, height: int) -> bool:
     """Return whether two providers have the block of a deposit's last confirmation; if not, ask again later.
 
-    Providers that agree on a payment's block may not agree on the blocks above it, which one alone may have invented.
+    height: of the block that has the deposit. Providers that agree on a payment's block may not agree on the blocks
+    above it, which one alone may have invented.
     """
-    last = asked.block_height + max(network.confirmations, asked.depth_min) - 1
+    last = height + max(network.confirmations, asked.depth_min) - 1
     kept = cursors.kept_at_or_above(network.code, last)
     if kept is None:
         witnesses.await_depth(asked)
@@ -91,7 +118,7 @@ def _corrected(ctx: Context, network: Network, chain: Reader, asked: Deposit) ->
         return set()
     place = (asked.txid, asked.ordinal)
     told = next((each for each in scan.transfers if (each.txid, each.ordinal) == place), None)
-    if told is None or not _is_firm(chain.second_opinion(_shown(scan, told))):
+    if told is None or not is_firm(chain.second_opinion(_shown(scan, told))):
         return set()
     if not repeat_on_deadlock(_replace, ctx, network, chain, asked, scan, told, ours):
         return set()
@@ -114,24 +141,11 @@ def _replace(
 
 
 def _judge(catalogue: Catalogue, chain: Reader, asked: Topup) -> None:
-    answer = chain.second_opinion(_recorded(catalogue, asked, units=asked.units))
-    if _is_firm(answer):
+    answer = chain.second_opinion(recorded(catalogue, asked, units=asked.units))
+    if is_firm(answer):
         topup_doubts.agree(asked)
     else:
         topup_doubts.put_off(asked, _problem(answer, chain, asked))
-
-
-def _recorded(catalogue: Catalogue, asked: Deposit | Topup, *, units: int) -> Recorded:
-    pair = catalogue.pairs[asked.currency, asked.network]
-    return Recorded(
-        txid=asked.txid,
-        ordinal=asked.ordinal,
-        currency=asked.currency,
-        units=pair.from_ledger(units, catalogue.scale(asked.currency)),
-        recipient=asked.address,
-        height=asked.block_height,
-        block_hash=asked.block_hash,
-    )
 
 
 def _shown(scan: BlockScan, told: Transfer) -> Recorded:
@@ -144,11 +158,6 @@ def _shown(scan: BlockScan, told: Transfer) -> Recorded:
         height=scan.block.height,
         block_hash=scan.block.hash,
     )
-
-
-def _is_firm(answer: Agreement) -> bool:
-    """Return whether enough providers agree."""
-    return answer.same >= WITNESSES_MIN and answer.same > answer.other
 
 
 def _problem(answer: Agreement, chain: Reader, asked: Deposit | Topup) -> str:

@@ -9,6 +9,7 @@ that a contract passes on is in neither transactions nor logs: balances show it,
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import median_low
 from typing import Final
 
@@ -16,6 +17,7 @@ import structlog
 
 from chains.base import (
     WITNESSES_MIN,
+    Agreement,
     Block,
     BlockScan,
     Cost,
@@ -26,6 +28,7 @@ from chains.base import (
     ProviderError,
     Recorded,
     Snapshot,
+    Total,
     Transfer,
     witnesses_needed,
 )
@@ -163,6 +166,10 @@ class EvmReader(NodesReader[JsonRpc]):
     def balance(self, address: str, block_hash: str) -> int:
         """Return an address's coin after a block."""
         return self._providers.attempt(lambda node: internal.balance(node, address, block_hash))
+
+    def coverage(self, total: Total) -> Agreement:
+        """Count the providers whose balance covers a total, and those whose balance or block contradicts it."""
+        return self._opinion(lambda node: witness.covers(node, total, partial(self._has, node)))
 
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
         """Return the coin that contracts passed on to an address in a block; empty if no node traces."""

@@ -1,7 +1,7 @@
 """Reads the facts that nodes of every family report. The families' readers build on it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Generic, TypeVar
@@ -74,9 +74,10 @@ class NodesReader(ABC, Generic[C]):
 
     def second_opinion(self, recorded: Recorded) -> Agreement:
         """Count the providers that have a deposit as it was recorded, and those that contradict it."""
-        answers = self._providers.everyone(
-            lambda node: self._has(node, recorded), kind=self._witness_kind, decides=majority()
-        )
+        return self._opinion(lambda node: self._has(node, recorded))
+
+    def _opinion(self, question: Callable[[C], bool]) -> Agreement:
+        answers = self._providers.everyone(question, kind=self._witness_kind, decides=majority())
         problem = next((str(answer) for answer in answers if isinstance(answer, ProviderError)), "")
         return Agreement(same=answers.count(True), other=answers.count(False), problem=problem)
 

@@ -13,12 +13,16 @@ from typing import Final, NamedTuple, cast
 from uuid import UUID
 
 from models.db.base import column, execute, is_true, rows, rows_as, value
-from models.deposits.rows import BalanceProbe, Deposit, OwnerKind
+from models.deposits.rows import IS_DOUBTED, BalanceProbe, Deposit, OwnerKind
 
 PROBE: Final = "probe:"
 TRACE: Final = "trace:"
 # An invoice is looked at until so long after its end: a scan that is behind expires it later than the clock.
 AFTERCARE_S: Final = 7_200
+# A provider is asked for at most this many other deposits of one address.
+LISTED_MAX: Final = 20
+_OF_ADDRESS: Final = "d.network = %s AND d.address = %s AND d.currency = %s AND d.status <> 'reversed'"
+_IS_HIDDEN: Final = f"(d.ordinal LIKE '{TRACE}%%' OR d.ordinal LIKE '{PROBE}%%')"
 
 
 def ordinal(address: str, height: int) -> str:
@@ -48,10 +52,8 @@ def due_again(network: str, *, scanned: int, further: int, limit: int) -> list[s
     scanned: the cursor's height. further: the number of blocks beyond the one that had it.
     """
     return column(
-        "SELECT p.address FROM (SELECT g.address, max(g.block_height) AS block_height FROM deposits g"
-        "   WHERE g.network = %s AND g.status = 'reversed'"
-        f"   AND (g.ordinal LIKE '{TRACE}%%' OR g.ordinal LIKE '{PROBE}%%')"
-        "   GROUP BY g.address) p"
+        "SELECT p.address FROM (SELECT d.address, max(d.block_height) AS block_height FROM deposits d"
+        f"   WHERE d.network = %s AND d.status = 'reversed' AND {_IS_HIDDEN} GROUP BY d.address) p"
         " LEFT JOIN balance_probes b ON b.network = %s AND b.address = p.address"
         " WHERE COALESCE(b.height, -1) < LEAST(p.block_height + %s, %s) ORDER BY b.probed_at NULLS FIRST LIMIT %s",
         (network, network, further, scanned, limit),
@@ -110,6 +112,49 @@ def deposited_units(network: str, address: str, currency: str, *, height: int, o
     )
 
 
+class Counted(NamedTuple):
+    """Deposits of one address that its balance has to cover; units are the ledger's.
+
+    listed: the largest that a transaction shows, each of which a provider can deny. Of the others the sum is known.
+    """
+
+    units: int
+    listed: list[Deposit]
+
+
+def is_hidden(asked: Deposit) -> bool:
+    """Return True if only a trace or the balance shows a deposit."""
+    return asked.ordinal.startswith((PROBE, TRACE))
+
+
+def has_witnessed(network: str, address: str, currency: str) -> bool:
+    """Return True if an address has live hidden deposits that wait for no witnesses."""
+    return is_true(
+        f"SELECT 1 FROM deposits d WHERE {_OF_ADDRESS} AND {_IS_HIDDEN} AND NOT {IS_DOUBTED} LIMIT 1",
+        (network, address, currency),
+    )
+
+
+def counted(asked: Deposit, *, height: int) -> Counted:
+    """Return the other deposits that share a balance after a block with a deposit.
+
+    A hidden one that waits for witnesses does not count yet; the others count wherever they are, since the block of a
+    hidden deposit is one provider's word.
+    """
+    hidden, shown = rows(
+        f"SELECT COALESCE(sum(d.amount_units) FILTER (WHERE {_IS_HIDDEN} AND NOT {IS_DOUBTED}), 0),"
+        f" COALESCE(sum(d.amount_units) FILTER (WHERE NOT {_IS_HIDDEN} AND d.block_height <= %s), 0)"
+        f" FROM deposits d WHERE {_OF_ADDRESS} AND d.id <> %s",
+        (height, asked.network, asked.address, asked.currency, asked.id),
+    )[0]
+    listed = Deposit.read(
+        f"{_OF_ADDRESS} AND d.id <> %s AND NOT {_IS_HIDDEN} AND d.block_height <= %s"
+        " ORDER BY d.amount_units DESC, d.id LIMIT %s",
+        (asked.network, asked.address, asked.currency, asked.id, height, LISTED_MAX),
+    )
+    return Counted(int(hidden) + int(shown) - sum(each.amount_units for each in listed), listed)
+
+
 def covers(found: Deposit) -> bool:
     """Return True if a transfer found late was counted before, as part of a balance; give that deposit its name.
 
@@ -160,7 +205,7 @@ def taken_back(network: str, address: str, currency: str, owner_id: UUID) -> lis
         " d.refund_id IS NOT NULL"
         "   OR EXISTS (SELECT 1 FROM split_shares s WHERE s.deposit_id = d.id AND s.released_units > 0) AS is_paid_out"
         " FROM deposits d WHERE d.network = %s AND d.address = %s AND d.currency = %s AND d.owner_id = %s"
-        f" AND d.status = 'reversed' AND (d.ordinal LIKE '{TRACE}%%' OR d.ordinal LIKE '{PROBE}%%')"
+        f" AND d.status = 'reversed' AND {_IS_HIDDEN}"
         " ORDER BY d.detected_at, d.id",
         (network, address, currency, owner_id),
     )

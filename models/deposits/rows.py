@@ -36,7 +36,7 @@ class Owner(NamedTuple):
 
 HEIGHT_MAX: Final = 2**63 - 1
 # Several providers have to report the deposit alike before it is confirmed, and have not yet.
-_IS_DOUBTED: Final = (
+IS_DOUBTED: Final = (
     "EXISTS (SELECT 1 FROM deposit_quorums q WHERE q.deposit_id = d.id AND q.round = d.round AND q.agreed_at IS NULL)"
 )
 
@@ -76,7 +76,7 @@ class Deposit(Table, table="deposits d", joins="LEFT JOIN chain_cursors c ON c.n
     # The least number of confirmations, even if its network asks for fewer.
     depth_min: int = 0
     depth: int = derived("COALESCE(c.height - d.block_height + 1, 0)")
-    awaits_quorum: bool = derived(_IS_DOUBTED)
+    awaits_quorum: bool = derived(IS_DOUBTED)
     refund_status: PayoutStatus | None = derived("(SELECT p.status FROM payouts p WHERE p.id = d.refund_id)")
 
     @property
@@ -260,7 +260,7 @@ def pending_due(catalogue: Catalogue, owner_id: UUID, *, limit: int) -> list[Dep
     return Deposit.read(
         "d.owner_id = %s AND d.status = 'pending'"
         " AND d.block_height <= c.height - GREATEST((%s::jsonb ->> d.network)::integer, d.depth_min) + 1"
-        f" AND NOT {_IS_DOUBTED}"
+        f" AND NOT {IS_DOUBTED}"
         " ORDER BY d.seen_at, d.id LIMIT %s",
         (owner_id, confirmations.decode(), limit),
     )
@@ -330,7 +330,7 @@ def owners_due(network: str, *, kind: OwnerKind, confirmations: int, limit: int)
         "SELECT DISTINCT d.owner_id FROM deposits d JOIN chain_cursors c ON c.network = d.network"
         " WHERE d.network = %s AND d.owner_kind = %s AND d.status = 'pending'"
         " AND d.block_height <= c.height - %s + 1 AND d.block_height <= c.height - d.depth_min + 1"
-        f" AND NOT {_IS_DOUBTED} LIMIT %s",
+        f" AND NOT {IS_DOUBTED} LIMIT %s",
         (network, kind, confirmations, limit),
     )
 
@@ -370,7 +370,7 @@ def confirm(deposit_id: UUID) -> bool:
     """Mark a pending deposit confirmed; False if another process did, or while it waits for a second opinion."""
     return touched(
         "UPDATE deposits d SET status = 'confirmed', confirmed_at = app_now() WHERE d.id = %s"
-        f" AND d.status = 'pending' AND NOT {_IS_DOUBTED}",
+        f" AND d.status = 'pending' AND NOT {IS_DOUBTED}",
         (deposit_id,),
     )
 

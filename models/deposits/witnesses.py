@@ -69,21 +69,6 @@ def _ask(network: str, txid: str, ordinal: str, why: Reason) -> bool:
     )
 
 
-def carry_over(found: Deposit) -> None:
-    """Let a deposit that was recorded in the block of its earlier life need no more witnesses than that life had.
-
-    Nodes may have forgotten the state that showed it. Call inside the same transaction as guard().
-    """
-    execute(
-        "UPDATE deposit_quorums q SET agreed_at = app_now(), problem = '' FROM deposits d"
-        " WHERE (d.network, d.txid, d.ordinal) = (%s, %s, %s) AND d.status = 'pending' AND d.round > 0"
-        " AND q.deposit_id = d.id AND q.round = d.round AND q.agreed_at IS NULL"
-        " AND NOT EXISTS (SELECT 1 FROM deposit_quorums e WHERE e.deposit_id = d.id AND e.round = d.round - 1"
-        "  AND e.agreed_at IS NULL)",
-        (found.network, found.txid, found.ordinal),
-    )
-
-
 def doubt(network: str, txid: str, ordinal: str) -> bool:
     """Ask for witnesses of a pending deposit that a second reading did not show, or whose block is not proved."""
     return _ask(network, txid, ordinal, "missing")
@@ -110,6 +95,19 @@ def agree(asked: Deposit) -> bool:
         " WHERE q.deposit_id = %s AND q.round = %s AND q.agreed_at IS NULL"
         " AND d.id = q.deposit_id AND d.round = q.round AND d.block_hash = %s",
         (asked.id, asked.round, asked.block_hash),
+    )
+
+
+def date_later(asked: Deposit, *, height: int, block_hash: str) -> None:
+    """Move an agreed deposit to the block after which its coin was witnessed; it keeps the time of its own block.
+
+    If the coin leaves the chain, the deposit does too, and it matures from there. Call inside the transaction of
+    agree().
+    """
+    execute(
+        "UPDATE deposits SET block_height = %s, block_hash = %s"
+        " WHERE id = %s AND round = %s AND block_hash = %s AND status = 'pending'",
+        (height, block_hash, asked.id, asked.round, asked.block_hash),
     )
 
 

@@ -1,10 +1,12 @@
-"""Asks one node to confirm a deposit that another one showed.
+"""Asks one node to confirm a deposit that another one showed, or the balance that covers deposits.
 
 Called by chains.evm.reader.
 The transaction itself is asked for again; only the recorded deposit is taken over from the first node.
 """
 
-from chains.base import NATIVE, ProviderError, Recorded
+from collections.abc import Callable
+
+from chains.base import ProviderError, Recorded, Total
 from chains.evm import wire
 from chains.evm.scan.block import TRANSFER_TOPIC
 from chains.evm.scan.internal import balance
@@ -13,15 +15,8 @@ from chains.net.json_rpc import Rpc
 
 def is_same(node: Rpc, recorded: Recorded, contract: str | None) -> bool:
     """Return True if a node confirms a deposit. Raises ProviderError if it cannot answer."""
-    header = node.call_or_none("eth_getBlockByNumber", [hex(recorded.height), False], wire.Header)
-    if header is None:
-        raise ProviderError(f"block {recorded.height} is not there yet")
-    block = wire.block(header, recorded.height)
-    if block.hash != recorded.block_hash:
+    if not _has_block(node, recorded.height, recorded.block_hash):
         return False
-    if contract is None and recorded.ordinal != NATIVE:
-        before = balance(node, recorded.recipient, block.parent_hash)
-        return balance(node, recorded.recipient, block.hash) - before >= recorded.units
     receipt = node.call_or_none("eth_getTransactionReceipt", [recorded.txid], wire.Receipt)
     if receipt is None or wire.block_or_tx_hash(receipt.block_hash) != recorded.block_hash:
         return False
@@ -29,6 +24,29 @@ def is_same(node: Rpc, recorded: Recorded, contract: str | None) -> bool:
     if wire.block_or_tx_hash(receipt.transaction_hash) != recorded.txid or not is_success:
         return False
     return _pays_coin(node, recorded) if contract is None else _pays_token(receipt, recorded, contract)
+
+
+def covers(node: Rpc, total: Total, shows: Callable[[Recorded], bool]) -> bool:
+    """Return True if a node's balance covers a total. Raises ProviderError if it cannot answer.
+
+    shows: returns True if the node shows a transfer.
+    """
+    if not _has_block(node, total.height, total.block_hash):
+        return False
+    unsure = sorted(total.unsure, key=lambda each: each.units, reverse=True)
+    missing = total.units + sum(each.units for each in unsure) - balance(node, total.address, total.block_hash)
+    for each in unsure:
+        if missing <= 0:
+            break
+        missing -= 0 if shows(each) else each.units
+    return missing <= 0
+
+
+def _has_block(node: Rpc, height: int, block_hash: str) -> bool:
+    header = node.call_or_none("eth_getBlockByNumber", [hex(height), False], wire.Header)
+    if header is None:
+        raise ProviderError(f"block {height} is not there yet")
+    return wire.block(header, height).hash == block_hash
 
 
 def _pays_coin(node: Rpc, recorded: Recorded) -> bool:

@@ -638,34 +638,3 @@ def forget_old_states(world: World) -> None:
 def witness(world: World) -> None:
     execute("UPDATE deposit_quorums SET next_attempt_at = app_now()")
     world.witness()
-
-
-@pytest.mark.parametrize("was_agreed", [True, False])
-def test_coin_of_a_known_block_needs_no_more_witnesses_than_before(
-    start: Callable[..., World], *, was_agreed: bool
-) -> None:
-    """After a rewind beyond the states that nodes keep, none could agree again."""
-    world = start(2, QUORUM_USD="1")
-    before = world.cursor()[0]
-    world.coin_invoice()
-    _, height = passed_on(world)
-    world.catch_up()
-    world.probe()
-    world.confirm()
-    if was_agreed:
-        witness(world)
-        world.poll()
-    status = "credited" if was_agreed else "pending"
-    assert world.deposits("status") == [(status,)]
-    world.advance(12)
-
-    forget_old_states(world)
-    rewind(world, before)
-    assert world.deposits("status") == [("reversed",)]
-    for _ in range(3):
-        world.catch_up()
-        world.probe()
-        world.confirm()
-        witness(world)
-        world.poll()
-    assert world.deposits("status", "ordinal", "block_height") == [(status, "trace:0", height)]

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from chains.base import NATIVE, ProviderError, Recorded
-from chains.evm.scan.witness import is_same
+from chains.base import NATIVE, ProviderError, Recorded, Total
+from chains.evm.scan.witness import covers, is_same
 from devstack.evm.tokens import install_code
 from tests.chains.conftest import FORWARDER, OURS, THEIRS, Chain
 from tests.peers.anvil import calldata
@@ -85,18 +85,30 @@ def test_a_failed_transaction_is_not(chain: Chain) -> None:
     assert not agrees(chain, recorded)
 
 
-def test_an_internal_transfer_is_confirmed_by_the_balance(chain: Chain) -> None:
-    txid = chain.node.send(FORWARDER, value=ETHER, data=calldata("forward(address)", OURS))
-    block = chain.scan(chain.node.mine()).block
-    recorded = Recorded(
-        txid=txid, ordinal="trace:0", currency="ETH", units=ETHER, recipient=OURS,
-        height=block.height, block_hash=block.hash,
-    )  # fmt: skip
+def covered(chain: Chain, total: Total, *shown: Recorded) -> bool:
+    return covers(chain.node.rpc, total, lambda each: each in shown)
 
-    assert agrees(chain, recorded)
-    assert not agrees(chain, replace(recorded, units=ETHER + 1))
-    assert agrees(chain, replace(recorded, txid="", ordinal=f"probe:{OURS}:{block.height}"))
-    assert not agrees(chain, replace(recorded, block_hash="0x" + "11" * 32))
+
+def test_a_balance_covers_no_more_than_it_has_after_the_block_of_a_total(chain: Chain, coin: Recorded) -> None:
+    total = Total(address=OURS, units=ETHER, height=coin.height, block_hash=coin.block_hash)
+    chain.node.send(OURS, value=ETHER)
+    chain.node.mine()
+
+    assert covered(chain, total)
+    assert not covered(chain, replace(total, units=ETHER + 1))
+    assert not covered(chain, replace(total, block_hash="0x" + "11" * 32))
+    with pytest.raises(ProviderError, match="not there yet"):
+        covered(chain, replace(total, height=coin.height + 1000))
+
+
+def test_a_balance_covers_the_transfers_that_its_node_shows_and_no_invented_ones(chain: Chain, coin: Recorded) -> None:
+    invented = replace(coin, units=4 * ETHER, txid="0x" + "22" * 32)
+    total = Total(address=OURS, units=ETHER, height=coin.height, block_hash=coin.block_hash, unsure=(coin, invented))
+
+    assert not covered(chain, total, coin)
+    assert covered(chain, total)
+    assert covered(chain, replace(total, units=0), coin)
+    assert not covered(chain, replace(total, units=0), coin, invented)
 
 
 def test_a_failed_transaction_with_value_is_not(chain: Chain) -> None:

@@ -1,0 +1,150 @@
+"""Asks providers whether an address's balance covers its deposits together. Used by actors.scan.witnesses.
+
+No transaction shows coin that contracts pass on, and other deposits may explain a balance that has grown by its sum.
+After one block the balance has to cover all that counts at the address, the asked deposit included, less our spends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self, cast
+
+from actors.context import Context
+from chains.base import WITNESSES_MIN, Agreement, Recorded, Total
+from chains.family import HiddenReader, Reader
+from core.catalogue.catalogue import Catalogue, Network
+from core.catalogue.families import traits_of
+from models.db.base import transaction
+from models.deposits import cursors, probes, witnesses
+from models.deposits.probes import Counted
+from models.deposits.rows import Deposit
+from models.treasury import addresses
+from models.treasury.rows import Topup
+
+
+class _Books(NamedTuple):
+    """The other deposits of an address, and the sum that our spends brought to it, in token units."""
+
+    counted: Counted
+    moved_units: int
+
+    def is_same(self, other: Self) -> bool:
+        """Return True if both have the same deposits in the same blocks, and the same spends."""
+        return self._key() == other._key()
+
+    def _key(self) -> tuple[object, ...]:
+        listed = [(each.id, each.round, each.block_hash) for each in self.counted.listed]
+        return self.counted.units, listed, self.moved_units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backing:
+    """A block in which providers confirm a deposit, or after which a balance covers it.
+
+    books: the books of the address that were compared; None if no balance was asked for.
+    """
+
+    height: int
+    block_hash: str
+    books: _Books | None = None
+
+    @classmethod
+    def own(cls, asked: Deposit) -> Self:
+        """Return the deposit's own block, without a balance."""
+        return cls(height=asked.block_height, block_hash=asked.block_hash)
+
+
+def is_firm(answer: Agreement) -> bool:
+    """Return True if enough providers agree."""
+    return answer.same >= WITNESSES_MIN and answer.same > answer.other
+
+
+def recorded(catalogue: Catalogue, asked: Deposit | Topup, *, units: int) -> Recorded:
+    """Return a deposit or top-up in the form in which providers are asked for it."""
+    pair = catalogue.pairs[asked.currency, asked.network]
+    return Recorded(
+        txid=asked.txid,
+        ordinal=asked.ordinal,
+        currency=asked.currency,
+        units=pair.from_ledger(units, catalogue.scale(asked.currency)),
+        recipient=asked.address,
+        height=asked.block_height,
+        block_hash=asked.block_hash,
+    )
+
+
+def shares(network: Network, asked: Deposit) -> bool:
+    """Return True if hidden deposits that count share the balance of a deposit that a transaction shows.
+
+    They may have explained its coin before the scan knew it.
+    """
+    return traits_of(network).has_hidden_transfers and probes.has_witnessed(
+        asked.network, asked.address, asked.currency
+    )
+
+
+def covered(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> tuple[Backing | None, Agreement]:
+    """Return a block after which providers' balances cover a deposit, None if they do not; and their last answer."""
+    answer = Agreement(same=0, other=0, problem="own spends of its address are under way")
+    if addresses.is_in_motion(network.code, [asked.address]):
+        return None, answer
+    for height, block_hash in _blocks(network, asked):
+        books = _books(asked, height)
+        # The trait has_hidden_transfers means that the family's reader is one.
+        answer = cast("HiddenReader", chain).coverage(_total(ctx.catalogue, asked, books, height, block_hash))
+        if is_firm(answer):
+            return Backing(height=height, block_hash=block_hash, books=books), answer
+    return None, answer
+
+
+def _blocks(network: Network, asked: Deposit) -> list[tuple[int, str]]:
+    """Return the blocks after which the balance is asked for.
+
+    Nodes forget the balance after a deposit's own block, and one provider dated it. The newest block that is as deep as
+    a credit serves then.
+    """
+    own, cursor = (asked.block_height, asked.block_hash), cursors.read(network.code)
+    if cursor is None:
+        return [own]
+    deep = cursors.kept_at_or_below(network.code, cursor.height - max(network.confirmations, asked.depth_min) + 1)
+    later = [deep] if deep is not None and deep[0] > asked.block_height else []
+    # What a transaction shows is in its own block; its balance is compared as late as possible.
+    return [own, *later] if probes.is_hidden(asked) else later or [own]
+
+
+def _books(asked: Deposit, height: int) -> _Books:
+    moved = addresses.moved_native_units(asked.network, asked.address, asked.currency, height=height)
+    return _Books(probes.counted(asked, height=height), moved)
+
+
+def _total(catalogue: Catalogue, asked: Deposit, books: _Books, height: int, block_hash: str) -> Total:
+    counted, moved = books
+    pair = catalogue.pairs[asked.currency, asked.network]
+    deposited = pair.from_ledger(counted.units + asked.amount_units, catalogue.scale(asked.currency))
+    return Total(
+        address=asked.address,
+        units=deposited + moved,
+        height=height,
+        block_hash=block_hash,
+        unsure=tuple(recorded(catalogue, each, units=each.amount_units) for each in counted.listed),
+    )
+
+
+def agree(network: Network, asked: Deposit, backing: Backing) -> bool:
+    """Agree on a deposit; False if its life is over, or if the address's books have changed since they were compared.
+
+    Takes the cursor's lock, as every step does that records deposits: two cannot use the same coin. A hidden deposit is
+    dated to the block after which its coin was witnessed.
+    """
+    with transaction():
+        if backing.books is None:
+            return witnesses.agree(asked)
+        if not cursors.is_scanned(network.code, height=backing.height, block_hash=backing.block_hash):
+            return False
+        if addresses.is_in_motion(network.code, [asked.address]):
+            return False
+        if not _books(asked, backing.height).is_same(backing.books) or not witnesses.agree(asked):
+            return False
+        if probes.is_hidden(asked) and backing.height > asked.block_height:
+            witnesses.date_later(asked, height=backing.height, block_hash=backing.block_hash)
+        return True

@@ -1,0 +1,242 @@
+"""Witnesses of coin that contracts pass on compare an address's balance with all its deposits, on a real node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actors.scan import totals
+from models.db.base import execute, rows
+from models.deposits import probes
+from models.deposits.probes import Counted
+from models.invoices import rows as invoices
+from models.invoices.rows import InvoiceRow
+from tests.actors.scan.test_balances import forget_old_states, mute, passed_on, rewind, witness
+from tests.actors.scan.world import ETHER, STRANGER, World
+from tests.peers.json_rpc_node import Refusal
+
+Start = Callable[..., World]
+
+
+@pytest.fixture
+def start(start: Start) -> Start:
+    """Begin scans whose deposits all need witnesses, by two providers by default."""
+    return lambda providers=2, **env: start(providers, **{"QUORUM_USD": "1"} | env)
+
+
+def height_of(world: World, params: list[Any]) -> int:
+    """Return the height of the block in a question about a balance."""
+    return int(world.node.ask("eth_getBlockByHash", params[1]["blockHash"], False)["number"], 16)
+
+
+def inflate(world: World, of: InvoiceRow, units: Callable[[int], int]) -> None:
+    """Let the first provider add units to an address's balance, by the height of the block."""
+
+    def richer(truth: str, params: list[Any]) -> str:
+        is_mine = params[0].lower() == of.address.lower()
+        return hex(int(truth, 16) + (units(height_of(world, params)) if is_mine else 0))
+
+    world.providers[0].lies["eth_getBalance"] = richer
+
+
+def invent_traces(world: World, of: InvoiceRow, txid: str, count: int, *, at: int) -> None:
+    """Let the first provider show a number of calls that pass one ether each on to an address."""
+    trace = {
+        "action": {"from": STRANGER, "to": of.address.lower(), "value": hex(ETHER), "callType": "call"},
+        "type": "call", "transactionHash": txid, "blockHash": None,
+    }  # fmt: skip
+    world.providers[0].lies["trace_block"] = lambda _truth, params: (
+        [trace | {"traceAddress": [place]} for place in range(count)] if int(params[0], 16) == at else []
+    )
+
+
+def settle(world: World, *, rounds: int = 3) -> None:
+    """Probe, ask witnesses and credit, several times."""
+    for _ in range(rounds):
+        world.probe()
+        witness(world)
+        world.poll()
+        world.advance()
+
+
+def balance(world: World, of: InvoiceRow) -> int:
+    return int(world.node.ask("eth_getBalance", of.address, "latest"), 16)
+
+
+def confirmed(world: World) -> int:
+    return sum(row[0] for row in world.deposits("amount_units", "status") if row[1] in {"confirmed", "credited"})
+
+
+def test_one_provider_cannot_double_a_plain_payment(start: Start) -> None:
+    world = start()
+    mine = world.coin_invoice(2 * ETHER)
+    world.pay(mine, ETHER, currency="ETH")
+    height = world.mine()
+    inflate(world, mine, lambda at: ETHER if at >= height else 0)
+    mute(world)
+    world.catch_up()
+    world.probe()
+    assert len(world.deposits()) == 2
+    world.confirm()
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+@pytest.mark.parametrize("is_passed_on", [False, True])
+def test_one_provider_cannot_multiply_a_payment_by_invented_traces(start: Start, *, is_passed_on: bool) -> None:
+    world = start(3)
+    mine = world.coin_invoice(5 * ETHER)
+    txid = world.pay_by_contract(mine, ETHER) if is_passed_on else world.pay(mine, ETHER, currency="ETH")
+    height = world.mine()
+    inflate(world, mine, lambda at: 4 * ETHER if at >= height else 0)
+    invent_traces(world, mine, txid, 5 if is_passed_on else 4, at=height)
+    world.catch_up()
+    world.probe()
+    assert len(world.deposits()) == 5
+    world.confirm()
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_a_payment_that_was_hidden_first_shares_the_balance_with_invented_traces(start: Start) -> None:
+    """The liar hides a plain payment, shows its coin a block later under an invented trace, and that is credited."""
+    world = start()
+    mine = world.coin_invoice()
+    world.providers[0].cut_transactions()
+    world.decoy()
+    txid = world.pay(mine, ETHER, currency="ETH")
+    height = world.mine()
+    world.mine()
+    inflate(world, mine, lambda at: -ETHER if at == height else 0)
+    invent_traces(world, mine, txid, 1, at=height + 1)
+    world.catch_up()
+    world.probe()
+    world.advance(2)
+    settle(world, rounds=1)
+    assert world.deposits("ordinal", "block_height", "status") == [("trace:0", height + 1, "credited")]
+
+    world.advance(8)
+    world.rescan()
+    assert world.deposits("ordinal", "status")[1:] == [("native", "pending")]
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+    # More coin comes, and covers both.
+    world.pay_by_contract(mine, ETHER)
+    world.advance()
+    settle(world)
+    assert ("native", "confirmed") in world.deposits("ordinal", "status")
+
+
+def test_a_deposit_recorded_while_providers_answer_is_compared_too(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = start()
+    passed_on(world)
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    answers = iter([Counted(0, []), Counted(ETHER, [])])
+    with monkeypatch.context() as patch:
+        patch.setattr(probes, "counted", lambda *_, **__: next(answers))
+        witness(world)
+    assert world.deposits("status") == [("pending",)]
+    witness(world)
+    world.poll()
+    assert world.deposits("status") == [("credited",)]
+
+
+@pytest.mark.parametrize("moment", ["asked", "agreed"])
+def test_no_deposit_is_agreed_on_while_own_spends_are_under_way(
+    start: Start, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    world = start()
+    passed_on(world)
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    answers = iter([moment == "asked", True])
+    with monkeypatch.context() as patch:
+        patch.setattr(totals.addresses, "is_in_motion", lambda *_: next(answers))
+        witness(world)
+    assert rows("SELECT agreed_at FROM deposit_quorums") == [(None,)]
+    witness(world)
+    assert rows("SELECT agreed_at IS NULL FROM deposit_quorums") == [(False,)]
+
+
+def test_coin_found_after_nodes_forgot_its_block_is_witnessed_at_a_later_one(start: Start) -> None:
+    """All providers are honest; the probe of this address comes later than nodes keep states."""
+    world = start()
+    kept = 40
+
+    def forgetful(truth: str, params: list[Any]) -> object:
+        is_kept = height_of(world, params) > world.node.height() - kept
+        return truth if is_kept else Refusal(-32000, "missing trie node")
+
+    for provider in world.providers:
+        provider.lies["eth_getBalance"] = forgetful
+        for method in ("trace_block", "debug_traceBlockByNumber"):
+            provider.lies[method] = Refusal(-32000, "required historical state unavailable")
+    passed_on(world)
+    world.advance(kept + 10)
+    world.probe()
+    (dated,) = world.deposits("block_height")
+    world.confirm()
+    deep = world.node.height() - world.network.confirmations + 1
+    witness(world)
+    world.poll()
+    # A reorg that takes the witnessed coin takes its deposit too.
+    assert world.deposits("status", "block_height") == [("credited", deep)]
+    assert dated[0] < deep
+
+
+def test_coin_of_a_block_that_nodes_forgot_is_witnessed_again_after_a_rewind(start: Start) -> None:
+    """One of two providers still traces the block; the balance after it is gone."""
+    world = start()
+    before = world.cursor()[0]
+    _, height = passed_on(world)
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    settle(world, rounds=1)
+    assert world.deposits("status", "block_height") == [("credited", height)]
+    world.advance(12)
+
+    forget_old_states(world)
+    world.providers[0].lies.clear()
+    rewind(world, before)
+    assert world.deposits("status") == [("reversed",)]
+    world.catch_up()
+    settle(world)
+    assert world.deposits("status", "ordinal", "round") == [("credited", "trace:0", 1)]
+
+
+def test_a_block_that_one_provider_shows_again_after_a_reorg_brings_no_deposit_back(start: Start) -> None:
+    """The coin of a replaced block never returned, and the scan no longer keeps a block of that height."""
+    world = start()
+    _, height = passed_on(world)
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    settle(world, rounds=1)
+    assert world.deposits("status") == [("credited",)]
+    (mine,) = (invoices.reread(row[0]) for row in world.deposits("owner_id"))
+    orphan = world.node.ask("eth_getBlockByNumber", hex(height), False)
+    world.reorg(world.node.height() - height + 1)
+    world.mine(2)
+    world.catch_up()
+    assert world.deposits("status") == [("reversed",)]
+    execute("DELETE FROM chain_blocks WHERE height <= %s", (height,))
+    world.advance(300)
+
+    newest = world.node.height()
+    world.providers[0].lies["eth_getBlockByNumber"] = lambda truth, params: (
+        orphan if params == [hex(height), False] else truth
+    )
+    inflate(world, mine, lambda at: ETHER if at >= newest else 0)
+    world.advance()
+    settle(world)
+    assert balance(world, mine) == 0
+    assert world.deposits("status", f"block_height > {height}") == [("pending", True)]
