@@ -20,7 +20,7 @@ from actors.scan.reading import Matching, Reading
 from actors.scan.record import found_in, settle_owners, take
 from chains.base import Block, BlockScan, ProviderError, Transfer
 from chains.family import HiddenReader, Reader
-from chains.net.budget import BudgetSpentError
+from chains.net.budget import BudgetSpentError, part
 from core.catalogue.catalogue import Network, Pair
 from core.catalogue.families import traits_of
 from models.db.base import transaction
@@ -34,6 +34,7 @@ from models.treasury import addresses
 log = structlog.get_logger()
 
 INVOICES_PER_STEP: Final = 50
+AGAIN_PER_STEP: Final = 10
 WALLETS_PER_STEP: Final = 5
 # A step passes over this many addresses at which providers failed; after more failures the providers count as down.
 FAILURES_PER_STEP: Final = 3
@@ -41,6 +42,8 @@ FAILURES_PER_STEP: Final = 3
 RETURN_S: Final = 7_200
 # A block of this age that no provider can trace counts as one that shows no transfers.
 TRACE_PATIENCE_S: Final = 600
+# The part of a step that a trace may take. One that takes more has failed.
+TRACE_SHARE: Final = 0.5
 
 
 @network_tick("probes")
@@ -54,7 +57,7 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
         return
     further = RETURN_S * 1000 // network.block_time_ms
     due = [
-        *probes.due_again(network.code, scanned=cursor.height, further=further, limit=INVOICES_PER_STEP),
+        *probes.due_again(network.code, scanned=cursor.height, further=further, limit=AGAIN_PER_STEP),
         *probes.due_invoices(network.code, family=network.family, currency=pair.currency, limit=INVOICES_PER_STEP),
         *probes.due_wallets(network.code, limit=WALLETS_PER_STEP),
     ]
@@ -62,8 +65,10 @@ def probe_balances(ctx: Context, network: Network, chain: Reader) -> None:
     for address in set(due) - owners.keys():
         # No one is left to credit; without a note it would take a turn in each step.
         probes.note(network.code, address, kind="invoice", height=cursor.height)
+    # One that takes whole steps has its turn after all others, whatever made it due.
+    turn = [owners[each] for each in probes.longest_ago_first(network.code, due) if each in owners]
     failures = 0
-    for number, owner in enumerate(owners.values()):
+    for number, owner in enumerate(turn):
         # The trait has_hidden_transfers means that the family's reader is one.
         probe = _Probe(ctx, network, cast("HiddenReader", chain), pair, owner)
         try:
@@ -182,7 +187,8 @@ class _Probe:
     def _traced(self, block: Block) -> Collection[Transfer]:
         """Return the transfers in a block's trace; empty if no provider could trace it for TRACE_PATIENCE_S."""
         try:
-            return self._chain.internal_transfers(block, self._address)
+            with part(seconds=self._ctx.settings.rpc_step_s * TRACE_SHARE):
+                return self._chain.internal_transfers(block, self._address)
         except BudgetSpentError:
             raise
         except ProviderError as error:
@@ -258,7 +264,7 @@ class _Probe:
     def _unnamed(self, block: Block, units: int) -> Transfer:
         return Transfer(
             txid="",
-            ordinal=probes.ordinal(self._address, block.height),
+            ordinal=probes.ordinal(self._network.code, self._address, block.height),
             currency=self._pair.currency,
             units=units,
             sender="",

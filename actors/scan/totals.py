@@ -108,7 +108,7 @@ def _blocks(network: Network, asked: Deposit) -> list[tuple[int, str]]:
         return [own]
     deep = cursors.kept_at_or_below(network.code, cursor.height - max(network.confirmations, asked.depth_min) + 1)
     later = [deep] if deep is not None and deep[0] > asked.block_height else []
-    # What a transaction shows is in its own block; its balance is compared as late as possible.
+    # A transaction's own block is certain; its balance is compared as late as possible.
     return [own, *later] if probes.is_hidden(asked) else later or [own]
 
 
@@ -147,4 +147,6 @@ def agree(network: Network, asked: Deposit, backing: Backing) -> bool:
             return False
         if probes.is_hidden(asked) and backing.height > asked.block_height:
             witnesses.date_later(asked, height=backing.height, block_hash=backing.block_hash)
+            # Otherwise a probe would find its coin again in the blocks below.
+            probes.rise(network.code, asked.address, height=backing.height)
         return True

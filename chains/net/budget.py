@@ -26,6 +26,10 @@ class BudgetSpentError(ProviderError):
     """The step has used up its time or its requests; it goes on at the next tick. No node is to blame."""
 
 
+class PartSpentError(ProviderError):
+    """A question has used up its part of the step's time; the rest is left for others."""
+
+
 class _Budget:
     """Threads of one step may race on it; the worst is one question too many."""
 
@@ -58,6 +62,33 @@ def budget(*, seconds: float, requests: int) -> Iterator[None]:
     finally:
         _current.reset(token)
         made.settle()
+
+
+@contextmanager
+def part(*, seconds: float) -> Iterator[None]:
+    """Bound the questions inside the `with` block to a part of the step's time. Raises PartSpentError if it is spent.
+
+    Raises BudgetSpentError at once if the step has less time left.
+    """
+    whole = _current.get()
+    if whole is None:
+        yield
+        return
+    check()
+    if whole.deadline - time.monotonic() < seconds:
+        raise BudgetSpentError("the step has too little time left")
+    made = _Budget(seconds, whole.requests)
+    made.slow_s = whole.slow_s
+    token = _current.set(made)
+    try:
+        yield
+    except BudgetSpentError as error:
+        if made.requests <= 0:
+            raise
+        raise PartSpentError(f"one question took more than {seconds:g} s") from error
+    finally:
+        _current.reset(token)
+        whole.requests = made.requests
 
 
 @contextmanager

@@ -25,9 +25,29 @@ _OF_ADDRESS: Final = "d.network = %s AND d.address = %s AND d.currency = %s AND 
 _IS_HIDDEN: Final = f"(d.ordinal LIKE '{TRACE}%%' OR d.ordinal LIKE '{PROBE}%%')"
 
 
-def ordinal(address: str, height: int) -> str:
-    """Name a deposit that no transaction is known for; with the empty txid it is unique on its network."""
-    return f"{PROBE}{address}:{height}"
+def ordinal(network: str, address: str, height: int) -> str:
+    """Name a new deposit without a known transaction; with the empty txid the name is unique on its network.
+
+    An earlier deposit of that height may have its name already, returned or not.
+    """
+    name = f"{PROBE}{address}:{height}"
+    taken = set(
+        column(
+            "SELECT ordinal FROM deposits WHERE network = %s AND txid = '' AND (ordinal = %s OR ordinal LIKE %s)",
+            (network, name, f"{name}:%"),
+        )
+    )
+    return next(free for free in (name, *(f"{name}:{n}" for n in range(1, len(taken) + 1))) if free not in taken)
+
+
+def longest_ago_first(network: str, addresses: Collection[str]) -> list[str]:
+    """Return addresses in the order in which they were probed; never probed ones first."""
+    return column(
+        "SELECT a.address FROM unnest(%s::text[]) WITH ORDINALITY AS a (address, place)"
+        " LEFT JOIN balance_probes b ON b.network = %s AND b.address = a.address"
+        " ORDER BY b.probed_at NULLS FIRST, a.place",
+        (list(dict.fromkeys(addresses)), network),
+    )
 
 
 def due_invoices(network: str, *, family: str, currency: str, limit: int) -> list[str]:
@@ -82,6 +102,14 @@ def note(network: str, address: str, *, kind: OwnerKind, height: int | None) -> 
         " VALUES (%s, %s, %s, %s, app_now()) ON CONFLICT (network, address) DO UPDATE"
         " SET probed_at = EXCLUDED.probed_at, height = COALESCE(EXCLUDED.height, b.height)",
         (network, address, kind, height),
+    )
+
+
+def rise(network: str, address: str, *, height: int) -> None:
+    """Take an address's balance for explained at least up to a height."""
+    execute(
+        "UPDATE balance_probes SET height = GREATEST(height, %s) WHERE network = %s AND address = %s",
+        (height, network, address),
     )
 
 
@@ -212,13 +240,14 @@ def taken_back(network: str, address: str, currency: str, owner_id: UUID) -> lis
 
 
 def name_again(found: Deposit) -> None:
-    """Give the oldest deposit of taken_back() of this sum the name of its transfer, unless that has a deposit.
+    """Give a deposit of taken_back() of this sum the name of its transfer, unless that has a deposit.
 
-    Call inside the transaction that records the transfer.
+    One that was paid out comes first, then the oldest. Call inside the transaction that records the transfer.
     """
     if _status_of(found) is not None:
         return
-    for each in taken_back(found.network, found.address, found.currency, found.owner_id):
+    returned = taken_back(found.network, found.address, found.currency, found.owner_id)
+    for each in sorted(returned, key=lambda each: not each.is_paid_out):
         if each.units == found.amount_units:
             _rename(each.id, found)
             return

@@ -234,6 +234,9 @@ def record(found: Deposit) -> bool:
             f" refund_units = CASE WHEN {_IS_THE_SAME} THEN d.refund_units END,"
             " seen_at = CASE WHEN d.owner_id = EXCLUDED.owner_id THEN LEAST(d.seen_at, EXCLUDED.seen_at)"
             " ELSE EXCLUDED.seen_at END WHERE d.status = 'reversed'"
+            # A trace is one provider's word, and may name the transaction of another owner's deposit.
+            " AND (d.ordinal NOT LIKE 'trace:%%' AND d.ordinal NOT LIKE 'probe:%%'"
+            "  OR (d.owner_id, d.address, d.currency) = (EXCLUDED.owner_id, EXCLUDED.address, EXCLUDED.currency))"
         )
     )
 

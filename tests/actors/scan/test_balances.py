@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
 import pytest
@@ -17,6 +17,7 @@ from chains.net.budget import BudgetSpentError
 from chains.registry import reader
 from models.db.base import execute, one, rows
 from models.deposits import probes
+from models.deposits.cursors import Cursor
 from models.deposits.probes import TakenBack
 from models.invoices import rows as invoices
 from tests.actors.scan.world import ETHER, FORWARDER, World
@@ -603,11 +604,11 @@ def test_a_step_out_of_time_does_not_mean_that_traces_fail(world: World, monkeyp
     world.pass_time(balances.TRACE_PATIENCE_S + 1)
     world.advance()
 
-    def out_of_time(*_args: object, **_fields: object) -> None:
+    def out_of_time(*_args: object, **_fields: object) -> NoReturn:
         raise BudgetSpentError("the step has taken long enough")
 
     with monkeypatch.context() as patch:
-        patch.setattr("chains.evm.reader.EvmReader.internal_transfers", out_of_time)
+        patch.setattr(balances, "part", out_of_time)
         world.probe()
     assert world.deposits() == []
     with monkeypatch.context() as patch:
@@ -616,6 +617,74 @@ def test_a_step_out_of_time_does_not_mean_that_traces_fail(world: World, monkeyp
     assert world.deposits() == []
     world.probe()
     assert world.deposits("ordinal") == [("trace:0",)]
+
+
+def test_a_trace_that_takes_more_than_its_part_of_a_step_has_failed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its payer could hold up all other addresses, and its own would never be booked."""
+    passed_on(world)
+    world.catch_up()
+
+    def too_long(*_args: object, **_fields: object) -> NoReturn:
+        raise BudgetSpentError("the step has taken long enough")
+
+    monkeypatch.setattr("chains.evm.reader.EvmReader.internal_transfers", too_long)
+    others, _ = passed_on(world)
+    world.catch_up()
+    with capture_logs() as lines:
+        world.probe()
+    assert [line["event"] for line in lines].count("probe.failed") == 2
+    assert world.deposits() == []
+    world.pass_time(balances.TRACE_PATIENCE_S + 1)
+    world.advance()
+    world.probe()
+    assert [row[0].split(":")[0] for row in world.deposits("ordinal")] == ["probe", "probe"]
+    assert (others,) in world.deposits("owner_id")
+
+
+def test_an_address_that_takes_whole_steps_starves_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    heavy = world.coin_invoice()
+    world.pay_by_contract(heavy, ETHER)
+    world.advance()
+    world.probe()
+    world.reorg(1)
+    world.advance(2)
+    assert world.deposits("status") == [("reversed",)]
+    other, _ = passed_on(world)
+    world.catch_up()
+    run = balances._Probe.run
+
+    def out_of_time(probe: balances._Probe, cursor: Cursor) -> None:
+        if probe._address == heavy.address.lower():
+            raise BudgetSpentError("the step has taken long enough")
+        run(probe, cursor)
+
+    monkeypatch.setattr(balances._Probe, "run", out_of_time)
+    for _ in range(3):
+        world.probe()
+        world.advance()
+    assert world.deposits("owner_id")[1:] == [(other,)]
+
+
+def test_more_coin_in_the_height_of_returned_coin_without_a_transaction_is_a_deposit_too(world: World) -> None:
+    mute(world)
+    mine = world.coin_invoice(3 * ETHER)
+    world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    world.catch_up()
+    world.probe()
+    world.reorg(1)
+    world.catch_up()
+    world.node.ask("anvil_rollback", world.node.height() - height + 1)
+    world.pay_by_contract(mine, ETHER)
+    world.pay_by_contract(mine, 2 * ETHER)
+    assert world.mine() == height
+    world.mine(2)
+    world.catch_up()
+    world.probe()
+    name = f"probe:{mine.address.lower()}:{height}"
+    assert sorted(world.deposits("ordinal", "amount_units")) == [(name, ETHER), (f"{name}:1", 2 * ETHER)]
 
 
 KEPT_STATES = 4  # of geth: 128

@@ -127,7 +127,7 @@ def test_a_payment_that_was_hidden_first_shares_the_balance_with_invented_traces
     world.pay_by_contract(mine, ETHER)
     world.advance()
     settle(world)
-    assert ("native", "confirmed") in world.deposits("ordinal", "status")
+    assert ("native", "credited") in world.deposits("ordinal", "status")
 
 
 def test_a_deposit_recorded_while_providers_answer_is_compared_too(
@@ -190,6 +190,8 @@ def test_coin_found_after_nodes_forgot_its_block_is_witnessed_at_a_later_one(sta
     # A reorg that takes the witnessed coin takes its deposit too.
     assert world.deposits("status", "block_height") == [("credited", deep)]
     assert dated[0] < deep
+    # The blocks between are not searched for the coin again.
+    assert rows("SELECT height FROM balance_probes") == [(deep,)]
 
 
 def test_coin_of_a_block_that_nodes_forgot_is_witnessed_again_after_a_rewind(start: Start) -> None:

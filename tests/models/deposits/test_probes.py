@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from core.catalogue.catalogue import load_catalogue
-from models.db.base import execute, rows, run
+from models.db.base import execute, rows, run, transaction
 from models.deposits import cursors, probes
+from models.deposits import rows as deposits
+from models.deposits.rows import Deposit
 from tests.models.builders import Chain
 from tests.models.invoices.builders import invoice
 
@@ -63,3 +67,65 @@ def test_every_coin_of_the_catalogue_is_served_by_the_partial_index(database: st
         assert "invoices_in_coin" in plan, plan
     execute("RESET enable_seqscan")
     assert rows("SELECT 1") == [(1,)]
+
+
+def reversed_twice(chain: Chain) -> tuple[Deposit, Deposit]:
+    """Return two hidden deposits of one sum at one address that a reorg took back, older first."""
+    to = invoice(pay_currency="ETH")
+    old, new = (
+        chain._placed(chain.transfer(to, 7, currency="ETH")).but(ordinal=f"trace:{place}") for place in range(2)
+    )
+    for each in (old, new):
+        with transaction():
+            assert deposits.record(each)
+        execute("UPDATE app_clock SET ahead = ahead + interval '1 second'")
+    execute("UPDATE deposits SET status = 'reversed'")
+    return old, new
+
+
+@pytest.mark.parametrize("is_paid_out", [False, True])
+def test_returned_coin_has_the_deposit_that_was_paid_out_before_older_ones(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch, *, is_paid_out: bool
+) -> None:
+    old, new = reversed_twice(chain)
+    read = probes.taken_back
+    monkeypatch.setattr(
+        probes,
+        "taken_back",
+        lambda *key: [each._replace(is_paid_out=is_paid_out and each.txid == new.txid) for each in read(*key)],
+    )
+    found = old.but(txid="0x" + "cc" * 32)
+    with transaction():
+        probes.name_again(found)
+    kept = old if is_paid_out else new
+    assert sorted(rows("SELECT txid FROM deposits")) == sorted([(found.txid,), (kept.txid,)])
+
+
+def test_an_invented_trace_takes_no_deposit_of_another_owner(chain: Chain) -> None:
+    old, _ = reversed_twice(chain)
+    other = invoice(pay_currency="ETH")
+    with transaction():
+        assert not deposits.record(old.but(owner_id=other.id, address=other.address.lower()))
+        assert not deposits.record(old.but(address=other.address.lower()))
+        assert deposits.record(old)
+        assert deposits.record(old.but(ordinal="native", txid="0x" + "dd" * 32))
+    execute("UPDATE deposits SET status = 'reversed'")
+    # The chain's state decides whom the transaction itself pays.
+    with transaction():
+        assert deposits.record(
+            old.but(ordinal="native", txid="0x" + "dd" * 32, owner_id=other.id, address=other.address.lower())
+        )
+
+
+def test_each_deposit_without_a_transaction_has_a_name_of_its_own(chain: Chain) -> None:
+    found = chain._placed(chain.transfer(invoice(pay_currency="ETH"), 7, currency="ETH")).but(txid="")
+    names = []
+    for _ in range(3):
+        names.append(probes.ordinal(found.network, found.address, 5))
+        with transaction():
+            assert deposits.record(found.but(ordinal=names[-1]))
+    # A transaction that is known later gives its name.
+    execute("UPDATE deposits SET txid = 'x' WHERE ordinal = %s", (names[0],))
+    names.append(probes.ordinal(found.network, found.address, 5))
+    assert [name.removeprefix(f"probe:{found.address}:5") for name in names] == ["", ":1", ":2", ""]
+    assert probes.ordinal(found.network, found.address, 51).endswith(":51")

@@ -428,7 +428,7 @@ def probed(chain: Chain, like: Deposit, units: int) -> Deposit:
     """Return a deposit in a chain's newest block that only the balance shows."""
     return like.but(
         txid="",
-        ordinal=probes.ordinal(like.address, chain.height),
+        ordinal=probes.ordinal(like.network, like.address, chain.height),
         amount_units=units,
         block_height=chain.height,
         block_hash=chain._hash(),
