@@ -28,7 +28,7 @@ def rescan(
     document: dict[str, Any] = {
         "network": network,
         "blocks": len(blocks),
-        "deposits_found": sum(block.found for block in blocks),
+        "deposits_found": sum(block.recorded for block in blocks),
         "deposits_doubted": sum(block.doubted for block in blocks),
         "not_on_the_scanned_chain": absent,
     }

@@ -56,9 +56,9 @@ class Raised:
         self._due[place] = None
         while self._due:
             at, _ = self._due.popitem()
-            found = self._of(self._code[at], at)
-            if found != self._known.get(at):
-                self._known[at] = found
+            names = self._of(self._code[at], at)
+            if names != self._known.get(at):
+                self._known[at] = names
                 self._due |= dict.fromkeys(self._callers[at])
         return self._known[place]
 

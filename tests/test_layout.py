@@ -18,12 +18,6 @@ FLOORS: Final = ("core", "models", "chains", "actors", "api", "scheduler", "cli"
 NAMES_MAX: Final = 20
 # As names of values they say only that something came back.
 SAYS_NOTHING: Final = {"told", "found", "held", "said", "heard"}
-# Where there still are such names.
-OLD_NAMES: Final = (
-    *(f"models/{folder}/" for folder in ("deposits", "outcomes", "recovery", "spends", "treasury")),
-    *(f"actors/{folder}/" for folder in ("recovery", "scan", "signer", "treasury")),
-    "models/payouts/rows.py",
-)
 
 # Imports that are for types alone though they would close no circle, with the reason.
 LATE: Final = {
@@ -201,7 +195,7 @@ def test_every_name_says_what_it_is(top: str) -> None:
     empty = {str(file.relative_to(ROOT)): empty_names(file.read_text(encoding="utf-8")) for file in files}
 
     assert files
-    assert {file: names for file, names in empty.items() if names and not file.startswith(OLD_NAMES)} == {}
+    assert {file: names for file, names in empty.items() if names} == {}
 
 
 @pytest.mark.parametrize(

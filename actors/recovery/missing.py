@@ -46,18 +46,18 @@ def seek(ctx: Context, network: Network, chain: CounterReader) -> int:
         return 0
     if time.monotonic() < _rests_until.get(network.code, 0.0):
         return 0
-    found, is_lacking = 0, False
+    count, is_lacking = 0, False
     for sender in sorted({addresses.address(network.code, "hot") or "", stopped.sender} - {""}):
         try:
             lacking = _missing(network, chain, sender, cursor.height)
             is_lacking = is_lacking or bool(lacking)
-            found += sum(_find(ctx, network, chain, sender, slot, cursor.height) for slot in lacking)
+            count += sum(_find(ctx, network, chain, sender, slot, cursor.height) for slot in lacking)
         except ProviderError as error:
             is_lacking = True
             log.warning("departure.not_found", network=network.code, sender=sender, problem=str(error))
-    if is_lacking and not found:
+    if is_lacking and not count:
         _rests_until[network.code] = time.monotonic() + REST_S
-    return found
+    return count
 
 
 def _missing(network: Network, chain: CounterReader, sender: str, height: int) -> list[int]:

@@ -134,7 +134,9 @@ class _Probe:
     def _grown_in(self, cursor: Cursor) -> Block | None:
         """Return the first kept block with a surplus; before it the balance was explained, as far as nodes know."""
         after = probes.explained_height(self._network.code, self._address) or 0
-        kept = [found for found in cursors.kept_blocks(self._network.code) if after < found[0] <= cursor.height]
+        kept = [
+            read_one for read_one in cursors.kept_blocks(self._network.code) if after < read_one[0] <= cursor.height
+        ]
         newest, oldest = 0, len(kept) - 1
         while newest < oldest:
             middle = (newest + oldest + 1) // 2
@@ -236,9 +238,9 @@ class _Probe:
             if self._deposited(block.height) != known:
                 # The scan or its second reading has recorded some of it meanwhile; the next step compares again.
                 return
-            found = found_in(self._ctx, self._network, within, transfer, self._owner)
-            probes.name_again(found)
-            take(self._ctx, self._chain, found)
+            deposit = found_in(self._ctx, self._network, within, transfer, self._owner)
+            probes.name_again(deposit)
+            take(self._ctx, self._chain, deposit)
 
     def _kept(self, earlier: TakenBack, upto: Block) -> Block | None:
         """Return the block of a deposit that was taken back, if the chain has it, up to another block.
@@ -258,8 +260,8 @@ class _Probe:
 
     def _taken_back(self, *, only_paid_out: bool = False) -> list[TakenBack]:
         """Return the address's hidden deposits that a reorg or rewind took back."""
-        found = probes.taken_back(self._network.code, self._address, self._pair.currency, self._owner.id)
-        return [each for each in found if each.is_paid_out or not only_paid_out]
+        reversals = probes.taken_back(self._network.code, self._address, self._pair.currency, self._owner.id)
+        return [each for each in reversals if each.is_paid_out or not only_paid_out]
 
     def _unnamed(self, block: Block, units: int) -> Transfer:
         return Transfer(

@@ -36,19 +36,19 @@ def left_in(ctx: Context, network: Network, chain: Reader, scans: Iterable[Block
     ours = unexplained.own(network.code, network.family, {sender for scan in read for sender, _ in scan.sent})
     sent = {txid: scan for scan in read for sender, txid in scan.sent if sender in ours}
     without_row = unexplained.without_row(network.code, sent)
-    found: dict[str, Left] = {}
+    by_block: dict[str, Left] = {}
     for txid in sorted(sent.keys() - without_row):
-        left = found.get(sent[txid].block.hash, NOTHING)
-        found[sent[txid].block.hash] = left._replace(known=(*left.known, txid))
+        left = by_block.get(sent[txid].block.hash, NOTHING)
+        by_block[sent[txid].block.hash] = left._replace(known=(*left.known, txid))
     for txid in sorted(without_row):
         block = sent[txid].block
         departure = _departure(network, counting, txid, sent[txid], ours)
         if departure is None:
             continue
         new = noted(ctx, network, departure, ours[departure.sender])
-        left = found.get(block.hash, NOTHING)
-        found[block.hash] = left._replace(unexplained=(*left.unexplained, new))
-    return found
+        left = by_block.get(block.hash, NOTHING)
+        by_block[block.hash] = left._replace(unexplained=(*left.unexplained, new))
+    return by_block
 
 
 def _departure(
@@ -130,53 +130,53 @@ def take_back(network: Network) -> None:
         unread_departures.take_out(network.code)
 
 
-def noted(ctx: Context, network: Network, found: Departure, key_ordinal: int | None) -> UnexplainedRow:
+def noted(ctx: Context, network: Network, departure: Departure, key_ordinal: int | None) -> UnexplainedRow:
     """Return the row of an unexplained departure, and log it. key_ordinal: of the key that signed it."""
-    pair = found.pair or ctx.catalogue.pair(network.gas_currency, network.code)
-    spent = coins.ours(network.code, found.spends)
-    parts = _parts(network, found)
+    pair = departure.pair or ctx.catalogue.pair(network.gas_currency, network.code)
+    spent = coins.ours(network.code, departure.spends)
+    parts = _parts(network, departure)
     log.critical(
-        "departure.unexplained", network=network.code, txid=found.txid,
-        sender=found.sender, slot=found.slot, height=found.height,
+        "departure.unexplained", network=network.code, txid=departure.txid,
+        sender=departure.sender, slot=departure.slot, height=departure.height,
     )  # fmt: skip
     return UnexplainedRow(
         network=network.code,
-        txid=found.txid,
-        sender=found.sender,
+        txid=departure.txid,
+        sender=departure.sender,
         key_ordinal=key_ordinal,
-        slot=found.slot,
+        slot=departure.slot,
         recipient=parts[0].recipient if len(parts) == 1 else "",
-        currency=network.gas_currency if found.pair is None else found.pair.currency,
-        contract=None if found.pair is None else found.pair.contract,
+        currency=network.gas_currency if departure.pair is None else departure.pair.currency,
+        contract=None if departure.pair is None else departure.pair.contract,
         decimals=ctx.catalogue.scale(network.gas_currency) if pair is None else pair.decimals,
         token_units=sum(part.units for part in parts),
         # A transaction with inputs of others as well was not asked for by any of our rows.
-        is_transfer=found.is_transfer and len(spent) == len(found.spends),
-        raw=found.raw,
-        ceiling_units=found.offer.ceiling_units,
-        terms=dict(found.offer.terms),
+        is_transfer=departure.is_transfer and len(spent) == len(departure.spends),
+        raw=departure.raw,
+        ceiling_units=departure.offer.ceiling_units,
+        terms=dict(departure.offer.terms),
         is_success=any(part.has_effect for part in parts),
-        chain_fee_units=found.fee_units,
-        block_height=found.height,
-        block_hash=found.block_hash,
+        chain_fee_units=departure.fee_units,
+        block_height=departure.height,
+        block_hash=departure.block_hash,
         outputs=[part.tells() for part in parts],
         spends=[list(coin) for coin in sorted(spent)],
-        expires_at=None if found.window is None else found.window.ends_at,
-        expires_height=None if found.window is None else found.window.last_height,
-        mark=found.mark,
+        expires_at=None if departure.window is None else departure.window.ends_at,
+        expires_height=None if departure.window is None else departure.window.last_height,
+        mark=departure.mark,
     )
 
 
-def _parts(network: Network, found: Departure) -> list[Part]:
+def _parts(network: Network, departure: Departure) -> list[Part]:
     """Return a transaction's outputs; for one that spends coins, without change to the hot wallet.
 
     If all outputs go to the hot wallet, they are returned: the transaction joins our coins.
     """
     parts = [
-        Part(output.recipient, output.units, has_effect=place not in found.failed, memo=output.memo)
-        for place, output in enumerate(found.outputs)
+        Part(output.recipient, output.units, has_effect=place not in departure.failed, memo=output.memo)
+        for place, output in enumerate(departure.outputs)
     ]
-    if not found.spends:
+    if not departure.spends:
         return parts
     hot = addresses.address(network.code, "hot")
     return [part for part in parts if part.recipient != hot] or parts

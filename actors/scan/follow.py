@@ -265,10 +265,10 @@ def _check_pace(network: Network, chain: Reader, block: Block, since: Pace) -> N
     fair = PACE_SLACK_BLOCKS + PACE_FACTOR * passed / timedelta(milliseconds=network.block_time_ms)
     if block.height - since.height <= fair:
         return
-    told = chain.agreement(block.height, block.hash)
-    if told.same < WITNESSES_MIN:
+    agreement = chain.agreement(block.height, block.hash)
+    if agreement.same < WITNESSES_MIN:
         # A provider that lacks the block may have it soon. If two differ, neither rests, so an operator has to act.
-        reorgs.is_tied(network, block.height, told)
+        reorgs.is_tied(network, block.height, agreement)
         raise ProviderError(f"block {block.height} comes too soon, and one provider alone has it")
 
 

@@ -36,9 +36,9 @@ class Matching:
 
     def addresses(self, seen: Collection[str]) -> Collection[str]:
         """Return those of the addresses that are ours."""
-        found, unowned = deposits.matched(self._family, seen)
-        self.owners.update(found)
-        mine = [*found, *unowned] if self._counts_unowned else [*found]
+        owners, unowned = deposits.matched(self._family, seen)
+        self.owners.update(owners)
+        mine = [*owners, *unowned] if self._counts_unowned else [*owners]
         return [*mine, self.hot] if self.hot is not None and self.hot in seen else mine
 
     def coins(self, seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:

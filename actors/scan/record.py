@@ -123,53 +123,53 @@ def _is_dear(owner: Owner, network: Network, units: int, small_below: int, targe
     return not tallies.is_completed_by(owner.id, units, target_units=target(), waiting_units=sum(others))
 
 
-def take(ctx: Context, chain: Reader, found: Deposit) -> bool:
+def take(ctx: Context, chain: Reader, deposit: Deposit) -> bool:
     """Record a deposit once, and decide whether it needs witnesses. Call inside a transaction.
 
     A network with a single provider has no witnesses; production starts like that only if the operator allowed it.
     """
-    if found.ordinal == NATIVE and probes.covers(found):
+    if deposit.ordinal == NATIVE and probes.covers(deposit):
         return False
-    first = topups.lock_coin(found.network, found.txid, found.ordinal)
+    first = topups.lock_coin(deposit.network, deposit.txid, deposit.ordinal)
     if first is not None and first.origin == "adopted":
         # An operator who kept the coin has settled with its payer.
         if first.status != "reversed":
             return False
-        if (first.currency, first.units, first.address) == (found.currency, found.amount_units, found.address):
-            return _take_topup(ctx, chain, _kept(found))
-    if not deposits.record(found):
+        if (first.currency, first.units, first.address) == (deposit.currency, deposit.amount_units, deposit.address):
+            return _take_topup(ctx, chain, _kept(deposit))
+    if not deposits.record(deposit):
         return False
     if first is not None and first.status != "reversed":
-        _change_owner(ctx, first, found)
+        _change_owner(ctx, first, deposit)
     if chain.providers > 1:
-        witnesses.guard(found, usd_cents=_usd_cents(ctx, found.currency, found.amount_units), policy=_policy(ctx))
+        witnesses.guard(deposit, usd_cents=_usd_cents(ctx, deposit.currency, deposit.amount_units), policy=_policy(ctx))
     return True
 
 
-def _kept(found: Deposit) -> Topup:
+def _kept(deposit: Deposit) -> Topup:
     """Return a top-up for a coin that an operator kept as the gateway's own before a reorg or rewind took it."""
     return Topup(
         id=uuid7(),
-        network=found.network,
-        txid=found.txid,
-        ordinal=found.ordinal,
-        currency=found.currency,
-        units=found.amount_units,
-        sender=found.sender,
-        address=found.address,
+        network=deposit.network,
+        txid=deposit.txid,
+        ordinal=deposit.ordinal,
+        currency=deposit.currency,
+        units=deposit.amount_units,
+        sender=deposit.sender,
+        address=deposit.address,
         origin="adopted",
-        block_height=found.block_height,
-        block_hash=found.block_hash,
-        depth_min=found.depth_min,
+        block_height=deposit.block_height,
+        block_hash=deposit.block_hash,
+        depth_min=deposit.depth_min,
     )
 
 
-def _change_owner(ctx: Context, first: Topup, found: Deposit) -> None:
+def _change_owner(ctx: Context, first: Topup, new: Deposit) -> None:
     """Reverse the top-up booked for a coin before its address's owner was known."""
     topups.reverse(first)
     log.warning(
-        "deposit.owner_changed", network=found.network, txid=found.txid, ordinal=found.ordinal, address=found.address,
-        owner_kind=found.owner_kind, owner_id=str(found.owner_id), currency=found.currency,
+        "deposit.owner_changed", network=new.network, txid=new.txid, ordinal=new.ordinal, address=new.address,
+        owner_kind=new.owner_kind, owner_id=str(new.owner_id), currency=new.currency,
         amount=format_coin(first.units, ctx.catalogue.scale(first.currency)),
     )  # fmt: skip
 

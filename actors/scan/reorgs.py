@@ -33,9 +33,9 @@ HOLE_MAX: Final = 64
 def at_or_below(chain: Reader, height: int) -> Block | None:
     """Return the newest block up to a height; None if the chain is shorter or skips too many heights."""
     for at in range(height, max(height - HOLE_MAX, -1), -1):
-        found = chain.block(at)
-        if found is not SKIPPED:
-            return found if isinstance(found, Block) else None
+        block = chain.block(at)
+        if block is not SKIPPED:
+            return block if isinstance(block, Block) else None
     return None
 
 
@@ -104,23 +104,23 @@ def _check_upon(chain: Reader, fork: tuple[int, str], height: int) -> None:
     Where blocks prove work, a provider could otherwise show a chain that it made alone. Raises ProviderError.
     """
     for at in range(fork[0] + 1, height + HOLE_MAX):
-        found = chain.block(at)
-        if isinstance(found, Block):
-            if (found.parent_height, found.parent_hash) == fork:
+        block = chain.block(at)
+        if isinstance(block, Block):
+            if (block.parent_height, block.parent_hash) == fork:
                 return
             if chain.providers > 1:
                 # A provider that alone has this block is asked last from now on.
-                chain.agreement(found.height, found.hash)
+                chain.agreement(block.height, block.hash)
             raise ProviderError(f"block {at} does not stand upon block {fork[0]}")
-        if found is None:
+        if block is None:
             if at <= height:
                 raise ProviderError(f"block {at} was there and is not any more")
             return
 
 
-def is_same(found: Block | Skipped | None, block_hash: str) -> bool:
+def is_same(block: Block | Skipped | None, block_hash: str) -> bool:
     """Return whether a chain's answer is the block of this hash."""
-    return isinstance(found, Block) and found.hash == block_hash
+    return isinstance(block, Block) and block.hash == block_hash
 
 
 def _agreed(network: Network, chain: Reader, replaced: tuple[int, str], *, depth: int) -> bool | None:
@@ -170,9 +170,9 @@ def is_split(network: Network, chain: Reader, height: int) -> bool:
     return False
 
 
-def is_tied(network: Network, height: int, told: Agreement) -> bool:
+def is_tied(network: Network, height: int, agreement: Agreement) -> bool:
     """Halt the scan and return True if as many providers have a block as have another."""
-    if not told.other or told.same != told.other:
+    if not agreement.other or agreement.same != agreement.other:
         return False
     _halt_disputed(network, height)
     return True

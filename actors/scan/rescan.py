@@ -43,7 +43,7 @@ class Reread:
     height: int
     # None if no other provider has the block, or it is not the scanned one; '' if both skip it.
     block_hash: str | None
-    found: int = 0
+    recorded: int = 0
     doubted: int = 0
 
 
@@ -99,12 +99,12 @@ def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread
             _note_split(network, chain, height, kept)
         return Reread(height=height, block_hash=None)
     left = departures.left_in(ctx, network, chain, [scan]).get(scan.block.hash, NOTHING)
-    found = observers.note_late(Reading(ctx=ctx, network=network, chain=chain, scan=scan, ours=ours, left=left))
-    if found:
-        log.warning("rescan.deposits_found", network=network.code, height=height, count=found)
+    recorded = observers.note_late(Reading(ctx=ctx, network=network, chain=chain, scan=scan, ours=ours, left=left))
+    if recorded:
+        log.warning("rescan.deposits_found", network=network.code, height=height, count=recorded)
     settle_owners(ctx, ours.of(scan.transfers))
     doubted = _doubt_absent(ctx, network, chain, scan)
-    return Reread(height=height, block_hash=scan.block.hash, found=found, doubted=doubted)
+    return Reread(height=height, block_hash=scan.block.hash, recorded=recorded, doubted=doubted)
 
 
 def _note_split(network: Network, chain: Reader, height: int, kept: str) -> None:

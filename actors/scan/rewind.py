@@ -80,8 +80,8 @@ def _cursor_above(network: Network, chain: Reader, height: int, *, is_forced: bo
 
 def _is_gone(network: Network, chain: Reader, first: int) -> bool:
     """Return whether the chain lacks the first scanned block, or has another one: a provider invented it."""
-    found, kept = chain.block(first), cursors.kept_hash(network.code, first)
-    return found is None or (kept is not None and not reorgs.is_same(found, kept))
+    block, kept = chain.block(first), cursors.kept_hash(network.code, first)
+    return block is None or (kept is not None and not reorgs.is_same(block, kept))
 
 
 def _is_agreed(network: Network, chain: Reader, block: Block) -> bool:

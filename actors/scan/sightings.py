@@ -39,13 +39,13 @@ def seek_sightings(ctx: Context, network: Network, chain: Reader) -> bool:
         return False
     ours = _Awaited(network)
     # The trait has_mempool means that the family's reader is one.
-    told = cast("MempoolReader", chain).sightings(ours, sightings.known(network.code))
+    shown = cast("MempoolReader", chain).sightings(ours, sightings.known(network.code))
     # Asked for afterwards: a payment that left the pools for a block is in one up to this head.
-    head = chain.head() if told.gone else 0
-    _write(ctx, network, ours, told, head)
-    if not told.is_more:
+    head = chain.head() if shown.gone else 0
+    _write(ctx, network, ours, shown, head)
+    if not shown.is_more:
         sightings.note_look(network.code)
-    return told.is_more
+    return shown.is_more
 
 
 class _Awaited:
@@ -58,8 +58,8 @@ class _Awaited:
 
     def addresses(self, seen: Collection[str]) -> Collection[str]:
         """Return the addresses that belong to invoices."""
-        found = {owner.address: owner for owner in deposits.match(self._family, seen).values()}
-        invoices = {address: owner for address, owner in found.items() if owner.kind == "invoice"}
+        owners = {owner.address: owner for owner in deposits.match(self._family, seen).values()}
+        invoices = {address: owner for address, owner in owners.items() if owner.kind == "invoice"}
         self.owners.update(invoices)
         return invoices.keys()
 
@@ -69,46 +69,46 @@ class _Awaited:
         return ()
 
 
-def _write(ctx: Context, network: Network, ours: _Awaited, told: Sightings, head: int) -> None:
+def _write(ctx: Context, network: Network, ours: _Awaited, shown: Sightings, head: int) -> None:
     with transaction():
-        paid = sightings.owners_of(network.code, {*told.unseen, *(each.transfer.txid for each in told.seen)})
-        paid += [(each.transfer.txid, ours.owners[each.transfer.recipient].id) for each in told.seen]
+        paid = sightings.owners_of(network.code, {*shown.unseen, *(each.transfer.txid for each in shown.seen)})
+        paid += [(each.transfer.txid, ours.owners[each.transfer.recipient].id) for each in shown.seen]
         # A quote is written before any sighting that holds it changes, and no quote may begin while sightings change.
         locked, busy = invoices.lock_free({owner_id for _, owner_id in paid})
         # A step that ends invoices may keep some locked for seconds: only these are left to the next look.
         left = {txid for txid, owner_id in paid if owner_id in busy}
-        told = replace(
-            told,
-            seen=tuple(each for each in told.seen if each.transfer.txid not in left),
-            unseen=told.unseen - left,
-            gone=told.gone - left,
+        shown = replace(
+            shown,
+            seen=tuple(each for each in shown.seen if each.transfer.txid not in left),
+            unseen=shown.unseen - left,
+            gone=shown.gone - left,
         )
-        held = quoting.write_before_change(ctx.catalogue, locked)
+        invoice_ids = quoting.write_before_change(ctx.catalogue, locked)
         now = app_now()
         # Payments in no pool may be in a block that the scan has not read: they are marked lost, not doubted.
-        sightings.doubt(network.code, told.unseen - told.gone)
-        sightings.lose(network.code, told.gone, height=head, left=left)
-        noted = sightings.note(list(_rows(ctx, network, ours, told.seen)), now=now)
+        sightings.doubt(network.code, shown.unseen - shown.gone)
+        sightings.lose(network.code, shown.gone, height=head, left=left)
+        noted = sightings.note(list(_rows(ctx, network, ours, shown.seen)), now=now)
         sightings.doubt_replaced(network.code, left=left)
         gone = sightings.forget_lost(network.code, left=left)
         # A replacement holds the quote that begins when the replaced payment releases its own.
-        quoting.release(ctx.catalogue, held, now=now)
-        sightings.expect(network.code, [each.transfer.txid for each in told.seen if each.is_soon], now=now)
+        quoting.release(ctx.catalogue, invoice_ids, now=now)
+        sightings.expect(network.code, [each.transfer.txid for each in shown.seen if each.is_soon], now=now)
     if noted or gone:
         log.info("sightings.read", network=network.code, noted=noted, forgotten=len(gone))
 
 
 def _rows(ctx: Context, network: Network, ours: _Awaited, seen: Collection[Sighting]) -> Iterator[sightings.Sighting]:
     before: list[sightings.Sighting] = []
-    for found in seen:
-        transfer = found.transfer
+    for sighting in seen:
+        transfer = sighting.transfer
         pair = ctx.catalogue.pairs[transfer.currency, network.code]
         units = pair.to_ledger(transfer.units, ctx.catalogue.scale(transfer.currency))
         owner = ours.owners[transfer.recipient]
         sender = transfer.sender if traits_of(network).has_sender else None
         if units <= 0 or treasury_addresses.is_own_move(network.code, transfer.mark or transfer.txid, sender):
             continue
-        spends = [f"{txid}:{vout}" for txid, vout in found.spends]
+        spends = [f"{txid}:{vout}" for txid, vout in sighting.spends]
         others = partial(_others, owner.id, transfer, spends, before)
         new = sightings.Sighting(
             network=network.code,
@@ -129,7 +129,7 @@ def _rows(ctx: Context, network: Network, ours: _Awaited, seen: Collection[Sight
                 waiting=others,
             ),
             spends=spends,
-            is_soon=found.is_soon,
+            is_soon=sighting.is_soon,
         )
         before.append(new)
         yield new
@@ -142,15 +142,15 @@ def _others(
 
     A transaction that spends the same coins replaces another; ordinals distinguish its own outputs.
     """
-    found = {
+    units_by_output = {
         (txid, ordinal): units
         for txid, ordinal, units in sightings.counting(owner_id, besides=spends, txid=transfer.txid)
     }
-    found |= {
+    units_by_output |= {
         (each.txid, each.ordinal): each.units
         for each in before
         if each.owner_id == owner_id and each.stray_reason is None
         and (each.txid == transfer.txid or not set(each.spends) & set(spends))
     }  # fmt: skip
-    found.pop((transfer.txid, transfer.ordinal), None)
-    return list(found.values())
+    units_by_output.pop((transfer.txid, transfer.ordinal), None)
+    return list(units_by_output.values())

@@ -117,26 +117,26 @@ def _corrected(ctx: Context, network: Network, chain: Reader, asked: Deposit) ->
     if not isinstance(scan, BlockScan) or scan.block.hash != asked.block_hash:
         return set()
     place = (asked.txid, asked.ordinal)
-    told = next((each for each in scan.transfers if (each.txid, each.ordinal) == place), None)
-    if told is None or not is_firm(chain.second_opinion(_shown(scan, told))):
+    transfer = next((each for each in scan.transfers if (each.txid, each.ordinal) == place), None)
+    if transfer is None or not is_firm(chain.second_opinion(_shown(scan, transfer))):
         return set()
-    if not repeat_on_deadlock(_replace, ctx, network, chain, asked, scan, told, ours):
+    if not repeat_on_deadlock(_replace, ctx, network, chain, asked, scan, transfer, ours):
         return set()
     log.error(
         "deposit.outvoted", network=network.code, txid=asked.txid, ordinal=asked.ordinal,
-        told_units=asked.amount_units, units=told.units,
+        told_units=asked.amount_units, units=transfer.units,
     )  # fmt: skip
-    return {(asked.owner_kind, asked.owner_id), *ours.of([told])}
+    return {(asked.owner_kind, asked.owner_id), *ours.of([transfer])}
 
 
 def _replace(
-    ctx: Context, network: Network, chain: Reader, asked: Deposit, scan: BlockScan, told: Transfer, ours: Matching
+    ctx: Context, network: Network, chain: Reader, asked: Deposit, scan: BlockScan, transfer: Transfer, ours: Matching
 ) -> bool:
     with transaction():
         return (
             cursors.is_scanned(network.code, height=scan.block.height, block_hash=scan.block.hash)
             and reversals.outvote(ctx.catalogue, asked)
-            and take_transfer(ctx, network, chain, scan.block, told, ours)
+            and take_transfer(ctx, network, chain, scan.block, transfer, ours)
         )
 
 
@@ -148,13 +148,13 @@ def _judge(catalogue: Catalogue, chain: Reader, asked: Topup) -> None:
         topup_doubts.put_off(asked, _problem(answer, chain, asked))
 
 
-def _shown(scan: BlockScan, told: Transfer) -> Recorded:
+def _shown(scan: BlockScan, transfer: Transfer) -> Recorded:
     return Recorded(
-        txid=told.txid,
-        ordinal=told.ordinal,
-        currency=told.currency,
-        units=told.units,
-        recipient=told.recipient,
+        txid=transfer.txid,
+        ordinal=transfer.ordinal,
+        currency=transfer.currency,
+        units=transfer.units,
+        recipient=transfer.recipient,
         height=scan.block.height,
         block_hash=scan.block.hash,
     )
@@ -162,7 +162,7 @@ def _shown(scan: BlockScan, told: Transfer) -> Recorded:
 
 def _problem(answer: Agreement, chain: Reader, asked: Deposit | Topup) -> str:
     """Describe why a deposit or top-up is not agreed on, and log it."""
-    told = f"{answer.same} of {chain.providers} providers agree, {answer.other} tell otherwise"
-    problem = f"{told}; {answer.problem}" if answer.problem else told
+    voices = f"{answer.same} of {chain.providers} providers agree, {answer.other} tell otherwise"
+    problem = f"{voices}; {answer.problem}" if answer.problem else voices
     log.warning("deposit.awaits_witness", network=asked.network, txid=asked.txid, problem=problem)
     return problem

@@ -140,11 +140,11 @@ def _sound(network: Network, fate: Fate) -> Fate:
 
 
 def _included(ctx: Context, network: Network, spend: SpendRow, fate: Fate) -> None:
-    found = _inclusion(fate)
-    is_noted = spends.is_noted(spend, found)
+    inclusion = _inclusion(fate)
+    is_noted = spends.is_noted(spend, inclusion)
     if not is_noted:
         with transaction():
-            spend_tracking.note_mined(ctx.catalogue, spend.id, found)
+            spend_tracking.note_mined(ctx.catalogue, spend.id, inclusion)
     reached("watch.mined")
     if not _is_believed(ctx, spend, fate) or not refusals.is_traced(ctx, network, spend.id):
         return
@@ -190,12 +190,14 @@ def _is_believed(ctx: Context, spend: SpendRow, fate: Fate) -> bool:
     if spend.state == "failed":
         return is_believed
     pairs = zip(spend.outputs, fate.outputs, strict=True)
-    waiting = [(each.payout_id, found) for each, found in pairs if each.payout_id is not None and each.state == "open"]
-    for payout_id, found in waiting:
+    waiting = [
+        (each.payout_id, output) for each, output in pairs if each.payout_id is not None and each.state == "open"
+    ]
+    for payout_id, output in waiting:
         if not is_believed:
             log.warning("payout.awaits_witness", payout=str(payout_id), network=spend.network)
             payout_queue.explain(payout_id, reason=ALONE)
-        elif found.effect == "exact":
+        elif output.effect == "exact":
             payout_queue.explain(payout_id, reason="")
     return is_believed
 
@@ -291,7 +293,7 @@ def _bump(ctx: Context, network: Network, spender: Spender, spend: SpendRow, att
         return
     if draft is None:
         return
-    further = _further(before.draft, draft) - before.held
+    further = _further(before.draft, draft) - before.outpoints
     reached("watch.priced")
     with transaction():
         hooks = hooks_of(spend.purpose)

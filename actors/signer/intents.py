@@ -62,33 +62,33 @@ def coin_of(row: FreeCoin | HeldCoin) -> Coin:
     return Coin(txid=row.txid, vout=row.vout, units=row.units, key=key, depth=row.depth)
 
 
-def _held(network: Network, spend: SpendRow) -> list[HeldCoin]:
+def _claimed_coins(network: Network, spend: SpendRow) -> list[HeldCoin]:
     """Return the coins that a spend claims; empty if its family spends no coins."""
-    return held_coins.held(spend.id, network.family) if traits_of(network).spends_coins else []
+    return held_coins.of_spend(spend.id, network.family) if traits_of(network).spends_coins else []
 
 
-def _claim_of(network: Network, spend: SpendRow, attempt: AttemptRow, held: Iterable[HeldCoin]) -> Claim:
+def _claim_of(network: Network, spend: SpendRow, attempt: AttemptRow, claimed: Iterable[HeldCoin]) -> Claim:
     """Return a spend's claim, which the chain grants only once. attempt: the newest."""
     traits = traits_of(network)
     if traits.has_counters:
         return Counter(at_least=spend.counter)
     if traits.spends_coins:
-        return Coins(coins=tuple(map(coin_of, held)))
+        return Coins(coins=tuple(map(coin_of, claimed)))
     # The reference is part of the signed bytes.
     return Window(reference="", last_height=attempt.expires_height, ends_at=attempt.expires_at)
 
 
 def case_of(network: Network, spend: SpendRow, attempts: Sequence[AttemptRow]) -> Case:
     """Return the case by which a spend's fate is asked for; a spend is dead only at the network's maturity."""
-    held = _held(network, spend)
+    coins = _claimed_coins(network, spend)
     return Case(
         intent=intent_of(spend),
-        claim=_claim_of(network, spend, attempts[0], held),
+        claim=_claim_of(network, spend, attempts[0], coins),
         txids=tuple(attempt.txid for attempt in attempts),
         depth=network.maturity,
         spent_by={
             (coin.txid, coin.vout): (coin.spent_by_txid, coin.spent_height or 0)
-            for coin in held
+            for coin in coins
             # If others spend a coin that only a later attempt claims, an earlier attempt may still be included.
             if coin.spent_by_txid is not None and coin.held_number == 0
         },

@@ -45,9 +45,9 @@ def market(ctx: Context) -> Market:
 
     Other processes write the market's rates. A rate forged too low would make a large payout look small.
     """
-    told = ctx.market.read()
+    board = ctx.market.read()
     own = ctx.settings.signer_rates
-    return replace(told, rates={coin: max(rate, own.get(coin, 0)) for coin, rate in told.rates.items() if rate})
+    return replace(board, rates={coin: max(rate, own.get(coin, 0)) for coin, rate in board.rates.items() if rate})
 
 
 def usd_cents(catalogue: Catalogue, market: Market, currency: str, units: int) -> int:
@@ -60,8 +60,8 @@ def usd_cents(catalogue: Catalogue, market: Market, currency: str, units: int) -
 
 def blamed_rate(ctx: Context, currency: str) -> str | None:
     """Describe the signer's own rate of a coin if only that rate, far above the market's, makes a limit apply."""
-    own, told = ctx.settings.signer_rates.get(currency, 0), ctx.market.read().rates.get(currency, 0)
-    return far_above(currency, own, told)
+    own, market_rate = ctx.settings.signer_rates.get(currency, 0), ctx.market.read().rates.get(currency, 0)
+    return far_above(currency, own, market_rate)
 
 
 def check_size(ctx: Context, currency: str, units: int, *, error: type[DomainError]) -> None:

@@ -27,7 +27,7 @@ class Replaced:
     draft: Draft
     purse: Purse
     # The coins that its spend holds already, (txid, vout).
-    held: frozenset[tuple[str, int]] = frozenset()
+    outpoints: frozenset[tuple[str, int]] = frozenset()
 
 
 def replaced(network: Network, spender: Spender, spend: SpendRow, attempts: Sequence[AttemptRow]) -> Replaced | None:
@@ -42,9 +42,9 @@ def replaced(network: Network, spender: Spender, spend: SpendRow, attempts: Sequ
 def _of_coins(
     network: Network, spender: CoinSpender, spend: SpendRow, attempts: Sequence[AttemptRow]
 ) -> Replaced | None:
-    held = held_coins.held(spend.id, network.family)
-    first = {(row.txid, row.vout) for row in held if row.held_number == 0}
-    there = {(row.txid, row.vout): coin_of(row) for row in held if row.spent_by_txid is None}
+    coins = held_coins.of_spend(spend.id, network.family)
+    first = {(row.txid, row.vout) for row in coins if row.held_number == 0}
+    there = {(row.txid, row.vout): coin_of(row) for row in coins if row.spent_by_txid is None}
     for attempt in attempts:
         claimed = first | set(spender.claimed(attempt.raw))
         if claimed <= there.keys():
@@ -54,6 +54,6 @@ def _of_coins(
             return Replaced(
                 draft=draft_of(network, spend, attempt, intent_of(spend), claim=claim),
                 purse=Purse(coins=(*beside, *free_coins(network, network.gas_currency)), scanned=scanned(network)),
-                held=frozenset(there),
+                outpoints=frozenset(there),
             )
     return None

@@ -36,8 +36,8 @@ class Watermark:
 
     def noted(self) -> dict[str, int]:
         """Return the noted count by its database; empty if Redis has no genuine note. Raises LinkDownError."""
-        found = self._link.run([("GET", self._key())])[0]
-        stamp, _, text = ("" if found is None else found.decode(errors="replace")).partition(" ")
+        stored = self._link.run([("GET", self._key())])[0]
+        stamp, _, text = ("" if stored is None else stored.decode(errors="replace")).partition(" ")
         if not self._stamps.is_genuine(stamp, text.encode()):
             return {}
         database, looks = json.loads(text)

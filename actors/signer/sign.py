@@ -226,8 +226,8 @@ def free_coins(network: Network, currency: str) -> tuple[Coin, ...]:
 
     Coins that others sent have to be mature: a payout that spends a coin which a reorg removes never confirms.
     """
-    found = coins.free(network.code, network.family, currency, limit=COINS_MAX, depth=network.maturity)
-    return tuple(map(coin_of, found))
+    rows = coins.free(network.code, network.family, currency, limit=COINS_MAX, depth=network.maturity)
+    return tuple(map(coin_of, rows))
 
 
 def free_outpoints(network: Network) -> list[Outpoint]:

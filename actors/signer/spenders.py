@@ -26,6 +26,6 @@ def holding(network: Network, spender: Spender) -> CoinSpender | None:
     return cast("CoinSpender", spender) if traits_of(network).spends_coins else None
 
 
-def beyond(sender: str, told: int, ours: int) -> str:
+def beyond(sender: str, by_chain: int, ours: int) -> str:
     """Describe that the chain has used slots of a sender beyond our rows."""
-    return f"the next slot of {sender} is {told} by its chain and {ours} by our rows"
+    return f"the next slot of {sender} is {by_chain} by its chain and {ours} by our rows"

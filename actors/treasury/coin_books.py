@@ -27,13 +27,13 @@ def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnes
     # Asked also if there is no unspent coin: the answer names a block.
     unspent = coins.unspent_at(network.code, currency, height=at.height) or {books.hot: []}
     places = [Place(address=address, pair=pair, coins=tuple(there)) for address, there in unspent.items()]
-    told = chain.snapshot(places, height=at.height, block_hash=at.hash, witnesses=witnesses)
-    held = Held(place="hot", currency=currency, address=books.hot, units=sum(told.units))
+    snapshot = chain.snapshot(places, height=at.height, block_hash=at.hash, witnesses=witnesses)
+    holding = Held(place="hot", currency=currency, address=books.hot, units=sum(snapshot.units))
     return Balances(
-        height=told.height,
-        block_hash=told.block_hash,
+        height=snapshot.height,
+        block_hash=snapshot.block_hash,
         witnesses=witnesses,
-        held=(held,),
+        holdings=(holding,),
         asked=(at.height, at.hash),
     )
 
@@ -44,30 +44,34 @@ def compared(ctx: Context, network: Network, books: Books, balances: Balances) -
     None if no comparison is possible: a reorg took a block, or the difference is within the doubted coins.
     """
     asked_height, asked_hash = balances.asked or (books.cursor.height, books.cursor.hash)
-    currency, (held,) = network.gas_currency, balances.held
+    currency, (holding,) = network.gas_currency, balances.holdings
     worth = coins.worth_at(network.code, currency, height=books.cursor.height, made_by=asked_height)
     is_there = (
         reconciliation.is_scanned(network.code, books.cursor)
         and cursors.kept_hash(network.code, asked_height) == asked_hash
     )
-    if not is_there or worth.firm_units <= held.units < worth.units:
+    if not is_there or worth.firm_units <= holding.units < worth.units:
         return None
-    if held.units > worth.units:
+    if holding.units > worth.units:
         # A provider is wrong, or the scan meanwhile took back a transaction that made one of the coins.
         raise ProviderError("more is left of our coins than they are worth")
     return [
         _finding(
-            ctx, network, books, held, expected_units=worth.units if held.units == worth.units else worth.firm_units
+            ctx,
+            network,
+            books,
+            holding,
+            expected_units=worth.units if holding.units == worth.units else worth.firm_units,
         )
     ]
 
 
-def _finding(ctx: Context, network: Network, books: Books, held: Held, *, expected_units: int) -> Finding:
+def _finding(ctx: Context, network: Network, books: Books, holding: Held, *, expected_units: int) -> Finding:
     currency, height = network.gas_currency, books.cursor.height
     pair, scale = ctx.catalogue.pair(currency, network.code), ctx.catalogue.scale(currency)
     decimals = scale if pair is None else pair.decimals
-    there, expected = (rescale_down(units, decimals, scale) for units in (held.units, expected_units))
-    is_sound = held.units == expected_units
+    there, expected = (rescale_down(units, decimals, scale) for units in (holding.units, expected_units))
+    is_sound = holding.units == expected_units
     detail = (
         f"{currency} on {network.code}: our coins should be worth {format_coin(expected, scale)} after block {height},"
         f" and {format_coin(there, scale)} are there"
@@ -79,5 +83,5 @@ def _finding(ctx: Context, network: Network, books: Books, held: Held, *, expect
         chain_units=there,
         expected_units=expected,
         detail="" if is_sound else detail,
-        address="" if is_sound else held.address,
+        address="" if is_sound else holding.address,
     )

@@ -57,7 +57,7 @@ class Coin:
 
 def coins_of(ctx: Context, network: Network) -> list[Coin]:
     """Return the coins that our addresses may hold on a network."""
-    found = [
+    offered = [
         Coin(
             currency=pair.currency,
             pair=pair,
@@ -67,10 +67,10 @@ def coins_of(ctx: Context, network: Network) -> list[Coin]:
         )
         for pair in ctx.catalogue.pairs_on(network.code)
     ]
-    if not any(coin.is_gas for coin in found):
+    if not any(coin.is_gas for coin in offered):
         scale = ctx.catalogue.scale(network.gas_currency)
-        found.append(Coin(currency=network.gas_currency, pair=None, decimals=scale, scale=scale, is_gas=True))
-    return found
+        offered.append(Coin(currency=network.gas_currency, pair=None, decimals=scale, scale=scale, is_gas=True))
+    return offered
 
 
 def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnesses: int = 1) -> Balances:
@@ -92,12 +92,14 @@ def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnes
 def ask(chain: Reader, books: Books, places: list[tuple[Place, Coin, str]], *, witnesses: int = 1) -> Balances:
     """Read the balances of given places, at the books' block if possible. Raises ProviderError."""
     asked = [Asked(address=address, pair=coin.pair) for _, coin, address in places]
-    told = chain.snapshot(asked, height=books.cursor.height, block_hash=books.cursor.hash, witnesses=witnesses)
-    held = (
+    snapshot = chain.snapshot(asked, height=books.cursor.height, block_hash=books.cursor.hash, witnesses=witnesses)
+    holdings = (
         Held(place=place, currency=coin.currency, address=address, units=units)
-        for (place, coin, address), units in zip(places, told.units, strict=True)
+        for (place, coin, address), units in zip(places, snapshot.units, strict=True)
     )
-    return Balances(height=told.height, block_hash=told.block_hash, witnesses=witnesses, held=tuple(held))
+    return Balances(
+        height=snapshot.height, block_hash=snapshot.block_hash, witnesses=witnesses, holdings=tuple(holdings)
+    )
 
 
 def _deposits_in_turn(network: Network, books: Books, coins: dict[str, Coin]) -> list[tuple[str, str]]:
@@ -138,23 +140,23 @@ class _Check:
         moved = self._movements()
         if moved is None:
             return None
-        found: list[Finding | None] = []
+        findings: list[Finding | None] = []
         deposits: dict[str, Finding] = {}
-        for held in balances.held:
-            coin = self._coins.get(held.currency)
+        for holding in balances.holdings:
+            coin = self._coins.get(holding.currency)
             if coin is None:
                 continue
-            units = coin.to_ledger(held.units)
-            match held.place:
+            units = coin.to_ledger(holding.units)
+            match holding.place:
                 case "hot":
-                    found.append(self._hot(coin, units, moved[coin.currency]))
+                    findings.append(self._hot(coin, units, moved[coin.currency]))
                 case "cold":
-                    found.append(self._cold(coin, held.address, units))
+                    findings.append(self._cold(coin, holding.address, units))
                 case "deposits":
-                    self._deposit(coin, held.address, units, deposits)
+                    self._deposit(coin, holding.address, units, deposits)
                 case _:
-                    assert_never(held.place)
-        return [each for each in [*found, *deposits.values()] if each is not None]
+                    assert_never(holding.place)
+        return [each for each in [*findings, *deposits.values()] if each is not None]
 
     # The hot wallet ----------------------------------------------------------------------------------------
 
@@ -205,7 +207,7 @@ class _Check:
         else:
             self._may_have_come[spend.currency] += units
 
-    def _hot(self, coin: Coin, held: int, moved_units: int) -> Finding | None:
+    def _hot(self, coin: Coin, chain_units: int, moved_units: int) -> Finding | None:
         """Compare a coin of the hot wallet; None while waiting spends may explain the difference."""
         books = self._books
         expected = books.topup_units.get(coin.currency, 0) + moved_units
@@ -213,19 +215,21 @@ class _Check:
         # A transfer that only one provider reports may have come or not.
         may_have_come = self._may_have_come[coin.currency] + books.doubted_units.get(coin.currency, 0)
         may_be = range(-self._may_have_left[coin.currency], may_have_come + 1)
-        if held != expected and held - expected in may_be:
+        if chain_units != expected and chain_units - expected in may_be:
             return None
-        return self._finding(coin, "hot", books.hot, held=held, expected=expected, is_sound=held == expected)
+        return self._finding(
+            coin, "hot", books.hot, chain_units=chain_units, expected=expected, is_sound=chain_units == expected
+        )
 
     # Elsewhere ---------------------------------------------------------------------------------------------
 
-    def _deposit(self, coin: Coin, address: str, held: int, found: dict[str, Finding]) -> None:
+    def _deposit(self, coin: Coin, address: str, chain_units: int, findings: dict[str, Finding]) -> None:
         """Compare one address and keep the finding of its coin; the first short address is the reported one."""
-        kept = found.get(coin.currency)
+        kept = findings.get(coin.currency)
         expected = None if kept is not None and kept.detail else self._expected(coin, address)
         if expected is not None:
-            found[coin.currency] = self._finding(
-                coin, "deposits", address, held=held, expected=expected, is_sound=held >= expected
+            findings[coin.currency] = self._finding(
+                coin, "deposits", address, chain_units=chain_units, expected=expected, is_sound=chain_units >= expected
             )
 
     def _expected(self, coin: Coin, address: str) -> int | None:
@@ -242,26 +246,30 @@ class _Check:
         come = probes.deposited_units(code, address, coin.currency, height=height, only_confirmed=True)
         return come + coin.to_ledger(addresses.moved_native_units(code, address, coin.currency, height=height))
 
-    def _cold(self, coin: Coin, cold: str, held: int) -> Finding:
+    def _cold(self, coin: Coin, cold: str, chain_units: int) -> Finding:
         sent = sum(
             rescale_down(flow.units, flow.decimals, coin.scale)
             for flow in self._books.cooled
             if flow.currency == coin.currency
         )
         expected = max(0, sent - self._books.returned_units.get(coin.currency, 0))
-        return self._finding(coin, "cold", cold, held=held, expected=expected, is_sound=held >= expected)
+        return self._finding(
+            coin, "cold", cold, chain_units=chain_units, expected=expected, is_sound=chain_units >= expected
+        )
 
-    def _finding(self, coin: Coin, place: Place, address: str, *, held: int, expected: int, is_sound: bool) -> Finding:
+    def _finding(
+        self, coin: Coin, place: Place, address: str, *, chain_units: int, expected: int, is_sound: bool
+    ) -> Finding:
         height, name = self._books.cursor.height, {"hot": "hot wallet", "deposits": "deposit address"}
         detail = (
             f"{coin.currency} on {self._network.code}: the {name.get(place, 'cold address')} {address} should hold"
-            f" {_shown(expected, coin.scale)} after block {height} and holds {_shown(held, coin.scale)}"
+            f" {_shown(expected, coin.scale)} after block {height} and holds {_shown(chain_units, coin.scale)}"
         )
         return Finding(
             currency=coin.currency,
             place=place,
             height=height,
-            chain_units=held,
+            chain_units=chain_units,
             expected_units=expected,
             detail="" if is_sound else detail,
             address="" if is_sound else address,

@@ -31,23 +31,23 @@ def join(ctx: Context, network: Network, hot: KeyRef) -> bool:
     Not while payouts are due, which may want the same coins. Raises FeeTooHighError and ProviderError.
     """
     code, currency = network.code, network.gas_currency
-    found = sign.free_coins(network, currency)
-    if len(found) <= COINS_FEW or currency in freezes.frozen_coins(code) or payout_queue.is_any_due(network):
+    free = sign.free_coins(network, currency)
+    if len(free) <= COINS_FEW or currency in freezes.frozen_coins(code) or payout_queue.is_any_due(network):
         return False
     if spend_reads.waiting_of(code, hot.address, "join"):
         return False
     treasurer, cap_units = registry.coin_treasurer(network, ctx.settings), registry.fee_cap_units(network, ctx.settings)
     try:
-        step = treasurer.join(found, hot, cap_units=cap_units, scanned=sign.scanned(network))
-        return isinstance(step, Sweep) and _start(ctx, network, step, found)
+        step = treasurer.join(free, hot, cap_units=cap_units, scanned=sign.scanned(network))
+        return isinstance(step, Sweep) and _start(ctx, network, step, free)
     except (InsufficientCoinError, SpendRefusedError) as error:
         log.warning("join.refused", network=code, reason=str(error))
     return False
 
 
-def _start(ctx: Context, network: Network, step: Sweep, found: tuple[Coin, ...]) -> bool:
+def _start(ctx: Context, network: Network, step: Sweep, free: tuple[Coin, ...]) -> bool:
     draft = step.draft
-    if not isinstance(draft.claim, Coins) or not set(draft.claim.outpoints) <= {(one.txid, one.vout) for one in found}:
+    if not isinstance(draft.claim, Coins) or not set(draft.claim.outpoints) <= {(one.txid, one.vout) for one in free}:
         raise ValueError("a join claims other coins than it was offered")
     spend_id = sign.start(ctx, network, purpose="join", intent=draft.intent, draft=draft)
     log.info("join.started", network=network.code, coins=len(draft.claim.coins), spend=str(spend_id))

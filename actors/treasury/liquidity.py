@@ -22,10 +22,10 @@ def watch_liquidity() -> None:
 
 def _watch() -> None:
     ctx = context()
-    found = liquidity.missing(
+    missing = liquidity.missing(
         ctx.catalogue, ctx.market.read(), ctx.available, fee_max_percent=ctx.settings.sweep_fee_max_percent
     )
-    for (currency, network), units in found.items():
+    for (currency, network), units in missing.items():
         if units and liquidity.note_missing(currency, network):
             amount = format_coin(units, ctx.catalogue.scale(currency))
             log.error("liquidity.missing", currency=currency, network=network, amount=amount)

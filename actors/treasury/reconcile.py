@@ -63,42 +63,42 @@ def _take_up(ctx: Context, network: Network, chain: Reader, kept: Balances) -> N
 
 
 def _judge_all(ctx: Context, network: Network, chain: Reader, books: Books, balances: Balances) -> None:
-    found = compared(ctx, network, books, balances)
+    findings = compared(ctx, network, books, balances)
     # Dropped first, since a finding may need its balance from more witnesses, which keeps a new snapshot.
     snapshots.drop(network.code)
-    for each in found or ():
+    for each in findings or ():
         _judge(ctx, network, chain, books, balances, each)
 
 
-def _judge(ctx: Context, network: Network, chain: Reader, books: Books, balances: Balances, found: Finding) -> None:
+def _judge(ctx: Context, network: Network, chain: Reader, books: Books, balances: Balances, finding: Finding) -> None:
     """Record a comparison; freeze payouts if it keeps failing."""
-    surplus = found.chain_units - found.expected_units if found.place == "hot" else 0
-    coin = next(coin for coin in coins_of(ctx, network) if coin.currency == found.currency)
-    if surplus > 0 and (coin.pair is None or not reconciliation.was_compared(network.code, found.currency)):
+    surplus = finding.chain_units - finding.expected_units if finding.place == "hot" else 0
+    coin = next(coin for coin in coins_of(ctx, network) if coin.currency == finding.currency)
+    if surplus > 0 and (coin.pair is None or not reconciliation.was_compared(network.code, finding.currency)):
         # The scan does not look for this coin, or it was there before the first comparison. Adopted before the finding
         # is noted, since after that the comparison would no longer count as the first.
-        if _adopt(ctx, network, chain, books, balances, found, coin):
-            reconciliation.note(network.code, found)
+        if _adopt(ctx, network, chain, books, balances, finding, coin):
+            reconciliation.note(network.code, finding)
         return
-    misses = reconciliation.note(network.code, found)
+    misses = reconciliation.note(network.code, finding)
     if not misses:
         return
-    log.warning("reconciliation.differs", network=network.code, misses=misses, detail=found.detail)
-    if found.place == "cold" or misses < MISSES_MAX:
+    log.warning("reconciliation.differs", network=network.code, misses=misses, detail=finding.detail)
+    if finding.place == "cold" or misses < MISSES_MAX:
         return
     if surplus > 0 and coin.is_gas:
         # A contract passed on gas coin, which only the balance shows.
-        _adopt(ctx, network, chain, books, balances, found, coin)
+        _adopt(ctx, network, chain, books, balances, finding, coin)
         return
     if balances.witnesses < WITNESSES_MIN:
         # One provider reported this before two were required; the next comparison asks two.
         return
-    log.error("reconciliation.froze_payouts", network=network.code, detail=found.detail)
-    freezes.freeze("network", network.code, reason=found.detail, frozen_by=freezes.RECONCILER)
+    log.error("reconciliation.froze_payouts", network=network.code, detail=finding.detail)
+    freezes.freeze("network", network.code, reason=finding.detail, frozen_by=freezes.RECONCILER)
 
 
 def _adopt(
-    ctx: Context, network: Network, chain: Reader, books: Books, balances: Balances, found: Finding, coin: Coin
+    ctx: Context, network: Network, chain: Reader, books: Books, balances: Balances, finding: Finding, coin: Coin
 ) -> bool:
     """Adopt a surplus as the gateway's own; False if too few providers report it or a reorg took its block.
 
@@ -115,9 +115,11 @@ def _adopt(
     if balances.block_hash != books.cursor.hash:
         snapshots.keep(network.code, balances)
         return False
-    held = next(each.units for each in balances.held if (each.place, each.currency) == ("hot", coin.currency))
-    surplus = coin.to_ledger(held) - found.expected_units
+    chain_units = next(
+        each.units for each in balances.holdings if (each.place, each.currency) == ("hot", coin.currency)
+    )
+    surplus = coin.to_ledger(chain_units) - finding.expected_units
     if surplus <= 0:
         return False
-    log.warning("reconciliation.surplus_found", network=network.code, detail=found.detail)
-    return reconciliation.adopt(network.code, found.currency, surplus, books, origin="balance")
+    log.warning("reconciliation.surplus_found", network=network.code, detail=finding.detail)
+    return reconciliation.adopt(network.code, finding.currency, surplus, books, origin="balance")

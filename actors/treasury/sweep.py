@@ -130,37 +130,37 @@ class _Keeper:
         for planned in treasury_plan.judged(self._ctx.catalogue, market, policy, self._network, page):
             if self.started >= STARTED_PER_STEP:
                 break
-            if planned.found.currency in self._frozen:
+            if planned.unswept.currency in self._frozen:
                 continue
-            if planned.verdict == "sweep" and planned.found.address not in busy:
-                busy.add(planned.found.address)
-                self._sweep(planned.found)
+            if planned.verdict == "sweep" and planned.unswept.address not in busy:
+                busy.add(planned.unswept.address)
+                self._sweep(planned.unswept)
         if not self.started:
             self._collect()
 
     # Sweeps ------------------------------------------------------------------------------------------------
 
-    def _sweep(self, found: Unswept) -> int:
+    def _sweep(self, unswept: Unswept) -> int:
         """Take a step towards sweeping an address; a failure of one does not affect the others.
 
         Returns the step's cost in base units of the gas coin; 0 if unknown.
         """
-        wallet = sign.deposit_wallet(self._network, found.ordinal)
-        if wallet.address != found.address:
-            log.error("sweep.address_not_ours", network=self._network.code, address=found.address)
+        wallet = sign.deposit_wallet(self._network, unswept.ordinal)
+        if wallet.address != unswept.address:
+            log.error("sweep.address_not_ours", network=self._network.code, address=unswept.address)
             return 0
-        lying = self._lying(found, wallet)
-        if lying.pair is None and addresses.is_in_motion(self._network.code, [found.address]):
+        lying = self._lying(unswept, wallet)
+        if lying.pair is None and addresses.is_in_motion(self._network.code, [unswept.address]):
             return 0
         try:
             treasurer = registry.treasurer(self._network, self._ctx.settings)
-            return self._take_step(found, treasurer.step(lying, self._hot, cap_units=self._cap_units))
+            return self._take_step(unswept, treasurer.step(lying, self._hot, cap_units=self._cap_units))
         except (SpendRefusedError, LoneRefusalError, InsufficientCoinError, DisagreementError) as error:
             log.warning(
                 "sweep.refused",
                 network=self._network.code,
-                address=found.address,
-                currency=found.currency,
+                address=unswept.address,
+                currency=unswept.currency,
                 reason=str(error),
             )
             self._trace(lying.pair, error)
@@ -171,49 +171,49 @@ class _Keeper:
         if pair is not None and isinstance(refusals.traced(self._ctx, self._network, pair, error), OwnRefusalError):
             self._frozen.add(pair.currency)
 
-    def _take_step(self, found: Unswept, step: Step) -> int:
+    def _take_step(self, unswept: Unswept, step: Step) -> int:
         match step:
             case Sweep():
-                self._start_sweep(found, step.draft)
+                self._start_sweep(unswept, step.draft)
                 return step.draft.offer.ceiling_units
             case Fund():
-                self._fund(found, step)
+                self._fund(unswept, step)
             case Wait(reason="short"):
-                log.error("sweep.balance_short", network=self._network.code, address=found.address)
+                log.error("sweep.balance_short", network=self._network.code, address=unswept.address)
             case Wait():
                 pass
             case _:
                 assert_never(step)
         return step.cost_units
 
-    def _lying(self, found: Unswept, wallet: KeyRef) -> Lying:
-        pair = self._ctx.catalogue.pair(found.currency, self._network.code)
+    def _lying(self, unswept: Unswept, wallet: KeyRef) -> Lying:
+        pair = self._ctx.catalogue.pair(unswept.currency, self._network.code)
         token = None if pair is None or pair.contract is None else pair
         return Lying(
             key=wallet,
             pair=token,
-            units=self._explained_units(found) if token is None else self._token_units(found.units, token),
+            units=self._explained_units(unswept) if token is None else self._token_units(unswept.units, token),
             # True if only leftover gas is moved, without a deposit.
-            is_rest=not found.units,
+            is_rest=not unswept.units,
             height=self._cursor.height,
             block_hash=self._cursor.hash,
             scanned=sign.scanned_at(self._cursor),
         )
 
-    def _explained_units(self, found: Unswept) -> int:
+    def _explained_units(self, unswept: Unswept) -> int:
         """Return the gas coin that an address holds by our rows, in base units."""
         code, height = self._network.code, self._cursor.height
-        moved = addresses.moved_native_units(code, found.address, found.currency, height=height)
-        pair = self._ctx.catalogue.pair(found.currency, code)
+        moved = addresses.moved_native_units(code, unswept.address, unswept.currency, height=height)
+        pair = self._ctx.catalogue.pair(unswept.currency, code)
         if pair is None:
             return moved
-        come = probes.deposited_units(code, found.address, found.currency, height=height, only_confirmed=True)
+        come = probes.deposited_units(code, unswept.address, unswept.currency, height=height, only_confirmed=True)
         return moved + self._token_units(come, pair)
 
     def _token_units(self, units: int, pair: Pair) -> int:
         return pair.from_ledger(units, self._ctx.catalogue.scale(pair.currency))
 
-    def _start_sweep(self, found: Unswept, draft: Draft) -> None:
+    def _start_sweep(self, unswept: Unswept, draft: Draft) -> None:
         code = self._network.code
         spend_id = sign.start(
             self._ctx,
@@ -221,17 +221,19 @@ class _Keeper:
             purpose="sweep",
             intent=draft.intent,
             draft=draft,
-            within=lambda spend_id: sweeps.take(code, found, spend_id),
+            within=lambda spend_id: sweeps.take(code, unswept, spend_id),
         )
         if spend_id is not None:
             self.started += 1
-            log.info("sweep.started", network=code, address=found.address, currency=found.currency, spend=str(spend_id))
+            log.info(
+                "sweep.started", network=code, address=unswept.address, currency=unswept.currency, spend=str(spend_id)
+            )
 
-    def _fund(self, found: Unswept, step: Fund) -> None:
+    def _fund(self, unswept: Unswept, step: Fund) -> None:
         """Send a deposit address the gas that its sweep lacks, if that is worth it and the hot wallet has enough."""
         market, policy = self._ctx.market.read(), treasury_plan.policy_of(self._ctx.settings)
         if self._is_hot_dry or not treasury_plan.is_worth(
-            self._ctx.catalogue, market, policy, self._network, found, gas_units=step.cost_units
+            self._ctx.catalogue, market, policy, self._network, unswept, gas_units=step.cost_units
         ):
             return
         try:
@@ -265,22 +267,22 @@ class _Keeper:
                 continue
             scale = catalogue.scale(pair.currency)
             try:
-                held = self._held(pair)
+                hot_units = self._hot_units(pair)
             except DisagreementError as error:
                 log.warning("treasury.cooling_refused", network=code, currency=pair.currency, reason=str(error))
                 continue
             excess = excess_units(
-                held_units=pair.to_ledger(held, scale),
+                held_units=pair.to_ledger(hot_units, scale),
                 limit_usd=self._ctx.settings.hot_limit_usd,
                 needed_units=needed.get(pair.currency, 0),
                 rate=market.rates.get(pair.currency),
                 scale=scale,
             )
-            units = min(held, rescale_down(excess, scale, pair.decimals))
+            units = min(hot_units, rescale_down(excess, scale, pair.decimals))
             if units > 0:
                 self._start_cooling(cold, pair, units)
 
-    def _held(self, pair: Pair) -> int:
+    def _hot_units(self, pair: Pair) -> int:
         """Return the hot wallet's balance in token units, at the scan's cursor if the chain can report that.
 
         On networks of coins, the sum of the coins that may be spent.
@@ -288,8 +290,8 @@ class _Keeper:
         if self._traits.spends_coins:
             return sum(coin.units for coin in sign.free_coins(self._network, pair.currency))
         place = Place(address=self._hot.address, pair=pair)
-        told = self._chain.snapshot([place], height=self._cursor.height, block_hash=self._cursor.hash)
-        return told.units[0]
+        snapshot = self._chain.snapshot([place], height=self._cursor.height, block_hash=self._cursor.hash)
+        return snapshot.units[0]
 
     def _start_cooling(self, cold: str, pair: Pair, units: int) -> None:
         """Send the excess to the cold address; on networks of coins, a part if one transaction cannot move it all."""

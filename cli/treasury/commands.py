@@ -199,7 +199,7 @@ def _plan(ctx: Context, network: str | None) -> list[dict[str, Any]]:
 
 
 def _planned(ctx: Context, network: str, each: Planned) -> dict[str, Any]:
-    balance = each.found
+    balance = each.unswept
     return {
         "network": network,
         "address": balance.address,

@@ -75,15 +75,15 @@ class Position:
 
 def position(network: str, *, pace_blocks: int) -> Position | None:
     """Return a network's position, or None before its first scan. pace_blocks: how far below the cursor Pace may be."""
-    found = one(
+    row = one(
         "SELECT c.height, c.hash, c.block_time, c.split_height, app_now(), b.height, b.block_time FROM chain_cursors c"
         " LEFT JOIN LATERAL (SELECT height, block_time FROM chain_blocks WHERE network = c.network"
         "   AND height >= c.height - %s ORDER BY height LIMIT 1) b ON true WHERE c.network = %s",
         (pace_blocks, network),
     )
-    if found is None:
+    if row is None:
         return None
-    height, block_hash, block_time, split_height, now, pace_height, pace_time = found
+    height, block_hash, block_time, split_height, now, pace_height, pace_time = row
     pace = None if pace_height is None else Pace(pace_height, pace_time, now)
     return Position(Cursor(height, block_hash, block_time), split_height, pace)
 
@@ -265,8 +265,8 @@ def is_scanned(network: str, *, height: int, block_hash: str) -> bool:
     that the scanned chain skips, or while the scan is halted: the reason may be that such blocks are another chain's.
     """
     sql = "SELECT height, halted_reason <> '' FROM chain_cursors WHERE network = %s FOR UPDATE"
-    found = one(sql, (network,))
-    return found is not None and _is_below(network, height, block_hash, reached=found[0], is_halted=found[1])
+    row = one(sql, (network,))
+    return row is not None and _is_below(network, height, block_hash, reached=row[0], is_halted=row[1])
 
 
 def stands_on(network: str, *, height: int, block_hash: str) -> bool:
@@ -317,7 +317,7 @@ def look(network: str, *, seconds_ago: float) -> Look | None:
     that, or from before the start of the database's server, the rows may have gone back. A look stored in the future
     shows that the clock was set back, and counts as a gap too.
     """
-    found = one(
+    row = one(
         "SELECT app_now(), at > app_now() + %(gap)s"
         "   OR at < LEAST(app_now() - %(gap)s, GREATEST(app_now() - %(own)s, pg_postmaster_start_time())),"
         " looked_at IS NULL OR looked_at NOT BETWEEN app_now() - %(often)s AND app_now()"
@@ -330,9 +330,9 @@ def look(network: str, *, seconds_ago: float) -> Look | None:
             "often": timedelta(seconds=LOOK_EVERY_S),
         },
     )
-    if found is None:
+    if row is None:
         return None
-    began_at, is_after_gap, is_due = found
+    began_at, is_after_gap, is_due = row
     if is_due:
         execute("UPDATE chain_cursors SET looked_at = app_now() WHERE network = %s", (network,))
     return Look(began_at, is_after_gap)

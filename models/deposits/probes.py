@@ -183,25 +183,25 @@ def counted(asked: Deposit, *, height: int) -> Counted:
     return Counted(int(hidden) + int(shown) - sum(each.amount_units for each in listed), listed)
 
 
-def covers(found: Deposit) -> bool:
+def covers(deposit: Deposit) -> bool:
     """Return True if a transfer found late was counted before, as part of a balance; give that deposit its name.
 
     A probe explains all that its address received up to its height, so such a transfer is never counted again.
     """
-    known = _status_of(found)
+    known = _status_of(deposit)
     if known not in {None, "reversed"}:
         return False
     hidden = rows(
         "SELECT id, amount_units, status FROM deposits WHERE network = %s AND address = %s AND currency = %s"
         f" AND ordinal LIKE '{PROBE}%%' AND block_height >= %s ORDER BY block_height, id",
-        (found.network, found.address, found.currency, found.block_height),
+        (deposit.network, deposit.address, deposit.currency, deposit.block_height),
     )
     live = [deposit_id for deposit_id, _, status in hidden if status != "reversed"]
-    same = [deposit_id for deposit_id, units, _ in hidden if units == found.amount_units]
+    same = [deposit_id for deposit_id, units, _ in hidden if units == deposit.amount_units]
     # One that was taken back is the same money: its shares and refunds stay its own.
     own = [deposit_id for deposit_id in same if deposit_id in live or not live]
     if own and known is None:
-        _rename(own[0], found)
+        _rename(own[0], deposit)
     return bool(live)
 
 
@@ -239,28 +239,28 @@ def taken_back(network: str, address: str, currency: str, owner_id: UUID) -> lis
     )
 
 
-def name_again(found: Deposit) -> None:
+def name_again(deposit: Deposit) -> None:
     """Give a deposit of taken_back() of this sum the name of its transfer, unless that has a deposit.
 
     One that was paid out comes first, then the oldest. Call inside the transaction that records the transfer.
     """
-    if _status_of(found) is not None:
+    if _status_of(deposit) is not None:
         return
-    returned = taken_back(found.network, found.address, found.currency, found.owner_id)
+    returned = taken_back(deposit.network, deposit.address, deposit.currency, deposit.owner_id)
     for each in sorted(returned, key=lambda each: not each.is_paid_out):
-        if each.units == found.amount_units:
-            _rename(each.id, found)
+        if each.units == deposit.amount_units:
+            _rename(each.id, deposit)
             return
 
 
-def _status_of(found: Deposit) -> str | None:
+def _status_of(deposit: Deposit) -> str | None:
     """Return the status of the deposit with this one's name; None without one."""
     sql = "SELECT status FROM deposits WHERE network = %s AND txid = %s AND ordinal = %s"
-    return cast("str | None", value(sql, (found.network, found.txid, found.ordinal)))
+    return cast("str | None", value(sql, (deposit.network, deposit.txid, deposit.ordinal)))
 
 
-def _rename(deposit_id: UUID, found: Deposit) -> None:
+def _rename(deposit_id: UUID, deposit: Deposit) -> None:
     execute(
         "UPDATE deposits SET txid = %s, ordinal = %s, sender = %s WHERE id = %s",
-        (found.txid, found.ordinal, found.sender, deposit_id),
+        (deposit.txid, deposit.ordinal, deposit.sender, deposit_id),
     )

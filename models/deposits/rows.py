@@ -194,7 +194,7 @@ def matched(family: str, addresses: Collection[str]) -> tuple[dict[str, Owner], 
     """
     if not addresses:
         return {}, set()
-    found = rows_as(
+    known_owners = rows_as(
         Owner,
         "SELECT p.address, o.owner_kind AS kind, o.owner_id AS id,"
         " COALESCE(i.merchant_id, w.merchant_id) AS merchant_id,"
@@ -208,11 +208,11 @@ def matched(family: str, addresses: Collection[str]) -> tuple[dict[str, Owner], 
         " LEFT JOIN wallets w ON o.owner_kind = 'wallet' AND w.id = o.owner_id",
         (",".join(addresses), family),
     )
-    owners = {owner.address: owner for owner in found if owner.merchant_id is not None}
-    return owners, {owner.address for owner in found} - owners.keys()
+    owners = {owner.address: owner for owner in known_owners if owner.merchant_id is not None}
+    return owners, {owner.address for owner in known_owners} - owners.keys()
 
 
-def record(found: Deposit) -> bool:
+def record(deposit: Deposit) -> bool:
     """Write a deposit once; return True if a row was written.
 
     A deposit that a reorg took and another block brought back begins a new life, and keeps its first moment. All else
@@ -220,7 +220,7 @@ def record(found: Deposit) -> bool:
     address. Call inside the transaction that moves the cursor.
     """
     return bool(
-        _first_told(found).write(
+        _with_first_moments(deposit).write(
             "ON CONFLICT (network, txid, ordinal) DO UPDATE SET status = 'pending', round = d.round + 1,"
             " currency = EXCLUDED.currency, amount_units = EXCLUDED.amount_units, address = EXCLUDED.address,"
             " sender = EXCLUDED.sender, owner_kind = EXCLUDED.owner_kind, owner_id = EXCLUDED.owner_id,"
@@ -241,15 +241,15 @@ def record(found: Deposit) -> bool:
     )
 
 
-def _first_told(found: Deposit) -> Deposit:
+def _with_first_moments(deposit: Deposit) -> Deposit:
     """Return a deposit with its moments: its block's, or the earlier one of a sighting that counts."""
-    told = sightings.moments_of(
-        found.network, found.txid, found.ordinal, owner_id=found.owner_id, block_time=found.block_time
+    moments = sightings.moments_of(
+        deposit.network, deposit.txid, deposit.ordinal, owner_id=deposit.owner_id, block_time=deposit.block_time
     )
-    if told is None:
-        return found.but(id=uuid7(), seen_at=found.block_time)
-    seen_at = found.block_time if told.counted_at is None else min(found.block_time, told.counted_at)
-    return found.but(id=uuid7(), seen_at=seen_at, detected_at=told.seen_at)
+    if moments is None:
+        return deposit.but(id=uuid7(), seen_at=deposit.block_time)
+    seen_at = deposit.block_time if moments.counted_at is None else min(deposit.block_time, moments.counted_at)
+    return deposit.but(id=uuid7(), seen_at=seen_at, detected_at=moments.seen_at)
 
 
 def of_owner(owner_id: UUID) -> list[Deposit]:
@@ -314,12 +314,12 @@ def is_refund_under_way(owner_id: UUID) -> bool:
 
 def small_count(owner_id: UUID, *, units_below: int, limit: int) -> int:
     """Return the number of an owner's deposits below a sum, at most the limit."""
-    found: int = value(
+    count: int = value(
         "SELECT count(*) FROM (SELECT 1 FROM deposits WHERE owner_id = %s AND stray_reason IS NULL"
         " AND status <> 'reversed' AND amount_units < %s LIMIT %s) s",
         (owner_id, units_below, limit),
     )
-    return found
+    return count
 
 
 def is_any_of(owner_id: UUID) -> bool:
@@ -383,13 +383,13 @@ def credit(deposit_id: UUID, *, net: int, fee: int, fee_fixed: int, rounding: in
 
     Returns the rules for other merchants' shares in it that its merchant has at this moment.
     """
-    found = value(
+    rules = value(
         "UPDATE deposits d SET status = 'credited', net_units = %s, fee_units = %s, fee_fixed_units = %s,"
         " rounding_units = %s WHERE d.id = %s AND d.status = 'confirmed' AND d.refund_id IS NULL"
         f" RETURNING {IN_FORCE}",
         (net, fee, fee_fixed, rounding, deposit_id),
     )
-    return None if found is None else rules_of(found)
+    return None if rules is None else rules_of(rules)
 
 
 def take(refund_id: UUID, deposit_ids: Sequence[UUID], units: Sequence[int]) -> int:
@@ -417,12 +417,12 @@ def give_back(refund_id: UUID) -> None:
 
 def reverse(deposit_id: UUID) -> Deposit | None:
     """Mark a deposit reversed and return it as it was; None if another process did. The caller has locked its owner."""
-    found = Deposit.first("d.id = %s AND d.status <> 'reversed' FOR UPDATE OF d", (deposit_id,))
-    if found is None:
+    deposit = Deposit.first("d.id = %s AND d.status <> 'reversed' FOR UPDATE OF d", (deposit_id,))
+    if deposit is None:
         return None
     execute(
         "UPDATE deposits SET status = 'reversed', net_units = 0, fee_units = 0, fee_fixed_units = 0,"
         " rounding_units = 0 WHERE id = %s",
         (deposit_id,),
     )
-    return found
+    return deposit

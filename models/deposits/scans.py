@@ -43,13 +43,13 @@ def read(networks: Mapping[str, Network]) -> dict[str, Scan]:
     """Return the scans of these networks, without those that have not begun."""
     return {
         code: Scan(
-            lag_blocks=blocks_behind(told, idle_s=idle_s, block_time_ms=networks[code].block_time_ms),
+            lag_blocks=blocks_behind(lag_blocks, idle_s=idle_s, block_time_ms=networks[code].block_time_ms),
             idle_s=idle_s,
             is_halted=is_halted,
             block_time_ms=networks[code].block_time_ms,
             unread_blocks=unread_blocks,
         )
-        for code, told, idle_s, is_halted, unread_blocks in rows(
+        for code, lag_blocks, idle_s, is_halted, unread_blocks in rows(
             "SELECT network, head_height - height, extract(epoch FROM app_now() - moved_at)::float8,"
             " halted_reason <> '', unread_blocks FROM chain_cursors"
         )
@@ -114,6 +114,6 @@ def newest_deposit_block(network: str, *, low: int, high: int) -> tuple[int, str
     return blocks.where(Deposit.status != "reversed").order_by(descending(Deposit.block_height)).first()
 
 
-def blocks_behind(told: int, *, idle_s: float, block_time_ms: int) -> float:
+def blocks_behind(lag_blocks: int, *, idle_s: float, block_time_ms: int) -> float:
     """Return a scan's lag in blocks: by the last reported head or by the time since it moved, whichever is more."""
-    return max(told, (idle_s - IDLE_GRACE_S) * 1000 // block_time_ms)
+    return max(lag_blocks, (idle_s - IDLE_GRACE_S) * 1000 // block_time_ms)

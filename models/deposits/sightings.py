@@ -91,17 +91,17 @@ def known(network: str) -> dict[str, bool]:
     )
 
 
-def note(found: Sequence[Sighting], *, now: datetime) -> int:
+def note(sightings: Sequence[Sighting], *, now: datetime) -> int:
     """Record sightings; return how many rows changed. A sighting that was gone begins again, with a new moment.
 
     This makes none soon: expect() does, after the quotes are written that begin when another sighting lets go. now: by
     PostgreSQL's clock, when the pools had been read.
     """
-    if not found:
+    if not sightings:
         return 0
-    network = found[0].network
-    doubt(network, [new.txid for new in found if not new.is_soon])
-    seen = {(new.txid, new.ordinal): new.but(seen_at=now, soon_at=None, is_soon=False) for new in found}
+    network = sightings[0].network
+    doubt(network, [new.txid for new in sightings if not new.is_soon])
+    seen = {(new.txid, new.ordinal): new.but(seen_at=now, soon_at=None, is_soon=False) for new in sightings}
     changed = Sighting.write_all(
         list(seen.values()),
         "ON CONFLICT (network, txid, ordinal) DO UPDATE SET lost_height = NULL,"
@@ -194,13 +194,13 @@ def forget_lost(network: str, *, left: Collection[str] = ()) -> list[str]:
 
     The sightings that they had replaced count again, unless gone. left: transactions that stay as they are.
     """
-    found = rows(
+    lost = rows(
         "UPDATE sightings s SET gone_at = app_now() FROM chain_cursors c WHERE s.network = %s AND c.network = s.network"
         f" AND s.gone_at IS NULL AND s.lost_height + {BEHIND_BLOCKS} <= c.height AND NOT {_HAS_DEPOSIT}"
         " AND s.txid <> ALL(%s) RETURNING s.txid",
         (network, list(left)),
     )
-    gone = sorted({txid for (txid,) in found})
+    gone = sorted({txid for (txid,) in lost})
     if gone:
         execute("UPDATE sightings SET replaced_by = NULL WHERE network = %s AND replaced_by = ANY(%s)", (network, gone))
     return gone
@@ -224,12 +224,12 @@ def moments_of(network: str, txid: str, ordinal: str, *, owner_id: UUID, block_t
 
 def awaited(invoice_id: UUID) -> int:
     """Count the sightings for which an expired invoice still waits: strays included, dust not."""
-    found = one(
+    row = one(
         "SELECT count(*) FROM sightings s JOIN invoices i ON i.id = s.owner_id WHERE i.id = %s"
         f" AND s.stray_reason IS DISTINCT FROM 'dust' AND {AWAITED}",
         (invoice_id,),
     )
-    return int(found[0]) if found else 0
+    return int(row[0]) if row else 0
 
 
 def counting(owner_id: UUID, *, txid: str, besides: Sequence[str]) -> list[tuple[str, str, int]]:

@@ -34,11 +34,11 @@ class Policy:
     hourly_usd_cents: int
 
 
-def guard(found: Deposit, *, usd_cents: int | None, policy: Policy) -> None:
+def guard(deposit: Deposit, *, usd_cents: int | None, policy: Policy) -> None:
     """Decide whether a deposit that was just recorded needs a second opinion; call inside the same transaction."""
-    why = reason(found.network, usd_cents, policy)
+    why = reason(deposit.network, usd_cents, policy)
     if why is not None:
-        _ask(found.network, found.txid, found.ordinal, why)
+        _ask(deposit.network, deposit.txid, deposit.ordinal, why)
 
 
 def reason(network: str, usd_cents: int | None, policy: Policy) -> Reason | None:

@@ -48,8 +48,8 @@ def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
 
 
 def _newest(debtor: Debtor) -> UUID | None:
-    found: UUID | None = value(_NEWEST, (*debtor, list(permission.doubtful())))
-    return found
+    payout_id: UUID | None = value(_NEWEST, (*debtor, list(permission.doubtful())))
+    return payout_id
 
 
 def _forget(debtor: Debtor) -> bool:

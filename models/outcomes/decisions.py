@@ -30,12 +30,12 @@ from models.spends import matching, permission, slots, unread_departures
 _HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND principal = %s"
 
 
-def approve(catalogue: Catalogue, deny_list: DenyList, found: PayoutRow, *, principal: str) -> PayoutRow:
+def approve(catalogue: Catalogue, deny_list: DenyList, payout: PayoutRow, *, principal: str) -> PayoutRow:
     """Approve a payout in a principal's name; it is approved then, or waits for a second one in awaiting_cosign.
 
     Raises PayoutNotPending, PayoutApproverIsCreator, ComplianceAddressBlocked, PayoutFrozen.
     """
-    before = _locked(found)
+    before = _locked(payout)
     if before.status not in UNDECIDED_PAYOUTS:
         raise PayoutNotPending
     if principal == before.created_by or is_true(_HAS_APPROVED, (before.id, principal)):
@@ -58,23 +58,23 @@ def _next(before: PayoutRow) -> PayoutStatus:
     return "awaiting_cosign" if payout_rules.read_terms(before.merchant_id).is_cosign_required else "approved"
 
 
-def cancel(catalogue: Catalogue, found: PayoutRow, *, by: str | None = None) -> PayoutRow:
+def cancel(catalogue: Catalogue, payout: PayoutRow, *, by: str | None = None) -> PayoutRow:
     """Cancel a payout for which nothing is signed, and give its money back. Raises PayoutNotPending.
 
     by: who did it, where that is not the merchant. Raises PayoutFrozen for an approved one while its network is frozen.
     """
-    after = endings.cancel_unsigned(catalogue, found.id, error=None if by is None else f"Cancelled by the {by}.")
+    after = endings.cancel_unsigned(catalogue, payout.id, error=None if by is None else f"Cancelled by the {by}.")
     if after is None:
-        raise PayoutFrozen if endings.is_kept(_locked(found)) else PayoutNotPending
+        raise PayoutFrozen if endings.is_kept(_locked(payout)) else PayoutNotPending
     return after
 
 
-def cancel_stopped(catalogue: Catalogue, found: PayoutRow, *, by: str) -> str:
+def cancel_stopped(catalogue: Catalogue, payout: PayoutRow, *, by: str) -> str:
     """Cancel an unsigned payout of a network that is not signed for, if nothing that left there can have paid it.
 
     For operators. Returns why it is kept, '' once it is cancelled.
     """
-    before = _locked(found)
+    before = _locked(payout)
     reason = _doubt(catalogue, before)
     if reason:
         return reason
@@ -103,14 +103,14 @@ def _doubt(catalogue: Catalogue, payout: PayoutRow) -> str:
 
 def look_up(merchant_id: UUID, *, uuid: str | None, order_id: str | None) -> PayoutRow:
     """Return the payout that a merchant means, by uuid or else by order_id. Raises PayoutNotFound."""
-    found = payouts.look_up(merchant_id, uuid=uuid, order_id=order_id)
-    if found is None:
+    payout = payouts.look_up(merchant_id, uuid=uuid, order_id=order_id)
+    if payout is None:
         raise PayoutNotFound
-    return found
+    return payout
 
 
-def _locked(found: PayoutRow) -> PayoutRow:
-    row = endings.lock(found.id)
+def _locked(payout: PayoutRow) -> PayoutRow:
+    row = endings.lock(payout.id)
     if row is None:
         raise PayoutNotFound
     return row

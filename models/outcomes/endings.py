@@ -69,10 +69,10 @@ def cancel_unsigned(
     Takes the same locks as the signer's transaction that commits bytes, so that the second of the two sees the first.
     A payout that is_kept() stays, unless is_forced: it may yet turn out that bytes were signed for it.
     """
-    found = lock(payout_id)
-    if found is None or found.status not in UNSIGNED_PAYOUTS or spends.of_payout(payout_id) is not None:
+    payout = lock(payout_id)
+    if payout is None or payout.status not in UNSIGNED_PAYOUTS or spends.of_payout(payout_id) is not None:
         return None
-    if is_kept(found) and not is_forced:
+    if is_kept(payout) and not is_forced:
         return None
     return end(catalogue, payout_id, "cancelled", error=error)
 
@@ -104,8 +104,8 @@ def _book_left(payout: PayoutRow) -> None:
     ledger.post(
         f"payout:{payout.id}:leave",
         [
-            Transfer(payout.held, Account(GATEWAY, CUSTODY, payout.currency, payout.network), payout.to_units),
-            Transfer(payout.held, Account(GATEWAY, NETWORK_FEES, payout.currency), payout.fee_units),
+            Transfer(payout.held_account, Account(GATEWAY, CUSTODY, payout.currency, payout.network), payout.to_units),
+            Transfer(payout.held_account, Account(GATEWAY, NETWORK_FEES, payout.currency), payout.fee_units),
         ],
     )
 
@@ -117,8 +117,8 @@ def _book_returned(payout: PayoutRow) -> None:
     ledger.post(
         f"payout:{payout.id}:return",
         [
-            Transfer(payout.held, Account(payout.merchant_id, HOLD, payout.currency), others_units),
-            *debts.give(payout.merchant_id, payout.currency, returned, out_of=payout.held),
-            Transfer(payout.held, Account(GATEWAY, NETWORK_FEES, payout.currency), payout.kept_units),
+            Transfer(payout.held_account, Account(payout.merchant_id, HOLD, payout.currency), others_units),
+            *debts.give(payout.merchant_id, payout.currency, returned, out_of=payout.held_account),
+            Transfer(payout.held_account, Account(GATEWAY, NETWORK_FEES, payout.currency), payout.kept_units),
         ],
     )

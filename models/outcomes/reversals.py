@@ -42,9 +42,9 @@ def reverse_orphans(catalogue: Catalogue, network: str) -> None:
         repeat_on_deadlock(reverse_of_invoice, catalogue, deposit_id, owner_id, is_judged=is_last, network=network)
 
 
-def _with_lasts(found: Sequence[tuple[UUID, UUID]]) -> Iterator[tuple[UUID, UUID, bool]]:
+def _with_lasts(pairs: Sequence[tuple[UUID, UUID]]) -> Iterator[tuple[UUID, UUID, bool]]:
     """Yield each (deposit, owner) with True if it is its owner's last; the input is sorted by owner."""
-    for (deposit_id, owner_id), after in zip_longest(found, found[1:]):
+    for (deposit_id, owner_id), after in zip_longest(pairs, pairs[1:]):
         yield deposit_id, owner_id, after is None or after[1] != owner_id
 
 
@@ -108,22 +108,22 @@ def reverse_of_wallet(catalogue: Catalogue, deposit_id: UUID, wallet_id: UUID, *
             crediting.book_reversed(deposit, wallet.merchant_id)
 
 
-def outvote(catalogue: Catalogue, told: Deposit) -> bool:
+def outvote(catalogue: Catalogue, outvoted: Deposit) -> bool:
     """Reverse a deposit that only one provider reported; False if others agreed, or it has begun another life.
 
     It never counted, so nothing is booked and no timeline shows it. Call inside a transaction that locks the cursor and
     records the other providers' answers, and settle the owner afterwards.
     """
-    if not witnesses.reject(told):
+    if not witnesses.reject(outvoted):
         return False
-    if told.owner_kind == "wallet":
-        wallets.lock(told.owner_id)
-    elif (invoice := invoices.lock(told.owner_id)) is not None:
+    if outvoted.owner_kind == "wallet":
+        wallets.lock(outvoted.owner_id)
+    elif (invoice := invoices.lock(outvoted.owner_id)) is not None:
         quoting.write_before_release(catalogue, invoice)
-    _stop_refund_of(catalogue, told.id)
-    deposit = deposits.reverse(told.id)
-    if deposit is not None and told.owner_kind == "invoice":
-        settlement.subtract(told.owner_id, deposit)
+    _stop_refund_of(catalogue, outvoted.id)
+    deposit = deposits.reverse(outvoted.id)
+    if deposit is not None and outvoted.owner_kind == "invoice":
+        settlement.subtract(outvoted.owner_id, deposit)
     return deposit is not None
 
 

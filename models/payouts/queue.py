@@ -120,7 +120,7 @@ def is_held(payout: PayoutRow) -> bool:
     units: int = value(
         "SELECT COALESCE(sum(t.units), 0) FROM ledger_transfers t JOIN accounts a ON a.id = t.credit_account"
         " WHERE t.reference = %s AND (a.holder, a.kind, a.currency, a.network) = (%s, %s, %s, '')",
-        (payout.hold_reference, *payout.held[:3]),
+        (payout.hold_reference, *payout.held_account[:3]),
     )
     is_gone = is_true(
         "SELECT 1 FROM ledger_transfers WHERE reference IN (%s, %s, %s) LIMIT 1",
@@ -130,7 +130,7 @@ def is_held(payout: PayoutRow) -> bool:
             payout.hold_reference.removesuffix(":hold") + ":return",
         ),
     )  # fmt: skip
-    return units >= payout.held_units and not is_gone and balance(payout.held) >= payout.held_units
+    return units >= payout.held_units and not is_gone and balance(payout.held_account) >= payout.held_units
 
 
 def take(payout_id: UUID) -> None:

@@ -82,7 +82,7 @@ class PayoutRow(Table, table="payouts p", joins="LEFT JOIN chain_cursors c ON c.
     waiting_for: WaitingFor | None = derived(WAITING_FOR)
 
     @property
-    def held(self) -> Account:
+    def held_account(self) -> Account:
         """Return the account in which its money waits."""
         return Account(self.merchant_id, PAYOUT_HELD, self.currency)
 

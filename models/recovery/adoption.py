@@ -214,24 +214,24 @@ def asked_by(catalogue: Catalogue, departure: UnexplainedRow) -> list[PayoutRow 
     A payout belongs to at most one output, and only the hot wallet pays payouts. Without an operator, only plain
     transfers match.
     """
-    found = [
+    asking = [
         None if payout_id is None else _approved(payout_id, departure) for payout_id in _askers(catalogue, departure)
     ]
-    return found if departure.key_ordinal is None else [None] * len(found)
+    return asking if departure.key_ordinal is None else [None] * len(asking)
 
 
 def _askers(catalogue: Catalogue, departure: UnexplainedRow) -> list[UUID | None]:
     taken = unexplained.named_payouts(departure.network, but=departure.id)
     taken |= {part.payout_id for part in departure.parts if part.payout_id is not None}
-    found: list[UUID | None] = []
+    askers: list[UUID | None] = []
     for part in departure.parts:
         payout_id = part.payout_id
         if payout_id is None and departure.is_transfer:
             payout_id = matching.asker(catalogue, departure, part, taken)
         if payout_id is not None:
             taken.add(payout_id)
-        found.append(payout_id)
-    return found
+        askers.append(payout_id)
+    return askers
 
 
 def _approved(payout_id: UUID, departure: UnexplainedRow) -> PayoutRow | None:
@@ -280,14 +280,14 @@ def _waits_for_deposits(departure: UnexplainedRow) -> bool:
 def take_deposits(catalogue: Catalogue, departure: UnexplainedRow, spend_id: UUID) -> None:
     """Mark the deposits that a sweep took: the oldest up to the moved amount; of gas coin all."""
     units = matching.ledger_units(catalogue, departure, departure.token_units)
-    found = rows(
+    deposits = rows(
         "SELECT id, amount_units FROM deposits WHERE network = %s AND currency = %s AND address = %s"
         " AND sweep_id IS NULL AND status IN ('confirmed', 'credited') AND block_height <= %s"
         " ORDER BY block_height, id FOR UPDATE",
         (departure.network, departure.currency, departure.sender, departure.block_height),
     )
     left, taken = units or 0, []
-    for deposit_id, amount_units in found:
+    for deposit_id, amount_units in deposits:
         # Of gas coin, the moved amount is less than the deposits by the transfer's fee.
         if departure.contract is not None and amount_units > left:
             break

@@ -94,12 +94,12 @@ def _ordered(
 ) -> PayoutRow:  # fmt: skip
     """Return the payout of an order, locked and approved; a new one if it is missing. Raises RecoveryError."""
     locks.wait_order("payout", merchant_id, order_id)
-    found = payouts.find_by_order(merchant_id, order_id)
-    if found is None and order_id.startswith(CHEQUE):
-        found = _claimed(catalogue, departure, part, units, merchant_id, order_id)
-    if found is None:
+    known = payouts.find_by_order(merchant_id, order_id)
+    if known is None and order_id.startswith(CHEQUE):
+        known = _claimed(catalogue, departure, part, units, merchant_id, order_id)
+    if known is None:
         _check_rivals(catalogue, departure, [part], despite)
-    payout = _made(catalogue, departure, part, units, merchant_id, order_id, by) if found is None else found
+    payout = _made(catalogue, departure, part, units, merchant_id, order_id, by) if known is None else known
     return _approved(catalogue, payout, departure, part, units, by)
 
 
@@ -150,8 +150,8 @@ def _check_free(catalogue: Catalogue, departure: UnexplainedRow) -> None:
 
 
 def _lock(network: str, txid: str) -> UnexplainedRow:
-    found = unexplained.find(network, txid)
-    departure = None if found is None else unexplained.lock(found.id)
+    known = unexplained.find(network, txid)
+    departure = None if known is None else unexplained.lock(known.id)
     if departure is None:
         raise RecoveryError(f"{txid} on {network} is not among the unexplained departures that wait")
     if departure.block_height is None:
@@ -211,8 +211,8 @@ def _check_rivals(
     catalogue: Catalogue, departure: UnexplainedRow, parts: Sequence[Part], despite: Collection[UUID]
 ) -> None:
     """Raise RecoveryError if open orders outside `despite` may have asked for these outputs."""
-    found = {each.id: each for part in parts for each in matching.rivals(catalogue, departure, part)}
-    named = [f"{each.id} (order {each.order_id} of {each.merchant_id})" for each in found.values()
+    rivals = {each.id: each for part in parts for each in matching.rivals(catalogue, departure, part)}
+    named = [f"{each.id} (order {each.order_id} of {each.merchant_id})" for each in rivals.values()
              if each.id not in despite]  # fmt: skip
     if named:
         raise RecoveryError(

@@ -25,12 +25,14 @@ def book_returned(payout: PayoutRow) -> None:
     waiting = [deposit for deposit in deposits.of_refund(payout.id) if deposit.status == "confirmed"]
     taken_units = sum(deposit.refund_units or 0 for deposit in waiting)
     lost_units = payout.held_units - taken_units
-    repaid, kept = debts.give(merchant_id, currency, lost_units, out_of=payout.held)
+    repaid, kept = debts.give(merchant_id, currency, lost_units, out_of=payout.held_account)
     suspense, fees = Account(merchant_id, SUSPENSE, currency), Account(GATEWAY, NETWORK_FEES, currency)
     ledger.post(
         f"payout:{payout.id}:return",
         [
-            *crediting.rounded(payout.held, suspense, out=taken_units, into=sum(d.amount_units for d in waiting)),
+            *crediting.rounded(
+                payout.held_account, suspense, out=taken_units, into=sum(d.amount_units for d in waiting)
+            ),
             repaid,
             kept,
             *debts.charge(merchant_id, currency, payout.kept_units, into=fees, coming_units=kept.units),

@@ -77,7 +77,8 @@ def pay(catalogue: Catalogue, new: PayoutRow, *, is_rest: bool) -> PayoutRow:
         available = payouts.source_account(new.merchant_id, "available", new.currency)
         rest_units = new.to_units + new.fee_units - borne_units
         ledger.post(
-            new.hold_reference, [Transfer(available, new.held, rest_units), Transfer(hold, new.held, borne_units)]
+            new.hold_reference,
+            [Transfer(available, new.held_account, rest_units), Transfer(hold, new.held_account, borne_units)],
         )
     refund = payouts.insert(catalogue, new)
     shares.take(refund.id, borne)

@@ -141,7 +141,7 @@ def ours(network: str, outpoints: Collection[Outpoint]) -> set[Outpoint]:
     """Return the outpoints that are our coins, spent or not."""
     if not outpoints:
         return set()
-    found = rows(
+    pairs = rows(
         "SELECT k.txid, k.vout"
         " FROM unnest(string_to_array(%s, ','), string_to_array(%s, ',')::bigint[]) AS s (txid, vout)"
         " CROSS JOIN LATERAL (SELECT c.txid, c.vout FROM coins c"
@@ -149,7 +149,7 @@ def ours(network: str, outpoints: Collection[Outpoint]) -> set[Outpoint]:
         # In the index's order one page of it serves several.
         (*split(sorted(outpoints)), network),
     )
-    return {(txid, vout) for txid, vout in found}
+    return {(txid, vout) for txid, vout in pairs}
 
 
 def note(network: str, made: Sequence[CoinRow], spent: Collection[Spending], *, height: int, block_hash: str) -> int:
@@ -242,25 +242,25 @@ def unspent(network: str, currency: str) -> Iterator[list[Outpoint]]:
 
 def unspent_at(network: str, currency: str, *, height: int) -> dict[str, list[Outpoint]]:
     """Return the coins that blocks up to a height made and none of these spent, by address."""
-    found: dict[str, list[Outpoint]] = {}
+    by_address: dict[str, list[Outpoint]] = {}
     for address, txid, vout in rows(
         f"SELECT k.address, k.txid, k.vout FROM {_UNSPENT} WHERE k.created_height <= %s ORDER BY 1, 2, 3",
         (*(network, currency, height) * 2, height),
     ):
-        found.setdefault(address, []).append((txid, vout))
-    return found
+        by_address.setdefault(address, []).append((txid, vout))
+    return by_address
 
 
 def worth_at(network: str, currency: str, *, height: int, made_by: int) -> Worth:
     """Return the value of the coins unspent after a block that blocks up to `made_by` made."""
-    (found,) = rows_as(
+    (worth,) = rows_as(
         Worth,
         "SELECT COALESCE(sum(k.units), 0) AS units,"
         f" COALESCE(sum(k.units) FILTER (WHERE {_IS_OURS} OR NOT {_IS_DOUBTED}), 0) AS firm_units"
         f" FROM {_UNSPENT} WHERE k.created_height <= LEAST(%s, %s)",
         (*(network, currency, height) * 2, made_by, height),
     )
-    return found
+    return worth
 
 
 def heaps(network: str) -> list[Heap]:

@@ -59,9 +59,9 @@ def look(network: str) -> Look | None:
     This process remembers its own previous look, which a restored database cannot change.
     """
     now_s = time.monotonic()
-    found = cursors.look(network, seconds_ago=now_s - _Process.looked_s.get(network, _Process.began_s))
+    latest = cursors.look(network, seconds_ago=now_s - _Process.looked_s.get(network, _Process.began_s))
     _Process.looked_s[network] = now_s
-    return found
+    return latest
 
 
 os.register_at_fork(after_in_child=begin)
@@ -70,13 +70,13 @@ os.register_at_fork(after_in_child=begin)
 def obstacle(network: str) -> str:
     """Return why the rows may lack what has left the network, '' if the scan has read it. For the signer's process."""
     running_s = time.monotonic() - _Process.began_s
-    found: str | None = value(
+    reason: str | None = value(
         f"SELECT {_REASON} FROM chain_cursors c WHERE c.network = %(network)s",
         {"network": network, "stale": STALE, "unread": UNREAD, "running": timedelta(seconds=running_s)},
     )
-    if found is None:
+    if reason is None:
         return UNREAD if running_s < HEAD_MAX_S else STALE
-    return found
+    return reason
 
 
 class Wait(NamedTuple):

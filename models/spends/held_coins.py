@@ -67,7 +67,7 @@ def release_unspent(spend_id: UUID) -> int:
     )
 
 
-def held(spend_id: UUID, family: str) -> list[HeldCoin]:
+def of_spend(spend_id: UUID, family: str) -> list[HeldCoin]:
     """Return the coins that a spend holds, or held when it spent them."""
     return rows_as(
         HeldCoin,

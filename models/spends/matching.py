@@ -114,11 +114,11 @@ def asker(catalogue: Catalogue, departure: UnexplainedRow, part: Part, taken: Co
     The oldest that asks for exactly this, or else the only one of this gross sum.
     """
     units = ledger_units(catalogue, departure, part.units)
-    found = [] if units is None else _orders(departure, part, units, taken)
-    if found and found[0].is_exact:
-        return found[0].id
-    same = {(each.merchant_id, each.held_units) for each in found}
-    return found[0].id if len(same) == 1 and _is_alone(catalogue, departure, part, found[0]) else None
+    orders = [] if units is None else _orders(departure, part, units, taken)
+    if orders and orders[0].is_exact:
+        return orders[0].id
+    same = {(each.merchant_id, each.held_units) for each in orders}
+    return orders[0].id if len(same) == 1 and _is_alone(catalogue, departure, part, orders[0]) else None
 
 
 def _is_alone(catalogue: Catalogue, departure: UnexplainedRow, part: Part, order: Order) -> bool:
@@ -205,22 +205,22 @@ def written_off(catalogue: Catalogue, payout: PayoutRow) -> list[str]:
     Those that did not pay it, as an operator stated, are left out.
     """
     pair, scale = catalogue.pair(payout.currency, payout.network), catalogue.scale(payout.currency)
-    found = rows_as(
+    outputs = rows_as(
         Output,
         _WRITTEN_OFF,
         (payout.network, REPEATED_WITHIN_S, payout.currency, payout.address, payout.memo, payout.id),
     )
     return [
         each.txid
-        for each in found
+        for each in outputs
         if pair is not None and _is_within(payout, pair.to_ledger(int(each.units), scale), times=FEE_TIMES_MAX)
     ]
 
 
 def is_repeat(catalogue: Catalogue, new: PayoutRow) -> bool:
     """Return whether unexplained outputs brought a new payout's transfer, more than all open payouts there ask for."""
-    found = _brought(catalogue, new.network, new.currency, new.address, new.memo)
-    brought = sum(_is_within(new, units, times=FEE_TIMES_MAX) for each, units in found if each.payout_id is None)
+    sums = _brought(catalogue, new.network, new.currency, new.address, new.memo)
+    brought = sum(_is_within(new, units, times=FEE_TIMES_MAX) for each, units in sums if each.payout_id is None)
     asked: int = value(
         "SELECT count(*) FROM payouts WHERE network = %s AND status = ANY(%s) AND currency = %s AND address = %s"
         " AND memo = %s",

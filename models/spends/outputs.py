@@ -40,15 +40,15 @@ class OutputRow(Table, table="spend_outputs o"):
     problem: str = BY_DATABASE
 
     @classmethod
-    def told(cls, values: Mapping[str, Any]) -> Self:
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Return an output from a JSON object with the columns of LIST."""
         keys = {name: UUID(values[name]) for name in ("spend_id", "payout_id") if values[name]}
         return cls(**(dict(values) | keys))
 
 
-def told_outputs(told: Iterable[Mapping[str, Any]] | None) -> tuple[OutputRow, ...]:
+def read_outputs(values: Iterable[Mapping[str, Any]] | None) -> tuple[OutputRow, ...]:
     """Return the outputs in a value of TOLD."""
-    return tuple(map(OutputRow.told, told or ()))
+    return tuple(map(OutputRow.from_json, values or ()))
 
 
 # All outputs of a spend s as one value, in their order.
@@ -79,8 +79,8 @@ def sum_up(outputs: Sequence[OutputRow], moved: Sequence[Moved]) -> Moved:
     return Moved("other", left, arrived, problem)
 
 
-def _units(output: OutputRow, effect: Effect, told: int | None) -> int:
-    return output.token_units if effect == "exact" else told or 0
+def _units(output: OutputRow, effect: Effect, reported_units: int | None) -> int:
+    return output.token_units if effect == "exact" else reported_units or 0
 
 
 def note_moved(spend_id: UUID, moved: Iterable[Moved]) -> None:

@@ -93,10 +93,10 @@ def look(network: str) -> datetime | None:
     together, neither shows it, and what was signed may still wait for a block. Not to be called inside a transaction.
     """
     with transaction():
-        found = freshness.look(network)
-        if found is not None and found.is_after_gap:
+        latest = freshness.look(network)
+        if latest is not None and latest.is_after_gap:
             _doubt(network)
-    return None if found is None else found.began_at
+    return None if latest is None else latest.began_at
 
 
 def _doubt(network: str) -> None:
@@ -117,13 +117,13 @@ def _doubt(network: str) -> None:
 
 def _stopped_for(network: str) -> str:
     """Return the reason of a stop, or that the database is another one; '' if neither holds."""
-    found: str = value(
+    reason: str = value(
         "SELECT COALESCE((SELECT reason FROM signing_stops WHERE network = %s), CASE WHEN EXISTS (SELECT FROM"
         f" ({_IDENTITY}) now JOIN database_marks m USING (system_identifier, timeline) WHERE m.network = %s)"
         " THEN '' ELSE %s END)",
         (network, network, ANOTHER_DATABASE),
     )
-    return found
+    return reason
 
 
 def watch(network: str) -> Stop | None:
@@ -157,14 +157,14 @@ class Age:
 
 def age() -> Age:
     """Return the age of the database's state."""
-    found = one_as(
+    row = one_as(
         Age,
         "SELECT now.system_identifier || ':' || now.timeline AS database, looks,"
         f" pg_current_wal_insert_lsn()::text AS position FROM database_looks, ({_IDENTITY}) now",
     )
-    if found is None:
+    if row is None:
         raise LookupError("the database does not tell which one it is")
-    return found
+    return row
 
 
 def count_look() -> int:
@@ -257,7 +257,7 @@ def surely_known_s(network: str) -> int | None:
     That is its last signing before the stop, or its database mark: lost rows were signed later, since nothing is signed
     between a restore and the stop. None too if the stop's reason is not a restore: then no rows are missing.
     """
-    found: int | None = value(
+    seconds: int | None = value(
         "SELECT extract(epoch FROM app_now() - GREATEST(m.noted_at, (SELECT max(a.created_at) FROM spend_attempts a"
         "   WHERE a.network = m.network AND a.created_at < COALESCE(s.stopped_at, app_now()))))::bigint"
         " FROM database_marks m LEFT JOIN signing_stops s USING (network) WHERE m.network = %s"
@@ -265,7 +265,7 @@ def surely_known_s(network: str) -> int | None:
         " AND (s.reason IS NULL OR s.reason = ANY(%s))",
         (network, list(OF_RESTORE)),
     )
-    return None if found is None else int(found)
+    return None if seconds is None else int(seconds)
 
 
 def is_caught_up(network: str) -> bool:
@@ -298,8 +298,8 @@ def doubted_coins(catalogue: Catalogue, served: Collection[str], *, but: str = "
 
     served: the networks that have providers here. Spends on others can never become known.
     """
-    found = doubtful() & set(served) - {but}
-    return {pair.currency for code in found for pair in catalogue.pairs_on(code)}
+    networks = doubtful() & set(served) - {but}
+    return {pair.currency for code in networks for pair in catalogue.pairs_on(code)}
 
 
 def note_caught_up(

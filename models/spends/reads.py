@@ -39,12 +39,12 @@ def promised(network: str, sender: str, contract: str | None) -> Promised:
 
 def waiting_of(network: str, sender: str, purpose: Purpose | None = None) -> int:
     """Count a sender's spends that are in no block, of one purpose or all. Nodes limit their number per sender."""
-    found: int = value(
+    count: int = value(
         "SELECT count(*) FROM spends WHERE network = %s AND sender = %s AND settled_at IS NULL AND mined_txid IS NULL"
         " AND purpose = COALESCE(%s, purpose)",
         (network, sender, purpose),
     )
-    return found
+    return count
 
 
 def is_awaiting_gas(network: str, address: str) -> bool:
@@ -106,13 +106,13 @@ def depth(network: str, *, height: int, block_hash: str, settled_blocks: int) ->
     Two sources must agree: the provider that reported the inclusion, and the scan. settled_blocks: the depth from which
     a block that is no longer kept counts as scanned.
     """
-    found: int | None = value(
+    depth_blocks: int | None = value(
         "SELECT c.height - %s + 1 FROM chain_cursors c LEFT JOIN chain_blocks b ON b.network = c.network"
         " AND b.height = %s WHERE c.network = %s AND c.height >= %s"
         " AND (b.hash = %s OR (b.hash IS NULL AND %s <= c.height - %s))",
         (height, height, network, height, block_hash, height, settled_blocks),
     )
-    return found or 0
+    return depth_blocks or 0
 
 
 def unclear_by_network() -> list[tuple[str, int]]:

@@ -17,7 +17,7 @@ from models.db.table import BY_DATABASE, Big, Numeric, Table, Units, derived
 from models.spends import held_coins
 from models.spends import outputs as spend_outputs
 from models.spends.coins import Outpoint
-from models.spends.outputs import TOLD, Effect, Ending, Moved, OutputRow, told_outputs
+from models.spends.outputs import TOLD, Effect, Ending, Moved, OutputRow, read_outputs
 
 Purpose = Literal["payout", "gas", "sweep", "cold", "filler", "join", "lost"]
 State = Literal["signed", "sent", "mined", "confirmed", "failed", "dead"]
@@ -79,7 +79,7 @@ class SpendRow(Table, table="spends s"):
         "COALESCE((SELECT a.txid FROM spend_attempts a WHERE a.spend_id = s.id ORDER BY a.number DESC LIMIT 1), '')"
     )
     # Ordered by place.
-    outputs: tuple[OutputRow, ...] = derived(TOLD, made=told_outputs)
+    outputs: tuple[OutputRow, ...] = derived(TOLD, made=read_outputs)
 
     @property
     def counter(self) -> int:
@@ -245,11 +245,11 @@ def mark_sent(spend_id: UUID) -> bool:
     )
 
 
-def mark_mined(before: SpendRow, found: Inclusion) -> bool:
+def mark_mined(before: SpendRow, inclusion: Inclusion) -> bool:
     """Record the block of a spend and its effects; False if they were known. A spend that ended keeps its state."""
-    place = (found.txid, found.height, found.block_hash, found.fee_units)
-    whole = spend_outputs.sum_up(before.outputs, found.outputs)
-    effects, left, arrived, _ = (list(column) for column in zip(*found.outputs, strict=True))
+    place = (inclusion.txid, inclusion.height, inclusion.block_hash, inclusion.fee_units)
+    whole = spend_outputs.sum_up(before.outputs, inclusion.outputs)
+    effects, left, arrived, _ = (list(column) for column in zip(*inclusion.outputs, strict=True))
     is_new = touched(
         "UPDATE spends SET state = CASE WHEN state IN ('signed', 'sent') THEN 'mined' ELSE state END,"
         " mined_txid = %s, mined_height = %s, mined_hash = %s, chain_fee_units = %s, effect = %s, left_units = %s,"
@@ -262,7 +262,7 @@ def mark_mined(before: SpendRow, found: Inclusion) -> bool:
         (*place, *whole[:3], whole.problem[:500], whole.effect == "exact", before.id, *place, effects, left, arrived),
     )
     if is_new:
-        spend_outputs.note_moved(before.id, found.outputs)
+        spend_outputs.note_moved(before.id, inclusion.outputs)
     return is_new
 
 
@@ -294,18 +294,18 @@ def name_payout(output: OutputRow, payout_id: UUID) -> SpendRow:
         (payout_id, output.spend_id, output.place),
     )
     execute("UPDATE spends SET purpose = 'payout' WHERE id = %s", (output.spend_id,))
-    found = find(output.spend_id)
-    if found is None:
+    spend = find(output.spend_id)
+    if spend is None:
         raise LookupError(f"spend {output.spend_id} vanished while it was locked")
-    return found
+    return spend
 
 
-def is_noted(spend: SpendRow, found: Inclusion) -> bool:
+def is_noted(spend: SpendRow, inclusion: Inclusion) -> bool:
     """Return True if a spend, as it was read, already has everything from a receipt. Nothing is to be written then."""
     place = (spend.mined_txid, spend.mined_height, spend.mined_hash, spend.chain_fee_units)
     moved = [(output.effect, output.left_units, output.arrived_units) for output in spend.outputs]
-    told = [(each.effect, each.left_units, each.arrived_units) for each in found.outputs]
-    return (place, moved) == ((found.txid, found.height, found.block_hash, found.fee_units), told)
+    noted = [(each.effect, each.left_units, each.arrived_units) for each in inclusion.outputs]
+    return (place, moved) == ((inclusion.txid, inclusion.height, inclusion.block_hash, inclusion.fee_units), noted)
 
 
 def take_out(spend_id: UUID) -> bool:
@@ -392,8 +392,8 @@ def next_slot(network: str, sender: str) -> int:
 
 def known_slot(network: str, sender: str) -> int | None:
     """Return a sender's next slot; None if our rows have no spend of that sender."""
-    found = SpendAccount.first("network = %s AND sender = %s", (network, sender))
-    return found.next_slot if found else None
+    account = SpendAccount.first("network = %s AND sender = %s", (network, sender))
+    return account.next_slot if account else None
 
 
 def is_attempt(network: str, txid: str) -> bool:
@@ -403,12 +403,12 @@ def is_attempt(network: str, txid: str) -> bool:
 
 def settled_in(network: str, sender: str, slots: range) -> dict[int, UUID]:
     """Return the settled spends in a range of slots, by slot."""
-    found = rows(
+    pairs = rows(
         "SELECT slot, id FROM spends WHERE network = %s AND sender = %s AND slot >= %s AND slot < %s"
         " AND state <> 'dead' AND settled_at IS NOT NULL ORDER BY slot LIMIT %s",
         (network, sender, slots.start, slots.stop, SETTLED_MAX),
     )
-    return dict(found)
+    return dict(pairs)
 
 
 def to_watch(network: str, *, limit: int) -> list[SpendRow]:

@@ -59,7 +59,7 @@ def block_of(spend_id: UUID) -> Seen | None:
 
     An attempt that the database had lost was seen in the block where the scan noted it as unknown.
     """
-    found = rows_as(
+    blocks = rows_as(
         Seen,
         "SELECT a.network, a.txid, s.height, s.block_hash FROM spend_attempts a CROSS JOIN LATERAL ("
         "   SELECT height, block_hash FROM attempts_seen WHERE (network, txid) = (a.network, a.txid) UNION"
@@ -67,7 +67,7 @@ def block_of(spend_id: UUID) -> Seen | None:
         " ) s WHERE a.spend_id = %s AND s.height IS NOT NULL ORDER BY s.height DESC",
         (spend_id,),
     )
-    return next((each for each in found if _is_scanned(each)), None)
+    return next((each for each in blocks if _is_scanned(each)), None)
 
 
 def _is_scanned(seen: Seen) -> bool:

@@ -58,14 +58,14 @@ def missing(network: str, *, limit: int) -> list[int]:
 
     Empty if the family has no slots, or nothing was sent.
     """
-    found = rows(
+    used_slots = rows(
         "SELECT t.address, GREATEST((SELECT a.next_slot FROM spend_accounts a WHERE (a.network, a.sender) ="
         "   (t.network, t.address)), (SELECT max(u.slot) + 1 FROM unknown_spends u WHERE (u.network, u.sender) ="
         "   (t.network, t.address))) FROM treasury_addresses t"
         " WHERE t.network = %s AND t.role = 'hot' AND t.is_current",
         (network,),
     )
-    return [slot for sender, used in found if used for slot in unexplained(network, sender, used, limit=limit)]
+    return [slot for sender, used in used_slots if used for slot in unexplained(network, sender, used, limit=limit)]
 
 
 def between(network: str, sender: str, slot: int) -> tuple[int | None, int | None]:

@@ -47,18 +47,18 @@ def note_sent(catalogue: Catalogue, spend_id: UUID) -> None:
         _hooks(spend).on_sent(catalogue, _reread(spend_id))
 
 
-def note_mined(catalogue: Catalogue, spend_id: UUID, found: Inclusion) -> None:
+def note_mined(catalogue: Catalogue, spend_id: UUID, inclusion: Inclusion) -> None:
     """Record the block that now includes a spend, and what the spend did there."""
     spend = spends.lock(spend_id)
-    if spend is None or not spends.mark_mined(spend, found):
+    if spend is None or not spends.mark_mined(spend, inclusion):
         return
     after = _reread(spend_id)
-    movements.note(catalogue, after, found.movements)
+    movements.note(catalogue, after, inclusion.movements)
     if spend.state == "confirmed":
-        log.critical("spend.confirmed_changed_block", **_names(after), txid=found.txid, height=found.height)
+        log.critical("spend.confirmed_changed_block", **_names(after), txid=inclusion.txid, height=inclusion.height)
     if any(each.state == "failed" and each.effect != "none" for each in after.outputs):
-        log.critical("spend.failed_took_effect", **_names(after), txid=found.txid, height=found.height)
-    if any(each.effect == "other" for each in found.outputs):
+        log.critical("spend.failed_took_effect", **_names(after), txid=inclusion.txid, height=inclusion.height)
+    if any(each.effect == "other" for each in inclusion.outputs):
         _stop_coin(after)
     _hooks(after).on_mined(catalogue, after)
 
@@ -198,11 +198,11 @@ def is_seen_alive(spend: SpendRow) -> bool:
     Stop its network then, in the caller's transaction: those nodes have forgotten the spend, and may have forgotten
     others.
     """
-    found = seen.block_of(spend.id)
-    if found is None:
+    block = seen.block_of(spend.id)
+    if block is None:
         return False
     if permission.stop(spend.network, reason=CONTRADICTED, sender=""):
-        log.critical("spend.death_contradicted", **_names(spend), txid=found.txid, height=found.height)
+        log.critical("spend.death_contradicted", **_names(spend), txid=block.txid, height=block.height)
     return True
 
 

@@ -38,7 +38,7 @@ class Part(NamedTuple):
     not_paid: tuple[UUID, ...] = ()
 
     @classmethod
-    def told(cls, values: Mapping[str, Any]) -> Part:
+    def from_json(cls, values: Mapping[str, Any]) -> Part:
         """Return the part that a JSON object describes."""
         named = values["payout_id"]
         return cls(
@@ -98,7 +98,7 @@ class UnexplainedRow(Table, table="unknown_spends"):
         """Return its outputs, without those to our own addresses."""
         if not self.outputs:
             return (Part(self.recipient, self.token_units, has_effect=self.is_success),)
-        return tuple(Part.told(each) for each in self.outputs)
+        return tuple(Part.from_json(each) for each in self.outputs)
 
     @property
     def may_pay(self) -> bool:
@@ -118,7 +118,7 @@ def own(network: str, family: str, addresses: Collection[str]) -> dict[str, int 
     """Return our own among these addresses, with the ordinal of each key; None is the hot wallet's key."""
     if not addresses:
         return {}
-    found: dict[str, int | None] = dict(
+    ordinals: dict[str, int | None] = dict(
         rows(
             "SELECT p.address, p.ordinal FROM unnest(%s::text[]) AS seen (address)"
             " JOIN pool_addresses p ON p.family = %s AND p.address = seen.address",
@@ -127,22 +127,22 @@ def own(network: str, family: str, addresses: Collection[str]) -> dict[str, int 
     )
     hot = value("SELECT address FROM treasury_addresses WHERE network = %s AND role = 'hot' AND is_current", (network,))
     if hot in addresses:
-        found[hot] = None
-    return found
+        ordinals[hot] = None
+    return ordinals
 
 
 def without_row(network: str, txids: Collection[str]) -> set[str]:
     """Return the transactions that no attempt has and that are not noted as unexplained in a block either."""
     if not txids:
         return set()
-    found = column(
+    lacking = column(
         "SELECT seen.txid FROM unnest(%s::text[]) AS seen (txid)"
         " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts a WHERE a.network = %s AND a.txid = seen.txid)"
         " AND NOT EXISTS (SELECT 1 FROM unknown_spends u WHERE u.network = %s AND u.txid = seen.txid"
         "   AND u.block_height IS NOT NULL)",
         (list(txids), network, network),
     )
-    return set(found)
+    return set(lacking)
 
 
 def note(new: UnexplainedRow) -> bool:
@@ -150,8 +150,8 @@ def note(new: UnexplainedRow) -> bool:
 
     Call inside the transaction that records its block.
     """
-    told = vars(new)
-    values = told | {name: Json(told[name]) for name in ("terms", "outputs", "spends") if name in told}
+    fields = vars(new)
+    values = fields | {name: Json(fields[name]) for name in ("terms", "outputs", "spends") if name in fields}
     noted = touched(
         f"INSERT INTO unknown_spends AS u (id, {', '.join(values)}) SELECT %s, {', '.join(['%s'] * len(values))}"
         " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s)"
@@ -224,12 +224,12 @@ def settle(departure: UnexplainedRow, status: Status, *, spend_id: UUID | None, 
 def note_not_paid(network: str, txid: str, payout_ids: Collection[UUID]) -> None:
     """Record which payouts a transaction did not pay, as an operator stated; inside the caller's transaction."""
     execute("SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s FOR UPDATE", (network, txid))
-    found = find(network, txid)
-    if found is None:
+    departure = find(network, txid)
+    if departure is None:
         raise LookupError(f"{txid} vanished while it was locked")
-    parts = [part._replace(not_paid=tuple({*part.not_paid, *payout_ids})) for part in found.parts]
+    parts = [part._replace(not_paid=tuple({*part.not_paid, *payout_ids})) for part in departure.parts]
     outputs = Json([part.tells() for part in parts])
-    execute("UPDATE unknown_spends SET outputs = %s WHERE id = %s", (outputs, found.id))
+    execute("UPDATE unknown_spends SET outputs = %s WHERE id = %s", (outputs, departure.id))
 
 
 def reclaim(departure: UnexplainedRow, *, by: str, reason: str) -> None:
@@ -247,20 +247,20 @@ def name_payout(departure: UnexplainedRow, place: int, payout_id: UUID) -> Unexp
     parts[place] = parts[place]._replace(payout_id=payout_id)
     outputs = Json([part.tells() for part in parts])
     execute("UPDATE unknown_spends SET outputs = %s WHERE id = %s AND status = 'open'", (outputs, departure.id))
-    found = UnexplainedRow.first("id = %s", (departure.id,))
-    if found is None:
+    updated = UnexplainedRow.first("id = %s", (departure.id,))
+    if updated is None:
         raise LookupError(f"{departure.txid} vanished while it was locked")
-    return found
+    return updated
 
 
 def named_payouts(network: str, *, but: UUID) -> set[UUID]:
     """Return the payouts that operators named for outputs of unsettled transactions other than `but`."""
-    found = column(
+    payout_ids = column(
         "SELECT o ->> 'payout_id' FROM unknown_spends u, jsonb_array_elements(u.outputs) o"
         " WHERE u.network = %s AND u.status = 'open' AND u.id <> %s AND o ->> 'payout_id' IS NOT NULL",
         (network, but),
     )
-    return {UUID(payout_id) for payout_id in found}
+    return {UUID(payout_id) for payout_id in payout_ids}
 
 
 def user_of_slot(spend: SpendRow) -> UnexplainedRow | None:

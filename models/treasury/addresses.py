@@ -16,10 +16,10 @@ Role = Literal["hot", "cold"]
 
 def address(network: str, role: Role) -> str | None:
     """Return the address in use, in the stored form; None before the signer, or the operator, has named one."""
-    found: str | None = value(
+    current: str | None = value(
         "SELECT address FROM treasury_addresses WHERE network = %s AND role = %s AND is_current", (network, role)
     )
-    return found
+    return current
 
 
 def pin_hot(network: str, hot: str) -> bool:
@@ -103,9 +103,9 @@ def moved_native_units(network: str, at: str, gas_currency: str, *, height: int)
 
     In the network's token units; fees included, of spends of tokens too. Less than nothing is usual.
     """
-    found: int = value(
+    units: int = value(
         "SELECT COALESCE(sum(units), 0) FROM spend_movements WHERE network = %s AND address = %s AND currency = %s"
         " AND height <= %s",
         (network, at, gas_currency, height),
     )
-    return found
+    return units

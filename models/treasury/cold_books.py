@@ -47,14 +47,14 @@ def units(network: str, currency: str, *, with_pending: bool) -> int:
 
 def _brought(network: str, currency: str) -> int:
     """Return the units that spends brought there. Raises LookupError if the ledger has no scale of the coin yet."""
-    found = rows(
+    sums = rows(
         f"SELECT m.decimals, sum(m.units) FROM {COOLED} WHERE s.network = %s AND m.currency = %s GROUP BY m.decimals",
         (network, currency),
     )
     scale = value("SELECT scale FROM ledger_scales WHERE currency = %s", (currency,))
-    if found and scale is None:
+    if sums and scale is None:
         raise LookupError(f"the ledger has no scale of {currency}")
-    return sum(rescale_down(int(units), decimals, scale) for decimals, units in found)
+    return sum(rescale_down(int(units), decimals, scale) for decimals, units in sums)
 
 
 def is_open(network: str, currency: str) -> bool:

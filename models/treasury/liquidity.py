@@ -215,7 +215,7 @@ def _both(
     by_balance = sorted(set(networks) - set(by_coins))
     chains = [catalogue.networks[code] for code in by_coins]
     pairs = [pair for each in chains if (pair := catalogue.pair(each.gas_currency, each.code)) is not None]
-    found = rows(
+    sums = rows(
         _BOTH,
         {
             "networks": list(networks),
@@ -230,39 +230,39 @@ def _both(
         | _swept_soon(market, by_balance, fee_max_percent),
     )
     usable, queued = (
-        _scaled(catalogue, [(row[1], row[2], row[3], row[4]) for row in found if row[0] == kind])
+        _scaled(catalogue, [(row[1], row[2], row[3], row[4]) for row in sums if row[0] == kind])
         for kind in ("usable", "queued")
     )
     return usable, queued
 
 
-def _summed(found: Iterable[tuple[str, str, int]]) -> dict[Method, int]:
-    return {(currency, code): int(units) for currency, code, units in found}
+def _summed(sums: Iterable[tuple[str, str, int]]) -> dict[Method, int]:
+    return {(currency, code): int(units) for currency, code, units in sums}
 
 
 def _by_coins(catalogue: Catalogue, networks: Collection[str]) -> set[str]:
     return {code for code in networks if traits_of(catalogue.networks[code]).spends_coins}
 
 
-def _held(catalogue: Catalogue, networks: Sequence[str]) -> dict[Method, int]:
+def _hot_balances(catalogue: Catalogue, networks: Sequence[str]) -> dict[Method, int]:
     return _scaled(catalogue, rows(_HELD, {"by_balance": list(networks)}))
 
 
 def _deposits(catalogue: Catalogue, networks: Sequence[str]) -> dict[Method, int]:
     """Return what lies at deposit addresses: with what a sweep under way has not moved yet."""
-    found = Counter(_summed(rows(_UNSWEPT, (list(networks),))))
-    found.update(_under_way(catalogue, networks, ["sweep"]))
-    return found
+    by_method = Counter(_summed(rows(_UNSWEPT, (list(networks),))))
+    by_method.update(_under_way(catalogue, networks, ["sweep"]))
+    return by_method
 
 
 def _under_way(catalogue: Catalogue, networks: Sequence[str], purposes: Sequence[Purpose]) -> dict[Method, int]:
     return _scaled(catalogue, rows(_UNDER_WAY, {"by_balance": list(networks), "purposes": list(purposes)}))
 
 
-def _scaled(catalogue: Catalogue, found: Iterable[tuple[str, str, int | None, int]]) -> dict[Method, int]:
+def _scaled(catalogue: Catalogue, sums: Iterable[tuple[str, str, int | None, int]]) -> dict[Method, int]:
     """Return rows of (currency, network, decimals, units) as the ledger's units, of what the catalogue has."""
     scaled: defaultdict[Method, int] = defaultdict(int)
-    for currency, code, decimals, units in found:
+    for currency, code, decimals, units in sums:
         if (currency, code) in catalogue.pairs:
             scale = catalogue.scale(currency)
             scaled[currency, code] += rescale_down(int(units), scale if decimals is None else decimals, scale)
@@ -271,13 +271,13 @@ def _scaled(catalogue: Catalogue, found: Iterable[tuple[str, str, int | None, in
 
 def _hot(catalogue: Catalogue, networks: Collection[str]) -> dict[Method, int]:
     by_coins = _by_coins(catalogue, networks)
-    found = _held(catalogue, sorted(set(networks) - by_coins))
+    by_method = _hot_balances(catalogue, sorted(set(networks) - by_coins))
     for code in sorted(by_coins):
         network = catalogue.networks[code]
         for heap in coins.heaps(code):
             units = _ledger_units(catalogue, network, heap.units)
-            found[heap.currency, code] = found.get((heap.currency, code), 0) + units
-    return found
+            by_method[heap.currency, code] = by_method.get((heap.currency, code), 0) + units
+    return by_method
 
 
 def _ledger_units(catalogue: Catalogue, network: Network, units: int) -> int:

@@ -22,7 +22,7 @@ from models.treasury.sweeps import Unswept
 class Planned:
     """A coin at an address with what is to be done about it. Amounts are the ledger's; None if there is no quote."""
 
-    found: Unswept
+    unswept: Unswept
     cost_units: int | None
     usd_cents: int | None
     verdict: Verdict
@@ -34,7 +34,7 @@ def policy_of(settings: Settings) -> SweepPolicy:
 
 
 def judged(
-    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Iterable[Unswept]
+    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, unswept: Iterable[Unswept]
 ) -> list[Planned]:
     """Judge what lies at deposit addresses by today's fees and rates; first what payouts wait for, then tokens.
 
@@ -46,22 +46,22 @@ def judged(
     }
     return [
         _planned(catalogue, market, policy, network, each, is_wanted=each.currency in wanted)
-        for each in sorted((each for each in found if each.currency in order), key=lambda each: order[each.currency])
+        for each in sorted((each for each in unswept if each.currency in order), key=lambda each: order[each.currency])
     ]
 
 
 def _planned(
-    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Unswept, *, is_wanted: bool
+    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, unswept: Unswept, *, is_wanted: bool
 ) -> Planned:
-    cost = market.sweep_fees.get((found.currency, network.code))
-    rate, scale = market.rates.get(found.currency), catalogue.scale(found.currency)
-    verdict = judge_sweep(found.units, cost_units=cost, rate=rate, scale=scale, policy=policy, is_wanted=is_wanted)
-    worth = None if rate is None else usd_cents(found.units, rate=rate, scale=scale)
-    return Planned(found=found, cost_units=cost, usd_cents=worth, verdict=verdict)
+    cost = market.sweep_fees.get((unswept.currency, network.code))
+    rate, scale = market.rates.get(unswept.currency), catalogue.scale(unswept.currency)
+    verdict = judge_sweep(unswept.units, cost_units=cost, rate=rate, scale=scale, policy=policy, is_wanted=is_wanted)
+    worth = None if rate is None else usd_cents(unswept.units, rate=rate, scale=scale)
+    return Planned(unswept=unswept, cost_units=cost, usd_cents=worth, verdict=verdict)
 
 
 def is_worth(
-    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, found: Unswept, *, gas_units: int
+    catalogue: Catalogue, market: Market, policy: SweepPolicy, network: Network, unswept: Unswept, *, gas_units: int
 ) -> bool:
     """Return True if the coin at an address is worth a sweep that costs gas_units, in base units of the gas coin.
 
@@ -69,11 +69,11 @@ def is_worth(
     """
     try:
         cost = fee_in_coin(
-            catalogue, market.rates, gas_units=gas_units, gas_currency=network.gas_currency, currency=found.currency
+            catalogue, market.rates, gas_units=gas_units, gas_currency=network.gas_currency, currency=unswept.currency
         )
     except InvoiceQuoteFailed:
         return True
-    return not is_dear(found.units, cost_units=cost, policy=policy)
+    return not is_dear(unswept.units, cost_units=cost, policy=policy)
 
 
 def whole(
@@ -82,5 +82,5 @@ def whole(
     """Judge all coins at a network's deposit addresses, up to a limit; none where nothing is swept."""
     if not traits_of(network).has_sweeps:
         return ()
-    found = sweeps.unswept(network.code, family=network.family, limit=limit)
-    return judged(catalogue, market, policy, network, found)
+    unswept = sweeps.unswept(network.code, family=network.family, limit=limit)
+    return judged(catalogue, market, policy, network, unswept)

@@ -117,20 +117,20 @@ def _flows_in(currency: str, flows: Iterable[Flow]) -> frozenset[Flow]:
 
 def _written_off(network: str) -> dict[str, int]:
     """Return the losses written off without a transaction, by coin, in the ledger's units."""
-    found = rows(
+    sums = rows(
         "SELECT currency, sum(unexplained_units) FROM treasury_writeoffs WHERE network = %s GROUP BY currency",
         (network,),
     )
-    return dict(found)
+    return dict(sums)
 
 
 def _topups(network: str, height: int, *, is_doubted: bool = False) -> dict[str, int]:
-    found = rows(
+    sums = rows(
         "SELECT currency, sum(units) FROM treasury_topups t WHERE network = %s AND status <> 'reversed'"
         f" AND block_height <= %s AND {OPEN} = %s GROUP BY currency",
         (network, height, is_doubted),
     )
-    return dict(found)
+    return dict(sums)
 
 
 def _returned(network: str, height: int) -> Counter[str]:
@@ -197,10 +197,10 @@ def last_height(network: str) -> int:
     )
 
 
-def note(network: str, found: Finding) -> int:
+def note(network: str, finding: Finding) -> int:
     """Store a comparison; return the number of wrong ones in a row, at rising heights."""
-    is_sound = found.detail == ""
-    new = Reconciliation(network=network, is_sound=is_sound, misses=int(not is_sound), **asdict(found))
+    is_sound = finding.detail == ""
+    new = Reconciliation(network=network, is_sound=is_sound, misses=int(not is_sound), **asdict(finding))
     kept = new.stored(
         "ON CONFLICT (network, currency, place) DO UPDATE SET height = EXCLUDED.height,"
         " chain_units = EXCLUDED.chain_units, expected_units = EXCLUDED.expected_units, is_sound = EXCLUDED.is_sound,"
@@ -230,8 +230,8 @@ def forget_misses(network: str) -> None:
 
 def short_address(network: str, currency: str) -> str:
     """Return the deposit address that holds too little of a coin by the last comparison, '' if none does."""
-    found = Reconciliation.first("network = %s AND currency = %s AND place = 'deposits'", (network, currency))
-    return found.address if found else ""
+    comparison = Reconciliation.first("network = %s AND currency = %s AND place = 'deposits'", (network, currency))
+    return comparison.address if comparison else ""
 
 
 def was_compared(network: str, currency: str) -> bool:

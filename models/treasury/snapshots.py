@@ -35,25 +35,29 @@ class Balances:
     height: int
     block_hash: str
     witnesses: int
-    held: tuple[Held, ...]
+    holdings: tuple[Held, ...]
     # In families with coins: the scanned block, by height and hash, whose coins were asked for.
     asked: tuple[int, str] | None = None
 
 
 def read(network: str) -> Balances | None:
     """Return what waits to be compared, None if nothing does."""
-    found = BalanceSnapshot.read(
+    snapshots = BalanceSnapshot.read(
         "network = %s AND taken_at BETWEEN app_now() - make_interval(secs => %s)"
         " AND app_now() + make_interval(secs => %s) ORDER BY place, currency, address",
         (network, KEPT_S, FUTURE_MAX_S),
     )
-    if not found:
+    if not snapshots:
         return None
-    held = (Held(place=row.place, currency=row.currency, address=row.address, units=row.units) for row in found)
-    first = found[0]
+    holdings = (Held(place=row.place, currency=row.currency, address=row.address, units=row.units) for row in snapshots)
+    first = snapshots[0]
     asked = None if first.asked_height is None else (first.asked_height, first.asked_hash or "")
     return Balances(
-        height=first.height, block_hash=first.block_hash, witnesses=first.witnesses, held=tuple(held), asked=asked
+        height=first.height,
+        block_hash=first.block_hash,
+        witnesses=first.witnesses,
+        holdings=tuple(holdings),
+        asked=asked,
     )
 
 
@@ -69,7 +73,7 @@ def keep(network: str, balances: Balances) -> None:
                     height=balances.height, block_hash=balances.block_hash, witnesses=balances.witnesses,
                     asked_height=asked_height, asked_hash=asked_hash,
                 )
-                for each in balances.held
+                for each in balances.holdings
             ]
         )  # fmt: skip
 

@@ -69,13 +69,13 @@ def _page(network: str, *, family: str, limit: int, after: tuple[str, str], heig
     )
 
 
-def _there(found: list[Unswept]) -> list[Unswept]:
-    return [each for each in found if each.units > 0]
+def _there(candidates: list[Unswept]) -> list[Unswept]:
+    return [each for each in candidates if each.units > 0]
 
 
 def unswept_at(network: str, currency: str, address: str, *, height: int) -> list[Unswept]:
     """Return the amount of a coin's confirmed deposits at one address, up to a height; empty if nothing is left."""
-    found = rows_as(
+    candidates = rows_as(
         Unswept,
         f"SELECT d.currency, d.address, p.ordinal, sum(d.amount_units) - {_MOVED_FOR_OTHERS} AS units FROM deposits d"
         " JOIN pool_addresses p ON p.address = d.address WHERE d.network = %s AND d.currency = %s AND d.address = %s"
@@ -83,7 +83,7 @@ def unswept_at(network: str, currency: str, address: str, *, height: int) -> lis
         " GROUP BY d.network, d.currency, d.address, p.ordinal",
         (network, currency, address, height),
     )
-    return _there(found)
+    return _there(candidates)
 
 
 def walk(network: str, walker: Walker, *, family: str, limit: int, height: int | None = None) -> list[Unswept]:
@@ -137,9 +137,9 @@ def _go_on(network: str, walker: Walker, currency: str, address: str) -> None:
     )
 
 
-def take(network: str, found: Unswept, spend_id: UUID) -> bool:
+def take(network: str, waiting_one: Unswept, spend_id: UUID) -> bool:
     """Assign an address's deposits of a coin to a sweep, in its committing transaction; False if they changed."""
-    place = (network, found.currency, found.address)
+    place = (network, waiting_one.currency, waiting_one.address)
     taken = column(
         "UPDATE deposits SET sweep_id = %s WHERE network = %s AND currency = %s AND address = %s AND sweep_id IS NULL"
         " AND status IN ('confirmed', 'credited') RETURNING amount_units",
@@ -153,38 +153,38 @@ def take(network: str, found: Unswept, spend_id: UUID) -> bool:
         " UPDATE deposits d SET sweep_id = NULL FROM gone WHERE d.id = gone.id RETURNING gone.amount_units",
         place,
     )
-    return bool(found.units == sum(taken) - sum(moved))
+    return bool(waiting_one.units == sum(taken) - sum(moved))
 
 
 def busy_addresses(network: str) -> set[str]:
     """Return the addresses from or to which a spend waits to be included; nothing else is done there meanwhile."""
-    found = rows(
+    pairs = rows(
         "SELECT s.sender, o.recipient FROM spends s JOIN spend_outputs o ON o.spend_id = s.id WHERE s.network = %s"
         " AND s.settled_at IS NULL AND s.mined_txid IS NULL AND s.purpose IN ('gas', 'sweep', 'filler')",
         (network,),
     )
-    return {address for pair in found for address in pair}
+    return {address for pair in pairs for address in pair}
 
 
 def fundings_lately(network: str, address: str) -> int:
     """Count the spends that gave an address gas within the last hour."""
-    found: int = value(
+    count: int = value(
         "SELECT count(*) FROM spend_outputs o JOIN spends s ON s.id = o.spend_id WHERE s.network = %s"
         " AND o.recipient = %s AND o.payout_id IS NULL AND s.purpose = 'gas' AND s.state <> 'dead'"
         " AND s.created_at > app_now() - interval '1 hour'",
         (network, address),
     )
-    return found
+    return count
 
 
 def cooling(network: str) -> set[str]:
     """Return the coins that are on their way to the cold address and not confirmed yet."""
-    found = column(
+    currencies = column(
         "SELECT currency FROM spends WHERE network = %s AND purpose = 'cold' AND state IN ('signed', 'sent', 'mined')"
         " AND settled_at IS NULL",
         (network,),
     )
-    return set(found)
+    return set(currencies)
 
 
 def open_payout_units(network: str, *, is_signed_too: bool = True) -> dict[str, int]:
@@ -192,23 +192,23 @@ def open_payout_units(network: str, *, is_signed_too: bool = True) -> dict[str, 
 
     is_signed_too: include payouts whose transaction is signed.
     """
-    found = rows(
+    sums = rows(
         "SELECT currency, sum(to_units) FROM payouts WHERE network = %s"
         " AND (status IN ('pending', 'awaiting_cosign', 'approved') OR %s AND status IN ('broadcasting', 'sent'))"
         " GROUP BY currency",
         (network, is_signed_too),
     )
-    return dict(found)
+    return dict(sums)
 
 
 def wanted_currencies(network: str) -> set[str]:
     """Return the coins whose approved payouts were put off, so that even small deposits are worth a sweep."""
-    found = column(
+    currencies = column(
         "SELECT DISTINCT currency FROM payouts WHERE network = %s AND status = 'approved'"
         " AND wait_reason NOT IN ('', %s)",
         (network, payout_queue.IMMATURE),
     )
-    return set(found)
+    return set(currencies)
 
 
 def _give_back(_catalogue: Catalogue, spend: SpendRow, _output: OutputRow) -> None:

@@ -129,11 +129,11 @@ def _book(topup_id: UUID) -> bool:
 
 def _may_be_split(topup_id: UUID) -> bool:
     """Return False for money from the cold address while the amount there is unknown; waits for its turn."""
-    found = Topup.first("id = %s", (topup_id,))
-    if found is None or found.origin != "cold":
-        return found is not None
-    cold_books.wait_turn(found.network)
-    return not cold_books.is_open(found.network, found.currency)
+    topup = Topup.first("id = %s", (topup_id,))
+    if topup is None or topup.origin != "cold":
+        return topup is not None
+    cold_books.wait_turn(topup.network)
+    return not cold_books.is_open(topup.network, topup.currency)
 
 
 def _split(topup: Topup) -> int:
@@ -152,20 +152,20 @@ def find(network: str, txid: str) -> list[Topup]:
     return topups.where(Topup.origin == "transfer", Topup.status == "booked").order_by(Topup.ordinal).all()
 
 
-def take_as_returned(found: Topup) -> int | None:
+def take_as_returned(transfer: Topup) -> int | None:
     """Rebook a booked top-up as money returned from the cold address, in a transaction of its own.
 
     Returns the units that the books had there, which are then no longer the gateway's own; in the ledger's units. None
     while the amount there is unknown, if another call was first, or if a reorg took this life of it.
     """
     with transaction():
-        cold_books.wait_turn(found.network)
-        if cold_books.is_open(found.network, found.currency):
+        cold_books.wait_turn(transfer.network)
+        if cold_books.is_open(transfer.network, transfer.currency):
             return None
         taken = Topup.rows_of(
             "UPDATE treasury_topups t SET origin = 'cold' WHERE id = %s AND round = %s AND origin = 'transfer'"
             f" AND status = 'booked' RETURNING {Topup.LIST}",
-            (found.id, found.round),
+            (transfer.id, transfer.round),
         )
         if not taken:
             return None

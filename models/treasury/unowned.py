@@ -26,7 +26,7 @@ def units(network: str) -> dict[str, int]:
     return dict(unowned.all())
 
 
-def keep(found: Topup) -> bool:
+def keep(topup: Topup) -> bool:
     """Make a booked payment to an address without an owner the gateway's own, in a transaction of its own.
 
     False if it is not booked, if another call was first, or if a reorg took this life of it.
@@ -35,7 +35,7 @@ def keep(found: Topup) -> bool:
         kept = Topup.rows_of(
             "UPDATE treasury_topups t SET origin = 'adopted' WHERE id = %s AND round = %s AND units = %s"
             f" AND origin = 'unowned' AND status = 'booked' RETURNING {Topup.LIST}",
-            (found.id, found.round, found.units),
+            (topup.id, topup.round, topup.units),
         )
         for each in kept:
             nobodys, own = (Account(GATEWAY, kind, each.currency) for kind in (UNOWNED, EQUITY))

@@ -115,7 +115,7 @@ def test_outputs_to_our_addresses_are_coins_and_so_is_our_spends_change(chain: P
         ("0xpaid", 0, 10_000_000, mine.address.lower(), 3, 2, "0xmove"),
         ("0xtop", 0, 10_000_000, HOT, 0, 2, None),
     ]
-    assert [coin.txid for coin in held_coins.held(spend_id, "bitcoin")] == ["0xpaid"]
+    assert [coin.txid for coin in held_coins.of_spend(spend_id, "bitcoin")] == ["0xpaid"]
     # The change is not a payment, and the spend is not unknown.
     assert (rows("SELECT txid FROM treasury_topups"), is_stopped()) == ([("0xtop",)], False)
 

@@ -195,7 +195,7 @@ def test_repeated_second_readings_change_nothing(start: Callable[..., World]) ->
     chain = reader(world.network, context().settings)
     for _ in range(3):
         outcome = rescan.reread(context(), world.network, chain, height)
-        assert (outcome.found, outcome.doubted) == (0, 0)
+        assert (outcome.recorded, outcome.doubted) == (0, 0)
 
     assert world.deposits("status", "round") == [("credited", 0)]
     assert world.status(mine) == "paid"

@@ -548,12 +548,12 @@ def more_than_held(_world: SpendWorld, order: PayoutRow) -> None:
 def given_back(_world: SpendWorld, order: PayoutRow) -> None:
     with transaction():
         source = Account(order.merchant_id, "available", "USDT")
-        post(f"payout:{order.id}:return", [Transfer(order.held, source, order.held_units)])
+        post(f"payout:{order.id}:return", [Transfer(order.held_account, source, order.held_units)])
 
 
 def emptied(_world: SpendWorld, order: PayoutRow) -> None:
     with transaction():
-        post("test:thief", [Transfer(order.held, Account(GATEWAY, CUSTODY, "USDT", "ethereum"), USDT)])
+        post("test:thief", [Transfer(order.held_account, Account(GATEWAY, CUSTODY, "USDT", "ethereum"), USDT)])
 
 
 def anothers(world: SpendWorld, order: PayoutRow) -> None:

@@ -374,7 +374,7 @@ def test_a_token_with_a_transfer_fee_pays_no_merchant_twice(
     shown = payouts.find(chain.shop, paid.id)
     assert shown is not None
     assert (chain.tokens(RECIPIENT), chain.tokens(DEAD)) == (49_500_000, 500_000)
-    assert (shown.status, balance(shown.held)) == ("sent", 55 * USDT), "not returned"
+    assert (shown.status, balance(shown.held_account)) == ("sent", 55 * USDT), "not returned"
     assert freezes.frozen_coins("ethereum") == {"USDT"}
     chain.assert_agreed(3)
 
@@ -382,7 +382,7 @@ def test_a_token_with_a_transfer_fee_pays_no_merchant_twice(
     ended = payouts.find(chain.shop, paid.id)
     assert ended is not None
     assert ended.status == {"paid": "confirmed", "failed": "failed"}[outcome]
-    assert balance(ended.held) == 0
+    assert balance(ended.held_account) == 0
     assert balance(Account(chain.shop, AVAILABLE, "USDT")) == available - (55 * USDT if outcome == "paid" else 0)
     # Custody by the books equals the chain's balance.
     tokens = chain.tokens(chain.hot) * 10**12

@@ -39,7 +39,7 @@ def outbid(monkeypatch: pytest.MonkeyPatch) -> Outbid:
 
     def ask(rows: list[HeldCoin], *raws: bytes) -> Told:
         intent = Intent(wallet=WALLET, pair=None, outputs=(Output(recipient="to", units=1),))
-        monkeypatch.setattr(held_coins, "held", lambda _id, _family: rows)
+        monkeypatch.setattr(held_coins, "of_spend", lambda _id, _family: rows)
         monkeypatch.setattr(replacing, "free_coins", lambda _network, _currency: (FREE,))
         monkeypatch.setattr(replacing, "intent_of", lambda _spend: intent)
         spend = SpendRow(
@@ -56,7 +56,7 @@ def outbid(monkeypatch: pytest.MonkeyPatch) -> Outbid:
         if replaced is None:
             return None
         assert isinstance(replaced.draft.claim, Coins)
-        assert replaced.held == {(row.txid, 0) for row in rows if row.spent_by_txid is None}
+        assert replaced.outpoints == {(row.txid, 0) for row in rows if row.spent_by_txid is None}
         claimed, besides = (
             "".join(coin.txid for coin in each) for each in (replaced.draft.claim.coins, replaced.purse.coins)
         )

@@ -257,7 +257,7 @@ class SpendWorld:
         return stored
 
     def held_units(self, of: PayoutRow) -> int:
-        return balance(of.held)
+        return balance(of.held_account)
 
     def available(self, of: PayoutRow) -> int:
         return balance(Account(of.merchant_id, AVAILABLE, of.currency))

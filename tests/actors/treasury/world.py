@@ -127,9 +127,9 @@ class TreasuryWorld(World):
 
     def spends(self, *columns: str) -> list[tuple[Any, ...]]:
         """Return columns of all spends of one output, oldest first."""
-        told = ", ".join(columns or ("purpose", "state"))
+        listed = ", ".join(columns or ("purpose", "state"))
         return rows(
-            f"SELECT {told} FROM (SELECT s.*, o.recipient FROM spends s JOIN spend_outputs o ON o.spend_id = s.id) s"
+            f"SELECT {listed} FROM (SELECT s.*, o.recipient FROM spends s JOIN spend_outputs o ON o.spend_id = s.id) s"
             " ORDER BY id"
         )
 

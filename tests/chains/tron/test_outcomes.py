@@ -80,11 +80,11 @@ def test_outcomes_are_fetched_one_by_one_only_once_a_node_is_late_with_the_block
     asked: list[str] = []
     monkeypatch.setattr(budget, "take", lambda _timeout_s: 1.0)
     late = Raw(b"[]", pause_s=2.5)
-    with twisted(chain, gettransactioninfobyblocknum=lambda _: late, gettransactioninfobyid=counted(asked)) as told:
+    with twisted(chain, gettransactioninfobyblocknum=lambda _: late, gettransactioninfobyid=counted(asked)) as liar:
         with pytest.raises(ProviderError, match="Timeout"):
-            told.scan(paid.block.height)
+            liar.scan(paid.block.height)
         assert asked == []
-        assert told.scan(paid.block.height).transfers == paid.transfers
+        assert liar.scan(paid.block.height).transfers == paid.transfers
 
 
 def test_a_deposit_in_such_a_block_has_a_second_opinion(chain: World, paid: BlockScan) -> None:

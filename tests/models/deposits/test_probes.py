@@ -94,11 +94,11 @@ def test_returned_coin_has_the_deposit_that_was_paid_out_before_older_ones(
         "taken_back",
         lambda *key: [each._replace(is_paid_out=is_paid_out and each.txid == new.txid) for each in read(*key)],
     )
-    found = old.but(txid="0x" + "cc" * 32)
+    deposit = old.but(txid="0x" + "cc" * 32)
     with transaction():
-        probes.name_again(found)
+        probes.name_again(deposit)
     kept = old if is_paid_out else new
-    assert sorted(rows("SELECT txid FROM deposits")) == sorted([(found.txid,), (kept.txid,)])
+    assert sorted(rows("SELECT txid FROM deposits")) == sorted([(deposit.txid,), (kept.txid,)])
 
 
 def test_an_invented_trace_takes_no_deposit_of_another_owner(chain: Chain) -> None:
@@ -118,14 +118,14 @@ def test_an_invented_trace_takes_no_deposit_of_another_owner(chain: Chain) -> No
 
 
 def test_each_deposit_without_a_transaction_has_a_name_of_its_own(chain: Chain) -> None:
-    found = chain._placed(chain.transfer(invoice(pay_currency="ETH"), 7, currency="ETH")).but(txid="")
+    deposit = chain._placed(chain.transfer(invoice(pay_currency="ETH"), 7, currency="ETH")).but(txid="")
     names = []
     for _ in range(3):
-        names.append(probes.ordinal(found.network, found.address, 5))
+        names.append(probes.ordinal(deposit.network, deposit.address, 5))
         with transaction():
-            assert deposits.record(found.but(ordinal=names[-1]))
+            assert deposits.record(deposit.but(ordinal=names[-1]))
     # A transaction that is known later gives its name.
     execute("UPDATE deposits SET txid = 'x' WHERE ordinal = %s", (names[0],))
-    names.append(probes.ordinal(found.network, found.address, 5))
-    assert [name.removeprefix(f"probe:{found.address}:5") for name in names] == ["", ":1", ":2", ""]
-    assert probes.ordinal(found.network, found.address, 51).endswith(":51")
+    names.append(probes.ordinal(deposit.network, deposit.address, 5))
+    assert [name.removeprefix(f"probe:{deposit.address}:5") for name in names] == ["", ":1", ":2", ""]
+    assert probes.ordinal(deposit.network, deposit.address, 51).endswith(":51")

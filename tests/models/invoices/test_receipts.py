@@ -101,7 +101,7 @@ def test_a_reversal_waits_for_the_turn_before_any_balance_is_locked(shop: UUID, 
     for _ in range(2):
         chain.pay_and_confirm(mine, PRICE // 2)
     settled(mine)
-    first, second = (found.id for found in deposits.of_owner(mine.id))
+    first, second = (deposit.id for deposit in deposits.of_owner(mine.id))
     reversals.reverse_of_invoice(CATALOGUE, first, mine.id)
     execute("UPDATE invoices SET payer_email = %s WHERE id = %s", (ANN, mine.id))
     waits_before_it_locks(

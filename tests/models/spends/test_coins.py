@@ -72,8 +72,8 @@ def test_a_coin_has_one_holder() -> None:
     assert hold(first, ("0xa", 0), ("0xb", 0))
     assert not hold(second, ("0xa", 1), ("0xb", 0))
     assert free() == [("0xa", 1)]
-    assert [(each.txid, each.vout) for each in held_coins.held(first, "bitcoin")] == [("0xa", 0), ("0xb", 0)]
-    assert held_coins.held(second, "bitcoin") == []
+    assert [(each.txid, each.vout) for each in held_coins.of_spend(first, "bitcoin")] == [("0xa", 0), ("0xb", 0)]
+    assert held_coins.of_spend(second, "bitcoin") == []
 
 
 @pytest.mark.parametrize("wanted", [[], [("0xnone", 0)], [("0xa", 0), ("0xa", 2)]])

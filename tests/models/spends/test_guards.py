@@ -27,7 +27,14 @@ def move(of: PayoutRow, reference: str, units: int) -> None:
     """Hold more of the merchant's money; a negative sum returns it."""
     available = Account(of.merchant_id, AVAILABLE, of.currency)
     with transaction():
-        post(reference, [Transfer(available, of.held, units) if units > 0 else Transfer(of.held, available, -units)])
+        post(
+            reference,
+            [
+                Transfer(available, of.held_account, units)
+                if units > 0
+                else Transfer(of.held_account, available, -units)
+            ],
+        )
 
 
 def cheque(*, units: int = 11 * USDT) -> PayoutRow:

@@ -20,7 +20,7 @@ def balances(height: int, *units: int, block_hash: str = "0xblock") -> Balances:
     balances_there = tuple(
         Held(place="deposits", currency="USDT", address=f"0x{number}", units=each) for number, each in enumerate(units)
     )
-    return Balances(height=height, block_hash=block_hash, witnesses=2, held=balances_there)
+    return Balances(height=height, block_hash=block_hash, witnesses=2, holdings=balances_there)
 
 
 def test_snapshots_are_read_as_they_were_stored() -> None:

@@ -73,25 +73,25 @@ def test_a_walk_over_left_gas_visits_swept_addresses_that_got_gas(chain: Chain) 
     pin_hot()
     here = (chain.height, chain._hash())
     wanted, other, waiting = [], "", ""
-    for number, found in enumerate(made.address.lower() for made in deposited(chain, 5)):
+    for number, each in enumerate(made.address.lower() for made in deposited(chain, 5)):
         if number < 3:
-            wanted.append(found)
-            spend(recipient=found, token_units=9, mined=here)
+            wanted.append(each)
+            spend(recipient=each, token_units=9, mined=here)
         elif number == 3:
-            other = found
+            other = each
             spend(purpose="sweep", recipient=other, token_units=9, mined=here)
         else:
-            waiting = found
+            waiting = each
             spend(recipient=waiting, token_units=9, mined=here)
-    for found in sweeps.unswept("ethereum", family="evm", limit=9):
-        if found.address != waiting:
-            take(found)
+    for each in sweeps.unswept("ethereum", family="evm", limit=9):
+        if each.address != waiting:
+            take(each)
     spend(purpose="sweep", sender=other, recipient=HOT, token_units=9, mined=here)
 
     def walk() -> list[str]:
         # Six addresses got something: the hot wallet, one without gas and one whose deposit waits among them.
         pages = [sweeps.walk_gas("ethereum", "ETH", family="evm", limit=2) for _ in range(4)]
-        return [found.address for page in pages for found in page]
+        return [each.address for page in pages for each in page]
 
     assert walk() == sorted(wanted)
     assert walk() == sorted(wanted)
