@@ -232,7 +232,6 @@ CASES: Final[dict[tuple[Way, str], Case]] = {
 def shop(live: Live, monkeypatch: pytest.MonkeyPatch) -> Shop:
     """A rich merchant, and a gateway that has what it owes."""
     monkeypatch.setattr("actors.batches.ticks._round._reached", UUID(int=0))
-    monkeypatch.setattr("models.queue.calls.BUSY_S", 0, raising=False)
     for key in (FIRST, SECOND, THIRD):
         live.keys.add(key, "unified", live.shop)
         base.execute(
