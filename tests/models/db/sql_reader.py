@@ -52,12 +52,19 @@ def reachable(starts: Iterable[str]) -> dict[Deed, set[str]]:
         if name in seen:
             continue
         seen.add(name)
-        node = _definitions()[name]
-        for text in (*_texts(node), *_of_rows(name[0], node)):
-            for deed in _deeds(text):
-                tables_by_name[deed].add(".".join(name))
-        waiting += _mentioned(name[0], node, without=_of_columns(name[0], node))
+        deeds, mentioned = _read(name)
+        for deed in deeds:
+            tables_by_name[deed].add(".".join(name))
+        waiting += mentioned
     return dict(tables_by_name)
+
+
+@functools.cache
+def _read(name: Name) -> tuple[set[Deed], list[Name]]:
+    """Return what a definition's own text does to tables, and the definitions that it mentions."""
+    node = _definitions()[name]
+    deeds = {deed for text in (*_texts(node), *_of_rows(name[0], node)) for deed in _deeds(text)}
+    return deeds, [*_mentioned(name[0], node, without=_of_columns(name[0], node))]
 
 
 @functools.cache
@@ -169,7 +176,8 @@ def _functions() -> dict[str, str]:
 def _deeds(text: str) -> frozenset[Deed]:
     collected = set()
     locked = set(re.findall(r"FOR (?:NO KEY )?(?:UPDATE|SHARE)(?: OF (\w+))?", text))
-    for table in tables():
+    # Most texts name no table, and each would be searched for all of them.
+    for table in (table for table in tables() if table in text):
         name = re.escape(table)
         if re.search(rf"INSERT INTO {name}\b", text):
             collected.add((table, "INSERT"))
@@ -185,6 +193,6 @@ def _deeds(text: str) -> frozenset[Deed]:
         if any(re.search(rf"(?:FROM|JOIN) {name}{alias and rf' {alias}'}\b", text) for alias in locked):
             collected.add((table, "LOCK"))
     for function, body in _functions().items():
-        if re.search(rf"\b{function}\(", text) and body != text:
+        if function in text and body != text and re.search(rf"\b{function}\(", text):
             collected |= _deeds(body)
     return frozenset(collected)

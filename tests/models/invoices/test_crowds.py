@@ -1,4 +1,4 @@
-"""An invoice with hundreds of small deposits is settled and reversed a page at a time."""
+"""An invoice with more small deposits than a step takes is settled and reversed a page at a time."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.models.ledger.figures import balances_of, net_of
 
 pytestmark = pytest.mark.usefixtures("sound", "shop_endpoint")
 
-SPECKS = 300
-PAGE = 20
+SPECKS = 90
+PAGE = 6
 SPECK = PRICE // SPECKS + 1
 
 

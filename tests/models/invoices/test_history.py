@@ -14,7 +14,7 @@ from models.invoices import history
 from tests.models.builders import merchant
 from tests.models.invoices.builders import invoice
 
-OTHERS = 2_000
+OTHERS = 400
 
 
 @pytest.fixture
