@@ -202,7 +202,10 @@ def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]
     yield "payment by uuid", partial(invoices.look_up, big, uuid=str(sold.id), order_id=None)
     yield "payment by order_id", partial(invoices.look_up, big, uuid=None, order_id=sold.order_id)
     yield "what came to a payment", partial(arrivals.read, sold.id, expires_at=sold.expires_at)
-    yield "a payment's tally", partial(tallies.of_invoice, sold.id, expires_at=sold.expires_at, moments=[])
+    yield (
+        "a payment's tally",
+        partial(tallies.of_invoice, sold.id, expires_at=sold.expires_at, moments=[], small_below=0),
+    )
     yield "a payment's refunds", partial(refund_reads.of_payment, catalogue, sold)
     yield "a payment's refunded part", partial(refunds.refunded_units, sold.id)
     yield "what happened to a payment", partial(timeline.read, catalogue, Shown(sold))
