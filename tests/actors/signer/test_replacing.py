@@ -42,6 +42,7 @@ def outbid(monkeypatch: pytest.MonkeyPatch) -> Outbid:
         monkeypatch.setattr(held_coins, "of_spend", lambda _id, _family: rows)
         monkeypatch.setattr(replacing, "free_coins", lambda _network, _currency: (FREE,))
         monkeypatch.setattr(replacing, "intent_of", lambda _spend: intent)
+        monkeypatch.setattr(replacing, "scanned", lambda _network: None)
         spend = SpendRow(
             id=ID, network="bitcoin", purpose="payout", sender="hot", key_ordinal=None, currency="BTC", contract=None,
             decimals=8, token_units=1, slot=None,
