@@ -36,7 +36,7 @@ class Ours(Protocol):
         ...
 
     def coins(self, seen: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
-        """Return the coins (txid, vout) that are recorded as ours; those that the same scan found are not yet."""
+        """Return those of these coins (txid, vout) that are recorded as ours; coins of the same scan are not yet."""
         ...
 
 
@@ -71,7 +71,7 @@ class ContradictionError(ProviderError):
 
 
 class DisownedError(ProviderError):
-    """No node proves a transaction that one reported, and most do not have it in the block that was named."""
+    """More nodes have the named block without a reported transaction than with it, or another key signed it."""
 
 
 class AbsentError(NotYetError):

@@ -1,4 +1,4 @@
-"""Holds the keys derived from the root secret. Exists only in the signer process: actors.addresses.fill and cli.
+"""Holds the keys derived from the root secret. Only the signer has them, and `sluice wallet`, which signs no spend.
 
 chains.<family>.keys derives a family's addresses and signs for them.
 """

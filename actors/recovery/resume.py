@@ -56,13 +56,13 @@ def resume_signing(ctx: Context, network: Network, _chain: Reader) -> None:
 
 
 def _lift(ctx: Context, network: Network, stopped: Stop) -> bool:
-    """Adopt what our rows explain, and lift the stop if that was all; return whether it is lifted."""
+    """Adopt the departures that orders explain, and lift the stop if signing may resume; return True if lifted."""
     # Before signing can resume: the loss may include which address was shown to which buyer.
     permission.renew_pool(network.family)
     for departure in unexplained.open_ones(network.code):
         isolated(departure.id, _adopt, ctx, departure.id)
     try:
-        return _is_over(ctx, network, stopped)
+        return _resumed(ctx, network, stopped)
     except ProviderError as error:
         log.warning("signing.not_compared", network=network.code, error=str(error))
         return False
@@ -73,7 +73,7 @@ def _adopt(ctx: Context, departure_id: UUID) -> bool:
         return adoption.adopt(ctx.catalogue, departure_id)
 
 
-def _is_over(ctx: Context, network: Network, stopped: Stop) -> bool:
+def _resumed(ctx: Context, network: Network, stopped: Stop) -> bool:
     # Spares the nodes' requests; resume() decides, under its lock.
     if not stopped.is_caught_up or permission.has_unexplained(network.code):
         return False

@@ -138,9 +138,9 @@ def _rows(ctx: Context, network: Network, ours: _Awaited, seen: Collection[Sight
 def _others(
     owner_id: UUID, transfer: Transfer, spends: Sequence[str], before: Sequence[sightings.Sighting]
 ) -> list[int]:
-    """Return the units of an owner's other sightings that count: noted ones, and earlier ones of this portion.
+    """Return the units of an owner's other sightings that count: stored ones, and earlier ones of this step.
 
-    A transaction that spends the same coins replaces another; ordinals distinguish its own outputs.
+    Those of another transaction that spends one of the same coins are left out, since one replaces the other.
     """
     units_by_output = {
         (txid, ordinal): units

@@ -91,7 +91,7 @@ def _create(ctx: Context, info: CallInfo, new: WalletRow, family: str) -> CallRe
 
 @call_actor(BLOCK_WALLET, body=BlockWallet)
 def block_wallet(info: CallInfo, body: BlockWallet) -> CallReply:
-    """Block a wallet, or unblock it and credit its held deposits; a doorbell's actor credits any rest."""
+    """Block a wallet, or unblock it and credit its held deposits; `credit_unblocked_wallets` credits any rest."""
     ctx = context()
     with recorded(info) as record:
         wallet = wallets.find_by_address(info.merchant(), body.address)

@@ -69,7 +69,7 @@ def _warn_once(proxy: Address, hop: str) -> None:
 
 
 def _address(text: str) -> Address | None:
-    """Read an address. An IPv4 address in its IPv6 form becomes IPv4, or it would pass by allowlists."""
+    """Read an address. An IPv4 address in IPv6 form becomes IPv4; otherwise it would match no IPv4 entry of a list."""
     try:
         address = ip_address(text.strip())
     except ValueError:

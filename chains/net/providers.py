@@ -262,7 +262,7 @@ class Providers(Generic[C]):
             return error
 
     def _nobody(self) -> ProviderError:
-        """Return the error for a question that no node was asked: all are rate-limited, or the others are silent."""
+        """Return the error if no node was asked: RateLimitedError if all are rate-limited, else ProviderError."""
         if self._askable():
             return ProviderError(f"{self._network.code}: no other provider answers")
         return RateLimitedError(self._network.code, self._patience_s())

@@ -1,4 +1,4 @@
-"""Declares the catalogue as it is answered."""
+"""Declares the API's answer that shows the catalogue."""
 
 from __future__ import annotations
 

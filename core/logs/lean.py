@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 if not {"rich", "structlog"} & sys.modules.keys():
-    # Not found, for structlog alone.
+    # Makes `import rich` fail while structlog loads.
     sys.modules["rich"] = None  # type: ignore[assignment]
     try:
         import structlog  # noqa: F401 - loaded, not used

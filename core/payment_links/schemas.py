@@ -180,7 +180,7 @@ class BuyersOrder(Request, kw_only=True, omit_defaults=True):
     ) = None
 
     def check(self, own_hosts: frozenset[str]) -> None:  # noqa: ARG002
-        """Let what has no amount's form be a text that has none: its link may not even read it."""
+        """Replace a malformed amount with '': a link that ignores amounts then still works."""
         try:
             self.amount = None if self.amount is None else read_amount(self.amount, error=errors.PaylinkNotPositive)
         except errors.PaylinkNotPositive:

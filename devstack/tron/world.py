@@ -30,7 +30,7 @@ class Usage:
     at_ms: int = 0
 
     def left(self, now_ms: int) -> int:
-        """Return the part that has not yet returned."""
+        """Return the usage that still counts; it falls evenly to zero within a day."""
         return self.units * max(0, DAY_MS - (now_ms - self.at_ms)) // DAY_MS
 
     def more(self, units: int, now_ms: int) -> Usage:

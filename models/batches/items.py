@@ -78,7 +78,8 @@ def page(batch_id: UUID, *, limit: int, offset: int) -> list[ItemRow]:
 def lease(of: BatchRow, *, limit: int) -> list[Leased]:
     """Lease the first due items of a batch, in the caller's transaction, and return them in order.
 
-    Of a batch that runs in order nothing is given out while another worker has some of it, or while an item waits.
+    For a batch that runs in order, returns nothing while another worker has it locked, or while any of its items is
+    leased or put off.
     """
     if of.is_in_order and not _is_free(of.id):
         return []

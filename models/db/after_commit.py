@@ -17,8 +17,8 @@ import structlog
 
 log = structlog.get_logger()
 
-# If Redis is silent, a step of many transactions waits once and not for each: after a notification took this long and
-# failed, none is tried for QUIET_S.
+# A notification that fails after this long shows that Redis is silent. None is sent for QUIET_S then, so that a step of
+# many transactions waits once.
 SILENT_S: Final = 0.5
 QUIET_S: Final = 10.0
 

@@ -33,9 +33,10 @@ def wait_turn(invoice: InvoiceRow) -> None:
 
 
 def write_once(catalogue: Catalogue, paid: InvoiceRow) -> None:
-    """Write the receipt of a payment that was just decided; nothing where one was written before, whenever that was.
+    """Write the receipt of a payment just decided, unless it was written before.
 
-    Nor without the buyer's address, nor where this gateway sends no e-mail. The invoice is locked by the caller.
+    Writes nothing without the buyer's address, or where this gateway sends no e-mail. The caller has locked the
+    invoice.
     """
     post = emails.post()
     if post is None or not paid.payer_email:

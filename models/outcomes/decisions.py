@@ -84,7 +84,10 @@ def cancel_stopped(catalogue: Catalogue, payout: PayoutRow, *, by: str) -> str:
 
 
 def _doubt(catalogue: Catalogue, payout: PayoutRow) -> str:
-    """Return why a payout may have been paid by an unexplained departure, or is kept otherwise; '' if neither."""
+    """Return why an unsigned payout may not be cancelled now; '' if it may.
+
+    A freeze or a scan that lags keeps it, and so does a departure that may have paid it.
+    """
     if freezes.is_network_frozen(payout.network, but_by=freezes.RECOVERY):
         return "while its network is frozen nothing that was approved is given back"
     # Locks the stop: if the scan finds an unexplained departure from now on, it stops the network again and waits here.

@@ -121,7 +121,7 @@ def store_rates(new: Mapping[str, Rate]) -> None:
 
 
 def note_disagreement(currencies: Collection[str]) -> None:
-    """Exclude currencies that keep their last rate from conversions until their sources agree again."""
+    """Exclude these currencies, which keep their last rate, from conversions until their sources agree again."""
     execute("UPDATE rates SET agreed_at = '-infinity' WHERE currency = ANY(%s)", (sorted(currencies),))
 
 

@@ -149,7 +149,7 @@ class Age:
     """The age of this database's state."""
 
     database: str
-    # The number of looks counted before.
+    # The looks counted so far, by count_look().
     looks: int
     # The position of its log; if it is unchanged, nothing was written since.
     position: str

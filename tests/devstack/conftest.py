@@ -10,6 +10,10 @@ import pytest
 
 from devstack.supervise.leash import Leash
 from devstack.supervise.process import Child
+from tests.cli.conftest import _restored_logging, sluice, sluice_db
+
+# `sluice clock` is tested as the other commands are.
+__all__ = ["_restored_logging", "sluice", "sluice_db"]
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ class Bill:
     # The rate, in satoshi for a thousand virtual bytes, and the cap, in satoshi for one.
     rate: int
     cap_units: int
-    # The fee of the replaced transaction, and the rate to pay on top of it, for a thousand virtual bytes.
+    # For a replacement: the fee of the replaced transaction, and the rate on top of it, for a thousand virtual bytes.
     before_units: int = 0
     increment: int = 0
     # Whether it has to fit into a transaction of version 3.

@@ -23,7 +23,7 @@ HISTORY_BLOCKS: Final = 5
 HISTORY_PERCENTILE: Final = 50
 # The nodes of some networks do not relay lower tips.
 TIP_MIN_WEI: Final = 10**8
-# The margin where the price is all tip, since others may have raised theirs meanwhile.
+# Added to a node's gas price where there is no base fee, since other senders may have raised theirs meanwhile.
 LEGACY_MARGIN_PERCENT: Final = 10
 # A node that asks for more is wrong or hostile, whatever the network.
 GAS_PRICE_MAX_WEI: Final = 2_000 * 10**9

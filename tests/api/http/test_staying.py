@@ -74,7 +74,7 @@ def test_a_thread_waits_only_a_moment(peers: Peers) -> None:
     ],
     ids=["part", "health", "long", "chunked", "expecting", "endless"],
 )
-def test_requests_for_another_thread_or_none_are_left_for_the_loop(peers: Peers, arrived: bytes) -> None:
+def test_incomplete_or_special_requests_are_left_for_the_loop(peers: Peers, arrived: bytes) -> None:
     peers.client.send(arrived)
 
     assert not peers.staying().holds_next(peers.conn)

@@ -162,7 +162,7 @@ def test_a_coinbase_of_two_inputs_is_refused() -> None:
     assert "made by its first" in refused(block([double, payment(2)]))
 
 
-def test_more_coin_than_there_is_is_refused() -> None:
+def test_an_output_above_the_coin_supply_is_refused() -> None:
     one = payment(1)
     rich = Tx(version=2, inputs=one.inputs, outputs=(TxOutput(units=-1, script=b""),), lock_time=0)
 

@@ -234,7 +234,7 @@ def test_a_departure_that_two_lack_is_missing_and_that_one_lacks_is_unknown(chai
     assert not isinstance(raised.value, DisownedError)
 
 
-def test_one_provider_alone_dates_no_block(chain: World) -> None:
+def test_one_of_two_providers_alone_dates_no_block(chain: World) -> None:
     chain.tron.mine()
 
     def later(answer: Any) -> object:

@@ -171,7 +171,7 @@ def test_a_price_is_converted_and_rounded_up(currency: str, units: int, method: 
 
 
 @pytest.mark.parametrize("units", [123_456_789_012_345_678, 10**18, 10**18 + 1])
-def test_the_same_coin_is_owed_exactly(units: int) -> None:
+def test_a_price_in_the_paying_coin_is_owed_exactly(units: int) -> None:
     assert quoted("ETH", units, ("ETH", "ethereum")).payer_units == units
 
 
