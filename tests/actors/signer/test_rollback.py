@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from actors.addresses import fill
-from actors.queue.link import RedisLink
+from actors.queue.link import LinkDownError, RedisLink
 from actors.signer import held_keys, rollback
 from actors.signer.rollback import Watermark
 from core.settings.rules import DEVELOPMENT_SECRET_KEYS
@@ -157,6 +157,22 @@ def test_without_redis_nothing_is_noticed_and_nothing_stops(database: str) -> No
         assert rollback.is_current()
     finally:
         rollback.use(None)
+
+
+def test_a_count_that_redis_did_not_take_is_noted_at_the_next_look(
+    mark: Watermark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise LinkDownError("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mark, "note", away)
+        rollback.look()
+    assert (looks(), mark.noted(), rollback.is_current()) == (1, {}, True)
+
+    rollback.look()
+
+    assert (looks(), mark.noted()) == (2, {permission.age().database: 2})
 
 
 @pytest.mark.usefixtures("mark")
