@@ -31,6 +31,8 @@ _SENT_BACK: Final = (
     errors.PayoutDestinationInternal,
     errors.ComplianceAddressBlocked,
 )
+# The errors of any batch when it is handed in.
+_HANDED_IN: Final = (errors.BatchTooManyOpen, errors.BatchDisabled)
 
 CREATE_INVOICE: Final = CallSpec(
     name="create_invoice",
@@ -276,21 +278,9 @@ CREATE_WALLET: Final = CallSpec(
 )
 BLOCK_WALLET: Final = CallSpec(name="block_wallet", queue="invoices", raises=(errors.WalletStaticNotFound,))
 
-CREATE_PAYMENT_BATCH: Final = CallSpec(
-    name="create_payment_batch",
-    queue="invoices",
-    raises=(errors.BatchTooManyOpen, errors.BatchDisabled),
-)
-CREATE_PAYOUT_BATCH: Final = CallSpec(
-    name="create_payout_batch",
-    queue="payouts",
-    raises=(errors.BatchTooManyOpen, errors.BatchDisabled),
-)
-CREATE_REFUND_BATCH: Final = CallSpec(
-    name="create_refund_batch",
-    queue="payouts",
-    raises=(errors.BatchTooManyOpen, errors.BatchDisabled),
-)
+CREATE_PAYMENT_BATCH: Final = CallSpec(name="create_payment_batch", queue="invoices", raises=_HANDED_IN)
+CREATE_PAYOUT_BATCH: Final = CallSpec(name="create_payout_batch", queue="payouts", raises=_HANDED_IN)
+CREATE_REFUND_BATCH: Final = CallSpec(name="create_refund_batch", queue="payouts", raises=_HANDED_IN)
 
 REGISTER_WEBHOOK: Final = CallSpec(name="register_webhook", queue="bulk", raises=(errors.WebhookBadUrl,))
 REDELIVER_WEBHOOK: Final = CallSpec(name="redeliver_webhook", queue="invoices", raises=(errors.WebhookNotFound,))
