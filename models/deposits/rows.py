@@ -242,14 +242,12 @@ def record(deposit: Deposit) -> bool:
 
 
 def _with_first_moments(deposit: Deposit) -> Deposit:
-    """Return a deposit with its moments: its block's, or the earlier one of a sighting that counts."""
+    """Return a deposit with its moments: the one that counts for its price, and its sighting's."""
     moments = sightings.moments_of(
         deposit.network, deposit.txid, deposit.ordinal, owner_id=deposit.owner_id, block_time=deposit.block_time
     )
-    if moments is None:
-        return deposit.but(id=uuid7(), seen_at=deposit.block_time)
-    seen_at = deposit.block_time if moments.counted_at is None else min(deposit.block_time, moments.counted_at)
-    return deposit.but(id=uuid7(), seen_at=seen_at, detected_at=moments.seen_at)
+    dated = deposit.but(id=uuid7(), seen_at=moments.counted_at)
+    return dated if moments.seen_at is None else dated.but(detected_at=moments.seen_at)
 
 
 def of_owner(owner_id: UUID) -> list[Deposit]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 from uuid import UUID
 
 from models.db.base import execute, one, one_as, rows, touched
@@ -74,10 +74,10 @@ class Sighting(Table, table="sightings s"):
 
 
 class Moments(NamedTuple):
-    """When a payment was first seen, and the moment that counts for its price if its block is later."""
+    """When a payment was first seen in a pool, if it was, and the moment that counts for its price."""
 
-    seen_at: datetime
-    counted_at: datetime | None
+    seen_at: datetime | None
+    counted_at: datetime
 
 
 def known(network: str) -> dict[str, bool]:
@@ -206,20 +206,24 @@ def forget_lost(network: str, *, left: Collection[str] = ()) -> list[str]:
     return gone
 
 
-def moments_of(network: str, txid: str, ordinal: str, *, owner_id: UUID, block_time: datetime) -> Moments | None:
-    """Return the moments of a deposit's sighting before its block; None if none counts.
+def moments_of(network: str, txid: str, ordinal: str, *, owner_id: UUID, block_time: datetime) -> Moments:
+    """Return the moments of a deposit: its block's, its reading's, or its sighting's, whichever is first.
 
     A soon sighting counts from the moment when it became soon. One that was soon in time and no longer is gets the
-    price of its block and stays in time: its moment is the expiry, if the block is later.
+    price of its block and stays in time: its moment is the expiry, if the block is later. A block may be dated ahead;
+    its payments were made before it was read.
     """
-    return one_as(
+    moments = one_as(
         Moments,
-        "SELECT s.seen_at, CASE WHEN s.is_soon THEN s.soon_at WHEN s.soon_at <= i.expires_at THEN i.expires_at END"
-        " AS counted_at FROM sightings s LEFT JOIN invoices i ON i.id = s.owner_id"
-        " WHERE s.network = %s AND s.txid = %s AND s.ordinal = %s AND s.owner_id = %s"
-        " AND s.gone_at IS NULL AND %s <= s.seen_at + make_interval(secs => %s)",
-        (network, txid, ordinal, owner_id, block_time, COUNTED_S),
+        "SELECT s.seen_at, LEAST(b.at, CASE WHEN s.is_soon THEN s.soon_at"
+        "  WHEN s.soon_at <= i.expires_at THEN i.expires_at END) AS counted_at"
+        " FROM (SELECT LEAST(%s::timestamptz, app_now()) AS at) b"
+        " LEFT JOIN sightings s ON s.network = %s AND s.txid = %s AND s.ordinal = %s AND s.owner_id = %s"
+        "  AND s.gone_at IS NULL AND b.at <= s.seen_at + make_interval(secs => %s)"
+        " LEFT JOIN invoices i ON i.id = s.owner_id",
+        (block_time, network, txid, ordinal, owner_id, COUNTED_S),
     )
+    return cast("Moments", moments)
 
 
 def awaited(invoice_id: UUID) -> int:

@@ -117,7 +117,7 @@ def test_a_payment_doubted_and_soon_again_holds_the_quote_of_its_return(shop: UU
     assert judged(mine, chain, "0xa") == ("check", 2, 20)
 
 
-def test_a_payment_doubted_while_its_rate_lasts_keeps_its_time(shop: UUID, chain: Chain) -> None:
+def test_a_payment_that_is_soon_again_before_its_rate_runs_out_keeps_its_moment(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     halve()
     look(mine, sight(mine, "0xa"))

@@ -16,7 +16,7 @@ from models.invoices import rows as invoices
 from models.invoices import timeline
 from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
-from tests.models.builders import CATALOGUE, Chain
+from tests.models.builders import CATALOGUE, Chain, pass_time
 from tests.models.invoices.builders import PRICE, expired, invoice, keep_rates, settled
 from tests.models.invoices.builders import seen as looked
 
@@ -52,10 +52,6 @@ def noted(new: sightings.Sighting) -> None:
     sightings.note([new], now=now)
     if new.is_soon:
         sightings.expect(new.network, [new.txid], now=now)
-
-
-def pass_time(seconds: int) -> None:
-    execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +109,9 @@ def test_a_lost_sighting_holds_the_quote_until_it_is_deleted(shop: UUID, chain: 
 
 
 @pytest.mark.parametrize(("units", "is_due"), [(PRICE // 10, False), (PRICE // 10 - 1, True)])
-def test_sightings_below_a_tenth_hold_no_quote(shop: UUID, chain: Chain, units: int, *, is_due: bool) -> None:
+def test_a_sighting_holds_a_quote_if_it_pays_a_tenth_of_it(
+    shop: UUID, chain: Chain, units: int, *, is_due: bool
+) -> None:
     mine = invoice(shop)
     seen(mine, units=units)
     keep_rates(USD=1, USDT=1)
@@ -123,7 +121,7 @@ def test_sightings_below_a_tenth_hold_no_quote(shop: UUID, chain: Chain, units: 
     assert looked(mine).generation == (2 if is_due else 1)
 
 
-def test_a_sighting_counts_from_when_it_is_about_to_be_included(shop: UUID, chain: Chain) -> None:
+def test_a_sighting_is_counted_from_the_moment_it_became_soon(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     shown = seen(mine, is_soon=False)
     pass_time(600)
@@ -148,9 +146,21 @@ def test_a_deposit_in_a_block_older_than_its_sighting_keeps_the_blocks_time(shop
     assert column("SELECT seen_at = block_time FROM deposits") == [True]
 
 
+def test_a_sighting_of_the_last_day_dates_a_deposit_whose_block_is_dated_ahead(shop: UUID, chain: Chain) -> None:
+    mine = invoice(shop)
+    seen(mine)
+    pass_time(sightings.COUNTED_S - 60)
+    chain.pay(mine, PRICE, txid="0xwaits", at=chain.time + timedelta(seconds=sightings.COUNTED_S + 3_600))
+
+    assert rows("SELECT d.seen_at = s.soon_at, d.detected_at = s.seen_at FROM deposits d, sightings s") == [
+        (True, True)
+    ]
+
+
 def test_a_sighting_of_another_invoice_gives_a_deposit_no_time(shop: UUID, chain: Chain) -> None:
     mine, other = invoice(shop), invoice(shop)
     seen(other)
+    pass_time(1_000)
     chain.pay(mine, PRICE, txid="0xwaits", at=chain.time + timedelta(seconds=900))
 
     assert column("SELECT seen_at = block_time FROM deposits") == [True]
@@ -201,6 +211,7 @@ def test_a_payment_mined_after_its_sighting_was_deleted_has_its_blocks_time(shop
     sightings.lose("ethereum", ["0xwaits"], height=chain.height)
     chain.mine()
     sightings.forget_lost("ethereum")
+    pass_time(1_000)
     chain.pay(mine, PRICE, txid="0xwaits", at=chain.time + timedelta(seconds=900))
 
     assert column("SELECT seen_at = block_time FROM deposits") == [True]

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from models.db.base import execute
-from tests.models.builders import USDT, Chain
+from tests.models.builders import USDT, Chain, pass_time
 from tests.models.invoices.builders import PRICE, expired, invoice, keep_rates, paid, requote, seen, settled
 
 pytestmark = pytest.mark.usefixtures("sound")
@@ -52,6 +52,7 @@ def test_a_small_deposit_is_judged_by_the_quote_of_the_following_ones(shop: UUID
     requote(mine, 12 * USDT, valid_from=chain.time + timedelta(seconds=1))
     chain.mine()
     assert settled(mine).payer_units == 12 * USDT
+    pass_time(60)
 
     got = paid(chain, mine, 12 * USDT - 1)
 

@@ -18,17 +18,13 @@ from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.outcomes import reversals
 from models.rates import book
-from tests.models.builders import CATALOGUE, USDT, Chain
+from tests.models.builders import CATALOGUE, USDT, Chain, pass_time
 from tests.models.deposits.test_sightings import seen as sighted
 from tests.models.invoices.builders import PRICE, expired, invoice, keep_rates, paid, requote, seen, settled, shown
 
 pytestmark = pytest.mark.usefixtures("sound")
 
 FRESH_S = 300
-
-
-def pass_time(seconds: int) -> None:
-    execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
 
 
 def quotes(of: InvoiceRow) -> list[tuple[int, int]]:
@@ -406,7 +402,7 @@ def test_quotes_written_by_a_clock_ahead_are_withdrawn(
     del chain
 
 
-def test_the_first_quote_remains_of_an_invoice_made_while_the_clock_was_ahead(shop: UUID, chain: Chain) -> None:
+def test_the_first_quote_of_an_invoice_is_not_withdrawn_with_the_later_ones(shop: UUID, chain: Chain) -> None:
     pass_time(3_600)
     mine = invoice(shop)
     before = figures(seen(mine))

@@ -8,20 +8,16 @@ from uuid import UUID
 import pytest
 
 from core.rates.pricing import Quote
-from models.db.base import app_now, execute, transaction
+from models.db.base import app_now, transaction
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
-from tests.models.builders import USDT, Chain
+from tests.models.builders import USDT, Chain, pass_time
 from tests.models.deposits.test_sightings import seen as sighted
 from tests.models.invoices.builders import FIXED_FEE, PRICE, expired, invoice, keep_rates, settled
 
 pytestmark = pytest.mark.usefixtures("sound")
 
 TWICE = 2 * PRICE
-
-
-def pass_time(seconds: int) -> None:
-    execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
 
 
 def ended(shop: UUID, chain: Chain) -> InvoiceRow:

@@ -12,7 +12,7 @@ import pytest
 from core.addresses.evm import checksum_evm
 from core.catalogue.catalogue import load_catalogue
 from core.rates.pricing import PPM
-from models.db.base import column, execute, one, rows, transaction, value
+from models.db.base import app_now, column, execute, one, rows, transaction, value
 from models.deposits import crediting
 from models.deposits import rows as deposits
 from models.invoices import rows as invoices
@@ -21,7 +21,7 @@ from models.invoices.rows import InvoiceRow
 from models.invoices.shown import Shown
 from models.ledger.ledger import AVAILABLE, FEES, GATEWAY, MATURING, ROUNDING, SUSPENSE, Account, Transfer
 from models.outcomes import reversals
-from tests.models.builders import CATALOGUE, SENDER, USDT, Chain, assert_sound, merchant
+from tests.models.builders import CATALOGUE, SENDER, USDT, Chain, assert_sound, merchant, pass_time
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import (
     FIXED_FEE,
@@ -572,12 +572,25 @@ def test_a_deposit_is_judged_by_the_quote_in_force_at_its_block(shop: UUID, chai
 def test_a_new_quote_is_in_force_from_its_creation(shop: UUID, chain: Chain) -> None:
     mine = invoice(shop)
     chain.mine(5)
+    pass_time(60)
     requote(mine, 12 * USDT, valid_from=chain.time, fee_fixed_units=7)
     chain.pay_and_confirm(mine, 12 * USDT, at=chain.time)
 
     got = settled(mine)
 
     assert (got.status, got.payer_units, got.generation, got.fee_fixed_taken_units) == ("paid", 12 * USDT, 2, 7)
+
+
+def test_a_block_dated_ahead_is_judged_by_the_time_of_its_reading(shop: UUID, chain: Chain) -> None:
+    """A miner or a sequencer may date a block ahead of the clock, at no fault of the buyer."""
+    mine = invoice(shop)
+    chain.pay(mine, PRICE, at=mine.expires_at + timedelta(hours=1))
+    requote(mine, 12 * USDT, valid_from=app_now() + timedelta(seconds=1))
+    chain.confirm()
+
+    got = settled(mine)
+
+    assert (got.status, got.payer_units, got.generation) == ("paid", PRICE, 1)
 
 
 def test_a_deposit_before_every_quote_is_judged_by_the_first(shop: UUID, chain: Chain) -> None:
