@@ -12,7 +12,7 @@ import falcon
 import msgspec
 from falcon import App, Request, Response
 
-from actors.queue.shares import Shares
+from actors.queue.merchant_limits import Shares
 from api import availability, openapi
 from api.availability import Availability, Usable
 from api.endpoints import Endpoint
@@ -146,7 +146,7 @@ def _gateway(
         searches=Shares(SEARCHES_MAX, waiting_max=SEARCHES_WAITING_MAX, patience_s=LARGE_PATIENCE_S),
         large=Shares(1, waiting_max=LARGE_WAITING_MAX, patience_s=LARGE_PATIENCE_S),
         readiness=Readiness(store_checks(queues)),
-        attention=Attention(settings, queues.signs),
+        attention=Attention(settings, queues.heartbeats),
         metrics=metrics,
         openapi=functools.cache(functools.partial(_description, settings.base_url)),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from actors.queue.broker import Backlog
 from actors.queue.caller import CallInfo, CallReply
-from actors.queue.shares import Shares
+from actors.queue.merchant_limits import Shares
 from api.availability import Availability
 from api.limits.limits import Limiter
 from core.catalogue.catalogue import Catalogue
@@ -41,12 +41,12 @@ class Queues(Protocol):
         """Return the number and the age of a queue's messages."""
 
     @property
-    def signs(self) -> Signs:
-        """Return the signs of life of the other processes."""
+    def heartbeats(self) -> Heartbeats:
+        """Return the heartbeats of the other processes."""
 
 
-class Signs(Protocol):
-    """Reports on the other processes; implemented by actors.queue.signs.Signs."""
+class Heartbeats(Protocol):
+    """Reports on the other processes; implemented by actors.queue.heartbeats.Heartbeats."""
 
     def consumers(self, queue_name: str) -> int:
         """Return how many processes serve a queue."""

@@ -92,7 +92,7 @@ QUICK: Final = Extent(seconds=1.0, settle_s=6.0, rest_s=8.0, eager=300, open=10_
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class Costs:
     """Milliseconds of processor time for an invoice by program, cores at rest, and rates by the second."""
 
     create: Cpu
@@ -180,7 +180,7 @@ def _move_scan_apart() -> None:
     base.close()
 
 
-def measure(site: Site, extent: Extent) -> Found:
+def measure(site: Site, extent: Extent) -> Costs:
     """Run all parts, in an order in which none disturbs the next."""
     product = Product(site, addresses=extent.addresses)
     merchant = base.value("SELECT id FROM merchants")
@@ -198,7 +198,7 @@ def measure(site: Site, extent: Extent) -> Found:
     cores_open = _at_rest(product.database_url, ticking, extent)
     among = _create(target, extent)
     end, ended, ended_s = end_by_clock(ticking)
-    return Found(
+    return Costs(
         create=_median_cpu(alone), among=_median_cpu(among), look=look.cpu_ms, end=end, eager=eagerly,
         cores_empty=cores_empty, cores_open=cores_open,
         created_alone=_rate(alone), created_among=_rate(among), ended=ended, ended_s=ended_s,
@@ -244,7 +244,7 @@ def _median_cpu(rounds: list[Round]) -> Cpu:
     return {name: median(each.cpu_ms[name] for each in rounds) for name in rounds[0].cpu_ms}
 
 
-def figures(costs: Found, count: int) -> Iterator[Figure]:
+def figures(costs: Costs, count: int) -> Iterator[Figure]:
     """Yield the results with their goals."""
     empty, at_rest = 1_000 * total(costs.cores_empty), 1_000 * total(costs.cores_open)
     yield Figure(name="a life, ms of processor", ratio=costs.life_ms, goal=GOAL_LIFE_MS, better="at most",

@@ -12,8 +12,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from actors.queue.heartbeats import Heartbeats
 from actors.queue.link import RedisLink
-from actors.queue.signs import Signs
 from api.health.attention import concerns
 from chains import registry
 from chains.base import ProviderError
@@ -28,7 +28,7 @@ from models.db import grants, migrate, rights
 from models.db.base import app_now, rows, value
 from models.payouts import freezes
 from models.rates.rates import load_market
-from models.spends import freshness, permission
+from models.spends import freshness, signing_stops
 from models.spends import reads as spend_reads
 
 POSTGRESQL_MIN: Final = 140_000
@@ -105,7 +105,7 @@ def check_tables(settings: Settings) -> Iterator[Finding]:
     if unclear:
         text = f"{unclear} moved something else than they were to move (sluice payouts unsettled)"
         yield Finding("payouts to settle", Verdict.FAIL, text)
-    for stopped in permission.listing():
+    for stopped in signing_stops.listing():
         hint = f"sluice treasury recover {stopped.network}"
         yield Finding("signing", Verdict.FAIL, f"{stopped.network}: {stopped.reason} ({hint})")
     for wait in freshness.waits(settings.rpc_urls):
@@ -190,7 +190,7 @@ def check_running(settings: Settings) -> Iterator[Finding]:
     """Report the faults of the running gateway, as /readyz does: consumers, ticks, rates, scans, audits, proxies."""
     link = RedisLink(settings.redis_url, client_name="sluice-cli")
     try:
-        for name, concern in concerns(settings, Signs(link, settings.redis_namespace)).items():
+        for name, concern in concerns(settings, Heartbeats(link, settings.redis_namespace)).items():
             lines = list(concern())
             yield from (Finding(name, Verdict.WARN, line) for line in lines)
             if not lines:

@@ -52,7 +52,7 @@ class Ringer:
             return
         try:
             self._broker.ring(job.actor, *job.args)
-            self._broker.signs.tick()
+            self._broker.heartbeats.tick()
         except LinkDownError as error:
             self._note_cut(error, began_at)
         else:

@@ -17,7 +17,7 @@ CODE = '''"""Of a module nothing but functions is marked."""
 LIMIT = 3
 
 
-class Told(Exception):
+class StopError(Exception):
     def __str__(self):
         """Nor is a docstring."""
         return "told"
@@ -25,7 +25,7 @@ class Told(Exception):
 
 def judge(units):
     if units < 0:
-        raise Told
+        raise StopError
     for each in range(units):
         if each == LIMIT:
             break
@@ -60,7 +60,7 @@ def test_each_statement_and_both_ways_of_each_branch_are_to_be_reached(
     names: dict[str, Any] = {"__met__": met}
     exec(compile(marked.tree, "code.py", "exec", dont_inherit=True), names)  # noqa: S102  it is the code above
     for units in calls:
-        with contextlib.suppress(names["Told"]):
+        with contextlib.suppress(names["StopError"]):
             names["judge"](units)
     assert {f"{line}{way}" for _, line, way in marked.marks - met} == missed
 

@@ -15,7 +15,7 @@ from chains.keys import Keys
 from core.catalogue.catalogue import Network
 from models.addresses.pool import chunk_message, fill
 from models.addresses.reservations import CHUNK, last_reserved, level, next_chunk
-from models.spends import permission
+from models.spends import signing_stops
 
 log = structlog.get_logger()
 
@@ -59,7 +59,7 @@ def fill_address_pool(family: str) -> None:
         log.critical("address_pool.key_mismatch")
         return
     rollback.look()
-    permission.renew_pool(family)
+    signing_stops.renew_pool(family)
     # Networks of a family share their addresses.
     network = next(network for network in context().catalogue.networks.values() if network.family == family)
     ahead = _demand.look(family)

@@ -9,7 +9,7 @@ from uuid import UUID
 from actors.queue.broker import doorbell, ring
 from actors.queue.isolated import isolated
 from models.ledger import releases
-from models.spends import permission
+from models.spends import signing_stops
 
 # Due shares that one run reads; it notifies itself again after a full portion of which some were released.
 SHARES_PER_STEP: Final = 1_000
@@ -23,7 +23,7 @@ def release_splits() -> None:
 
     Shares wait while the database may lack a refund that took from them.
     """
-    due = releases.due(SHARES_PER_STEP, but_for=permission.doubtful())
+    due = releases.due(SHARES_PER_STEP, but_for=signing_stops.doubtful())
     released = [
         isolated(receipt.recipient_id, releases.release, receipt, portion)
         for receipt, share_ids in due.items()

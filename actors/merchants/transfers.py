@@ -15,7 +15,7 @@ from models.db import locks
 from models.merchants import notices, transfers
 from models.merchants.transfers import TransferRow
 from models.payouts import freezes
-from models.spends import permission
+from models.spends import signing_stops
 
 
 @call_actor(TRANSFER_TO_PERSONAL, body=ToPersonal)
@@ -42,7 +42,7 @@ def _transfer(catalogue: Catalogue, merchant_id: UUID, body: ToPersonal, *, prin
     # A merchant's debt is taken from the balance first; a frozen merchant could hide money from that in the wallet.
     freezes.check_merchant(merchant_id, body.currency)
     # Nor may money leave that had left before a restore brought it back into the balance.
-    if body.currency in permission.doubted_coins(catalogue, context().available):
+    if body.currency in signing_stops.doubted_coins(catalogue, context().available):
         raise PayoutFrozen
     made = transfers.transfer(merchant_id, body.order_id, body.currency, units, created_by=principal)
     notices.write(

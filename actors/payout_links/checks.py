@@ -12,10 +12,9 @@ from core.addresses import addresses
 from core.errors import PayoutFrozen, PayoutlinkBadAddress, PayoutlinkDestinationInternal
 from models.payout_links import claims as payout_link_claims
 from models.payout_links.rows import PayoutLinkRow
-from models.payouts import freezes
-from models.payouts import rules as payout_rules
-from models.payouts.rules import DestinationErrors
-from models.spends import matching, permission
+from models.payouts import freezes, order_checks
+from models.payouts.order_checks import DestinationErrors
+from models.spends import matching, signing_stops
 
 DESTINATION_ERRORS: Final = DestinationErrors(
     bad=PayoutlinkBadAddress, mismatch=PayoutlinkBadAddress, internal=PayoutlinkDestinationInternal
@@ -29,7 +28,7 @@ def check_claimable(ctx: Context, link: PayoutLinkRow, address: str, memo: str) 
     payout.amount_below_fee and payout.frozen: also while the cheque may have been paid by a claim that the database
     lost.
     """
-    payout_rules.check_memo_carried(ctx.catalogue, link.network, memo)
+    order_checks.check_memo_carried(ctx.catalogue, link.network, memo)
     check_destination(ctx, link, address)
     freezes.check(link.merchant_id, link.network, link.currency)
     check_unpaid(ctx, link, addresses.parse(ctx.catalogue.networks[link.network], address), memo)
@@ -48,7 +47,7 @@ def check_unpaid(ctx: Context, link: PayoutLinkRow, address: str, memo: str) -> 
 
 def _may_be_paid(ctx: Context, link: PayoutLinkRow) -> bool:
     """Return whether an unexplained departure may have paid the cheque."""
-    return link.network in permission.doubtful() or matching.has_moved(
+    return link.network in signing_stops.doubtful() or matching.has_moved(
         ctx.catalogue, network=link.network, currency=link.currency, units=link.amount_units
     )
 
@@ -59,8 +58,8 @@ def check_destination(ctx: Context, link: PayoutLinkRow, address: str) -> None:
     Raises the errors of check_claimable() that are about addresses, payout.amount_below_fee among them: another kind of
     address may take the same amount.
     """
-    stored = payout_rules.check_destination(
+    stored = order_checks.check_destination(
         ctx.catalogue, ctx.deny_list, network=link.network, address=address, errors=DESTINATION_ERRORS
     )
     method = (link.currency, link.network)
-    payout_rules.check_carried(ctx.catalogue, method, address=stored, units=link.amount_units)
+    order_checks.check_carried(ctx.catalogue, method, address=stored, units=link.amount_units)

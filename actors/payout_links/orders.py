@@ -38,9 +38,8 @@ from models.payout_links import batches as payout_link_batches
 from models.payout_links import rows as payout_links
 from models.payout_links import views as payout_link_views
 from models.payout_links.rows import PayoutLinkRow
-from models.payouts import freezes
-from models.payouts import rules as payout_rules
-from models.payouts.rules import MethodErrors
+from models.payouts import freezes, order_checks
+from models.payouts.order_checks import MethodErrors
 from models.queue.calls import Asker
 
 METHOD_ERRORS: Final = MethodErrors(unknown_currency=PayoutlinkUnknownCurrency, network=PayoutlinkUnsupportedNetwork)
@@ -65,7 +64,7 @@ def create(ctx: Context, asker: Asker, body: CreatePayoutLink) -> dict[str, Any]
     try:
         payout_links.hold(link)
     except InsufficientFundsError:
-        payout_rules.raise_shortage(
+        order_checks.raise_shortage(
             link.merchant_id,
             link.currency,
             link.held_units,
@@ -112,11 +111,11 @@ def create_all(
 def _planned(ctx: Context, asker: Asker, tokens: ClaimTokens, now: datetime, body: CreatePayoutLink) -> PayoutLinkRow:
     """Check a request by all rules that do not need the balance."""
     catalogue = ctx.catalogue
-    pair = payout_rules.choose_pair(
+    pair = order_checks.choose_pair(
         catalogue, ctx.available, currency=body.currency, network=body.network, errors=METHOD_ERRORS
     )
-    units = payout_rules.amount_units(catalogue, pair.currency, body.amount, error=PayoutlinkBadAmount)
-    payout_rules.check_minimum(catalogue, pair, units, error=PayoutlinkBadAmount)
+    units = order_checks.amount_units(catalogue, pair.currency, body.amount, error=PayoutlinkBadAmount)
+    order_checks.check_minimum(catalogue, pair, units, error=PayoutlinkBadAmount)
     limits.check_size(ctx, pair.currency, units, error=PayoutlinkBadAmount)
     link_id = uuid7()
     return PayoutLinkRow(
@@ -125,7 +124,7 @@ def _planned(ctx: Context, asker: Asker, tokens: ClaimTokens, now: datetime, bod
         currency=pair.currency,
         network=pair.network,
         amount_units=units,
-        fee_units=payout_rules.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network),
+        fee_units=order_checks.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network),
         title=body.title or "",
         note=body.note or "",
         email=body.email or "",

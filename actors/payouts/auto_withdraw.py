@@ -15,8 +15,7 @@ from core.errors import AutowithdrawBadAddress, AutowithdrawBadThreshold, Autowi
 from core.payouts.withdrawal_schemas import SetAutoWithdraw
 from core.rates.pricing import only_network
 from models.merchants import notices
-from models.payouts import rules as payout_rules
-from models.payouts import withdrawals
+from models.payouts import order_checks, withdrawals
 from models.payouts.withdrawals import WithdrawalRule
 
 _NOTICE: Final = "Automatic withdrawal of {currency} on {network}, {status}: to {address} from {threshold} on."
@@ -54,7 +53,7 @@ def _change(ctx: Context, merchant_id: UUID, wanted: SetAutoWithdraw, *, princip
         # Allowed even if its network or its address is no longer valid.
         return withdrawals.switch_off(before)
     new = _rule(ctx, merchant_id, before, wanted, principal=principal)
-    if payout_rules.read_terms(merchant_id).is_cosign_required:
+    if order_checks.read_terms(merchant_id).is_cosign_required:
         new = _cosigned(before, new, wanted, principal=principal, is_named=_is_named(ctx, wanted))
     return withdrawals.put(new)
 
@@ -90,14 +89,14 @@ def _rule(
     ctx: Context, merchant_id: UUID, before: WithdrawalRule | None, wanted: SetAutoWithdraw, *, principal: str
 ) -> WithdrawalRule:
     """Apply a request to the rule before, check all of the new rule, and return it."""
-    pair = payout_rules.choose_pair(
+    pair = order_checks.choose_pair(
         ctx.catalogue,
         ctx.available,
         currency=wanted.currency or "",
         network=before.network if before else wanted.network,
         errors=METHOD_ERRORS,
     )
-    address = payout_rules.check_destination(
+    address = order_checks.check_destination(
         ctx.catalogue,
         ctx.deny_list,
         network=pair.network,
@@ -135,16 +134,16 @@ def _threshold(
     address: in the stored form; a payout of the threshold, less today's fee if known, has to be able to arrive there.
     """
     if wanted.threshold is not None:
-        units = payout_rules.amount_units(
+        units = order_checks.amount_units(
             ctx.catalogue, pair.currency, wanted.threshold, error=AutowithdrawBadThreshold
         )
     elif before is not None:
         units = before.threshold_units
     else:
         raise AutowithdrawBadThreshold("threshold: is missing")
-    payout_rules.check_minimum(ctx.catalogue, pair, units, error=AutowithdrawBadThreshold)
-    fee_units = payout_rules.known_fee_units(ctx.catalogue, ctx.market.read(), pair.method) or 0
-    payout_rules.check_carried(
+    order_checks.check_minimum(ctx.catalogue, pair, units, error=AutowithdrawBadThreshold)
+    fee_units = order_checks.known_fee_units(ctx.catalogue, ctx.market.read(), pair.method) or 0
+    order_checks.check_carried(
         ctx.catalogue, pair.method, address=address, units=units - fee_units, error=AutowithdrawBadThreshold
     )
     return units

@@ -15,7 +15,7 @@ from actors.queue.caller import CallInfo, CallReply, call_actor, recorded
 from core.errors import DomainError, GatewayBusy, GatewayInternalError
 from core.payouts.schemas import ORDER_ID_CHARS_MAX, CreatePayout, MassOrder, PayoutFeeSettings
 from models.db.base import DEADLOCK, LOCK_NOT_AVAILABLE, QUERY_CANCELED, SERIALIZATION_FAILURE, part, pgcode
-from models.payouts import rules as payout_rules
+from models.payouts import order_checks
 from models.payouts import views as payout_views
 from models.queue import calls
 
@@ -77,6 +77,6 @@ def set_payout_fees(info: CallInfo, wanted: PayoutFeeSettings) -> CallReply:
     merchant_id = info.merchant()
     with recorded(info) as record:
         if wanted.is_subtract is not None:
-            payout_rules.set_fee_on_top(merchant_id, is_fee_on_top=wanted.is_subtract)
-        shown = {"is_subtract": payout_rules.read_terms(merchant_id).is_fee_on_top}
+            order_checks.set_fee_on_top(merchant_id, is_fee_on_top=wanted.is_subtract)
+        shown = {"is_subtract": order_checks.read_terms(merchant_id).is_fee_on_top}
         return record.store(shown)

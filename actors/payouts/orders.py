@@ -26,13 +26,12 @@ from core.ids import uuid7
 from core.payouts.schemas import CreatePayout, Source
 from models.db import locks
 from models.ledger.ledger import InsufficientFundsError
-from models.payouts import conversion, freezes
+from models.payouts import conversion, freezes, order_checks
 from models.payouts import rows as payouts
-from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
 from models.payouts.rows import PayoutRow
 from models.queue.calls import Asker
-from models.spends import matching, permission
+from models.spends import matching, signing_stops
 
 
 def read_item(ctx: Context, fields: object) -> CreatePayout:
@@ -59,18 +58,18 @@ def create(ctx: Context, asker: Asker, body: CreatePayout, *, source: Source | N
 def _planned(ctx: Context, asker: Asker, body: CreatePayout, source: Source | None) -> PayoutRow:
     """Check an order by all rules that do not need the balance; return its payout."""
     catalogue = ctx.catalogue
-    pair = payout_rules.choose_pair(catalogue, ctx.available, currency=body.currency, network=body.network)
-    units = payout_rules.amount_units(catalogue, pair.currency, body.amount)
-    payout_rules.check_minimum(catalogue, pair, units)
-    payout_rules.check_memo_carried(catalogue, pair.network, body.memo)
-    address = payout_rules.check_destination(catalogue, ctx.deny_list, network=pair.network, address=body.address)
-    terms = payout_rules.read_terms(asker.merchant_id)
-    amounts = payout_rules.amounts(
+    pair = order_checks.choose_pair(catalogue, ctx.available, currency=body.currency, network=body.network)
+    units = order_checks.amount_units(catalogue, pair.currency, body.amount)
+    order_checks.check_minimum(catalogue, pair, units)
+    order_checks.check_memo_carried(catalogue, pair.network, body.memo)
+    address = order_checks.check_destination(catalogue, ctx.deny_list, network=pair.network, address=body.address)
+    terms = order_checks.read_terms(asker.merchant_id)
+    amounts = order_checks.amounts(
         units,
-        payout_rules.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network),
+        order_checks.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network),
         is_fee_on_top=terms.is_fee_on_top if body.is_subtract is None else body.is_subtract,
     )
-    payout_rules.check_carried(catalogue, pair.method, address=address, units=amounts.to_units)
+    order_checks.check_carried(catalogue, pair.method, address=address, units=amounts.to_units)
     limits.check_size(ctx, pair.currency, amounts.to_units, error=PayoutBadAmount)
     change = _priced(ctx, body, amounts.held_units)
     return PayoutRow(
@@ -115,7 +114,7 @@ def _check_source(ctx: Context, new: PayoutRow, from_currency: str) -> None:
 
     A repeat of the payout that left is accepted: its transaction waits to be adopted.
     """
-    is_doubted = from_currency in permission.doubted_coins(ctx.catalogue, ctx.available)
+    is_doubted = from_currency in signing_stops.doubted_coins(ctx.catalogue, ctx.available)
     if is_doubted and not matching.is_repeat(ctx.catalogue, new):
         raise PayoutFrozen
 
@@ -136,7 +135,7 @@ def _make(ctx: Context, new: PayoutRow) -> PayoutRow:
     try:
         return payouts.insert(ctx.catalogue, new)
     except InsufficientFundsError:
-        payout_rules.raise_shortage(
+        order_checks.raise_shortage(
             new.merchant_id,
             new.currency,
             held_units,

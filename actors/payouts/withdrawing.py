@@ -21,13 +21,12 @@ from core.rates.pricing import PERCENT
 from models.db.base import transaction
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, Account
-from models.payouts import freezes, withdrawal_walk
+from models.payouts import freezes, order_checks, withdrawal_walk
 from models.payouts import rows as payouts
-from models.payouts import rules as payout_rules
+from models.payouts.order_checks import DestinationErrors, MethodErrors
 from models.payouts.rows import PayoutApproval, PayoutRow
-from models.payouts.rules import DestinationErrors, MethodErrors
 from models.payouts.withdrawals import Key, WithdrawalRule
-from models.spends import permission
+from models.spends import signing_stops
 from models.treasury import liquidity
 
 log = structlog.get_logger()
@@ -81,27 +80,27 @@ def _order(ctx: Context, rule: WithdrawalRule) -> bool:
     if freezes.is_frozen(rule.merchant_id, rule.network, rule.currency):
         raise PayoutFrozen
     # After a restore, the balance may still include money that had left before.
-    if rule.currency in permission.doubted_coins(ctx.catalogue, ctx.available):
+    if rule.currency in signing_stops.doubted_coins(ctx.catalogue, ctx.available):
         raise PayoutFrozen
     catalogue = ctx.catalogue
-    pair = payout_rules.choose_pair(
+    pair = order_checks.choose_pair(
         catalogue, ctx.available, currency=rule.currency, network=rule.network, errors=METHOD_ERRORS
     )
-    address = payout_rules.check_destination(
+    address = order_checks.check_destination(
         catalogue,
         ctx.deny_list,
         network=pair.network,
         address=display(catalogue.networks[pair.network], rule.address),
         errors=DESTINATION_ERRORS,
     )
-    fee_units = payout_rules.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network)
-    least_units = fee_units + payout_rules.carried_units(catalogue, pair.method, address)
+    fee_units = order_checks.fee_units(catalogue, ctx.market.read(), pair.currency, pair.network)
+    least_units = fee_units + order_checks.carried_units(catalogue, pair.method, address)
     units = _units(ctx, rule, pair, fee_units, least_units=least_units)
     if units is None:
         return False
-    payout_rules.check_minimum(catalogue, pair, units)
-    amounts = payout_rules.amounts(units, fee_units, is_fee_on_top=False)
-    payout_rules.check_carried(catalogue, pair.method, address=address, units=amounts.to_units)
+    order_checks.check_minimum(catalogue, pair, units)
+    amounts = order_checks.amounts(units, fee_units, is_fee_on_top=False)
+    order_checks.check_carried(catalogue, pair.method, address=address, units=amounts.to_units)
     new = _planned(rule, address, amounts)
     payouts.insert(catalogue, new)
     if rule.cosigned_by:
@@ -125,13 +124,13 @@ def _units(ctx: Context, rule: WithdrawalRule, pair: Pair, fee_units: int, *, le
     if available < rule.threshold_units:
         return None
     most = limits.largest_units(ctx, pair.currency) * LIMIT_PERCENT // PERCENT + fee_units
-    if room < max(least_units, payout_rules.minimum_units(ctx.catalogue, pair)):
+    if room < max(least_units, order_checks.minimum_units(ctx.catalogue, pair)):
         raise _LiquidityError
     units = min(available, most, room)
-    return units - units % payout_rules.step(ctx.catalogue, pair.currency)
+    return units - units % order_checks.step(ctx.catalogue, pair.currency)
 
 
-def _planned(rule: WithdrawalRule, address: str, amounts: payout_rules.Amounts) -> PayoutRow:
+def _planned(rule: WithdrawalRule, address: str, amounts: order_checks.Amounts) -> PayoutRow:
     payout_id = uuid7()
     return PayoutRow(
         id=payout_id,
@@ -146,7 +145,7 @@ def _planned(rule: WithdrawalRule, address: str, amounts: payout_rules.Amounts) 
         to_units=amounts.to_units,
         is_fee_on_top=amounts.is_fee_on_top,
         # A rule of two principals needs no third voice.
-        status="approved" if rule.cosigned_by else payout_rules.read_terms(rule.merchant_id).first_status,
+        status="approved" if rule.cosigned_by else order_checks.read_terms(rule.merchant_id).first_status,
         source="manual",
         created_by=rule.set_by,
     )

@@ -22,13 +22,13 @@ from actors.queue.consumer import BlockingConsumer
 from actors.queue.delayed import DelayedConsumer
 from actors.queue.doorbells import doorbell, ring
 from actors.queue.gathering import PulledConsumer, PullingQueue
+from actors.queue.heartbeats import Heartbeats
 from actors.queue.idle_threads import FewestThreadsQueue
 from actors.queue.link import Command, LinkDownError, RedisLink
 from actors.queue.messages import CallStamps
 from actors.queue.middleware import Entrance, ThreadKeeping
 from actors.queue.registry import AWAITED_QUEUES, REGISTRY
 from actors.queue.schedule import DOORBELLS
-from actors.queue.signs import Signs
 from actors.queue.wire import Envelope, WireEncoder, encode
 from core.secrets.secretbox import SecretBox
 from core.settings.settings import Settings
@@ -102,7 +102,7 @@ class SluiceBroker(stock.RedisBroker):
         heartbeat_timeout_ms: int = HEARTBEAT_TIMEOUT_MS,
     ) -> None:
         self.link = RedisLink(url, client_name=client_name)
-        self.signs = Signs(self.link, namespace)
+        self.heartbeats = Heartbeats(self.link, namespace)
         super().__init__(  # type: ignore[no-untyped-call]
             url=url,
             namespace=namespace,
@@ -189,13 +189,13 @@ class SluiceBroker(stock.RedisBroker):
 
     def beat(self, queue_name: str, count: int) -> list[bytes | None]:
         """Report that the process lives and serves a queue; return up to `count` of its delayed messages."""
-        signs = self.signs.serving(queue_name.removesuffix(DELAYED), self.broker_id)
+        heartbeats = self.heartbeats.serving(queue_name.removesuffix(DELAYED), self.broker_id)
         take = self._command("fetch", queue_name, count, maintain=True)
-        return cast("list[bytes | None]", self.link.run([*signs, take])[-1])
+        return cast("list[bytes | None]", self.link.run([*heartbeats, take])[-1])
 
     def leave(self, queue_name: str) -> None:
         """Report that the process no longer serves a queue."""
-        self.signs.leave(queue_name.removesuffix(DELAYED), self.broker_id)
+        self.heartbeats.leave(queue_name.removesuffix(DELAYED), self.broker_id)
 
     def unsettled(self, queue_name: str) -> dict[str, bytes | None]:
         """Return the queue's messages that this process has fetched and not settled, by redis id."""

@@ -19,6 +19,7 @@ import structlog
 from actors.queue.broker import SluiceBroker
 from actors.queue.call_actors import Record, call_actor, recorded
 from actors.queue.link import LinkDownError
+from actors.queue.merchant_limits import Shares
 from actors.queue.messages import (
     STAMP,
     UNDECIDED,
@@ -30,7 +31,6 @@ from actors.queue.messages import (
     answer_key,
     bound_to,
 )
-from actors.queue.shares import Shares
 from actors.queue.wire import Envelope, encode
 from core.errors import ERRORS, DomainError, GatewayBusy, IdempotencyUnavailable, TooManyRequestsError
 from core.secrets.secretbox import SecretBoxError

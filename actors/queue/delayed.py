@@ -1,4 +1,4 @@
-"""Fetches a queue's delayed messages, and gives the process's signs of life in the same write.
+"""Fetches a queue's delayed messages, and renews the heartbeats of the process in the same write.
 
 Made by actors.queue.broker, one a queue and process. dramatiq runs it on a thread of its own, so that the process lives
 on in Redis while all its working threads are busy. Delayed messages are rare (see BlockingConsumer.nack): they have no

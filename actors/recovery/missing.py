@@ -21,7 +21,7 @@ from chains.base import ProviderError
 from chains.family import CounterReader
 from core.catalogue.catalogue import Network
 from models.deposits import cursors
-from models.spends import permission, slots
+from models.spends import signing_stops, slots
 from models.treasury import addresses
 
 log = structlog.get_logger()
@@ -40,7 +40,7 @@ def seek(ctx: Context, network: Network, chain: CounterReader) -> int:
     For families that note departures by counter. Call outside of transactions. Failing nodes are no
     error: the next step tries again.
     """
-    stopped = permission.read(network.code)
+    stopped = signing_stops.read(network.code)
     cursor = cursors.read(network.code)
     if stopped is None or not stopped.is_caught_up or cursor is None:
         return 0

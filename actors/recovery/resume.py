@@ -28,9 +28,9 @@ from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.deposits import cursors
 from models.recovery import adoption
-from models.spends import coins, permission, slots, unexplained
+from models.spends import coins, signing_stops, slots, unexplained
 from models.spends import rows as spends
-from models.spends.permission import Stop
+from models.spends.signing_stops import Stop
 from models.treasury import addresses
 
 log = structlog.get_logger()
@@ -45,12 +45,12 @@ NAMED_MAX: Final = 20
 @network_tick("resume", queue="signer")
 def resume_signing(ctx: Context, network: Network, _chain: Reader) -> None:
     """Take a step towards signing for a stopped network again."""
-    if permission.read(network.code) is None:
+    if signing_stops.read(network.code) is None:
         # The signer and the scan stop a network, each before it does anything else; here a stop is only lifted.
         return
     # A database that went back may hold an older stop, which has to begin again before it may be lifted.
     rollback.look()
-    stopped = permission.watch(network.code)
+    stopped = signing_stops.watch(network.code)
     if stopped is not None and _lift(ctx, network, stopped):
         ring("broadcast", network.code)
 
@@ -58,7 +58,7 @@ def resume_signing(ctx: Context, network: Network, _chain: Reader) -> None:
 def _lift(ctx: Context, network: Network, stopped: Stop) -> bool:
     """Adopt the departures that orders explain, and lift the stop if signing may resume; return True if lifted."""
     # Before signing can resume: the loss may include which address was shown to which buyer.
-    permission.renew_pool(network.family)
+    signing_stops.renew_pool(network.family)
     for departure in unexplained.open_ones(network.code):
         isolated(departure.id, _adopt, ctx, departure.id)
     try:
@@ -75,7 +75,7 @@ def _adopt(ctx: Context, departure_id: UUID) -> bool:
 
 def _resumed(ctx: Context, network: Network, stopped: Stop) -> bool:
     # Spares the nodes' requests; resume() decides, under its lock.
-    if not stopped.is_caught_up or permission.has_unexplained(network.code):
+    if not stopped.is_caught_up or signing_stops.has_unexplained(network.code):
         return False
     spender, cautious = spenders.spender_of(ctx, network), stopped.age_s < CAUTIOUS_S
     counter, holder = spenders.counting(network, spender), spenders.holding(network, spender)
@@ -84,13 +84,13 @@ def _resumed(ctx: Context, network: Network, stopped: Stop) -> bool:
         return False
     if counter is None:
         # No slots to compare: only the scan finds unexplained departures in blocks.
-        return permission.resume(stopped, slots)
+        return signing_stops.resume(stopped, slots)
     for sender in {addresses.address(network.code, "hot"), stopped.sender} - {None, ""}:
         slot = _agreed_slot(network, counter, str(sender), cautious=cautious)
         if slot is None:
             return False
         slots[str(sender)] = slot
-    return permission.resume(stopped, slots)
+    return signing_stops.resume(stopped, slots)
 
 
 def _agreed_slot(network: Network, counter: CounterSpender, sender: str, *, cautious: bool) -> int | None:
@@ -120,7 +120,7 @@ def _is_awaited(network: Network, holder: CoinSpender, *, cautious: bool) -> boo
     scan finds in a later block is noted before signing resumes. While one node's answer is enough, a node that started
     after the lost transactions may have been signed does not count: its pool may have started empty.
     """
-    up_s = permission.surely_known_s(network.code) if cautious else None
+    up_s = signing_stops.surely_known_s(network.code) if cautious else None
     cursor = cursors.read(network.code)
     block_hash = "" if cursor is None else cursor.hash
     without_row: set[str] = set()

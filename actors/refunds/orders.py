@@ -37,10 +37,9 @@ from core.refunds.schemas import CreateRefund
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from models.ledger.ledger import InsufficientFundsError
-from models.payouts import freezes
-from models.payouts import rules as payout_rules
+from models.payouts import freezes, order_checks
+from models.payouts.order_checks import DestinationErrors
 from models.payouts.rows import FundedFrom, PayoutRow
-from models.payouts.rules import DestinationErrors
 from models.queue.calls import Asker
 from models.refunds import rows as refunds
 from models.refunds import views as refund_views
@@ -115,7 +114,7 @@ def check_destination(ctx: Context, *, merchant_id: UUID, method: Method, to: De
     """
     currency, network = method
     freezes.check(merchant_id, network, currency, way=to.way(kind))
-    payout_rules.check_destination(
+    order_checks.check_destination(
         ctx.catalogue, ctx.deny_list, network=network, address=to.address, errors=REFUND_DESTINATION
     )
 
@@ -142,7 +141,7 @@ def planned(
         fee_units=fee_units,
         to_units=units,
         is_fee_on_top=True,
-        status="pending" if needs_approval else payout_rules.read_terms(asker.merchant_id).first_status,
+        status="pending" if needs_approval else order_checks.read_terms(asker.merchant_id).first_status,
         is_approval_required=needs_approval,
         created_by=asker.principal,
         request_id=asker.request_id,
@@ -157,12 +156,12 @@ def _same_or_new(ctx: Context, asker: Asker, invoice: InvoiceRow, body: CreateRe
         raise RefundNetworkMismatch
     named_units = None
     if body.amount is not None:
-        named_units = payout_rules.amount_units(ctx.catalogue, currency, body.amount, error=RefundBadAmount)
+        named_units = order_checks.amount_units(ctx.catalogue, currency, body.amount, error=RefundBadAmount)
     credited_units = refunds.credited_units(invoice.id)
     if not credited_units:
         raise RefundNothingToRefund
     to = destination(ctx, network=network, address=body.address, payer=invoice.payer_address)
-    unit = payout_rules.step(ctx.catalogue, currency)
+    unit = order_checks.step(ctx.catalogue, currency)
     left_units = max(0, round_down(credited_units - refunds.refunded_units(invoice.id), unit))
     if named_units is not None:
         same = refunds.find_same(invoice.id, address=to.address, amount_units=named_units)
@@ -187,14 +186,14 @@ def _make(
     """Check a refund against all limits, hold its money, and write it."""
     currency, network = method
     check_destination(ctx, merchant_id=asker.merchant_id, method=method, to=to, kind=purpose.kind)
-    payout_rules.check_carried(ctx.catalogue, method, address=to.address, units=units, error=RefundBadAmount)
+    order_checks.check_carried(ctx.catalogue, method, address=to.address, units=units, error=RefundBadAmount)
     limits.check_size(ctx, currency, units, error=RefundBadAmount)
-    fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
+    fee_units = order_checks.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
     new = planned(asker, purpose, to, method, units=units, fee_units=fee_units)
     try:
         return refunds.pay(ctx.catalogue, new, is_rest=is_rest)
     except InsufficientFundsError:
-        payout_rules.raise_shortage(
+        order_checks.raise_shortage(
             asker.merchant_id,
             currency,
             refunds.own_units(ctx.catalogue, new),

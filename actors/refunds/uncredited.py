@@ -29,7 +29,7 @@ from core.rates.pricing import Method
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.invoices.rows import InvoiceRow
-from models.payouts import rules as payout_rules
+from models.payouts import order_checks
 from models.payouts.rows import PayoutRow
 from models.queue.calls import Asker
 from models.refunds import rows as refunds
@@ -117,13 +117,13 @@ def _planned(
     """Return a coin's refund, up to the amount that can leave at once, and the deposits that it sends back."""
     currency, network = method
     refund_orders.check_destination(ctx, merchant_id=asker.merchant_id, method=method, to=to, kind=purpose.kind)
-    fee_units = payout_rules.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
+    fee_units = order_checks.fee_units(ctx.catalogue, ctx.market.read(), currency, network)
     parts = _fitting(ctx, currency, waiting, fee_units) or waiting
-    held_units = round_down(sum(d.amount_units for d in parts), payout_rules.step(ctx.catalogue, currency))
+    held_units = round_down(sum(d.amount_units for d in parts), order_checks.step(ctx.catalogue, currency))
     units = held_units - fee_units
     if units <= 0:
         raise PayoutAmountBelowFee
-    payout_rules.check_carried(ctx.catalogue, method, address=to.address, units=units)
+    order_checks.check_carried(ctx.catalogue, method, address=to.address, units=units)
     limits.check_size(ctx, currency, units, error=PayoutBadAmount)
     new = refund_orders.planned(asker, purpose, to, method, units=units, fee_units=fee_units, funded_from="suspense")
     return new, parts

@@ -27,7 +27,7 @@ from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import crediting, cursors
 from models.deposits import rows as deposits
 from models.deposits.cursors import Cursor, Pace, Position
-from models.spends import permission
+from models.spends import signing_stops
 from models.treasury import topups
 
 log = structlog.get_logger()
@@ -75,8 +75,8 @@ def _scan(ctx: Context, network: Network, chain: Reader) -> bool:
     """Scan up to BLOCKS_PER_STEP blocks; return whether there are more. Notifies recovery if the network is stopped."""
     # Read before the head is asked for: a transaction signed before the stop is in a block up to the head, or in none
     # yet. Where claims are windows, one that is in none may still enter a block: only time ends that.
-    looked_at = permission.look(network.code)
-    is_stopped = permission.watch(network.code) is not None
+    looked_at = signing_stops.look(network.code)
+    is_stopped = signing_stops.watch(network.code) is not None
     try:
         return _scan_to_head(ctx, network, chain, looked_at=looked_at, is_stopped=is_stopped)
     finally:
@@ -143,7 +143,7 @@ def _note_head(network: Network, at: Cursor, looked_at: datetime | None, *, is_s
     """
     traits, age_max_s = traits_of(network), _head_age_max_s(network)
     if is_stopped:
-        permission.note_caught_up(
+        signing_stops.note_caught_up(
             network.code, window_s=traits.window_s, age_max_s=age_max_s, needs_new_block=traits.resumes_on_new_block
         )
     if looked_at is not None:

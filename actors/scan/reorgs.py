@@ -21,7 +21,7 @@ from models.deposits import cursors, probes
 from models.deposits.cursors import Cursor
 from models.deposits.rows import ChainBlock
 from models.outcomes import reversals
-from models.spends import permission, unexplained
+from models.spends import signing_stops, unexplained
 from models.treasury import topups
 
 log = structlog.get_logger()
@@ -215,7 +215,7 @@ def go_on(
         if moved:
             observers.take_back(network)
             probes.fall_back(network.code, height)
-            permission.fall_behind(network.code)
+            signing_stops.fall_behind(network.code)
     if not moved:
         return None
     cursors.resume(network.code)

@@ -16,7 +16,7 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.queue.isolated import isolated
-from actors.signer import follow_up, limits, pools, readiness, refusals, sign, spenders
+from actors.signer import follow_up, limits, mempools, readiness, refusals, sign, spenders
 from actors.signer.limits import FeeRisenError, LimitReachedError, NoRateError
 from actors.signer.refusals import OwnRefusalError
 from actors.signer.sign import SigningStoppedError
@@ -41,15 +41,13 @@ from core.logs.checkpoints import reached
 from core.money import PrecisionLostError
 from core.payouts.states import WaitingFor
 from models.db.base import repeat_on_deadlock, transaction
-from models.outcomes import disowned, endings, reversals
-from models.outcomes import spends as outcome_spends
-from models.payouts import freezes, withdrawals
+from models.outcomes import disowned, endings, payout_hooks, reversals
+from models.payouts import freezes, order_checks, withdrawals
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
-from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 from models.refunds import rows as refunds
-from models.spends import matching, permission
+from models.spends import matching, signing_stops
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 
@@ -108,7 +106,7 @@ def _take_up(ctx: Context, network: Network) -> int:
 
     Returns the number of payouts that are no longer approved.
     """
-    doubted = permission.doubted_coins(ctx.catalogue, ctx.available, but=network.code)
+    doubted = signing_stops.doubted_coins(ctx.catalogue, ctx.available, but=network.code)
     if doubted:
         payout_queue.explain_doubted(network.code, doubted)
     payout_queue.explain_immature(network)
@@ -120,7 +118,7 @@ def _take_up(ctx: Context, network: Network) -> int:
     except KeystoreError as error:
         log.critical("signing.keystore_failed", network=network.code, problem=str(error))
         return 0
-    if not pools.check(network, spenders.spender_of(ctx, network), wallet.address):
+    if not mempools.check(network, spenders.spender_of(ctx, network), wallet.address):
         return 0
     traits = traits_of(network)
     room = traits.in_flight_max - spend_reads.waiting_of(network.code, wallet.address)
@@ -276,7 +274,7 @@ def _limit(ctx: Context, payout_id: UUID, error: LimitReachedError) -> str:
 
 def _why(error: ProviderError) -> str:
     if isinstance(error, SigningStoppedError):
-        return permission.waiting_reason(str(error))
+        return signing_stops.waiting_reason(str(error))
     if isinstance(error, CoinsTooSmallError):
         return payout_queue.COINS_TOO_SMALL
     if isinstance(error, FeeTooHighError):
@@ -371,7 +369,7 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
         return False
     if freezes.is_frozen(payout.merchant_id, network.code, payout.currency, way=payout.way):
         return False
-    if payout.currency in permission.doubted_coins(ctx.catalogue, ctx.available, but=network.code):
+    if payout.currency in signing_stops.doubted_coins(ctx.catalogue, ctx.available, but=network.code):
         # Another network was stopped meanwhile.
         return False
     if refunds.is_lost(payout) or not payout_queue.is_here(network, payout.id):
@@ -383,7 +381,7 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
         raise _UnsoundError("the payout changed while it was quoted")
     if not payout_queue.is_held(payout):
         raise _UnsoundError("the ledger does not hold its money")
-    if payout_rules.is_internal(network.family, payout.address) or payout.address == wallet.address:
+    if order_checks.is_internal(network.family, payout.address) or payout.address == wallet.address:
         raise _UnsoundError("the address is the gateway's own")
     cents = _cents(ctx, payout)
     limits.allow(
@@ -397,4 +395,4 @@ def _take(ctx: Context, network: Network, wallet: KeyRef, ready: _Ready, spend_i
     )
     payout_queue.take(payout.id)
     reached("broadcast.judged")
-    return outcome_spends.begin(ctx.catalogue, payout)
+    return payout_hooks.begin(ctx.catalogue, payout)

@@ -42,7 +42,7 @@ from core.money import rescale_down
 from core.rates.pricing import CENTS
 from models.db.base import transaction
 from models.db.clock import FUTURE_MAX_S
-from models.outcomes import spends as outcome_spends
+from models.outcomes import payout_hooks
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.spends import held_coins
@@ -58,7 +58,7 @@ from models.treasury import sweeps
 log = structlog.get_logger()
 
 # The modules whose spends are followed; each has registered its hooks when it was imported.
-FOLLOWED: Final = (outcome_spends, sweeps)
+FOLLOWED: Final = (payout_hooks, sweeps)
 
 WATCHED_PER_STEP: Final = 50
 # After this many requests in a row that no provider answered, the step ends.

@@ -20,10 +20,10 @@ from core.rates import pricing
 from core.rates.pricing import CENTS, PERCENT, Market
 from core.settings.settings import Settings
 from core.settings.signer_rates import far_above
-from models.payouts import rules as payout_rules
+from models.payouts import order_checks
 from models.payouts.rows import PayoutRow
 from models.rates import rates
-from models.spends import counters
+from models.spends import limit_counters
 
 log = structlog.get_logger()
 
@@ -100,7 +100,7 @@ def carried_cents(ctx: Context, payout: PayoutRow) -> int:
     # A cheque was charged when its merchant made it, long before its payout.
     if quote is None or not (quote.is_outlived or payout.kind == "cheque"):
         return 0
-    today_units = round_up(quote.units, payout_rules.step(ctx.catalogue, payout.currency))
+    today_units = round_up(quote.units, order_checks.step(ctx.catalogue, payout.currency))
     if today_units * PERCENT > payout.fee_units * ctx.settings.payout_fee_max_percent:
         raise FeeRisenError(
             f"today's network fee is {today_units} units, above PAYOUT_FEE_MAX_PERCENT of {payout.fee_units} charged"
@@ -120,9 +120,9 @@ def allow(
     carried_cents: int = 0,
 ) -> None:
     """Count a payout that the caller's transaction signs. Raises as check() does, and then counts nothing."""
-    counters.lock()
+    limit_counters.lock()
     check(settings, cents, merchant_id=merchant_id, carried_cents=carried_cents)
-    counters.add(
+    limit_counters.add(
         spend_id,
         place=place,
         merchant_id=merchant_id,
@@ -141,19 +141,19 @@ def check(settings: Settings, cents: int, *, merchant_id: UUID, carried_cents: i
     """
     if cents > settings.signer_payout_max_usd * CENTS:
         raise LimitReachedError("above SIGNER_PAYOUT_MAX_USD")
-    everybody = counters.spent()
+    everybody = limit_counters.spent()
     if everybody.hour + cents > settings.signer_hourly_usd * CENTS:
         raise LimitReachedError("above SIGNER_HOURLY_USD")
     if everybody.day + cents > settings.signer_daily_usd * CENTS:
         raise LimitReachedError("above SIGNER_DAILY_USD")
-    merchant = counters.spent_by(merchant_id)
+    merchant = limit_counters.spent_by(merchant_id)
     if merchant.hour + cents > share_usd(settings, settings.signer_hourly_usd) * CENTS:
         raise LimitReachedError("above the merchant's share of SIGNER_HOURLY_USD")
     if merchant.day + cents > share_usd(settings, settings.signer_daily_usd) * CENTS:
         raise LimitReachedError("above the merchant's share of SIGNER_DAILY_USD")
     if not carried_cents:
         return
-    carried = counters.carried_for(merchant_id)
+    carried = limit_counters.carried_for(merchant_id)
     if carried + carried_cents > settings.payout_fee_carried_usd * CENTS:
         raise FeeRisenError(
             f"{carried} cents of the merchant's PAYOUT_FEE_CARRIED_USD are used, {carried_cents} needed"

@@ -11,7 +11,7 @@ import structlog
 from actors.queue.doorbells import ring
 from actors.signer import rollback
 from core.catalogue.catalogue import Network
-from models.spends import freshness, permission
+from models.spends import freshness, signing_stops
 
 log = structlog.get_logger()
 
@@ -22,11 +22,11 @@ _reasons: dict[str, str] = {}
 def may_sign(network: Network) -> bool:
     """Return whether a network may be signed for; stop it first if its database is another one or went back."""
     rollback.look()
-    stopped = permission.watch(network.code)
+    stopped = signing_stops.watch(network.code)
     if stopped is None:
         return _has_read(network)
     _reasons[network.code] = stopped.reason
-    permission.tell_payouts(network.code, stopped.reason)
+    signing_stops.tell_payouts(network.code, stopped.reason)
     ring("resume_signing", network.code)
     return False
 
@@ -42,12 +42,12 @@ def _has_read(network: Network) -> bool:
     if not reason:
         if before != "":
             # Also payouts to which an earlier process gave a reason.
-            permission.wake_payouts(network.code)
+            signing_stops.wake_payouts(network.code)
         return True
     if not reason.startswith(freshness.HALTED):
         ring("poll_network", network.code)
     if reason != freshness.UNREAD:
         if reason != before:
             log.warning("signing.held_up", network=network.code, reason=reason)
-        permission.tell_payouts(network.code, reason)
+        signing_stops.tell_payouts(network.code, reason)
     return False

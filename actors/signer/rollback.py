@@ -15,8 +15,8 @@ import structlog
 
 from actors.queue.link import LinkDownError, RedisLink
 from core.secrets.stamps import Stamps
-from models.spends import permission
-from models.spends.permission import Age
+from models.spends import signing_stops
+from models.spends.signing_stops import Age
 
 log = structlog.get_logger()
 
@@ -75,14 +75,14 @@ def look() -> None:
     if watermark is None or age is None:
         return
     if age.looks < noted:
-        permission.distrust()
+        signing_stops.distrust()
     elif watermark.is_idle(age, noted):
         return
-    looks = permission.count_look()
+    looks = signing_stops.count_look()
     try:
         # Done last: until then no process hands out an address. Writes of others since the count are covered by the
         # next write, at the latest PostgreSQL's own, which follows within 15 s.
-        watermark.note(age.database, looks, position=permission.age().position)
+        watermark.note(age.database, looks, position=signing_stops.age().position)
     except LinkDownError as error:
         log.warning("database.position_unknown", error=str(error))
 
@@ -104,7 +104,7 @@ def _ask() -> tuple[Watermark | None, Age | None, int]:
     except LinkDownError as error:
         log.warning("database.position_unknown", error=str(error))
         return watermark, None, 0
-    age = permission.age()
+    age = signing_stops.age()
     noted = known.get(age.database, 0)
     if age.looks < noted:
         log.critical("database.went_back", database=age.database, looks=age.looks, noted=noted)

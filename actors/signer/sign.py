@@ -49,7 +49,7 @@ from models.db.base import app_now, in_transaction, repeat_on_deadlock, transact
 from models.deposits import cursors
 from models.deposits.cursors import Cursor
 from models.payouts import freezes
-from models.spends import coins, permission
+from models.spends import coins, signing_stops
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends import tracking as spend_tracking
@@ -70,7 +70,7 @@ COINS_MAX: Final = 1_400
 
 
 class SigningStoppedError(ProviderError):
-    """Signing is stopped for this network: rows of signed spends may be lost. See models.spends.permission."""
+    """Signing is stopped for this network: rows of signed spends may be lost. See models.spends.signing_stops."""
 
 
 class _OvertakenError(Exception):
@@ -173,7 +173,7 @@ def _counted(network: Network, spender: Spender, draft: Draft) -> Draft:
         return replace(draft, claim=Counter(at_least=ours))
     reason = beyond(sender, used, ours)
     with transaction():
-        permission.stop(network.code, reason=reason, sender=sender)
+        signing_stops.stop(network.code, reason=reason, sender=sender)
     raise SigningStoppedError(reason)
 
 
@@ -320,7 +320,7 @@ def sign(network: Network, spender: Spender, draft: Draft, *, counter: int | Non
     Called in the transaction that commits the bytes, before anything else is done with them. Raises
     SigningStoppedError.
     """
-    obstacle = permission.obstacle(network.code)
+    obstacle = signing_stops.obstacle(network.code)
     if obstacle:
         raise SigningStoppedError(obstacle)
     return spender.sign(draft, counter=counter, keys=keys().deriver(network).keyring())

@@ -17,7 +17,7 @@ from models.deposits import cursors
 from models.spends import coins
 from models.treasury import reconciliation
 from models.treasury.reconciliation import Books, Finding
-from models.treasury.snapshots import Balances, Held
+from models.treasury.snapshots import Balances, Holding
 
 
 def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnesses: int = 1) -> Balances:
@@ -28,7 +28,7 @@ def taken(ctx: Context, network: Network, chain: Reader, books: Books, *, witnes
     unspent = coins.unspent_at(network.code, currency, height=at.height) or {books.hot: []}
     places = [Place(address=address, pair=pair, coins=tuple(there)) for address, there in unspent.items()]
     snapshot = chain.snapshot(places, height=at.height, block_hash=at.hash, witnesses=witnesses)
-    holding = Held(place="hot", currency=currency, address=books.hot, units=sum(snapshot.units))
+    holding = Holding(place="hot", currency=currency, address=books.hot, units=sum(snapshot.units))
     return Balances(
         height=snapshot.height,
         block_hash=snapshot.block_hash,
@@ -66,7 +66,7 @@ def compared(ctx: Context, network: Network, books: Books, balances: Balances) -
     ]
 
 
-def _finding(ctx: Context, network: Network, books: Books, holding: Held, *, expected_units: int) -> Finding:
+def _finding(ctx: Context, network: Network, books: Books, holding: Holding, *, expected_units: int) -> Finding:
     currency, height = network.gas_currency, books.cursor.height
     pair, scale = ctx.catalogue.pair(currency, network.code), ctx.catalogue.scale(currency)
     decimals = scale if pair is None else pair.decimals

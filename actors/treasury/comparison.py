@@ -31,7 +31,7 @@ from models.spends.rows import SpendRow
 from models.treasury import addresses, reconciliation, sweeps
 from models.treasury.reconciliation import Books, Finding, Flow
 from models.treasury.rows import Place
-from models.treasury.snapshots import Balances, Held
+from models.treasury.snapshots import Balances, Holding
 
 log = structlog.get_logger()
 
@@ -94,7 +94,7 @@ def ask(chain: Reader, books: Books, places: list[tuple[Place, Coin, str]], *, w
     asked = [Asked(address=address, pair=coin.pair) for _, coin, address in places]
     snapshot = chain.snapshot(asked, height=books.cursor.height, block_hash=books.cursor.hash, witnesses=witnesses)
     holdings = (
-        Held(place=place, currency=coin.currency, address=address, units=units)
+        Holding(place=place, currency=coin.currency, address=address, units=units)
         for (place, coin, address), units in zip(places, snapshot.units, strict=True)
     )
     return Balances(

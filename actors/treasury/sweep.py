@@ -44,7 +44,7 @@ from core.rates.worth import excess_units
 from models.deposits import cursors, probes
 from models.deposits.cursors import Cursor
 from models.payouts import freezes
-from models.spends import permission
+from models.spends import signing_stops
 from models.treasury import addresses, sweeps
 from models.treasury import plan as treasury_plan
 from models.treasury.sweeps import Unswept
@@ -64,7 +64,7 @@ COOLED_PARTS: Final = (1, 2, 4, 8)
 def keep_treasury(ctx: Context, network: Network, chain: Reader) -> None:
     """Sweep deposits that are worth it, and move the hot wallet's excess to the cold address."""
     rollback.look()
-    is_stopped = permission.watch(network.code) is not None or bool(permission.obstacle(network.code))
+    is_stopped = signing_stops.watch(network.code) is not None or bool(signing_stops.obstacle(network.code))
     keeper = None if is_stopped else _open_treasury(ctx, network, chain)
     if keeper is None:
         return

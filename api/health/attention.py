@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from actors.queue.registry import QUEUES
-from api.gateway import Signs
+from api.gateway import Heartbeats
 from core.catalogue.catalogue import load_catalogue
 from core.settings.settings import Settings
 from models.deposits import scans
@@ -32,11 +32,11 @@ TICK_AGE_MAX_S: Final = 30.0
 AUDIT_AGE_MAX_S: Final = 900.0
 
 
-def concerns(settings: Settings, signs: Signs) -> dict[str, Concern]:
+def concerns(settings: Settings, heartbeats: Heartbeats) -> dict[str, Concern]:
     """Return the checks by name. Each returns a line for each fault, and nothing if all is well."""
     return {
-        "queues": lambda: _unserved(signs),
-        "scheduler": lambda: _silent_scheduler(signs),
+        "queues": lambda: _unserved(heartbeats),
+        "scheduler": lambda: _silent_scheduler(heartbeats),
         "rates": lambda: _unpriced(settings),
         "scans": lambda: _unscanned(settings),
         "audit": _old_audit,
@@ -47,8 +47,10 @@ def concerns(settings: Settings, signs: Signs) -> dict[str, Concern]:
 class Attention:
     """Runs the checks at most every few seconds and in one thread at a time, whatever the number of requests."""
 
-    def __init__(self, settings: Settings, signs: Signs, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._concerns = concerns(settings, signs)
+    def __init__(
+        self, settings: Settings, heartbeats: Heartbeats, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._concerns = concerns(settings, heartbeats)
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._stale_at = float("-inf")
@@ -82,14 +84,14 @@ def unpriced_coins(settings: Settings) -> list[str]:
     return sorted(coins - rates.load_market().rates.keys()) if coins else []
 
 
-def _unserved(signs: Signs) -> Iterator[str]:
-    idle = [queue for queue in QUEUES if not signs.consumers(queue)]
+def _unserved(heartbeats: Heartbeats) -> Iterator[str]:
+    idle = [queue for queue in QUEUES if not heartbeats.consumers(queue)]
     if idle:
         yield f"no process serves {', '.join(idle)}"
 
 
-def _silent_scheduler(signs: Signs) -> Iterator[str]:
-    age_s = signs.tick_age_s()
+def _silent_scheduler(heartbeats: Heartbeats) -> Iterator[str]:
+    age_s = heartbeats.tick_age_s()
     if age_s is None:
         yield "does not tick"
     elif age_s > TICK_AGE_MAX_S:

@@ -26,7 +26,7 @@ from models.invariants.deposits import INVARIANTS
 from models.payouts import freezes, withdrawal_walk
 from models.payouts import queue as payout_queue
 from models.rates.rates import load_market
-from models.spends import freshness, permission, unexplained
+from models.spends import freshness, signing_stops, unexplained
 from models.spends import reads as spend_reads
 from models.treasury import liquidity, reconciliation
 from models.webhooks import outbox
@@ -89,15 +89,15 @@ def outbox_gauges() -> Iterator[Metric]:
     )
 
 
-def sign_gauges(queues: Queues) -> Iterator[Metric]:
+def heartbeat_gauges(queues: Queues) -> Iterator[Metric]:
     """Read how many processes serve each queue, and the seconds since the scheduler's last tick."""
     yield _gauge(
         "sluice_queue_consumers",
         "Processes that serve a queue.",
         "queue",
-        ((queue, queues.signs.consumers(queue)) for queue in QUEUES),
+        ((queue, queues.heartbeats.consumers(queue)) for queue in QUEUES),
     )
-    age_s = queues.signs.tick_age_s()
+    age_s = queues.heartbeats.tick_age_s()
     yield GaugeMetricFamily(
         "sluice_scheduler_tick_age_seconds",
         "Since a scheduler last rang; +Inf where none did.",
@@ -169,7 +169,7 @@ def freeze_gauges(settings: Settings) -> Iterator[Metric]:
         "sluice_signing_stopped_seconds",
         "For how long nothing is signed for a network; `sluice doctor` says why.",
         "network",
-        (held_up | {stopped.network: float(stopped.age_s) for stopped in permission.listing()}).items(),
+        (held_up | {stopped.network: float(stopped.age_s) for stopped in signing_stops.listing()}).items(),
     )
     yield _gauge(
         "sluice_unexplained_departures",
@@ -337,7 +337,7 @@ def gauges(queues: Queues, settings: Settings) -> Gauges:
         {
             "queues": (SCRAPE_S, functools.partial(queue_gauges, queues)),
             "outbox": (SCRAPE_S, outbox_gauges),
-            "signs": (SCRAPE_S, functools.partial(sign_gauges, queues)),
+            "heartbeats": (SCRAPE_S, functools.partial(heartbeat_gauges, queues)),
             "scanner": (SCRAPE_S, functools.partial(scanner_gauges, settings)),
             "trust": (SCRAPE_S, trust_gauges),
             "sightings": (SCRAPE_S, sighting_gauges),

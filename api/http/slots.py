@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 from uuid import UUID
 
-from actors.queue.shares import Shares
+from actors.queue.merchant_limits import Shares
 from core.errors import GatewayBusy
 
 # If PostgreSQL answers, a burst of reads is done within this time. If it does not, the rest are refused after it.

@@ -44,7 +44,7 @@ from models.payment_links import checkouts
 from models.payment_links import rows as payment_links
 from models.payout_links import claims
 from models.payout_links import rows as payout_links
-from models.payouts import conversion, history, rules, withdrawal_walk
+from models.payouts import conversion, history, order_checks, withdrawal_walk
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.queue import calls
@@ -228,7 +228,7 @@ def _infos(big: UUID, small: UUID) -> Iterator[tuple[str, Callable[[], object]]]
     yield "shares that a refund takes of", partial(shares.for_refund, sold.id, 100, step=1)
     yield "terms", partial(load_terms, big, StandardTerms(fee_ppm=0, fee_fixed_usd_cents=0, price_max_usd=1))
     yield "API key", partial(merchants.find_key, "pk_none")
-    yield "is an address ours", partial(rules.is_internal, "evm", sold.address)
+    yield "is an address ours", partial(order_checks.is_internal, "evm", sold.address)
     yield "owners of a block's addresses", partial(deposits.match, "evm", addresses)
     yield "keys of a block's senders", partial(unexplained.own, NETWORK, "evm", addresses)
     yield "a transfer's own spend", partial(treasury_addresses.is_own_move, NETWORK, "0x7", HOT)

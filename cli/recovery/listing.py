@@ -9,7 +9,7 @@ from cli.output import show
 from core.catalogue.catalogue import Network
 from core.money import format_coin
 from models.recovery import adoption
-from models.spends import freshness, permission, unexplained, unread_departures
+from models.spends import freshness, signing_stops, unexplained, unread_departures
 from models.spends import rows as spends
 from models.spends.unexplained import Status, UnexplainedRow
 
@@ -22,7 +22,7 @@ STATES: Final[Mapping[Status, str]] = {
 
 def show_departures(ctx: Context, network: Network, *, as_json: bool) -> None:
     """Show why the signer does not sign for a network, and all departures that were ever unexplained."""
-    stopped = permission.read(network.code)
+    stopped = signing_stops.read(network.code)
     waits = [] if stopped else [wait.reason for wait in freshness.waits([network.code])]
     reason = stopped.reason if stopped else next(iter(waits), "")
     documents = [_document(ctx, each) for each in unexplained.listing(network.code, limit=LISTED_MAX)]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from core.texts.letters import Body, Letter, laid_out
 
 
-class Told(NamedTuple):
+class PaymentFacts(NamedTuple):
     """The facts of a payment in e-mails, as texts; empty if absent."""
 
     merchant: str
@@ -28,12 +28,12 @@ class Told(NamedTuple):
     moment: datetime
 
 
-def receipt_subject(payment: Told) -> str:
+def receipt_subject(payment: PaymentFacts) -> str:
     """Return the subject of a receipt."""
     return f"Receipt for {payment.price}"
 
 
-def receipt_body(payment: Told) -> Body:
+def receipt_body(payment: PaymentFacts) -> Body:
     """Return the receipt of a payment that is paid."""
     more = (f"That is {payment.excess} more than was asked: please turn to {payment.merchant} about it.",)
     return laid_out(
@@ -55,12 +55,12 @@ def receipt_body(payment: Told) -> Body:
     )
 
 
-def link_subject(payment: Told, *, is_open: bool) -> str:
+def link_subject(payment: PaymentFacts, *, is_open: bool) -> str:
     """Return the subject of the e-mail that leads to a payment's page."""
     return f"{'Your payment of' if is_open else 'About your payment of'} {payment.price}"
 
 
-def link_body(payment: Told, *, is_open: bool) -> Body:
+def link_body(payment: PaymentFacts, *, is_open: bool) -> Body:
     """Return the e-mail that leads to a payment's page: to pay there, or to see what became of it."""
     lead = (
         f"{payment.merchant} asks you for a payment." if is_open else f"This is about a payment to {payment.merchant}."

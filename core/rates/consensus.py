@@ -74,7 +74,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldBack:
     """The reason why a currency gets no new rate."""
 
     reason: str
@@ -108,18 +108,18 @@ def agree(
     return consensus
 
 
-def settle(quotes: Sequence[Quote], *, previous: Decimal | None, rules: Rules) -> Rate | Held:
+def settle(quotes: Sequence[Quote], *, previous: Decimal | None, rules: Rules) -> Rate | HeldBack:
     """Return the median of the quotes that agree, or the reason why there is no rate."""
     if not quotes:
-        return Held(reason="no source")
+        return HeldBack(reason="no source")
     middle = median([quote.usd for quote in quotes])
     close = [quote for quote in quotes if _is_within(quote.usd, middle, rules.spread_ppm)]
     if 2 * len(close) <= len(quotes):
-        return Held(reason="the sources disagree")
+        return HeldBack(reason="the sources disagree")
     usd = median([quote.usd for quote in close])
     leaps = previous is not None and not _is_within(usd, previous, rules.leap_ppm)
     if len(close) < max(rules.sources_min, LEAP_SOURCES_MIN if leaps else 0):
-        return Held(reason="too few sources for such a leap" if leaps else "too few sources")
+        return HeldBack(reason="too few sources for such a leap" if leaps else "too few sources")
     return Rate(
         usd=usd.quantize(RATE_STEP, context=EXACT),
         as_of=min(quote.as_of for quote in close),
@@ -149,8 +149,8 @@ def _in_dollars(currency: str, readings: Iterable[Reading], rates: Mapping[str, 
             yield Quote(source=reading.source, usd=usd, as_of=min(reading.as_of, unit.as_of))
 
 
-def _note(consensus: Consensus, currency: str, quotes: Iterable[Quote], outcome: Rate | Held) -> None:
-    if isinstance(outcome, Held):
+def _note(consensus: Consensus, currency: str, quotes: Iterable[Quote], outcome: Rate | HeldBack) -> None:
+    if isinstance(outcome, HeldBack):
         consensus.held_back[currency] = outcome.reason
         return
     consensus.rates[currency] = outcome

@@ -81,7 +81,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreditSplit:
+class DividedCredit:
     """The four parts of a deposit's amount, which add up to it."""
 
     net_units: int
@@ -293,7 +293,7 @@ def _fixed_fee(catalogue: Catalogue, rates: Rates, currency: str, usd_cents: int
     return units_worth(usd_cents, rate=rate, scale=catalogue.scale(currency))
 
 
-def split_credit(*, units: int, fee_ppm: int, fee_fixed_due_units: int, step: int) -> CreditSplit:
+def divide_credit(*, units: int, fee_ppm: int, fee_fixed_due_units: int, step: int) -> DividedCredit:
     """Divide a deposit between merchant, fees and rounding.
 
     step: the ledger units in one unit of the coin's precision; the merchant gets whole steps. Fees round down and
@@ -303,7 +303,7 @@ def split_credit(*, units: int, fee_ppm: int, fee_fixed_due_units: int, step: in
     fixed_units = min(fee_fixed_due_units, units - fee_units)
     left = units - fee_units - fixed_units
     net_units = left - left % step
-    return CreditSplit(
+    return DividedCredit(
         net_units=net_units, fee_units=fee_units, fee_fixed_units=fixed_units, rounding_units=left - net_units
     )
 

@@ -50,7 +50,7 @@ class Unspent(msgspec.Struct):
         return int(self.amount.scaleb(PLACES))
 
 
-class _Found(msgspec.Struct):
+class _ScanResult(msgspec.Struct):
     unspents: list[Unspent]
 
 
@@ -105,7 +105,7 @@ class Buyer:
 
 def unspents(rpc: JsonRpc, address: str) -> list[Unspent]:
     """Return the coins at an address, by blocks alone. Raises ProviderError."""
-    return rpc.call("scantxoutset", ["start", [f"addr({address})"]], _Found).unspents
+    return rpc.call("scantxoutset", ["start", [f"addr({address})"]], _ScanResult).unspents
 
 
 def new_address() -> str:

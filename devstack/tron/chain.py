@@ -37,7 +37,7 @@ class _Account(msgspec.Struct):
     balance: int = 0
 
 
-class _Told(msgspec.Struct):
+class _ConstantResult(msgspec.Struct):
     words: list[str] = msgspec.field(name="constant_result")
 
 
@@ -90,7 +90,7 @@ class TronChain(DevelopmentChain):
             "owner_address": NOBODY, "contract_address": pair.contract, "visible": True,
             "data": calldata("balanceOf(address)", raw_of(address)).hex(),
         }  # fmt: skip
-        (word,) = self._rest().ask("wallet/triggerconstantcontract", question, _Told).words
+        (word,) = self._rest().ask("wallet/triggerconstantcontract", question, _ConstantResult).words
         return int(word, 16)
 
     def stranger(self) -> str:

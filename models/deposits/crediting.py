@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from core.catalogue.catalogue import Catalogue, Network
-from core.rates.pricing import CreditSplit, split_credit
+from core.rates.pricing import DividedCredit, divide_credit
 from models.db.base import repeat_on_deadlock, rows, transaction, value
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
@@ -66,11 +66,11 @@ def rounded(source: Account, target: Account, *, out: int, into: int) -> list[Tr
 
 def credit(
     catalogue: Catalogue, deposit: Deposit, merchant_id: UUID, *, fee_ppm: int, fee_fixed_due_units: int
-) -> CreditSplit | None:
+) -> DividedCredit | None:
     """Divide a confirmed deposit and credit its merchant, less the fees; None if another process did."""
     asset = catalogue.assets[deposit.currency]
     step = 10 ** (asset.scale - asset.precision)
-    split = split_credit(
+    split = divide_credit(
         units=deposit.amount_units, fee_ppm=fee_ppm, fee_fixed_due_units=fee_fixed_due_units, step=step
     )
     rules = deposits.credit(
@@ -90,7 +90,7 @@ def credit(
 def book_credited(
     deposit: Deposit,
     merchant_id: UUID,
-    split: CreditSplit,
+    split: DividedCredit,
     network: Network,
     *,
     rules: Sequence[shares.Rule] = (),

@@ -12,7 +12,7 @@ import msgspec
 from core.catalogue.catalogue import Catalogue
 from core.errors import EmailTooMany, TooManyRequestsError
 from core.invoices import letters, states
-from core.invoices.letters import Told
+from core.invoices.letters import PaymentFacts
 from core.texts.letters import Body
 from core.texts.render import coin_text, price_text
 from models.db.base import one, touched
@@ -84,10 +84,10 @@ def _draft(invoice: InvoiceRow, recipient: str, subject: str, body: Body) -> Dra
     return Draft(object_id=invoice.id, recipient=recipient, subject=subject, body=msgspec.json.encode(body))
 
 
-def _payment(catalogue: Catalogue, invoice: InvoiceRow, post: Post) -> Told:
+def _payment(catalogue: Catalogue, invoice: InvoiceRow, post: Post) -> PaymentFacts:
     excess_units = invoice.confirmed_units - (invoice.payer_units or 0) if invoice.status == "paid_over" else 0
     network = catalogue.networks[invoice.network].name if invoice.network else ""
-    return Told(
+    return PaymentFacts(
         merchant=merchants.name_of(invoice.merchant_id),
         order_id=invoice.order_id or "",
         price=f"{price_text(catalogue, invoice.price_currency, invoice.price_units)} {invoice.price_currency}",

@@ -20,7 +20,7 @@ from models.invoices import timeline_rows
 from models.invoices.events import InvoiceEvent, detail_of, sum_of
 from models.invoices.rows import InvoiceRow, QuoteRow
 from models.invoices.shown import Shown
-from models.invoices.timeline_rows import Delivery, Found, Refund, Seen
+from models.invoices.timeline_rows import Delivery, DepositSeen, Refund, Seen
 
 # If there are more, the timeline has the newest ones and the creation.
 EVENTS_MAX: Final = 1000
@@ -115,7 +115,7 @@ class _Common:
 
     __slots__ = ("_catalogue", "_deposit", "_detail")
 
-    def __init__(self, catalogue: Catalogue, deposit: Found) -> None:
+    def __init__(self, catalogue: Catalogue, deposit: DepositSeen) -> None:
         self._catalogue, self._deposit = catalogue, deposit
         self._detail: Detail | None = None
 
@@ -125,12 +125,12 @@ class _Common:
         return self._detail
 
 
-def _detected(invoice: InvoiceRow, deposit: Found, common: _Common) -> Detail:
+def _detected(invoice: InvoiceRow, deposit: DepositSeen, common: _Common) -> Detail:
     is_late = deposit.seen_at > invoice.expires_at
     return common() | {"seen_at": iso_time(deposit.seen_at), "is_late": is_late}
 
 
-def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, deposit: Found, common: _Common) -> Detail:
+def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, deposit: DepositSeen, common: _Common) -> Detail:
     needed = max(catalogue.networks[deposit.network].confirmations, deposit.depth_min)
     depth = needed if deposit.is_confirmed else max(0, min(deposit.depth, needed))
     detail = common() | {"depth": f"{depth} of {needed}"}
@@ -139,7 +139,7 @@ def _confirmation(catalogue: Catalogue, invoice: InvoiceRow, deposit: Found, com
     return detail | ({"waiting_for": waiting} if waiting else {}) | doubt
 
 
-def _waiting(invoice: InvoiceRow, deposit: Found, *, is_deep: bool) -> str | None:
+def _waiting(invoice: InvoiceRow, deposit: DepositSeen, *, is_deep: bool) -> str | None:
     """Return what a deposit waits for before it is credited; None if for nothing."""
     if deposit.stray_reason == "dust" or deposit.has_refund or deposit.status == "credited":
         return None
@@ -152,7 +152,7 @@ def _waiting(invoice: InvoiceRow, deposit: Found, *, is_deep: bool) -> str | Non
     return "rest" if invoice.status == "check" else None
 
 
-def _credited(catalogue: Catalogue, deposit: Found, common: _Common) -> Detail:
+def _credited(catalogue: Catalogue, deposit: DepositSeen, common: _Common) -> Detail:
     shares = {"net_amount": deposit.net_units, "fee": deposit.fee_units}
     return common() | {name: coin_text(catalogue, deposit.currency, u) for name, u in shares.items()}
 

@@ -42,7 +42,7 @@ FROM webhook_deliveries w WHERE w.object_id = %s ORDER BY w.created_at DESC, w.i
 """
 
 
-class Found(NamedTuple):
+class DepositSeen(NamedTuple):
     """A deposit on the chain, with the confirmations by the scan of its network."""
 
     txid: str
@@ -113,9 +113,9 @@ class Delivery(NamedTuple):
     delivered_at: datetime | None
 
 
-def deposits(invoice_id: UUID, *, limit: int) -> list[Found]:
+def deposits(invoice_id: UUID, *, limit: int) -> list[DepositSeen]:
     """Return the newest deposits that are on the chain."""
-    return list(map(Found._make, rows(_DEPOSITS, (invoice_id, limit))))
+    return list(map(DepositSeen._make, rows(_DEPOSITS, (invoice_id, limit))))
 
 
 def sightings(invoice_id: UUID, *, limit: int) -> list[Seen]:

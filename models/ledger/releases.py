@@ -13,7 +13,7 @@ from uuid import UUID
 
 from models.db import fair
 from models.db.base import execute, rows, transaction
-from models.db.voices import VOUCHED, revoked
+from models.db.revocation import VOUCHED, revoked
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE, DEBT, HOLD, Account, Transfer
 from models.ledger.rows import SplitEarnings, SplitShare

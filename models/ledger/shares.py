@@ -15,7 +15,7 @@ from uuid import UUID
 from core.ids import uuid7
 from core.money import PPM, mul_div_down, round_down
 from models.db.base import execute, rows, rows_as, value
-from models.db.voices import VOUCHED
+from models.db.revocation import VOUCHED
 from models.ledger.rows import SplitTake
 
 # Of more shares than this a refund takes nothing, the smallest first left out; the merchant's own money pays for them.

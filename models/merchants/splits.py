@@ -16,8 +16,8 @@ from core.merchants.terms_rules import percent_number
 from core.money import PPM
 from core.texts.render import iso_time
 from models.db.base import execute, is_true, rows, touched, value
+from models.db.revocation import VOUCHED
 from models.db.table import BY_DATABASE, Table
-from models.db.voices import VOUCHED
 from models.ledger import releases
 from models.merchants.rows import Merchant
 

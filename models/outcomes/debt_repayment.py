@@ -16,7 +16,7 @@ from models.db.base import transaction, value
 from models.ledger import debts, ledger
 from models.ledger.debts import Debtor
 from models.outcomes import endings
-from models.spends import permission
+from models.spends import signing_stops
 
 REASON: Final = "its money repays a debt"
 
@@ -48,7 +48,7 @@ def repay(catalogue: Catalogue, debtor: Debtor) -> bool:
 
 
 def _newest(debtor: Debtor) -> UUID | None:
-    payout_id: UUID | None = value(_NEWEST, (*debtor, list(permission.doubtful())))
+    payout_id: UUID | None = value(_NEWEST, (*debtor, list(signing_stops.doubtful())))
     return payout_id
 
 

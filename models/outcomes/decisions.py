@@ -21,11 +21,10 @@ from core.payouts.deny_list import DenyList
 from core.payouts.states import UNDECIDED_PAYOUTS, PayoutStatus
 from models.db.base import is_true
 from models.outcomes import endings
-from models.payouts import freezes
+from models.payouts import freezes, order_checks
 from models.payouts import rows as payouts
-from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutApproval, PayoutRow
-from models.spends import matching, permission, slots, unread_departures
+from models.spends import matching, signing_stops, slots, unread_departures
 
 _HAS_APPROVED: Final = "SELECT 1 FROM payout_approvals WHERE payout_id = %s AND principal = %s"
 
@@ -55,7 +54,7 @@ def _next(before: PayoutRow) -> PayoutStatus:
     """Return what one more approval makes of a payout: a merchant with co-signing wants two of a pending one."""
     if before.status == "awaiting_cosign":
         return "approved"
-    return "awaiting_cosign" if payout_rules.read_terms(before.merchant_id).is_cosign_required else "approved"
+    return "awaiting_cosign" if order_checks.read_terms(before.merchant_id).is_cosign_required else "approved"
 
 
 def cancel(catalogue: Catalogue, payout: PayoutRow, *, by: str | None = None) -> PayoutRow:
@@ -91,7 +90,7 @@ def _doubt(catalogue: Catalogue, payout: PayoutRow) -> str:
     if freezes.is_network_frozen(payout.network, but_by=freezes.RECOVERY):
         return "while its network is frozen nothing that was approved is given back"
     # Locks the stop: if the scan finds an unexplained departure from now on, it stops the network again and waits here.
-    if not permission.is_caught_up(payout.network):
+    if not signing_stops.is_caught_up(payout.network):
         return "the scan has not caught up with the chain yet: it may still find what paid this"
     if unread_departures.waiting(payout.network, limit=1):
         return f"a transaction left that no node has shown yet; see sluice treasury recover {payout.network}"

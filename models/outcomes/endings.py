@@ -20,8 +20,8 @@ from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.refunds import endings as refund_endings
-from models.spends import permission
 from models.spends import rows as spends
+from models.spends import signing_stops
 from models.wallets import rows as wallets
 
 Ending = Literal["confirmed", "failed", "cancelled"]
@@ -85,7 +85,7 @@ def is_kept(payout: PayoutRow) -> bool:
     """
     if payout.status == "approved" and freezes.is_network_frozen(payout.network):
         return True
-    return payout.status in UNSIGNED_PAYOUTS and payout.network in permission.doubtful()
+    return payout.status in UNSIGNED_PAYOUTS and payout.network in signing_stops.doubtful()
 
 
 def lock(payout_id: UUID) -> PayoutRow | None:

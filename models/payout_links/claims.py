@@ -22,8 +22,8 @@ from core.ids import uuid7
 from models.db.base import app_now, column
 from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
+from models.payouts import order_checks
 from models.payouts import rows as payouts
-from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
 
 # A claim that is under way for so long has lost its worker.
@@ -96,7 +96,7 @@ def planned(link: PayoutLinkRow, address: str, memo: str) -> PayoutRow:
         to_units=link.amount_units,
         is_fee_on_top=True,
         # The claimer is no second principal: a link must not bypass co-signing.
-        status=payout_rules.read_terms(link.merchant_id).first_status,
+        status=order_checks.read_terms(link.merchant_id).first_status,
         created_by=link.created_by,
         request_id=link.request_id,
     )

@@ -21,7 +21,7 @@ from models.db.table import BY_DATABASE, Table, Units, derived
 from models.ledger import debts, ledger
 from models.ledger.ledger import AVAILABLE, PAYOUT_HELD, Account, Transfer
 from models.payouts.waiting import WAITING_FOR
-from models.spends import permission
+from models.spends import signing_stops
 
 # While payouts are frozen a link keeps at least the first of these; it is given the second, so as not to be written
 # every minute.
@@ -157,7 +157,7 @@ def cancel(merchant_id: UUID, link_id: UUID) -> PayoutLinkRow:
         return link
     if link.status != "funded":
         raise PayoutlinkNotCancellable
-    if link.network in permission.doubtful():
+    if link.network in signing_stops.doubtful():
         raise PayoutFrozen
     return _end(link, "cancelled")
 
@@ -168,7 +168,7 @@ def expire(link_id: UUID) -> bool:
     False if it is no longer due, or while the database may lack its claim.
     """
     link = lock(link_id)
-    if link is None or not link.is_over or link.network in permission.doubtful():
+    if link is None or not link.is_over or link.network in signing_stops.doubtful():
         return False
     _end(link, "expired")
     return True

@@ -28,8 +28,8 @@ RECONCILER: Final = "reconciler"
 SIGNER: Final = "signer"
 # The signer's too, if a token refuses every transfer from the hot wallet; see actors.signer.refusals.
 REFUSAL: Final = "refusal"
-# Stops the signing of a network, see models.spends.permission. Orders are accepted meanwhile: if a merchant repeats an
-# order that the database lost, the transaction that paid it finds its payout again.
+# Stops the signing of a network, see models.spends.signing_stops. Orders are accepted meanwhile: if a merchant repeats
+# an order that the database lost, the transaction that paid it finds its payout again.
 RECOVERY: Final = "recovery"
 LIST_MAX: Final = 1000
 

@@ -12,8 +12,8 @@ from core.payouts.states import FINAL_PAYOUTS, SHOWN
 from core.texts.render import coin_text, iso_time
 
 if TYPE_CHECKING:
+    from models.payouts.order_checks import Amounts
     from models.payouts.rows import PayoutRow
-    from models.payouts.rules import Amounts
 
 
 def payout(catalogue: Catalogue, shown: PayoutRow) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Final
 from core.ids import NIL
 from models.db.base import execute, is_true, one, rows_as
 from models.db.query import number
-from models.db.voices import VOUCHED
+from models.db.revocation import VOUCHED
 from models.payouts.withdrawals import Key, WithdrawalRule
 
 # Rules that one step checks.

@@ -14,8 +14,8 @@ from core.addresses.addresses import display
 from core.catalogue.catalogue import Catalogue
 from core.texts.render import coin_text
 from models.db.base import column, execute, touched
+from models.db.revocation import VOUCHED
 from models.db.table import BY_DATABASE, Table, Units, derived
-from models.db.voices import VOUCHED
 from models.payouts.rows import PayoutRow
 
 # A key orders a payout, or approves it: by co-signing the rule that made it, too.

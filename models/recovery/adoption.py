@@ -15,7 +15,7 @@ import structlog
 from core.catalogue.catalogue import Catalogue
 from core.ids import uuid7
 from models.db.base import execute, is_true, rows
-from models.outcomes import spends as outcome_spends
+from models.outcomes import payout_hooks
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
@@ -126,7 +126,7 @@ def _take_up(catalogue: Catalogue, departure: UnexplainedRow, part: Part, payout
         log.warning("payout.repriced", payout=str(payout.id), txid=departure.txid, asked=payout.to_units, paid=units)
         payout = payouts.reprice(payout, to_units=units)
     payout_queue.take(payout.id)
-    if not outcome_spends.begin(catalogue, payout):
+    if not payout_hooks.begin(catalogue, payout):
         raise LookupError(f"payout {payout.id} changed while it was locked")
 
 
@@ -144,7 +144,7 @@ def reclaim(
         lost = bookings.lost_units(catalogue, after, output, owed=bookings.owed_units(after, output))
         outputs.note_lost(output, lost)
         bookings.book_loss(after, f"spend:{after.id}:reclaimed:{place}", lost - output.lost_units)
-    outcome_spends.follow(catalogue, after, output)
+    payout_hooks.follow(catalogue, after, output)
     return after
 
 

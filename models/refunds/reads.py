@@ -8,8 +8,8 @@ from typing import Final, Literal
 from core.catalogue.catalogue import Catalogue
 from models.db.base import rows
 from models.invoices.rows import InvoiceRow
+from models.payouts.order_checks import step
 from models.payouts.rows import PayoutRow
-from models.payouts.rules import step
 from models.refunds.rows import LIVE
 
 SHOWN_MAX: Final = 1000

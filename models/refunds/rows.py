@@ -19,8 +19,8 @@ from models.deposits.rows import Deposit
 from models.ledger import ledger, shares
 from models.ledger.ledger import GATEWAY, HOLD, ROUNDING, Account, Transfer
 from models.payouts import rows as payouts
+from models.payouts.order_checks import step
 from models.payouts.rows import PayoutRow
-from models.payouts.rules import step
 
 LIVE: Final = "p.status NOT IN ('failed', 'cancelled')"
 """Condition about p, a payout: its money left or still may."""

@@ -1,6 +1,6 @@
 """Checks that a network's scan has recently read its whole chain; otherwise spends may have left that no row has.
 
-models.spends.permission asks in the transaction that commits signed bytes. If a database and its Redis go back
+models.spends.signing_stops asks in the transaction that commits signed bytes. If a database and its Redis go back
 together, no row shows it. But they cannot hide the start of a process or of the database's server. Therefore only a
 head that the scan reached after both counts.
 """

@@ -14,7 +14,7 @@ import structlog
 from core.catalogue.catalogue import Catalogue, Network
 from models.deposits.cursors import BLOCKS_SETTLED
 from models.payouts import freezes
-from models.spends import bookings, held_coins, movements, outputs, permission, seen, unexplained
+from models.spends import bookings, held_coins, movements, outputs, seen, signing_stops, unexplained
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends.hooks import Hooks, hooks_of
@@ -201,7 +201,7 @@ def is_seen_alive(spend: SpendRow) -> bool:
     block = seen.block_of(spend.id)
     if block is None:
         return False
-    if permission.stop(spend.network, reason=CONTRADICTED, sender=""):
+    if signing_stops.stop(spend.network, reason=CONTRADICTED, sender=""):
         log.critical("spend.death_contradicted", **_names(spend), txid=block.txid, height=block.height)
     return True
 
@@ -218,7 +218,7 @@ def doubt_coins(spend_id: UUID, number: int, *, is_first: bool) -> bool:
         return False
     if not is_first and not spends.is_refused_since(spend_id, number, error=CLAIM_USED):
         return False
-    if permission.stop(spend.network, reason=COIN_USED, sender=""):
+    if signing_stops.stop(spend.network, reason=COIN_USED, sender=""):
         log.critical("spend.coin_used_unseen", **_names(spend))
     return True
 
@@ -234,7 +234,7 @@ def _is_lost_to_another(spend: SpendRow) -> bool:
     if user is None:
         # Only our key can have signed the transaction in this slot. Until the scan shows it, it may be one that paid
         # for this spend.
-        if permission.stop(spend.network, reason=UNSEEN, sender=spend.sender):
+        if signing_stops.stop(spend.network, reason=UNSEEN, sender=spend.sender):
             log.critical("spend.slot_used_unseen", **_names(spend))
         return False
     if unexplained.may_be(user, spend):

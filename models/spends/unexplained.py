@@ -16,7 +16,7 @@ from psycopg2.extras import Json
 from core.ids import uuid7
 from models.db.base import column, execute, is_true, rows, touched, value
 from models.db.table import BY_DATABASE, Big, Table, Units
-from models.spends import held_coins, permission
+from models.spends import held_coins, signing_stops
 from models.spends.coins import Outpoint
 from models.spends.rows import SpendRow
 
@@ -162,7 +162,7 @@ def note(new: UnexplainedRow) -> bool:
         (uuid7(), *values.values(), new.network, new.txid),
     )
     if noted:
-        permission.stop(new.network, reason="unexplained departures left our addresses", sender="")
+        signing_stops.stop(new.network, reason="unexplained departures left our addresses", sender="")
     return noted
 
 

@@ -16,7 +16,7 @@ import structlog
 from models.db.after_commit import Bell, ring
 from models.db.base import execute, touched
 from models.db.table import BY_DATABASE, Big, Table
-from models.spends import permission, unexplained
+from models.spends import signing_stops, unexplained
 
 log = structlog.get_logger()
 
@@ -53,7 +53,7 @@ def note(network: str, takers: Mapping[str, str], *, height: int, block_hash: st
     )
     if noted:
         log.critical("departure.unread", network=network, txids=without_row, height=height)
-        permission.stop(network, reason=REASON)
+        signing_stops.stop(network, reason=REASON)
         ring(Bell.SEEK_DEPARTURES, network)
     return noted
 

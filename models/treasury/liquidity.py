@@ -144,7 +144,7 @@ def room(catalogue: Catalogue, market: Market, networks: Collection[str], *, fee
     fee_max_percent: deposits do not count if their sweep costs a larger part of them. In families with coins, the free
     coins count.
     """
-    usable, queued = _both(catalogue, market, networks, fee_max_percent)
+    usable, queued = _usable_and_queued(catalogue, market, networks, fee_max_percent)
     return {method: max(0, usable.get(method, 0) - queued.get(method, 0)) for method in usable.keys() | queued.keys()}
 
 
@@ -155,7 +155,7 @@ def missing(
 
     fee_max_percent: as for room().
     """
-    usable, queued = _both(catalogue, market, networks, fee_max_percent)
+    usable, queued = _usable_and_queued(catalogue, market, networks, fee_max_percent)
     return {
         method: max(0, queued.get(method, 0) - usable.get(method, 0))
         for method in catalogue.pairs
@@ -170,7 +170,7 @@ def stocks(catalogue: Catalogue, market: Market, networks: Collection[str], *, f
     """
     with transaction():
         execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        usable, queued = _both(catalogue, market, networks, fee_max_percent)
+        usable, queued = _usable_and_queued(catalogue, market, networks, fee_max_percent)
         hot, cold = _hot(catalogue, networks), _scaled(catalogue, rows(_COLD, {"networks": list(networks)}))
         # Where money lies in coins, deposits are among those.
         deposits = _deposits(catalogue, sorted(set(networks) - _by_coins(catalogue, networks)))
@@ -204,7 +204,7 @@ def note_missing(currency: str, network: str) -> bool:
     return written > 0
 
 
-def _both(
+def _usable_and_queued(
     catalogue: Catalogue, market: Market, networks: Collection[str], fee_max_percent: int
 ) -> tuple[dict[Method, int], dict[Method, int]]:
     """Return what payouts can take, and what queued ones take, of one moment.

@@ -19,7 +19,7 @@ KEPT_S: Final = 3_600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Holding:
     """One place's balance of a coin, in the network's token units."""
 
     place: Place
@@ -35,7 +35,7 @@ class Balances:
     height: int
     block_hash: str
     witnesses: int
-    holdings: tuple[Held, ...]
+    holdings: tuple[Holding, ...]
     # In families with coins: the scanned block, by height and hash, whose coins were asked for.
     asked: tuple[int, str] | None = None
 
@@ -49,7 +49,9 @@ def read(network: str) -> Balances | None:
     )
     if not snapshots:
         return None
-    holdings = (Held(place=row.place, currency=row.currency, address=row.address, units=row.units) for row in snapshots)
+    holdings = (
+        Holding(place=row.place, currency=row.currency, address=row.address, units=row.units) for row in snapshots
+    )
     first = snapshots[0]
     asked = None if first.asked_height is None else (first.asked_height, first.asked_hash or "")
     return Balances(

@@ -86,7 +86,7 @@ class FakeSigns:
 @dataclass
 class FakeQueues:
     error: Exception | None = None
-    signs: FakeSigns = field(default_factory=FakeSigns)
+    heartbeats: FakeSigns = field(default_factory=FakeSigns)
 
     def ping(self) -> None:
         if self.error is not None:
@@ -124,7 +124,7 @@ class Keys:
 
 
 class Client(testing.TestClient):
-    """Signs like a merchant; `raw` sends bytes as they are."""
+    """Heartbeats like a merchant; `raw` sends bytes as they are."""
 
     public_id = "pk_unified"
 

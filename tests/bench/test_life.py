@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from bench.baselines.eager import QUOTES_A_LIFE, RATES_RUN_OUT, TIME_RUNS_OUT, Eager
-from bench.life import Found, end_by_clock, figures, open_invoices, total
+from bench.life import Costs, end_by_clock, figures, open_invoices, total
 from bench.measuring.targets import begin_scan
 from core.catalogue.catalogue import load_catalogue
 from models.db import base
@@ -56,7 +56,7 @@ def test_open_invoices_end_by_the_clock_alone(shop: UUID, database_url: str, mon
 
 
 def test_the_client_is_no_part_of_a_life() -> None:
-    measured = Found(
+    measured = Costs(
         create={"gunicorn": 1.0, "client": 9.0}, among={"gunicorn": 2.0, "client": 1.0}, look={"gunicorn": 0.5},
         end={"ticks": 0.25}, eager={"ticks": 5.0},
         cores_empty={"ticks": 0.01}, cores_open={"ticks": 0.02}, created_alone=100, created_among=50, ended=10,

@@ -17,7 +17,7 @@ from models.payout_links import rows as payout_links
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.payouts.withdrawals import WithdrawalRule
-from models.spends import permission
+from models.spends import signing_stops
 from tests.actors.payouts.withdrawals import add_key
 from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE
@@ -141,7 +141,7 @@ def test_revoking_keeps_cheques_that_a_lost_claim_may_have_paid(sluice_db: Comma
     add_key(shop, key)
     kept = funded(shop, created_by=key)
     with base.transaction():
-        permission.stop("ethereum", reason="restored")
+        signing_stops.stop("ethereum", reason="restored")
 
     assert "cheques that stay while their network is recovered, then revoke the key again: 1" in (
         sluice_db("key", "revoke", key).out

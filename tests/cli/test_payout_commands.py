@@ -21,7 +21,7 @@ from models.ledger.ledger import AVAILABLE, PAYOUT_HELD
 from models.merchants import emails
 from models.payouts import freezes
 from models.payouts.freezes import RECONCILER
-from models.spends import permission
+from models.spends import signing_stops
 from models.treasury import reconciliation
 from models.treasury.reconciliation import Finding
 from tests.cli.conftest import CommandLine, Outcome
@@ -215,10 +215,10 @@ def test_an_operator_cancels_an_approved_payout_whoevers_it_is(
         assert reread(gone).status == "broadcasting"
         kept = payout(shop)
         with transaction():
-            permission.stop("ethereum", reason="restored")
+            signing_stops.stop("ethereum", reason="restored")
     assert "caught up" in sluice_db("payouts", "cancel", str(kept.id)).err
     with connected(sluice_db):
-        permission.note_caught_up("ethereum")
+        signing_stops.note_caught_up("ethereum")
         pin_hot()
     sluice_db.env["ETHEREUM_RPC_URLS"] = "http://127.0.0.1:1"
     assert "the providers of ethereum failed" in sluice_db("payouts", "cancel", str(kept.id)).err

@@ -24,8 +24,7 @@ from core.payouts.schemas import (
 )
 from models.ledger import ledger
 from models.ledger.ledger import AVAILABLE
-from models.payouts import freezes
-from models.payouts import rules as payout_rules
+from models.payouts import freezes, order_checks
 from models.payouts import views as payout_views
 from models.rates.rates import load_market
 
@@ -36,12 +35,12 @@ MASS_WAIT_S: Final = 20.0
 def read_quote(gateway: Gateway, call: Call) -> Reply:
     """Quote a payout without making it."""
     wanted, catalogue = cast("CalculatePayout", call.body), gateway.catalogue
-    pair = payout_rules.choose_pair(catalogue, gateway.available, currency=wanted.currency, network=wanted.network)
-    units = payout_rules.amount_units(catalogue, pair.currency, wanted.amount)
-    terms = payout_rules.read_terms(call.merchant().merchant_id)
-    reckoned = payout_rules.amounts(
+    pair = order_checks.choose_pair(catalogue, gateway.available, currency=wanted.currency, network=wanted.network)
+    units = order_checks.amount_units(catalogue, pair.currency, wanted.amount)
+    terms = order_checks.read_terms(call.merchant().merchant_id)
+    reckoned = order_checks.amounts(
         units,
-        payout_rules.fee_units(catalogue, load_market(), pair.currency, pair.network),
+        order_checks.fee_units(catalogue, load_market(), pair.currency, pair.network),
         is_fee_on_top=terms.is_fee_on_top if wanted.is_subtract is None else wanted.is_subtract,
     )
     quote = payout_views.quote(
@@ -64,7 +63,7 @@ def leaving_now(gateway: Gateway, call: Call) -> Callable[[Pair], int]:
         if method not in usable.payouts:
             return 0
         least = min(holdings.get(pair.currency, {}).get(AVAILABLE, 0), usable.room.get(method, 0))
-        return least - least % payout_rules.step(gateway.catalogue, pair.currency)
+        return least - least % order_checks.step(gateway.catalogue, pair.currency)
 
     return units
 

@@ -10,9 +10,8 @@ from api.routes.payouts.calls import EXAMPLE, leaving_now
 from core.errors import PayoutNotFound
 from core.http.requests import Empty, page_size
 from core.payouts.schemas import Payout, PayoutHistory, PayoutLookup, PayoutPage, PayoutServices
-from models.payouts import history
+from models.payouts import history, order_checks
 from models.payouts import rows as payouts
-from models.payouts import rules as payout_rules
 from models.payouts import views as payout_views
 from models.rates.rates import load_market
 
@@ -42,7 +41,7 @@ def read_services(gateway: Gateway, call: Call) -> Reply:
         payout_views.method(
             catalogue,
             pair,
-            fee_units=payout_rules.known_fee_units(catalogue, market, method),
+            fee_units=order_checks.known_fee_units(catalogue, market, method),
             is_usable=method in usable,
             available_now_units=leaving(pair),
         )

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from chains.base import ProviderError, witnesses_needed
-from chains.bitcoin.spends.inclusion import Found, Included, Inclusions
+from chains.bitcoin.spends.inclusion import Included, Inclusion, Inclusions
 from chains.net.at_once import majority
 from chains.net.json_rpc import JsonRpc
 from chains.net.providers import Providers
@@ -51,7 +51,7 @@ def fate_of(providers: Providers[JsonRpc], inclusions: Inclusions, case: Case, *
     )
 
 
-def _agreed(answers: Sequence[Found]) -> tuple[str, int, Included] | None:
+def _agreed(answers: Sequence[Inclusion]) -> tuple[str, int, Included] | None:
     """Return the block that most nodes have, their number, and the transaction in it; None if no node has it."""
     (block_hash, count), *_ = Counter(
         answer.block_hash for answer in answers if answer.tx is not None
@@ -84,7 +84,7 @@ def _effects(tx: Included, case: Case, currency: str) -> tuple[int, tuple[Moveme
     return -moved.total(), tuple(Movement(address=each, currency=currency, units=units) for each, units in movements)
 
 
-def _is_spent(inclusion: Found, coin: tuple[str, int]) -> bool:
+def _is_spent(inclusion: Inclusion, coin: tuple[str, int]) -> bool:
     """Return True if a node's chain holds the found transaction and it spends a coin."""
     return inclusion.tx is not None and coin in inclusion.tx.spent
 

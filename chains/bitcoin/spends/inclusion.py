@@ -32,7 +32,7 @@ class Included:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Inclusion:
     """Which block one node has at a height, and what that holds of a transaction."""
 
     block_hash: str
@@ -47,16 +47,16 @@ class Inclusions:
         self._blocks = Blocks(network)
         self._kept: OrderedDict[tuple[str, str], Included | None] = OrderedDict()
 
-    def find(self, node: JsonRpc, txid: str, height: int) -> Found:
+    def find(self, node: JsonRpc, txid: str, height: int) -> Inclusion:
         """Return what a node's chain holds at a height. Raises NotYetError above its head, ProviderError."""
         place = hash_at(node, height), txid
         with suppress(KeyError):
-            return Found(block_hash=place[0], tx=self._kept[place])
+            return Inclusion(block_hash=place[0], tx=self._kept[place])
         proved = self._blocks.proved(node, height)
         included = self._kept[proved.block.hash, txid] = self._in(proved, txid)
         while len(self._kept) > KEPT_MAX:
             self._kept.popitem(last=False)
-        return Found(block_hash=proved.block.hash, tx=included)
+        return Inclusion(block_hash=proved.block.hash, tx=included)
 
     def _in(self, block: ProvedBlock, txid: str) -> Included | None:
         digest = id_bytes(txid)

@@ -31,7 +31,7 @@ Data = Annotated[str, msgspec.Meta(pattern=r"^0x([0-9a-fA-F]{2})*\Z")]
 def _object(required: Mapping[str, Any], **optional: Any) -> Any:
     """Return the shape of an object with these fields, and others that a node may leave out or set to null."""
     others = {name: NotRequired[kind | None] for name, kind in optional.items()}
-    return TypedDict("Told", {**required, **others})  # type: ignore[operator]
+    return TypedDict("NodeAnswer", {**required, **others})  # type: ignore[operator]
 
 
 _LOG: Final = _object({"address": Address, "topics": list[Hash], "data": Data}, removed=bool)

@@ -113,7 +113,7 @@ CREATE TRIGGER spend_attempts_offered BEFORE UPDATE OF ceiling_units, terms, exp
 CREATE UNIQUE INDEX spend_attempts_by_mark ON spend_attempts (network, mark) WHERE mark <> '';
 CREATE TRIGGER spend_attempts_marked BEFORE UPDATE OF mark ON spend_attempts
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
--- When a network was last signed for, before a stop: models.spends.permission asks it while the network is stopped.
+-- When a network was last signed for, before a stop: models.spends.signing_stops asks it while the network is stopped.
 CREATE INDEX spend_attempts_by_age ON spend_attempts (network, created_at);
 
 -- The block in which the scan last saw an attempt of a spend. It counts as long as the scan stands on that block.

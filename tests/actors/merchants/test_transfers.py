@@ -25,7 +25,7 @@ from models.db.base import execute, rows, transaction, value
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PERSONAL, Account, Transfer, post
 from models.payouts import freezes
 from models.queue.calls import CallInfo, ReplayedError
-from models.spends import permission
+from models.spends import signing_stops
 from tests.actors.asking import ask
 from tests.actors.queue.workers import make_settings
 from tests.models.builders import USDT, assert_sound
@@ -156,12 +156,12 @@ def test_a_call_without_a_principal_raises(shop: UUID) -> None:
 
 
 def test_a_balance_that_a_restore_may_have_brought_back_is_not_moved(shop: UUID) -> None:
-    assert permission.watch("ethereum") is None
+    assert signing_stops.watch("ethereum") is None
     transfer(shop)
     execute("UPDATE database_marks SET timeline = '00000000' WHERE network = 'ethereum'")
     with pytest.raises(PayoutFrozen):
         transfer(shop)
-    assert (permission.watch("ethereum") is not None, made()) == (True, 1)
+    assert (signing_stops.watch("ethereum") is not None, made()) == (True, 1)
     with pytest.raises(PayoutFrozen):
         transfer(shop)
     with pytest.raises(PersonalInsufficient):

@@ -35,7 +35,7 @@ from tests.models.invoices.builders import address
 from tests.models.ledger.figures import balances_of
 from tests.models.payout_links.builders import advance
 from tests.models.payouts.builders import FEE, charge, fund, trade
-from tests.models.spends.test_permission import unknown
+from tests.models.spends.test_signing_stops import unknown
 
 CONTRACT = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
 TREASURY = "0x" + "7e" * 20

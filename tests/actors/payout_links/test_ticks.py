@@ -15,7 +15,7 @@ from models.payout_links import claims as payout_link_claims
 from models.payout_links import rows as payout_links
 from models.payout_links.rows import PayoutLinkRow
 from models.payouts import freezes
-from models.spends import permission
+from models.spends import signing_stops
 from tests.actors.payout_links.world import configure
 from tests.models.builders import USDT, endpoint
 from tests.models.ledger.figures import balances_of
@@ -128,7 +128,7 @@ def test_a_stuck_claim_waits_while_the_database_may_lack_another_claim(shop: UUI
     claiming(link)
     advance(0.26)
     with transaction():
-        permission.stop("ethereum", reason="restored")
+        signing_stops.stop("ethereum", reason="restored")
 
     reap_claims()
     assert status(link) == "claiming"

@@ -54,14 +54,14 @@ from models.payouts import conversion, freezes
 from models.payouts import rows as payouts
 from models.queue import calls
 from models.queue.calls import AbandonedError, CallInfo, ReplayedError, begin
-from models.spends import permission, unexplained
+from models.spends import signing_stops, unexplained
 from tests.actors.asking import ask, configure
 from tests.models.builders import assert_sound, merchant
 from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import balances_of
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, rich_shop, stock, trade
 from tests.models.queue.builders import info
-from tests.models.spends.test_permission import unknown
+from tests.models.spends.test_signing_stops import unknown
 
 KEY = "pk_creator"
 _orders = count_up(1)
@@ -376,7 +376,7 @@ def test_a_debtor_of_a_coin_pays_none_of_it_out(shop: UUID) -> None:
 def test_a_balance_that_a_restore_brought_back_is_converted_only_for_a_repeated_payout(shop: UUID) -> None:
     charge("ETH", units=10**15)
     stock(10**18, currency="ETH")
-    assert permission.watch("ethereum") is None
+    assert signing_stops.watch("ethereum") is None
     execute("UPDATE database_marks SET timeline = '00000000'")
     body = order(currency="ETH", amount="0.01", from_currency="USDT")
     with pytest.raises(PayoutFrozen):

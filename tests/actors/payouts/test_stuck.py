@@ -26,7 +26,7 @@ from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.freezes import Scope
 from models.payouts.rows import PayoutRow
-from models.spends import permission
+from models.spends import signing_stops
 from models.wallets import settlement as wallet_settlement
 from tests.actors.queue.workers import make_settings
 from tests.actors.signer.world import SpendWorld
@@ -409,7 +409,7 @@ def test_an_undecided_payout_that_may_have_been_paid_does_not_stop_others_from_r
     other, kept = ordered(shop, to=9 * USDT, network="bsc"), ordered(shop, to=9 * USDT)
     debtor = owing(shop, 5 * USDT)
     with transaction():
-        permission.stop("ethereum", reason="restored")
+        signing_stops.stop("ethereum", reason="restored")
     assert debt_repayment.repay(CATALOGUE, debtor)
     assert [reread(each).status for each in (other, kept)] == ["cancelled", "pending"]
     assert owes(shop) == 0

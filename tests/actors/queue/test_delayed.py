@@ -85,8 +85,8 @@ def test_a_process_with_busy_threads_still_serves_its_queue(
     with working(broker, threads=1):
         broker.get_actor("work").send()
         assert work.begun.acquire(timeout=60)
-        other.link.run([("DEL", f"{NAMESPACE}:signs:{queue}")])
-        eventually(lambda: other.signs.consumers(queue) == 1)
+        other.link.run([("DEL", f"{NAMESPACE}:heartbeats:{queue}")])
+        eventually(lambda: other.heartbeats.consumers(queue) == 1)
         work.release.set()
 
 

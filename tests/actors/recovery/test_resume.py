@@ -18,7 +18,7 @@ from models.ledger.ledger import AVAILABLE, EQUITY, GATEWAY, Account, Transfer
 from models.payouts import freezes
 from models.recovery import writeoffs
 from models.recovery.writeoffs import RecoveryError
-from models.spends import permission
+from models.spends import signing_stops
 from tests.actors.recovery.world import RecoveryWorld
 from tests.models.builders import CATALOGUE, USDT, merchant
 
@@ -70,8 +70,8 @@ def test_nothing_is_signed_on_another_timeline_until_the_scan_has_caught_up(worl
         world.sign(2)
     assert (world.reread(order).status, world.count("spends")) == ("approved", 0)
     assert [entry["log_level"] for entry in logs if entry["event"] == "signing.stopped"] == ["critical"]
-    assert (world.stopped(), world.frozen_by()) == (permission.ANOTHER_DATABASE, ["recovery"])
-    assert rows("SELECT wait_reason FROM payouts") == [(permission.waiting_reason(permission.ANOTHER_DATABASE),)]
+    assert (world.stopped(), world.frozen_by()) == (signing_stops.ANOTHER_DATABASE, ["recovery"])
+    assert rows("SELECT wait_reason FROM payouts") == [(signing_stops.waiting_reason(signing_stops.ANOTHER_DATABASE),)]
 
     world.poll()
     world.sign(2)
@@ -81,12 +81,12 @@ def test_nothing_is_signed_on_another_timeline_until_the_scan_has_caught_up(worl
 
 
 def test_each_network_resumes_on_its_own(world: RecoveryWorld) -> None:
-    assert permission.watch("bsc") is None
+    assert signing_stops.watch("bsc") is None
     world.another_timeline()
-    assert permission.watch("bsc") is not None
+    assert signing_stops.watch("bsc") is not None
     world.poll()
     world.sign()
-    assert (world.stopped(), [stop.network for stop in permission.listing()]) == ("", ["bsc"])
+    assert (world.stopped(), [stop.network for stop in signing_stops.listing()]) == ("", ["bsc"])
 
 
 def test_a_departure_that_no_order_matches_keeps_the_network_frozen_until_an_operator_names_one(

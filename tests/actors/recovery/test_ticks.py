@@ -11,7 +11,7 @@ from actors.queue.schedule import rings
 from actors.recovery import resume
 from actors.signer import rollback
 from models.db.base import execute, rows, transaction
-from models.spends import permission
+from models.spends import signing_stops
 from tests.actors.signer.world import SpendWorld
 
 
@@ -26,8 +26,8 @@ def caught_up(world: SpendWorld) -> str:
     """Stop a network whose scan has read the whole chain since; return its code."""
     code = world.network.code
     with transaction():
-        assert permission.stop(code, reason="a test")
-    permission.note_caught_up(code)
+        assert signing_stops.stop(code, reason="a test")
+    signing_stops.note_caught_up(code)
     return code
 
 
@@ -39,12 +39,12 @@ def test_the_signer_is_notified_of_a_lifted_stop_alone(world: SpendWorld, monkey
     code = caught_up(world)
     execute("UPDATE signing_stops SET is_caught_up = false")
     resume.resume_signing(code)
-    assert (rung.mock_calls, permission.read(code) is None) == ([], False)
+    assert (rung.mock_calls, signing_stops.read(code) is None) == ([], False)
 
-    permission.note_caught_up(code)
+    signing_stops.note_caught_up(code)
     resume.resume_signing(code)
     rung.assert_called_once_with("broadcast", code)
-    assert permission.read(code) is None
+    assert signing_stops.read(code) is None
 
 
 def test_a_stop_ends_with_the_schedulers_notification_if_all_others_were_lost(
@@ -55,7 +55,7 @@ def test_a_stop_ends_with_the_schedulers_notification_if_all_others_were_lost(
     sent = [ring.args for ring in rings(world.ctx.settings) if ring.doorbell.actor == "resume_signing"]
     for args in sent:
         resume.resume_signing(*args)
-    assert permission.read(code) is None
+    assert signing_stops.read(code) is None
 
 
 def test_a_stop_of_an_older_state_begins_again_before_it_may_be_lifted(
@@ -63,32 +63,32 @@ def test_a_stop_of_an_older_state_begins_again_before_it_may_be_lifted(
 ) -> None:
     """The state is a snapshot of the moment when that stop was about to be lifted."""
     code = caught_up(world)
-    monkeypatch.setattr(rollback, "look", permission.distrust)
+    monkeypatch.setattr(rollback, "look", signing_stops.distrust)
     resume.resume_signing(code)
-    assert rows("SELECT reason, is_caught_up FROM signing_stops") == [(permission.ANOTHER_DATABASE, False)]
+    assert rows("SELECT reason, is_caught_up FROM signing_stops") == [(signing_stops.ANOTHER_DATABASE, False)]
 
 
 def test_a_stop_from_another_database_begins_again_before_it_may_be_lifted(world: SpendWorld) -> None:
     code = caught_up(world)
     execute("UPDATE database_marks SET timeline = '00000000' WHERE network = %s", (code,))
     resume.resume_signing(code)
-    assert rows("SELECT reason, is_caught_up FROM signing_stops") == [(permission.ANOTHER_DATABASE, False)]
+    assert rows("SELECT reason, is_caught_up FROM signing_stops") == [(signing_stops.ANOTHER_DATABASE, False)]
 
 
 def test_a_reason_that_the_signer_wrote_while_the_stop_ended_does_not_stay(world: SpendWorld) -> None:
     code = caught_up(world)
     order = world.order()
     world.step()
-    assert (permission.read(code), world.payout(order).status) == (None, "sent")
+    assert (signing_stops.read(code), world.payout(order).status) == (None, "sent")
 
     with transaction():
-        permission.stop(code, reason="a test")
+        signing_stops.stop(code, reason="a test")
     waits = world.order()
     # The signer's step alone, as its tick runs while the other one does not.
     world.sign()
-    permission.note_caught_up(code)
+    signing_stops.note_caught_up(code)
     resume.resume_signing(code)
-    permission.tell_payouts(code, "a test")
+    signing_stops.tell_payouts(code, "a test")
     execute("UPDATE payouts SET due_at = app_now() + interval '1 hour' WHERE status = 'approved'")
     world.sign()
     assert (world.payout(waits).status, world.payout(waits).wait_reason) == ("sent", "")

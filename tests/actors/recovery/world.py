@@ -21,7 +21,7 @@ from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.queue.calls import Asker
-from models.spends import permission
+from models.spends import signing_stops
 from tests.actors.treasury.world import TreasuryWorld
 from tests.models.builders import USDT
 
@@ -119,7 +119,7 @@ class RecoveryWorld(TreasuryWorld):
     # Results -----------------------------------------------------------------------------------------------
 
     def stopped(self) -> str:
-        stop = permission.read(self.network.code)
+        stop = signing_stops.read(self.network.code)
         return "" if stop is None else stop.reason
 
     def unknown(self, *columns: str) -> list[tuple[Any, ...]]:

@@ -22,7 +22,7 @@ from models.db.base import column, execute, rows, transaction
 from models.invoices import rows as invoices
 from models.ledger.ledger import MATURING, SUSPENSE, Account
 from models.recovery import adoption
-from models.spends import held_coins, permission, tracking, unexplained, unread_departures
+from models.spends import held_coins, signing_stops, tracking, unexplained, unread_departures
 from models.spends import rows as spends
 from models.treasury import addresses
 from models.wallets import deposits as wallet_deposits
@@ -99,7 +99,7 @@ def held_by(txid: str, *names: str) -> UUID:
 
 
 def is_stopped() -> bool:
-    return permission.read("ethereum") is not None
+    return signing_stops.read("ethereum") is not None
 
 
 def test_outputs_to_our_addresses_are_coins_and_so_is_our_spends_change(chain: PaperReader, shop: UUID) -> None:
@@ -283,7 +283,7 @@ def test_an_unknown_spend_of_our_coin_stops_the_signing(chain: PaperReader) -> N
     chain.mine(to(HOT, txid="0xthief"), spent=(spent("0xone", "0xthief"),))
     poll()
 
-    stopped = permission.read("ethereum")
+    stopped = signing_stops.read("ethereum")
     assert stopped is not None
     assert stopped.reason == unread_departures.REASON
     assert unexplained.waiting() == {"ethereum": 1}
@@ -291,10 +291,10 @@ def test_an_unknown_spend_of_our_coin_stops_the_signing(chain: PaperReader) -> N
     assert rows("SELECT txid FROM treasury_topups") == [("0xone",)]
     poll(2)
     with transaction():
-        permission.note_caught_up("ethereum")
-    stopped = permission.read("ethereum")
+        signing_stops.note_caught_up("ethereum")
+    stopped = signing_stops.read("ethereum")
     assert stopped is not None
-    assert not permission.resume(stopped, {})
+    assert not signing_stops.resume(stopped, {})
 
 
 def test_an_unknown_spend_ends_by_a_reorg_or_a_row(chain: PaperReader) -> None:
@@ -302,18 +302,18 @@ def test_an_unknown_spend_ends_by_a_reorg_or_a_row(chain: PaperReader) -> None:
     poll()
     chain.mine(spent=(spent("0xone", "0xthief"),))
     poll()
-    assert permission.has_unexplained("ethereum")
+    assert signing_stops.has_unexplained("ethereum")
 
     chain.reorg(2)
     chain.mine()
     poll(2)
-    assert not permission.has_unexplained("ethereum")
+    assert not signing_stops.has_unexplained("ethereum")
     chain.mine(spent=(spent("0xone", "0xthief"),))
     poll()
     assert rows("SELECT block_height, block_hash FROM stranger_spends") == [(4, "0x1-4")]
-    assert permission.has_unexplained("ethereum")
+    assert signing_stops.has_unexplained("ethereum")
     signed("0xthief")
-    assert not permission.has_unexplained("ethereum")
+    assert not signing_stops.has_unexplained("ethereum")
 
 
 def depart(chain: PaperReader, txid: str, **more: Any) -> Departure:
@@ -420,11 +420,11 @@ def test_an_unknown_spend_that_a_reorg_took_stops_no_signing_and_is_void_once_it
     chain.mine(spent=(spent("0xone", "0xthief"),))
     depart(chain, "0xthief")
     poll()
-    assert permission.has_unexplained("ethereum")
+    assert signing_stops.has_unexplained("ethereum")
     chain.reorg(2)
     chain.mine()
     poll(2)
-    assert not permission.has_unexplained("ethereum")
+    assert not signing_stops.has_unexplained("ethereum")
     departure = unexplained.find("ethereum", "0xthief")
     assert departure is not None
     with transaction():

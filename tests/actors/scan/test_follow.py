@@ -21,7 +21,7 @@ from models.invoices.rows import InvoiceRow
 from models.ledger import debts
 from models.ledger.ledger import AVAILABLE, MATURING
 from models.outcomes import reversals
-from models.spends import permission
+from models.spends import signing_stops
 from tests.actors.scan.paper import begin, cursor, poll
 from tests.models.builders import CATALOGUE, SENDER, Chain, merchant
 from tests.models.invoices.builders import invoice, paid
@@ -410,7 +410,7 @@ def test_each_scan_of_a_stopped_network_notifies_recovery(
     both = ["seek_departures:ethereum", "resume_signing:ethereum"]
     poll()
     assert rung == []
-    permission.stop("ethereum", reason="restored")
+    signing_stops.stop("ethereum", reason="restored")
     seen: list[bool] = []
     with monkeypatch.context() as watched:
         watched.setattr(follow, "ring", lambda *_bell: seen.append(heads()[1]))
@@ -427,7 +427,7 @@ def test_each_scan_of_a_stopped_network_notifies_recovery(
 def test_after_a_retreat_the_scan_has_to_reach_the_head_again(node: PaperReader, depth: int) -> None:
     node.mine(count=3)
     poll()
-    permission.stop("ethereum", reason="restored")
+    signing_stops.stop("ethereum", reason="restored")
     poll()
     assert heads() == (True, True)
     node.reorg(node.tip - depth)
@@ -442,7 +442,7 @@ def test_after_a_retreat_the_scan_has_to_reach_the_head_again(node: PaperReader,
 def test_a_disputed_tip_does_not_count_as_the_head(node: PaperReader) -> None:
     node.mine(count=3)
     poll()
-    permission.stop("ethereum", reason="restored")
+    signing_stops.stop("ethereum", reason="restored")
     execute("UPDATE chain_cursors SET head_reached_at = NULL")
     node.reorg(node.tip - 1)
     node.mine()

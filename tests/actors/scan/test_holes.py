@@ -15,7 +15,7 @@ from models.db.base import column, execute, rows, transaction
 from models.deposits import cursors
 from models.invoices import rows as invoices
 from models.outcomes import reversals
-from models.spends import permission
+from models.spends import signing_stops
 from tests.actors.scan.paper import CTX, begin, cursor, poll, statuses, to
 from tests.models.builders import CATALOGUE
 from tests.models.invoices.builders import invoice
@@ -90,20 +90,20 @@ def test_a_reorg_next_to_a_hole_returns_a_deposit_in_another_block(chain: PaperR
 
 def test_a_chain_that_ends_with_a_hole_is_scanned_to_its_end(chain: PaperReader) -> None:
     with transaction():
-        permission.stop("ethereum", reason="a test")
+        signing_stops.stop("ethereum", reason="a test")
     chain.mine()
     chain.skip(3)
     poll()
 
     assert cursor()[0] == 6
-    stopped = permission.read("ethereum")
+    stopped = signing_stops.read("ethereum")
     assert stopped is not None
     assert stopped.is_caught_up
 
 
 def test_a_missing_block_of_a_lagging_node_is_not_a_hole(chain: PaperReader) -> None:
     with transaction():
-        permission.stop("ethereum", reason="a test")
+        signing_stops.stop("ethereum", reason="a test")
     chain.mine()
     chain.skip(2)
     chain.lag = 3
@@ -113,7 +113,7 @@ def test_a_missing_block_of_a_lagging_node_is_not_a_hole(chain: PaperReader) -> 
     chain.scan = lambda *_asked, **_how: ()  # type: ignore[method-assign]
     poll()
 
-    stopped = permission.read("ethereum")
+    stopped = signing_stops.read("ethereum")
     assert (real_head(), cursor()[0]) == (5, 5)
     assert stopped is not None
     assert not stopped.is_caught_up
@@ -270,7 +270,7 @@ def test_blocks_too_deep_for_reorgs_may_be_left_out_unless_all_are_requested(cha
     chain.skip(cursors.BLOCKS_SETTLED)
     chain.left_out = [6, 7]
     with transaction():
-        permission.stop("ethereum", reason="a test")
+        signing_stops.stop("ethereum", reason="a test")
     poll()
     assert cursor()[0] == 5
 

@@ -17,7 +17,7 @@ from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.deposits import cursors
 from models.payouts import queue as payout_queue
-from models.spends import freshness, permission, tracking
+from models.spends import freshness, signing_stops, tracking
 from tests.actors.signer.world import SpendWorld
 from tests.models.builders import USDT
 from tests.models.db.collisions import at_once
@@ -67,7 +67,7 @@ def test_each_step_of_a_stopped_network_notifies_recovery(world: SpendWorld, run
     world.sign()
     assert rung == []
     with transaction():
-        permission.stop(world.network.code, reason="a test")
+        signing_stops.stop(world.network.code, reason="a test")
     for _ in range(2):
         rung.clear()
         world.sign()
@@ -77,11 +77,11 @@ def test_each_step_of_a_stopped_network_notifies_recovery(world: SpendWorld, run
 def test_a_stop_ends_in_its_own_step_if_the_scan_is_late(world: SpendWorld) -> None:
     order = world.order()
     with transaction():
-        permission.stop(world.network.code, reason="a test")
+        signing_stops.stop(world.network.code, reason="a test")
     world.scan()
     cursors.halt(world.network.code, "a test")
     world.step()
-    assert (permission.read(world.network.code), world.payout(order).status) == (None, "approved")
+    assert (signing_stops.read(world.network.code), world.payout(order).status) == (None, "approved")
 
 
 def test_a_spend_that_the_scan_has_in_a_block_stays_there_if_nodes_call_it_dead(
@@ -94,7 +94,7 @@ def test_a_spend_that_the_scan_has_in_a_block_stays_there_if_nodes_call_it_dead(
         lie.setattr(world.chain, "fate", lambda *_a, **_k: Fate(kind=FateKind.DEAD, cause="stranger"))
         world.step(3)
     assert (world.spend(order).state, world.paid(order)) == ("mined", 1)
-    stopped = permission.read(world.network.code)
+    stopped = signing_stops.read(world.network.code)
     assert stopped is not None
     assert stopped.reason == tracking.CONTRADICTED
     world.confirm()
@@ -187,19 +187,19 @@ def test_a_network_stays_stopped_while_no_node_shows_its_slots(
     """Nodes are asked only after the scan has caught up. Payouts show the reason."""
     order = world.order()
     with transaction():
-        permission.stop("ethereum", reason="test")
+        signing_stops.stop("ethereum", reason="test")
     asked = Mock()
     with monkeypatch.context() as early:
         early.setattr(world.chain, "next_counter", asked)
         world.step()
     asked.assert_not_called()
 
-    permission.note_caught_up("ethereum")
+    signing_stops.note_caught_up("ethereum")
     world.chain.is_silent = True
     with structlog.testing.capture_logs() as logs:
         world.step()
     assert [log["event"] for log in logs] == ["signing.not_compared"]
-    assert (world.payout(order).status, world.reasons()) == ("approved", [permission.waiting_reason("test")])
+    assert (world.payout(order).status, world.reasons()) == ("approved", [signing_stops.waiting_reason("test")])
 
     world.chain.is_silent = False
     world.step()
@@ -359,7 +359,7 @@ def test_a_coin_waits_while_another_network_may_have_paid_from_the_same_balance(
     order = world.order()
     both = replace(world.ctx, available=frozenset({"ethereum", "bsc"}))
     monkeypatch.setattr(context._Holder, "context", both)
-    assert permission.watch("bsc") is None
+    assert signing_stops.watch("bsc") is None
     execute("UPDATE database_marks SET timeline = '00000000' WHERE network = 'bsc'")
     world.step()
     assert (world.payout(order).status, world.reasons()) == ("approved", [payout_queue.DOUBTED])

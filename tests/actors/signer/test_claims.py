@@ -19,7 +19,7 @@ from chains.spending import Coins, Intent, Offer, UnderfundedError
 from models.db.base import execute, rows, transaction
 from models.payouts import freezes
 from models.payouts.rows import PayoutRow
-from models.spends import coins, permission
+from models.spends import coins, signing_stops
 from models.spends import tracking as spend_tracking
 from models.spends.coins import Spending
 from tests.actors.signer.moments import once
@@ -414,7 +414,7 @@ def test_without_counters_signing_continues_once_no_departure_is_unknown(
     paper("window")
     order = world.order()
     with transaction():
-        permission.stop(world.network.code, reason="a test", sender=world.hot)
+        signing_stops.stop(world.network.code, reason="a test", sender=world.hot)
     world.step()
     assert world.payout(order).status == "approved"
     world.mine()

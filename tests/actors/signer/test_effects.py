@@ -17,13 +17,13 @@ from devstack.evm.anvil import Anvil
 from devstack.evm.tokens import install_code
 from models.db.base import execute, rows, transaction
 from models.ledger.ledger import AVAILABLE, CUSTODY, EQUITY, GATEWAY, NETWORK_FEES, Account, balance
-from models.outcomes import manual, spends
+from models.outcomes import manual, payout_hooks
 from models.outcomes.manual import SettleError
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import counters
+from models.spends import limit_counters
 from models.treasury import sweeps
 from tests.actors.signer.world import SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
@@ -63,7 +63,7 @@ def test_an_underpaid_payout_is_held_announced_and_freezes_its_coin(world: Spend
     world.step(3)
 
     assert (world.payout(order).status, world.held_units(order)) == ("sent", 11 * USDT)
-    assert world.reasons() == [spends.UNCLEAR]
+    assert world.reasons() == [payout_hooks.UNCLEAR]
     assert "spend.moved_otherwise" in [log["event"] for log in logs if log["log_level"] == "critical"]
     [freeze] = freezes.listing()
     assert (freeze.scope, freeze.name, freeze.frozen_by) == ("coin", "USDT:ethereum", freezes.SIGNER)
@@ -100,7 +100,7 @@ def test_a_frozen_coin_takes_no_place_in_its_merchants_queue(world: SpendWorld) 
 
 def test_an_underpaid_payout_that_a_reorg_includes_in_full_is_paid(world: SpendWorld) -> None:
     order = taxed(world, is_deep=False)
-    assert world.reasons() == [spends.UNCLEAR]
+    assert world.reasons() == [payout_hooks.UNCLEAR]
     world.reorg(1)
     world.step()
     assert world.reasons() == [""]
@@ -220,7 +220,7 @@ def test_a_payout_signed_again_costs_its_merchant_nothing_and_counts_once(world:
         "",
         11 * USDT,
     )
-    assert counters.spent().day == 0
+    assert limit_counters.spent().day == 0
     freed(world)
     world.step()
     world.confirm_sent()

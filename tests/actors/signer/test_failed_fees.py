@@ -36,7 +36,7 @@ from models.payouts import rows as payouts
 from models.payouts import views as payout_views
 from models.payouts.rows import PayoutRow
 from models.rates import rates
-from models.spends import counters
+from models.spends import limit_counters
 from tests.actors.signer.test_broadcast import once
 from tests.actors.signer.world import SpendWorld
 from tests.actors.treasury.world import TreasuryWorld
@@ -266,19 +266,19 @@ def test_a_failed_payout_returns_its_part_of_the_limits_once(database: str, monk
     world.chain.reverting.add(failing.address)
     world.step()
     assert (world.payout(failing).status, world.payout(later).status) == ("sent", "approved")
-    assert (counters.spent().hour, counters.spent_by(shop).hour) == (1000, 1000)
+    assert (limit_counters.spent().hour, limit_counters.spent_by(shop).hour) == (1000, 1000)
     spend_id = world.spend(failing).id
     world.advance()
     world.mature()
     assert world.payout(failing).status == "failed"
-    assert (counters.spent().hour, counters.spent_by(shop).hour) == (0, 0)
+    assert (limit_counters.spent().hour, limit_counters.spent_by(shop).hour) == (0, 0)
 
-    counters.give_back(spend_id)
+    limit_counters.give_back(spend_id)
     world.due_now()
     world.step()
     assert world.payout(later).status == "sent"
-    counters.give_back(spend_id)
-    assert (counters.spent().hour, counters.spent_by(shop).day) == (1000, 1000)
+    limit_counters.give_back(spend_id)
+    assert (limit_counters.spent().hour, limit_counters.spent_by(shop).day) == (1000, 1000)
     world.close()
 
 
@@ -290,11 +290,11 @@ def test_the_part_returns_to_the_hour_in_which_it_was_counted(database: str, mon
     world.pass_time(7_200)
     other = world.order()
     world.step()
-    assert (counters.spent().hour, counters.spent().day) == (1000, 2000)
+    assert (limit_counters.spent().hour, limit_counters.spent().day) == (1000, 2000)
     world.advance()
     world.mature()
     assert (world.payout(order).status, world.payout(other).status) == ("failed", "confirmed")
-    assert (counters.spent().hour, counters.spent().day) == (1000, 1000)
+    assert (limit_counters.spent().hour, limit_counters.spent().day) == (1000, 1000)
     world.close()
 
 
@@ -308,12 +308,12 @@ def test_a_lost_slot_returns_its_part_and_the_next_signature_counts_again(
     world.chain.stranger(world.hot, slot=0)
     world.mine(world.network.maturity + 1)
     world.step(3)
-    assert (world.payout(order).status, counters.spent().day) == ("approved", 0)
+    assert (world.payout(order).status, limit_counters.spent().day) == ("approved", 0)
     world.write_off()
     world.due_now()
     world.step()
     assert world.count("spend_outputs WHERE payout_id IS NOT NULL") == 2
-    assert (world.payout(order).status, counters.spent().day) == ("sent", 1000)
+    assert (world.payout(order).status, limit_counters.spent().day) == ("sent", 1000)
     world.close()
 
 
@@ -376,7 +376,7 @@ def test_a_recipient_that_burns_gas_when_mined_pays_for_it(
     [(txid, gas_limit)] = rows("SELECT txid, (terms ->> 'gas_limit')::bigint FROM spend_attempts a"
                                " JOIN spends s ON s.id = a.spend_id WHERE s.purpose = 'payout'")  # fmt: skip
     assert gas_limit <= evm_parameters(CATALOGUE.networks["ethereum"]).transfer_gas["ETH"]
-    assert counters.spent_by(chain.shop).hour > 0
+    assert limit_counters.spent_by(chain.shop).hour > 0
     chain.node.ask("anvil_dropTransaction", txid)
     chain.mine(4)
     [(raw,)] = rows("SELECT raw FROM spend_attempts a JOIN spends s ON s.id = a.spend_id WHERE s.purpose = 'payout'")
@@ -395,7 +395,7 @@ def test_a_recipient_that_burns_gas_when_mined_pays_for_it(
     assert took <= ended.kept_units, "at a constant price the gateway adds nothing"
     assert balance(Account(chain.shop, AVAILABLE, "ETH")) == before + ended.held_units - ended.kept_units
     assert net_of(Account(GATEWAY, NETWORK_FEES, "ETH")) == ended.kept_units
-    assert counters.spent_by(chain.shop).day == 0
+    assert limit_counters.spent_by(chain.shop).day == 0
     assert int(chain.node.ask("eth_getBalance", BURNER, "latest"), 16) == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from actors.signer import readiness, sign
 from models.db.base import execute, transaction
-from models.spends import permission
+from models.spends import signing_stops
 from tests.actors.signer.world import SpendWorld
 
 PATIENCE_S: Final = 61
@@ -26,7 +26,7 @@ def _freeze(_patch: pytest.MonkeyPatch) -> None:
 
 def _signature(patch: pytest.MonkeyPatch) -> None:
     # The check before a signature, and no other caller's.
-    patch.setattr(sign, "permission", SimpleNamespace(**vars(permission) | {"obstacle": lambda _network: ""}))
+    patch.setattr(sign, "signing_stops", SimpleNamespace(**vars(signing_stops) | {"obstacle": lambda _network: ""}))
 
 
 # How a test disables each layer.
@@ -39,9 +39,9 @@ AWAY: Final[Mapping[str, Callable[[pytest.MonkeyPatch], None]]] = {
 
 def _stop(world: SpendWorld) -> None:
     with transaction():
-        assert permission.stop(world.network.code, reason="a test")
+        assert signing_stops.stop(world.network.code, reason="a test")
     # The scan is behind, so that nothing ends the stop.
-    assert permission.read(world.network.code) is not None
+    assert signing_stops.read(world.network.code) is not None
 
 
 @pytest.mark.parametrize("alone", AWAY)
@@ -57,7 +57,7 @@ def test_one_layer_alone_keeps_a_stopped_network_from_signing(
         world.step(2)
     assert (world.count("spends"), world.payout(order).status) == (0, "approved")
 
-    permission.note_caught_up(world.network.code)
+    signing_stops.note_caught_up(world.network.code)
     world.due_now()
     world.step()
     world.confirm_sent()

@@ -19,7 +19,7 @@ from core.settings import signer_rates
 from core.settings.settings import Settings, SettingsError, load_settings
 from models.db.base import execute, transaction
 from models.rates.rates import MarketBoard
-from models.spends import counters
+from models.spends import limit_counters
 from tests.models.builders import CATALOGUE, USDT
 from tests.models.db.collisions import at_once
 
@@ -64,7 +64,7 @@ def test_a_limit_includes_its_own_value(database: str) -> None:
         allow(limited, "polygon", 301)
     with transaction():
         allow(limited, "polygon", 300)
-    assert counters.spent().hour == 800
+    assert limit_counters.spent().hour == 800
 
 
 def test_a_day_includes_other_merchants_and_hours(database: str) -> None:
@@ -77,7 +77,7 @@ def test_a_day_includes_other_merchants_and_hours(database: str) -> None:
         allow(limited, "polygon", 301)
     with transaction():
         allow(limited, "polygon", 300)
-    assert (counters.spent().hour, counters.spent().day) == (300, 800)
+    assert (limit_counters.spent().hour, limit_counters.spent().day) == (300, 800)
 
 
 def test_a_rolled_back_spend_is_not_counted(database: str) -> None:
@@ -90,18 +90,18 @@ def test_a_rolled_back_spend_is_not_counted(database: str) -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert counters.spent().day == 0
+    assert limit_counters.spent().day == 0
 
 
 def test_the_day_and_the_hour_forget_older_spends(database: str) -> None:
     del database
     with transaction():
         allow(settings(), "ethereum", 700)
-    assert (counters.spent().hour, counters.spent().day) == (700, 700)
+    assert (limit_counters.spent().hour, limit_counters.spent().day) == (700, 700)
     execute("UPDATE app_clock SET ahead = ahead + interval '1 hour'")
-    assert (counters.spent().hour, counters.spent().day) == (0, 700)
+    assert (limit_counters.spent().hour, limit_counters.spent().day) == (0, 700)
     execute("UPDATE app_clock SET ahead = ahead + interval '23 hours'")
-    assert counters.spent().day == 0
+    assert limit_counters.spent().day == 0
 
 
 def test_two_networks_concurrently_cannot_exceed_a_limit(database: str) -> None:
@@ -114,7 +114,7 @@ def test_two_networks_concurrently_cannot_exceed_a_limit(database: str) -> None:
 
     outcomes = at_once(6, sign)
     assert sum(isinstance(outcome, LimitReachedError) for outcome in outcomes) == 4
-    assert counters.spent().hour == 800
+    assert limit_counters.spent().hour == 800
 
 
 @pytest.mark.parametrize(

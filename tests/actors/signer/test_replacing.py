@@ -18,8 +18,8 @@ NETWORK = next(each for each in load_catalogue("development").networks.values() 
 WALLET = KeyRef(address="hot", ordinal=None)
 FREE = Coin(txid="free", vout=0, units=5, key=WALLET, depth=6)
 ID = UUID(int=1)
-Told = tuple[int, str, str] | None
-Outbid = Callable[..., Told]
+Terms = tuple[int, str, str] | None
+Outbid = Callable[..., Terms]
 
 
 def held_coin(txid: str, number: int, spent_by: str | None = None) -> HeldCoin:
@@ -37,7 +37,7 @@ class Claims:
 def outbid(monkeypatch: pytest.MonkeyPatch) -> Outbid:
     """Return the replaced attempt: (its number, its coins, further coins to pay with)."""
 
-    def ask(rows: list[HeldCoin], *raws: bytes) -> Told:
+    def ask(rows: list[HeldCoin], *raws: bytes) -> Terms:
         intent = Intent(wallet=WALLET, pair=None, outputs=(Output(recipient="to", units=1),))
         monkeypatch.setattr(held_coins, "of_spend", lambda _id, _family: rows)
         monkeypatch.setattr(replacing, "free_coins", lambda _network, _currency: (FREE,))
@@ -87,7 +87,7 @@ def outbid(monkeypatch: pytest.MonkeyPatch) -> Outbid:
     ],
 )
 def test_the_newest_attempt_with_all_its_coins_is_replaced(
-    outbid: Outbid, rows: list[HeldCoin], raws: list[bytes], spy: Told
+    outbid: Outbid, rows: list[HeldCoin], raws: list[bytes], spy: Terms
 ) -> None:
     assert outbid(rows, *raws) == spy
 

@@ -16,7 +16,7 @@ from core.settings.rules import DEVELOPMENT_SECRET_KEYS
 from devstack.evm.anvil import Anvil
 from models.addresses import reservations
 from models.db.base import execute, rows
-from models.spends import permission
+from models.spends import signing_stops
 from tests.actors.recovery.world import RecoveryWorld
 
 pytestmark = pytest.mark.fresh_database
@@ -31,15 +31,15 @@ def mark(redis_url: str, database: str) -> Iterator[Watermark]:
     made = Watermark(link, "test", DEVELOPMENT_SECRET_KEYS)
     rollback.use(made)
     for name in ("ethereum", "bsc"):
-        assert permission.watch(name) is None
-    assert permission.renew_pool("evm") is None
+        assert signing_stops.watch(name) is None
+    assert signing_stops.renew_pool("evm") is None
     yield made
     rollback.use(None)
     link.close()
 
 
 def stopped() -> list[str]:
-    return [each.network for each in permission.listing()]
+    return [each.network for each in signing_stops.listing()]
 
 
 def looks() -> int:
@@ -51,8 +51,8 @@ def test_a_written_database_is_counted_and_nothing_stops(mark: Watermark, redis_
         rollback.look()
         execute("UPDATE app_clock SET ahead = ahead")
     assert rollback.is_current()
-    database = permission.age().database
-    assert (looks(), mark.noted(), permission.watch("ethereum")) == (3, {database: 3}, None)
+    database = signing_stops.age().database
+    assert (looks(), mark.noted(), signing_stops.watch("ethereum")) == (3, {database: 3}, None)
     with redis.Redis.from_url(redis_url) as server:
         assert database in (server.get(KEY) or b"").decode()
 
@@ -82,13 +82,13 @@ def test_two_signers_that_look_in_turn_raise_no_alarm(redis_url: str, mark: Wate
 
 def test_an_older_state_stops_every_network_and_skips_addresses_once(mark: Watermark) -> None:
     before = reservations.skip_ahead("evm")
-    mark.note(permission.age().database, FAR)
+    mark.note(signing_stops.age().database, FAR)
     # However much the older database has written by itself since.
     execute("UPDATE app_clock SET ahead = ahead")
     assert not rollback.is_current()
     rollback.look()
     assert rollback.is_current()
-    assert [permission.watch(each) is None for each in ("ethereum", "bsc")] == [False, False]
+    assert [signing_stops.watch(each) is None for each in ("ethereum", "bsc")] == [False, False]
     assert stopped() == ["bsc", "ethereum"]
     [(ordinal,)] = rows("SELECT last_value FROM address_claims_evm")
     assert ordinal >= before - 1 + reservations.SKIPPED
@@ -97,29 +97,29 @@ def test_an_older_state_stops_every_network_and_skips_addresses_once(mark: Water
 
 
 def test_a_stop_restored_with_an_older_state_has_to_catch_up_again(mark: Watermark) -> None:
-    permission.stop("ethereum", reason="a test")
-    permission.note_caught_up("ethereum")
+    signing_stops.stop("ethereum", reason="a test")
+    signing_stops.note_caught_up("ethereum")
     execute("UPDATE signing_stops SET stopped_at = stopped_at - interval '1 day'")
-    mark.note(permission.age().database, FAR)
+    mark.note(signing_stops.age().database, FAR)
     rollback.look()
-    assert [(stop.is_caught_up, stop.age_s < 60) for stop in permission.listing()] == [(False, True)]
+    assert [(stop.is_caught_up, stop.age_s < 60) for stop in signing_stops.listing()] == [(False, True)]
 
 
 def test_a_database_without_a_pool_skips_addresses_that_the_lost_one_may_have_shown(mark: Watermark) -> None:
     execute("DELETE FROM database_marks")
-    mark.note(permission.age().database, FAR)
+    mark.note(signing_stops.age().database, FAR)
     rollback.look()
     assert rows("SELECT last_value FROM address_claims_evm")[0][0] >= reservations.SKIPPED - 1
 
 
 def test_addresses_are_skipped_before_one_can_be_given_out(mark: Watermark, monkeypatch: pytest.MonkeyPatch) -> None:
-    mark.note(permission.age().database, FAR)
+    mark.note(signing_stops.age().database, FAR)
 
     def die(*_: object) -> None:
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(permission, "renew_pool", die)
+        patch.setattr(signing_stops, "renew_pool", die)
         with pytest.raises(RuntimeError):
             rollback.look()
     assert not rollback.is_current()
@@ -131,7 +131,7 @@ def test_a_forged_note_stops_nothing(redis_url: str, forged: bytes) -> None:
     with redis.Redis.from_url(redis_url) as server:
         server.set(KEY, forged)
     rollback.look()
-    assert (rollback.is_current(), permission.watch("ethereum")) == (True, None)
+    assert (rollback.is_current(), signing_stops.watch("ethereum")) == (True, None)
 
 
 @pytest.mark.usefixtures("mark")
@@ -139,7 +139,7 @@ def test_a_note_with_a_changed_count_does_not_count(redis_url: str) -> None:
     rollback.look()
     with redis.Redis.from_url(redis_url) as server:
         stamp = (server.get(KEY) or b"").split(b" ")[0]
-        server.set(KEY, stamp + b' ["' + permission.age().database.encode() + b'", 1000000000000000]')
+        server.set(KEY, stamp + b' ["' + signing_stops.age().database.encode() + b'", 1000000000000000]')
     assert rollback.is_current()
 
 
@@ -172,17 +172,17 @@ def test_a_count_that_redis_did_not_take_is_noted_at_the_next_look(
 
     rollback.look()
 
-    assert (looks(), mark.noted()) == (2, {permission.age().database: 2})
+    assert (looks(), mark.noted()) == (2, {signing_stops.age().database: 2})
 
 
 @pytest.mark.usefixtures("mark")
 def test_addresses_are_skipped_once_for_each_stop_by_the_chain() -> None:
-    permission.stop("ethereum", reason="the next slot is beyond")
-    first = permission.renew_pool("evm")
+    signing_stops.stop("ethereum", reason="the next slot is beyond")
+    first = signing_stops.renew_pool("evm")
     assert first is not None
-    assert permission.renew_pool("evm") is None
+    assert signing_stops.renew_pool("evm") is None
     execute("DELETE FROM signing_stops")
-    assert permission.renew_pool("evm") is None
+    assert signing_stops.renew_pool("evm") is None
 
 
 @pytest.fixture
@@ -197,12 +197,12 @@ def test_the_signer_looks_before_each_step(world: RecoveryWorld, mark: Watermark
         "broadcast": world.sign, "treasury": world.keep, "pool": lambda: fill.fill_address_pool("evm"),
     }  # fmt: skip
     order = world.order("one", world.recipient())
-    mark.note(permission.age().database, FAR)
+    mark.note(signing_stops.age().database, FAR)
     held_keys.keys.cache_clear()
     steps[step]()
     assert rollback.is_current()
     world.sign()
-    assert (world.reread(order).status, world.stopped()) == ("approved", permission.ANOTHER_DATABASE)
+    assert (world.reread(order).status, world.stopped()) == ("approved", signing_stops.ANOTHER_DATABASE)
     world.catch_up()
     world.sign(2)
     assert world.stopped() == ""
@@ -226,6 +226,6 @@ def test_addresses_are_skipped_before_a_stop_by_the_chains_count_can_end(world: 
 @pytest.mark.usefixtures("mark")
 def test_a_pool_without_a_mark_is_skipped_too_if_the_chain_reveals_it() -> None:
     execute("DELETE FROM database_marks")
-    permission.stop("ethereum", reason="the next slot is beyond")
-    assert permission.renew_pool("evm") is not None
-    assert permission.renew_pool("evm") is None
+    signing_stops.stop("ethereum", reason="the next slot is beyond")
+    assert signing_stops.renew_pool("evm") is not None
+    assert signing_stops.renew_pool("evm") is None

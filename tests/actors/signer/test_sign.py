@@ -30,9 +30,9 @@ from models.ledger.ledger import GAS, GATEWAY, Account
 from models.payouts import freezes
 from models.payouts.rows import PayoutRow
 from models.spends import hooks as spend_hooks
-from models.spends import permission
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
+from models.spends import signing_stops
 from models.spends import tracking as spend_tracking
 from models.spends.hooks import Hooks
 from models.spends.rows import SpendRow
@@ -191,10 +191,10 @@ def test_nothing_is_signed_if_the_database_changed_before_the_commit(world: Spen
         checkpoints.listen(None)
         assert (world.count("spends"), world.count("spend_attempts")) == (1, 1)
         world.step()
-        assert permission.read("ethereum") is not None
+        assert signing_stops.read("ethereum") is not None
         world.scan()
         world.step()
-        assert permission.read("ethereum") is None
+        assert signing_stops.read("ethereum") is None
     assert (state(spend_id), spy.words[0]) == ("sent", "sent")
 
 

@@ -9,14 +9,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from actors.recovery import resume
-from actors.signer import pools
+from actors.signer import mempools
 from chains.base import ProviderError
 from chains.spending import Sending
 from core.ids import uuid7
 from core.logs import checkpoints
 from models.db.base import execute, rows, transaction
 from models.payouts.rows import PayoutRow
-from models.spends import coins, permission, tracking, unexplained
+from models.spends import coins, signing_stops, tracking, unexplained
 from models.spends.coins import Spending
 from models.spends.unexplained import UnexplainedRow
 from tests.actors.signer.world import SpendWorld, coin
@@ -31,7 +31,7 @@ def stopped(world: SpendWorld, spender: PaperSpender, *, reason: str = "a test")
     coin(world, "b", height=50)
     order = world.order()
     with transaction():
-        permission.stop(world.network.code, reason=reason)
+        signing_stops.stop(world.network.code, reason=reason)
     world.scan()
     spender.asked.clear()
     return order
@@ -73,7 +73,7 @@ def test_one_node_that_shows_it_is_enough_for_half_an_hour(world: SpendWorld, pa
     assert [cautious for _, _, cautious in spender.asked] == [True, False]
 
 
-@pytest.mark.parametrize("reason", permission.OF_RESTORE)
+@pytest.mark.parametrize("reason", signing_stops.OF_RESTORE)
 @pytest.mark.parametrize("has_signed", [True, False])
 def test_a_node_must_have_run_since_the_rows_were_surely_complete(
     world: SpendWorld, paper: Paper, *, has_signed: bool, reason: str
@@ -109,11 +109,11 @@ def test_a_stop_without_a_restore_asks_no_node_for_its_uptime(world: SpendWorld,
 def test_a_restore_during_another_stop_asks_nodes_for_their_uptime(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     stopped(world, spender)
-    permission._doubt(world.network.code)
+    signing_stops._doubt(world.network.code)
     world.scan()
     spender.waiting["a", 0] = "lost"
     step(world)
-    assert permission.surely_known_s(world.network.code) is not None
+    assert signing_stops.surely_known_s(world.network.code) is not None
     assert spender.up_s is not None
 
 
@@ -180,9 +180,9 @@ def test_an_unknown_waiting_transaction_stops_the_signing(world: SpendWorld, pap
     spender.waiting["a", 0] = "lost"
 
     assert [stepped["event"] for stepped in step(world)] == ["signing.stopped"]
-    stop = permission.read(world.network.code)
+    stop = signing_stops.read(world.network.code)
     assert stop is not None
-    assert (stop.reason, stop.sender) == (pools.WAITING, "")
+    assert (stop.reason, stop.sender) == (mempools.WAITING, "")
     assert (world.payout(order).status, world.count("spends")) == ("approved", 0)
     assert spender.asked == [(1, None, False)]
 
@@ -244,7 +244,7 @@ def test_a_new_spend_whose_coin_nodes_call_spent_stops_the_network(
     order, _ = refusing(world, paper, monkeypatch)
     later = world.order()
     assert stops(world) == ["signing.stopped", "spend.coin_used_unseen"]
-    stopped = permission.read(world.network.code)
+    stopped = signing_stops.read(world.network.code)
     assert stopped is not None
     assert stopped.reason == tracking.COIN_USED
     coin(world, "b", height=50)
@@ -293,7 +293,7 @@ def test_a_coin_spent_or_created_by_no_block_is_rightly_refused(
     # That transaction has no row.
     world.is_tampered = True
     checkpoints.listen(taken)
-    assert (stops(world), permission.read(world.network.code)) == ([], None)
+    assert (stops(world), signing_stops.read(world.network.code)) == ([], None)
     with transaction():
         assert not tracking.doubt_coins(world.spend(order).id, 0, is_first=True)
         assert not tracking.doubt_coins(uuid7(), 0, is_first=True), "no such spend"

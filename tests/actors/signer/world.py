@@ -25,7 +25,7 @@ from models.ledger.ledger import AVAILABLE, CUSTODY, GATEWAY, Account, Transfer,
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
-from models.spends import coins, permission, seen, unexplained
+from models.spends import coins, seen, signing_stops, unexplained
 from models.spends import rows as spends
 from models.spends.coins import CoinRow
 from models.spends.rows import SpendRow
@@ -174,11 +174,11 @@ class SpendWorld:
 
     def scan(self) -> None:
         """Move the scan to the chain's head, with departures from our addresses noted."""
-        is_stopped = permission.watch(self.network.code) is not None
+        is_stopped = signing_stops.watch(self.network.code) is not None
         self._follow()
         reach_head()
         if is_stopped:
-            permission.note_caught_up(self.network.code)
+            signing_stops.note_caught_up(self.network.code)
 
     def _follow(self) -> None:
         blocks = {block.height: block for block in self.chain.blocks}

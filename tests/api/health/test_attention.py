@@ -45,7 +45,7 @@ def healthy() -> None:
 
 def test_a_queue_without_a_consumer_is_named(client: Client, queues: FakeQueues) -> None:
     healthy()
-    queues.signs.unserved = {"signer", "emails"}
+    queues.heartbeats.unserved = {"signer", "emails"}
 
     assert named(client) == {"queues": "no process serves emails, signer"}
 
@@ -55,7 +55,7 @@ def test_a_scheduler_that_does_not_tick_is_named(
     client: Client, queues: FakeQueues, age_s: float | None, text: str
 ) -> None:
     healthy()
-    queues.signs.age_s = age_s
+    queues.heartbeats.age_s = age_s
 
     assert named(client) == {"scheduler": text}
 
@@ -105,23 +105,23 @@ def test_an_old_audit_is_named_with_the_time_of_the_last_pass(
 
 def test_a_failing_check_is_named_and_hides_no_other(client: Client, queues: FakeQueues) -> None:
     healthy()
-    queues.signs.age_s = 99.0
+    queues.heartbeats.age_s = 99.0
 
     def unreadable(_queue: str) -> int:
         raise ConnectionError("redis is down")
 
-    queues.signs.consumers = unreadable  # type: ignore[method-assign]
+    queues.heartbeats.consumers = unreadable  # type: ignore[method-assign]
 
     assert named(client) == {"queues": "cannot be checked now", "scheduler": "last ticked 99 s ago"}
 
 
 def test_asking_often_costs_nothing() -> None:
     healthy()
-    clock, signs = [0.0], FakeSigns(unserved={"emails"})
-    attention = Attention(make_settings(), signs, monotonic=lambda: clock[0])
+    clock, heartbeats = [0.0], FakeSigns(unserved={"emails"})
+    attention = Attention(make_settings(), heartbeats, monotonic=lambda: clock[0])
     assert len(attention.names()) == 1
 
-    signs.unserved = set()
+    heartbeats.unserved = set()
     clock[0] = VERDICT_S - 0.1
     assert len(attention.names()) == 1
     clock[0] = VERDICT_S

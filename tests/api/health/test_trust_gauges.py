@@ -10,7 +10,7 @@ from api.health.gauges import freeze_gauges, scanner_gauges, sighting_gauges, tr
 from models.db.base import execute, transaction
 from models.deposits import cursors, sightings, witnesses
 from models.payouts import freezes
-from models.spends import permission
+from models.spends import signing_stops
 from tests.api.conftest import make_settings
 from tests.api.rows import add_invoice, add_merchant, add_sighting
 from tests.models.builders import Chain, reach_head
@@ -50,7 +50,7 @@ def test_a_network_that_waits_for_its_scan_shows_as_not_signed_for() -> None:
     execute("UPDATE app_clock SET ahead = ahead + interval '2 minutes'")
     assert 120 <= gauge("sluice_signing_stopped_seconds").pop("ethereum") < 180
     with transaction():
-        permission.stop("ethereum", reason="a test")
+        signing_stops.stop("ethereum", reason="a test")
     assert gauge("sluice_signing_stopped_seconds")["ethereum"] < 60
     assert "polygon" not in gauge("sluice_signing_stopped_seconds"), "it is not served"
 

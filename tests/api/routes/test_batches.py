@@ -12,7 +12,7 @@ import pytest
 from falcon import testing
 
 from actors.batches import ticks
-from actors.queue.shares import Shares
+from actors.queue.merchant_limits import Shares
 from core.batches.schemas import ITEMS_MAX, BatchCreated, BatchInfo
 from models.db.base import execute, one, rows
 from tests.api.conftest import Client, FakeCaller, code_of

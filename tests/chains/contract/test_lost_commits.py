@@ -16,7 +16,7 @@ from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
 from models.recovery.writeoffs import RecoveryError
-from models.spends import permission, tracking
+from models.spends import signing_stops, tracking
 from tests.chains.contract.rig import PRICE, Rig, dies_at, status, stored
 
 pytestmark = pytest.mark.fresh_database
@@ -62,7 +62,7 @@ def test_payouts_with_lost_rows_find_their_orders_and_are_paid_once(rich: Rig) -
     sign(rich)
     rich.follow()
 
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert [status(order) for order in (*orders, later)] == ["confirmed"] * 4
     assert [rich.units_at(to) for to in people] == [2 * rich.price, rich.price, rich.price]
     assert {(txid, bytes(raw)) for txid, raw in paid} <= {
@@ -98,13 +98,13 @@ def test_a_machine_restored_as_a_whole_pays_no_recipient_twice(rich: Rig) -> Non
     assert sum(paid) > 0
 
     rich.go_back_unnoticed(backup)
-    assert permission.doubtful() == {rich.code}, "no other door is open before the scan's first look"
+    assert signing_stops.doubtful() == {rich.code}, "no other door is open before the scan's first look"
     later = rich.recipient()
     orders.append(rich.order(later))
     sign(rich, 3)
     assert rows("SELECT count(*) FROM spends") == [(0,)], "the scan has not read what was lost"
     rich.poll()
-    assert permission.read(rich.code) is not None
+    assert signing_stops.read(rich.code) is not None
     rich.catch_up()
     sign(rich)
     rich.outlast()
@@ -112,7 +112,7 @@ def test_a_machine_restored_as_a_whole_pays_no_recipient_twice(rich: Rig) -> Non
         sign(rich)
         rich.follow()
 
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert [status(order) for order in orders] == ["confirmed"] * len(orders)
     assert [rich.units_at(to) for to in (*people, later)] == [rich.price] * len(orders)
     assert rich.findings() == []
@@ -131,7 +131,7 @@ def test_a_stop_lasts_while_the_nodes_have_gone_back_with_the_machine(rich: Rig)
     assert rows("SELECT is_caught_up FROM signing_stops") == [(is_counted,)], "the block may be of before the stop"
     rich.outlast()
     sign(rich)
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
 
 
 @pytest.mark.rigs("bitcoind")
@@ -180,11 +180,11 @@ def test_a_scanned_transaction_is_not_signed_again_if_all_nodes_forget_it(
         rich.outlast()
         sign(rich, 3)
         assert rows("SELECT count(*) FROM spends") == [(1,)]
-        assert permission.read(rich.code).reason == tracking.CONTRADICTED  # type: ignore[union-attr]
+        assert signing_stops.read(rich.code).reason == tracking.CONTRADICTED  # type: ignore[union-attr]
     rich.outlast()
     sign(rich)
     rich.follow()
-    assert (status(order), rich.units_at(to), permission.read(rich.code)) == ("confirmed", rich.price, None)
+    assert (status(order), rich.units_at(to), signing_stops.read(rich.code)) == ("confirmed", rich.price, None)
 
 
 @pytest.mark.needs("gather")
@@ -209,7 +209,7 @@ def test_a_sweep_with_lost_rows_is_found_again_and_is_no_payment(rich: Rig) -> N
     rich.advance()
     sign(rich)
     rich.follow()
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert [rows(query) for query in queries] == before
     assert rows("SELECT sweep_id IS NOT NULL FROM deposits") == [(True,)]
     assert rich.findings() == []
@@ -228,7 +228,7 @@ def test_an_unclaimed_departure_waits_for_an_operator(rich: Rig) -> None:
     rich.go_back_to(backup)
     rich.catch_up()
     sign(rich, 3)
-    assert permission.read(rich.code) is not None
+    assert signing_stops.read(rich.code) is not None
     is_together = len(set(places.values())) == 1
     assert status(kept) == ("approved" if is_together else "confirmed")
 
@@ -239,7 +239,7 @@ def test_an_unclaimed_departure_waits_for_an_operator(rich: Rig) -> None:
     rich.outlast()
     sign(rich)
     rich.follow()
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert rows("SELECT status, count(*) FROM payouts GROUP BY 1") == [("confirmed", 2)]
     assert [rich.units_at(to) for to in people] == [rich.price] * 2
     assert rich.findings() == []
@@ -260,7 +260,7 @@ def test_a_write_off_leaves_the_books_and_other_orders_are_paid(rich: Rig) -> No
     rich.outlast()
     sign(rich)
     rich.follow()
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert (status(kept), rows("SELECT status FROM unknown_spends WHERE status = 'open'")) == ("confirmed", [])
     assert rich.findings() == []
 
@@ -286,7 +286,7 @@ def test_signing_waits_until_no_lost_transaction_can_be_included(rich: Rig, back
     sign(rich)
     rich.follow()
 
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert (rich.units_at(to), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT txid FROM spend_attempts") == [(txid,)]
     assert rich.findings() == []
@@ -308,13 +308,13 @@ def test_signing_waits_for_lost_transactions_in_the_pools(rich: Rig, back: str) 
     assert (rows("SELECT count(*) FROM spends"), status(order)) == ([(0,)], "approved")
     rich.pass_time(resume.CAUTIOUS_S + 1)
     sign(rich)
-    assert permission.read(rich.code) is not None, "it waits, however long that is"
+    assert signing_stops.read(rich.code) is not None, "it waits, however long that is"
     rich.mine()
     sign(rich)
-    assert permission.read(rich.code) is not None, "no pool has it any more, and the scan has not seen its block"
+    assert signing_stops.read(rich.code) is not None, "no pool has it any more, and the scan has not seen its block"
     rich.follow(4)
 
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert (rich.units_at(to), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT txid FROM spend_attempts") == [(txid,)]
     assert rich.findings() == []
@@ -349,7 +349,7 @@ def test_payouts_of_coins_from_the_lost_time_are_found_too(rich: Rig) -> None:
     rich.outlast()
     sign(rich)
     rich.follow()
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert (rich.units_at(to), status(order)) == (paid, "confirmed")
     assert rows("SELECT units FROM treasury_topups WHERE status = 'booked' ORDER BY units DESC LIMIT 1") == [(came,)]
     assert rich.findings() == []
@@ -368,7 +368,7 @@ def test_another_transaction_that_pays_the_same_with_the_same_claim_is_the_same_
         sign(rich)
         broadcast.broadcast(rich.code)
 
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert (rich.units_at(to), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT state, attempts FROM spends") == [("confirmed", 2)]
     assert rich.findings() == []

@@ -19,7 +19,7 @@ from models.payout_links.rows import PayoutLinkRow
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
-from models.spends import permission, unexplained
+from models.spends import signing_stops, unexplained
 from tests.chains.contract.rig import PRICE, Rig, status
 from tests.chains.contract.test_lost_commits import sign, whole
 from tests.models.payout_links.builders import new_link
@@ -131,7 +131,7 @@ def test_orders_at_another_fee_undecided_ones_and_cheques_that_were_paid_are_pai
     sign(rich)
     rich.follow()
 
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert [status(order) for order in (again, pending, booked, odd)] == ["confirmed"] * 3 + ["cancelled"]
     assert [rich.units_at(to) for to in (repeater, decided, bearer)] == paid
     assert rows("SELECT to_units, fee_units FROM payouts WHERE id = %s", (again.id,)) == [

@@ -11,7 +11,7 @@ from core.catalogue.families import traits_of
 from models.db.base import rows
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
-from models.spends import permission
+from models.spends import signing_stops
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, status
 from tests.chains.contract.tron import TronRig
@@ -60,7 +60,7 @@ def test_a_theft_stops_the_signing_and_pays_no_recipient_twice(rich: Rig) -> Non
         rich.pass_time(PAUSE_S)
         rich.sign()
 
-    assert permission.read(rich.code) is not None
+    assert signing_stops.read(rich.code) is not None
     assert (rich.units_at(recipient), status(order)) == ((0, "approved") if is_void else (rich.price, "confirmed"))
     assert (rich.units_at(other), status(later)) == (0, "approved")
     assert rows("SELECT state FROM spends") == [("dead" if is_void else "confirmed",)]
@@ -78,7 +78,7 @@ def test_a_payout_voided_by_a_thief_is_signed_again_after_the_write_off(rich: Ri
         rich.outlast()
         rich.sign()
         rich.follow()
-        assert permission.read(rich.code) is None
+        assert signing_stops.read(rich.code) is None
         assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
         assert rows("SELECT purpose, state FROM spends ORDER BY id") == [("payout", "confirmed"), ("lost", "confirmed")]
         assert rich.findings() == []
@@ -94,7 +94,7 @@ def test_a_payout_voided_by_a_thief_is_signed_again_after_the_write_off(rich: Ri
     rich.sign()
     rich.follow()
 
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert (rich.units_at(recipient), status(order)) == (rich.price, "confirmed")
     assert rows("SELECT purpose, state FROM spends WHERE purpose = 'payout' ORDER BY id") == [
         ("payout", "dead"),
@@ -115,14 +115,14 @@ def test_a_theft_that_one_of_three_makes_up_stops_nobody_for_good_and_one_of_two
     recipient = rig.recipient()
     rig.invent_theft(0)
     rig.catch_up()
-    assert permission.read(rig.code) is not None
+    assert signing_stops.read(rig.code) is not None
     order = rig.order(recipient)
     rig.outlast()
     rig.sign()
     rig.follow()
 
     is_outvoted = providers > 2
-    assert (permission.read(rig.code) is None) is is_outvoted
+    assert (signing_stops.read(rig.code) is None) is is_outvoted
     assert (rig.units_at(recipient), status(order)) == ((rig.price, "confirmed") if is_outvoted else (0, "approved"))
 
 
@@ -132,14 +132,14 @@ def test_a_thiefs_transaction_without_coin_is_known_and_can_be_written_off(rich:
     cast("TronRig", rich).move_namesake()
     rich.catch_up()
     rich.sign()
-    assert permission.read(rich.code) is not None
+    assert signing_stops.read(rich.code) is not None
     assert rows("SELECT is_transfer, token_units, recipient FROM unknown_spends") == [(False, 0, rich.hot)]
 
     writeoffs.write_off(rich.catalogue, rich.code, "TRX", 0, reason="a thief's", by="operator")
     rich.outlast()
     rich.sign()
     rich.follow()
-    assert permission.read(rich.code) is None
+    assert signing_stops.read(rich.code) is None
     assert rich.findings() == []
 
 
@@ -157,14 +157,14 @@ def test_one_provider_alone_buries_nothing(start: Start) -> None:
     rig.sign()
     assert rows("SELECT state FROM spends") == [("sent",)]
     # Where a block of its own says so, nothing more is signed until the scan knows better.
-    assert permission.read(rig.code) is None or rig.claim == "coins"
+    assert signing_stops.read(rig.code) is None or rig.claim == "coins"
 
     rig.be_honest()
     rig.advance()
     rig.pass_time(PAUSE_S)
     rig.sign()
     rig.follow()
-    assert permission.read(rig.code) is None
+    assert signing_stops.read(rig.code) is None
     assert (rig.units_at(recipient), status(order)) == (rig.price, "confirmed")
     assert rows("SELECT state FROM spends") == [("confirmed",)]
 

@@ -11,15 +11,15 @@ from tests.chains.net.rest_peer import RestPeer
 from tests.peers.json_rpc_node import Answer, Raw
 
 
-class Told(msgspec.Struct):
+class HeadAnswer(msgspec.Struct):
     """An answer of which every field may be left out."""
 
     height: int = 0
 
 
-def ask(answer: Answer) -> Told:
+def ask(answer: Answer) -> HeadAnswer:
     with RestPeer({"wallet/head": answer}) as peer:
-        return RestNode(peer.url, timeout_s=5).ask("wallet/head", {}, Told)
+        return RestNode(peer.url, timeout_s=5).ask("wallet/head", {}, HeadAnswer)
 
 
 def test_an_answer_is_an_answer() -> None:
@@ -30,7 +30,7 @@ def test_a_question_arrives_below_the_nodes_own_path_with_its_query_and_its_head
     with RestPeer({"wallet/echo": lambda question: question}) as peer:
         node = RestNode(peer.url + "?net=main#X-Api-Key=abc", timeout_s=5)
 
-        assert node.ask("wallet/echo", {"height": 7}, Told).height == 7
+        assert node.ask("wallet/echo", {"height": 7}, HeadAnswer).height == 7
         assert peer.path == "/v3/secret-key/wallet/echo?net=main"
         assert peer.headers["X-Api-Key"] == "abc"
 
@@ -45,7 +45,7 @@ def test_a_refusal_does_not_repeat_the_nodes_key() -> None:
     with RestPeer({"wallet/head": {"Error": "no such key: bluebicycle"}}) as peer:
         node = RestNode(peer.url + "#X-Api-Key=bluebicycle", timeout_s=5)
         with pytest.raises(RestError) as caught:
-            node.ask("wallet/head", {}, Told)
+            node.ask("wallet/head", {}, HeadAnswer)
 
     assert caught.value.text == "no such key: ***"
 
@@ -79,7 +79,7 @@ def test_a_node_that_asks_for_patience_is_given_it() -> None:
 def test_questions_are_paid_for_of_the_steps_budget() -> None:
     with RestPeer({"wallet/head": {}}) as peer, budget(seconds=5, requests=2):
         node = RestNode(peer.url, timeout_s=5)
-        node.ask("wallet/head", {}, Told)
-        node.ask("wallet/head", {}, Told)
+        node.ask("wallet/head", {}, HeadAnswer)
+        node.ask("wallet/head", {}, HeadAnswer)
         with pytest.raises(BudgetSpentError):
-            node.ask("wallet/head", {}, Told)
+            node.ask("wallet/head", {}, HeadAnswer)

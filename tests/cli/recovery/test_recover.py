@@ -12,13 +12,13 @@ from models.db import base
 from models.db.base import rows, transaction
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import permission, unexplained, unread_departures
+from models.spends import signing_stops, unexplained, unread_departures
 from models.spends.unexplained import Part
 from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE, merchant
 from tests.models.payout_links.builders import new_link
 from tests.models.payouts.builders import fund
-from tests.models.spends.test_permission import unknown
+from tests.models.spends.test_signing_stops import unknown
 
 FIRST, SECOND = "0x" + "51" * 20, "0x" + "52" * 20
 TXID = "0xab" + "0" * 62
@@ -68,25 +68,25 @@ def test_what_no_node_can_show_is_taken_back_by_its_operator(sluice: CommandLine
     sluice.env["DATABASE_URL"] = database
     with transaction():
         unread_departures.note("tron", {"c0de": ""}, height=8, block_hash="0x8")
-    assert permission.has_unexplained("tron")
+    assert signing_stops.has_unexplained("tron")
     words = ("treasury", "dismiss", "tron")
     assert "printable" in sluice(*words, "c0de", "--reason", " ", "--yes").err
     assert "no network" in sluice("treasury", "dismiss", "moon", "c0de", "--reason", "r", "--yes").err
     assert "not among" in sluice(*words, "c0df", "--reason", "r", "--yes").err
     assert "not among" in sluice("treasury", "dismiss", "bitcoin", "c0de", "--reason", "r", "--yes").err
     base.connect(database)
-    assert permission.has_unexplained("tron")
+    assert signing_stops.has_unexplained("tron")
 
     assert sluice(*words, "C0DE", "--reason", "no explorer has it", "--yes", "--json").json == {
         "network": "tron", "txid": "c0de",
     }  # fmt: skip
     assert sluice("treasury", "recover", "tron", "--json").json["unread"] == []
     base.connect(database)
-    assert not permission.has_unexplained("tron")
+    assert not signing_stops.has_unexplained("tron")
 
     with transaction():
         assert unread_departures.note("tron", {"c0de": ""}, height=9, block_hash="0x9") == 1
-    assert permission.has_unexplained("tron"), "it stands in a block after all"
+    assert signing_stops.has_unexplained("tron"), "it stands in a block after all"
 
 
 def test_what_a_node_has_shown_is_not_taken_back(

@@ -34,7 +34,7 @@ from models.db.base import execute, rows
 from models.db.migrate import migrate
 from models.ledger.ledger import EQUITY, GATEWAY, Account
 from models.payouts.rows import PayoutRow
-from models.spends import permission
+from models.spends import signing_stops
 from tests.actors.recovery.world import RecoveryWorld
 from tests.cli.conftest import CommandLine, Outcome
 from tests.models.ledger.figures import net_of
@@ -123,7 +123,7 @@ def test_a_dump_that_is_restored_after_more_was_paid_pays_nobody_twice(
     drill.restore(restored)
     order = drill.order("again", people["again"], "20")
     drill.sign()
-    assert (drill.stopped(), drill.count("spends")) == (permission.ANOTHER_DATABASE, 1)
+    assert (drill.stopped(), drill.count("spends")) == (signing_stops.ANOTHER_DATABASE, 1)
     answer = drill.operate("doctor", "--json").json["findings"]
     assert [f["verdict"] for f in answer if f["check"] == "signing"] == ["fail"]
 
@@ -160,7 +160,7 @@ def test_a_standby_that_lagged_and_is_promoted_pays_nobody_twice(
     standby: Standby, postgres: Postgres, drill: Drill
 ) -> None:
     people = {name: drill.recipient() for name in ("before", "again", "never again", "on its way", "new")}
-    assert permission.renew_pool("evm") is None
+    assert signing_stops.renew_pool("evm") is None
     drill.pay_out("before", people["before"])
     standby.follow()
     standby.cut_off()
@@ -176,9 +176,9 @@ def test_a_standby_that_lagged_and_is_promoted_pays_nobody_twice(
     assert drill.count("spends") == 1, "the standby had everything, so that it did not lag"
     orders = [drill.order("again", people["again"], "20"), drill.order("on its way", people["on its way"])]
     drill.sign(2)
-    assert (drill.stopped(), drill.count("spends")) == (permission.ANOTHER_DATABASE, 1)
+    assert (drill.stopped(), drill.count("spends")) == (signing_stops.ANOTHER_DATABASE, 1)
     assert rows("SELECT last_value FROM address_claims_evm") == [(1_023,)], "the next address is number 1024"
-    assert permission.renew_pool("evm") is None
+    assert signing_stops.renew_pool("evm") is None
 
     drill.catch_up()
     drill.sign(3)
@@ -215,7 +215,7 @@ def test_a_promoted_standby_that_lacks_nothing_goes_on_by_itself_once_the_scan_h
     drill.restore(standby.database_url(drill._database.rsplit("/", 1)[1]))
     drill.mine()
     drill.sign(2)
-    assert (drill.reread(waiting).status, drill.stopped()) == ("approved", permission.ANOTHER_DATABASE)
+    assert (drill.reread(waiting).status, drill.stopped()) == ("approved", signing_stops.ANOTHER_DATABASE)
     drill.catch_up()
     drill.sign(2)
     assert (drill.stopped(), drill.frozen_by(), drill.unknown()) == ("", [], [])
@@ -265,7 +265,7 @@ def test_a_disk_image_that_goes_back_gives_no_address_away_twice_and_pays_nobody
         worker.take("evm")
     orders = [drill.order("again", people["again"], "20"), drill.order("waiting", people["waiting"])]
     drill.sign(2)
-    assert (drill.stopped(), drill.count("spends")) == (permission.ANOTHER_DATABASE, 1)
+    assert (drill.stopped(), drill.count("spends")) == (signing_stops.ANOTHER_DATABASE, 1)
 
     fill_pool(load_catalogue("development").networks["ethereum"], held_keys.keys(), low=64, high=128)
     seen = {AddressStash(held_keys.keys().pool_public_key, is_current=rollback.is_current).take("evm")}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.catalogue.catalogue import load_catalogue
-from core.rates.consensus import Consensus, Held, Quote, Rate, Reading, Rules, agree, median, settle
+from core.rates.consensus import Consensus, HeldBack, Quote, Rate, Reading, Rules, agree, median, settle
 
 NOW = datetime(2025, 11, 21, 12, tzinfo=UTC)
 RULES = Rules(sources_min=2, spread_ppm=20_000, leap_ppm=250_000)
@@ -22,7 +22,7 @@ def quotes(*prices: str) -> list[Quote]:
 
 def outcome(*prices: str, previous: str | None = None, rules: Rules = RULES) -> str:
     settled_rate = settle(quotes(*prices), previous=None if previous is None else Decimal(previous), rules=rules)
-    return settled_rate.reason if isinstance(settled_rate, Held) else f"{settled_rate.usd.normalize():f}"
+    return settled_rate.reason if isinstance(settled_rate, HeldBack) else f"{settled_rate.usd.normalize():f}"
 
 
 def reading(source: str, *, quoted_in: str = "USD", age_s: int = 0, **prices: str) -> Reading:

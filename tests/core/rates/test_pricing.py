@@ -35,6 +35,7 @@ from core.rates.pricing import (
     acceptable_methods,
     check_price,
     choose_method,
+    divide_credit,
     only_network,
     payable_methods,
     price_digits,
@@ -42,7 +43,6 @@ from core.rates.pricing import (
     rate_of,
     require_acceptable,
     require_payable,
-    split_credit,
 )
 from tests.core.rates.builders import TERMS
 
@@ -397,7 +397,7 @@ def test_a_quote_exceeds_the_price_by_less_than_one_step(
 def test_a_credit_is_divided(
     units: int, fee_ppm: int, due: int, step: int, net: int, fee: int, fixed: int, rounding: int
 ) -> None:
-    split = split_credit(units=units, fee_ppm=fee_ppm, fee_fixed_due_units=due, step=step)
+    split = divide_credit(units=units, fee_ppm=fee_ppm, fee_fixed_due_units=due, step=step)
 
     assert (split.net_units, split.fee_units, split.fee_fixed_units, split.rounding_units) == (
         net, fee, fixed, rounding,
@@ -411,7 +411,7 @@ def test_a_credit_is_divided(
     step=st.sampled_from([1, 10, 10**12]),
 )
 def test_the_parts_of_a_credit_add_up(units: int, fee_ppm: int, due: int, step: int) -> None:
-    split = split_credit(units=units, fee_ppm=fee_ppm, fee_fixed_due_units=due, step=step)
+    split = divide_credit(units=units, fee_ppm=fee_ppm, fee_fixed_due_units=due, step=step)
 
     parts = (split.net_units, split.fee_units, split.fee_fixed_units, split.rounding_units)
     assert sum(parts) == units

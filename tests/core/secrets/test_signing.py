@@ -1,4 +1,4 @@
-"""Signs requests and webhooks as the specification says, and verifies only such signatures."""
+"""Heartbeats requests and webhooks as the specification says, and verifies only such signatures."""
 
 import hashlib
 import hmac

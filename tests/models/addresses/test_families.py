@@ -11,7 +11,7 @@ from models.addresses import reservations
 from models.addresses.pool import AddressStash, chunk_message, fill
 from models.addresses.reservations import CHUNK, SEQUENCES, is_any_left, level, reclaim, reserve, skip_ahead
 from models.db.base import one, rows, transaction
-from models.spends import permission
+from models.spends import signing_stops
 from tests.models.addresses.test_pool import PUBLIC_KEY, SIGNER
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -42,11 +42,11 @@ def test_a_family_is_filled_from_ordinal_0(family: str) -> None:
 
 
 def test_after_a_restore_every_family_skips_ordinals_even_with_an_empty_pool() -> None:
-    permission.distrust()
+    signing_stops.distrust()
 
     for family in TRAITS:
         assert level(family) == -reservations.SKIPPED
-        assert permission.renew_pool(family) is None, "skipped already"
+        assert signing_stops.renew_pool(family) is None, "skipped already"
     addresses = [f"tron {place}" for place in range(CHUNK)]
     assert fill("tron", 0, addresses, SIGNER.sign(chunk_message("tron", 0, addresses)))
     assert reserve("tron", 5) == [], "a buyer may still pay to one of these"

@@ -20,7 +20,7 @@ from models.addresses import reservations
 from models.addresses.pool import STASH, AddressStash, chunk_message, fill
 from models.addresses.reservations import CHUNK, level, next_chunk, reclaim, reserve
 from models.db.base import StoreUnavailableError, close, column, connect, execute, one, rows, transaction
-from models.spends import permission
+from models.spends import signing_stops
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -725,14 +725,14 @@ def test_reservations_continue_after_the_server_closed_the_connection(database: 
 def test_after_a_restore_no_address_shown_to_a_buyer_is_given_out_again() -> None:
     for chunk in range(2):
         add_chunk(chunk)
-    assert permission.renew_pool("evm") is None
+    assert signing_stops.renew_pool("evm") is None
     taken = reserve("evm", 3)
     reservations.give_back("evm", taken[0])
     age_everything()
     execute("UPDATE database_marks SET system_identifier = 'another'")
-    first = permission.renew_pool("evm")
+    first = signing_stops.renew_pool("evm")
     assert first == 2 * CHUNK + reservations.SKIPPED
-    assert permission.renew_pool("evm") is None
+    assert signing_stops.renew_pool("evm") is None
     assert (level("evm"), reserve("evm", 9)) == (-reservations.SKIPPED, [])
     reclaim("evm")
     age_everything()

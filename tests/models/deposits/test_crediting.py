@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from psycopg2 import errors
 
-from core.rates.pricing import CreditSplit
+from core.rates.pricing import DividedCredit
 from models.db.base import execute, one, transaction
 from models.deposits import crediting
 from models.deposits import rows as deposits
@@ -35,7 +35,7 @@ from tests.models.ledger.test_ledger import book
 
 ETHEREUM = CATALOGUE.networks["ethereum"]
 AT_ONCE = replace(ETHEREUM, maturity=ETHEREUM.confirmations)
-SPLIT = CreditSplit(net_units=900, fee_units=60, fee_fixed_units=30, rounding_units=10)
+SPLIT = DividedCredit(net_units=900, fee_units=60, fee_fixed_units=30, rounding_units=10)
 
 
 @pytest.fixture

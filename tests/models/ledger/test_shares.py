@@ -23,7 +23,7 @@ from models.outcomes import debt_repayment, reversals
 from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts.freezes import Scope
-from models.spends import permission
+from models.spends import signing_stops
 from models.wallets import settlement as wallet_settlement
 from tests.actors.payouts.withdrawals import add_key
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
@@ -305,7 +305,7 @@ def test_shares_wait_while_the_database_may_lack_a_refund_from_them(shop: UUID, 
     recipient = share_with(shop, 20)
     sale(chain, shop)
     mature(chain)
-    assert permission.watch("ethereum") is None
+    assert signing_stops.watch("ethereum") is None
     execute("UPDATE database_marks SET timeline = '00000000'")
     release()
     assert balances_of(recipient) == {}

@@ -1,4 +1,4 @@
-"""Signs one spend that pays three payouts of two merchants, on a chain whose effects a test sets."""
+"""Heartbeats one spend that pays three payouts of two merchants, on a chain whose effects a test sets."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from core.ids import uuid7
 from core.payouts.states import PayoutStatus
 from models.db.base import transaction
 from models.ledger.ledger import AVAILABLE, DEBT, Account, balance
-from models.outcomes import spends as outcome_spends
+from models.outcomes import payout_hooks
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import counters, tracking
+from models.spends import limit_counters, tracking
 from models.spends import rows as spends
 from models.spends.outputs import Effect, Moved, OutputRow
 from models.spends.rows import AttemptRow, Inclusion, Movement, SpendRow
@@ -46,13 +46,15 @@ class Many:
             for place, order in enumerate(paid):
                 locked = payouts.lock(order.id)
                 assert locked is not None
-                assert outcome_spends.begin(CATALOGUE, locked)
+                assert payout_hooks.begin(CATALOGUE, locked)
                 outputs.append(
                     OutputRow(
                         spend_id=spend_id, place=place, payout_id=order.id, recipient=order.address, token_units=TOKENS
                     )
                 )
-                counters.add(spend_id, place=place, merchant_id=order.merchant_id, network="ethereum", usd_cents=1000)
+                limit_counters.add(
+                    spend_id, place=place, merchant_id=order.merchant_id, network="ethereum", usd_cents=1000
+                )
             new = SpendRow(
                 id=spend_id, network="ethereum", purpose="payout", sender=HOT_WALLET, currency="USDT",
                 contract=PAIR.contract, decimals=PAIR.decimals, token_units=TOKENS * len(paid),

@@ -23,11 +23,11 @@ from models.db.base import close, execute, one, transaction
 from models.deposits import crediting
 from models.ledger.ledger import AVAILABLE, CUSTODY, DEBT, GATEWAY, PAYOUT_HELD, Account, Transfer, post
 from models.outcomes import decisions as outcome_decisions
-from models.outcomes import disowned, endings, spends
+from models.outcomes import disowned, endings, payout_hooks
 from models.payouts import freezes
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow, find_by_order
-from models.spends import permission, unexplained, unread_departures
+from models.spends import signing_stops, unexplained, unread_departures
 from tests.actors.payouts.withdrawals import add_key
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once, wait_until_somebody_waits
@@ -45,7 +45,7 @@ from tests.models.payouts.held import (
     webhook_events,
 )
 from tests.models.refunds.builders import FEE, refund, send_back, suspense
-from tests.models.spends.test_permission import SENDER, unknown
+from tests.models.spends.test_signing_stops import SENDER, unknown
 from tests.models.treasury.builders import pin_hot
 
 NOBODY: Final = DenyList(None)
@@ -202,15 +202,15 @@ def test_an_approved_payout_is_not_cancelled_while_its_network_is_frozen(shop: U
 def test_an_undecided_payout_is_not_cancelled_while_the_database_may_lack_its_approval(shop: UUID) -> None:
     """Once the scan has read on, an operator may cancel it if no departure can have paid it."""
     waits = payout(shop)
-    assert permission.watch("ethereum") is None
+    assert signing_stops.watch("ethereum") is None
     execute("UPDATE database_marks SET timeline = '00000000'")
     with pytest.raises(PayoutFrozen):
         cancel(waits)
     assert "caught up" in cancel_stopped(waits)
     with transaction():
-        permission.stop("ethereum", reason="restored")
+        signing_stops.stop("ethereum", reason="restored")
         unread_departures.note("ethereum", {"0xunread": ""}, height=8, block_hash="0x8")
-    permission.note_caught_up("ethereum")
+    signing_stops.note_caught_up("ethereum")
     assert "no node has shown" in cancel_stopped(waits)
     execute("DELETE FROM stranger_spends")
     freezes.freeze("all", reason="look into it", frozen_by="operator")
@@ -219,7 +219,7 @@ def test_an_undecided_payout_is_not_cancelled_while_the_database_may_lack_its_ap
     new = unknown(recipient=DESTINATION, currency="USDT", contract="0xtoken", decimals=6, token_units=10**7)
     with transaction():
         unexplained.note(new)
-    permission.note_caught_up("ethereum")
+    signing_stops.note_caught_up("ethereum")
     assert "0xlost may have paid it" in cancel_stopped(waits)
     execute("UPDATE unknown_spends SET token_units = 1")
     pin_hot(address=SENDER)
@@ -284,7 +284,7 @@ def test_a_cancellation_that_waited_for_the_broadcast_is_refused(shop: UUID) -> 
     with transaction():
         locked = payouts.lock(approved.id)
         assert locked is not None
-        assert spends.begin(CATALOGUE, locked)
+        assert payout_hooks.begin(CATALOGUE, locked)
         meanwhile = threading.Thread(target=cancel_meanwhile)
         meanwhile.start()
         wait_until_somebody_waits()

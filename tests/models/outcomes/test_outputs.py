@@ -8,10 +8,9 @@ import pytest
 from psycopg2.extras import Json
 
 from models.db.base import column, execute, rows, transaction
-from models.outcomes import manual
-from models.outcomes import spends as outcome_spends
+from models.outcomes import manual, payout_hooks
 from models.payouts import freezes
-from models.spends import counters, outputs, tracking
+from models.spends import limit_counters, outputs, tracking
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from models.spends.tracking import WATCHED_ON_BLOCKS
@@ -87,8 +86,8 @@ def test_an_output_without_effect_is_returned_less_its_part_of_the_fee(many: Man
     assert [row for (row,) in rows("SELECT kept_units FROM payouts ORDER BY id")] == [0, 66_667 * STEP, 66_666 * STEP]
     assert many.owned() == [WHOLE - HELD - 66_667 * STEP, WHOLE - 66_666 * STEP]
     assert (many.spend.effect, many.spend.left_units, many.spend.arrived_units) == ("other", 10**7, 10**7)
-    assert counters.spent().hour == 1000
-    assert [counters.spent_by(shop).hour for shop in many.shops] == [1000, 0]
+    assert limit_counters.spent().hour == 1000
+    assert [limit_counters.spent_by(shop).hour for shop in many.shops] == [1000, 0]
 
 
 def test_a_spend_fails_only_if_no_output_had_an_effect(many: Many) -> None:
@@ -204,7 +203,7 @@ def test_payouts_of_an_expired_spend_are_signed_again(many: Many) -> None:
 
     assert many.states() == ("dead", "dead", "dead", "dead")
     assert many.statuses() == ["approved"] * 3
-    assert counters.spent().hour == 0
+    assert limit_counters.spent().hour == 0
     assert_sound()
     again = many.sign(many.orders[0])
     assert spends.of_payout(many.orders[0].id) == spends.find(again)
@@ -276,7 +275,7 @@ def test_an_output_ends_once(many: Many) -> None:
 def test_an_output_without_a_payout_ends_no_payout(many: Many) -> None:
     before = rows("SELECT id, status FROM payouts ORDER BY id")
     output = many.spend.outputs[0].but(payout_id=None)
-    for end in (outcome_spends._confirmed, outcome_spends._failed, outcome_spends._failed_anew):
+    for end in (payout_hooks._confirmed, payout_hooks._failed, payout_hooks._failed_anew):
         end(CATALOGUE, many.spend, output)
     assert rows("SELECT id, status FROM payouts ORDER BY id") == before
 

@@ -17,7 +17,7 @@ from models.payouts import freezes
 from models.payouts import queue as payout_queue
 from models.payouts import views as payout_views
 from models.payouts.rows import PayoutRow
-from models.spends import permission
+from models.spends import signing_stops
 from tests.models.builders import CATALOGUE
 from tests.models.payout_links import builders
 from tests.models.payouts.builders import lend
@@ -44,7 +44,7 @@ def test_a_payout_shows_why_it_waits_until_it_is_signed_or_ends() -> None:
     assert payout_queue.refuse(order.id, reason="the token refuses it") is False
     assert shown_reason(order) == "network"
     payout_queue.postpone(order.id, seconds=60, reason="short", waiting_for="liquidity")
-    permission.tell_payouts("ethereum", "a test")
+    signing_stops.tell_payouts("ethereum", "a test")
     assert shown_reason(order) == "network"
     execute("UPDATE payouts SET wait_reason = 'without a kind', wait_kind = '' WHERE id = %s", (order.id,))
     assert shown_reason(order) == "network"

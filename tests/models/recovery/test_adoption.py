@@ -22,7 +22,7 @@ from tests.models.ledger.figures import balances_of
 from tests.models.payout_links.builders import AMOUNT, ANN, BOB, new_link, rich_merchant
 from tests.models.payouts.held import payout
 from tests.models.refunds.builders import FEE, reread, send_back, short
-from tests.models.spends.test_permission import unknown
+from tests.models.spends.test_signing_stops import unknown
 from tests.models.treasury.builders import pin_hot
 
 CONTRACT = CATALOGUE.pairs["USDT", "ethereum"].contract

@@ -19,7 +19,7 @@ from models.spends.unexplained import Part
 from tests.models.builders import CATALOGUE, USDT, assert_sound
 from tests.models.payout_links.builders import ANN, BOB, rich_merchant
 from tests.models.payouts.held import payout
-from tests.models.spends.test_permission import unknown
+from tests.models.spends.test_signing_stops import unknown
 from tests.models.treasury.builders import pin_hot
 
 UNIT = 10**6

@@ -18,8 +18,8 @@ from models.ledger.ledger import SUSPENSE, Account
 from models.outcomes import endings
 from models.outcomes.endings import Ending
 from models.payouts import rows as payouts
+from models.payouts.order_checks import step
 from models.payouts.rows import PayoutRow
-from models.payouts.rules import step
 from models.refunds import rows as refunds
 from models.wallets import rows as wallets
 from models.wallets.rows import WalletRow

@@ -10,15 +10,15 @@ import structlog
 
 from core.ids import uuid7
 from models.db.base import execute, transaction
-from models.spends import permission, seen, tracking, unexplained
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
+from models.spends import seen, signing_stops, tracking, unexplained
 from models.spends.outputs import OutputRow
 from models.spends.rows import SpendRow
 from tests.models.builders import CATALOGUE, Chain
 from tests.models.spends import by_hand
-from tests.models.spends.test_permission import unknown
 from tests.models.spends.test_rows import SENDER, attempt, read, spend
+from tests.models.spends.test_signing_stops import unknown
 from tests.models.treasury.builders import other_with_slot
 
 # The last block for spends signed here; the newest of a new chain.
@@ -125,7 +125,7 @@ def test_a_spend_seen_by_the_scan_is_not_dead_unless_a_reorg_took_it(cause: trac
         assert seen.note("ethereum", [], height=chain.height, block_hash=chain._hash()) == 0
     chain.mine()
     assert [bury(row, cause) for _ in range(2)] == [None, None]
-    assert (read(row.id).state, permission.read("ethereum") is not None) == ("signed", True)
+    assert (read(row.id).state, signing_stops.read("ethereum") is not None) == ("signed", True)
     assert [entry["event"] for entry in logs if entry["log_level"] == "critical"] == [
         "signing.stopped",
         "spend.death_contradicted",

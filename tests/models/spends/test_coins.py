@@ -14,7 +14,7 @@ from models.treasury import sweeps
 from tests.models.builders import CATALOGUE, begin_scan
 from tests.models.db.collisions import at_once
 from tests.models.invariants.coin_story import coin
-from tests.models.spends.test_permission import unknown
+from tests.models.spends.test_signing_stops import unknown
 from tests.models.treasury.builders import spend
 
 

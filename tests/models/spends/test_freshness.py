@@ -11,7 +11,7 @@ import pytest
 from models.db.base import execute, rows, value
 from models.deposits import cursors
 from models.deposits.cursors import Look
-from models.spends import freshness, permission
+from models.spends import freshness, signing_stops
 from tests.models.builders import Chain, reach_head
 from tests.models.payouts.held import funded, payout
 
@@ -37,11 +37,14 @@ def head(moment: str) -> None:
 
 def test_a_network_is_signed_for_while_its_scan_reaches_the_head() -> None:
     assert (freshness.obstacle("ethereum"), freshness.waits(["ethereum"])) == ("", [])
-    assert permission.doubtful() == set(), "no spend was ever signed"
-    assert permission.watch("ethereum") is None
-    assert (permission.obstacle("ethereum"), permission.doubtful()) == ("", set())
+    assert signing_stops.doubtful() == set(), "no spend was ever signed"
+    assert signing_stops.watch("ethereum") is None
+    assert (signing_stops.obstacle("ethereum"), signing_stops.doubtful()) == ("", set())
     execute("UPDATE database_marks SET timeline = '00000000'")
-    assert (permission.obstacle("ethereum"), permission.doubtful()) == (permission.ANOTHER_DATABASE, {"ethereum"})
+    assert (signing_stops.obstacle("ethereum"), signing_stops.doubtful()) == (
+        signing_stops.ANOTHER_DATABASE,
+        {"ethereum"},
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +66,7 @@ def test_a_halted_or_unstarted_scan_is_waited_for() -> None:
     cursors.halt("ethereum", "a test")
     assert freshness.obstacle("ethereum") == f"{freshness.HALTED}a test"
     assert freshness.obstacle("bsc") == freshness.STALE
-    assert permission.doubtful() == set(), "every signed spend has its row"
+    assert signing_stops.doubtful() == set(), "every signed spend has its row"
 
 
 def test_a_scan_before_the_signers_start_does_not_count() -> None:
@@ -91,11 +94,11 @@ def test_rows_are_doubted_from_the_databases_start_until_the_scan_has_looked() -
     """A cheque that was paid in the lost time may be due for expiry before the scan looks."""
     for looked_at, moved_at in ((LONG_AGO, "app_now()"), ("NULL", LONG_AGO)):
         execute(f"UPDATE chain_cursors SET looked_at = {looked_at}, moved_at = {moved_at}")
-        assert permission.doubtful() == {"ethereum"}
-        assert permission.look("ethereum") is not None
-        assert permission.doubtful() == {"ethereum"}, "it found a gap"
+        assert signing_stops.doubtful() == {"ethereum"}
+        assert signing_stops.look("ethereum") is not None
+        assert signing_stops.doubtful() == {"ethereum"}, "it found a gap"
         execute("DELETE FROM signing_stops")
-        assert permission.doubtful() == set()
+        assert signing_stops.doubtful() == set()
 
 
 def test_rows_are_doubted_for_over_an_hour_without_a_scan(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,19 +106,19 @@ def test_rows_are_doubted_for_over_an_hour_without_a_scan(monkeypatch: pytest.Mo
     Chain("bsc")
     execute(f"UPDATE chain_cursors SET looked_at = {LONG_AGO}")
     monkeypatch.setattr(cursors, "UNSEEN", cursors.UNSEEN.replace(f"{cursors.UNSEEN_MAX_S} seconds", "0 seconds"))
-    assert permission.doubtful() == {"ethereum", "bsc"}
+    assert signing_stops.doubtful() == {"ethereum", "bsc"}
 
-    assert permission.look("bsc") is not None
+    assert signing_stops.look("bsc") is not None
     execute("DELETE FROM signing_stops")
-    assert permission.doubtful() == set(), "the other network is not served"
+    assert signing_stops.doubtful() == set(), "the other network is not served"
 
 
 def test_payouts_that_waited_for_the_scan_are_due_once_it_has_read_on() -> None:
     order = payout(funded(), status="approved")
-    permission.tell_payouts("ethereum", freshness.STALE)
+    signing_stops.tell_payouts("ethereum", freshness.STALE)
     execute("UPDATE payouts SET due_at = app_now() + interval '1 hour'")
     assert rows("SELECT wait_reason FROM payouts") == [(f"signing is stopped: {freshness.STALE}",)]
-    permission.wake_payouts("ethereum")
+    signing_stops.wake_payouts("ethereum")
     assert rows("SELECT id, wait_reason, due_at <= app_now() FROM payouts") == [(order.id, "", True)]
 
 
@@ -157,8 +160,8 @@ def test_a_look_older_than_the_process_knows_was_restored_with_the_database() ->
     assert look(2), "a look two seconds ago would be stored"
     freshness.begin()
     execute("UPDATE chain_cursors SET looked_at = app_now() - interval '63 seconds'")
-    assert permission.look("ethereum") is not None
-    assert permission.doubtful() == {"ethereum"}, "a new process doubts it too"
+    assert signing_stops.look("ethereum") is not None
+    assert signing_stops.doubtful() == {"ethereum"}, "a new process doubts it too"
 
 
 def test_before_the_first_look_the_cursors_last_move_counts() -> None:
@@ -186,15 +189,15 @@ def test_a_head_is_reached_if_the_newest_block_is_young_and_is_written_rarely() 
 
 
 def test_after_a_gap_a_network_stops_and_a_restored_stop_begins_again() -> None:
-    assert permission.watch("ethereum") is None
+    assert signing_stops.watch("ethereum") is None
     for _ in range(2):
         execute(f"UPDATE chain_cursors SET looked_at = {LONG_AGO}")
-        assert permission.look("ethereum") is not None
-        stopped = permission.read("ethereum")
+        assert signing_stops.look("ethereum") is not None
+        stopped = signing_stops.read("ethereum")
         assert stopped is not None
-        assert (stopped.reason, stopped.is_caught_up, stopped.age_s) == (permission.AFTER_GAP, False, 0)
+        assert (stopped.reason, stopped.is_caught_up, stopped.age_s) == (signing_stops.AFTER_GAP, False, 0)
         execute("UPDATE signing_stops SET is_caught_up = true, stopped_at = stopped_at - interval '1 day'")
-    assert permission.look("ethereum") is not None
+    assert signing_stops.look("ethereum") is not None
     assert rows("SELECT is_caught_up FROM signing_stops") == [(True,)], "there was no gap"
-    assert permission.doubtful() == {"ethereum"}
-    assert permission.look("bsc") is None
+    assert signing_stops.doubtful() == {"ethereum"}
+    assert signing_stops.look("bsc") is None

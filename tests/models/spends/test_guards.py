@@ -9,7 +9,7 @@ from models.db.base import execute, rows, transaction
 from models.ledger.ledger import AVAILABLE, Account, Transfer, post
 from models.payouts import queue as payout_queue
 from models.payouts.rows import PayoutRow
-from models.spends import counters, unexplained
+from models.spends import limit_counters, unexplained
 from models.spends import reads as spend_reads
 from models.spends import rows as spends
 from tests.models.builders import USDT
@@ -122,8 +122,8 @@ def test_a_payout_on_its_way_is_neither_postponed_nor_refused() -> None:
 
 def test_the_signer_sums_spends_of_one_network_within_an_hour() -> None:
     for cents in (300, 400):
-        counters.add(uuid7(), merchant_id=uuid7(), network="ethereum", usd_cents=cents)
-    assert (counters.spent().hour, counters.spent().day) == (700, 700)
+        limit_counters.add(uuid7(), merchant_id=uuid7(), network="ethereum", usd_cents=cents)
+    assert (limit_counters.spent().hour, limit_counters.spent().day) == (700, 700)
 
 
 def test_a_block_without_departures_costs_no_query(monkeypatch: pytest.MonkeyPatch) -> None:

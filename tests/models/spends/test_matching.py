@@ -11,13 +11,13 @@ from core.ids import uuid7
 from models.db.base import execute, rows, transaction
 from models.payouts import rows as payouts
 from models.payouts.rows import PayoutRow
-from models.spends import matching, permission, seen, unexplained
+from models.spends import matching, seen, signing_stops, unexplained
 from models.spends.unexplained import Part, UnexplainedRow
 from tests.models.builders import CATALOGUE, merchant
 from tests.models.payout_links.builders import new_link
 from tests.models.payouts.builders import fund
 from tests.models.payouts.held import taken
-from tests.models.spends.test_permission import unknown
+from tests.models.spends.test_signing_stops import unknown
 
 TO = "0x" + "51" * 20
 ETHER = 10**18
@@ -225,12 +225,12 @@ def test_coins_of_a_network_that_is_not_signed_for_are_doubted(shop: UUID) -> No
     """By its stop, and before that by its mark alone."""
     del shop
     served = {"ethereum", "tron", "bitcoin"}
-    assert permission.watch("ethereum") is None
+    assert signing_stops.watch("ethereum") is None
     execute("INSERT INTO database_marks (network, system_identifier, timeline) VALUES ('pool:evm', '', '')")
-    assert permission.doubtful() == set()
+    assert signing_stops.doubtful() == set()
     execute("UPDATE database_marks SET timeline = '00000000' WHERE network = 'ethereum'")
     assert rows("SELECT 1 FROM signing_stops") == []
-    assert {"ETH", "USDT"} <= permission.doubted_coins(CATALOGUE, served)
-    assert "BTC" not in permission.doubted_coins(CATALOGUE, served)
-    assert permission.doubted_coins(CATALOGUE, served, but="ethereum") == set()
-    assert permission.doubted_coins(CATALOGUE, {"tron"}) == set()
+    assert {"ETH", "USDT"} <= signing_stops.doubted_coins(CATALOGUE, served)
+    assert "BTC" not in signing_stops.doubted_coins(CATALOGUE, served)
+    assert signing_stops.doubted_coins(CATALOGUE, served, but="ethereum") == set()
+    assert signing_stops.doubted_coins(CATALOGUE, {"tron"}) == set()

@@ -13,8 +13,8 @@ from models.spends import hooks, tracking, unexplained
 from models.spends.outputs import Moved
 from models.spends.rows import Inclusion
 from tests.models.builders import CATALOGUE
-from tests.models.spends.test_permission import unknown
 from tests.models.spends.test_rows import SENDER, read, spend
+from tests.models.spends.test_signing_stops import unknown
 
 FOUND = Inclusion(txid="0x1", height=7, block_hash="0xb", outputs=(Moved("exact"),), fee_units=1, movements=())
 

@@ -13,7 +13,7 @@ from models.deposits import probes
 from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
-from models.payouts import rules as payout_rules
+from models.payouts import order_checks
 from models.treasury import addresses, reconciliation, sweeps, topups
 from models.treasury.reconciliation import Finding, Flow
 from models.treasury.rows import Topup
@@ -296,7 +296,7 @@ def test_former_treasury_addresses_are_refused_as_destinations() -> None:
     pin_hot()
     assert addresses.set_cold("ethereum", COLD)
     assert addresses.set_cold("ethereum", None)
-    assert [payout_rules.is_internal("evm", address) for address in (HOT, COLD, STRANGER)] == [True, True, False]
+    assert [order_checks.is_internal("evm", address) for address in (HOT, COLD, STRANGER)] == [True, True, False]
 
 
 def test_gas_is_counted_by_recipient_within_the_hour() -> None:

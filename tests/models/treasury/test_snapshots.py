@@ -6,7 +6,7 @@ import pytest
 
 from models.db.base import execute
 from models.treasury import reconciliation, snapshots
-from models.treasury.snapshots import Balances, Held
+from models.treasury.snapshots import Balances, Holding
 from tests.models.builders import Chain
 from tests.models.treasury.builders import pin_hot, topup
 
@@ -18,7 +18,8 @@ MOST = 2**256 - 1
 
 def balances(height: int, *units: int, block_hash: str = "0xblock") -> Balances:
     balances_there = tuple(
-        Held(place="deposits", currency="USDT", address=f"0x{number}", units=each) for number, each in enumerate(units)
+        Holding(place="deposits", currency="USDT", address=f"0x{number}", units=each)
+        for number, each in enumerate(units)
     )
     return Balances(height=height, block_hash=block_hash, witnesses=2, holdings=balances_there)
 

@@ -10,12 +10,11 @@ from models.db.base import execute
 from models.ledger import debts, ledger
 from models.ledger.ledger import EQUITY, GATEWAY, Account
 from models.outcomes import endings
-from models.payouts import freezes
+from models.payouts import freezes, order_checks
 from models.payouts import queue as payout_queue
 from models.payouts import rows as payouts
-from models.payouts import rules as payout_rules
 from models.payouts.rows import PayoutRow
-from models.spends import bookings, counters, outputs
+from models.spends import bookings, limit_counters, outputs
 from models.spends import rows as spends
 from models.spends.hooks import Hooks, register
 from models.spends.outputs import OutputRow
@@ -77,7 +76,7 @@ def _failed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     """
     if output.payout_id is None:
         return
-    counters.give_back(spend.id, output.place)
+    limit_counters.give_back(spend.id, output.place)
     if spend.is_own_refusal:
         _take_up(catalogue, output)
         spends.give_up(spend.id)
@@ -88,7 +87,7 @@ def _failed(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
         catalogue,
         output.payout_id,
         "failed",
-        kept_units=0 if payout is None else payout_rules.kept_units(catalogue, payout, fee_units),
+        kept_units=0 if payout is None else order_checks.kept_units(catalogue, payout, fee_units),
         txid=spend.mined_txid,
         block_height=spend.mined_height,
         error=output.problem or FAILED,
@@ -120,7 +119,7 @@ def _failed_anew(_catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> N
 
 def _dead(catalogue: Catalogue, spend: SpendRow, output: OutputRow) -> None:
     """Return the payout to the signer: none of its signed bytes can ever be included."""
-    counters.give_back(spend.id, output.place)
+    limit_counters.give_back(spend.id, output.place)
     _take_up(catalogue, output)
 
 

@@ -11,8 +11,8 @@ from chains.base import ProviderError
 from chains.family import CoinSpender, CounterSpender, Spender
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
-from models.spends import permission, unexplained
 from models.spends import rows as spends
+from models.spends import signing_stops, unexplained
 
 log = structlog.get_logger()
 
@@ -42,7 +42,7 @@ def _check_slots(network: Network, counter: CounterSpender, sender: str) -> bool
     if waiting <= ours:
         return True
     with transaction():
-        permission.stop(network.code, reason=spenders.beyond(sender, waiting, ours), sender=sender)
+        signing_stops.stop(network.code, reason=spenders.beyond(sender, waiting, ours), sender=sender)
     return False
 
 
@@ -51,5 +51,5 @@ def _check_coins(network: Network, holder: CoinSpender) -> bool:
     if not unexplained.without_row(network.code, waiting):
         return True
     with transaction():
-        permission.stop(network.code, reason=WAITING)
+        signing_stops.stop(network.code, reason=WAITING)
     return False

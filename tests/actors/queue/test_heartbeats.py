@@ -7,8 +7,8 @@ import pytest
 from actors.queue import delayed
 from actors.queue.broker import HEARTBEAT_TIMEOUT_MS, SluiceBroker
 from actors.queue.delayed import BEAT_S
+from actors.queue.heartbeats import EVERY_S, SILENCE_MAX_S, Heartbeats
 from actors.queue.link import LinkDownError
-from actors.queue.signs import EVERY_S, SILENCE_MAX_S, Signs
 from scheduler.__main__ import Ringer
 from scheduler.jobs import jobs
 from tests.actors.queue.workers import NAMESPACE, QUEUE, declare, eventually, make_broker, make_settings, working
@@ -16,7 +16,7 @@ from tests.actors.queue.workers import NAMESPACE, QUEUE, declare, eventually, ma
 
 def test_a_worker_serves_its_queues_from_its_start_to_its_end(broker: SluiceBroker, redis_url: str) -> None:
     declare(broker, lambda: None)
-    watcher = make_broker(redis_url).signs
+    watcher = make_broker(redis_url).heartbeats
     assert watcher.consumers(QUEUE) == 0
 
     with working(broker):
@@ -26,18 +26,18 @@ def test_a_worker_serves_its_queues_from_its_start_to_its_end(broker: SluiceBrok
 
 
 def test_silent_processes_do_not_count(broker: SluiceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    broker.link.run(broker.signs.serving(QUEUE, "dead"))
-    broker.signs.tick()
-    assert broker.signs.consumers(QUEUE) == 1
-    age_s = broker.signs.tick_age_s()
+    broker.link.run(broker.heartbeats.serving(QUEUE, "dead"))
+    broker.heartbeats.tick()
+    assert broker.heartbeats.consumers(QUEUE) == 1
+    age_s = broker.heartbeats.tick_age_s()
     assert age_s is not None
     assert age_s < 30
 
     now_ms = broker.link.now_ms()
     monkeypatch.setattr(broker.link, "now_ms", lambda: now_ms + int(SILENCE_MAX_S * 1000) + 1000)
 
-    assert broker.signs.consumers(QUEUE) == 0
-    age_s = broker.signs.tick_age_s()
+    assert broker.heartbeats.consumers(QUEUE) == 0
+    age_s = broker.heartbeats.tick_age_s()
     assert age_s is not None
     assert age_s > SILENCE_MAX_S
 
@@ -52,9 +52,9 @@ def test_heartbeats_return_after_a_flush(broker: SluiceBroker, monkeypatch: pyte
     monkeypatch.setattr(delayed, "BEAT_S", 0.02)
     declare(broker, lambda: None)
     with working(broker):
-        eventually(lambda: broker.signs.consumers(QUEUE) == 1)
+        eventually(lambda: broker.heartbeats.consumers(QUEUE) == 1)
         broker.link.run([("FLUSHALL",)])
-        eventually(lambda: broker.signs.consumers(QUEUE) == 1)
+        eventually(lambda: broker.heartbeats.consumers(QUEUE) == 1)
 
 
 def test_a_scheduler_reports_a_tick_only_when_its_notifications_are_sent(
@@ -68,14 +68,14 @@ def test_a_scheduler_reports_a_tick_only_when_its_notifications_are_sent(
     with monkeypatch.context() as patch:
         patch.setattr(broker, "ring", fail)
         Ringer(broker).ring(job)
-    assert broker.signs.tick_age_s() is None
+    assert broker.heartbeats.tick_age_s() is None
 
     Ringer(broker).ring(job)
-    age_s = broker.signs.tick_age_s()
+    age_s = broker.heartbeats.tick_age_s()
     assert age_s is not None
     assert age_s < 30
 
 
 def test_without_redis_the_count_raises() -> None:
     with pytest.raises(LinkDownError):
-        Signs(make_broker("redis://127.0.0.1:1/0").link, NAMESPACE).consumers(QUEUE)
+        Heartbeats(make_broker("redis://127.0.0.1:1/0").link, NAMESPACE).consumers(QUEUE)

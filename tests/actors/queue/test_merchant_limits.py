@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from actors.queue.shares import Shares
+from actors.queue.merchant_limits import Shares
 from core.errors import GatewayBusy
 from core.ids import uuid7
 from tests.actors.queue.workers import eventually

@@ -1,4 +1,4 @@
-"""Keeps signs of life in Redis: which processes serve which queue, and when the scheduler last notified an actor.
+"""Keeps heartbeats in Redis: which processes serve which queue, and when the scheduler last notified an actor.
 
 Kept by actors.queue.broker.
 Nothing but monitoring reads them, so that a flush costs a few seconds of not knowing.
@@ -15,12 +15,12 @@ from actors.queue.link import Command, RedisLink
 # How often a scheduler gives its sign, and the silence after which a process counts as gone.
 EVERY_S: Final = 5.0
 SILENCE_MAX_S: Final = 30.0
-# The signs of a queue that no process serves expire.
+# The heartbeats of a queue that no process serves expire.
 _KEPT_S: Final = 3_600
 
 
-class Signs:
-    """Writes one process's signs of life and reads those of all. Safe to share between threads.
+class Heartbeats:
+    """Writes one process's heartbeats and reads those of all. Safe to share between threads.
 
     Ages are by Redis's clock. All methods raise LinkDownError.
     """
@@ -66,7 +66,7 @@ class Signs:
         return None if ticked_ms is None else max(0, self._link.now_ms() - int(ticked_ms)) / 1000
 
     def _serving(self, queue_name: str) -> str:
-        return f"{self._namespace}:signs:{queue_name}"
+        return f"{self._namespace}:heartbeats:{queue_name}"
 
     def _ticked(self) -> str:
-        return f"{self._namespace}:signs:~scheduler"
+        return f"{self._namespace}:heartbeats:~scheduler"

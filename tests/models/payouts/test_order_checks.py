@@ -30,9 +30,9 @@ from core.ids import uuid7
 from core.rates.pricing import Market
 from models.db.base import execute
 from models.ledger.ledger import MATURING
+from models.payouts import order_checks
 from models.payouts import queue as payout_queue
-from models.payouts import rules as payout_rules
-from models.payouts.rules import DestinationErrors
+from models.payouts.order_checks import DestinationErrors
 from tests.models.builders import CATALOGUE, merchant
 from tests.models.invoices.builders import address
 from tests.models.payouts.builders import RECIPIENT, USDT, fund
@@ -57,14 +57,14 @@ class Listed:
 
 
 def check(text: str, *, network: str = "ethereum", deny: Listed | None = None, **errors: Any) -> str:
-    return payout_rules.check_destination(CATALOGUE, deny or Listed(), network=network, address=text, **errors)
+    return order_checks.check_destination(CATALOGUE, deny or Listed(), network=network, address=text, **errors)
 
 
 # Coin, network, amount --------------------------------------------------------------------------------------
 
 
 def test_a_coins_only_network_may_be_left_out() -> None:
-    pair = payout_rules.choose_pair(CATALOGUE, SERVED, currency="ETH", network=None)
+    pair = order_checks.choose_pair(CATALOGUE, SERVED, currency="ETH", network=None)
 
     assert (pair.currency, pair.network) == ("ETH", "ethereum")
 
@@ -84,28 +84,28 @@ def test_a_coins_only_network_may_be_left_out() -> None:
 )
 def test_an_unsupported_pair_is_refused(currency: str, network: str | None, error: type[DomainError]) -> None:
     with pytest.raises(error):
-        payout_rules.choose_pair(CATALOGUE, SERVED, currency=currency, network=network)
+        order_checks.choose_pair(CATALOGUE, SERVED, currency=currency, network=network)
 
 
 def test_amounts_are_read_in_ledger_units_and_have_a_minimum() -> None:
     pair = CATALOGUE.pairs["USDT", "ethereum"]
-    least = payout_rules.minimum_units(CATALOGUE, pair)
+    least = order_checks.minimum_units(CATALOGUE, pair)
 
-    assert payout_rules.amount_units(CATALOGUE, "USDT", "0.5") == USDT // 2
+    assert order_checks.amount_units(CATALOGUE, "USDT", "0.5") == USDT // 2
     assert least == USDT // 2
-    payout_rules.check_minimum(CATALOGUE, pair, least)
+    order_checks.check_minimum(CATALOGUE, pair, least)
     with pytest.raises(PayoutBadAmount):
-        payout_rules.check_minimum(CATALOGUE, pair, least - 1)
+        order_checks.check_minimum(CATALOGUE, pair, least - 1)
     for text in ("0", "0.0", "1.0000001", "1e3", "-1", "\u0661"):
         with pytest.raises(PayoutBadAmount):
-            payout_rules.amount_units(CATALOGUE, "USDT", text)
+            order_checks.amount_units(CATALOGUE, "USDT", text)
 
 
 @given(chain_units=st.integers(0, 10**21))
 def test_the_charged_fee_covers_the_chains_in_whole_units_of_the_coins_precision(chain_units: int) -> None:
     market = Market(rates={}, network_fees={("USDT", "bsc"): chain_units})
 
-    fee = payout_rules.fee_units(CATALOGUE, market, "USDT", "bsc")
+    fee = order_checks.fee_units(CATALOGUE, market, "USDT", "bsc")
 
     assert fee % 10**12 == 0
     assert chain_units <= fee < chain_units + 10**12
@@ -114,32 +114,32 @@ def test_the_charged_fee_covers_the_chains_in_whole_units_of_the_coins_precision
 def test_an_unknown_fee_is_not_zero() -> None:
     market = Market(rates={}, network_fees={("USDT", "bsc"): 1})
 
-    assert payout_rules.known_fee_units(CATALOGUE, market, ("USDT", "ethereum")) is None
+    assert order_checks.known_fee_units(CATALOGUE, market, ("USDT", "ethereum")) is None
     with pytest.raises(PayoutFeeUnavailable):
-        payout_rules.fee_units(CATALOGUE, market, "USDT", "ethereum")
+        order_checks.fee_units(CATALOGUE, market, "USDT", "ethereum")
 
 
 @given(amount=st.integers(1, 10**30), fee=st.integers(0, 10**30))
 def test_the_hold_is_the_delivered_amount_and_the_fee(amount: int, fee: int) -> None:
-    on_top = payout_rules.amounts(amount, fee, is_fee_on_top=True)
+    on_top = order_checks.amounts(amount, fee, is_fee_on_top=True)
     assert (on_top.to_units, on_top.held_units) == (amount, amount + fee)
 
     if amount <= fee:
         with pytest.raises(PayoutAmountBelowFee):
-            payout_rules.amounts(amount, fee, is_fee_on_top=False)
+            order_checks.amounts(amount, fee, is_fee_on_top=False)
         return
-    out_of = payout_rules.amounts(amount, fee, is_fee_on_top=False)
+    out_of = order_checks.amounts(amount, fee, is_fee_on_top=False)
     assert (out_of.to_units, out_of.held_units) == (amount - fee, amount)
 
 
 def test_a_memo_is_accepted_only_on_networks_with_memos() -> None:
     for network in ("ton", "solana"):
-        payout_rules.check_memo_carried(CATALOGUE, network, "thanks")
+        order_checks.check_memo_carried(CATALOGUE, network, "thanks")
     for network in ("ethereum", "tron", "bitcoin"):
-        payout_rules.check_memo_carried(CATALOGUE, network, "")
-        payout_rules.check_memo_carried(CATALOGUE, network, None)
+        order_checks.check_memo_carried(CATALOGUE, network, "")
+        order_checks.check_memo_carried(CATALOGUE, network, None)
         with pytest.raises(PayoutMemoUnsupported):
-            payout_rules.check_memo_carried(CATALOGUE, network, "thanks")
+            order_checks.check_memo_carried(CATALOGUE, network, "thanks")
 
 
 # Destinations -----------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_a_contract_of_another_network_is_a_valid_destination() -> None:
 
 
 @database
-@pytest.mark.parametrize("errors", [payout_rules.PAYOUT_DESTINATION, CHEQUE])
+@pytest.mark.parametrize("errors", [order_checks.PAYOUT_DESTINATION, CHEQUE])
 def test_our_own_addresses_are_refused_on_every_network_of_their_family(errors: DestinationErrors) -> None:
     _, pooled = address()
     hot = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
@@ -214,7 +214,7 @@ def test_a_recent_verdict_of_an_oracle_is_not_asked_for_again() -> None:
 
 
 def test_payouts_use_the_default_error_codes() -> None:
-    assert payout_rules.PAYOUT_DESTINATION.internal is PayoutDestinationInternal
+    assert order_checks.PAYOUT_DESTINATION.internal is PayoutDestinationInternal
 
 
 # Shortage ---------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_a_shortage_is_maturing_if_time_alone_covers_it(wanted: int, error: type
     fund(merchant(), 100 * USDT)
 
     with pytest.raises(error):
-        payout_rules.raise_shortage(
+        order_checks.raise_shortage(
             shop, "USDT", wanted * USDT, insufficient=PayoutlinkInsufficientFunds, maturing=PayoutlinkFundsMaturing
         )
 
@@ -238,9 +238,9 @@ def test_a_shortage_is_maturing_if_time_alone_covers_it(wanted: int, error: type
 def test_payout_terms_of_merchants_are_independent() -> None:
     shop, other = merchant(), merchant()
 
-    payout_rules.set_fee_on_top(shop, is_fee_on_top=False)
+    order_checks.set_fee_on_top(shop, is_fee_on_top=False)
 
-    assert payout_rules.read_terms(shop) == payout_rules.Terms(is_cosign_required=False, is_fee_on_top=False)
-    assert payout_rules.read_terms(other).is_fee_on_top
+    assert order_checks.read_terms(shop) == order_checks.Terms(is_cosign_required=False, is_fee_on_top=False)
+    assert order_checks.read_terms(other).is_fee_on_top
     with pytest.raises(LookupError):
-        payout_rules.read_terms(uuid7())
+        order_checks.read_terms(uuid7())

@@ -10,8 +10,8 @@ import pytest
 from models.db.base import execute, rows, transaction, value
 from models.deposits import cursors
 from models.deposits.rows import ChainBlock
-from models.spends import permission, unexplained, unread_departures
-from models.spends.permission import Stop
+from models.spends import signing_stops, unexplained, unread_departures
+from models.spends.signing_stops import Stop
 from models.spends.unexplained import UnexplainedRow
 from tests.models.db.collisions import at_once
 
@@ -35,11 +35,11 @@ def unknown(txid: str = "0xlost", **others: object) -> UnexplainedRow:
 def stopped(database: str) -> Stop:
     """Return a stop as the signer read it, when all was well."""
     del database
-    assert permission.watch("ethereum") is None
+    assert signing_stops.watch("ethereum") is None
     with transaction():
-        assert permission.stop("ethereum", reason="a test")
-    permission.note_caught_up("ethereum")
-    stop = permission.read("ethereum")
+        assert signing_stops.stop("ethereum", reason="a test")
+    signing_stops.note_caught_up("ethereum")
+    stop = signing_stops.read("ethereum")
     assert stop is not None
     assert stop.is_caught_up
     return stop
@@ -48,11 +48,11 @@ def stopped(database: str) -> Stop:
 def test_the_first_concurrent_watches_stop_no_network(database: str) -> None:
     del database
     for number in range(5):
-        assert at_once(4, lambda _, network=f"network-{number}": permission.watch(network)) == [None] * 4
+        assert at_once(4, lambda _, network=f"network-{number}": signing_stops.watch(network)) == [None] * 4
 
 
 def test_a_stop_ends_once(stopped: Stop) -> None:
-    assert [permission.resume(stopped, {SENDER: 4}) for _ in range(2)] == [True, False]
+    assert [signing_stops.resume(stopped, {SENDER: 4}) for _ in range(2)] == [True, False]
     assert rows("SELECT next_slot FROM spend_accounts") == [(4,)]
 
 
@@ -61,7 +61,7 @@ def test_a_stop_notifies_recovery_after_its_commit(database: str, rung: list[str
     for _ in range(2):
         rung.clear()
         with transaction():
-            permission.stop("ethereum", reason="a test")
+            signing_stops.stop("ethereum", reason="a test")
             assert rung == []
         assert rung == ["resume_signing:ethereum"]
 
@@ -79,33 +79,33 @@ def test_an_unread_departure_notifies_recovery_once_after_its_commit(database: s
 def test_a_departure_found_since_the_signers_reading_keeps_the_stop(stopped: Stop) -> None:
     with transaction():
         assert unexplained.note(unknown())
-    permission.note_caught_up("ethereum")
-    assert not permission.resume(stopped, {SENDER: 4})
+    signing_stops.note_caught_up("ethereum")
+    assert not signing_stops.resume(stopped, {SENDER: 4})
     execute("UPDATE unknown_spends SET status = 'gone'")
-    assert permission.resume(stopped, {SENDER: 4})
+    assert signing_stops.resume(stopped, {SENDER: 4})
 
 
 def test_a_scan_that_must_catch_up_again_keeps_the_stop(stopped: Stop) -> None:
     with transaction():
-        assert not permission.stop("ethereum", reason="again")
-    assert not permission.resume(stopped.but(is_caught_up=True), {SENDER: 4})
+        assert not signing_stops.stop("ethereum", reason="again")
+    assert not signing_stops.resume(stopped.but(is_caught_up=True), {SENDER: 4})
 
 
 def test_a_stop_restored_with_a_backup_begins_again(stopped: Stop) -> None:
     execute("UPDATE signing_stops SET stopped_at = stopped_at - interval '1 day'")
-    watched = permission.watch("ethereum")
+    watched = signing_stops.watch("ethereum")
     assert watched is not None
     assert (watched.reason, watched.is_caught_up) == (stopped.reason, True)
 
     execute("UPDATE database_marks SET timeline = '00000000'")
     for _ in range(2):
-        watched = permission.watch("ethereum")
+        watched = signing_stops.watch("ethereum")
         assert watched is not None
-        assert (watched.reason, watched.is_caught_up) == (permission.ANOTHER_DATABASE, False)
+        assert (watched.reason, watched.is_caught_up) == (signing_stops.ANOTHER_DATABASE, False)
         assert watched.age_s < HOUR_S
         execute("UPDATE signing_stops SET stopped_at = stopped_at - interval '59 minutes'")
     assert watched.age_s < HOUR_S
-    assert permission.read("ethereum").age_s > HOUR_S, "it began again only once"  # type: ignore[union-attr]
+    assert signing_stops.read("ethereum").age_s > HOUR_S, "it began again only once"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_a_window_must_have_passed_by_the_gateways_clock_and_the_chains(
 ) -> None:
     del database
     with transaction():
-        assert permission.stop("ethereum", reason="a test")
-    permission.note_caught_up("ethereum", window_s=600)
-    assert [each.is_caught_up for each in permission.listing()] == [False], "no block is scanned yet"
+        assert signing_stops.stop("ethereum", reason="a test")
+    signing_stops.note_caught_up("ethereum", window_s=600)
+    assert [each.is_caught_up for each in signing_stops.listing()] == [False], "no block is scanned yet"
 
     now = value("SELECT app_now()")
     block = ChainBlock(
@@ -130,8 +130,8 @@ def test_a_window_must_have_passed_by_the_gateways_clock_and_the_chains(
     )  # fmt: skip
     cursors.start(block)
     execute("UPDATE app_clock SET ahead = make_interval(secs => %s)", (clock_s,))
-    permission.note_caught_up("ethereum", window_s=600)
-    assert [each.is_caught_up for each in permission.listing()] == [is_over]
+    signing_stops.note_caught_up("ethereum", window_s=600)
+    assert [each.is_caught_up for each in signing_stops.listing()] == [is_over]
 
 
 @pytest.mark.parametrize(
@@ -146,18 +146,18 @@ def test_the_newest_block_of_nodes_that_may_have_gone_back_ends_no_stop(
 ) -> None:
     del database
     with transaction():
-        assert permission.stop("ethereum", reason="a test")
+        assert signing_stops.stop("ethereum", reason="a test")
     # Blocks follow the real clock, while the gateway's may be moved.
     execute("UPDATE app_clock SET ahead = interval '1 day'")
     execute("UPDATE signing_stops SET stopped_at = app_now() - interval '60 seconds'")
-    permission.note_caught_up("ethereum", age_max_s=120, needs_new_block=needs_new_block)
-    assert [each.is_caught_up for each in permission.listing()] == [False], "no block is scanned yet"
+    signing_stops.note_caught_up("ethereum", age_max_s=120, needs_new_block=needs_new_block)
+    assert [each.is_caught_up for each in signing_stops.listing()] == [False], "no block is scanned yet"
     block_time = value("SELECT clock_timestamp()") - timedelta(seconds=block_age_s)
     cursors.start(
         ChainBlock(network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0", block_time=block_time)
     )
-    permission.note_caught_up("ethereum", age_max_s=120, needs_new_block=needs_new_block)
-    assert [each.is_caught_up for each in permission.listing()] == [is_over]
+    signing_stops.note_caught_up("ethereum", age_max_s=120, needs_new_block=needs_new_block)
+    assert [each.is_caught_up for each in signing_stops.listing()] == [is_over]
 
 
 def test_a_block_dated_ahead_ends_no_stop_younger_than_its_receipt(database: str) -> None:
@@ -166,16 +166,16 @@ def test_a_block_dated_ahead_ends_no_stop_younger_than_its_receipt(database: str
     block = ChainBlock(network="ethereum", height=1, hash="0x1", parent_height=0, parent_hash="0x0", block_time=ahead)
     cursors.start(block)
     with transaction():
-        assert permission.stop("ethereum", reason="a test")
-    permission.note_caught_up("ethereum", age_max_s=120, needs_new_block=True)
-    assert [each.is_caught_up for each in permission.listing()] == [False]
+        assert signing_stops.stop("ethereum", reason="a test")
+    signing_stops.note_caught_up("ethereum", age_max_s=120, needs_new_block=True)
+    assert [each.is_caught_up for each in signing_stops.listing()] == [False]
 
     expected, successor = cursors.read("ethereum"), block.but(height=2, hash="0x2", parent_hash="0x1")
     assert expected is not None
     with transaction():
         assert cursors.advance(successor, expected=expected, head=2)
-    permission.note_caught_up("ethereum", age_max_s=120, needs_new_block=True)
-    assert [each.is_caught_up for each in permission.listing()] == [True]
+    signing_stops.note_caught_up("ethereum", age_max_s=120, needs_new_block=True)
+    assert [each.is_caught_up for each in signing_stops.listing()] == [True]
 
 
 def test_an_unknown_departure_is_read_as_noted(database: str) -> None:
@@ -206,6 +206,6 @@ def test_unknown_departures_are_listed_counted_and_locked_until_settled(database
 def test_a_database_without_counted_looks_has_no_age(database: str) -> None:
     del database
     execute("DELETE FROM database_looks")
-    for look in (permission.age, permission.count_look):
+    for look in (signing_stops.age, signing_stops.count_look):
         with pytest.raises(LookupError):
             look()
