@@ -228,8 +228,6 @@ class Total:
     units: int
     height: int
     block_hash: str
-    # Transfers up to that block that come on top for the providers that show them.
-    unsure: tuple[Recorded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

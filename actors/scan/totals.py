@@ -16,25 +16,16 @@ from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
 from models.db.base import transaction
 from models.deposits import cursors, probes, witnesses
-from models.deposits.probes import Counted
 from models.deposits.rows import Deposit
 from models.treasury import addresses
 from models.treasury.rows import Topup
 
 
 class _Books(NamedTuple):
-    """The other deposits of an address, and the sum that our spends brought to it, in token units."""
+    """The sum of an address's other deposits, in ledger units, and of our spends there, in token units."""
 
-    counted: Counted
+    deposited_units: int
     moved_units: int
-
-    def is_same(self, other: Self) -> bool:
-        """Return True if both have the same deposits in the same blocks, and the same spends."""
-        return self._key() == other._key()
-
-    def _key(self) -> tuple[object, ...]:
-        listed = [(each.id, each.round, each.block_hash) for each in self.counted.listed]
-        return self.counted.units, listed, self.moved_units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,20 +105,13 @@ def _blocks(network: Network, asked: Deposit) -> list[tuple[int, str]]:
 
 def _books(asked: Deposit, height: int) -> _Books:
     moved = addresses.moved_native_units(asked.network, asked.address, asked.currency, height=height)
-    return _Books(probes.counted(asked, height=height), moved)
+    return _Books(probes.counted_units(asked, height=height), moved)
 
 
 def _total(catalogue: Catalogue, asked: Deposit, books: _Books, height: int, block_hash: str) -> Total:
-    counted, moved = books
     pair = catalogue.pairs[asked.currency, asked.network]
-    deposited = pair.from_ledger(counted.units + asked.amount_units, catalogue.scale(asked.currency))
-    return Total(
-        address=asked.address,
-        units=deposited + moved,
-        height=height,
-        block_hash=block_hash,
-        unsure=tuple(recorded(catalogue, each, units=each.amount_units) for each in counted.listed),
-    )
+    deposited = pair.from_ledger(books.deposited_units + asked.amount_units, catalogue.scale(asked.currency))
+    return Total(address=asked.address, units=deposited + books.moved_units, height=height, block_hash=block_hash)
 
 
 def agree(network: Network, asked: Deposit, backing: Backing) -> bool:
@@ -143,7 +127,7 @@ def agree(network: Network, asked: Deposit, backing: Backing) -> bool:
             return False
         if addresses.is_in_motion(network.code, [asked.address]):
             return False
-        if not _books(asked, backing.height).is_same(backing.books) or not witnesses.agree(asked):
+        if _books(asked, backing.height) != backing.books or not witnesses.agree(asked):
             return False
         if probes.is_hidden(asked) and backing.height > asked.block_height:
             witnesses.date_later(asked, height=backing.height, block_hash=backing.block_hash)

@@ -9,7 +9,6 @@ that a contract passes on is in neither transactions nor logs: balances show it,
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from statistics import median_low
 from typing import Final
 
@@ -169,7 +168,7 @@ class EvmReader(NodesReader[JsonRpc]):
 
     def coverage(self, total: Total) -> Agreement:
         """Count the providers whose balance covers a total, and those whose balance or block contradicts it."""
-        return self._opinion(lambda node: witness.covers(node, total, partial(self._has, node)))
+        return self._opinion(lambda node: witness.covers(node, total))
 
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
         """Return the coin that contracts passed on to an address in a block; empty if no node traces."""

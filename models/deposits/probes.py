@@ -19,8 +19,6 @@ PROBE: Final = "probe:"
 TRACE: Final = "trace:"
 # An invoice is looked at until so long after its end: a scan that is behind expires it later than the clock.
 AFTERCARE_S: Final = 7_200
-# A provider is asked for at most this many other deposits of one address.
-LISTED_MAX: Final = 20
 _OF_ADDRESS: Final = "d.network = %s AND d.address = %s AND d.currency = %s AND d.status <> 'reversed'"
 _IS_HIDDEN: Final = f"(d.ordinal LIKE '{TRACE}%%' OR d.ordinal LIKE '{PROBE}%%')"
 
@@ -140,16 +138,6 @@ def deposited_units(network: str, address: str, currency: str, *, height: int, o
     )
 
 
-class Counted(NamedTuple):
-    """Deposits of one address that its balance has to cover; units are the ledger's.
-
-    listed: the largest that a transaction shows, each of which a provider can deny. Of the others the sum is known.
-    """
-
-    units: int
-    listed: list[Deposit]
-
-
 def is_hidden(asked: Deposit) -> bool:
     """Return True if only a trace or the balance shows a deposit."""
     return asked.ordinal.startswith((PROBE, TRACE))
@@ -163,24 +151,20 @@ def has_witnessed(network: str, address: str, currency: str) -> bool:
     )
 
 
-def counted(asked: Deposit, *, height: int) -> Counted:
-    """Return the other deposits that share a balance after a block with a deposit.
+def counted_units(asked: Deposit, *, height: int) -> int:
+    """Return the sum of the other deposits that share a balance after a block with a deposit.
 
     A hidden one that waits for witnesses does not count yet; the others count wherever they are, since the block of a
-    hidden deposit is one provider's word.
+    hidden deposit is one provider's word. Those that a transaction shows count always: nodes forget transactions.
     """
-    hidden, shown = rows(
-        f"SELECT COALESCE(sum(d.amount_units) FILTER (WHERE {_IS_HIDDEN} AND NOT {IS_DOUBTED}), 0),"
-        f" COALESCE(sum(d.amount_units) FILTER (WHERE NOT {_IS_HIDDEN} AND d.block_height <= %s), 0)"
-        f" FROM deposits d WHERE {_OF_ADDRESS} AND d.id <> %s",
-        (height, asked.network, asked.address, asked.currency, asked.id),
-    )[0]
-    listed = Deposit.read(
-        f"{_OF_ADDRESS} AND d.id <> %s AND NOT {_IS_HIDDEN} AND d.block_height <= %s"
-        " ORDER BY d.amount_units DESC, d.id LIMIT %s",
-        (asked.network, asked.address, asked.currency, asked.id, height, LISTED_MAX),
+    return int(
+        value(
+            "SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d"
+            f" WHERE {_OF_ADDRESS} AND d.id <> %s"
+            f" AND CASE WHEN {_IS_HIDDEN} THEN NOT {IS_DOUBTED} ELSE d.block_height <= %s END",
+            (asked.network, asked.address, asked.currency, asked.id, height),
+        )
     )
-    return Counted(int(hidden) + int(shown) - sum(each.amount_units for each in listed), listed)
 
 
 def covers(deposit: Deposit) -> bool:

@@ -4,8 +4,6 @@ Called by chains.evm.reader.
 The transaction itself is asked for again; only the recorded deposit is taken over from the first node.
 """
 
-from collections.abc import Callable
-
 from chains.base import ProviderError, Recorded, Total
 from chains.evm import wire
 from chains.evm.scan.block import TRANSFER_TOPIC
@@ -26,20 +24,11 @@ def is_same(node: Rpc, recorded: Recorded, contract: str | None) -> bool:
     return _pays_coin(node, recorded) if contract is None else _pays_token(receipt, recorded, contract)
 
 
-def covers(node: Rpc, total: Total, shows: Callable[[Recorded], bool]) -> bool:
-    """Return True if a node's balance covers a total. Raises ProviderError if it cannot answer.
-
-    shows: returns True if the node shows a transfer.
-    """
+def covers(node: Rpc, total: Total) -> bool:
+    """Return True if a node's balance covers a total. Raises ProviderError if it cannot answer."""
     if not _has_block(node, total.height, total.block_hash):
         return False
-    unsure = sorted(total.unsure, key=lambda each: each.units, reverse=True)
-    missing = total.units + sum(each.units for each in unsure) - balance(node, total.address, total.block_hash)
-    for each in unsure:
-        if missing <= 0:
-            break
-        missing -= 0 if shows(each) else each.units
-    return missing <= 0
+    return balance(node, total.address, total.block_hash) >= total.units
 
 
 def _has_block(node: Rpc, height: int, block_hash: str) -> bool:

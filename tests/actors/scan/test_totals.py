@@ -10,7 +10,6 @@ import pytest
 from actors.scan import totals
 from models.db.base import execute, rows
 from models.deposits import probes
-from models.deposits.probes import Counted
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from tests.actors.scan.test_balances import forget_old_states, mute, passed_on, rewind, witness
@@ -84,6 +83,66 @@ def test_one_provider_cannot_double_a_plain_payment(start: Start) -> None:
     assert confirmed(world) == balance(world, mine) == ETHER
 
 
+def forget_transaction(world: World, number: int, txid: str) -> None:
+    """Let a provider show a transaction no longer, as one that prunes old ones."""
+
+    def pruned(truth: object, params: list[Any]) -> object:
+        return None if params[0] == txid else truth
+
+    for method in ("eth_getTransactionReceipt", "eth_getTransactionByHash"):
+        world.providers[number].lies[method] = pruned
+
+
+def invent_coin(world: World, of: InvoiceRow) -> None:
+    """Let the first provider add one ether to an address's balance from a new block on, and have it found."""
+    newest = world.mine()
+    inflate(world, of, lambda at: ETHER if at >= newest else 0)
+    mute(world)
+    world.catch_up()
+    world.probe()
+
+
+def test_coin_of_a_payment_that_a_node_has_forgotten_is_not_free(start: Start) -> None:
+    world = start(3)
+    mine = world.coin_invoice(2 * ETHER)
+    txid = world.pay(mine, ETHER, currency="ETH")
+    world.mine()
+    world.confirm()
+    settle(world)
+    assert world.deposits("status") == [("confirmed",)]
+
+    forget_transaction(world, 1, txid)
+    invent_coin(world, mine)
+    assert len(world.deposits()) == 2
+    world.confirm()
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_coin_of_a_payment_that_was_recorded_from_the_balance_is_not_free(start: Start) -> None:
+    """No provider shows that payment in the block from which its coin was recorded."""
+    world = start(3)
+    mine = world.coin_invoice(2 * ETHER)
+    world.providers[0].cut_transactions()
+    world.decoy()
+    world.pay(mine, ETHER, currency="ETH")
+    height = world.mine()
+    world.mine()
+    inflate(world, mine, lambda at: -ETHER if at == height else 0)
+    world.catch_up()
+    world.probe()
+    world.advance(14)
+    settle(world, rounds=1)
+    world.rescan()
+    assert confirmed(world) == ETHER
+
+    world.providers[0].lies.clear()
+    invent_coin(world, mine)
+    world.confirm()
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
 @pytest.mark.parametrize("is_passed_on", [False, True])
 def test_one_provider_cannot_multiply_a_payment_by_invented_traces(start: Start, *, is_passed_on: bool) -> None:
     world = start(3)
@@ -138,9 +197,9 @@ def test_a_deposit_recorded_while_providers_answer_is_compared_too(
     world.catch_up()
     world.probe()
     world.confirm()
-    answers = iter([Counted(0, []), Counted(ETHER, [])])
+    answers = iter([0, ETHER])
     with monkeypatch.context() as patch:
-        patch.setattr(probes, "counted", lambda *_, **__: next(answers))
+        patch.setattr(probes, "counted_units", lambda *_, **__: next(answers))
         witness(world)
     assert world.deposits("status") == [("pending",)]
     witness(world)
