@@ -4,7 +4,7 @@ Each family implements them once; chains.registry finds them. What only one fami
 The values are those of chains.base and chains.spending.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
@@ -163,6 +163,17 @@ class DepartureReader(Reader, Protocol):
         The reader checks that the bytes hash to the id and, if they name a sender, that they carry his signature.
         Raises ProviderError if no node has it in this block, and DisownedError if the node that reported it may have
         invented it.
+        """
+        ...
+
+
+class SenderReader(DepartureReader, Protocol):
+    """Reads a network whose blocks alone show departures. For families that note departures by sender."""
+
+    def inclusions(self, block: Block, txids: Collection[str]) -> Mapping[str, Agreement]:
+        """Count the providers that have this block with each transaction, and those that have it without.
+
+        Providers that have another block, or cannot answer, are left out.
         """
         ...
 

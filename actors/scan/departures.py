@@ -9,8 +9,8 @@ import structlog
 
 from actors.context import Context
 from actors.scan.reading import NOTHING, Left, Reading
-from chains.base import BlockScan, DisownedError
-from chains.family import CounterReader, Reader
+from chains.base import WITNESSES_MIN, BlockScan, DisownedError
+from chains.family import CounterReader, Reader, SenderReader
 from chains.spending import Departure
 from core.catalogue.catalogue import Network
 from core.catalogue.families import traits_of
@@ -89,24 +89,49 @@ def note(reading: Reading) -> int:
     return 0
 
 
+def lacking_in(network: Network, chain: Reader, scan: BlockScan) -> tuple[str, ...]:
+    """Return a block's noted attempts that two providers lack, and more than show them.
+
+    scan: the second reading; if it lacks one, every provider is asked. Otherwise a provider that hides an included
+    payout could alone have it called dead. Called outside of transactions. Raises ProviderError.
+    """
+    if not _compares(network, chain):
+        return ()
+    block, shown = scan.block, {txid for _, txid in scan.sent}
+    lacked = seen.lacked(network.code, height=block.height, block_hash=block.hash, shown=shown)
+    if not lacked:
+        return ()
+    lacking = []
+    for txid, voices in cast("SenderReader", chain).inclusions(block, lacked).items():
+        if voices.other >= WITNESSES_MIN and voices.other > voices.same:
+            lacking.append(txid)
+            continue
+        log.error(
+            "rescan.attempt_disputed", network=network.code, height=block.height, txid=txid,
+            shown_by=voices.same, lacked_by=voices.other,
+        )  # fmt: skip
+    return tuple(lacking)
+
+
 def _is_compared(reading: Reading) -> bool:
-    """Return whether another provider's reading of a block is compared with the first one, and adds no attempt.
+    """Return whether another provider's reading of a block is compared with the first one, and adds no attempt."""
+    return reading.is_late and _compares(reading.network, reading.chain)
+
+
+def _compares(network: Network, chain: Reader) -> bool:
+    """Return whether the second reading of a block judges the attempts that the first one showed.
 
     No spend dies against an included attempt, so one provider that invents an inclusion would keep a spend whose window
     is over, and the stop of its network, for ever. It takes two, as for deposits. Elsewhere one provider is enough:
     blocks of coins prove themselves, and a spend with a slot dies only of another transaction in it with our signature.
     """
-    return reading.is_late and reading.chain.providers > 1 and traits_of(reading.network).notes_departures_by_sender
+    return chain.providers > 1 and traits_of(network).notes_departures_by_sender
 
 
 def _take_back_lacking(reading: Reading) -> None:
-    """Take back the notes of attempts that the second reading of their block lacks.
-
-    If that reading lies, the first provider still shows the attempt: no window is over before every provider says so.
-    """
+    """Take back the notes of attempts that their block lacks by the word of two providers."""
     network, block = reading.network.code, reading.scan.block
-    shown = {txid for _, txid in reading.scan.sent}
-    for txid in seen.take_back(network, height=block.height, block_hash=block.hash, shown=shown):
+    for txid in seen.take_back(network, reading.lacking, height=block.height, block_hash=block.hash):
         log.error("rescan.attempt_missing", network=network, height=block.height, txid=txid)
 
 
@@ -121,7 +146,7 @@ def _takers(network: Network, scan: BlockScan) -> dict[str, str]:
 def concerns(reading: Reading) -> bool:
     """Return whether a block has departures, or senders that have to be checked."""
     is_watched = traits_of(reading.network).notes_departures_by_sender and bool(reading.scan.sent)
-    return any(reading.left) or is_watched or _is_compared(reading)
+    return any(reading.left) or is_watched or bool(reading.lacking)
 
 
 def take_back(network: Network) -> None:

@@ -72,6 +72,8 @@ class Reading:
     scan: BlockScan
     ours: Matching
     left: Left = NOTHING
+    # Our attempts that an earlier reading showed in this block, and that two providers at least lack there.
+    lacking: tuple[str, ...] = ()
     # True if the scan had recorded the block before.
     is_late: bool = False
 

@@ -99,7 +99,10 @@ def reread(ctx: Context, network: Network, chain: Reader, height: int) -> Reread
             _note_split(network, chain, height, kept)
         return Reread(height=height, block_hash=None)
     left = departures.left_in(ctx, network, chain, [scan]).get(scan.block.hash, NOTHING)
-    recorded = observers.note_late(Reading(ctx=ctx, network=network, chain=chain, scan=scan, ours=ours, left=left))
+    lacking = departures.lacking_in(network, chain, scan)
+    recorded = observers.note_late(
+        Reading(ctx=ctx, network=network, chain=chain, scan=scan, ours=ours, left=left, lacking=lacking)
+    )
     if recorded:
         log.warning("rescan.deposits_found", network=network.code, height=height, count=recorded)
     settle_owners(ctx, ours.of(scan.transfers))

@@ -5,11 +5,12 @@ itself names its final block: the solidified head, some nineteen blocks back.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import median_low
 from typing import Final
 
 from chains.base import (
+    Agreement,
     Block,
     BlockScan,
     Cost,
@@ -39,7 +40,7 @@ SNAPSHOTS_MAX: Final = 4
 
 
 class TronReader(NodesReader[RestNode]):
-    """Reads one TRON network, as chains.family.DepartureReader."""
+    """Reads one TRON network, as chains.family.SenderReader."""
 
     # A deposit is looked up in its whole block, which may be as large as any that the scan reads.
     _witness_kind = Kind.BLOCKS
@@ -96,6 +97,12 @@ class TronReader(NodesReader[RestNode]):
         answers = self._providers.everyone(lambda node: departures.read(node, txid, block, self._pairs))
         return departures.judge(answers)
 
+    def inclusions(self, block: Block, txids: Collection[str]) -> Mapping[str, Agreement]:
+        """Count the providers whose block has each transaction; see chains.family."""
+        answers = self._providers.everyone(lambda node: departures.listed(node, block), kind=Kind.BLOCKS)
+        blocks = [answer for answer in answers if not isinstance(answer, ProviderError)]
+        return {txid: _voices([txid in listed for listed in blocks]) for txid in txids}
+
     def snapshot(self, places: Sequence[Place], *, height: int, block_hash: str, witnesses: int = 1) -> Snapshot:
         """Return balances after the newest irreversible block; nodes keep none of other blocks."""
         del height, block_hash
@@ -134,6 +141,10 @@ class TronReader(NodesReader[RestNode]):
             == (recorded.txid, recorded.ordinal, recorded.currency, recorded.units, recorded.recipient)
             for each in read.transfers
         )
+
+
+def _voices(answers: Sequence[bool]) -> Agreement:
+    return Agreement(same=answers.count(True), other=answers.count(False))
 
 
 def _snapshot(node: RestNode, places: Sequence[Place]) -> Snapshot:

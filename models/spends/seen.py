@@ -40,17 +40,27 @@ def note(network: str, txids: Collection[str], *, height: int, block_hash: str) 
     )
 
 
-def take_back(network: str, *, height: int, block_hash: str, shown: Collection[str]) -> list[str]:
-    """Take back the notes of a block for attempts that another reading of it lacks; return their transactions.
+def lacked(network: str, *, height: int, block_hash: str, shown: Collection[str]) -> list[str]:
+    """Return the attempts that were noted in a block and that another reading of it lacks.
 
     Of spends that are under way alone: the death of one that has ended is never asked about. shown: all transactions of
     that other reading.
     """
     return column(
-        "DELETE FROM attempts_seen n USING spends s JOIN spend_attempts a ON a.spend_id = s.id"
-        " WHERE s.network = %(network)s AND s.settled_at IS NULL AND (n.network, n.txid) = (a.network, a.txid)"
-        " AND (n.height, n.block_hash) = (%(height)s, %(block_hash)s) AND n.txid <> ALL(%(shown)s) RETURNING n.txid",
+        "SELECT n.txid FROM spends s JOIN spend_attempts a ON a.spend_id = s.id"
+        " JOIN attempts_seen n ON (n.network, n.txid) = (a.network, a.txid)"
+        " WHERE s.network = %(network)s AND s.settled_at IS NULL"
+        " AND (n.height, n.block_hash) = (%(height)s, %(block_hash)s) AND n.txid <> ALL(%(shown)s) ORDER BY 1",
         {"network": network, "height": height, "block_hash": block_hash, "shown": list(shown)},
+    )
+
+
+def take_back(network: str, txids: Collection[str], *, height: int, block_hash: str) -> list[str]:
+    """Take back the notes of these attempts in a block; return the transactions that were noted there."""
+    return column(
+        "DELETE FROM attempts_seen WHERE network = %s AND txid = ANY(%s) AND (height, block_hash) = (%s, %s)"
+        " RETURNING txid",
+        (network, list(txids), height, block_hash),
     )
 
 

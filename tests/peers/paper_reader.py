@@ -39,6 +39,8 @@ class PaperReader:
     departures: dict[str, Departure] = field(default_factory=dict)
     # Transactions that one provider alone shows.
     invented: Collection[str] = ()
+    # The providers' answer about each transaction in a block.
+    included: Agreement = Agreement(same=0, other=1)  # noqa: RUF009
     # The heights whose headers were asked for.
     asked: list[int] = field(default_factory=list)
 
@@ -88,6 +90,9 @@ class PaperReader:
     def agreement(self, height: int, block_hash: str) -> Agreement:
         self.asked_about.append((height, block_hash))
         return self.agree
+
+    def inclusions(self, _block: Block, txids: Collection[str]) -> dict[str, Agreement]:
+        return dict.fromkeys(txids, self.included)
 
     def second_opinion(self, recorded: Recorded) -> Agreement:
         scan = self.scans.get(recorded.height)

@@ -75,6 +75,14 @@ def read(node: RestNode, txid: str, block: Block, pairs: Iterable[Pair]) -> Depa
     )
 
 
+def listed(node: RestNode, block: Block) -> frozenset[str]:
+    """Return the transactions of a block on one node. Raises ProviderError if it has another block at that height."""
+    full = node.ask("wallet/getblockbynum", {"num": block.height}, wire.FullBlock)
+    if wire.block(full, block.height).hash != block.hash:
+        raise NotYetError(f"another block than {block.hash}")
+    return frozenset(each.id for each in full.transactions)
+
+
 def _included(node: RestNode, txid: str, block: Block) -> tuple[wire.Transaction, wire.Info]:
     """Return a transaction of a block and its outcome."""
     stands, info = fate.included_in(node, txid, block.height), fate.info_of(node, txid, accounts.NEWEST)

@@ -13,7 +13,7 @@ from actors.queue import schedule
 from actors.recovery import seek, unread
 from actors.scan import balances, follow, record, sightings
 from actors.scan.rescan import reread
-from chains.base import Sighting, Sightings, SpentCoin, Transfer
+from chains.base import Agreement, Sighting, Sightings, SpentCoin, Transfer
 from chains.family import Reader
 from chains.spending import Departure, Offer, Output, Window
 from core.catalogue import families
@@ -537,21 +537,45 @@ def test_a_second_reading_finds_a_departure_too(chain: PaperReader, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "providers", "is_alive"),
+    ("first", "second", "same", "other", "is_alive"),
     [
-        (True, True, 2, True),
-        (True, False, 2, False),
-        (False, True, 2, False),
-        (True, False, 1, True),
-        (False, True, 1, True),
+        (True, True, 0, 0, True),
+        (True, False, 1, 2, False),
+        (True, False, 0, 2, False),
+        (True, False, 1, 1, True),
+        (True, False, 0, 1, True),
+        (True, False, 2, 2, True),
+        (False, True, 2, 0, False),
     ],
 )
-def test_an_included_attempt_takes_two_providers_where_there_are_two(
-    chain: PaperReader, monkeypatch: pytest.MonkeyPatch, *, first: bool, second: bool, providers: int, is_alive: bool
+def test_an_included_attempt_is_taken_back_by_two_providers_that_lack_it(
+    chain: PaperReader,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    first: bool,
+    second: bool,
+    same: int,
+    other: int,
+    is_alive: bool,
 ) -> None:
-    """One that a single provider invents neither keeps a spend whose window is over, nor stops its network."""
+    """One that a single provider invents keeps no spend whose window is over; one that a single one hides stays."""
+    chain.providers, chain.included = 3, Agreement(same=same, other=other)
+
+    assert is_alive_after(chain, monkeypatch, first=first, second=second) is is_alive
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_provider_that_is_alone_is_believed_about_attempts(
+    chain: PaperReader, monkeypatch: pytest.MonkeyPatch, *, first: bool
+) -> None:
+    chain.included = Agreement(same=0, other=2)
+
+    assert is_alive_after(chain, monkeypatch, first=first, second=not first)
+
+
+def is_alive_after(chain: PaperReader, monkeypatch: pytest.MonkeyPatch, *, first: bool, second: bool) -> bool:
+    """Read a block twice, with our attempt in it or not; return whether its spend counts as included."""
     claims(monkeypatch, "window", has_sender=True)
-    chain.providers = providers
     ours = signed("0xours")
     shown = {True: ((HOT, "0xours"), ("0xother", "0xnobodys")), False: ()}
     chain.mine(sent=shown[first])
@@ -563,8 +587,9 @@ def test_an_included_attempt_takes_two_providers_where_there_are_two(
     with transaction():
         row = spends.lock(ours)
         assert row is not None
-        assert tracking.is_seen_alive(row) is is_alive
+        is_alive = tracking.is_seen_alive(row)
     assert is_stopped() is is_alive
+    return is_alive
 
 
 def test_a_family_without_hidden_transfers_is_not_probed(

@@ -234,6 +234,22 @@ def test_a_departure_that_two_lack_is_missing_and_that_one_lacks_is_unknown(chai
     assert not isinstance(raised.value, DisownedError)
 
 
+def test_providers_are_counted_that_have_and_that_lack_a_transaction_in_a_block(chain: World) -> None:
+    txid = chain.tron.send(chain.tron.transfer(OURS.address, 1))
+    chain.tron.mine()
+    block = chain.scan().block
+
+    def counted(urls: list[str]) -> tuple[int, int]:
+        voices = world(chain.tron, urls).reader.inclusions(block, [txid])[txid]
+        return voices.same, voices.other
+
+    with twisting(chain, getblockbynum=lambda answer: answer | {"transactions": []}) as liar, twisting(chain) as other:
+        assert counted([chain.tron.url, other, liar]) == (2, 1)
+        assert counted([chain.tron.url, SILENT]) == (1, 0)
+        chain.tron.chain.reorg(1)
+        assert counted([chain.tron.url, other]) == (0, 0), "another block is no voice"
+
+
 def test_one_of_two_providers_alone_dates_no_block(chain: World) -> None:
     chain.tron.mine()
 
