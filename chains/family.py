@@ -206,7 +206,7 @@ HOT: Final = 1
 
 
 class Keyring(Protocol):
-    """Heartbeats for the addresses of one wallet. A private key is derived for one signature and never leaves."""
+    """Signs for the addresses of one wallet. A private key is derived for one signature and never leaves."""
 
     def sign(self, key: KeyRef, message: bytes) -> bytes:
         """Sign a message with one key, deterministically. Raises ValueError if the address is not that key's."""

@@ -21,7 +21,7 @@ class Scheme:
     path: str
     # Returns the address of a compressed public key, in the stored form.
     address: Callable[[bytes], str]
-    # Heartbeats a hash of 32 bytes with a private key, deterministically.
+    # Signs a hash of 32 bytes with a private key, deterministically.
     sign: Callable[[bytes, bytes], bytes]
 
 
@@ -54,7 +54,7 @@ class HdDeriver:
 
 
 class _Keyring:
-    """Heartbeats hashes of 32 bytes, as chains.family.Keyring."""
+    """Signs hashes of 32 bytes, as chains.family.Keyring."""
 
     __slots__ = ("_nodes", "_root", "_scheme")
 

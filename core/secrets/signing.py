@@ -1,4 +1,4 @@
-"""Heartbeats and verifies requests and webhooks (the specification, sections Authentication and Events).
+"""Signs and verifies requests and webhooks (the specification, sections Authentication and Events).
 
 Called by api's authentication, by actors.webhooks.deliver, and by code that plays a merchant (demo, benchmarks, tests).
 """

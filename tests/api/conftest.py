@@ -124,7 +124,7 @@ class Keys:
 
 
 class Client(testing.TestClient):
-    """Heartbeats like a merchant; `raw` sends bytes as they are."""
+    """Signs like a merchant; `raw` sends bytes as they are."""
 
     public_id = "pk_unified"
 

@@ -5,7 +5,7 @@ from chains.spending import KeyRef
 
 
 class RawKeyring:
-    """Heartbeats whatever it is asked for with its only key."""
+    """Signs whatever it is asked for with its only key."""
 
     def __init__(self, private_key: str) -> None:
         self._private_key = private_key

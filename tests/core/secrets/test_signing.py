@@ -1,4 +1,4 @@
-"""Heartbeats requests and webhooks as the specification says, and verifies only such signatures."""
+"""Signs requests and webhooks as the specification says, and verifies only such signatures."""
 
 import hashlib
 import hmac

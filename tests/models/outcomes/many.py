@@ -1,4 +1,4 @@
-"""Heartbeats one spend that pays three payouts of two merchants, on a chain whose effects a test sets."""
+"""Signs one spend that pays three payouts of two merchants, on a chain whose effects a test sets."""
 
 from __future__ import annotations
 
