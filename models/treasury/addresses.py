@@ -85,6 +85,7 @@ def is_in_motion(network: str, addresses: Collection[str]) -> bool:
     """Return whether a spend that moves money at one of these addresses may be included without our knowing where.
 
     That is one under way, or one that was last seen in a block which the scan does not have. Deep ones cannot move.
+    So does an unexplained departure: its movements are booked only when it has become a spend.
     """
     wanted = list(addresses)
     return is_true(
@@ -93,8 +94,11 @@ def is_in_motion(network: str, addresses: Collection[str]) -> bool:
         "   AND o.recipient = ANY(%s)) OR EXISTS (SELECT FROM spend_movements m WHERE m.spend_id = s.id"
         "   AND m.address = ANY(%s))) AND (s.mined_height IS NULL OR EXISTS ("
         "   SELECT 1 FROM chain_blocks b WHERE b.network = s.network AND b.height = s.mined_height"
-        "   AND b.hash <> s.mined_hash)) LIMIT 1",
-        (network, wanted, wanted, wanted),
+        "   AND b.hash <> s.mined_hash)) UNION ALL"
+        " SELECT 1 FROM unknown_spends u WHERE u.network = %s AND u.status = 'open'"
+        " AND (u.sender = ANY(%s) OR u.recipient = ANY(%s) OR EXISTS ("
+        "   SELECT FROM jsonb_array_elements(u.outputs) o WHERE o ->> 'recipient' = ANY(%s))) LIMIT 1",
+        (network, wanted, wanted, wanted) * 2,
     )
 
 

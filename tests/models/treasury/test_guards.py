@@ -14,6 +14,8 @@ from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.payouts import order_checks
+from models.spends import unexplained
+from models.spends.unexplained import Part
 from models.treasury import addresses, reconciliation, sweeps, topups
 from models.treasury.reconciliation import Finding, Flow
 from models.treasury.rows import Topup
@@ -22,6 +24,7 @@ from tests.models.builders import USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import invoice, paid
 from tests.models.ledger.figures import net_of
+from tests.models.spends.test_signing_stops import unknown
 from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup, topup_rows
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -169,6 +172,28 @@ def test_an_address_is_in_motion_while_its_spend_has_no_certain_block(
     made = spend(token_units=1, mined=mined, **ends, **columns)
     if is_settled:
         execute("UPDATE spends SET settled_at = app_now() WHERE id = %s", (made,))
+    assert addresses.is_in_motion("ethereum", [DEPOSIT]) is moving
+
+
+@pytest.mark.parametrize(
+    ("columns", "moving"),
+    [
+        ({"sender": DEPOSIT}, True),
+        ({"recipient": DEPOSIT}, True),
+        ({"recipient": "", "outputs": [Part(STRANGER, 1).tells(), Part(DEPOSIT, 2).tells()]}, True),
+        ({"recipient": DEPOSIT, "block_height": None, "block_hash": None}, True),
+        ({"recipient": STRANGER}, False),
+        ({"recipient": DEPOSIT, "network": "bsc"}, False),
+        ({"recipient": DEPOSIT, "status": "gone"}, False),
+    ],
+)
+def test_an_address_is_in_motion_while_a_departure_that_concerns_it_is_unexplained(
+    columns: dict[str, Any], *, moving: bool
+) -> None:
+    """Gas by a spend that the database lost would else count as a payment that a contract passed on."""
+    with transaction():
+        assert unexplained.note(unknown(**columns))
+
     assert addresses.is_in_motion("ethereum", [DEPOSIT]) is moving
 
 
