@@ -65,13 +65,8 @@ def recorded(catalogue: Catalogue, asked: Deposit | Topup, *, units: int) -> Rec
 
 
 def shares(network: Network, asked: Deposit) -> bool:
-    """Return True if hidden deposits that count share the balance of a deposit that a transaction shows.
-
-    They may have explained its coin before the scan knew it.
-    """
-    return traits_of(network).has_hidden_transfers and probes.has_witnessed(
-        asked.network, asked.address, asked.currency
-    )
+    """Return True if a hidden deposit that counts may have used the coin of a payment that was recorded later."""
+    return traits_of(network).has_hidden_transfers and probes.is_later(asked)
 
 
 def covered(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> tuple[Backing | None, Agreement]:

@@ -113,12 +113,13 @@ class TimelineDetail(Answer, kw_only=True, omit_defaults=True):
         ),
     ] = UNSET
     witness_reason: Annotated[
-        Literal["amount", "unpriced", "hourly", "missing"] | UnsetType,
+        Literal["amount", "unpriced", "hourly", "missing", "hidden"] | UnsetType,
         Meta(
             description=(
                 "The reason why one provider is not enough. amount: the deposit is large; unpriced: its"
                 " coin has no rate; hourly: smaller deposits used up this hour's limit; missing: a second"
-                " reading of its block did not show it."
+                " reading of its block did not show it; hidden: a contract passed the coin on, so that only"
+                " the address's balance shows it."
             )
         ),
     ] = UNSET

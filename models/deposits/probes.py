@@ -143,11 +143,15 @@ def is_hidden(asked: Deposit) -> bool:
     return asked.ordinal.startswith((PROBE, TRACE))
 
 
-def has_witnessed(network: str, address: str, currency: str) -> bool:
-    """Return True if an address has live hidden deposits that wait for no witnesses."""
+def is_later(asked: Deposit) -> bool:
+    """Return True if a deposit was recorded after a hidden one that counts, in a block up to that one's.
+
+    The hidden deposit was compared with a balance that had the other's coin, before that one was known.
+    """
     return is_true(
-        f"SELECT 1 FROM deposits d WHERE {_OF_ADDRESS} AND {_IS_HIDDEN} AND NOT {IS_DOUBTED} LIMIT 1",
-        (network, address, currency),
+        f"SELECT 1 FROM deposits d WHERE {_OF_ADDRESS} AND {_IS_HIDDEN} AND NOT {IS_DOUBTED}"
+        " AND d.detected_at <= %s AND d.block_height >= %s LIMIT 1",
+        (asked.network, asked.address, asked.currency, asked.detected_at, asked.block_height),
     )
 
 

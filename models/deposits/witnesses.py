@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from models.db.base import execute, rows, touched
+from models.deposits import probes
 from models.deposits.rows import Deposit
 
-Reason = Literal["amount", "unpriced", "hourly", "missing"]
+Reason = Literal["amount", "unpriced", "hourly", "missing", "hidden"]
 
 RETRY_S: Final = 5
 RETRY_MAX_S: Final = 300
@@ -35,8 +36,11 @@ class Policy:
 
 
 def guard(deposit: Deposit, *, usd_cents: int | None, policy: Policy) -> None:
-    """Decide whether a deposit that was just recorded needs a second opinion; call inside the same transaction."""
-    why = reason(deposit.network, usd_cents, policy)
+    """Decide whether a deposit that was just recorded needs a second opinion; call inside the same transaction.
+
+    A hidden one always does, and uses up no allowance: no transaction proves it.
+    """
+    why = "hidden" if probes.is_hidden(deposit) else reason(deposit.network, usd_cents, policy)
     if why is not None:
         _ask(deposit.network, deposit.txid, deposit.ordinal, why)
 

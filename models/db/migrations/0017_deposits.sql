@@ -79,8 +79,8 @@ CREATE TABLE deposit_quorums (
     round integer NOT NULL,
     network text NOT NULL,
     -- amount: above the threshold; unpriced: its value is unknown; hourly: the small ones have used up the hour;
-    -- missing: another reading of its block did not show it.
-    reason text NOT NULL CHECK (reason IN ('amount', 'unpriced', 'hourly', 'missing')),
+    -- missing: another reading of its block did not show it; hidden: no transaction shows it.
+    reason text NOT NULL CHECK (reason IN ('amount', 'unpriced', 'hourly', 'missing', 'hidden')),
     asked_at timestamptz NOT NULL DEFAULT app_now(),
     attempts integer NOT NULL DEFAULT 0,
     next_attempt_at timestamptz NOT NULL DEFAULT app_now(),

@@ -15,6 +15,7 @@ from models.invoices.rows import InvoiceRow
 from tests.actors.scan.test_balances import forget_old_states, mute, passed_on, rewind, witness
 from tests.actors.scan.world import ETHER, STRANGER, World
 from tests.peers.json_rpc_node import Refusal
+from tests.peers.lying_rpc import DOWN
 
 Start = Callable[..., World]
 
@@ -141,6 +142,61 @@ def test_coin_of_a_payment_that_was_recorded_from_the_balance_is_not_free(start:
     world.confirm()
     settle(world)
     assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_not_one_wei_can_be_invented_that_holds_up_plain_payments(start: Start) -> None:
+    world = start(3)
+    mine = world.coin_invoice()
+    inflate(world, mine, lambda _at: 1)
+    mute(world)
+    world.advance()
+    world.probe()
+    assert world.deposits("amount_units") == [(1,)]
+    world.confirm()
+    settle(world)
+    assert confirmed(world) == 0
+
+    world.pay(mine, ETHER, currency="ETH")
+    world.confirm_sent()
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_a_payment_after_hidden_coin_that_counts_asks_for_no_balance(start: Start) -> None:
+    world = start(3)
+    mine = world.coin_invoice(3 * ETHER)
+    world.pay_by_contract(mine, ETHER)
+    world.confirm_sent()
+    settle(world)
+    assert confirmed(world) == ETHER
+
+    world.pay(mine, ETHER, currency="ETH")
+    world.confirm_sent()
+    for provider in world.providers:
+        provider.lies["eth_getBalance"] = DOWN
+    witness(world)
+    world.poll()
+    assert confirmed(world) == 2 * ETHER
+
+
+def test_a_payment_recorded_before_hidden_coin_asks_for_no_balance(start: Start) -> None:
+    """The total of the hidden coin has counted it."""
+    world = start(3)
+    mine = world.coin_invoice(3 * ETHER)
+    world.pay(mine, ETHER, currency="ETH")
+    world.advance()
+    world.pay_by_contract(mine, ETHER)
+    for provider in world.providers:
+        provider.lies["eth_getTransactionReceipt"] = DOWN
+    world.confirm_sent()
+    settle(world)
+    assert confirmed(world) == ETHER
+
+    for provider in world.providers:
+        provider.lies = {"eth_getBalance": DOWN}
+    witness(world)
+    world.poll()
+    assert confirmed(world) == 2 * ETHER
 
 
 @pytest.mark.parametrize("is_passed_on", [False, True])

@@ -105,7 +105,7 @@ def test_a_deposit_shows_its_depth_and_the_reason_of_its_wait(shop: UUID, chain:
     assert detail(mine, "confirmation")["waiting_for"] == "scan"
 
 
-@pytest.mark.parametrize("reason", ["amount", "unpriced", "hourly", "missing"])
+@pytest.mark.parametrize("reason", ["amount", "unpriced", "hourly", "missing", "hidden"])
 def test_a_deposit_waiting_for_witnesses_shows_the_reason_without_their_urls(
     shop: UUID, chain: Chain, reason: str
 ) -> None:
