@@ -17,8 +17,9 @@ from chains.family import DepartureReader
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
 from models.deposits import cursors
+from models.recovery import adoption
 from models.spends import unexplained, unread_departures
-from models.spends.unread_departures import UnreadDeparture
+from models.spends.unexplained import UnexplainedRow
 
 log = structlog.get_logger()
 
@@ -45,7 +46,7 @@ def read(ctx: Context, network: Network, chain: DepartureReader) -> int:
     return done
 
 
-def _read_one(ctx: Context, network: Network, chain: DepartureReader, claimed: UnreadDeparture) -> bool:
+def _read_one(ctx: Context, network: Network, chain: DepartureReader, claimed: UnexplainedRow) -> bool:
     try:
         block = chain.block(claimed.block_height or 0)
         if not isinstance(block, Block) or block.hash != claimed.block_hash:
@@ -55,7 +56,7 @@ def _read_one(ctx: Context, network: Network, chain: DepartureReader, claimed: U
     except DisownedError as error:
         log.warning("departure.disowned", network=network.code, txid=claimed.txid, problem=str(error))
         with transaction():
-            return unread_departures.disown(claimed)
+            return unread_departures.dismiss(claimed, by=adoption.GATEWAY, reason=str(error))
     except ProviderError as error:
         log.warning("departure.not_read", network=network.code, txid=claimed.txid, problem=str(error))
         return False

@@ -81,7 +81,8 @@ def note(reading: Reading) -> int:
         seen.note(network.code, reading.left.known, height=block.height, block_hash=block.hash)
         return 0
     takers = _takers(network, reading.scan)
-    unread_departures.note(network.code, takers, height=block.height, block_hash=block.hash)
+    claim = traits_of(network).claim
+    unread_departures.note(network.code, claim, takers, height=block.height, block_hash=block.hash)
     if _is_compared(reading):
         _take_back_lacking(reading)
     else:
@@ -151,8 +152,7 @@ def concerns(reading: Reading) -> bool:
 
 def take_back(network: Network) -> None:
     """Undo note() for blocks above the cursor."""
-    if not traits_of(network).notes_departures_by_counter:
-        unread_departures.take_out(network.code)
+    unexplained.take_out(network.code)
 
 
 def noted(ctx: Context, network: Network, departure: Departure, key_ordinal: int | None) -> UnexplainedRow:
@@ -167,14 +167,13 @@ def noted(ctx: Context, network: Network, departure: Departure, key_ordinal: int
     return UnexplainedRow(
         network=network.code,
         txid=departure.txid,
+        claim=traits_of(network).claim,
         sender=departure.sender,
         key_ordinal=key_ordinal,
         slot=departure.slot,
-        recipient=parts[0].recipient if len(parts) == 1 else "",
         currency=network.gas_currency if departure.pair is None else departure.pair.currency,
         contract=None if departure.pair is None else departure.pair.contract,
         decimals=ctx.catalogue.scale(network.gas_currency) if pair is None else pair.decimals,
-        token_units=sum(part.units for part in parts),
         # A transaction with inputs of others as well was not asked for by any of our rows.
         is_transfer=departure.is_transfer and len(spent) == len(departure.spends),
         raw=departure.raw,
@@ -184,7 +183,7 @@ def noted(ctx: Context, network: Network, departure: Departure, key_ordinal: int
         chain_fee_units=departure.fee_units,
         block_height=departure.height,
         block_hash=departure.block_hash,
-        outputs=[part.tells() for part in parts],
+        outputs=[part.to_json() for part in parts],
         spends=[list(coin) for coin in sorted(spent)],
         expires_at=None if departure.window is None else departure.window.ends_at,
         expires_height=None if departure.window is None else departure.window.last_height,

@@ -187,7 +187,7 @@ def dismiss(
     network: str,
     txid: str,
     *,
-    reason: Annotated[str, typer.Option(help="Why; kept in the log.")],
+    reason: Annotated[str, typer.Option(help="Why; kept with the row.")],
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -205,11 +205,11 @@ def dismiss(
             raise CommandError(f"{txid} on {network} is not among those that no node has shown yet")
         if not yes:
             typer.confirm(f"Does no explorer of {network} know {txid}, so that it never was?", abort=True, err=True)
+        by = operator()
         with transaction():
-            is_dismissed = unread_departures.disown(claimed)
+            is_dismissed = unread_departures.dismiss(claimed, by=by, reason=reason)
         if not is_dismissed:
             raise CommandError(f"{txid} has been found in another block since: look again")
-        by = operator()
         log.warning("departure.dismissed", network=network, txid=wanted, height=claimed.block_height, by=by,
                     reason=reason)  # fmt: skip
     show({"network": network, "txid": wanted}, [f"{wanted} counts for nothing on {network}"], as_json=as_json)

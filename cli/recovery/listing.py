@@ -1,6 +1,5 @@
 """Lists a network's unexplained departures for `sluice treasury recover`. Called by cli.recovery.commands."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
@@ -11,13 +10,9 @@ from core.money import format_coin
 from models.recovery import adoption
 from models.spends import freshness, signing_stops, unexplained, unread_departures
 from models.spends import rows as spends
-from models.spends.unexplained import Status, UnexplainedRow
+from models.spends.unexplained import UnexplainedRow
 
 LISTED_MAX: Final = 500
-# By the status of the row.
-STATES: Final[Mapping[Status, str]] = {
-    "open": "unexplained", "matched": "adopted", "order": "adopted", "written_off": "written_off", "gone": "gone",
-}  # fmt: skip
 
 
 def show_departures(ctx: Context, network: Network, *, as_json: bool) -> None:
@@ -66,7 +61,7 @@ def _memo(output: dict[str, Any]) -> str:
 def _document(ctx: Context, each: UnexplainedRow) -> dict[str, Any]:
     return {
         "txid": each.txid,
-        "status": STATES[each.status],
+        "status": each.status,
         "sender": each.sender,
         "slot": each.slot,
         "recipient": each.recipient,
@@ -98,6 +93,6 @@ def _payouts_of(ctx: Context, each: UnexplainedRow) -> list[UUID | None]:
     spend = None if each.spend_id is None else spends.find(each.spend_id)
     if spend is not None and len(spend.outputs) == len(each.parts):
         return [output.payout_id for output in spend.outputs]
-    if each.status != "open":
+    if not each.is_open:
         return [None] * len(each.parts)
     return [None if payout is None else payout.id for payout in adoption.asked_by(ctx.catalogue, each)]

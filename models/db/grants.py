@@ -119,14 +119,13 @@ _TABLES: Final[dict[str, tuple[str, str, str]]] = {
     # The signer ends refunds, and settles their payments.
     "split_shares": ("r", "riu", "riu"),
     "split_takes": ("r", "ri", "r"),
-    "stranger_spends": ("r", "riu", "r"),
     "treasury_addresses": ("r", "r", "riu"),
     "treasury_moves": ("r", "r", "r"),
     "treasury_topups": ("r", "riu", "r"),
     "treasury_walks": ("", "riu", "riu"),
     # An operator's decision about a loss.
     "treasury_writeoffs": ("r", "r", "r"),
-    "unknown_spends": ("r", "riu", "ru"),
+    "unexplained_departures": ("r", "riu", "ru"),
     "unwitnessed_credits": ("", "riud", ""),
     "wallets": ("r", "riu", "ru"),
     "webhook_deliveries": ("r", "riu", "ri"),

@@ -12,11 +12,12 @@ COIN_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " OR COALESCE(GREATEST(k.created_height, k.spent_height) > c.height, c.height IS NULL)",
     ),
     "coins_are_spent_by_their_holders": (
-        "a coin was spent by an attempt of the spend that holds it, or by a transaction that is noted as a stranger's",
+        "a coin was spent by an attempt of the spend that holds it, or by an unexplained departure",
         "SELECT k.network, k.txid, k.vout, k.spent_by_txid FROM coins k WHERE k.spent_by_txid IS NOT NULL"
         " AND NOT EXISTS (SELECT 1 FROM spend_attempts a"
         "   WHERE (a.network, a.txid, a.spend_id) = (k.network, k.spent_by_txid, k.held_by))"
-        " AND NOT EXISTS (SELECT 1 FROM stranger_spends t WHERE (t.network, t.txid) = (k.network, k.spent_by_txid))",
+        " AND NOT EXISTS (SELECT 1 FROM unexplained_departures d"
+        "   WHERE (d.network, d.txid) = (k.network, k.spent_by_txid))",
     ),
     "held_coins_have_open_spends": (
         "a coin is held by a spend of its network, which may still take effect as long as the coin is unspent",
@@ -24,11 +25,11 @@ COIN_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " WHERE s.network <> k.network OR (k.spent_by_txid IS NULL AND s.state IN ('dead', 'failed'))",
     ),
     "coins_are_what_came_or_change": (
-        "a coin in a block was made by a transaction of ours or one noted as a stranger's, or is a deposit or a top-up"
+        "a coin in a block was made by a transaction of ours or an unexplained departure, or is a deposit or a top-up"
         " of as much (where money lies in coins, the ledger counts these in the chain's units)",
         "SELECT k.network, k.txid, k.vout, k.units FROM coins k WHERE k.created_height IS NOT NULL"
         " AND NOT EXISTS (SELECT 1 FROM spend_attempts a WHERE (a.network, a.txid) = (k.network, k.txid))"
-        " AND NOT EXISTS (SELECT 1 FROM stranger_spends t WHERE (t.network, t.txid) = (k.network, k.txid))"
+        " AND NOT EXISTS (SELECT 1 FROM unexplained_departures d WHERE (d.network, d.txid) = (k.network, k.txid))"
         " AND NOT EXISTS (SELECT 1 FROM deposits d WHERE d.status <> 'reversed' AND (d.network, d.txid, d.ordinal,"
         "   d.address, d.currency, d.amount_units) = (k.network, k.txid, k.vout::text, k.address, k.currency, k.units))"
         " AND NOT EXISTS (SELECT 1 FROM treasury_topups t WHERE t.status <> 'reversed' AND (t.network, t.txid,"

@@ -101,7 +101,7 @@ PAYOUT_INVARIANTS: Final[dict[str, tuple[str, str]]] = {
         " OR (s.purpose = 'payout') <> (o.payouts > 0)"
         # Only what was adopted may bring something to others besides.
         " OR (s.purpose = 'payout' AND o.payouts < o.count"
-        "   AND NOT EXISTS (SELECT FROM unknown_spends u WHERE u.spend_id = s.id))"
+        "   AND NOT EXISTS (SELECT FROM unexplained_departures d WHERE d.spend_id = s.id))"
         " OR o.unknown <> CASE WHEN s.effect IS NULL THEN o.count ELSE 0 END"
         " OR s.effect IS NOT NULL AND o.is_success <> (s.effect = 'exact')"
         " OR NOT CASE s.state WHEN 'confirmed' THEN 'confirmed' = ANY(o.states) AND NOT 'open' = ANY(o.states)"

@@ -33,12 +33,15 @@ GATEWAY: Final = "the gateway"
 
 
 def adopt(catalogue: Catalogue, departure_id: UUID) -> bool:
-    """Settle an unexplained departure by our own rows; False if none explains it, or not yet."""
+    """Settle an unexplained departure by our own rows; False if none explains it, or not yet.
+
+    Dismisses one that no block can include.
+    """
     departure = unexplained.lock(departure_id)
     if departure is None:
         return False
     if departure.block_height is None and unexplained.is_void(departure):
-        unexplained.settle(departure, "gone", spend_id=None, by=GATEWAY, reason="it can be in no block any more")
+        unexplained.settle(departure, "dismissed", spend_id=None, by=GATEWAY, reason="no block can include it now")
         return True
     holders = unexplained.holders(departure)
     if holders:
@@ -54,12 +57,12 @@ def _take(catalogue: Catalogue, departure: UnexplainedRow) -> bool:
     """
     payouts_of = asked_by(catalogue, departure)
     if all(payouts_of):
-        become(catalogue, departure, "payout", status="matched", by=GATEWAY, payouts_of=payouts_of)
+        become(catalogue, departure, "payout", status="adopted", by=GATEWAY, payouts_of=payouts_of)
         return True
     purpose = None if any(payouts_of) else _own_purpose(catalogue, departure)
     if purpose is None:
         return False
-    spend_id = become(catalogue, departure, purpose, status="matched", by=GATEWAY)
+    spend_id = become(catalogue, departure, purpose, status="adopted", by=GATEWAY)
     if purpose == "sweep":
         take_deposits(catalogue, departure, spend_id)
     return True
@@ -79,7 +82,7 @@ def _join(catalogue: Catalogue, spend_id: UUID, departure: UnexplainedRow) -> bo
     held_coins.take_over(spend_id, departure.network, departure.outpoints, number=locked.attempts)
     spend_tracking.note_bumped(catalogue, spend_id)
     unexplained.settle(
-        departure, "matched", spend_id=spend_id, by=GATEWAY, reason="another attempt of the spend with its claim"
+        departure, "adopted", spend_id=spend_id, by=GATEWAY, reason="another attempt of the spend with its claim"
     )
     log.warning("spend.adopted", txid=departure.txid, network=departure.network, spend=str(spend_id))
     return True

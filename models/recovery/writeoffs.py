@@ -80,8 +80,9 @@ def pay_order(
         payouts_of = adoption.asked_by(catalogue, departure)
         if all(payouts_of):
             adoption.become(
-                catalogue, departure, "payout", status="order", by=by, payouts_of=payouts_of, reason=f"order {order_id}"
-            )
+                catalogue, departure, "payout", status="adopted", by=by, payouts_of=payouts_of,
+                reason=f"order {order_id}",
+            )  # fmt: skip
         row = payouts.lock(payout.id)
     if row is None:
         raise LookupError(f"payout {payout.id} vanished while it was locked")

@@ -27,7 +27,7 @@ from core.money import PrecisionLostError
 from core.payouts.states import UNSIGNED_PAYOUTS
 from models.db.base import column, is_true, rows_as, value
 from models.payouts.rows import PayoutRow
-from models.spends.unexplained import Part, UnexplainedRow
+from models.spends.unexplained import IS_OPEN, Part, UnexplainedRow
 
 # A fee within these bounds of today's matches by itself; gas moves more in hours than in minutes. Beyond them an
 # operator names the order: a wrong match would cost a recipient the difference.
@@ -47,30 +47,26 @@ _MAY_EXPIRE: Final = (
     "status IN ('broadcasting', 'sent') AND EXISTS (SELECT FROM spend_outputs o JOIN spend_attempts a USING (spend_id)"
     " WHERE o.payout_id = payouts.id AND a.expires_at IS NOT NULL"
     " AND NOT EXISTS (SELECT FROM attempts_seen s WHERE (s.network, s.txid) = (a.network, a.txid))"
-    " AND NOT EXISTS (SELECT FROM unknown_spends u WHERE (u.network, u.txid) = (a.network, a.txid)))"
+    " AND NOT EXISTS (SELECT FROM unexplained_departures d WHERE (d.network, d.txid) = (a.network, a.txid)"
+    "   AND d.spend_id IS NOT NULL))"
 )
 # Open outputs of the hot wallet to one recipient with one memo, in the token's own units; chosen as by the property
 # UnexplainedRow.may_pay.
 _OUTPUTS: Final = (
-    "SELECT u.txid, (part ->> 'units')::numeric AS units, part ->> 'payout_id' AS payout_id FROM unknown_spends u,"
-    " jsonb_array_elements(CASE WHEN u.outputs = '[]' THEN jsonb_build_array(jsonb_build_object("
-    "   'recipient', u.recipient, 'units', u.token_units, 'has_effect', u.is_success)) ELSE u.outputs END) part"
-    " WHERE u.network = %s AND u.status = 'open' AND (u.is_transfer OR u.spends <> '[]') AND u.key_ordinal IS NULL"
-    " AND u.currency = %s"
-    " AND part ->> 'recipient' = %s AND COALESCE(part ->> 'memo', '') = %s"
+    "SELECT d.txid, (part ->> 'units')::numeric AS units, part ->> 'payout_id' AS payout_id"
+    " FROM unexplained_departures d, jsonb_array_elements(d.outputs) part"
+    f" WHERE d.network = %s AND d.{IS_OPEN} AND (d.is_transfer OR d.spends <> '[]') AND d.key_ordinal IS NULL"
+    " AND d.currency = %s AND part ->> 'recipient' = %s AND part ->> 'memo' = %s"
 )
-
-
 # Outputs of the hot wallet to one recipient with one memo, of transactions that were written off lately; without those
 # that pay a payout. In the token's own units.
 _WRITTEN_OFF: Final = (
-    "SELECT u.txid, o.token_units AS units, NULL AS payout_id FROM unknown_spends u"
-    " JOIN spend_outputs o ON o.spend_id = u.spend_id WHERE u.network = %s AND u.status = 'written_off'"
-    " AND u.settled_at > app_now() - make_interval(secs => %s) AND (u.is_transfer OR u.spends <> '[]')"
-    " AND u.key_ordinal IS NULL AND u.currency = %s AND o.recipient = %s AND o.memo = %s AND o.payout_id IS NULL"
+    "SELECT d.txid, o.token_units AS units, NULL AS payout_id FROM unexplained_departures d"
+    " JOIN spend_outputs o ON o.spend_id = d.spend_id WHERE d.network = %s AND d.status = 'written_off'"
+    " AND d.settled_at > app_now() - make_interval(secs => %s) AND (d.is_transfer OR d.spends <> '[]')"
+    " AND d.key_ordinal IS NULL AND d.currency = %s AND o.recipient = %s AND o.memo = %s AND o.payout_id IS NULL"
     " AND o.state IN ('open', 'confirmed') AND o.effect IS DISTINCT FROM 'none'"
-    " AND NOT COALESCE(u.outputs -> o.place -> 'not_paid' @> to_jsonb(%s::text), false)"
-    " ORDER BY u.txid"
+    " AND NOT (d.outputs -> o.place -> 'not_paid' @> to_jsonb(%s::text)) ORDER BY d.txid"
 )
 
 
@@ -230,16 +226,16 @@ def is_repeat(catalogue: Catalogue, new: PayoutRow) -> bool:
 
 
 def has_moved(catalogue: Catalogue, *, network: str, currency: str, units: int) -> bool:
-    """Return whether an unexplained departure brought just this sum to anybody."""
+    """Return whether an output of an unexplained departure brought just this sum."""
     pair = catalogue.pair(currency, network)
     try:
         token_units = 0 if pair is None else pair.from_ledger(units, catalogue.scale(currency))
     except PrecisionLostError:
         return False
     return is_true(
-        "SELECT 1 FROM unknown_spends WHERE network = %s AND status = 'open' AND currency = %s"
-        " AND (token_units = %s OR outputs @> %s) LIMIT 1",
-        (network, currency, token_units, Json([{"units": token_units}])),
+        f"SELECT 1 FROM unexplained_departures WHERE network = %s AND {IS_OPEN} AND currency = %s"
+        " AND outputs @> %s LIMIT 1",
+        (network, currency, Json([{"units": token_units}])),
     )
 
 

@@ -67,13 +67,14 @@ def take_back(network: str, txids: Collection[str], *, height: int, block_hash: 
 def block_of(spend_id: UUID) -> Seen | None:
     """Return the scanned block that includes an attempt of a spend; None if there is none.
 
-    An attempt that the database had lost was seen in the block where the scan noted it as unknown.
+    An attempt that the database had lost was seen in the block where the scan noted it as unexplained.
     """
     blocks = rows_as(
         Seen,
         "SELECT a.network, a.txid, s.height, s.block_hash FROM spend_attempts a CROSS JOIN LATERAL ("
         "   SELECT height, block_hash FROM attempts_seen WHERE (network, txid) = (a.network, a.txid) UNION"
-        "   SELECT block_height, block_hash FROM unknown_spends WHERE (network, txid) = (a.network, a.txid)"
+        "   SELECT block_height, block_hash FROM unexplained_departures WHERE (network, txid) = (a.network, a.txid)"
+        "     AND status <> 'unread'"
         " ) s WHERE a.spend_id = %s AND s.height IS NOT NULL ORDER BY s.height DESC",
         (spend_id,),
     )

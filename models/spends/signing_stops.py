@@ -357,13 +357,12 @@ def resume(stopped: Stop, slots: Mapping[str, int]) -> bool:
 def has_unexplained(network: str) -> bool:
     """Return True if a departure on the network is unexplained, read or not."""
     return is_true(
-        # In families without slots, a transaction that a reorg took does not count: it stops the signing again if it
+        # Where the claim is no slot, a departure that a reorg took does not count: it stops the signing again if it
         # comes back.
-        "SELECT 1 FROM unknown_spends WHERE network = %s AND status = 'open'"
-        "   AND (block_height IS NOT NULL OR slot IS NOT NULL)"
-        " UNION ALL SELECT 1 FROM stranger_spends t WHERE t.network = %s AND t.block_height IS NOT NULL"
-        "   AND NOT EXISTS (SELECT 1 FROM spend_attempts a WHERE (a.network, a.txid) = (t.network, t.txid)) LIMIT 1",
-        (network, network),
+        "SELECT 1 FROM unexplained_departures d WHERE d.network = %s AND d.status IN ('unread', 'unexplained')"
+        " AND (d.claim = 'counter' OR d.block_height IS NOT NULL) AND (d.status = 'unexplained' OR NOT EXISTS"
+        "   (SELECT 1 FROM spend_attempts a WHERE (a.network, a.txid) = (d.network, d.txid))) LIMIT 1",
+        (network,),
     )
 
 

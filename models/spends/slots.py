@@ -25,7 +25,8 @@ _KNOWN: Final = (
     ),
     (
         "k.block_height",
-        "FROM unknown_spends k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.block_height IS NOT NULL",
+        "FROM unexplained_departures k WHERE k.network = %(network)s AND k.sender = %(sender)s AND k.slot IS NOT NULL"
+        " AND k.block_height IS NOT NULL",
     ),
 )
 _PARTS: Final = tuple(part for _, part in _KNOWN)
@@ -60,8 +61,8 @@ def missing(network: str, *, limit: int) -> list[int]:
     """
     used_slots = rows(
         "SELECT t.address, GREATEST((SELECT a.next_slot FROM spend_accounts a WHERE (a.network, a.sender) ="
-        "   (t.network, t.address)), (SELECT max(u.slot) + 1 FROM unknown_spends u WHERE (u.network, u.sender) ="
-        "   (t.network, t.address))) FROM treasury_addresses t"
+        "   (t.network, t.address)), (SELECT max(d.slot) + 1 FROM unexplained_departures d"
+        "   WHERE (d.network, d.sender) = (t.network, t.address))) FROM treasury_addresses t"
         " WHERE t.network = %s AND t.role = 'hot' AND t.is_current",
         (network,),
     )

@@ -251,7 +251,7 @@ def _is_robbed(spend: SpendRow) -> bool:
         user = unexplained.find(spend.network, txid)
         if user is None and not spends.is_attempt(spend.network, txid):
             return False
-        if user is not None and user.status == "open" and unexplained.may_be(user, spend):
+        if user is not None and user.is_open and unexplained.may_be(user, spend):
             return False
     # Who else has this key?
     log.critical("spend.claim_used_by_other", **_names(spend), state=spend.state)

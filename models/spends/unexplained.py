@@ -20,8 +20,19 @@ from models.spends import held_coins, signing_stops
 from models.spends.coins import Outpoint
 from models.spends.rows import SpendRow
 
-Status = Literal["open", "matched", "order", "written_off", "gone"]
+Claim = Literal["counter", "coins", "window"]
+Status = Literal["unread", "unexplained", "adopted", "written_off", "dismissed"]
 SETTLED_PER_STEP: Final = 200
+
+IS_OPEN: Final = "status IN ('unread', 'unexplained')"
+"""Of departures that are not settled; some of the unread ones were read in a block that a reorg took."""
+WAITS_UNREAD: Final = (
+    "d.status = 'unread' AND d.block_height IS NOT NULL AND NOT EXISTS (SELECT FROM spend_attempts a"
+    " WHERE (a.network, a.txid) = (d.network, d.txid))"
+)
+"""Of a departure d in a block, without a row: no node has shown yet what it moved."""
+WAITS: Final = f"(d.status = 'unexplained' OR {WAITS_UNREAD})"
+"""Of a departure d that is not settled; not of an unread one that a reorg took."""
 
 
 class Part(NamedTuple):
@@ -43,62 +54,76 @@ class Part(NamedTuple):
         named = values["payout_id"]
         return cls(
             values["recipient"], values["units"], values["has_effect"], UUID(named) if named else None,
-            values.get("memo", ""), tuple(map(UUID, values.get("not_paid", ()))),
+            values["memo"], tuple(map(UUID, values["not_paid"])),
         )  # fmt: skip
 
-    def tells(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the part as a JSON object."""
         payout_id = str(self.payout_id) if self.payout_id else None
         return self._asdict() | {"payout_id": payout_id, "not_paid": [str(each) for each in self.not_paid]}
 
 
-class UnexplainedRow(Table, table="unknown_spends"):
-    """An unexplained departure. Units are the token's own; addresses are in the stored form."""
+class UnexplainedRow(Table, table="unexplained_departures d"):
+    """A departure without a row when the scan met it. Units are the token's own; addresses are in the stored form."""
 
     id: UUID = BY_DATABASE
     network: str
     txid: str
+    # As of its family's traits.
+    claim: Claim
+    # '' if the chain names none.
     sender: str
-    key_ordinal: Big | None
-    # NULL in families without slots.
-    slot: Big | None
-    # Of a single output. '' if there are several; then the units are the sum of all.
-    recipient: str
-    currency: str
-    contract: str | None
-    decimals: int
-    token_units: Units
-    is_transfer: bool
-    raw: bytes  # type: ignore[assignment]  # covers a method of peewee's that no row needs
-    # The fee that it offered, as in an attempt.
-    ceiling_units: Units
-    terms: dict[str, int]
-    is_success: bool
-    chain_fee_units: Units
-    # NULL while a reorg has taken it out of its block.
+    # NULL while a reorg has taken it out of its block, and once it is dismissed.
     block_height: Big | None
     block_hash: str | None
     status: Status = BY_DATABASE
     spend_id: UUID | None = BY_DATABASE
     settled_by: str = BY_DATABASE
     reason: str = BY_DATABASE
+    settled_at: datetime | None = BY_DATABASE
+    noted_at: datetime = BY_DATABASE
+    # All below is empty, 0 or false until a node has shown what it moved.
+    key_ordinal: Big | None = BY_DATABASE
+    # Only of the claim "counter".
+    slot: Big | None = BY_DATABASE
+    currency: str = BY_DATABASE
+    contract: str | None = BY_DATABASE
+    decimals: int = BY_DATABASE
+    is_transfer: bool = BY_DATABASE
+    raw: bytes = BY_DATABASE  # type: ignore[assignment]  # covers a method of peewee's that no row needs
+    is_success: bool = BY_DATABASE
+    chain_fee_units: Units = BY_DATABASE
+    # The fee that it offered, as in an attempt.
+    ceiling_units: Units = BY_DATABASE
+    terms: dict[str, int] = BY_DATABASE
     outputs: list[dict[str, Any]] = BY_DATABASE
-    # Our coins that it spends, as (txid, vout), if the family spends coins.
+    # Our coins that it spends, as (txid, vout); only of the claim "coins".
     spends: list[list[Any]] = BY_DATABASE
-    # The end of its window, if the family's claim is a window.
+    # The end of its window; only of the claim "window".
     expires_at: datetime | None = BY_DATABASE
     expires_height: Big | None = BY_DATABASE
     # As of an attempt.
     mark: str = BY_DATABASE
-    settled_at: datetime | None = BY_DATABASE
-    noted_at: datetime = BY_DATABASE
+
+    @property
+    def is_open(self) -> bool:
+        """Return True if it is not settled."""
+        return self.status in {"unread", "unexplained"}
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """Return its outputs, without those to our own addresses."""
-        if not self.outputs:
-            return (Part(self.recipient, self.token_units, has_effect=self.is_success),)
         return tuple(Part.from_json(each) for each in self.outputs)
+
+    @property
+    def recipient(self) -> str:
+        """Return the recipient of its only output; '' if there are several."""
+        return self.parts[0].recipient if len(self.outputs) == 1 else ""
+
+    @property
+    def token_units(self) -> int:
+        """Return the sum of its outputs."""
+        return sum(part.units for part in self.parts)
 
     @property
     def may_pay(self) -> bool:
@@ -132,33 +157,33 @@ def own(network: str, family: str, addresses: Collection[str]) -> dict[str, int 
 
 
 def without_row(network: str, txids: Collection[str]) -> set[str]:
-    """Return the transactions that no attempt has and that are not noted as unexplained in a block either."""
+    """Return the transactions that no attempt has and that were not read as unexplained in a block either."""
     if not txids:
         return set()
     lacking = column(
         "SELECT seen.txid FROM unnest(%s::text[]) AS seen (txid)"
         " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts a WHERE a.network = %s AND a.txid = seen.txid)"
-        " AND NOT EXISTS (SELECT 1 FROM unknown_spends u WHERE u.network = %s AND u.txid = seen.txid"
-        "   AND u.block_height IS NOT NULL)",
+        " AND NOT EXISTS (SELECT 1 FROM unexplained_departures d WHERE d.network = %s AND d.txid = seen.txid"
+        "   AND d.block_height IS NOT NULL AND d.status <> 'unread')",
         (list(txids), network, network),
     )
     return set(lacking)
 
 
 def note(new: UnexplainedRow) -> bool:
-    """Record an unexplained departure and stop the signing; False if it was known.
+    """Record an unexplained departure as a node has shown it, and stop the signing; False if that was known.
 
-    Call inside the transaction that records its block.
+    Call inside the transaction that records its block, or while its block is part of the scanned chain.
     """
     fields = vars(new)
     values = fields | {name: Json(fields[name]) for name in ("terms", "outputs", "spends") if name in fields}
     noted = touched(
-        f"INSERT INTO unknown_spends AS u (id, {', '.join(values)}) SELECT %s, {', '.join(['%s'] * len(values))}"
+        f"INSERT INTO unexplained_departures AS d (id, {', '.join(values)})"
+        f" SELECT %s, {', '.join(['%s'] * len(values))}"
         " WHERE NOT EXISTS (SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s)"
-        " ON CONFLICT (network, txid) DO UPDATE SET block_height = EXCLUDED.block_height,"
-        " block_hash = EXCLUDED.block_hash, is_success = EXCLUDED.is_success,"
-        " chain_fee_units = EXCLUDED.chain_fee_units, outputs = EXCLUDED.outputs, status = 'open'"
-        " WHERE u.status IN ('open', 'gone') AND u.block_height IS NULL",
+        " ON CONFLICT (network, txid) DO UPDATE SET status = 'unexplained', settled_by = '', reason = '',"
+        f" settled_at = NULL, {', '.join(f'{name} = EXCLUDED.{name}' for name in values)}"
+        " WHERE d.status = 'unread' OR d.status IN ('unexplained', 'dismissed') AND d.block_height IS NULL",
         (uuid7(), *values.values(), new.network, new.txid),
     )
     if noted:
@@ -167,75 +192,69 @@ def note(new: UnexplainedRow) -> bool:
 
 
 def take_out(network: str) -> int:
-    """Take the open transactions above the cursor out of their blocks, after a reorg moved it back; return how many."""
+    """Take the open departures above the cursor out of their blocks, after a reorg moved it back; return how many.
+
+    One that was read keeps what it moved.
+    """
     return execute(
-        "UPDATE unknown_spends u SET block_height = NULL, block_hash = NULL FROM chain_cursors c"
-        " WHERE c.network = %s AND u.network = c.network AND u.status = 'open' AND u.block_height > c.height",
+        "UPDATE unexplained_departures d SET block_height = NULL, block_hash = NULL,"
+        " status = CASE WHEN d.raw = '' THEN d.status ELSE 'unexplained' END FROM chain_cursors c"
+        f" WHERE c.network = %s AND d.network = c.network AND d.{IS_OPEN} AND d.block_height > c.height",
         (network,),
     )
 
 
 def open_ones(network: str, *, limit: int = SETTLED_PER_STEP) -> list[UnexplainedRow]:
-    """Return the transactions that are not settled, in the order of the chain; those in no block come last."""
+    """Return the read and unsettled departures, in the order of the chain; those in no block come last."""
     return UnexplainedRow.read(
-        "network = %s AND status = 'open' ORDER BY block_height, slot LIMIT %s", (network, limit)
+        "d.network = %s AND d.status = 'unexplained' ORDER BY d.block_height, d.slot LIMIT %s", (network, limit)
     )
 
 
 def listing(network: str, *, limit: int) -> list[UnexplainedRow]:
-    """Return all unexplained departures ever noted, newest first."""
-    return UnexplainedRow.read("network = %s ORDER BY id DESC LIMIT %s", (network, limit))
+    """Return all unexplained departures that were ever read, newest first."""
+    return UnexplainedRow.read("d.network = %s AND d.raw <> '' ORDER BY d.id DESC LIMIT %s", (network, limit))
 
 
 def waiting() -> dict[str, int]:
     """Return the number of unexplained departures by network, with those that are not read yet."""
-    return dict(
-        rows(
-            "SELECT network, count(*) FROM (SELECT network FROM unknown_spends WHERE status = 'open'"
-            " UNION ALL SELECT network FROM stranger_spends t WHERE block_height IS NOT NULL"
-            "   AND NOT EXISTS (SELECT FROM spend_attempts a WHERE (a.network, a.txid) = (t.network, t.txid))"
-            "   AND NOT EXISTS (SELECT FROM unknown_spends u WHERE (u.network, u.txid) = (t.network, t.txid)))"
-            " waiting GROUP BY network"
-        )
-    )
+    return dict(rows(f"SELECT d.network, count(*) FROM unexplained_departures d WHERE {WAITS} GROUP BY d.network"))
 
 
 def find(network: str, txid: str) -> UnexplainedRow | None:
-    """Return an unexplained departure by its id."""
-    return UnexplainedRow.first("network = %s AND txid = %s", (network, txid))
+    """Return a departure that was read, by its id."""
+    return UnexplainedRow.first("d.network = %s AND d.txid = %s AND d.raw <> ''", (network, txid))
 
 
 def lock(departure_id: UUID) -> UnexplainedRow | None:
-    """Lock an unexplained departure until the caller's commit and return it; None if it is settled."""
-    if not is_true("SELECT 1 FROM unknown_spends WHERE id = %s AND status = 'open' FOR UPDATE", (departure_id,)):
-        return None
-    return UnexplainedRow.first("id = %s", (departure_id,))
+    """Lock an unexplained departure until the caller's commit and return it; None if it is settled or unread."""
+    return UnexplainedRow.first("d.id = %s AND d.status = 'unexplained' FOR UPDATE", (departure_id,))
 
 
 def settle(departure: UnexplainedRow, status: Status, *, spend_id: UUID | None, by: str, reason: str) -> None:
     """Record the outcome of a locked transaction: its spend, who decided, and why."""
     execute(
-        "UPDATE unknown_spends SET status = %s, spend_id = %s, settled_by = %s, reason = %s, settled_at = app_now()"
-        " WHERE id = %s AND status = 'open'",
+        "UPDATE unexplained_departures SET status = %s, spend_id = %s, settled_by = %s, reason = %s,"
+        " settled_at = app_now() WHERE id = %s AND status = 'unexplained'",
         (status, spend_id, by, reason, departure.id),
     )
 
 
 def note_not_paid(network: str, txid: str, payout_ids: Collection[UUID]) -> None:
     """Record which payouts a transaction did not pay, as an operator stated; inside the caller's transaction."""
-    execute("SELECT 1 FROM unknown_spends WHERE network = %s AND txid = %s FOR UPDATE", (network, txid))
+    execute("SELECT 1 FROM unexplained_departures WHERE network = %s AND txid = %s FOR UPDATE", (network, txid))
     departure = find(network, txid)
     if departure is None:
         raise LookupError(f"{txid} vanished while it was locked")
     parts = [part._replace(not_paid=tuple({*part.not_paid, *payout_ids})) for part in departure.parts]
-    outputs = Json([part.tells() for part in parts])
-    execute("UPDATE unknown_spends SET outputs = %s WHERE id = %s", (outputs, departure.id))
+    outputs = Json([part.to_json() for part in parts])
+    execute("UPDATE unexplained_departures SET outputs = %s WHERE id = %s", (outputs, departure.id))
 
 
 def reclaim(departure: UnexplainedRow, *, by: str, reason: str) -> None:
     """Record that an operator found the orders of a transaction that was written off."""
     execute(
-        "UPDATE unknown_spends SET status = 'order', settled_by = %s, reason = %s WHERE id = %s"
+        "UPDATE unexplained_departures SET status = 'adopted', settled_by = %s, reason = %s WHERE id = %s"
         " AND status = 'written_off'",
         (by, reason, departure.id),
     )
@@ -245,9 +264,12 @@ def name_payout(departure: UnexplainedRow, place: int, payout_id: UUID) -> Unexp
     """Record the payout that an operator named for an output of a locked transaction; return the changed row."""
     parts = list(departure.parts)
     parts[place] = parts[place]._replace(payout_id=payout_id)
-    outputs = Json([part.tells() for part in parts])
-    execute("UPDATE unknown_spends SET outputs = %s WHERE id = %s AND status = 'open'", (outputs, departure.id))
-    updated = UnexplainedRow.first("id = %s", (departure.id,))
+    outputs = Json([part.to_json() for part in parts])
+    execute(
+        "UPDATE unexplained_departures SET outputs = %s WHERE id = %s AND status = 'unexplained'",
+        (outputs, departure.id),
+    )
+    updated = UnexplainedRow.first("d.id = %s", (departure.id,))
     if updated is None:
         raise LookupError(f"{departure.txid} vanished while it was locked")
     return updated
@@ -256,8 +278,8 @@ def name_payout(departure: UnexplainedRow, place: int, payout_id: UUID) -> Unexp
 def named_payouts(network: str, *, but: UUID) -> set[UUID]:
     """Return the payouts that operators named for outputs of unsettled transactions other than `but`."""
     payout_ids = column(
-        "SELECT o ->> 'payout_id' FROM unknown_spends u, jsonb_array_elements(u.outputs) o"
-        " WHERE u.network = %s AND u.status = 'open' AND u.id <> %s AND o ->> 'payout_id' IS NOT NULL",
+        "SELECT o ->> 'payout_id' FROM unexplained_departures d, jsonb_array_elements(d.outputs) o"
+        f" WHERE d.network = %s AND d.{IS_OPEN} AND d.id <> %s AND o ->> 'payout_id' IS NOT NULL",
         (network, but),
     )
     return {UUID(payout_id) for payout_id in payout_ids}
@@ -266,7 +288,7 @@ def named_payouts(network: str, *, but: UUID) -> set[UUID]:
 def user_of_slot(spend: SpendRow) -> UnexplainedRow | None:
     """Return the unexplained departure that used a spend's slot in a block; None if there is none."""
     return UnexplainedRow.first(
-        "network = %s AND sender = %s AND slot = %s AND block_height IS NOT NULL LIMIT 1",
+        "d.network = %s AND d.sender = %s AND d.slot = %s AND d.block_height IS NOT NULL LIMIT 1",
         (spend.network, spend.sender, spend.slot),
     )
 
@@ -280,7 +302,7 @@ def may_be(departure: UnexplainedRow, spend: SpendRow) -> bool:
 
 def holders(departure: UnexplainedRow) -> list[UUID]:
     """Return our spends that share a transaction's claim and are not dead."""
-    if departure.slot is None:
+    if departure.claim != "counter":
         return held_coins.holders(departure.network, departure.outpoints)
     return column(
         "SELECT id FROM spends WHERE network = %s AND sender = %s AND slot = %s AND state <> 'dead'",
@@ -294,20 +316,20 @@ def hindered(departure: UnexplainedRow, *, depth: int) -> list[UUID]:
     A spend that claims one of the coins only with a later attempt can do without it, and does not count once a block at
     this depth spends the coin.
     """
-    if departure.slot is None:
+    if departure.claim != "counter":
         return held_coins.needing(departure.network, departure.outpoints, depth=depth)
     return holders(departure)
 
 
 def is_void(departure: UnexplainedRow) -> bool:
-    """Return True if, by our own scan, no block can ever include this transaction, which is in none now."""
-    if departure.spends and held_coins.are_spent_otherwise(departure.network, departure.outpoints, departure.txid):
-        return True
-    if departure.slot is not None:
+    """Return True if, by our own scan, no block can ever include this departure, which is in none now."""
+    if departure.claim == "coins":
+        return held_coins.are_spent_otherwise(departure.network, departure.outpoints, departure.txid)
+    if departure.claim == "counter":
         return _is_slot_used_otherwise(departure)
     return is_true(
-        "SELECT 1 FROM chain_cursors c JOIN unknown_spends u ON u.network = c.network"
-        " WHERE u.id = %s AND (c.height > u.expires_height OR c.block_time > u.expires_at)",
+        "SELECT 1 FROM chain_cursors c JOIN unexplained_departures d ON d.network = c.network"
+        " WHERE d.id = %s AND (c.height > d.expires_height OR c.block_time > d.expires_at)",
         (departure.id,),
     )
 
@@ -315,7 +337,7 @@ def is_void(departure: UnexplainedRow) -> bool:
 def _is_slot_used_otherwise(departure: UnexplainedRow) -> bool:
     return is_true(
         "SELECT 1 FROM spends WHERE network = %s AND sender = %s AND slot = %s AND mined_txid <> %s"
-        " UNION ALL SELECT 1 FROM unknown_spends WHERE network = %s AND sender = %s AND slot = %s AND txid <> %s"
-        "   AND block_height IS NOT NULL LIMIT 1",
+        " UNION ALL SELECT 1 FROM unexplained_departures WHERE network = %s AND sender = %s AND slot = %s"
+        "   AND txid <> %s AND block_height IS NOT NULL LIMIT 1",
         (departure.network, departure.sender, departure.slot, departure.txid) * 2,
     )

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from models.db.base import execute, is_true, transaction, value
+from models.spends.unexplained import WAITS
 from models.treasury.rows import TreasuryAddress
 
 Role = Literal["hot", "cold"]
@@ -67,7 +68,7 @@ def is_own_move(network: str, mark: str, sender: str | None) -> bool:
         return is_true(
             "SELECT 1 FROM spend_attempts WHERE network = %s AND txid = %s"
             " UNION ALL SELECT 1 FROM spend_attempts WHERE network = %s AND mark = %s AND mark <> ''"
-            " UNION ALL SELECT 1 FROM stranger_spends WHERE network = %s AND txid = %s LIMIT 1",
+            " UNION ALL SELECT 1 FROM unexplained_departures WHERE network = %s AND txid = %s LIMIT 1",
             (network, mark) * 3,
         )
     return is_true(
@@ -75,9 +76,9 @@ def is_own_move(network: str, mark: str, sender: str | None) -> bool:
         " WHERE a.network = %s AND a.txid = %s AND s.sender = %s UNION ALL"
         " SELECT 1 FROM spend_attempts a JOIN spends s ON s.id = a.spend_id"
         " WHERE a.network = %s AND a.mark = %s AND a.mark <> '' AND s.sender = %s UNION ALL"
-        " SELECT 1 FROM unknown_spends WHERE network = %s AND %s IN (txid, NULLIF(mark, '')) AND sender = %s UNION ALL"
-        " SELECT 1 FROM stranger_spends WHERE network = %s AND txid = %s AND sender = %s LIMIT 1",
-        (network, mark, sender) * 4,
+        " SELECT 1 FROM unexplained_departures WHERE network = %s AND %s IN (txid, NULLIF(mark, '')) AND sender = %s"
+        " LIMIT 1",
+        (network, mark, sender) * 3,
     )
 
 
@@ -95,10 +96,9 @@ def is_in_motion(network: str, addresses: Collection[str]) -> bool:
         "   AND m.address = ANY(%s))) AND (s.mined_height IS NULL OR EXISTS ("
         "   SELECT 1 FROM chain_blocks b WHERE b.network = s.network AND b.height = s.mined_height"
         "   AND b.hash <> s.mined_hash)) UNION ALL"
-        " SELECT 1 FROM unknown_spends u WHERE u.network = %s AND u.status = 'open'"
-        " AND (u.sender = ANY(%s) OR u.recipient = ANY(%s) OR EXISTS ("
-        "   SELECT FROM jsonb_array_elements(u.outputs) o WHERE o ->> 'recipient' = ANY(%s))) LIMIT 1",
-        (network, wanted, wanted, wanted) * 2,
+        f" SELECT 1 FROM unexplained_departures d WHERE d.network = %s AND {WAITS} AND (d.sender = ANY(%s) OR EXISTS ("
+        "   SELECT FROM jsonb_array_elements(d.outputs) o WHERE o ->> 'recipient' = ANY(%s))) LIMIT 1",
+        (network, wanted, wanted, wanted, network, wanted, wanted),
     )
 
 

@@ -12,6 +12,7 @@ from core.money import rescale_down
 from models.db import locks
 from models.db.base import is_true, rows, value
 from models.db.locks import LockSeed
+from models.spends.unexplained import IS_OPEN
 
 # What spends brought to the cold address, by their movements m.
 COOLED: Final = (
@@ -62,6 +63,6 @@ def is_open(network: str, currency: str) -> bool:
     return is_true(
         "SELECT 1 FROM spends WHERE network = %s AND currency = %s AND purpose = 'cold' AND settled_at IS NULL"
         " AND state <> 'dead' AND mined_height IS NULL"
-        " UNION ALL SELECT 1 FROM unknown_spends WHERE network = %s AND currency = %s AND status = 'open' LIMIT 1",
+        f" UNION ALL SELECT 1 FROM unexplained_departures WHERE network = %s AND currency = %s AND {IS_OPEN} LIMIT 1",
         (network, currency) * 2,
     )

@@ -29,71 +29,68 @@ CREATE TABLE signing_stops (
     stopped_at timestamptz NOT NULL DEFAULT app_now()
 );
 
--- Transactions signed with one of our keys that no row of spend_attempts knows, with all that makes one; of every
--- family alike, with all its outputs and what it claims.
-CREATE TABLE unknown_spends (
+-- Departures without a row of spend_attempts when the scan met them, with all that makes an attempt; of every family
+-- alike. One in a block stops the signing of its network until it is adopted.
+CREATE TABLE unexplained_departures (
     id uuid PRIMARY KEY,
     network text NOT NULL,
     txid text NOT NULL,
+    -- What only one transaction can claim, by its family: its sender's slot, coins, or its own window.
+    claim text NOT NULL CHECK (claim IN ('counter', 'coins', 'window')),
+    -- '' where the chain names none.
     sender text NOT NULL,
-    -- NULL is the hot wallet's key.
-    key_ordinal bigint,
-    -- Only senders who count have slots.
-    slot bigint,
-    recipient text NOT NULL,
-    currency text NOT NULL,
-    -- NULL moves the gas coin.
-    contract text,
-    decimals integer NOT NULL,
-    token_units units NOT NULL,
-    -- Whether it is a transfer and nothing else; a call of a contract may have moved anything.
-    is_transfer boolean NOT NULL,
-    raw bytea NOT NULL,
-    is_success boolean NOT NULL,
-    -- What the chain took, in base units of the gas coin.
-    chain_fee_units units NOT NULL,
-    -- NULL while a reorg has taken it out of its block.
+    -- NULL while a reorg has taken it out of its block, and once it is dismissed.
     block_height bigint,
     block_hash text,
-    -- open: nobody knows what it was for; matched: what a row of ours asks for; order: an operator named the order;
-    -- written_off: an operator took the loss; gone: its slot was used by another transaction.
-    status text NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'matched', 'order', 'written_off', 'gone')),
+    -- unread: no node has shown yet what it moved in its block; unexplained: read, and not settled; adopted: the spend
+    -- of our rows, or of the order that an operator named; written_off: an operator took the loss; dismissed: it is in
+    -- no block, and no node shows it or none can include it. The scan reopens a dismissed one if it finds it in a block.
+    status text NOT NULL DEFAULT 'unexplained' CHECK (
+        status IN ('unread', 'unexplained', 'adopted', 'written_off', 'dismissed')
+    ),
     spend_id uuid REFERENCES spends,
     settled_by text NOT NULL DEFAULT '',
     reason text NOT NULL DEFAULT '',
     settled_at timestamptz,
     noted_at timestamptz NOT NULL DEFAULT app_now(),
+    -- All below is what it moved: empty, 0 or false until a node has shown it. A slot shows it at once.
+    -- NULL is the hot wallet's key.
+    key_ordinal bigint,
+    slot bigint CHECK (slot >= 0),
+    currency text NOT NULL DEFAULT '',
+    -- NULL moves the gas coin.
+    contract text,
+    decimals integer NOT NULL DEFAULT 0,
+    -- Whether it is a transfer and nothing else; a call of a contract may have moved anything.
+    is_transfer boolean NOT NULL DEFAULT false,
+    raw bytea NOT NULL DEFAULT '',
+    is_success boolean NOT NULL DEFAULT false,
+    -- What the chain took, in base units of the gas coin.
+    chain_fee_units units NOT NULL DEFAULT 0,
     -- As of an attempt.
-    ceiling_units units NOT NULL,
-    terms jsonb NOT NULL,
-    -- [{"recipient", "units", "has_effect", "payout_id"}], change left out; payout_id is an operator's word. Empty:
-    -- recipient and token_units are the one output. Of several, recipient is ''.
+    ceiling_units units NOT NULL DEFAULT 0,
+    terms jsonb NOT NULL DEFAULT '{}',
+    -- [{"recipient", "units", "has_effect", "payout_id", "memo", "not_paid"}], change left out; payout_id and not_paid
+    -- are an operator's word.
     outputs jsonb NOT NULL DEFAULT '[]',
-    -- [[txid, vout]] of our coins that it spends, where the claim is coins.
+    -- [[txid, vout]] of our coins that it spends.
     spends jsonb NOT NULL DEFAULT '[]',
-    -- The end of its window, where the claim is one.
+    -- The end of its window.
     expires_at timestamptz,
     expires_height bigint,
-    -- By what the transfers of a transaction that no row knew are known, as of an attempt: it becomes one. '' for its
-    -- id.
+    -- By what its transfers are known, as of an attempt; '' for its id.
     mark text NOT NULL DEFAULT '',
-    UNIQUE (network, txid)
+    UNIQUE (network, txid),
+    CHECK (num_nulls(block_height, block_hash) IN (0, 2)),
+    CHECK ((claim = 'counter') = (slot IS NOT NULL)),
+    CHECK (claim = 'coins' OR spends = '[]'),
+    CHECK (claim = 'window' OR num_nonnulls(expires_at, expires_height) = 0),
+    CHECK ((raw = '') = (outputs = '[]')),
+    CHECK (raw <> '' OR (status IN ('unread', 'dismissed') AND claim <> 'counter')),
+    CHECK ((status IN ('adopted', 'written_off')) = (spend_id IS NOT NULL)),
+    CHECK ((status IN ('adopted', 'written_off', 'dismissed')) = (settled_at IS NOT NULL)),
+    CHECK (status <> 'dismissed' OR block_height IS NULL)
 );
-CREATE INDEX unknown_spends_open ON unknown_spends (network, block_height) WHERE status = 'open';
-CREATE INDEX unknown_spends_by_slot ON unknown_spends (network, sender, slot);
-
--- Transactions that took from our addresses though no row of ours knows them, of families whose transactions are told
--- by no counter. One that stands in a block stops the signing of its network until a row knows it.
-CREATE TABLE stranger_spends (
-    network text NOT NULL,
-    txid text NOT NULL,
-    -- NULL while a reorg has taken it.
-    block_height bigint,
-    block_hash text,
-    noted_at timestamptz NOT NULL DEFAULT app_now(),
-    -- Who sent it, '' where the chain names nobody.
-    sender text NOT NULL DEFAULT '',
-    PRIMARY KEY (network, txid),
-    CHECK (num_nulls(block_height, block_hash) IN (0, 2))
-);
-CREATE INDEX stranger_spends_by_block ON stranger_spends (network, block_height) WHERE block_height IS NOT NULL;
+CREATE INDEX unexplained_departures_open ON unexplained_departures (network, block_height)
+    WHERE status IN ('unread', 'unexplained');
+CREATE INDEX unexplained_departures_by_slot ON unexplained_departures (network, sender, slot);

@@ -35,7 +35,7 @@ from tests.models.invoices.builders import address
 from tests.models.ledger.figures import balances_of
 from tests.models.payout_links.builders import advance
 from tests.models.payouts.builders import FEE, charge, fund, trade
-from tests.models.spends.test_signing_stops import unknown
+from tests.models.spends.departures import LESS, OUT_OF_BLOCKS, a_departure
 
 CONTRACT = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
 TREASURY = "0x" + "7e" * 20
@@ -172,17 +172,17 @@ def test_a_frozen_link_stays_funded_and_can_be_claimed_after_the_freeze(shop: UU
     assert claim(link["claim_token"])["status"] == "claimed"
 
 
-def test_a_claim_waits_for_an_unknown_departure_of_its_sum(shop: UUID, link: dict[str, Any]) -> None:
+def test_a_claim_waits_for_an_unexplained_departure_of_its_sum(shop: UUID, link: dict[str, Any]) -> None:
     """A reorg took it out of its block, so that it stops no signing; but it may have paid this cheque."""
-    new = unknown(currency="USDT", contract="0xtoken", decimals=6, token_units=25 * 10**6, slot=None)
+    new = a_departure(currency="USDT", contract="0xtoken", decimals=6, token_units=25 * 10**6, slot=None)
     with transaction():
         unexplained.note(new)
-    execute("UPDATE unknown_spends SET block_height = NULL")
+    execute(OUT_OF_BLOCKS)
     execute("DELETE FROM signing_stops")
     execute("DELETE FROM payout_freezes")
     with pytest.raises(PayoutFrozen):
         claim(link["claim_token"])
-    execute("UPDATE unknown_spends SET token_units = 1")
+    execute(LESS)
     claim(link["claim_token"])
     assert rows("SELECT status FROM payouts WHERE merchant_id = %s", (shop,)) == [("approved",)]
 

@@ -61,7 +61,7 @@ from tests.models.db.collisions import at_once
 from tests.models.ledger.figures import balances_of
 from tests.models.payouts.builders import FEE, RECIPIENT, USDT, charge, events_of, fund, rich_shop, stock, trade
 from tests.models.queue.builders import info
-from tests.models.spends.test_signing_stops import unknown
+from tests.models.spends.departures import a_departure
 
 KEY = "pk_creator"
 _orders = count_up(1)
@@ -382,7 +382,7 @@ def test_a_balance_that_a_restore_brought_back_is_converted_only_for_a_repeated_
     with pytest.raises(PayoutFrozen):
         create(shop, body)
     with transaction():
-        unexplained.note(unknown(recipient=RECIPIENT.lower(), token_units=10**16))
+        unexplained.note(a_departure(recipient=RECIPIENT.lower(), token_units=10**16))
     create(shop, body)
     assert rows("SELECT status FROM payouts") == [("approved",)]
 

@@ -76,7 +76,7 @@ def test_a_missing_gas_transfer_is_found_and_adopted(world: RecoveryWorld) -> No
     done = lose(world, world.keep)
     assert [purpose for purpose, _ in done] == ["payout", "gas"]
     world.catch_up()
-    assert world.unknown() == [], "the range was read without its blocks"
+    assert world.unexplained() == [], "the range was read without its blocks"
     order = world.order("second", to := world.recipient())
     world.sign()
     assert "next slot" in world.stopped()
@@ -94,10 +94,10 @@ def test_a_gap_below_a_departure_found_by_its_log_is_found_too(world: RecoveryWo
     assert sorted(done) == [("gas", 1), ("payout", 0), ("payout", 2)]
     world.providers[0].lies["eth_getTransactionCount"] = forgetful(world)
     world.catch_up()
-    assert world.unknown("slot") == [(2,)]
+    assert world.unexplained("slot") == [(2,)]
     order = world.order("second", to)
     world.sign(2)
-    assert world.unknown("slot", "status") == [(2, "matched")]
+    assert world.unexplained("slot", "status") == [(2, "adopted")]
     assert world.stopped() != "", "slot 1 is not explained"
     world.providers[0].lies.clear()
     heal(world)
@@ -114,7 +114,7 @@ def test_without_old_state_at_the_nodes_the_network_stays_stopped(world: Recover
     for _ in range(3):
         world.sign()
         world.poll()
-    assert (world.reread(order).status, world.unknown(), world.count("spends")) == ("approved", [], 1)
+    assert (world.reread(order).status, world.unexplained(), world.count("spends")) == ("approved", [], 1)
     assert "next slot" in world.stopped()
     world.providers[0].lies.clear()
     heal(world)
@@ -151,7 +151,7 @@ def test_a_step_makes_a_bounded_number_of_queries(world: RecoveryWorld, monkeypa
     world.catch_up()
     world.order("third", world.recipient())
     world.providers[0].lies.clear()
-    query = f"SELECT slot FROM unknown_spends WHERE sender = '{world.hot}' ORDER BY slot"
+    query = f"SELECT slot FROM unexplained_departures WHERE sender = '{world.hot}' ORDER BY slot"
     world.poll()
     assert rows(query) == [(1,)]
     world.poll(2)

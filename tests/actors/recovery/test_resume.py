@@ -100,7 +100,7 @@ def test_a_departure_that_no_order_matches_keeps_the_network_frozen_until_an_ope
     world.another_timeline()
     world.catch_up()
     world.sign(3)
-    assert world.unknown("status", "txid") == [("open", lost.txid)]
+    assert world.unexplained("status", "txid") == [("unexplained", lost.txid)]
     assert (world.reread(waiting).status, world.frozen_by()) == ("approved", ["recovery"])
     freezes.unfreeze("network", world.network.code)
     assert world.frozen_by() == ["recovery"], "lifting all freezes does not lift this one"
@@ -170,11 +170,11 @@ def test_a_departure_that_cannot_be_the_orders_payout_is_refused(world: Recovery
         writeoffs.pay_order(
             CATALOGUE, world.network.code, "0x" + "1" * 64, merchant_id=world.shop, order_id="one", by="operator"
         )
-    assert world.unknown() == [("open",)]
+    assert world.unexplained() == [("unexplained",)]
     # The world has to be sound at the end.
     world.order("lost", to)
     world.sign()
-    assert world.unknown() == [("matched",)]
+    assert world.unexplained() == [("adopted",)]
 
 
 def test_a_loss_is_written_off_against_equity(world: RecoveryWorld) -> None:
@@ -183,7 +183,7 @@ def test_a_loss_is_written_off_against_equity(world: RecoveryWorld) -> None:
     world.restore(backup)
     world.catch_up()
     world.sign(2)
-    assert world.unknown("status", "txid") == [("open", lost.txid)]
+    assert world.unexplained("status", "txid") == [("unexplained", lost.txid)]
     with pytest.raises(RecoveryError, match="more than that"):
         writeoffs.write_off(CATALOGUE, "ethereum", "USDT", 9 * USDT, reason="too little", by="operator")
     before = equity()
@@ -191,7 +191,7 @@ def test_a_loss_is_written_off_against_equity(world: RecoveryWorld) -> None:
     assert (txids, done.unexplained_units) == ([lost.txid], 0)
     world.sign(3)
     assert before - equity() == 10 * USDT
-    assert world.unknown("status", "settled_by", "reason") == [("written_off", "operator", "nobody's")]
+    assert world.unexplained("status", "settled_by", "reason") == [("written_off", "operator", "nobody's")]
     assert (world.stopped(), world.frozen_by()) == ("", [])
     assert rows("SELECT currency, units, reason, written_by FROM treasury_writeoffs") == [
         ("USDT", 10 * USDT, "nobody's", "operator")
@@ -240,7 +240,7 @@ def test_a_slot_that_no_scan_has_shown_repeats_no_payout(world: RecoveryWorld) -
     world.mine()
     world.restore(backup)
     world.advance(world.network.maturity)
-    execute("DELETE FROM unknown_spends")
+    execute("DELETE FROM unexplained_departures")
     world.sign(4)
     assert (world.reread(order).status, world.arrived(to), world.count("spends")) == ("sent", 10, 1)
     assert world.frozen_by() == ["recovery"]
@@ -272,7 +272,7 @@ def test_an_unknown_transaction_in_a_pool_stops_the_signing(world: RecoveryWorld
     assert world.stopped() == ""
 
 
-def test_an_unknown_departure_that_a_reorg_took_stays_known(world: RecoveryWorld) -> None:
+def test_an_unexplained_departure_that_a_reorg_took_stays_known(world: RecoveryWorld) -> None:
     to = world.recipient()
     backup = world.copy()
     world.order("lost", to)
@@ -281,17 +281,17 @@ def test_an_unknown_departure_that_a_reorg_took_stays_known(world: RecoveryWorld
     world.mine()
     world.restore(backup)
     world.catch_up()
-    assert world.unknown("status", "block_height IS NULL") == [("open", False)]
+    assert world.unexplained("status", "block_height IS NULL") == [("unexplained", False)]
     world.reorg(1)
     world.advance()
-    assert world.unknown("status", "block_height IS NULL") == [("open", True)]
+    assert world.unexplained("status", "block_height IS NULL") == [("unexplained", True)]
     world.node.ask("eth_sendRawTransaction", raw)
     world.advance()
-    assert world.unknown("status", "block_height IS NULL") == [("open", False)]
+    assert world.unexplained("status", "block_height IS NULL") == [("unexplained", False)]
     world.order("lost", to)
     world.sign()
     world.settle_payouts()
-    assert (world.arrived(to), world.unknown(), world.stopped()) == (10, [("matched",)], "")
+    assert (world.arrived(to), world.unexplained(), world.stopped()) == (10, [("adopted",)], "")
 
 
 def test_two_equal_departures_are_adopted_once_each(world: RecoveryWorld) -> None:

@@ -122,8 +122,8 @@ class RecoveryWorld(TreasuryWorld):
         stop = signing_stops.read(self.network.code)
         return "" if stop is None else stop.reason
 
-    def unknown(self, *columns: str) -> list[tuple[Any, ...]]:
-        return rows(f"SELECT {', '.join(columns or ('status',))} FROM unknown_spends ORDER BY slot, txid")
+    def unexplained(self, *columns: str) -> list[tuple[Any, ...]]:
+        return rows(f"SELECT {', '.join(columns or ('status',))} FROM unexplained_departures ORDER BY slot, txid")
 
     def frozen_by(self) -> list[str]:
         return [each.frozen_by for each in freezes.listing()]

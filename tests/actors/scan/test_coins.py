@@ -261,7 +261,7 @@ def test_a_retreat_that_dies_reverses_nothing(chain: PaperReader, monkeypatch: p
     chain.reorg(1)
     chain.mine()
 
-    dying_at(monkeypatch, unread_departures, "take_out", poll)
+    dying_at(monkeypatch, unexplained, "take_out", poll)
     assert (stored("created_height"), cursor()) == ([(2,)], (2, "0x0-2"))
     poll(2)
     assert (stored("created_height"), cursor()) == ([(None,)], (2, "0x1-2"))
@@ -277,7 +277,7 @@ def test_a_replaced_first_block_reverses_its_coins(chain: PaperReader) -> None:
     assert stored("created_height") == [(None,)]
 
 
-def test_an_unknown_spend_of_our_coin_stops_the_signing(chain: PaperReader) -> None:
+def test_an_unexplained_departure_of_our_coin_stops_the_signing(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(to(HOT, txid="0xthief"), spent=(spent("0xone", "0xthief"),))
@@ -297,7 +297,7 @@ def test_an_unknown_spend_of_our_coin_stops_the_signing(chain: PaperReader) -> N
     assert not signing_stops.resume(stopped, {})
 
 
-def test_an_unknown_spend_ends_by_a_reorg_or_a_row(chain: PaperReader) -> None:
+def test_an_unexplained_departure_ends_by_a_reorg_or_a_row(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(spent=(spent("0xone", "0xthief"),))
@@ -310,14 +310,14 @@ def test_an_unknown_spend_ends_by_a_reorg_or_a_row(chain: PaperReader) -> None:
     assert not signing_stops.has_unexplained("ethereum")
     chain.mine(spent=(spent("0xone", "0xthief"),))
     poll()
-    assert rows("SELECT block_height, block_hash FROM stranger_spends") == [(4, "0x1-4")]
+    assert rows("SELECT block_height, block_hash FROM unexplained_departures") == [(4, "0x1-4")]
     assert signing_stops.has_unexplained("ethereum")
     signed("0xthief")
     assert not signing_stops.has_unexplained("ethereum")
 
 
 def depart(chain: PaperReader, txid: str, **more: Any) -> Departure:
-    """Let the node show the outputs of an unknown spend in the newest block."""
+    """Let the node show the outputs of an unexplained departure in the newest block."""
     block = chain.scans[chain.tip].block
     document: dict[str, Any] = {
         "sender": "", "pair": CATALOGUE.pairs["USDT", "ethereum"], "is_transfer": True, "raw": b"signed",
@@ -334,7 +334,7 @@ def parts(txid: str) -> list[tuple[str, int]]:
     return [] if departure is None else [(part.recipient, part.units) for part in departure.parts]
 
 
-def test_the_sums_of_an_unknown_spend_are_read_without_its_change(chain: PaperReader) -> None:
+def test_the_sums_of_an_unexplained_departure_are_read_without_its_change(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(spent=(spent("0xone", "0xthief"),))
@@ -384,7 +384,7 @@ def test_a_full_page_of_read_departures_notifies_the_next(
         ((("0xone", 0),), [("0xthem", 7)], True),
     ],
 )
-def test_an_unknown_spend_with_foreign_coins_matches_no_payout(
+def test_an_unexplained_departure_with_foreign_coins_matches_no_payout(
     chain: PaperReader, spends: tuple[tuple[str, int], ...], outputs: list[tuple[str, int]], *, is_transfer: bool
 ) -> None:
     chain.mine(to(HOT, txid="0xone"))
@@ -397,7 +397,7 @@ def test_an_unknown_spend_with_foreign_coins_matches_no_payout(
     assert (parts("0xthief"), departure.is_transfer) == (outputs, is_transfer)
 
 
-def test_an_unknown_spend_to_our_own_address_is_a_join(chain: PaperReader) -> None:
+def test_an_unexplained_departure_to_our_own_address_is_a_join(chain: PaperReader) -> None:
     chain.mine(to(HOT, txid="0xone"))
     poll()
     chain.mine(spent=(spent("0xone", "0xjoin"),))
@@ -412,7 +412,7 @@ def test_an_unknown_spend_to_our_own_address_is_a_join(chain: PaperReader) -> No
     assert rows("SELECT txid, held_by = (SELECT id FROM spends) FROM coins") == [("0xone", True)]
 
 
-def test_an_unknown_spend_that_a_reorg_took_stops_no_signing_and_is_void_once_its_coin_is_spent(
+def test_an_unexplained_departure_that_a_reorg_took_stops_no_signing_and_is_void_once_its_coin_is_spent(
     chain: PaperReader,
 ) -> None:
     chain.mine(to(HOT, txid="0xone"))
@@ -434,7 +434,7 @@ def test_an_unknown_spend_that_a_reorg_took_stops_no_signing_and_is_void_once_it
     poll()
     with transaction():
         assert adoption.adopt(CATALOGUE, departure.id)
-    assert rows("SELECT status FROM unknown_spends WHERE txid = '0xthief'") == [("gone",)]
+    assert rows("SELECT status FROM unexplained_departures WHERE txid = '0xthief'") == [("dismissed",)]
 
 
 def test_a_second_reading_finds_a_coin_that_the_first_missed(chain: PaperReader) -> None:
@@ -464,7 +464,7 @@ def test_no_coin_is_noted_in_a_family_with_counters(chain: PaperReader, monkeypa
 # A family whose transactions live in a window ----------------------------------------------------------------------
 
 
-def test_an_unknown_departure_of_our_sender_stops_the_signing(
+def test_an_unexplained_departure_of_our_sender_stops_the_signing(
     chain: PaperReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims(monkeypatch, "window", has_sender=True)
@@ -475,14 +475,14 @@ def test_an_unknown_departure_of_our_sender_stops_the_signing(
 
     chain.mine(sent=((HOT, "0xthief"), ("0xother", "0xnobodys")))
     poll()
-    assert rows("SELECT txid, block_height FROM stranger_spends") == [("0xthief", 3)]
+    assert rows("SELECT txid, block_height FROM unexplained_departures") == [("0xthief", 3)]
     assert is_stopped()
     assert stored("txid") == []
 
     chain.reorg(2)
     chain.mine()
     poll(2)
-    assert rows("SELECT txid, block_height FROM stranger_spends") == [("0xthief", None)]
+    assert rows("SELECT txid, block_height FROM unexplained_departures") == [("0xthief", None)]
 
 
 @pytest.mark.parametrize("lie", [{"sender": "0xother"}, {"block_hash": "0xelsewhere"}])
@@ -510,7 +510,7 @@ def test_a_departure_shown_for_another_sender_or_block_is_refused(
     )
 
 
-def test_an_unknown_departure_whose_window_ended_is_void_unless_in_a_block(
+def test_an_unexplained_departure_whose_window_ended_is_void_unless_in_a_block(
     chain: PaperReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims(monkeypatch, "window", has_sender=True)

@@ -25,6 +25,7 @@ from models.spends.coins import Spending
 from tests.actors.signer.moments import once
 from tests.actors.signer.world import TOKENS, SpendWorld, coin
 from tests.models.builders import CATALOGUE, USDT
+from tests.models.spends.departures import note_taker
 from tests.peers.paper_chain import transfer
 from tests.peers.paper_spender import PaperSpender
 
@@ -396,7 +397,7 @@ def test_a_spend_that_lost_its_first_coin_gets_no_higher_offer(
     coin(world, "a", height=49)
     world.order()
     world.step()
-    execute("INSERT INTO stranger_spends (network, txid) VALUES (%s, 'thief')", (world.network.code,))
+    note_taker(world.network.code, "thief")
     with transaction():
         coins.note(world.network.code, [], [Spending("a", 0, "thief")], height=50, block_hash="0x0-50")
     world.pass_time(100)
@@ -408,7 +409,7 @@ def test_a_spend_that_lost_its_first_coin_gets_no_higher_offer(
     assert rows("SELECT state, attempts FROM spends") == [("sent", 1)]
 
 
-def test_without_counters_signing_continues_once_no_departure_is_unknown(
+def test_without_counters_signing_continues_once_no_departure_is_unexplained(
     world: SpendWorld, paper: Callable[..., PaperSpender]
 ) -> None:
     paper("window")

@@ -18,8 +18,8 @@ from models.db.base import execute, rows, transaction
 from models.payouts.rows import PayoutRow
 from models.spends import coins, signing_stops, tracking, unexplained
 from models.spends.coins import Spending
-from models.spends.unexplained import UnexplainedRow
 from tests.actors.signer.world import SpendWorld, coin
+from tests.models.spends.departures import a_departure, note_taker
 from tests.peers.paper_spender import PaperSpender
 
 Paper = Callable[..., PaperSpender]
@@ -144,10 +144,9 @@ def test_a_waiting_transaction_with_a_row_does_not_stop_the_signing(world: Spend
 def test_a_departure_that_a_reorg_took_stops_the_signing_while_it_waits_again(world: SpendWorld, paper: Paper) -> None:
     spender = paper("coins")
     order = stopped(world, spender)
-    lost = UnexplainedRow(
-        network="ethereum", txid="lost", sender="", key_ordinal=None, slot=None, recipient="0x" + "a1" * 20,
-        currency="ETH", contract=None, decimals=18, token_units=1, is_transfer=True, raw=b"lost", ceiling_units=1,
-        terms={}, is_success=True, chain_fee_units=1, block_height=None, block_hash=None, spends=[["a", 0]],
+    lost = a_departure(
+        "lost", sender="", recipient="0x" + "a1" * 20, token_units=1, block_height=None, block_hash=None,
+        spends=[["a", 0]],
     )  # fmt: skip
     with transaction():
         assert unexplained.note(lost)
@@ -209,7 +208,7 @@ def test_every_coin_that_no_block_spends_is_asked_about(
         coin(world, txid, height=height, currency="ETH")
     coin(world, "another", height=49)
     execute("UPDATE coins SET created_height = NULL, created_hash = NULL WHERE txid IN ('f', 'e')")
-    execute("INSERT INTO stranger_spends (network, txid) VALUES ('ethereum', 'taker')")
+    note_taker("ethereum", "taker")
     with transaction():
         coins.note("ethereum", [], [Spending("c", 0, "taker")], height=50, block_hash="0x0-50")
 

@@ -30,8 +30,9 @@ from models.spends import rows as spends
 from models.spends.coins import CoinRow
 from models.spends.rows import SpendRow
 from models.spends.tracking import WATCHED_ON_BLOCKS
-from models.spends.unexplained import UnexplainedRow
+from models.spends.unexplained import Part, UnexplainedRow
 from tests.models.builders import CATALOGUE, USDT, assert_sound, merchant, reach_head
+from tests.models.spends.departures import note_taker
 from tests.peers.paper_chain import GAS as PAPER_GAS
 from tests.peers.paper_chain import PaperBlock, PaperChain
 
@@ -215,14 +216,15 @@ class SpendWorld:
         for txid in sorted(unexplained.without_row(self.network.code, list(block.included))):
             tx = self.chain.known[txid]
             if tx["sender"] in ours:
-                unexplained.note(self._unknown(block, txid, tx, ours[tx["sender"]]))
+                unexplained.note(self._departure(block, txid, tx, ours[tx["sender"]]))
 
-    def _unknown(self, block: PaperBlock, txid: str, tx: dict[str, Any], ordinal: int | None) -> UnexplainedRow:
+    def _departure(self, block: PaperBlock, txid: str, tx: dict[str, Any], ordinal: int | None) -> UnexplainedRow:
         currency = "ETH" if tx["contract"] is None else "USDT"
         return UnexplainedRow(
-            network=self.network.code, txid=txid, sender=tx["sender"], key_ordinal=ordinal, slot=tx["slot"],
-            recipient=tx["recipient"], currency=currency, contract=tx["contract"],
-            decimals=CATALOGUE.pairs[currency, self.network.code].decimals, token_units=tx["units"], is_transfer=True,
+            network=self.network.code, txid=txid, claim="counter", sender=tx["sender"], key_ordinal=ordinal,
+            slot=tx["slot"], currency=currency, contract=tx["contract"],
+            decimals=CATALOGUE.pairs[currency, self.network.code].decimals, is_transfer=True,
+            outputs=[Part(tx["recipient"], tx["units"], has_effect=block.included[txid]).to_json()],
             raw=json.dumps(tx).encode(), ceiling_units=PAPER_GAS * tx["price"],
             terms={"gas_limit": PAPER_GAS, "price_units": tx["price"], "tip_units": 1, "data_units": 0},
             is_success=block.included[txid], chain_fee_units=self.chain._fee(txid), block_height=block.height,
@@ -234,12 +236,12 @@ class SpendWorld:
         for _ in range(slots):
             self.chain.stranger(self.hot)
             self.mine()
-        execute("DELETE FROM unknown_spends")
+        execute("DELETE FROM unexplained_departures")
         self.scan()
         self.step()
 
     def write_off(self, currency: str = "ETH", units: int = 0) -> None:
-        """Write off unknown departures as an operator, so that the next steps sign again."""
+        """Write off unexplained departures as an operator, so that the next steps sign again."""
         writeoffs.write_off(CATALOGUE, self.network.code, currency, units, reason="a test", by="operator")
         self.scan()
         self.step()
@@ -286,7 +288,7 @@ class SpendWorld:
 
 def coin(world: SpendWorld, txid: str, *, height: int, currency: str = "USDT") -> None:
     """Give the hot wallet a coin of an order's size, from a transaction that left the chain for another."""
-    execute("INSERT INTO stranger_spends (network, txid) VALUES (%s, %s)", (world.network.code, txid))
+    note_taker(world.network.code, txid)
     new = CoinRow(
         network=world.network.code, txid=txid, vout=0, address=world.hot, currency=currency, units=TOKENS,
         created_height=height, created_hash=f"0x0-{height}",

@@ -1,4 +1,4 @@
-"""The bitcoin reader on a real node: payments to us, spent coins, reorgs, coins at a tip, unknown departures."""
+"""The bitcoin reader on a real node: payments to us, spent coins, reorgs, coins at a tip, unexplained departures."""
 
 from __future__ import annotations
 

@@ -261,7 +261,8 @@ def test_a_write_off_leaves_the_books_and_other_orders_are_paid(rich: Rig) -> No
     sign(rich)
     rich.follow()
     assert signing_stops.read(rich.code) is None
-    assert (status(kept), rows("SELECT status FROM unknown_spends WHERE status = 'open'")) == ("confirmed", [])
+    unsettled = rows("SELECT txid FROM unexplained_departures WHERE status = 'unexplained'")
+    assert (status(kept), unsettled) == ("confirmed", [])
     assert rich.findings() == []
 
 

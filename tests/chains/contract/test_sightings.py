@@ -21,6 +21,7 @@ from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, stored
 from tests.models.builders import endpoint
 from tests.models.invoices.builders import keep_rates
+from tests.models.spends.departures import note_taker
 
 
 @pytest.fixture
@@ -405,7 +406,7 @@ def test_a_step_that_dies_has_written_nothing_and_the_next_does(rig: Rig, monkey
 def test_a_transfer_to_or_from_the_gateway_itself_is_no_sighting(rig: Rig) -> None:
     rig.enrich()
     ours = rig.offer(stored(rig.invoice()), rig.price)
-    execute("INSERT INTO stranger_spends (network, txid) VALUES (%s, %s)", (rig.code, ours.txid))
+    note_taker(rig.code, ours.txid)
     rig.look()
 
     assert column("SELECT count(*) FROM sightings") == [0]

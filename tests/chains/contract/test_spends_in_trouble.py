@@ -12,6 +12,7 @@ from models.db.base import rows
 from models.payouts.rows import PayoutRow
 from models.recovery import writeoffs
 from models.spends import signing_stops
+from models.spends.unexplained import UnexplainedRow
 from tests.chains.contract.conftest import Start
 from tests.chains.contract.rig import Rig, status
 from tests.chains.contract.tron import TronRig
@@ -133,7 +134,8 @@ def test_a_thiefs_transaction_without_coin_is_known_and_can_be_written_off(rich:
     rich.catch_up()
     rich.sign()
     assert signing_stops.read(rich.code) is not None
-    assert rows("SELECT is_transfer, token_units, recipient FROM unknown_spends") == [(False, 0, rich.hot)]
+    (theft,) = UnexplainedRow.read("true")
+    assert (theft.is_transfer, theft.token_units, theft.recipient) == (False, 0, rich.hot)
 
     writeoffs.write_off(rich.catalogue, rich.code, "TRX", 0, reason="a thief's", by="operator")
     rich.outlast()

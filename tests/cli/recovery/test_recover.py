@@ -18,7 +18,7 @@ from tests.cli.conftest import CommandLine
 from tests.models.builders import CATALOGUE, merchant
 from tests.models.payout_links.builders import new_link
 from tests.models.payouts.builders import fund
-from tests.models.spends.test_signing_stops import unknown
+from tests.models.spends.departures import a_departure
 
 FIRST, SECOND = "0x" + "51" * 20, "0x" + "52" * 20
 TXID = "0xab" + "0" * 62
@@ -27,11 +27,11 @@ ETHER = 10**18
 
 def noted() -> UUID:
     """Record a departure with two recipients, and a second one whose contents are unread; return a merchant."""
-    outputs = [Part(FIRST, ETHER).tells(), Part(SECOND, 2 * ETHER).tells()]
-    new = unknown(TXID, recipient="", token_units=3 * ETHER, outputs=outputs)
+    outputs = [Part(FIRST, ETHER).to_json(), Part(SECOND, 2 * ETHER).to_json()]
+    new = a_departure(TXID, outputs=outputs)
     with transaction():
         assert unexplained.note(new)
-        unread_departures.note("ethereum", {"0xunread": ""}, height=8, block_hash="0x8")
+        unread_departures.note("ethereum", "coins", {"0xunread": ""}, height=8, block_hash="0x8")
     return merchant()
 
 
@@ -67,7 +67,7 @@ def test_each_output_is_named_and_then_it_is_a_spend(sluice: CommandLine, databa
 def test_what_no_node_can_show_is_taken_back_by_its_operator(sluice: CommandLine, database: str) -> None:
     sluice.env["DATABASE_URL"] = database
     with transaction():
-        unread_departures.note("tron", {"c0de": ""}, height=8, block_hash="0x8")
+        unread_departures.note("tron", "window", {"c0de": ""}, height=8, block_hash="0x8")
     assert signing_stops.has_unexplained("tron")
     words = ("treasury", "dismiss", "tron")
     assert "printable" in sluice(*words, "c0de", "--reason", " ", "--yes").err
@@ -83,9 +83,12 @@ def test_what_no_node_can_show_is_taken_back_by_its_operator(sluice: CommandLine
     assert sluice("treasury", "recover", "tron", "--json").json["unread"] == []
     base.connect(database)
     assert not signing_stops.has_unexplained("tron")
+    assert rows("SELECT status, block_height, reason FROM unexplained_departures") == [
+        ("dismissed", None, "no explorer has it")
+    ]
 
     with transaction():
-        assert unread_departures.note("tron", {"c0de": ""}, height=9, block_hash="0x9") == 1
+        assert unread_departures.note("tron", "window", {"c0de": ""}, height=9, block_hash="0x9") == 1
     assert signing_stops.has_unexplained("tron"), "it stands in a block after all"
 
 
@@ -99,7 +102,7 @@ def test_what_a_node_has_shown_is_not_taken_back(
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert sluice("treasury", "dismiss", "ethereum", "0xunread", "--reason", "r").code == 1, "nobody said yes"
     base.connect(database)
-    assert rows("SELECT count(*) FROM stranger_spends WHERE block_height IS NULL") == [(0,)]
+    assert rows("SELECT count(*) FROM unexplained_departures WHERE block_height IS NULL") == [(0,)]
 
 
 def test_what_an_open_order_may_have_asked_for_is_settled_by_its_name_alone(sluice: CommandLine, database: str) -> None:
@@ -107,7 +110,7 @@ def test_what_an_open_order_may_have_asked_for_is_settled_by_its_name_alone(slui
     sluice.env["DATABASE_URL"] = database
     shop = merchant()
     fund(shop, 3 * ETHER, currency="ETH")
-    new = unknown(TXID, recipient=FIRST, token_units=ETHER, outputs=[Part(FIRST, ETHER, memo="7").tells()])
+    new = a_departure(TXID, outputs=[Part(FIRST, ETHER, memo="7").to_json()])
     link = new_link(shop, currency="ETH", amount_units=ETHER)
     with transaction():
         unexplained.note(new)

@@ -151,9 +151,10 @@ def test_a_dump_that_is_restored_after_more_was_paid_pays_nobody_twice(
     drill.assert_agreed(3)
     audit = drill.operate("audit", "--json")
     assert (audit.code, audit.json["ok"]) == (0, True)
-    assert rows("SELECT settled_by LIKE 'operator%%', reason FROM unknown_spends WHERE status = 'order'") == [
-        (True, "order never again")
-    ]
+    assert rows(
+        "SELECT settled_by LIKE 'operator%%', reason FROM unexplained_departures WHERE status = 'adopted'"
+        " ORDER BY settled_by"
+    ) == [(True, "order never again"), (False, "it is a payout")]
 
 
 def test_a_standby_that_lagged_and_is_promoted_pays_nobody_twice(
@@ -186,7 +187,7 @@ def test_a_standby_that_lagged_and_is_promoted_pays_nobody_twice(
     assert drill.reread(orders[0]).txid == again.txid
     drill.advance()
     drill.sign(2)
-    assert drill.unknown("status", "txid")[:2] == [("matched", again.txid), ("open", never.txid)]
+    assert drill.unexplained("status", "txid")[:2] == [("adopted", again.txid), ("unexplained", never.txid)]
     assert drill.frozen_by() == ["recovery"]
 
     # As some explorers write it.
@@ -218,7 +219,7 @@ def test_a_promoted_standby_that_lacks_nothing_goes_on_by_itself_once_the_scan_h
     assert (drill.reread(waiting).status, drill.stopped()) == ("approved", signing_stops.ANOTHER_DATABASE)
     drill.catch_up()
     drill.sign(2)
-    assert (drill.stopped(), drill.frozen_by(), drill.unknown()) == ("", [], [])
+    assert (drill.stopped(), drill.frozen_by(), drill.unexplained()) == ("", [], [])
     drill.settle_payouts()
     assert drill.reread(waiting).status == "confirmed"
     assert [drill.arrived(to) for to in (first, second)] == [10, 10]
@@ -294,7 +295,7 @@ def test_an_unclaimed_departure_is_written_off_by_command(drill: Drill, monkeypa
     assert "nothing to write off" in drill.operate("treasury", "writeoff", "ethereum", "ETH", "0", *reason).err
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert drill.operate(*words, "10", *reason).code == 1
-    assert drill.unknown() == [("open",)]
+    assert drill.unexplained() == [("unexplained",)]
     assert drill.operate(*words, "10", *reason, "--yes", "--json").json["amount"] == "10"
     drill.sign(3)
     drill.advance()
@@ -356,7 +357,7 @@ def test_another_order_of_the_sum_that_was_written_off_is_released(drill: Drill)
     drill.settle_payouts()
     assert [drill.reread(each).status for each in (first, second)] == ["confirmed", "approved"]
     assert drill.operate("payouts", "release", str(first.id), "--yes").code == 1
-    execute("UPDATE unknown_spends SET settled_at = settled_at - interval '7 days'")
+    execute("UPDATE unexplained_departures SET settled_at = settled_at - interval '7 days'")
     drill.sign()
     drill.settle_payouts()
     assert (drill.reread(second).status, drill.arrived(to)) == ("confirmed", 30), "after a week none is a repeat"

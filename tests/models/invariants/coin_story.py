@@ -25,7 +25,7 @@ COIN_CORRUPTIONS: Final[dict[str, list[str]]] = {
         "UPDATE coins SET held_by = NULL WHERE spent_by_txid = '0xmove'",
         "UPDATE coins SET held_by = gen_random_uuid() WHERE spent_by_txid = '0xmove'",
         "UPDATE coins SET spent_by_txid = '0xother' WHERE spent_by_txid = '0xmove'",
-        "DELETE FROM stranger_spends",
+        "DELETE FROM unexplained_departures",
     ],
     "held_coins_have_open_spends": [
         "UPDATE spends SET state = 'dead' WHERE id IN (SELECT held_by FROM coins WHERE txid = '0xheld')",
@@ -87,7 +87,7 @@ def move_coins(chain: Chain) -> None:
         assert held_coins.hold(mover, [("0xours", 0)])
         spent = [Spending("0xours", 0, "0xmove"), Spending("0xstolen", 0, "0xthief")]
         coins.note("ethereum", [], spent, **at)
-        unread_departures.note("ethereum", {"0xthief": ""}, **at)
+        unread_departures.note("ethereum", "coins", {"0xthief": ""}, **at)
     # An operator has examined that.
     execute("DELETE FROM signing_stops")
     execute("DELETE FROM payout_freezes")

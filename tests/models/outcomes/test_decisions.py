@@ -45,7 +45,7 @@ from tests.models.payouts.held import (
     webhook_events,
 )
 from tests.models.refunds.builders import FEE, refund, send_back, suspense
-from tests.models.spends.test_signing_stops import SENDER, unknown
+from tests.models.spends.departures import LESS, SENDER, a_departure
 from tests.models.treasury.builders import pin_hot
 
 NOBODY: Final = DenyList(None)
@@ -209,19 +209,19 @@ def test_an_undecided_payout_is_not_cancelled_while_the_database_may_lack_its_ap
     assert "caught up" in cancel_stopped(waits)
     with transaction():
         signing_stops.stop("ethereum", reason="restored")
-        unread_departures.note("ethereum", {"0xunread": ""}, height=8, block_hash="0x8")
+        unread_departures.note("ethereum", "coins", {"0xunread": ""}, height=8, block_hash="0x8")
     signing_stops.note_caught_up("ethereum")
     assert "no node has shown" in cancel_stopped(waits)
-    execute("DELETE FROM stranger_spends")
+    execute("DELETE FROM unexplained_departures")
     freezes.freeze("all", reason="look into it", frozen_by="operator")
     assert "frozen" in cancel_stopped(waits)
     freezes.unfreeze("all")
-    new = unknown(recipient=DESTINATION, currency="USDT", contract="0xtoken", decimals=6, token_units=10**7)
+    new = a_departure(recipient=DESTINATION, currency="USDT", contract="0xtoken", decimals=6, token_units=10**7)
     with transaction():
         unexplained.note(new)
     signing_stops.note_caught_up("ethereum")
     assert "0xlost may have paid it" in cancel_stopped(waits)
-    execute("UPDATE unknown_spends SET token_units = 1")
+    execute(LESS)
     pin_hot(address=SENDER)
     execute("INSERT INTO spend_accounts (network, sender, next_slot) VALUES ('ethereum', %s, 5)", (SENDER,))
     assert "no scan has shown" in cancel_stopped(waits), "the departure with slot 4 may have paid it"

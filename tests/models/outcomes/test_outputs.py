@@ -246,8 +246,8 @@ def test_the_loss_of_a_settled_output_is_reversed_when_its_spend_dies(many: Many
 def test_a_spend_is_buried_by_another_transaction_unless_it_pays_the_same_recipients(many: Many) -> None:
     with transaction():
         other_with_slot(many.spend_id)
-    same = [Part(output.recipient, output.token_units).tells() for output in reversed(many.spend.outputs)]
-    update = "UPDATE unknown_spends SET outputs = %s, contract = (SELECT contract FROM spends WHERE id = %s)"
+    same = [Part(output.recipient, output.token_units).to_json() for output in reversed(many.spend.outputs)]
+    update = "UPDATE unexplained_departures SET outputs = %s, contract = (SELECT contract FROM spends WHERE id = %s)"
     execute(update, (Json(same), many.spend_id))
     assert many.bury("stranger") is None
     assert many.states() == ("sent", "open", "open", "open")

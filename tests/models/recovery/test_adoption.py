@@ -1,4 +1,4 @@
-"""Adoption gives an unknown departure its payout, and with it refunds from suspense and cheques."""
+"""Adoption gives an unexplained departure its payout, and with it refunds from suspense and cheques."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from models.payout_links.rows import PayoutLinkRow
 from models.recovery import adoption, writeoffs
 from models.recovery.writeoffs import RecoveryError
 from models.spends import matching, unexplained
-from models.spends.unexplained import Part, UnexplainedRow
+from models.spends.unexplained import UnexplainedRow
 from tests.models.builders import CATALOGUE, USDT, Chain, assert_sound
 from tests.models.ledger.figures import balances_of
 from tests.models.payout_links.builders import AMOUNT, ANN, BOB, new_link, rich_merchant
 from tests.models.payouts.held import payout
 from tests.models.refunds.builders import FEE, reread, send_back, short
-from tests.models.spends.test_signing_stops import unknown
+from tests.models.spends.departures import a_departure
 from tests.models.treasury.builders import pin_hot
 
 CONTRACT = CATALOGUE.pairs["USDT", "ethereum"].contract
@@ -37,11 +37,10 @@ def shop(database: str) -> Iterator[UUID]:
 
 
 def left(to: str, units: int, **columns: Any) -> UnexplainedRow:
-    """Note an unknown transfer of USDT; units: the ledger's."""
+    """Note an unexplained transfer of USDT; units: the ledger's."""
     token_units = units // 10**12
-    new = unknown(
-        recipient=to, token_units=token_units, outputs=[Part(to, token_units).tells()], currency="USDT",
-        contract=CONTRACT, decimals=6, **columns,
+    new = a_departure(
+        recipient=to, token_units=token_units, currency="USDT", contract=CONTRACT, decimals=6, **columns
     )  # fmt: skip
     with transaction():
         assert unexplained.note(new)
@@ -94,11 +93,11 @@ def test_a_cheque_that_cannot_match_is_refused(shop: UUID) -> None:
     for name, problem in ((larger.id, "another transfer"), (shop, "no such cheque"), ("x", "no such cheque")):
         with pytest.raises(RecoveryError, match=problem):
             adopt(shop, f"payoutlink:{name}")
-    execute("UPDATE unknown_spends SET network = 'bsc'")
+    execute("UPDATE unexplained_departures SET network = 'bsc'")
     execute("DELETE FROM signing_stops")
     with transaction():
         payout_links.cancel(shop, link.id)
-    execute("UPDATE unknown_spends SET network = 'ethereum'")
+    execute("UPDATE unexplained_departures SET network = 'ethereum'")
     with pytest.raises(RecoveryError, match="is cancelled"):
         adopt(shop, f"payoutlink:{link.id}")
     assert rows("SELECT count(*) FROM payouts") == [(0,)]
@@ -116,7 +115,7 @@ def test_a_departure_with_foreign_coins_pays_only_the_payout_that_an_operator_na
 
     booked = adopt(shop, order.order_id)
     assert (booked.id, booked.status) == (order.id, "sent")
-    assert rows("SELECT status FROM unknown_spends") == [("order",)]
+    assert rows("SELECT status FROM unexplained_departures") == [("adopted",)]
 
 
 def test_a_departure_other_than_our_transfer_pays_no_payout(shop: UUID) -> None:

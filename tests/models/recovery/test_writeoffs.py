@@ -19,11 +19,12 @@ from models.spends.unexplained import Part
 from tests.models.builders import CATALOGUE, USDT, assert_sound
 from tests.models.payout_links.builders import ANN, BOB, rich_merchant
 from tests.models.payouts.held import payout
-from tests.models.spends.test_signing_stops import unknown
+from tests.models.spends.departures import a_departure
 from tests.models.treasury.builders import pin_hot
 
 UNIT = 10**6
 FEE_OUT = "UPDATE payouts SET is_fee_on_top = false, amount_units = held_units"
+NO_TRANSFER = "UPDATE unexplained_departures SET is_transfer = false"
 LESS = "UPDATE payouts SET amount_units = amount_units - 1"
 CONTRACT = CATALOGUE.pairs["USDT", "ethereum"].contract
 
@@ -36,12 +37,9 @@ def shop(database: str) -> UUID:
 
 
 def write_off(*parts: tuple[str, int], **columns: Any) -> None:
-    """Note an unknown transfer of whole USDT to several recipients, and write it off."""
-    outputs = [Part(to, amount * UNIT).tells() for to, amount in parts]
-    new = unknown(
-        recipient=parts[0][0] if len(parts) == 1 else "", token_units=sum(amount for _, amount in parts) * UNIT,
-        outputs=outputs, currency="USDT", contract=CONTRACT, decimals=6, **columns,
-    )  # fmt: skip
+    """Note an unexplained transfer of whole USDT to several recipients, and write it off."""
+    outputs = [Part(to, amount * UNIT).to_json() for to, amount in parts]
+    new = a_departure(outputs=outputs, currency="USDT", contract=CONTRACT, decimals=6, **columns)
     with transaction():
         assert unexplained.note(new)
     moved, _ = writeoffs.explained(CATALOGUE, "ethereum", "USDT")
@@ -77,12 +75,12 @@ def adopt(shop: UUID, order: PayoutRow, *, place: int | None = None) -> tuple[Pa
         ("UPDATE payouts SET memo = '7'", False),
         ("UPDATE payouts SET network = 'bsc'", False),
         ("UPDATE payouts SET currency = 'ETH'", False),
-        ("UPDATE unknown_spends SET settled_at = settled_at - interval '7 days'", False),
-        ("UPDATE unknown_spends SET settled_at = settled_at - interval '6 days'", True),
-        ("UPDATE unknown_spends SET status = 'order'", False),
-        ("UPDATE unknown_spends SET key_ordinal = 1", False),
-        ("UPDATE unknown_spends SET is_transfer = false", False),
-        ("UPDATE unknown_spends SET is_transfer = false, spends = '[[\"0xcoin\", 0]]'", True),
+        ("UPDATE unexplained_departures SET settled_at = settled_at - interval '7 days'", False),
+        ("UPDATE unexplained_departures SET settled_at = settled_at - interval '6 days'", True),
+        ("UPDATE unexplained_departures SET status = 'adopted'", False),
+        ("UPDATE unexplained_departures SET key_ordinal = 1", False),
+        (NO_TRANSFER, False),
+        (f"{NO_TRANSFER}, claim = 'coins', slot = NULL, spends = '[[\"0xcoin\", 0]]'", True),
         ("UPDATE spend_outputs SET effect = 'none'", False),
         ("UPDATE spend_outputs SET effect = 'other'", True),
         ("UPDATE spend_outputs SET state = 'confirmed'", True),
@@ -121,7 +119,7 @@ def test_written_off_outputs_are_booked_one_by_one(shop: UUID) -> None:
         adopt(shop, bob, place=0)
     booked, left = adopt(shop, ann, place=0)
     assert (booked.id, booked.status, booked.txid, booked.block_height, left) == (ann.id, "sent", "0xlost", 1, 1)
-    assert rows("SELECT status FROM unknown_spends") == [("written_off",)]
+    assert rows("SELECT status FROM unexplained_departures") == [("written_off",)]
     assert matching.written_off(CATALOGUE, bob) == ["0xlost"]
     assert_sound()
 
@@ -130,6 +128,6 @@ def test_a_write_off_that_is_no_payout_is_not_booked_as_one(shop: UUID) -> None:
     write_off((ANN, 10), key_ordinal=None)
     include(Moved("exact"))
     order = payout(shop, address=ANN)
-    execute("UPDATE unknown_spends SET is_transfer = false")
+    execute(NO_TRANSFER)
     with pytest.raises(RecoveryError, match="this is no payout"):
         adopt(shop, order)

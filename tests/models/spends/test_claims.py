@@ -17,8 +17,8 @@ from models.spends.outputs import OutputRow
 from models.spends.rows import SpendRow
 from tests.models.builders import CATALOGUE, Chain
 from tests.models.spends import by_hand
+from tests.models.spends.departures import a_departure
 from tests.models.spends.test_rows import SENDER, attempt, read, spend
-from tests.models.spends.test_signing_stops import unknown
 from tests.models.treasury.builders import other_with_slot
 
 # The last block for spends signed here; the newest of a new chain.
@@ -138,8 +138,10 @@ def test_a_spend_seen_before_its_row_was_restored_is_not_dead() -> None:
     row, chain = uncounted(), Chain()
     chain.mine()
     with transaction():
-        new = unknown("0xother", block_height=chain.height, block_hash=chain._hash())
+        new = a_departure("0xother", block_height=chain.height, block_hash=chain._hash())
         assert unexplained.note(new)
     # A transaction that an operator adopts becomes an attempt.
-    execute("UPDATE unknown_spends SET txid = %s", (row.txid,))
+    execute("UPDATE unexplained_departures SET txid = %s", (row.txid,))
     assert bury(row, "expired") is None
+    execute("UPDATE unexplained_departures SET status = 'unread', claim = 'window', slot = NULL")
+    assert bury(row, "expired") is not None, "one provider's word"

@@ -5,16 +5,18 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 import pytest
+from psycopg2.extras import Json
 
 from models.db.base import execute, rows, transaction
 from models.spends import coins, held_coins, tracking, unexplained
 from models.spends import rows as spends
 from models.spends.coins import FreeCoin, Spending
+from models.spends.unexplained import Part
 from models.treasury import sweeps
 from tests.models.builders import CATALOGUE, begin_scan
 from tests.models.db.collisions import at_once
 from tests.models.invariants.coin_story import coin
-from tests.models.spends.test_signing_stops import unknown
+from tests.models.spends.departures import a_departure
 from tests.models.treasury.builders import spend
 
 
@@ -129,11 +131,10 @@ def test_a_dead_spends_coins_are_free_again() -> None:
     assert hold(spend_id, ("0xa", 0))
     assert hold(other, ("0xa", 1))
     execute(
-        "INSERT INTO unknown_spends (id, network, txid, sender, slot, recipient, currency, decimals, token_units,"
-        " is_transfer, raw, ceiling_units, terms, is_success, chain_fee_units, block_height, block_hash)"
-        " SELECT gen_random_uuid(), network, '0xstranger', sender, slot, '0xs', currency, decimals, 1, true, 'x', 1,"
-        " '{}', true, 1, 10, '0x10' FROM spends WHERE id = %s",
-        (spend_id,),
+        "INSERT INTO unexplained_departures (id, network, txid, claim, sender, slot, currency, decimals, raw, outputs,"
+        " is_transfer, is_success, block_height, block_hash) SELECT gen_random_uuid(), network, '0xstranger',"
+        " 'counter', sender, slot, currency, decimals, 'x', %s, true, true, 10, '0x10' FROM spends WHERE id = %s",
+        (Json([Part("0xs", 1).to_json()]), spend_id),
     )
     with transaction():
         assert tracking.bury(CATALOGUE, spend_id, attempts=1) is not None
@@ -174,13 +175,13 @@ def test_a_spend_whose_coin_was_taken_is_buried_once_its_taker_is_known() -> Non
 
     row = spends.find(spend_id)
     assert row is not None
-    same = unknown(
+    same = a_departure(
         "0xstranger", sender="", slot=None, recipient="0xd", token_units=1, contract=row.contract, spends=[["0xa", 0]]
     )
     with transaction():
         assert unexplained.note(same)
         assert tracking.bury(CATALOGUE, spend_id, attempts=1) is None, "the taker paid the same"
-    execute("UPDATE unknown_spends SET token_units = 2")
+    execute("UPDATE unexplained_departures SET outputs = jsonb_set(outputs, '{0,units}', '2')")
     with transaction():
         assert tracking.bury(CATALOGUE, spend_id, attempts=1) is not None
 

@@ -1,9 +1,8 @@
-"""A stop ends once the scan has caught up and no unknown departure is left, as checked under its lock."""
+"""A stop ends once the scan has caught up and no unexplained departure is left, as checked under its lock."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -12,23 +11,10 @@ from models.deposits import cursors
 from models.deposits.rows import ChainBlock
 from models.spends import signing_stops, unexplained, unread_departures
 from models.spends.signing_stops import Stop
-from models.spends.unexplained import UnexplainedRow
 from tests.models.db.collisions import at_once
+from tests.models.spends.departures import DISMISSED, SENDER, a_departure
 
-SENDER = "0x" + "11" * 20
-BYTES = bytes(range(256))
 HOUR_S = 3_600
-
-
-def unknown(txid: str = "0xlost", **others: object) -> UnexplainedRow:
-    document: dict[str, Any] = {
-        "network": "ethereum", "txid": txid, "sender": SENDER, "key_ordinal": None, "slot": 3,
-        "recipient": "0x" + "22" * 20, "currency": "ETH", "contract": None, "decimals": 18, "token_units": 10**30,
-        "is_transfer": True, "raw": BYTES, "ceiling_units": 42_000,
-        "terms": {"gas_limit": 21_000, "price_units": 2, "tip_units": 1, "data_units": 0}, "is_success": True,
-        "chain_fee_units": 42_000, "block_height": 7, "block_hash": "0xblock",
-    }  # fmt: skip
-    return UnexplainedRow(**(document | others))
 
 
 @pytest.fixture
@@ -71,17 +57,17 @@ def test_an_unread_departure_notifies_recovery_once_after_its_commit(database: s
     for times in (1, 0):
         rung.clear()
         with transaction():
-            unread_departures.note("ethereum", {"0xunread": ""}, height=8, block_hash="0x8")
+            unread_departures.note("ethereum", "coins", {"0xunread": ""}, height=8, block_hash="0x8")
             assert rung == []
         assert rung.count("seek_departures:ethereum") == times
 
 
 def test_a_departure_found_since_the_signers_reading_keeps_the_stop(stopped: Stop) -> None:
     with transaction():
-        assert unexplained.note(unknown())
+        assert unexplained.note(a_departure())
     signing_stops.note_caught_up("ethereum")
     assert not signing_stops.resume(stopped, {SENDER: 4})
-    execute("UPDATE unknown_spends SET status = 'gone'")
+    execute(DISMISSED)
     assert signing_stops.resume(stopped, {SENDER: 4})
 
 
@@ -178,27 +164,28 @@ def test_a_block_dated_ahead_ends_no_stop_younger_than_its_receipt(database: str
     assert [each.is_caught_up for each in signing_stops.listing()] == [True]
 
 
-def test_an_unknown_departure_is_read_as_noted(database: str) -> None:
+def test_an_unexplained_departure_is_read_as_noted(database: str) -> None:
     del database
     with transaction():
-        assert unexplained.note(unknown())
+        assert unexplained.note(a_departure())
     departure = unexplained.find("ethereum", "0xlost")
     assert departure is not None
-    assert vars(departure) == vars(departure) | vars(unknown())
-    assert (departure.status, departure.spend_id, departure.settled_by, departure.reason) == ("open", None, "", "")
+    assert vars(departure) == vars(departure) | vars(a_departure())
+    assert (departure.status, departure.spend_id) == ("unexplained", None)
+    assert (departure.settled_by, departure.reason) == ("", "")
 
 
-def test_unknown_departures_are_listed_counted_and_locked_until_settled(database: str) -> None:
+def test_unexplained_departures_are_listed_counted_and_locked_until_settled(database: str) -> None:
     del database
     with transaction():
-        assert [unexplained.note(unknown(txid)) for txid in ("0xone", "0xtwo", "0xone")] == [True, True, False]
+        assert [unexplained.note(a_departure(txid)) for txid in ("0xone", "0xtwo", "0xone")] == [True, True, False]
     assert [row.txid for row in unexplained.listing("ethereum", limit=9)] == ["0xtwo", "0xone"]
     assert unexplained.waiting() == {"ethereum": 2}
 
     with transaction():
         (first, _) = unexplained.open_ones("ethereum")
         assert unexplained.lock(first.id) == first
-        execute("UPDATE unknown_spends SET status = 'gone' WHERE id = %s", (first.id,))
+        execute(f"{DISMISSED} WHERE id = %s", (first.id,))
         assert unexplained.lock(first.id) is None
     assert unexplained.waiting() == {"ethereum": 1}
 

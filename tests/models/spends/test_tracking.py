@@ -13,8 +13,8 @@ from models.spends import hooks, tracking, unexplained
 from models.spends.outputs import Moved
 from models.spends.rows import Inclusion
 from tests.models.builders import CATALOGUE
+from tests.models.spends.departures import a_departure
 from tests.models.spends.test_rows import SENDER, read, spend
-from tests.models.spends.test_signing_stops import unknown
 
 FOUND = Inclusion(txid="0x1", height=7, block_hash="0xb", outputs=(Moved("exact"),), fee_units=1, movements=())
 
@@ -36,7 +36,7 @@ def _database(database: str) -> None:
         lambda nobody: tracking.bury(CATALOGUE, nobody, attempts=1),
     ],
 )
-def test_an_unknown_spend_is_ignored(step: Callable[[UUID], object]) -> None:
+def test_an_unexplained_departure_is_ignored(step: Callable[[UUID], object]) -> None:
     with transaction():
         assert step(uuid7()) is None
 
@@ -44,7 +44,7 @@ def test_an_unknown_spend_is_ignored(step: Callable[[UUID], object]) -> None:
 def test_the_same_transfer_in_its_slot_buries_no_spend() -> None:
     """It becomes an attempt of the spend, since it made the intended payment."""
     row = spend()
-    same = unknown(
+    same = a_departure(
         sender=SENDER,
         slot=row.slot,
         recipient=row.outputs[0].recipient,

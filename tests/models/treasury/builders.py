@@ -6,8 +6,11 @@ from itertools import count
 from typing import Any
 from uuid import UUID, uuid4
 
+from psycopg2.extras import Json
+
 from core.ids import uuid7
 from models.db.base import execute, rows, transaction
+from models.spends.unexplained import Part
 from models.treasury import addresses, topups
 from models.treasury.rows import Topup
 from tests.models.builders import Chain
@@ -106,9 +109,9 @@ def topup_rows(*columns: str) -> list[tuple[Any, ...]]:
 def other_with_slot(spend_id: UUID) -> None:
     """Note another transaction of the same key in a spend's slot; call it inside a transaction."""
     execute(
-        "INSERT INTO unknown_spends (id, network, txid, sender, key_ordinal, slot, recipient, currency, decimals,"
-        " token_units, is_transfer, raw, ceiling_units, terms, is_success, chain_fee_units, block_height,"
-        " block_hash) SELECT %s, network, %s, sender, key_ordinal, slot, '0xelsewhere', currency, decimals, 1, true,"
-        " '', 21000, '{}', true, 0, 1, '0x' FROM spends WHERE id = %s",
-        (uuid7(), "0x" + uuid4().hex * 2, spend_id),
+        "INSERT INTO unexplained_departures (id, network, txid, claim, sender, key_ordinal, slot, currency, decimals,"
+        " outputs, is_transfer, raw, ceiling_units, is_success, block_height, block_hash) SELECT %s, network, %s,"
+        " 'counter', sender, key_ordinal, slot, currency, decimals, %s, true, 'x', 21000, true, 1, '0x'"
+        " FROM spends WHERE id = %s",
+        (uuid7(), "0x" + uuid4().hex * 2, Json([Part("0xelsewhere", 1).to_json()]), spend_id),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,7 +15,6 @@ from models.deposits import rows as deposits
 from models.deposits.rows import Deposit
 from models.ledger.ledger import CUSTODY, EQUITY, GATEWAY, Account
 from models.payouts import order_checks
-from models.spends import unexplained
 from models.spends.unexplained import Part
 from models.treasury import addresses, reconciliation, sweeps, topups
 from models.treasury.reconciliation import Finding, Flow
@@ -24,12 +24,13 @@ from tests.models.builders import USDT, Chain, assert_sound, merchant
 from tests.models.db.collisions import at_once
 from tests.models.invoices.builders import invoice, paid
 from tests.models.ledger.figures import net_of
-from tests.models.spends.test_signing_stops import unknown
+from tests.models.spends.departures import a_departure
 from tests.models.treasury.builders import COLD, HOT, pin_hot, spend, topup, topup_rows
 
 pytestmark = pytest.mark.usefixtures("database")
 
 DEPOSIT = "0x" + "dd" * 20
+IN_NO_BLOCK: dict[str, Any] = {"block_height": None, "block_hash": None}
 STRANGER = "0x" + "66" * 20
 EQUITY_ETH = Account(GATEWAY, EQUITY, "ETH")
 CUSTODY_ETH = Account(GATEWAY, CUSTODY, "ETH", "ethereum")
@@ -180,19 +181,20 @@ def test_an_address_is_in_motion_while_its_spend_has_no_certain_block(
     [
         ({"sender": DEPOSIT}, True),
         ({"recipient": DEPOSIT}, True),
-        ({"recipient": "", "outputs": [Part(STRANGER, 1).tells(), Part(DEPOSIT, 2).tells()]}, True),
-        ({"recipient": DEPOSIT, "block_height": None, "block_hash": None}, True),
+        ({"outputs": [Part(STRANGER, 1).to_json(), Part(DEPOSIT, 2).to_json()]}, True),
+        ({"recipient": DEPOSIT, **IN_NO_BLOCK}, True),
         ({"recipient": STRANGER}, False),
         ({"recipient": DEPOSIT, "network": "bsc"}, False),
-        ({"recipient": DEPOSIT, "status": "gone"}, False),
+        ({"sender": DEPOSIT, "claim": "window", "slot": None, "status": "unread"}, True),
+        ({"sender": DEPOSIT, "claim": "window", "slot": None, "status": "unread", **IN_NO_BLOCK}, False),
+        ({"recipient": DEPOSIT, "status": "dismissed", "settled_at": datetime.now(UTC), **IN_NO_BLOCK}, False),
     ],
 )
 def test_an_address_is_in_motion_while_a_departure_that_concerns_it_is_unexplained(
     columns: dict[str, Any], *, moving: bool
 ) -> None:
     """Gas by a spend that the database lost would else count as a payment that a contract passed on."""
-    with transaction():
-        assert unexplained.note(unknown(**columns))
+    assert a_departure(id=uuid7(), **columns).write() == 1
 
     assert addresses.is_in_motion("ethereum", [DEPOSIT]) is moving
 

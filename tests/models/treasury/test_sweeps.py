@@ -378,10 +378,10 @@ def test_a_move_is_ours_by_its_mark_if_the_other_side_has_another_id(database: s
         execute("UPDATE spend_attempts SET mark = 'message 8'")
 
 
-def test_a_strangers_transaction_is_not_a_payment_before_it_is_read(database: str) -> None:
+def test_a_departure_is_not_a_payment_before_it_is_read(database: str) -> None:
     del database
     with transaction():
-        unread_departures.note("ethereum", {"0xlost": HOT}, height=1, block_hash="0x1")
+        unread_departures.note("ethereum", "window", {"0xlost": HOT}, height=1, block_hash="0x1")
     assert addresses.is_own_move("ethereum", "0xlost", HOT)
     assert not addresses.is_own_move("ethereum", "0xlost", "0xcontract")
 
