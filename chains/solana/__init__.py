@@ -1,0 +1,1 @@
+"""Solana: keys so far; no network of this family is served yet."""
