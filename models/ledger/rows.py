@@ -81,7 +81,7 @@ class SplitShare(Table, table="split_shares s"):
     created_at: datetime
     # Its credit no longer waits for a depth.
     is_mature: bool
-    # The principal that set its rule; empty for older ones.
+    # The principal that set its rule.
     set_by: str
     # Given back to its merchant, since one of its rule's keys is revoked.
     returned_units: Units

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from chains.bitcoin.scripts import KEY_HASH, KEY_HASH_BYTES, script_of
-from chains.bitcoin.spends.terms import change_of, version_of
+from chains.bitcoin.spends.terms import change_of
 from chains.bitcoin.transactions import Tx, TxInput, TxOutput, double_sha256, id_bytes, sized
 from chains.family import Keyring
 from chains.spending import Attempt, Coin, Coins, Draft
@@ -36,7 +36,7 @@ def unsigned(draft: Draft, chain: str) -> Tx:
     if not 0 <= terms["lock_height"] < LOCK_MAX or min(units for _, units in paid) <= 0:
         raise ValueError("a lock that is no height, or an output of nothing")
     return Tx(
-        version=version_of(terms),
+        version=terms["version"],
         inputs=tuple(TxInput(txid=coin.txid, vout=coin.vout, sequence=REPLACEABLE) for coin in coins),
         outputs=tuple(TxOutput(units=units, script=script_of(address, chain)) for address, units in paid),
         lock_time=terms["lock_height"],

@@ -33,11 +33,6 @@ def coin_offer(
     )
 
 
-def version_of(terms: Mapping[str, int]) -> int:
-    """Return the transaction's version, which older rows do not name."""
-    return terms.get("version", VERSION)
-
-
 def change_of(terms: Mapping[str, int]) -> tuple[int, ...]:
     """Return the units of each coin of the change; the first also gets the remainder."""
     units, parts = terms["change_units"], terms["change_parts"]

@@ -181,14 +181,9 @@ def deposited() -> list[Any]:
     return rows("SELECT txid, status, owner_id FROM deposits WHERE status <> 'reversed'")
 
 
-@pytest.mark.parametrize("origin", ["unowned", "transfer"])
-def test_a_coin_whose_owner_is_found_later_is_booked_once(chain: PaperReader, origin: str) -> None:
+def test_a_coin_whose_owner_is_found_later_is_booked_once(chain: PaperReader) -> None:
     made = forgotten(chain)
     assert statuses() == [("0xaa", "booked", "unowned")]
-    if origin == "transfer":
-        # As booked by a gateway of a version before unowned coins.
-        assert unowned.keep(unowned.listing(limit=1)[0])
-        execute("UPDATE treasury_topups SET origin = 'transfer'")
     remember(made)
 
     assert read_again(chain) == [("0xaa", str(made.id))]

@@ -50,7 +50,7 @@ def test_a_network_is_signed_for_while_its_scan_reaches_the_head() -> None:
 @pytest.mark.parametrize(
     ("moment", "reason"),
     [
-        pytest.param("NULL", freshness.STALE, id="no look of this version"),
+        pytest.param("NULL", freshness.STALE, id="no look yet"),
         pytest.param("app_now() - interval '61 seconds'", freshness.STALE, id="long ago"),
         pytest.param("app_now() + interval '5 seconds'", freshness.STALE, id="a clock that went back"),
         pytest.param("app_now() - interval '50 seconds'", "", id="within a minute"),
