@@ -222,10 +222,14 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """The least balance of the network's own coin that an address has to have after a block, in token units."""
+    """The least balance of the network's own coin that an address has to have after a block, in token units.
+
+    certain_units: without the payments that wait for witnesses; only a lower balance contradicts the total.
+    """
 
     address: str
     units: int
+    certain_units: int
     height: int
     block_hash: str
 

@@ -140,6 +140,13 @@ class HiddenReader(Reader, Protocol):
         """Count the providers whose balance covers a total, and those whose balance or block contradicts it."""
         ...
 
+    def listing(self, recorded: Recorded) -> Agreement:
+        """Count the providers that have a deposit's block with its transaction, and those that have it without.
+
+        Those that have another block, or cannot answer, are left out.
+        """
+        ...
+
 
 class MempoolReader(Reader, Protocol):
     """Reads a network that publishes transactions before a block includes them. For families with has_mempool."""

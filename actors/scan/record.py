@@ -128,7 +128,7 @@ def take(ctx: Context, chain: Reader, deposit: Deposit) -> bool:
 
     A network with a single provider has no witnesses; production starts like that only if the operator allowed it.
     """
-    if deposit.ordinal == NATIVE and probes.covers(deposit):
+    if deposit.ordinal == NATIVE and probes.covers(deposit, is_witnessed=chain.providers > 1):
         return False
     first = topups.lock_coin(deposit.network, deposit.txid, deposit.ordinal)
     if first is not None and first.origin == "adopted":

@@ -16,15 +16,17 @@ from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
 from models.db.base import transaction
 from models.deposits import cursors, probes, witnesses
+from models.deposits.probes import Counted
 from models.deposits.rows import Deposit
+from models.outcomes import reversals
 from models.treasury import addresses
 from models.treasury.rows import Topup
 
 
 class _Books(NamedTuple):
-    """The sum of an address's other deposits, in ledger units, and of our spends there, in token units."""
+    """The other deposits of an address, in ledger units, and the sum of our spends there, in token units."""
 
-    deposited_units: int
+    counted: Counted
     moved_units: int
 
 
@@ -50,6 +52,11 @@ def is_firm(answer: Agreement) -> bool:
     return answer.same >= WITNESSES_MIN and answer.same > answer.other
 
 
+def is_denied(answer: Agreement) -> bool:
+    """Return True if enough providers contradict."""
+    return answer.other >= WITNESSES_MIN and answer.other > answer.same
+
+
 def recorded(catalogue: Catalogue, asked: Deposit | Topup, *, units: int) -> Recorded:
     """Return a deposit or top-up in the form in which providers are asked for it."""
     pair = catalogue.pairs[asked.currency, asked.network]
@@ -69,18 +76,21 @@ def shares(network: Network, asked: Deposit) -> bool:
     return traits_of(network).has_hidden_transfers and probes.is_later(asked)
 
 
-def covered(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> tuple[Backing | None, Agreement]:
-    """Return a block after which providers' balances cover a deposit, None if they do not; and their last answer."""
-    answer = Agreement(same=0, other=0, problem="own spends of its address are under way")
+def compared(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> tuple[Backing | None, Agreement]:
+    """Return the last block after which providers compared their balance with a deposit's total, and their answer.
+
+    The first block after which enough of them cover the total ends the questions. None if nothing can be compared.
+    """
+    backing, answer = None, Agreement(same=0, other=0, problem="own spends of its address are under way")
     if addresses.is_in_motion(network.code, [asked.address]):
         return None, answer
     for height, block_hash in _blocks(network, asked):
-        books = _books(asked, height)
+        backing = Backing(height=height, block_hash=block_hash, books=_books(asked, height))
         # The trait has_hidden_transfers means that the family's reader is one.
-        answer = cast("HiddenReader", chain).coverage(_total(ctx.catalogue, asked, books, height, block_hash))
+        answer = cast("HiddenReader", chain).coverage(_total(ctx.catalogue, asked, backing))
         if is_firm(answer):
-            return Backing(height=height, block_hash=block_hash, books=books), answer
-    return None, answer
+            break
+    return backing, answer
 
 
 def _blocks(network: Network, asked: Deposit) -> list[tuple[int, str]]:
@@ -100,13 +110,20 @@ def _blocks(network: Network, asked: Deposit) -> list[tuple[int, str]]:
 
 def _books(asked: Deposit, height: int) -> _Books:
     moved = addresses.moved_native_units(asked.network, asked.address, asked.currency, height=height)
-    return _Books(probes.counted_units(asked, height=height), moved)
+    return _Books(probes.counted(asked, height=height), moved)
 
 
-def _total(catalogue: Catalogue, asked: Deposit, books: _Books, height: int, block_hash: str) -> Total:
-    pair = catalogue.pairs[asked.currency, asked.network]
-    deposited = pair.from_ledger(books.deposited_units + asked.amount_units, catalogue.scale(asked.currency))
-    return Total(address=asked.address, units=deposited + books.moved_units, height=height, block_hash=block_hash)
+def _total(catalogue: Catalogue, asked: Deposit, backing: Backing) -> Total:
+    pair, scale = catalogue.pairs[asked.currency, asked.network], catalogue.scale(asked.currency)
+    counted, moved = cast("_Books", backing.books)
+    certain_units = counted.certain_units + asked.amount_units
+    return Total(
+        address=asked.address,
+        units=pair.from_ledger(certain_units + counted.waiting_units, scale) + moved,
+        certain_units=pair.from_ledger(certain_units, scale) + moved,
+        height=backing.height,
+        block_hash=backing.block_hash,
+    )
 
 
 def agree(network: Network, asked: Deposit, backing: Backing) -> bool:
@@ -118,14 +135,24 @@ def agree(network: Network, asked: Deposit, backing: Backing) -> bool:
     with transaction():
         if backing.books is None:
             return witnesses.agree(asked)
-        if not cursors.is_scanned(network.code, height=backing.height, block_hash=backing.block_hash):
-            return False
-        if addresses.is_in_motion(network.code, [asked.address]):
-            return False
-        if _books(asked, backing.height) != backing.books or not witnesses.agree(asked):
+        if not _is_unchanged(network, asked, backing) or not witnesses.agree(asked):
             return False
         if probes.is_hidden(asked) and backing.height > asked.block_height:
             witnesses.date_later(asked, height=backing.height, block_hash=backing.block_hash)
             # Otherwise a probe would find its coin again in the blocks below.
             probes.rise(network.code, asked.address, height=backing.height)
         return True
+
+
+def take_back(catalogue: Catalogue, network: Network, asked: Deposit, backing: Backing) -> bool:
+    """Take back a deposit whose total is denied; False as with agree(). Its address is probed again."""
+    with transaction():
+        return _is_unchanged(network, asked, backing) and reversals.outvote(catalogue, asked)
+
+
+def _is_unchanged(network: Network, asked: Deposit, backing: Backing) -> bool:
+    return (
+        cursors.is_scanned(network.code, height=backing.height, block_hash=backing.block_hash)
+        and not addresses.is_in_motion(network.code, [asked.address])
+        and (backing.books is None or _books(asked, backing.height) == backing.books)
+    )

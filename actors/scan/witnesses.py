@@ -7,7 +7,7 @@ scan goes on meanwhile. If the others agree on another transfer in a deposit's p
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 from uuid import UUID
 
 import structlog
@@ -17,10 +17,11 @@ from actors.network_ticks import network_tick
 from actors.scan import totals
 from actors.scan.reading import Matching
 from actors.scan.record import settle_owners, take_transfer
-from actors.scan.totals import Backing, is_firm, recorded
-from chains.base import WITNESSES_MIN, Agreement, BlockScan, ProviderError, Recorded, Transfer
-from chains.family import Reader
+from actors.scan.totals import Backing, is_denied, is_firm, recorded
+from chains.base import NATIVE, WITNESSES_MIN, Agreement, BlockScan, ProviderError, Recorded, Transfer
+from chains.family import HiddenReader, Reader
 from core.catalogue.catalogue import Catalogue, Network
+from core.catalogue.families import traits_of
 from models.db.base import repeat_on_deadlock, transaction
 from models.deposits import cursors, probes, witnesses
 from models.deposits.rows import Deposit, OwnerKind
@@ -51,36 +52,64 @@ def _settled(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> s
     A hidden deposit is confirmed by the balance of its address, and so is one that shares it with hidden ones.
     """
     if probes.is_hidden(asked):
-        return _agreed(network, chain, asked, *totals.covered(ctx, network, chain, asked))
+        return _judged(ctx, network, chain, asked, *totals.compared(ctx, network, chain, asked))
     answer = chain.second_opinion(recorded(ctx.catalogue, asked, units=asked.amount_units))
     if is_firm(answer):
         is_shared = totals.shares(network, asked)
-        backing = totals.covered(ctx, network, chain, asked) if is_shared else (totals.Backing.own(asked), answer)
-        return _agreed(network, chain, asked, *backing)
-    if answer.other >= WITNESSES_MIN and answer.other > answer.same:
-        concerned = _corrected(ctx, network, chain, asked)
+        backing = totals.compared(ctx, network, chain, asked) if is_shared else (totals.Backing.own(asked), answer)
+        return _judged(ctx, network, chain, asked, *backing)
+    if is_denied(answer):
+        concerned = _corrected(ctx, network, chain, asked) or _unlisted(ctx, network, chain, asked)
         if concerned:
             return concerned
     witnesses.put_off(asked, _problem(answer, chain, asked))
     return set()
 
 
-def _agreed(
-    network: Network, chain: Reader, asked: Deposit, backing: Backing | None, answer: Agreement
+def _judged(
+    ctx: Context, network: Network, chain: Reader, asked: Deposit, backing: Backing | None, answer: Agreement
 ) -> set[tuple[OwnerKind, UUID]]:
-    """Agree on a deposit that is deep enough, or ask again later; return the owner to settle.
+    """Agree on a deposit that is deep enough, take it back, or ask again later; return the owner to settle.
 
-    backing: None if too few providers confirm the deposit.
+    backing: the block in which providers confirm the deposit, or after which they compared its total.
     """
-    if backing is None:
+    if backing is None or not (is_firm(answer) or is_denied(answer)):
         witnesses.put_off(asked, _problem(answer, chain, asked))
         return set()
     if not _is_deep(network, chain, asked, backing.height):
         return set()
-    if repeat_on_deadlock(totals.agree, network, asked, backing):
+    if is_firm(answer):
+        is_ended = repeat_on_deadlock(totals.agree, network, asked, backing)
+    else:
+        is_ended = repeat_on_deadlock(totals.take_back, ctx.catalogue, network, asked, backing)
+        _log_denied(asked, is_ended=is_ended)
+    if is_ended:
         return {(asked.owner_kind, asked.owner_id)}
     witnesses.put_off(asked, "its block or the deposits of its address have changed meanwhile")
     return set()
+
+
+def _unlisted(ctx: Context, network: Network, chain: Reader, asked: Deposit) -> set[tuple[OwnerKind, UUID]]:
+    """Take back an invented payment of coin, which would hold up hidden coin; return its owner.
+
+    Providers that lag or have forgotten the transaction do not deny it: their block lists it.
+    """
+    if asked.ordinal != NATIVE or not traits_of(network).has_hidden_transfers:
+        return set()
+    # The trait means that the family's reader is one.
+    shown = recorded(ctx.catalogue, asked, units=asked.amount_units)
+    if not is_denied(cast("HiddenReader", chain).listing(shown)):
+        return set()
+    is_ended = repeat_on_deadlock(totals.take_back, ctx.catalogue, network, asked, Backing.own(asked))
+    _log_denied(asked, is_ended=is_ended)
+    return {(asked.owner_kind, asked.owner_id)} if is_ended else set()
+
+
+def _log_denied(asked: Deposit, *, is_ended: bool) -> None:
+    if is_ended:
+        log.error(
+            "deposit.denied", network=asked.network, txid=asked.txid, ordinal=asked.ordinal, units=asked.amount_units
+        )
 
 
 def _is_deep(network: Network, chain: Reader, asked: Deposit, height: int) -> bool:

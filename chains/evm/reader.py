@@ -170,6 +170,10 @@ class EvmReader(NodesReader[JsonRpc]):
         """Count the providers whose balance covers a total, and those whose balance or block contradicts it."""
         return self._opinion(lambda node: witness.covers(node, total))
 
+    def listing(self, recorded: Recorded) -> Agreement:
+        """Count the providers whose block lists a deposit's transaction, and those whose block does not."""
+        return self._opinion(lambda node: witness.is_listed(node, recorded))
+
     def internal_transfers(self, block: Block, recipient: str) -> tuple[Transfer, ...]:
         """Return the coin that contracts passed on to an address in a block; empty if no node traces."""
         currency = self._assets.native

@@ -66,12 +66,15 @@ def due_invoices(network: str, *, family: str, currency: str, limit: int) -> lis
 def due_again(network: str, *, scanned: int, further: int, limit: int) -> list[str]:
     """Return addresses with coin that was taken back, until their balance is explained some blocks beyond it.
 
-    No transaction shows it, its invoice may have ended long ago, and after a reorg it often returns in a later block.
+    Its invoice may have ended long ago, and after a reorg it often returns in a later block. No transaction shows
+    hidden coin; a plain payment is taken back also if hidden coin has used a part of it, and only the balance shows the
+    rest.
     scanned: the cursor's height. further: the number of blocks beyond the one that had it.
     """
     return column(
         "SELECT p.address FROM (SELECT d.address, max(d.block_height) AS block_height FROM deposits d"
-        f"   WHERE d.network = %s AND d.status = 'reversed' AND {_IS_HIDDEN} GROUP BY d.address) p"
+        f"   WHERE d.network = %s AND d.status = 'reversed' AND ({_IS_HIDDEN} OR d.ordinal = 'native')"
+        "   GROUP BY d.address) p"
         " LEFT JOIN balance_probes b ON b.network = %s AND b.address = p.address"
         " WHERE COALESCE(b.height, -1) < LEAST(p.block_height + %s, %s) ORDER BY b.probed_at NULLS FIRST LIMIT %s",
         (network, network, further, scanned, limit),
@@ -155,41 +158,58 @@ def is_later(asked: Deposit) -> bool:
     )
 
 
-def counted_units(asked: Deposit, *, height: int) -> int:
-    """Return the sum of the other deposits that share a balance after a block with a deposit.
+class Counted(NamedTuple):
+    """The other deposits that share a balance with a deposit; units are the ledger's.
+
+    waiting_units: payments that wait for witnesses. certain_units: all others.
+    """
+
+    certain_units: int
+    waiting_units: int
+
+
+def counted(asked: Deposit, *, height: int) -> Counted:
+    """Return the sums of the other deposits that share a balance after a block with a deposit.
 
     A hidden one that waits for witnesses does not count yet; the others count wherever they are, since the block of a
-    hidden deposit is one provider's word. Those that a transaction shows count always: nodes forget transactions.
+    hidden deposit is one provider's word. A payment that waits holds up hidden coin, whether or not a provider shows
+    it, since nodes forget transactions; it holds up no other payment.
     """
-    return int(
-        value(
-            "SELECT COALESCE(sum(d.amount_units), 0) FROM deposits d"
-            f" WHERE {_OF_ADDRESS} AND d.id <> %s"
-            f" AND CASE WHEN {_IS_HIDDEN} THEN NOT {IS_DOUBTED} ELSE d.block_height <= %s END",
-            (asked.network, asked.address, asked.currency, asked.id, height),
-        )
+    (sums,) = rows(
+        f"SELECT COALESCE(sum(d.amount_units) FILTER (WHERE NOT {IS_DOUBTED}), 0)::numeric,"
+        f" COALESCE(sum(d.amount_units) FILTER (WHERE {IS_DOUBTED} AND NOT {_IS_HIDDEN} AND %s), 0)::numeric"
+        f" FROM deposits d WHERE {_OF_ADDRESS} AND d.id <> %s AND ({_IS_HIDDEN} OR d.block_height <= %s)",
+        (is_hidden(asked), asked.network, asked.address, asked.currency, asked.id, height),
     )
+    return Counted(*map(int, sums))
 
 
-def covers(deposit: Deposit) -> bool:
-    """Return True if a transfer found late was counted before, as part of a balance; give that deposit its name.
+def covers(deposit: Deposit, *, is_witnessed: bool) -> bool:
+    """Return True if a transfer found late was counted before, as part of a balance.
 
-    A probe explains all that its address received up to its height, so such a transfer is never counted again.
+    A deposit of its sum gets its name and block. One that is not confirmed yet, or was taken back, begins a new life
+    there once the transfer is recorded. Call inside the transaction that does so.
+    is_witnessed: providers are asked whether the balance covers the transfer too, so that none counts as covered.
+    Otherwise a probe explains all that its address received up to its height.
     """
     known = _status_of(deposit)
     if known not in {None, "reversed"}:
         return False
     hidden = rows(
-        "SELECT id, amount_units, status FROM deposits WHERE network = %s AND address = %s AND currency = %s"
-        f" AND ordinal LIKE '{PROBE}%%' AND block_height >= %s ORDER BY block_height, id",
-        (deposit.network, deposit.address, deposit.currency, deposit.block_height),
+        "SELECT id, amount_units, status FROM deposits d WHERE network = %s AND address = %s AND currency = %s"
+        f" AND ordinal LIKE '{PROBE}%%' AND block_height >= %s AND (status = 'reversed' OR NOT (%s OR {IS_DOUBTED}))"
+        " ORDER BY block_height, id",
+        (deposit.network, deposit.address, deposit.currency, deposit.block_height, is_witnessed),
     )
     live = [deposit_id for deposit_id, _, status in hidden if status != "reversed"]
-    same = [deposit_id for deposit_id, units, _ in hidden if units == deposit.amount_units]
     # One that was taken back is the same money: its shares and refunds stay its own.
-    own = [deposit_id for deposit_id in same if deposit_id in live or not live]
+    own = [
+        deposit_id
+        for deposit_id, units, status in hidden
+        if units == deposit.amount_units and (status != "reversed" or not live)
+    ]
     if own and known is None:
-        _rename(own[0], deposit)
+        return _rename(own[0], deposit)
     return bool(live)
 
 
@@ -247,8 +267,16 @@ def _status_of(deposit: Deposit) -> str | None:
     return cast("str | None", value(sql, (deposit.network, deposit.txid, deposit.ordinal)))
 
 
-def _rename(deposit_id: UUID, deposit: Deposit) -> None:
-    execute(
-        "UPDATE deposits SET txid = %s, ordinal = %s, sender = %s WHERE id = %s",
-        (deposit.txid, deposit.ordinal, deposit.sender, deposit_id),
-    )
+def _rename(deposit_id: UUID, deposit: Deposit) -> bool:
+    """Give a deposit the name and block of a transfer; return True if it is booked, and goes on in that block.
+
+    Otherwise its life ends, and the next one begins when the transfer is recorded.
+    """
+    status = value(
+        "UPDATE deposits SET txid = %s, ordinal = %s, sender = %s, block_height = %s, block_hash = %s,"
+        " status = CASE status WHEN 'pending' THEN 'reversed' ELSE status END WHERE id = %s RETURNING status",
+        (
+            deposit.txid, deposit.ordinal, deposit.sender, deposit.block_height, deposit.block_hash, deposit_id,
+        ),
+    )  # fmt: skip
+    return bool(status != "reversed")

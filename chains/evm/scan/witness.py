@@ -28,7 +28,21 @@ def covers(node: Rpc, total: Total) -> bool:
     """Return True if a node's balance covers a total. Raises ProviderError if it cannot answer."""
     if not _has_block(node, total.height, total.block_hash):
         return False
-    return balance(node, total.address, total.block_hash) >= total.units
+    units = balance(node, total.address, total.block_hash)
+    if total.certain_units <= units < total.units:
+        raise ProviderError("a payment that waits for witnesses may have used the balance")
+    return units >= total.units
+
+
+def is_listed(node: Rpc, recorded: Recorded) -> bool:
+    """Return True if a node's block lists a deposit's transaction. Raises ProviderError if it lacks the block.
+
+    A block's own list is complete, though a node may have forgotten the transaction or not have indexed it yet.
+    """
+    block = node.call_or_none("eth_getBlockByNumber", [hex(recorded.height), False], wire.ListedBlock)
+    if block is None or wire.block(block, recorded.height).hash != recorded.block_hash:
+        raise ProviderError(f"no such block {recorded.height}")
+    return recorded.txid in map(wire.block_or_tx_hash, block.transactions)
 
 
 def _has_block(node: Rpc, height: int, block_hash: str) -> bool:

@@ -67,10 +67,9 @@ CREATE INDEX deposits_in_suspense ON deposits (merchant_id, currency) INCLUDE (a
 -- And custody with: all that came, without reading its rows.
 CREATE INDEX deposits_in_custody ON deposits (network, currency) INCLUDE (amount_units)
     WHERE status IN ('confirmed', 'credited');
--- What no transaction shows and a reorganisation or a rewind took back: its addresses are probed until it is read
--- again.
+-- Coin that was taken back: its addresses are probed until it is read again, since no transaction may show it.
 CREATE INDEX deposits_hidden_gone ON deposits (network, address, block_height)
-    WHERE status = 'reversed' AND (ordinal LIKE 'trace:%' OR ordinal LIKE 'probe:%');
+    WHERE status = 'reversed' AND (ordinal LIKE 'trace:%' OR ordinal LIKE 'probe:%' OR ordinal = 'native');
 
 -- A deposit that waits for a second opinion is not confirmed before agreed_at is set; no row: none is needed. One row
 -- for each life of the deposit: what a reorg brought back has to be witnessed anew.

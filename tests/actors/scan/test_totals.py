@@ -10,6 +10,7 @@ import pytest
 from actors.scan import totals
 from models.db.base import execute, rows
 from models.deposits import probes
+from models.deposits.probes import Counted
 from models.invoices import rows as invoices
 from models.invoices.rows import InvoiceRow
 from tests.actors.scan.test_balances import forget_old_states, mute, passed_on, rewind, witness
@@ -41,10 +42,10 @@ def inflate(world: World, of: InvoiceRow, units: Callable[[int], int]) -> None:
     world.providers[0].lies["eth_getBalance"] = richer
 
 
-def invent_traces(world: World, of: InvoiceRow, txid: str, count: int, *, at: int) -> None:
-    """Let the first provider show a number of calls that pass one ether each on to an address."""
+def invent_traces(world: World, of: InvoiceRow, txid: str, count: int, *, at: int, units: int = ETHER) -> None:
+    """Let the first provider show calls that pass units on to an address."""
     trace = {
-        "action": {"from": STRANGER, "to": of.address.lower(), "value": hex(ETHER), "callType": "call"},
+        "action": {"from": STRANGER, "to": of.address.lower(), "value": hex(units), "callType": "call"},
         "type": "call", "transactionHash": txid, "blockHash": None,
     }  # fmt: skip
     world.providers[0].lies["trace_block"] = lambda _truth, params: (
@@ -199,6 +200,181 @@ def test_a_payment_recorded_before_hidden_coin_asks_for_no_balance(start: Start)
     assert confirmed(world) == 2 * ETHER
 
 
+def statuses(world: World) -> dict[str, str]:
+    """Return the status of each deposit by the kind of its ordinal."""
+    return {ordinal.split(":")[0]: status for ordinal, status in world.deposits("ordinal", "status")}
+
+
+def test_invented_coin_masks_no_true_coin_for_ever(start: Start) -> None:
+    world = start(3)
+    mine = world.coin_invoice()
+    invent_coin(world, mine)
+    world.confirm()
+    settle(world, rounds=1)
+    assert world.deposits("status") == [("reversed",)]
+
+    world.providers[0].lies.clear()
+    world.pay_by_contract(mine, ETHER)
+    world.confirm_sent()
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+    assert world.status(mine) == "paid"
+
+
+def test_two_that_deny_coin_before_it_is_deep_take_nothing_back(start: Start) -> None:
+    world = start(3)
+    passed_on(world)
+    world.catch_up()
+    world.probe()
+    for provider in world.providers[:2]:
+        provider.lies["eth_getBalance"] = "0x0"
+    witness(world)
+    assert world.deposits("status") == [("pending",)]
+    for provider in world.providers:
+        provider.lies.clear()
+    world.confirm()
+    settle(world, rounds=1)
+    assert world.deposits("status", "round") == [("credited", 0)]
+
+
+def test_providers_that_cannot_answer_deny_nothing(start: Start) -> None:
+    world = start(3)
+    passed_on(world)
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    world.providers[0].lies["eth_getBalance"] = "0x0"
+    world.providers[1].lies["eth_getBalance"] = Refusal(-32000, "missing trie node")
+    world.providers[2].lag(world.network.confirmations + 4)
+    settle(world)
+    assert world.deposits("status", "round") == [("pending", 0)]
+
+
+def test_true_coin_that_two_providers_deny_comes_back(start: Start) -> None:
+    world = start(3)
+    passed_on(world)
+    world.catch_up()
+    world.probe()
+    world.confirm()
+    for provider in world.providers[:2]:
+        provider.lies["eth_getBalance"] = "0x0"
+    witness(world)
+    assert world.deposits("status") == [("reversed",)]
+    for provider in world.providers:
+        provider.lies.clear()
+    world.advance()
+    settle(world)
+    assert world.deposits("status", "round", "ordinal") == [("credited", 1, "trace:0")]
+
+
+def invent_payment(world: World, of: InvoiceRow, units: int) -> str:
+    """Let the first provider list a payment of coin in the newest block, which no other provider has."""
+    height = world.node.height()
+    block = world.node.ask("eth_getBlockByNumber", hex(height), True)
+    invented = {
+        "hash": "0x" + "ee" * 32, "from": STRANGER, "to": of.address.lower(), "value": hex(units), "input": "0x",
+        "blockHash": block["hash"], "blockNumber": hex(height), "transactionIndex": hex(len(block["transactions"])),
+        "nonce": "0x0", "gas": "0x5208", "gasPrice": "0x1", "type": "0x0", "v": "0x0", "r": "0x0", "s": "0x0",
+    }  # fmt: skip
+
+    def listed(truth: Any, params: list[Any]) -> Any:
+        if truth is None or truth["hash"] != block["hash"]:
+            return truth
+        return truth | {"transactions": [*truth["transactions"], invented if params[1] else invented["hash"]]}
+
+    def shown(truth: Any, params: list[Any]) -> Any:
+        return invented if params[0] == invented["hash"] else truth
+
+    def receipt(truth: Any, params: list[Any]) -> Any:
+        return {
+            "transactionHash": invented["hash"], "blockHash": block["hash"], "blockNumber": hex(height),
+            "status": "0x1", "logs": [],
+        } if params[0] == invented["hash"] else truth  # fmt: skip
+
+    world.providers[0].lies |= {
+        "eth_getBlockByNumber": listed, "eth_getTransactionByHash": shown, "eth_getTransactionReceipt": receipt,
+    }  # fmt: skip
+    return str(invented["hash"])
+
+
+def test_an_invented_payment_holds_up_no_hidden_coin_for_ever(start: Start) -> None:
+    """Until it is taken back, the hidden coin is neither agreed on nor denied."""
+    world = start(3)
+    mine = world.coin_invoice(2 * ETHER)
+    world.pay_by_contract(mine, ETHER)
+    height = world.mine()
+    invent_payment(world, mine, ETHER)
+    world.catch_up()
+    inflate(world, mine, lambda at: ETHER if at >= height else 0)
+    world.probe()
+    assert statuses(world) == {"native": "pending", "trace": "pending"}
+    world.confirm()
+    execute("UPDATE deposit_quorums SET next_attempt_at = app_now() + interval '1 hour'")
+    execute("UPDATE deposit_quorums SET next_attempt_at = app_now() WHERE reason = 'hidden'")
+    world.witness()
+    assert statuses(world) == {"native": "pending", "trace": "pending"}
+
+    settle(world)
+    assert statuses(world) | {"native": "reversed", "trace": "confirmed"} == statuses(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_a_payment_that_providers_have_forgotten_is_not_taken_back(start: Start) -> None:
+    """Their blocks still list it."""
+    world = start(3)
+    mine = world.coin_invoice()
+    txid = world.pay(mine, ETHER, currency="ETH")
+    world.confirm_sent()
+    for number in (1, 2):
+        forget_transaction(world, number, txid)
+    settle(world)
+    assert world.deposits("status") == [("pending",)]
+
+
+def test_a_small_part_under_an_invented_trace_does_not_keep_the_whole_payment_out(start: Start) -> None:
+    """The liar hides a payment and shows a part of its coin, which is credited; the rest of the coin is too."""
+    world = start(3)
+    mine = world.coin_invoice()
+    world.providers[0].cut_transactions()
+    world.decoy()
+    txid = world.pay(mine, ETHER, currency="ETH")
+    height = world.mine()
+    world.mine()
+    inflate(world, mine, lambda at: (1 if at > height else 0) - ETHER)
+    invent_traces(world, mine, txid, 1, at=height + 1, units=1)
+    world.catch_up()
+    world.probe()
+    world.advance(2)
+    settle(world, rounds=1)
+    assert confirmed(world) == 1
+
+    world.providers[0].lies.clear()
+    world.advance(8)
+    world.rescan()
+    settle(world)
+    assert confirmed(world) == balance(world, mine) == ETHER
+
+
+def test_a_payment_found_while_its_coin_is_pending_as_hidden_replaces_that(start: Start) -> None:
+    world = start(3)
+    mine = world.coin_invoice()
+    world.providers[0].cut_transactions()
+    world.decoy()
+    txid = world.pay(mine, ETHER, currency="ETH")
+    height = world.mine()
+    world.mine()
+    inflate(world, mine, lambda at: -ETHER if at == height else 0)
+    mute(world)
+    world.catch_up()
+    world.probe()
+    world.advance(8)
+    world.rescan()
+    world.providers[0].lies.clear()
+    settle(world)
+    assert statuses(world) == {"probe": "reversed", "native": "credited"}
+    assert world.deposits("txid", "block_height")[1] == (txid, height)
+
+
 @pytest.mark.parametrize("is_passed_on", [False, True])
 def test_one_provider_cannot_multiply_a_payment_by_invented_traces(start: Start, *, is_passed_on: bool) -> None:
     world = start(3)
@@ -238,11 +414,13 @@ def test_a_payment_that_was_hidden_first_shares_the_balance_with_invented_traces
     settle(world)
     assert confirmed(world) == balance(world, mine) == ETHER
 
-    # More coin comes, and covers both.
+    assert world.deposits("ordinal", "status")[1:] == [("native", "reversed")]
+
+    # More coin is a deposit of its own.
     world.pay_by_contract(mine, ETHER)
     world.advance()
     settle(world)
-    assert ("native", "credited") in world.deposits("ordinal", "status")
+    assert confirmed(world) == balance(world, mine) == 2 * ETHER
 
 
 def test_a_deposit_recorded_while_providers_answer_is_compared_too(
@@ -253,9 +431,9 @@ def test_a_deposit_recorded_while_providers_answer_is_compared_too(
     world.catch_up()
     world.probe()
     world.confirm()
-    answers = iter([0, ETHER])
+    answers = iter([Counted(0, 0), Counted(ETHER, 0)])
     with monkeypatch.context() as patch:
-        patch.setattr(probes, "counted_units", lambda *_, **__: next(answers))
+        patch.setattr(probes, "counted", lambda *_, **__: next(answers))
         witness(world)
     assert world.deposits("status") == [("pending",)]
     witness(world)

@@ -474,12 +474,40 @@ def test_a_counted_balance_covers_its_address_and_coin_up_to_its_block(chain: Ch
         deposit.but(currency="USDT"),
         deposit.but(network="bsc"),
     ):
-        assert not probes.covers(strange), strange
+        assert not probes.covers(strange, is_witnessed=False), strange
     # A transfer of a part of it is covered too, and names no transaction.
-    assert probes.covers(deposit.but(amount_units=2))
+    assert probes.covers(deposit.but(amount_units=2), is_witnessed=False)
+    assert not probes.covers(deposit, is_witnessed=True)
     assert rows("SELECT txid FROM deposits") == [("",)]
-    assert probes.covers(deposit)
-    assert rows("SELECT txid FROM deposits") == [(deposit.txid,)]
+
+
+@pytest.mark.parametrize(("status", "rounds"), [("pending", 1), ("confirmed", 0)])
+def test_a_transfer_found_late_gives_a_deposit_its_name_and_block(chain: Chain, status: str, rounds: int) -> None:
+    """A booked one keeps its life; the other is judged again."""
+    mine = invoice(pay_currency="ETH")
+    chain.mine()
+    deposit = chain.transfer(mine, 7, currency="ETH").but(ordinal="native", block_height=1, block_hash="0x01")
+    with transaction():
+        assert deposits.record(probed(chain, deposit, 7))
+        execute("UPDATE deposits SET status = %s", (status,))
+        assert probes.covers(deposit, is_witnessed=False) is (status == "confirmed")
+        assert deposits.record(deposit) is (status == "pending")
+    assert rows("SELECT txid, ordinal, block_height, block_hash, round, status FROM deposits") == [
+        (deposit.txid, "native", 1, "0x01", rounds, status)
+    ]
+
+
+def test_a_deposit_that_waits_for_witnesses_covers_nothing(chain: Chain) -> None:
+    deposit = chain.transfer(invoice(pay_currency="ETH"), 7, currency="ETH").but(
+        ordinal="native", block_height=chain.height
+    )
+    with transaction():
+        assert deposits.record(probed(chain, deposit, 7))
+    execute(
+        "INSERT INTO deposit_quorums (deposit_id, round, network, reason) SELECT id, 0, network, 'hidden' FROM deposits"
+    )
+    assert not probes.covers(deposit, is_witnessed=False)
+    assert rows("SELECT txid FROM deposits") == [("",)]
 
 
 def test_a_counted_balance_that_a_reorg_took_covers_nothing(chain: Chain) -> None:
@@ -489,4 +517,4 @@ def test_a_counted_balance_that_a_reorg_took_covers_nothing(chain: Chain) -> Non
     with transaction():
         assert deposits.record(probed(chain, deposit, 7))
     execute("UPDATE deposits SET status = 'reversed'")
-    assert not probes.covers(deposit)
+    assert not probes.covers(deposit, is_witnessed=False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from chains.base import NATIVE, ProviderError, Recorded, Total
-from chains.evm.scan.witness import covers, is_same
+from chains.evm.scan.witness import covers, is_listed, is_same
 from devstack.evm.tokens import install_code
 from tests.chains.conftest import FORWARDER, OURS, THEIRS, Chain
 from tests.peers.anvil import calldata
@@ -86,15 +86,25 @@ def test_a_failed_transaction_is_not(chain: Chain) -> None:
 
 
 def test_a_balance_covers_no_more_than_it_has_after_the_block_of_a_total(chain: Chain, coin: Recorded) -> None:
-    total = Total(address=OURS, units=ETHER, height=coin.height, block_hash=coin.block_hash)
+    total = Total(address=OURS, units=ETHER, certain_units=ETHER, height=coin.height, block_hash=coin.block_hash)
     chain.node.send(OURS, value=ETHER)
     chain.node.mine()
 
     assert covers(chain.node.rpc, total)
-    assert not covers(chain.node.rpc, replace(total, units=ETHER + 1))
+    assert not covers(chain.node.rpc, replace(total, units=ETHER + 1, certain_units=ETHER + 1))
+    with pytest.raises(ProviderError, match="waits for witnesses"):
+        covers(chain.node.rpc, replace(total, units=ETHER + 1))
     assert not covers(chain.node.rpc, replace(total, block_hash="0x" + "11" * 32))
     with pytest.raises(ProviderError, match="not there yet"):
         covers(chain.node.rpc, replace(total, height=coin.height + 1000))
+
+
+def test_a_block_lists_its_own_transactions_alone(chain: Chain, coin: Recorded) -> None:
+    assert is_listed(chain.node.rpc, coin)
+    assert not is_listed(chain.node.rpc, replace(coin, txid="0x" + "22" * 32))
+    for elsewhere in (replace(coin, block_hash="0x" + "11" * 32), replace(coin, height=coin.height + 1000)):
+        with pytest.raises(ProviderError, match="no such block"):
+            is_listed(chain.node.rpc, elsewhere)
 
 
 def test_a_failed_transaction_with_value_is_not(chain: Chain) -> None:
