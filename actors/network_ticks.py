@@ -9,7 +9,7 @@ import structlog
 
 from actors.context import Context, context
 from actors.queue.broker import doorbell, ring, single_flight
-from chains.base import ProviderError
+from chains.base import ChainError
 from chains.family import Reader
 from chains.registry import reader
 from core.catalogue.catalogue import Network
@@ -40,7 +40,7 @@ def network_tick(flight: str, *, queue: str = "chain") -> Callable[[Step], Calla
                 try:
                     with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ctx.settings.rpc_step_requests):
                         is_more = step(ctx, known, chain)
-                except ProviderError as error:
+                except ChainError as error:
                     log.warning("network_tick.provider_failed", tick=name, network=network, error=str(error))
             if is_more:
                 ring(name, network)

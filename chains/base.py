@@ -46,12 +46,16 @@ def readable(text: str, *, chars: int = ERROR_CHARS_MAX) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in shown)
 
 
-class ProviderError(Exception):
-    """A node did not answer, or answered nonsense. Nothing is known; ask again later. Never holds a node's address."""
+class ChainError(Exception):
+    """A chain was asked without an answer. Nothing is known; ask again later. Never holds a node's address."""
 
     def __str__(self) -> str:
         """Return one bounded line, since the text may come from a node."""
         return readable(super().__str__())
+
+
+class ProviderError(ChainError):
+    """A node did not answer, or answered nonsense."""
 
 
 class WrongChainError(ProviderError):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from actors import context
 from actors.context import Context
 from actors.queue.broker import make_broker
-from chains.base import ProviderError
+from chains.base import ChainError
 from chains.family import Reader
 from chains.registry import reader
 from cli.output import CommandError
@@ -57,7 +57,7 @@ def failures_named(code: str) -> Iterator[None]:
     """Turn an error of a network's providers into a CommandError that names the network."""
     try:
         yield
-    except ProviderError as error:
+    except ChainError as error:
         raise CommandError(f"the providers of {code} failed: {error}") from None
 
 

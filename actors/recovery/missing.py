@@ -19,6 +19,7 @@ from actors.scan.reading import NOTHING, Matching, Reading
 from actors.scan.record import settle_owners
 from chains.base import ProviderError
 from chains.family import CounterReader
+from chains.net.budget import BudgetSpentError
 from core.catalogue.catalogue import Network
 from models.deposits import cursors
 from models.spends import signing_stops, slots
@@ -52,6 +53,9 @@ def seek(ctx: Context, network: Network, chain: CounterReader) -> int:
             lacking = _missing(network, chain, sender, cursor.height)
             is_lacking = is_lacking or bool(lacking)
             count += sum(_find(ctx, network, chain, sender, slot, cursor.height) for slot in lacking)
+        except BudgetSpentError:
+            is_lacking = True
+            break
         except ProviderError as error:
             is_lacking = True
             log.warning("departure.not_found", network=network.code, sender=sender, problem=str(error))

@@ -18,7 +18,7 @@ from actors.network_ticks import network_tick
 from actors.scan import observers
 from actors.scan.reading import Matching, Reading
 from actors.scan.record import found_in, settle_owners, take
-from chains.base import Block, BlockScan, ProviderError, Transfer
+from chains.base import Block, BlockScan, ChainError, ProviderError, Transfer
 from chains.family import HiddenReader, Reader
 from chains.net.budget import BudgetSpentError, part
 from core.catalogue.catalogue import Network, Pair
@@ -106,7 +106,7 @@ class _Probe:
             settle_owners(self._ctx, [(self._owner.kind, self._owner.id)])
         self._note(None)
 
-    def note_failure(self, error: ProviderError) -> None:
+    def note_failure(self, error: ChainError) -> None:
         """Note a provider's failure, so that the other addresses have their turn first."""
         self._note(None)
         log.warning("probe.failed", network=self._network.code, address=self._address, problem=str(error))
@@ -153,8 +153,6 @@ class _Probe:
     def _has_surplus(self, height: int, block_hash: str) -> bool:
         try:
             return self._surplus(height, block_hash) > 0
-        except BudgetSpentError:
-            raise
         except ProviderError:
             return False  # Nodes forget old balances; the surplus is then dated later than it came.
 
@@ -163,8 +161,6 @@ class _Probe:
         ours = Matching(self._network)
         try:
             scan = self._chain.reread(block.height, ours, but_by=cursors.read_by(self._network.code, block.height))
-        except BudgetSpentError:
-            raise
         except ProviderError as error:
             # The address is probed again later; the other addresses have their turn.
             log.warning("probe.no_second_reading", network=self._network.code, height=block.height, problem=str(error))
@@ -191,8 +187,6 @@ class _Probe:
         try:
             with part(seconds=self._ctx.settings.rpc_step_s * TRACE_SHARE):
                 return self._chain.internal_transfers(block, self._address)
-        except BudgetSpentError:
-            raise
         except ProviderError as error:
             if not probes.is_older(block.time, seconds=TRACE_PATIENCE_S):
                 raise

@@ -18,7 +18,7 @@ from actors.scan import totals
 from actors.scan.reading import Matching
 from actors.scan.record import settle_owners, take_transfer
 from actors.scan.totals import Backing, is_denied, is_firm, recorded
-from chains.base import NATIVE, WITNESSES_MIN, Agreement, BlockScan, ProviderError, Recorded, Transfer
+from chains.base import NATIVE, WITNESSES_MIN, Agreement, BlockScan, ChainError, ProviderError, Recorded, Transfer
 from chains.family import HiddenReader, Reader
 from core.catalogue.catalogue import Catalogue, Network
 from core.catalogue.families import traits_of
@@ -140,7 +140,7 @@ def _corrected(ctx: Context, network: Network, chain: Reader, asked: Deposit) ->
     ours = Matching(network)
     try:
         scan = chain.reread(asked.block_height, ours, but_by=cursors.read_by(network.code, asked.block_height))
-    except ProviderError:
+    except ChainError:
         # Asked again later, so that the other due deposits have their turn.
         return set()
     if not isinstance(scan, BlockScan) or scan.block.hash != asked.block_hash:

@@ -23,6 +23,7 @@ from actors.signer.spenders import counting, spender_of
 from chains import registry
 from chains.base import ProviderError
 from chains.family import Spender
+from chains.net.budget import BudgetSpentError
 from chains.spending import (
     Coins,
     Draft,
@@ -105,7 +106,7 @@ def _look_again_s(network: Network, spend: SpendRow) -> int:
 
 
 def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
-    """Apply one spend's fate on the chain; return False if no provider answered."""
+    """Apply one spend's fate on the chain; return False if no provider answered, or the step may ask no more."""
     if hooks_of(spend.purpose) is None:
         log.error("spend.purpose_unknown", spend=str(spend.id), purpose=spend.purpose)
         return True
@@ -125,6 +126,8 @@ def _advance_one(ctx: Context, network: Network, spend: SpendRow) -> bool:
     except SigningStoppedError:
         # Its fate is known; the signer offers more for it once signing for the network resumes.
         return True
+    except BudgetSpentError:
+        return False
     except (ProviderError, SpendRefusedError) as error:
         log.warning("spend.provider_failed", spend=str(spend.id), network=network.code, error=repr(error))
         return False

@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 
 from actors.signer import sign, spenders
-from chains.base import ProviderError
+from chains.base import ChainError
 from chains.family import CoinSpender, CounterSpender, Spender
 from core.catalogue.catalogue import Network
 from models.db.base import transaction
@@ -31,7 +31,7 @@ def check(network: Network, spender: Spender, sender: str) -> bool:
         if counter is not None:
             return _check_slots(network, counter, sender)
         return holder is None or _check_coins(network, holder)
-    except ProviderError as error:
+    except ChainError as error:
         log.warning("signing.waiting_unknown", network=network.code, error=str(error))
         return True
 

@@ -15,7 +15,7 @@ import structlog
 from actors.context import Context
 from actors.signer import sign, spenders
 from actors.signer.intents import intent_of
-from chains.base import ProviderError
+from chains.base import ChainError, ProviderError
 from chains.family import TokenSpender
 from chains.spending import InsufficientCoinError, Intent, Output, SpendRefusedError
 from core.catalogue.catalogue import Network, Pair
@@ -45,14 +45,14 @@ class OwnRefusalError(Exception):
 def traced(ctx: Context, network: Network, pair: Pair, error: Exception) -> Exception:
     """Return the error that keeps an unsigned payout back; freeze its coin if the token refuses our wallet.
 
-    Returns the given error if it is no refusal or concerns the recipient; the ProviderError if the nodes do not show
+    Returns the given error if it is no refusal or concerns the recipient; the ChainError if the nodes do not show
     whom the token refuses. Not to be called inside a transaction.
     """
     if not isinstance(error, SpendRefusedError):
         return error
     try:
         is_own = is_own_refusal(ctx, network, pair)
-    except ProviderError as failure:
+    except ChainError as failure:
         return failure
     if not is_own:
         return error

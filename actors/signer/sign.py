@@ -24,7 +24,7 @@ from actors.signer.held_keys import keys
 from actors.signer.intents import coin_of
 from actors.signer.spenders import beyond, counting, spender_of
 from chains import registry
-from chains.base import ForeignKeyError, ProviderError
+from chains.base import ChainError, ForeignKeyError, ProviderError
 from chains.family import Spender
 from chains.keystore import KeystoreError
 from chains.spending import (
@@ -379,7 +379,8 @@ def _given(spender: Spender, attempt: AttemptRow) -> str:
     """Send bytes to the nodes; return their objection, '' if a node took them."""
     try:
         sending = spender.send(attempt.raw)
-    except ProviderError as error:
+    except ChainError as error:
+        # Nodes that were asked before may have it.
         return repr(error)
     return "" if sending is Sending.TAKEN else sending.value
 

@@ -16,7 +16,7 @@ import structlog
 from actors.context import Context
 from actors.network_ticks import network_tick
 from actors.treasury.comparison import Coin, ask, coins_of, compared, taken
-from chains.base import WITNESSES_MIN, ProviderError
+from chains.base import WITNESSES_MIN, ChainError
 from chains.family import Reader
 from core.catalogue.catalogue import Network
 from models.deposits import cursors
@@ -109,7 +109,7 @@ def _adopt(
         try:
             with chain.budget(seconds=ctx.settings.rpc_step_s, requests=ADOPTION_REQUESTS):
                 balances = ask(chain, books, [("hot", coin, books.hot)], witnesses=WITNESSES_MIN)
-        except ProviderError as error:
+        except ChainError as error:
             log.warning("reconciliation.surplus_unconfirmed", network=network.code, error=str(error))
             return False
     if balances.block_hash != books.cursor.hash:

@@ -10,6 +10,7 @@ from typing import Final
 from chains.base import (
     Block,
     BlockScan,
+    ChainError,
     Cost,
     DisagreementError,
     NotYetError,
@@ -147,7 +148,7 @@ class BitcoinReader(NodesReader[JsonRpc]):
         for height in range(first, last + 1):
             try:
                 proved = self._blocks.proved(node, height)
-            except ProviderError:
+            except ChainError:
                 if scans:
                     break
                 raise

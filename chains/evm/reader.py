@@ -39,7 +39,6 @@ from chains.evm.scan.receipts import ReceiptBook
 from chains.evm.spends import balances, departures, fate
 from chains.evm.spends.gas import todays_price
 from chains.net.at_once import majority
-from chains.net.budget import BudgetSpentError
 from chains.net.json_rpc import JsonRpc, RpcError
 from chains.net.providers import RpcProviders
 from chains.net.reader import NodesReader
@@ -90,8 +89,6 @@ class EvmReader(NodesReader[JsonRpc]):
                 scans = self._ranges.scan(first, head, ours.addresses, whole=whole)
                 if _is_upon(scans, after, upon):
                     return self._ended(scans)
-            except BudgetSpentError:
-                raise
             except ProviderError as error:
                 log.info("range.refused", blocks_next=self._ranges.size.blocks, problem=str(error))
         else:

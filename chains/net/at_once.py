@@ -9,7 +9,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final, Generic, TypeVar
 
-from chains.base import ProviderError
+from chains.base import ChainError, ProviderError
 from chains.net import budget, threads
 from chains.net.usage import SLOW_FACTOR, SLOW_FROM_S
 
@@ -120,7 +120,7 @@ class _Round(Generic[K, T]):
                 is_late = self._over.is_set()
                 self._failure = self._failure or error
                 self._changed.notify_all()
-            if is_late and not isinstance(error, ProviderError):
+            if is_late and not isinstance(error, ChainError):
                 raise
             return
         with self._changed:

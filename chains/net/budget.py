@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from chains.base import ProviderError
+from chains.base import ChainError, ProviderError
 from chains.net.usage import SLOW_FROM_S, Usage
 
 # A node whose slow calls took more than this share of a step's time is to blame if that time was not enough.
@@ -22,7 +22,7 @@ OVERRUN_SHARE: Final = 0.5
 SHARE_MIN_S: Final = 1.0
 
 
-class BudgetSpentError(ProviderError):
+class BudgetSpentError(ChainError):
     """The step has used up its time or its requests; it goes on at the next tick. No node is to blame."""
 
 

@@ -93,7 +93,7 @@ class Node(Generic[C]):
         except RateLimitedError as error:
             self.barred_until = time.monotonic() + error.retry_after_s
             raise
-        except (RefusedError, NotYetError, budget.BudgetSpentError) as error:
+        except (RefusedError, NotYetError) as error:
             if isinstance(error, RefusedError) and error.is_by_status:
                 self._verified_until = 0.0
             raise  # It lives and answers; another may know more.

@@ -19,7 +19,7 @@ from chains.base import (
     Recorded,
 )
 from chains.net.at_once import majority
-from chains.net.budget import BudgetSpentError, budget
+from chains.net.budget import budget
 from chains.net.http import RefusedError
 from chains.net.providers import Providers
 from chains.net.usage import Kind
@@ -155,8 +155,6 @@ class NodesReader(ABC, Generic[C]):
     def _is_shown_by_any(self, height: int) -> bool:
         try:
             self._providers.attempt(lambda node: self._shown(node, height))
-        except BudgetSpentError:
-            raise
         except ProviderError:
             return False
         return True

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from chains.base import Block, BlockScan, MissingLogsError, NotYetError, ProviderError
+from chains.base import Block, BlockScan, ChainError, MissingLogsError, NotYetError, ProviderError
 from chains.evm import wire
 from chains.evm.scan.block import Assets, BlockReader, Candidate, Matcher, are_of
 from chains.evm.scan.receipts import ReceiptBook
@@ -74,7 +74,7 @@ class RangeScanner:
         read = self._sparse if is_sparse else self._dense
         try:
             scans = read(first, last, matcher)
-        except ProviderError:
+        except ChainError:
             # Too many results, too slow or too long: a smaller range may pass.
             self.size.shrink()
             raise

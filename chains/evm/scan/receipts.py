@@ -14,7 +14,6 @@ from typing import Final
 from chains.base import Block, ProviderError
 from chains.evm import wire
 from chains.net import several
-from chains.net.budget import BudgetSpentError
 from chains.net.http import RateLimitedError
 from chains.net.json_rpc import Rpc
 
@@ -101,7 +100,7 @@ def _of_block(node: Rpc, block: Block, wanted: Collection[str]) -> Receipts:
     """Return the wanted receipts from one question for the whole block; empty if the node refuses it."""
     try:
         shown = node.call("eth_getBlockReceipts", [hex(block.height)], list[wire.Receipt])
-    except (BudgetSpentError, RateLimitedError):
+    except RateLimitedError:
         raise
     except ProviderError:
         return {}  # It lacks the method, or the answer is too much for it: each by itself may pass.

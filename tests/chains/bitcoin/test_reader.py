@@ -8,7 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from chains.base import NotYetError, Place, ProviderError, Recorded
+from chains.bitcoin.block import ProvedBlock
 from chains.bitcoin.transactions import NOWHERE
+from chains.net.budget import BudgetSpentError
+from chains.net.json_rpc import JsonRpc
 from devstack.bitcoin.node import BitcoinNode
 from tests.chains.bitcoin.conftest import BITCOIN, OURS, THEIRS, Chain, bitcoin_reader
 from tests.peers.bitcoind.hand_mined import BUYER_ADDRESS, MINER_ADDRESS, HandMined
@@ -247,3 +250,19 @@ def test_costs_are_those_of_the_coin(chain: Chain) -> None:
     (cost,) = chain.reader.costs(cap_units=300).values()
 
     assert 0 < cost.sweep_units < cost.payout_units
+
+
+def test_a_step_that_may_ask_no_more_keeps_the_blocks_that_it_read(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proved = chain.reader._blocks.proved
+
+    def few(node: JsonRpc, height: int) -> ProvedBlock:
+        if height == 3:
+            raise BudgetSpentError("the step has asked enough")
+        return proved(node, height)
+
+    monkeypatch.setattr(chain.reader._blocks, "proved", few)
+    assert [one.block.height for one in chain.reader.scan(0, chain.node.height(), chain.books)] == [1, 2]
+    with pytest.raises(BudgetSpentError):
+        chain.reader.scan(2, chain.node.height(), chain.books)

@@ -370,6 +370,22 @@ def test_a_node_is_waited_for_until_it_is_known_to_be_slow(monkeypatch: pytest.M
     ended()
 
 
+def test_a_late_question_that_has_nothing_left_to_ask_with_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    over, errors = threading.Event(), list[object]()
+    monkeypatch.setattr(threading, "excepthook", errors.append)
+    monkeypatch.setattr(at_once, "PATIENCE_S", 0.0)
+
+    def late() -> str:
+        over.wait(WAIT_S)
+        raise BudgetSpentError("the step has taken long enough")
+
+    questions = {"one": lambda: "same", "two": lambda: "same", "three": late}
+    assert len(at_once.ask_until(questions, majority(), is_slow=lambda node: node == "three")) == 2
+    over.set()
+    ended()
+    assert errors == []
+
+
 def test_a_question_that_found_no_thread_is_asked_last_and_only_if_it_is_needed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
