@@ -35,8 +35,8 @@ SALE: Final = {"credited": 305, "quotes": 40, "deliveries": 40, "reorgs": 5, "re
 CROWD: Final = {"credited": 100, "pending": 20_000, "quotes": 40, "deliveries": 40, "reorgs": 5, "refunds": 4}
 
 _FILL: Final = """
-INSERT INTO chain_cursors (network, height, hash, block_time, head_height)
-    VALUES ('ethereum', 1000000, '0x', now(), 1000000);
+INSERT INTO chain_cursors (network, height, hash, block_time, head_height, started_height)
+    VALUES ('ethereum', 1000000, '0x', now(), 1000000, 1);
 INSERT INTO accounts (holder, kind, currency) VALUES (gen_random_uuid(), 'suspense', 'USDT'),
     (gen_random_uuid(), 'available', 'USDT');
 """

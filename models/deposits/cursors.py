@@ -251,8 +251,8 @@ def kept_at_or_above(network: str, height: int) -> tuple[int, str] | None:
 def is_hole(network: str, height: int) -> bool:
     """Return True if the scanned chain skipped a height: the next kept block's parent is below it."""
     return is_true(
-        "SELECT 1 FROM (SELECT height, COALESCE(parent_height, height - 1) AS parent_height FROM chain_blocks"
-        " WHERE network = %s AND height >= %s ORDER BY height LIMIT 1) above"
+        "SELECT 1 FROM (SELECT height, parent_height FROM chain_blocks"
+        "   WHERE network = %s AND height >= %s ORDER BY height LIMIT 1) above"
         " WHERE above.parent_height < %s AND above.height > %s",
         (network, height, height, height),
     )

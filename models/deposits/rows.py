@@ -102,7 +102,7 @@ class ChainCursor(Table, table="chain_cursors"):
     head_height: Big
     moved_at: datetime = BY_DATABASE
     final_height: Big | None = BY_DATABASE
-    started_height: Big | None
+    started_height: Big
     reread_height: Big | None = BY_DATABASE
     # The blocks that the second reading has given up.
     unread_blocks: Big = BY_DATABASE
@@ -137,7 +137,7 @@ class ChainBlock(Table, table="chain_blocks"):
     height: Big
     hash: str
     # None: the height below.
-    parent_height: Big | None = BY_DATABASE
+    parent_height: Big
     parent_hash: str
     block_time: datetime
     # The mark of the provider that showed it; '' if unknown.

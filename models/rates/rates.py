@@ -187,7 +187,7 @@ def last_network_fee(currency: str, network: str, *, stale_since: datetime) -> L
 
 
 def store_network_fee(
-    currency: str, network: str, units: int, *, gas_units: int | None = None, sweep_units: int | None = None
+    currency: str, network: str, units: int, *, gas_units: int, sweep_units: int | None = None
 ) -> None:
     """Record the cost of one payout of a pair now, in the ledger's units of its coin and of the gas coin.
 

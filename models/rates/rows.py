@@ -16,7 +16,7 @@ class NetworkFee(Table, table="network_fees"):
     currency: str
     units: Units
     quoted_at: datetime
-    gas_units: Units | None
+    gas_units: Units
     sweep_units: Units | None
 
 

@@ -32,8 +32,8 @@ class WalletRow(Table, table="wallets w"):
     # Unblocked, with deposits that it held back still to be credited.
     is_credit_due: bool = BY_DATABASE
     created_at: datetime = BY_DATABASE
-    # The X-Request-Id of the call that created it, if known.
-    request_id: str | None = None
+    # The X-Request-Id of the call that created it.
+    request_id: str
 
     @property
     def is_blocked(self) -> bool:

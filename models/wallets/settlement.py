@@ -82,4 +82,4 @@ def _credit(catalogue: Catalogue, wallet: WalletRow, deposit: Deposit) -> None:
     if split is None or not wallet_deposits.mark_announced(deposit.id):
         return
     body = msgspec.json.encode(wallet_views.webhook(catalogue, wallet, deposit)).decode()
-    outbox.emit(wallet.merchant_id, EVENT, wallet.id, body, request_id=wallet.request_id or "")
+    outbox.emit(wallet.merchant_id, EVENT, wallet.id, body, request_id=wallet.request_id)

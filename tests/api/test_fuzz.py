@@ -112,7 +112,7 @@ def live(module_database: str, clock: Clock) -> Iterator[Live]:
     for chunk in range(2, 20):
         add_chunk(chunk)
     for currency, network in load_catalogue("development").pairs:
-        store_network_fee(currency, network, 10**15)
+        store_network_fee(currency, network, 10**15, gas_units=0)
         fund(opened.shop, 10**24, currency=currency)
     opened.webhook_endpoint(opened.shop)
     with pytest.MonkeyPatch.context() as patch:

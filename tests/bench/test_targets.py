@@ -11,7 +11,7 @@ from models.rates.rates import store_network_fee
 @pytest.mark.usefixtures("database")
 def test_the_product_takes_the_rates_and_fees_of_a_benchmark(database_url: str) -> None:
     store_rates(database_url)
-    store_network_fee("USDT", "ethereum", 1)
+    store_network_fee("USDT", "ethereum", 1, gas_units=0)
     base.execute("UPDATE network_fees SET quoted_at = quoted_at - interval '1 h'")
 
     refresh_rates(database_url)

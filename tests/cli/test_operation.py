@@ -212,9 +212,9 @@ def test_a_moved_clock_is_a_failure_in_production_alone(stack: CommandLine) -> N
 def test_a_clock_behind_or_far_ahead_of_the_newest_block_is_reported(
     age_s: int, environment: str, verdict: Verdict
 ) -> None:
-    insert = "INSERT INTO chain_cursors (network, height, head_height, hash, block_time)"
-    base.execute(f"{insert} VALUES ('ethereum', 5, 5, '0x1', app_now() - make_interval(secs => %s))", (age_s,))
-    base.execute(f"{insert} VALUES ('bsc', 5, 5, '0x1', app_now() + interval '1 year')")
+    insert = "INSERT INTO chain_cursors (network, height, head_height, started_height, hash, block_time)"
+    base.execute(f"{insert} VALUES ('ethereum', 5, 5, 1, '0x1', app_now() - make_interval(secs => %s))", (age_s,))
+    base.execute(f"{insert} VALUES ('bsc', 5, 5, 1, '0x1', app_now() + interval '1 year')")
     settings: Any = SimpleNamespace(environment=environment, rpc_urls={"ethereum": ("http://127.0.0.1:1",)})
     assert [finding.verdict for finding in checks.check_block_times(settings)] == [verdict]
 

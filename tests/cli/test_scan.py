@@ -248,8 +248,8 @@ def test_a_scan_that_began_at_a_made_up_block_halts_and_is_moved_below_it_by_for
     execute("UPDATE chain_cursors SET height = %s, started_height = %s, hash = 'made up'", (FAR, FAR))
     execute("DELETE FROM chain_blocks")
     execute(
-        "INSERT INTO chain_blocks (network, height, hash, parent_hash, block_time)"
-        " SELECT network, height, hash, '', block_time FROM chain_cursors"
+        "INSERT INTO chain_blocks (network, height, hash, parent_height, parent_hash, block_time)"
+        " SELECT network, height, hash, height - 1, '', block_time FROM chain_cursors"
     )
     mine = world.invoice()
     world.pay(mine)

@@ -84,6 +84,7 @@ class Chain:
             network=self.network.code,
             height=self.height,
             hash=self._hash(),
+            parent_height=self.height - 1,
             parent_hash=parent_hash,
             block_time=self.time,
         )
@@ -191,16 +192,12 @@ def pass_time(seconds: int) -> None:
     execute("UPDATE app_clock SET ahead = ahead + make_interval(secs => %s)", (seconds,))
 
 
-def begin_scans() -> None:
-    """Begin the scan of every network, so that it is offered; far behind, so that no invoice expires by it."""
-    for network in CATALOGUE.networks:
-        begin_scan(network)
-
-
 def begin_scan(network: str, *, height: int = 1, block_hash: str = "0x1", at: datetime | None = None) -> None:
-    cursors.start(
-        ChainBlock(network=network, height=height, hash=block_hash, parent_hash="0x0", block_time=at or app_now())
-    )
+    block = ChainBlock(
+        network=network, height=height, hash=block_hash, parent_height=height - 1, parent_hash="0x0",
+        block_time=at or app_now(),
+    )  # fmt: skip
+    cursors.start(block)
 
 
 def assert_sound() -> None:

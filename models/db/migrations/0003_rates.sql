@@ -83,7 +83,7 @@ CREATE TABLE network_fees (
     units units NOT NULL,
     quoted_at timestamptz NOT NULL,
     -- The cost of one transfer in the network's gas coin, in the ledger's units: the fee was computed from it.
-    gas_units units,
+    gas_units units NOT NULL,
     -- What a sweep of a coin costs, with the transaction that brings its gas; in the ledger's units of the coin. NULL:
     -- a payout's figure counts for it. It judges only which addresses are looked at; before gas is sent the offer
     -- itself is judged.

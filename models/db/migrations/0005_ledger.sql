@@ -4,7 +4,12 @@ CREATE TABLE accounts (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     -- A merchant's or owner's id, or the all-zero uuid for the gateway itself.
     holder uuid NOT NULL,
-    kind text NOT NULL,
+    kind text NOT NULL CHECK (
+        kind IN (
+            'available', 'maturing', 'payout_held', 'hold', 'personal', 'custody', 'suspense', 'fees', 'rounding',
+            'debt', 'network_fees', 'gas', 'conversion', 'equity', 'unowned'
+        )
+    ),
     currency text NOT NULL,
     -- Custody is kept per network; elsewhere ''.
     network text NOT NULL DEFAULT '',

@@ -16,7 +16,7 @@ CREATE TABLE wallets (
     is_credit_due boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT app_now(),
     -- The X-Request-Id of the call that created it, which its events name.
-    request_id text,
+    request_id text NOT NULL,
     UNIQUE (merchant_id, currency, network, order_id),
     CHECK (NOT (is_credit_due AND blocked_at IS NOT NULL))
 );

@@ -9,8 +9,8 @@ CREATE TABLE chain_cursors (
     moved_at timestamptz NOT NULL DEFAULT app_now(),
     -- The height that the chain itself calls final, NULL where it does not say.
     final_height bigint,
-    -- Where the scan began: no deposit is looked for in that block or before it. NULL where that was not noted.
-    started_height bigint,
+    -- Where the scan began: no deposit is looked for in that block or before it.
+    started_height bigint NOT NULL,
     -- How far the second reading has come; NULL before it began.
     reread_height bigint,
     -- Why the scan stands still, '' while it does not, and since when.
@@ -41,8 +41,8 @@ CREATE TABLE chain_blocks (
     hash text NOT NULL,
     parent_hash text NOT NULL,
     block_time timestamptz NOT NULL,
-    -- The block upon which it stands: heights may have holes. NULL means height - 1.
-    parent_height bigint CHECK (parent_height < height),
+    -- The block upon which it stands: heights may have holes.
+    parent_height bigint NOT NULL CHECK (parent_height < height),
     -- The mark of the provider that showed a block first: another one reads it a second time.
     read_by text NOT NULL DEFAULT '',
     PRIMARY KEY (network, height)

@@ -204,7 +204,8 @@ class SpendWorld:
 
     def _row(self, block: PaperBlock, parent_hash: str) -> ChainBlock:
         return ChainBlock(
-            network=self.network.code, height=block.height, hash=block.hash, parent_hash=parent_hash,
+            network=self.network.code, height=block.height, hash=block.hash, parent_height=block.height - 1,
+            parent_hash=parent_hash,
             block_time=app_now(),
         )  # fmt: skip
 

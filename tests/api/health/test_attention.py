@@ -34,8 +34,8 @@ def named(client: Client) -> dict[str, str]:
 def healthy() -> None:
     for network in ("ethereum", "bsc"):
         base.execute(
-            "INSERT INTO chain_cursors (network, height, hash, block_time, head_height)"
-            " VALUES (%s, 90, 'x', app_now(), 90)",
+            "INSERT INTO chain_cursors (network, height, hash, block_time, head_height, started_height)"
+            " VALUES (%s, 90, 'x', app_now(), 90, 1)",
             (network,),
         )
     for coin in load_catalogue("development").assets:

@@ -94,7 +94,8 @@ def test_metrics_show_the_state_of_the_stores(client: Client) -> None:
     merchant_id = add_merchant()
     invoice_id = add_invoice(merchant_id)
     base.execute(
-        "INSERT INTO chain_cursors (network, height, hash, block_time, head_height) VALUES ('bsc', 90, 'x', now(), 100)"
+        "INSERT INTO chain_cursors (network, height, hash, block_time, head_height, started_height)"
+        " VALUES ('bsc', 90, 'x', now(), 100, 1)"
     )
     base.execute("INSERT INTO rates VALUES ('USDT', 1, 'test', app_now() - interval '90 s')")
     base.execute(

@@ -41,6 +41,7 @@ def after(cursor: Cursor, block_hash: str | None, height: int) -> ChainBlock:
         network=ETHEREUM,
         height=height,
         hash=block_hash or f"0xa{height}",
+        parent_height=height - 1,
         parent_hash=cursor.hash,
         block_time=cursor.block_time + timedelta(seconds=1),
     )

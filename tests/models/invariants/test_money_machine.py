@@ -139,7 +139,7 @@ class MoneyMachine(RuleBasedStateMachine):
         super().__init__()
         self.ctx = context.context()
         # Fresh for longer than one history takes.
-        store_network_fee("USDT", "ethereum", FEE)
+        store_network_fee("USDT", "ethereum", FEE, gas_units=0)
         self.ctx.market.forget()
         self.merchant = merchant(fee_ppm=FEE_PPM, fee_fixed_usd_cents=0)
         self.owner: UUID = value("SELECT owner_id FROM merchants WHERE id = %s", (self.merchant,))

@@ -54,7 +54,7 @@ def lend(merchant_id: UUID, units: int, currency: str = "USDT") -> None:
 
 def charge(currency: str = "USDT", network: str = "ethereum", units: int = CHAIN_FEE) -> None:
     """Set a network fee."""
-    rates.store_network_fee(currency, network, units)
+    rates.store_network_fee(currency, network, units, gas_units=0)
 
 
 def trade(**usd: str) -> None:

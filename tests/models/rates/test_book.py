@@ -67,7 +67,7 @@ def test_one_rate_a_minute_is_kept_and_never_changed() -> None:
 
 def test_all_requested_rates_must_be_known() -> None:
     moment = store(BTC=2, USD=1)
-    rates.store_network_fee("BTC", "bitcoin", 700)
+    rates.store_network_fee("BTC", "bitcoin", 700, gas_units=0)
     moment = max(moment, app_now() + LEAD)
 
     assert figures_at([("USD", ""), BTC, ("BTC", "bitcoin")], moment) == (ONE, 2 * ONE, 700)

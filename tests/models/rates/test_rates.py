@@ -79,7 +79,7 @@ def advance(seconds: int) -> None:
 def test_source_prices_keep_their_age_when_the_clock_is_moved() -> None:
     store(age_s=rates.STALE_AFTER_S - 60, BTC="95000")
     store(age_s=rates.STALE_AFTER_S + 60, ETH="3000")
-    rates.store_network_fee("USDT", "ethereum", 7)
+    rates.store_network_fee("USDT", "ethereum", 7, gas_units=0)
     execute("INSERT INTO rate_sources (source, ask_at, answered_at) VALUES ('kraken', app_now(), app_now())")
 
     advance(86_400)
@@ -99,18 +99,18 @@ def test_a_network_is_unpriced_if_a_coin_has_a_rate_but_no_fee() -> None:
     execute("DELETE FROM rates")
     assert unpriced() == ["bitcoin", "ethereum"], "a coin that pays its own gas needs no rate"
     for network, coin in (("bitcoin", "BTC"), ("ethereum", "ETH")):
-        rates.store_network_fee(coin, network, 7)
+        rates.store_network_fee(coin, network, 7, gas_units=0)
     assert unpriced() == []
     store(ETH="3000", USDT="1")
     assert unpriced() == ["ethereum"]
-    rates.store_network_fee("USDT", "ethereum", 7)
+    rates.store_network_fee("USDT", "ethereum", 7, gas_units=0)
     assert unpriced() == []
 
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(("sweep_units", "units"), [(9, 9), (None, 7)])
 def test_a_sweep_without_a_quote_costs_as_much_as_a_payout(sweep_units: int | None, units: int) -> None:
-    rates.store_network_fee("USDT", "ethereum", 7, sweep_units=sweep_units)
+    rates.store_network_fee("USDT", "ethereum", 7, gas_units=0, sweep_units=sweep_units)
     assert rates.load_market().sweep_fees == {("USDT", "ethereum"): units}
 
 
@@ -247,7 +247,7 @@ def test_freshness_is_counted_from_before_quotes_are_read(monkeypatch: pytest.Mo
     ("age_s", "is_outlived"), [(0, False), (290, False), (301, True), (-30, False), (-3_600, True)]
 )
 def test_an_order_outlives_its_quote_even_if_the_clock_is_set_back(age_s: int, *, is_outlived: bool) -> None:
-    rates.store_network_fee("USDT", "ethereum", 7)
+    rates.store_network_fee("USDT", "ethereum", 7, gas_units=0)
     made_at = app_now() - timedelta(seconds=age_s)
     assert rates.last_network_fee("USDT", "ethereum", stale_since=made_at) == (7, is_outlived)
     assert rates.last_network_fee("USDT", "bsc", stale_since=made_at) is None

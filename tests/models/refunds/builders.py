@@ -169,7 +169,8 @@ def fees(units: int = FEE) -> None:
     """Set the network fee of every coin on every network, in that coin."""
     for currency, network in CATALOGUE.pairs:
         execute(
-            "INSERT INTO network_fees (currency, network, units, quoted_at) VALUES (%s, %s, %s, app_now())"
+            "INSERT INTO network_fees (currency, network, units, gas_units, quoted_at)"
+            " VALUES (%s, %s, %s, 0, app_now())"
             " ON CONFLICT (network, currency) DO UPDATE SET units = EXCLUDED.units",
             (currency, network, units * 10 ** CATALOGUE.scale(currency) // USDT),
         )

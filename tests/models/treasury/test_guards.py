@@ -352,8 +352,8 @@ def test_the_books_are_of_one_network_up_to_one_block(chain: Chain) -> None:
     spend(purpose="sweep", sender=DEPOSIT, recipient=HOT, token_units=9, mined=here, is_success=False)
     # Into the block after the scan's, which is no reason for a comparison.
     execute(
-        "INSERT INTO chain_blocks (network, height, hash, parent_hash, block_time)"
-        " VALUES ('ethereum', %s, '0xother', '', app_now())",
+        "INSERT INTO chain_blocks (network, height, hash, parent_height, parent_hash, block_time)"
+        " VALUES ('ethereum', %s, '0xother', 0, '', app_now())",
         later[:1],
     )
     with transaction():

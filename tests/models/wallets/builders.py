@@ -20,7 +20,7 @@ from tests.models.invoices.builders import address
 def new_wallet(merchant_id: UUID, **columns: Any) -> WalletRow:
     """Return a wallet for USDT on ethereum, with an address of the pool."""
     ordinal, pooled = address()
-    fields = {"currency": "USDT", "network": "ethereum", "order_id": "", "fee_ppm": 15_000} | columns
+    fields = {"currency": "USDT", "network": "ethereum", "order_id": "", "fee_ppm": 15_000, "request_id": ""} | columns
     return WalletRow(id=uuid7(), merchant_id=merchant_id, address_ordinal=ordinal, address=pooled, **fields)
 
 

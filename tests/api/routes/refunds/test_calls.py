@@ -97,7 +97,8 @@ def test_a_refunded_stray_shows_its_status_and_coin(live: Live) -> None:
     add_deposit(live.shop, invoice_id, sender=PAYER.lower(), txid="0xstray")  # type: ignore[arg-type]
     wanted = {"uuid": invoice_id, "action": "refund", "txid": "0xstray"}
     base.execute(
-        "INSERT INTO network_fees (currency, network, units, quoted_at) VALUES ('USDC', 'ethereum', %s, app_now())",
+        "INSERT INTO network_fees (currency, network, units, gas_units, quoted_at)"
+        " VALUES ('USDC', 'ethereum', %s, 0, app_now())",
         (UNIT,),
     )
 
